@@ -1,0 +1,119 @@
+# cove: `make` builds, `make run` runs, `make test` tests, `make bench` measures. See `make help`.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+CC      ?= gcc
+MUSL_CC ?= musl-gcc
+SAN     ?=
+V       ?= 0
+
+VERSION := 0.1.0
+
+WARN  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
+         -Wwrite-strings -Wno-format-truncation -Werror
+CLANG := $(shell $(CC) --version 2>/dev/null | grep -c clang)
+ifeq ($(CLANG),0)
+WARN  += -Wlogical-op -Wduplicated-cond -Wno-stringop-truncation
+endif
+OPT    := -O2 -g
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
+LDHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+ifneq ($(SAN),)
+OPT    := -O1 -g -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+HARDEN := -fPIE
+LDHARD := -pie
+endif
+
+CFLAGS  += -std=gnu17 $(OPT) $(HARDEN) $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP
+LDFLAGS += $(LDHARD)
+
+# The agent: static, musl, no libraries, the same warnings.
+AGENT_CFLAGS := -std=gnu17 -Os -g $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP \
+                -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+                -idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu
+AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack
+
+LIB_SRCS    := $(wildcard src/base/*.c src/wire/*.c)
+CLIENT_SRCS := $(wildcard src/client/*.c)
+KEEPER_SRCS := $(wildcard src/keeper/*.c)
+CLI_SRCS    := $(wildcard src/cli/*.c)
+AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c,$(LIB_SRCS))
+
+objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
+
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent
+
+ifeq ($(V),0)
+Q := @
+say = @echo "  $(1)  $(patsubst $(BUILD)/%,%,$@)";
+else
+say =
+endif
+
+all: $(PROGRAMS)
+
+$(BUILD)/cove: $(call objs,$(CLI_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lseccomp
+
+$(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
+	$(call say,LINK)
+	$(Q)$(MUSL_CC) $(AGENT_LDFLAGS) -o $@ $^
+
+$(BUILD)/obj/%.o: %.c
+	$(call say,CC  )
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/agent-obj/%.o: %.c
+	$(call say,MUSL)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(MUSL_CC) $(AGENT_CFLAGS) -c -o $@ $<
+
+include tests/tests.mk
+
+deps:
+	tools/deps
+
+# Installs what is missing, builds, and starts; `cove` becomes callable where no other cove is.
+run:
+	tools/deps run
+	$(MAKE) all
+	tools/link-cove $(BUILD) $(PREFIX)
+	$(BUILD)/cove up
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cove \
+	           $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/cove
+	install -m 0755 $(BUILD)/cove $(DESTDIR)$(PREFIX)/bin/cove
+	install -m 0755 $(BUILD)/cove-keeper $(BUILD)/cove-agent $(DESTDIR)$(PREFIX)/libexec/cove/
+	$(BUILD)/cove completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cove
+	install -m 0644 README.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/cove/
+
+compile_commands.json:
+	$(MAKE) clean
+	bear -- $(MAKE) all
+
+clean:
+	rm -rf $(BUILD) compile_commands.json
+
+help:
+	@echo "make                  build cove, cove-keeper and cove-agent into build/"
+	@echo "make run              install what is missing, build, start cove in the foreground"
+	@echo "make test             install what is missing, build, run every test"
+	@echo "make bench            measure, side by side with bwrap, runc and runsc"
+	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"
+	@echo "make soak             long runs: kill -9 rounds, create/destroy for an hour"
+	@echo "make install          DESTDIR= PREFIX=/usr/local"
+	@echo "make SAN=address,undefined BUILD=build/asan   sanitizer build (or SAN=thread)"
+	@echo "make compile_commands.json                    for clangd (needs bear)"
+	@echo "make clean"
+
+.PHONY: all deps run install clean help test bench fuzz soak compile_commands.json
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

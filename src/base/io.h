@@ -1,0 +1,30 @@
+/* io.h - whole reads and writes, deadlines, and descriptors over unix sockets. */
+#ifndef COVE_BASE_IO_H
+#define COVE_BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* All of it or -1 with errno; a peer that closes early is EPIPE. EINTR is retried; a descriptor
+ * that is set O_NONBLOCK is waited for. */
+int io_write_all(int fd, const void *data, size_t len);
+int io_read_all(int fd, void *data, size_t len);
+
+/* Up to size bytes of a whole small file. The text is NUL-terminated; returns its length or -1. */
+ssize_t io_read_text(int dirfd, const char *path, char *out, size_t size);
+int io_write_text(int dirfd, const char *path, const char *text);
+
+/* Milliseconds and microseconds of CLOCK_MONOTONIC. */
+uint64_t io_now_ms(void);
+uint64_t io_now_us(void);
+
+#define IO_FDS_MAX 8
+
+/* One message with descriptors on a unix socket. Receiving closes descriptors that do not fit, and
+ * marks all others O_CLOEXEC. recv returns the length, 0 at the end, -1 with errno. */
+ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count);
+ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
+                    size_t *ret_fd_count);
+
+#endif

@@ -1,0 +1,74 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *level_names[] = {
+    [LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
+};
+
+static const char *log_program = "cove";
+static enum log_level log_most = LOG_INFO;
+
+void log_init(const char *program, enum log_level most)
+{
+    log_program = program;
+    log_most = most;
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+    char line[1024];
+    struct timespec now;
+    struct tm utc;
+    va_list args;
+    int n, m;
+
+    if (level > log_most)
+        return;
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    (void) gmtime_r(&now.tv_sec, &utc);
+    n = snprintf(line, sizeof line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ %s %s ",
+                 utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
+                 utc.tm_sec, now.tv_nsec / 1000000, level_names[level], log_program);
+    va_start(args, fmt);
+    m = vsnprintf(line + n, sizeof line - (size_t) n - 1, fmt, args);
+    va_end(args);
+    n = m < 0 ? n : n + m;
+    if (n > (int) sizeof line - 2)
+        n = (int) sizeof line - 2;
+    line[n++] = '\n';
+    /* One write per line, so that lines of several processes do not mix. */
+    if (write(STDERR_FILENO, line, (size_t) n) < 0)
+        return;
+}
+
+const char *log_quote(char *out, size_t size, const char *text)
+{
+    size_t n = 0;
+
+    if (size < 8) {
+        if (size)
+            out[0] = '\0';
+        return out;
+    }
+    out[n++] = '"';
+    for (; *text && n < size - 6; text++) {
+        unsigned char c = (unsigned char) *text;
+
+        if (c == '"' || c == '\\') {
+            out[n++] = '\\';
+            out[n++] = (char) c;
+        } else if (c >= 0x20 && c < 0x7f) {
+            out[n++] = (char) c;
+        } else {
+            (void) snprintf(out + n, size - n, "\\x%02x", c);
+            n += 4;
+        }
+    }
+    out[n++] = '"';
+    out[n] = '\0';
+    return out;
+}

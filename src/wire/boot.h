@@ -1,0 +1,38 @@
+/* boot.h - how the keeper starts the agent.
+ *
+ * The agent is exec'd as PID 1 of its sandbox, as the sandbox's own root, with its filter, limits
+ * and capabilities in place, cwd "/", stdio on the sandbox's /dev/null, and:
+ *
+ *   argv[1]  BOOT_* flags, decimal
+ *   argv[2]  the template's user, argv[3] its working directory ("" is the user's home)
+ *   argv[4]  memory limit in bytes, decimal: an agent cannot see its cgroup
+ *   envp     the template's environment: the base of every command's
+ *
+ * It listens, writes one byte to BOOT_FD_READY and closes it. */
+#ifndef COVE_WIRE_BOOT_H
+#define COVE_WIRE_BOOT_H
+
+#define BOOT_FD_LISTEN 3 /* unix stream socket, bound, not yet listening */
+#define BOOT_FD_READY 4  /* write end of a pipe */
+#define BOOT_FD_NOTIFY 5 /* seccomp listener, with BOOT_NOTIFY */
+
+#define BOOT_ROOT 1   /* profile `root`: commands may run as root */
+#define BOOT_NOTIFY 2 /* BOOT_FD_NOTIFY is there: count and answer refused system calls */
+
+#define BOOT_ARG_COUNT 5
+
+/* Capabilities of the sandbox's root; numbers of capability.h. In both profiles the agent itself has
+ * BOOT_AGENT_CAPS and no more; in `strict` its commands have none, in `root` root's commands have
+ * BOOT_ROOT_CAPS. */
+#define BOOT_CAP(n) (1ull << (n))
+#define BOOT_ROOT_CAPS                                                                             \
+    (BOOT_CAP(0) /* CHOWN */ | BOOT_CAP(1) /* DAC_OVERRIDE */ | BOOT_CAP(3) /* FOWNER */ |         \
+     BOOT_CAP(4) /* FSETID */ | BOOT_CAP(5) /* KILL */ | BOOT_CAP(6) /* SETGID */ |                \
+     BOOT_CAP(7) /* SETUID */ | BOOT_CAP(10) /* NET_BIND_SERVICE */ |                              \
+     BOOT_CAP(18) /* SYS_CHROOT */ | BOOT_CAP(31) /* SETFCAP */)
+#define BOOT_AGENT_CAPS (BOOT_ROOT_CAPS | BOOT_CAP(8) /* SETPCAP */)
+
+/* Where `sudo` reaches the agent: an abstract socket of the sandbox's own network namespace. */
+#define BOOT_SUDO_SOCKET "cove-sudo"
+
+#endif

@@ -1,0 +1,138 @@
+/* keeper.h - messages between the keeper and its callers.
+ *
+ * One SOCK_SEQPACKET packet each way: struct keeper_request, struct keeper_reply, always whole and
+ * of one size. Replies come in the order of the requests of a connection. Texts are
+ * NUL-terminated within their array and NUL-filled behind; keeper_request_check refuses
+ * everything else. Same host, same build: numbers are in host order, and `version` refuses a
+ * peer of another build.
+ *
+ * Never: paths. A template is a name, a sandbox an id or a name. */
+#ifndef COVE_WIRE_KEEPER_H
+#define COVE_WIRE_KEEPER_H
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "wire/limits.h"
+
+#include <stdint.h>
+
+#define KEEPER_VERSION 1u
+#define KEEPER_MAGIC 0x45564f43u /* "COVE" */
+#define KEEPER_NAME_MAX 64
+#define KEEPER_LIST_MAX 16
+
+enum keeper_op {
+    KEEPER_HELLO,   /* who are you, how many sandboxes, what can this host do */
+    KEEPER_CREATE,  /* a sandbox from a template; the reply comes when its agent listens */
+    KEEPER_GET,     /* one sandbox, by id or name */
+    KEEPER_LIST,    /* KEEPER_LIST_MAX sandboxes, from `cursor` on */
+    KEEPER_CONNECT, /* a descriptor to the agent: one operation (wire/agent.h) */
+    KEEPER_STATS,   /* what one sandbox uses now */
+    KEEPER_FREEZE,
+    KEEPER_THAW,
+    KEEPER_DESTROY, /* the reply comes when nothing of it is left */
+    KEEPER_TIE,     /* from now on the sandbox ends when this connection does */
+    KEEPER_WAIT,    /* the reply comes when the sandbox is gone, with the reason */
+    KEEPER_OP_COUNT
+};
+
+/* For KEEPER_CREATE */
+#define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */
+#define KEEPER_FLAG_TIED 2u /* destroyed when the connection that made it closes */
+#define KEEPER_FLAG_ALL 3u
+
+/* The words of the design; only those that a jail has today. */
+enum keeper_life {
+    LIFE_NEW,
+    LIFE_STARTING,
+    LIFE_RUNNING,
+    LIFE_PAUSED,
+    LIFE_STOPPING,
+    LIFE_GONE,
+    LIFE_COUNT
+};
+const char *keeper_life_name(uint32_t life);
+
+struct keeper_request {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t op; /* enum keeper_op */
+    uint32_t flags;
+    uint32_t cursor; /* KEEPER_LIST: the `next` of the reply before, 0 first */
+    uint32_t reserved;
+    char sandbox[KEEPER_NAME_MAX];  /* id, or for all but create also name */
+    char name[KEEPER_NAME_MAX];     /* create: optional */
+    char template[KEEPER_NAME_MAX]; /* create */
+    char hostname[KEEPER_NAME_MAX]; /* create: "" is the name, or else the id */
+    struct limits limits;           /* create */
+};
+
+struct keeper_sandbox {
+    char id[KEEPER_NAME_MAX];
+    char name[KEEPER_NAME_MAX];
+    char template[KEEPER_NAME_MAX];
+    uint32_t life;
+    uint32_t flags;
+    uint32_t slot;     /* index of its id range */
+    uint32_t uid_base; /* first host id of its 65536 */
+    int32_t pid;       /* its PID 1, as the keeper sees it */
+    uint32_t disk_kind; /* enum keeper_disk */
+    uint64_t created_ms; /* real time, milliseconds since 1970 */
+    struct limits limits;
+};
+
+enum keeper_disk { DISK_MEMORY, DISK_IMAGE, DISK_KIND_COUNT };
+const char *keeper_disk_name(uint32_t kind);
+
+struct keeper_stats {
+    uint64_t cpu_us;
+    uint64_t memory_bytes, memory_peak_bytes;
+    uint64_t oom_kills;
+    uint64_t processes;
+    uint64_t disk_bytes, disk_inodes; /* in use */
+};
+
+struct keeper_hello {
+    uint32_t pid;
+    uint32_t sandboxes;
+    uint32_t sandboxes_max;
+    uint32_t ids_free;
+    uint64_t host_memory;
+    uint64_t host_cpu_milli;
+    char default_template[KEEPER_NAME_MAX];
+    char isolation[128]; /* one line: which layers a sandbox gets here */
+};
+
+struct keeper_reply {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t op;
+    uint32_t count; /* KEEPER_LIST: entries; others 0 or 1 */
+    uint32_t next;  /* KEEPER_LIST: cursor of the rest, 0 at the end */
+    uint32_t reserved;
+    struct err err; /* kind ERR_NONE: done */
+    union {
+        struct keeper_hello hello;
+        struct keeper_stats stats;
+        struct keeper_sandbox sandbox[KEEPER_LIST_MAX];
+    };
+};
+
+struct keeper_op_info {
+    const char *name;
+    uint8_t needs_sandbox; /* `sandbox` must name one */
+    uint8_t is_create;
+};
+extern const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT];
+
+void keeper_request_init(struct keeper_request *request, enum keeper_op op);
+
+/* Every field of a request as it arrived, also those its op does not use (which must be empty).
+ * Bounds of limits are the keeper's to check: it knows the host. */
+int keeper_request_check(const struct keeper_request *request, size_t len, struct err *err);
+
+/* For callers: the reply is to this op, whole, and its texts end. */
+int keeper_reply_check(const struct keeper_reply *reply, size_t len, enum keeper_op op,
+                       struct err *err);
+
+#endif

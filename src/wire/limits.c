@@ -1,0 +1,98 @@
+#include "wire/limits.h"
+
+#include "base/own.h"
+#include "base/parse.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define KiB ((uint64_t) 1024)
+#define MiB (1024 * KiB)
+#define GiB (1024 * MiB)
+#define TiB (1024 * GiB)
+#define AT(field) offsetof(struct limits, field)
+
+const struct limit_info limit_table[] = {
+    /* name      field             unit          least     most      preset    help */
+    { "memory",  AT(memory_bytes), LIMIT_BYTES,  8 * MiB,  4 * TiB,  512 * MiB,
+      "memory, swap and page cache included" },
+    { "cpus",    AT(cpu_milli),    LIMIT_CPUS,   10,       1024000,  1000,
+      "cores, fractions allowed" },
+    { "disk",    AT(disk_bytes),   LIMIT_BYTES,  1 * MiB,  16 * TiB, 1 * GiB,
+      "bytes the sandbox may write" },
+    { "inodes",  AT(disk_inodes),  LIMIT_COUNT,  64,       1ull << 31, 262144,
+      "files the sandbox may make" },
+    { "pids",    AT(processes),    LIMIT_COUNT,  4,        30000,    512,
+      "processes and threads" },
+    { "files",   AT(open_files),   LIMIT_COUNT,  16,       1048576,  16384,
+      "open files per process" },
+    { "ptys",    AT(ptys),         LIMIT_COUNT,  1,        1024,     64,
+      "pseudo terminals" },
+};
+const size_t limit_count = ARRAY_LEN(limit_table);
+
+void limits_preset(struct limits *limits)
+{
+    for (size_t i = 0; i < limit_count; i++)
+        *limit_field(limits, &limit_table[i]) = limit_table[i].preset;
+}
+
+static int parse_value(const struct limit_info *info, const char *text, uint64_t *ret,
+                       struct err *err)
+{
+    uint32_t milli;
+
+    switch (info->unit) {
+    case LIMIT_BYTES:
+        return parse_size(text, ret, err);
+    case LIMIT_COUNT:
+        if (parse_u64(text, ret, err) < 0) {
+            err->kind = ERR_LIMIT;
+            return -1;
+        }
+        return 0;
+    case LIMIT_CPUS:
+        if (parse_cpus_milli(text, &milli, err) < 0)
+            return -1;
+        *ret = milli;
+        return 0;
+    }
+    return err_set(err, ERR_INTERNAL, "limit '%s' has no unit", info->name);
+}
+
+int limits_parse(struct limits *limits, const char *name, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < limit_count; i++) {
+        if (strcmp(limit_table[i].name, name) != 0)
+            continue;
+        if (parse_value(&limit_table[i], text, limit_field(limits, &limit_table[i]), err) < 0)
+            return err_wrap(err, "limit '%s'", name);
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "there is no limit '%.40s'", name);
+}
+
+int limits_check(const struct limits *limits, uint64_t host_memory, uint64_t host_cpu_milli,
+                 struct err *err)
+{
+    for (size_t i = 0; i < limit_count; i++) {
+        const struct limit_info *info = &limit_table[i];
+        uint64_t value = limit_value(limits, info);
+
+        if (value < info->least || value > info->most)
+            return err_set(err, ERR_LIMIT,
+                           "limit '%s': %" PRIu64 " is not between %" PRIu64 " and %" PRIu64,
+                           info->name, value, info->least, info->most);
+    }
+    if (limits->memory_bytes > host_memory)
+        return err_set(err, ERR_LIMIT_HOST,
+                       "limit 'memory': %" PRIu64 " MiB is more than this host has (%" PRIu64
+                       " MiB)",
+                       limits->memory_bytes / MiB, host_memory / MiB);
+    if (limits->cpu_milli > host_cpu_milli)
+        return err_set(err, ERR_LIMIT_HOST,
+                       "limit 'cpus': %" PRIu64 ".%03" PRIu64 " is more than this host has (%" PRIu64
+                       ")",
+                       limits->cpu_milli / 1000, limits->cpu_milli % 1000, host_cpu_milli / 1000);
+    return 0;
+}

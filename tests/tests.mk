@@ -1,0 +1,47 @@
+# Tests: unit programs are tests/unit/<dir>/<module>_test.c, each its own program linked with the
+# modules of its program. End-to-end tests are executables in tests/e2e and tests/fault. All of them
+# print `ok - …`, `not ok - …` or `skip - …` lines, which tests/run counts.
+
+UNIT_SRCS  := $(wildcard tests/unit/*/*_test.c)
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRCS))
+
+# The keeper's modules without its main, so that unit tests can call them.
+KEEPER_TESTED := $(filter-out src/keeper/main.c,$(KEEPER_SRCS))
+CLI_TESTED    := $(filter-out src/cli/main.c,$(CLI_SRCS))
+AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
+
+$(BUILD)/tests/keeper/%: LIBS := -lseccomp
+$(BUILD)/tests/keeper/%: $(BUILD)/obj/tests/unit/keeper/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(CLIENT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/obj/tests/%.o: CFLAGS += -Itests -Wno-unused-function
+
+# What tests/e2e and bench run inside and beside sandboxes: small C programs, static where the name
+# says so.
+HELPER_SRCS := $(wildcard tests/helpers/*.c)
+HELPERS     := $(patsubst tests/helpers/%.c,$(BUILD)/helpers/%,$(HELPER_SRCS))
+
+$(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
+
+unit: $(UNIT_TESTS)
+helpers: $(HELPERS)
+
+test:
+	tools/deps test
+	$(MAKE) all unit helpers
+	tests/run
+
+.PHONY: unit helpers
+.SECONDARY:
