@@ -10,10 +10,10 @@ V       ?= 0
 VERSION := 0.1.0
 
 WARN  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
-         -Wwrite-strings -Wno-format-truncation -Werror
+         -Wwrite-strings -Werror
 CLANG := $(shell $(CC) --version 2>/dev/null | grep -c clang)
 ifeq ($(CLANG),0)
-WARN  += -Wlogical-op -Wduplicated-cond -Wno-stringop-truncation
+WARN  += -Wlogical-op -Wduplicated-cond -Wno-stringop-truncation -Wno-format-truncation
 endif
 OPT    := -O2 -g
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
@@ -24,11 +24,11 @@ HARDEN := -fPIE
 LDHARD := -pie
 endif
 
-CFLAGS  += -std=gnu17 $(OPT) $(HARDEN) $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP
+CFLAGS  += -std=gnu17 -D_GNU_SOURCE= $(OPT) $(HARDEN) $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP
 LDFLAGS += $(LDHARD)
 
 # The agent: static, musl, no libraries, the same warnings.
-AGENT_CFLAGS := -std=gnu17 -Os -g $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP \
+AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE= -Os -g $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP \
                 -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
                 -idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu
 AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack

@@ -33,7 +33,7 @@ HELPERS     := $(patsubst tests/helpers/%.c,$(BUILD)/helpers/%,$(HELPER_SRCS))
 
 $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
 
 unit: $(UNIT_TESTS)
 helpers: $(HELPERS)
@@ -45,3 +45,5 @@ test:
 
 .PHONY: unit helpers
 .SECONDARY:
+
+-include fuzz/fuzz.mk

@@ -1,0 +1,169 @@
+#include "cli/report.h"
+
+#include "base/own.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+const char *report_state(void)
+{
+    const char *state = getenv("COVE_STATE");
+
+    return state && state[0] ? state : COVE_STATE_DEFAULT;
+}
+
+int report_error(const struct err *err)
+{
+    char text[4 * ERR_MSG_MAX];
+
+    (void) fflush(stdout);
+    (void) fprintf(stderr, "cove: %s\n", report_text(text, sizeof text, err->msg));
+    return err_kind_info(err->kind)->exit_code;
+}
+
+void report_note(const char *fmt, ...)
+{
+    va_list args;
+
+    (void) fputs("cove: ", stderr);
+    va_start(args, fmt);
+    (void) vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void) fputc('\n', stderr);
+}
+
+/* Bytes of the well-formed UTF-8 sequence at `at` that is safe to show, or 0. Controls (C1 as
+ * well), overlong forms, surrogates, and the marks that reorder text are not. */
+static size_t utf8_len(const unsigned char *at, uint32_t *ret_code)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t len = at[0] < 0x80       ? 1
+                 : at[0] >> 5 == 6  ? 2
+                 : at[0] >> 4 == 14 ? 3
+                 : at[0] >> 3 == 30 ? 4
+                                    : 0;
+    uint32_t code;
+
+    if (len == 0)
+        return 0;
+    code = len == 1 ? at[0] : at[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (at[i] >> 6 != 2)
+            return 0;
+        code = code << 6 | (at[i] & 0x3fu);
+    }
+    if (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    *ret_code = code;
+    return len;
+}
+
+static int is_printable(uint32_t code)
+{
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+        return 0;
+    return !((code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+             (code >= 0x2066 && code <= 0x2069) || code == 0xfeff);
+}
+
+const char *report_text(char *out, size_t size, const char *text)
+{
+    const unsigned char *at = (const unsigned char *) text;
+    size_t n = 0;
+
+    while (*at && n + 5 <= size) {
+        uint32_t code = 0;
+        size_t len = utf8_len(at, &code);
+
+        if (len && is_printable(code)) {
+            memcpy(out + n, at, len);
+            n += len;
+            at += len;
+        } else {
+            (void) snprintf(out + n, 5, "\\x%02x", *at++);
+            n += 4;
+        }
+    }
+    if (size)
+        out[n] = '\0';
+    return out;
+}
+
+const char *report_size(char *out, size_t size, uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint64_t whole = bytes, rest = 0;
+    size_t unit = 0;
+
+    while (whole >= 1024 && unit + 1 < ARRAY_LEN(units)) {
+        rest = whole % 1024;
+        whole /= 1024;
+        unit++;
+    }
+    if (whole < 10 && rest * 10 / 1024 > 0)
+        (void) snprintf(out, size, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024,
+                        units[unit]);
+    else
+        (void) snprintf(out, size, "%" PRIu64 " %s", whole, units[unit]);
+    return out;
+}
+
+const char *report_span(char *out, size_t size, uint64_t ms)
+{
+    uint64_t s = ms / 1000;
+
+    if (ms < 1000)
+        (void) snprintf(out, size, "%" PRIu64 " ms", ms);
+    else if (s < 10 && ms % 1000 >= 100)
+        (void) snprintf(out, size, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
+    else if (s < 120)
+        (void) snprintf(out, size, "%" PRIu64 " s", s);
+    else if (s < 7200)
+        (void) snprintf(out, size, "%" PRIu64 " min", s / 60);
+    else if (s < 172800)
+        (void) snprintf(out, size, "%" PRIu64 " h", s / 3600);
+    else
+        (void) snprintf(out, size, "%" PRIu64 " d", s / 86400);
+    return out;
+}
+
+int report_end(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    /* Nobody reads any more: end as a command that SIGPIPE ended would. */
+    if (errno == EPIPE)
+        return 128 + 13;
+    if (code == 0) {
+        report_note("write to stdout: %s", strerror(errno));
+        return err_kind_info(err_kind_of_errno(errno))->exit_code;
+    }
+    return code;
+}
+
+void report_json_text(FILE *out, const char *text)
+{
+    const unsigned char *at = (const unsigned char *) text;
+
+    (void) fputc('"', out);
+    while (*at) {
+        uint32_t code = 0;
+        size_t len = utf8_len(at, &code);
+
+        if (len == 0) {
+            (void) fputs("\\ufffd", out);
+            at++;
+            continue;
+        }
+        if (code == '"' || code == '\\')
+            (void) fprintf(out, "\\%c", (int) code);
+        else if (code < 0x20 || code == 0x7f)
+            (void) fprintf(out, "\\u%04x", code);
+        else
+            (void) fwrite(at, 1, len, out);
+        at += len;
+    }
+    (void) fputc('"', out);
+}
