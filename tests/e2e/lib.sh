@@ -1,0 +1,185 @@
+# lib.sh - for end-to-end tests: a keeper of their own, ok/not ok lines, nothing left behind.
+#
+#   #!/usr/bin/env bash
+#   . "$(dirname "$0")/lib.sh"
+#   start_keeper                                  # its own state directory, exported as COVE_STATE
+#   is "a command's output arrives" "hi" "$(cove run -- echo hi)"
+#   rc_is "an unknown template is refused" 80 cove run --template nope -- true
+#   holds "a file is there" test -e "$tmp/file"
+#   finish
+#
+# On exit, also a failing one, the trap destroys the keeper's sandboxes, ends the keeper by its pid
+# and checks that nothing is left: processes, cgroups, mounts, loop devices, directories.
+# Sourced, not run. Needs root. BUILD names the build directory.
+# shellcheck shell=bash
+
+set -u
+lib_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$lib_root" || exit 1
+BUILD=$(realpath "${BUILD:-build}")
+export BUILD
+export PATH="$BUILD:$PATH"
+unset COVE_STATE
+
+tmp=$(mktemp -d /tmp/cove-test.XXXXXX)
+failures=0
+keeper_pid=
+keeper_args=()
+keeper_log=$tmp/keeper.log
+: >"$keeper_log"
+
+ok() { echo "ok - $1"; }
+not_ok() { # sentence, why
+    echo "not ok - $1${2:+: $2}" | tr '\n' ' '
+    echo
+    failures=$((failures + 1))
+}
+skip() { echo "skip - $1: $2"; }
+
+# One line, cut: for "why".
+brief() { printf '%s' "$1" | head -c 300 | tr '\n\r' '  '; }
+
+is() { # sentence, wanted, got
+    if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$(brief "$3")', not '$(brief "$2")'"; fi
+}
+
+like() { # sentence, extended regular expression, got
+    if grep -Eqz -- "$2" <<<"$3"; then ok "$1"; else not_ok "$1" "'$(brief "$3")' is not like '$2'"; fi
+}
+
+holds() { # sentence, command…: succeeds
+    local sentence=$1 out
+    shift
+    if out=$("$@" 2>&1); then ok "$sentence"; else not_ok "$sentence" "$* ended with $?: $(brief "$out")"; fi
+}
+
+fails() { # sentence, command…: does not succeed
+    local sentence=$1 out
+    shift
+    if out=$("$@" 2>&1); then not_ok "$sentence" "$* succeeded: $(brief "$out")"; else ok "$sentence"; fi
+}
+
+rc_is() { # sentence, exit code, command…; its stderr is left in $said, its stdout in $out
+    local sentence=$1 want=$2 got
+    shift 2
+    "$@" >"$tmp/rc.out" 2>"$tmp/rc.err" </dev/null
+    got=$?
+    out=$(tr -d '\0' <"$tmp/rc.out") said=$(tr -d '\0' <"$tmp/rc.err")
+    if [ "$got" = "$want" ]; then ok "$sentence"
+    else not_ok "$sentence" "exit $got, not $want: $(brief "$said")"; fi
+}
+
+# Waits until a command succeeds, at most N seconds.
+within() { # seconds, command…
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -ge $end ] && return 1
+        sleep 0.05
+    done
+}
+
+alive() { kill -0 "$1" 2>/dev/null; }
+dead() { ! alive "$1"; }
+
+# The keeper as its own process, so that tests can kill it by $keeper_pid.
+launch_keeper() {
+    "$BUILD/cove-keeper" --state "$COVE_STATE" "${keeper_args[@]}" >>"$keeper_log" 2>&1 </dev/null &
+    keeper_pid=$!
+    if ! within 20 "$BUILD/cove" ps -q; then
+        not_ok "the keeper starts" "$(tail -n 3 "$keeper_log")"
+        exit 1
+    fi
+}
+
+start_keeper() { # flags for cove-keeper…
+    local up
+    if [ "$(id -u)" != 0 ]; then skip "$(basename "$0")" "needs root"; exit 77; fi
+    [ -x "$BUILD/cove-keeper" ] || { not_ok "cove-keeper is built" "$BUILD"; exit 1; }
+    export COVE_STATE=$tmp/state
+    mkdir -m 0700 "$COVE_STATE"
+    keeper_args=("$@")
+    # `cove up` makes the host template; the keeper itself is then started without it.
+    "$BUILD/cove" up --state "$COVE_STATE" >"$tmp/up.log" 2>&1 </dev/null &
+    up=$!
+    if ! within 30 "$BUILD/cove" ps -q; then
+        not_ok "cove up starts" "$(tail -n 3 "$tmp/up.log")"
+        kill "$up" 2>/dev/null
+        exit 1
+    fi
+    kill "$up" && wait "$up"
+    launch_keeper
+}
+
+stop_keeper() { # signal (default TERM)
+    [ -n "$keeper_pid" ] || return 0
+    kill -"${1:-TERM}" "$keeper_pid" 2>/dev/null
+    wait "$keeper_pid" 2>/dev/null
+    keeper_pid=
+}
+
+restart_keeper() { # signal (default KILL)
+    stop_keeper "${1:-KILL}"
+    launch_keeper
+}
+
+# Every sandbox id that this keeper ever logged or has a directory for.
+keeper_ids() {
+    { grep -aoE '\bi[a-z0-9]{20}\b' "$keeper_log"
+      ls "$COVE_STATE/sandboxes" 2>/dev/null; } | sort -u
+}
+
+# What is left of this state in the kernel and on disk, one line each; nothing when all is clean.
+leftovers() {
+    local ids
+    ids=$(keeper_ids)
+    grep -F "$COVE_STATE" /proc/self/mountinfo | awk '{ print "mount " $5 }'
+    losetup -a 2>/dev/null | grep -F "$COVE_STATE" | sed 's/^/loop device /'
+    ls -A "$COVE_STATE/sandboxes" 2>/dev/null | sed 's/^/directory /'
+    if [ -n "$ids" ]; then
+        find /sys/fs/cgroup -type d -name '*i????????????????????*' 2>/dev/null |
+            grep -F "$ids" | sed 's/^/cgroup /'
+    fi
+    for pid in "${pids_seen[@]}"; do
+        [ -d "/proc/$pid" ] && [ "$(cat "/proc/$pid/uid_map" 2>/dev/null)" != "${maps_seen[$pid]:-}" ] && continue
+        [ -d "/proc/$pid" ] && echo "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+    done
+    return 0
+}
+
+pids_seen=()
+declare -A maps_seen=()
+remember_pids() {
+    local pid
+    while read -r pid; do
+        [ -n "$pid" ] || continue
+        pids_seen+=("$pid")
+        maps_seen[$pid]=$(cat "/proc/$pid/uid_map" 2>/dev/null)
+    done < <("$BUILD/cove" ps --json 2>/dev/null | grep -oE '"pid": ?[0-9]+' | grep -oE '[0-9]+')
+}
+
+clean_up() {
+    local rc=$? left
+    trap - EXIT
+    for job in $(jobs -p); do [ "$job" = "$keeper_pid" ] || kill -KILL "$job" 2>/dev/null; done
+    if [ -n "${COVE_STATE:-}" ] && [ -d "$COVE_STATE" ]; then
+        if [ -z "$keeper_pid" ] || dead "$keeper_pid"; then launch_keeper; fi
+        remember_pids
+        timeout 60 "$BUILD/cove" kill --all >/dev/null 2>>"$keeper_log"
+        left=$("$BUILD/cove" ps -q 2>&1)
+        stop_keeper TERM
+        left+=$(leftovers)
+        if [ -z "$left" ]; then ok "nothing is left behind ($(basename "$0"))"
+        else not_ok "nothing is left behind ($(basename "$0"))" "$left"; fi
+    fi
+    if [ $failures -gt 0 ] || [ $rc -ne 0 ] && [ $rc -ne 77 ]; then
+        tail -n 20 "$keeper_log" | sed 's/^/# keeper: /'
+    fi
+    [ -n "${KEEP_TMP:-}" ] || rm -rf --one-file-system "$tmp"
+    if [ $failures -gt 0 ]; then exit 1; fi
+    exit $rc
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+
+finish() { exit $((failures > 0)); }
