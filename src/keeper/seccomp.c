@@ -1,0 +1,252 @@
+/* The filter as BPF, written straight down: architecture, then the calls whose arguments matter, then
+ * one comparison per plain row of wire/seccomp_table.h, then ENOSYS for the rest.
+ *
+ * libseccomp is not used: it takes one comparison per argument, on 64 bits, so that it cannot say
+ * "ioctl, unless the low 32 bits are TIOCSTI" (the kernel looks at 32 bits only, and 0x1_0000_5412
+ * would pass). A straight line needs no clever order: the kernel keeps a bitmap of calls that
+ * are allowed whatever their arguments, and does not run the program for those at all. That
+ * leaves the hot calls with argument rules, futex and ioctl, which therefore come first.
+ *
+ * A filter sees registers, not memory: clone3's flags are behind a pointer, so clone3 has no row,
+ * answers ENOSYS, and libc falls back to clone. */
+#include "keeper/seccomp.h"
+
+#include "base/own.h"
+#include "wire/seccomp_table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef __x86_64__
+#error "the table of system calls is for x86-64"
+#endif
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
+#endif
+
+#define X32_BIT 0x40000000u
+#define NAMESPACE_FLAGS                                                                            \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |   \
+     CLONE_NEWNET)
+#define TIOCSTI_CMD 0x5412u   /* types into a terminal */
+#define TIOCLINUX_CMD 0x541cu /* pastes into a console */
+#define LEVEL_TCP 6u
+#define OPTION_TCP_ULP 31u /* kernel TLS and its kin */
+#define SOCKET_TYPE_BITS 0xfu
+#define FUTEX_OP_BITS 0x7fu /* without PRIVATE and CLOCK_REALTIME */
+#define FUTEX_WAIT_REQUEUE_PI_OP 11u
+#define FUTEX_CMP_REQUEUE_PI_OP 12u
+#define PERSONALITY_ASK 0xffffffffu
+#define UNAME26 0x0020000u
+
+static const uint32_t allowed[] = {
+#define ALLOW(name) __NR_##name,
+    SECCOMP_ALLOWED
+#undef ALLOW
+};
+
+static const uint32_t refused[] = {
+#define REFUSE(name) __NR_##name,
+    SECCOMP_REFUSED
+#undef REFUSE
+};
+
+struct writer {
+    struct seccomp_filter *filter;
+    uint32_t refusal; /* the answer to what is refused */
+};
+
+static void put(struct writer *w, uint16_t code, uint8_t jt, uint8_t jf, uint32_t k)
+{
+    assert(w->filter->len < SECCOMP_FILTER_MOST);
+    w->filter->code[w->filter->len++] = (struct sock_filter){ code, jt, jf, k };
+}
+
+static void answer(struct writer *w, uint32_t action)
+{
+    put(w, BPF_RET | BPF_K, 0, 0, action);
+}
+
+/* The low half: what the kernel looks at in int-sized arguments. */
+static void load_arg(struct writer *w, unsigned n)
+{
+    put(w, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+        (uint32_t) (offsetof(struct seccomp_data, args) + n * sizeof(uint64_t)));
+}
+
+static void mask(struct writer *w, uint32_t bits)
+{
+    put(w, BPF_ALU | BPF_AND | BPF_K, 0, 0, bits);
+}
+
+static void answer_if(struct writer *w, uint32_t value, uint32_t action)
+{
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value);
+    answer(w, action);
+}
+
+/* Opens a block that only this call enters; the accumulator holds the number. */
+static unsigned begin_call(struct writer *w, uint32_t nr)
+{
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, nr);
+    return w->filter->len;
+}
+
+static void end_call(struct writer *w, unsigned begin, uint32_t otherwise)
+{
+    answer(w, otherwise);
+    assert(w->filter->len - begin < 256);
+    w->filter->code[begin - 1].jf = (uint8_t) (w->filter->len - begin);
+}
+
+static void rule_futex(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_futex);
+
+    load_arg(w, 1);
+    mask(w, FUTEX_OP_BITS);
+    answer_if(w, FUTEX_WAIT_REQUEUE_PI_OP, w->refusal); /* unused by libcs; CVE-2026-43499 */
+    answer_if(w, FUTEX_CMP_REQUEUE_PI_OP, w->refusal);
+    end_call(w, begin, SECCOMP_RET_ALLOW);
+}
+
+static void rule_ioctl(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_ioctl);
+
+    load_arg(w, 1);
+    answer_if(w, TIOCSTI_CMD, w->refusal);
+    answer_if(w, TIOCLINUX_CMD, w->refusal);
+    end_call(w, begin, SECCOMP_RET_ALLOW);
+}
+
+static void rule_clone(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_clone);
+
+    load_arg(w, 0);
+    mask(w, NAMESPACE_FLAGS);
+    answer_if(w, 0, SECCOMP_RET_ALLOW);
+    end_call(w, begin, w->refusal);
+}
+
+static void rule_setsockopt(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_setsockopt);
+
+    load_arg(w, 1);
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, LEVEL_TCP);
+    answer(w, SECCOMP_RET_ALLOW);
+    load_arg(w, 2);
+    answer_if(w, OPTION_TCP_ULP, w->refusal);
+    end_call(w, begin, SECCOMP_RET_ALLOW);
+}
+
+static void rule_personality(struct writer *w)
+{
+    static const uint32_t harmless[] = { 0, PERSONALITY_ASK, ADDR_NO_RANDOMIZE /* gdb */, UNAME26,
+                                         UNAME26 | ADDR_NO_RANDOMIZE };
+    unsigned begin = begin_call(w, __NR_personality);
+
+    load_arg(w, 0);
+    for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
+        answer_if(w, harmless[i], SECCOMP_RET_ALLOW);
+    end_call(w, begin, w->refusal);
+}
+
+/* Local sockets, TCP and UDP, and the netlink family that lists interfaces. Odd families and
+ * types are where unprivileged kernel bugs live; a refused protocol (MPTCP, SCTP, SMC) gets
+ * the answer of a kernel without it, because runtimes probe for those in good faith. */
+static void rule_socket(struct writer *w)
+{
+    static const uint32_t protocols[] = { 0, 6 /* TCP */, 17 /* UDP */ };
+    unsigned begin = begin_call(w, __NR_socket);
+    unsigned to_inet[2], to_netlink, at;
+
+    load_arg(w, 0);
+    answer_if(w, AF_UNIX, SECCOMP_RET_ALLOW);
+    to_inet[0] = w->filter->len;
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, AF_INET);
+    to_inet[1] = w->filter->len;
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, AF_INET6);
+    to_netlink = w->filter->len;
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, AF_NETLINK);
+    answer(w, w->refusal);
+
+    at = w->filter->len; /* internet: stream or datagram, then the protocol */
+    w->filter->code[to_inet[0]].jt = (uint8_t) (at - to_inet[0] - 1);
+    w->filter->code[to_inet[1]].jt = (uint8_t) (at - to_inet[1] - 1);
+    load_arg(w, 1);
+    mask(w, SOCKET_TYPE_BITS);
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SOCK_STREAM);
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SOCK_DGRAM);
+    answer(w, w->refusal);
+    load_arg(w, 2);
+    for (size_t i = 0; i < ARRAY_LEN(protocols); i++)
+        answer_if(w, protocols[i], SECCOMP_RET_ALLOW);
+    answer(w, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+
+    at = w->filter->len;
+    w->filter->code[to_netlink].jt = (uint8_t) (at - to_netlink - 1);
+    load_arg(w, 2);
+    answer_if(w, NETLINK_ROUTE, SECCOMP_RET_ALLOW);
+    end_call(w, begin, w->refusal);
+}
+
+static void rule_socketpair(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_socketpair);
+
+    load_arg(w, 0);
+    answer_if(w, AF_UNIX, SECCOMP_RET_ALLOW);
+    end_call(w, begin, w->refusal);
+}
+
+void seccomp_compile(struct seccomp_filter *filter, bool listen)
+{
+    static void (*const rules[])(struct writer *) = {
+        rule_futex,  rule_ioctl,      rule_clone,       rule_setsockopt,
+        rule_socket, rule_socketpair, rule_personality,
+    };
+    struct writer w = { filter,
+                        listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
+
+    filter->len = 0;
+    put(&w, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
+    put(&w, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AUDIT_ARCH_X86_64);
+    answer(&w, SECCOMP_RET_ERRNO | ENOSYS); /* int 0x80: another table of calls */
+    put(&w, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+    put(&w, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
+    answer(&w, SECCOMP_RET_ERRNO | ENOSYS);
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        rules[i](&w);
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        answer_if(&w, allowed[i], SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        answer_if(&w, refused[i], w.refusal);
+    answer(&w, SECCOMP_RET_ERRNO | ENOSYS);
+}
+
+int seccomp_install(const struct seccomp_filter *filter, bool listen)
+{
+    struct sock_fprog program = { filter->len, (struct sock_filter *) (uintptr_t) filter->code };
+    unsigned long flags = listen ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+    long rc = -1;
+
+    if (listen)
+        rc = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+                     flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+    if (rc < 0)
+        rc = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    return (int) rc;
+}
