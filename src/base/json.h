@@ -1,0 +1,39 @@
+/* json.h - writes JSON, one value after the other.
+ *
+ * An emitter, not a tree: nothing is allocated and nothing is kept. Keys are given inside objects
+ * and NULL elsewhere; a call that does not fit where it stands, or nests too deep, marks the
+ * writer as bad and writes nothing more, and json_finish says so. Texts may hold any bytes: controls
+ * are escaped, and what is no UTF-8 becomes U+FFFD. */
+#ifndef COVE_BASE_JSON_H
+#define COVE_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_DEPTH_MAX 32
+
+struct json {
+    FILE *out; /* borrowed */
+    unsigned depth;
+    uint64_t is_object; /* bit n: level n is an object, else an array */
+    uint64_t has_items; /* bit n: level n needs a comma before its next item */
+    bool bad;
+};
+
+void json_init(struct json *json, FILE *out);
+
+void json_object(struct json *json, const char *key);
+void json_array(struct json *json, const char *key);
+/* Ends the innermost object or array. */
+void json_end(struct json *json);
+
+void json_text(struct json *json, const char *key, const char *text); /* NULL text: null */
+void json_number(struct json *json, const char *key, uint64_t value);
+void json_signed(struct json *json, const char *key, int64_t value);
+void json_bool(struct json *json, const char *key, bool value);
+
+/* A newline behind the whole value. -1: calls did not match, or the stream failed. */
+int json_finish(struct json *json);
+
+#endif
