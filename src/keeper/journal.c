@@ -1,0 +1,108 @@
+#include "keeper/journal.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOURNAL_MAGIC 0x314c4a43u /* "CJL1" */
+#define JOURNAL_SLOT 1024
+
+struct on_disk {
+    uint32_t magic;
+    uint32_t len;
+    uint64_t sum;
+    uint8_t boot[16];
+    struct journal_record record;
+};
+_Static_assert(sizeof(struct on_disk) <= JOURNAL_SLOT, "a record fits its slot");
+
+/* FNV-1a: against torn writes, not against an attacker, who cannot write here. */
+static uint64_t sum_of(const struct on_disk *d)
+{
+    const unsigned char *at = (const unsigned char *) d->boot;
+    size_t len = sizeof *d - offsetof(struct on_disk, boot);
+    uint64_t sum = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < len; i++)
+        sum = (sum ^ at[i]) * 0x100000001b3u;
+    return sum;
+}
+
+static int read_boot_id(uint8_t boot[16], struct err *err)
+{
+    char text[64];
+    size_t n = 0;
+
+    if (io_read_text(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text) < 0)
+        return err_sys(err, errno, "read the boot id");
+    memset(boot, 0, 16);
+    for (const char *c = text; *c && n < 32; c++) {
+        const char *digits = "0123456789abcdef", *d = strchr(digits, *c);
+
+        if (d)
+            boot[n / 2] = (uint8_t) (boot[n / 2] << 4 | (d - digits)), n++;
+    }
+    return 0;
+}
+
+int journal_open(struct journal *journal, int state_fd, struct err *err)
+{
+    journal->fd =
+        openat(state_fd, "journal", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (journal->fd < 0)
+        return err_sys(err, errno, "open the journal");
+    return read_boot_id(journal->boot, err);
+}
+
+void journal_close(struct journal *journal)
+{
+    own_close(&journal->fd);
+}
+
+int journal_write(const struct journal *journal, uint32_t slot, const struct journal_record *record,
+                  struct err *err)
+{
+    struct on_disk d;
+    ssize_t n;
+
+    memset(&d, 0, sizeof d); /* padding too: it is summed */
+    d.magic = JOURNAL_MAGIC;
+    d.len = sizeof d;
+    memcpy(d.boot, journal->boot, sizeof d.boot);
+    memcpy(&d.record, record, sizeof d.record);
+    d.sum = sum_of(&d);
+    n = pwrite(journal->fd, &d, sizeof d, (off_t) slot * JOURNAL_SLOT);
+    if (n != (ssize_t) sizeof d)
+        return err_sys(err, n < 0 ? errno : ENOSPC, "write the journal");
+    return 0;
+}
+
+int journal_clear(const struct journal *journal, uint32_t slot, struct err *err)
+{
+    static const struct on_disk nothing;
+
+    if (pwrite(journal->fd, &nothing, sizeof nothing, (off_t) slot * JOURNAL_SLOT) !=
+        (ssize_t) sizeof nothing)
+        return err_sys(err, errno, "clear the journal");
+    return 0;
+}
+
+int journal_read(const struct journal *journal, uint32_t slot, struct journal_record *ret,
+                 struct err *err)
+{
+    struct on_disk d;
+    ssize_t n = pread(journal->fd, &d, sizeof d, (off_t) slot * JOURNAL_SLOT);
+
+    if (n < 0)
+        return err_sys(err, errno, "read the journal");
+    if (n != (ssize_t) sizeof d || d.magic != JOURNAL_MAGIC || d.len != sizeof d ||
+        d.sum != sum_of(&d) || memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
+        return 0;
+    *ret = d.record;
+    return 1;
+}

@@ -1,0 +1,35 @@
+/* journal.h - what was meant: one record per slot, in one file of fixed-size records.
+ *
+ * A record is written before the first act of a create or destroy and cleared after the last. Each is
+ * one pwrite of one page-aligned part, so that a killed keeper leaves the old or the new, and a
+ * checksum, so that a torn one after a power cut counts as empty: sandboxes do not outlive
+ * the kernel, so nothing is lost by not waiting for the disk. The boot id tells a
+ * record of this boot from one whose processes are gone with the machine's last run. */
+#ifndef COVE_KEEPER_JOURNAL_H
+#define COVE_KEEPER_JOURNAL_H
+
+#include "base/err.h"
+#include "wire/keeper.h"
+
+struct journal {
+    int fd;
+    uint8_t boot[16];
+};
+
+struct journal_record {
+    struct keeper_sandbox sandbox;
+    uint64_t pid_started; /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
+};
+
+int journal_open(struct journal *journal, int state_fd, struct err *err);
+void journal_close(struct journal *journal);
+
+int journal_write(const struct journal *journal, uint32_t slot, const struct journal_record *record,
+                  struct err *err);
+int journal_clear(const struct journal *journal, uint32_t slot, struct err *err);
+
+/* 1 a record of this boot, 0 none (or of an earlier boot, or torn), -1 error. */
+int journal_read(const struct journal *journal, uint32_t slot, struct journal_record *ret,
+                 struct err *err);
+
+#endif
