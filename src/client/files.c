@@ -1,0 +1,378 @@
+#include "client/files.h"
+
+#include "base/own.h"
+
+#include <string.h>
+
+#define MODE_DEFAULT UINT32_MAX
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    (void) snprintf(out, size, "%s", text ? text : "");
+}
+
+static void info_from(struct file_info *info, const struct agent_reply *reply)
+{
+    copy_text(info->path, sizeof info->path, reply->path);
+    copy_text(info->target, sizeof info->target, reply->target);
+    copy_text(info->owner, sizeof info->owner, reply->owner);
+    copy_text(info->group, sizeof info->group, reply->group);
+    info->type = (enum agent_entry_type) reply->type;
+    info->mode = reply->mode;
+    info->uid = reply->uid;
+    info->gid = reply->gid;
+    info->size = reply->size;
+    info->mtime_ns = reply->mtime_ns;
+}
+
+static uint32_t mode_field(uint32_t mode)
+{
+    return mode == MODE_DEFAULT ? 0 : (mode & 07777) | AGENT_MODE_SET;
+}
+
+static int open_as(const struct files_at *at, struct agent_request *request, struct stream *ret,
+                   struct err *err)
+{
+    request->user = at->user;
+    return stream_open(ret, at->link, at->sandbox, request, err);
+}
+
+/* Operations of one question and one REPLY. `each` may look at the reply while it lasts. */
+static int ask(const struct files_at *at, struct agent_request *request, exec_item_fn each,
+               void *context, struct err *err)
+{
+    struct agent_reply reply;
+    struct stream stream;
+    int r;
+
+    if (open_as(at, request, &stream, err) < 0)
+        return -1;
+    r = stream_reply(&stream, FRAME_REPLY, &reply, err);
+    if (r == 0 && each)
+        r = each(context, &reply, err);
+    stream_close(&stream);
+    return r;
+}
+
+static int ask_items(const struct files_at *at, struct agent_request *request, exec_item_fn each,
+                     void *context, bool *ret_truncated, struct err *err)
+{
+    struct agent_reply reply;
+    struct stream stream;
+    int r;
+
+    if (open_as(at, request, &stream, err) < 0)
+        return -1;
+    while ((r = stream_item(&stream, &reply, err)) == 1)
+        if (each(context, &reply, err) < 0) {
+            r = -1;
+            break;
+        }
+    if (r == 0 && ret_truncated)
+        *ret_truncated = reply.flags & AGENT_TRUNCATED;
+    stream_close(&stream);
+    return r;
+}
+
+static int keep_info(void *context, const struct agent_reply *reply, struct err *err)
+{
+    (void) err;
+    info_from(context, reply);
+    return 0;
+}
+
+static int keep_count(void *context, const struct agent_reply *reply, struct err *err)
+{
+    (void) err;
+    if (context)
+        *(uint64_t *) context = reply->count;
+    return 0;
+}
+
+static int keep_existed(void *context, const struct agent_reply *reply, struct err *err)
+{
+    (void) err;
+    if (context)
+        *(bool *) context = reply->flags & AGENT_EXISTED;
+    return 0;
+}
+
+int files_stat(const struct files_at *at, const char *path, uint32_t flags, struct file_info *ret,
+               struct err *err)
+{
+    struct agent_request request = { .op = AGENT_STAT, .path = path, .flags = flags };
+
+    return ask(at, &request, keep_info, ret, err);
+}
+
+int files_list(const struct files_at *at, const char *path, uint32_t depth, uint64_t limit,
+               exec_item_fn each, void *context, bool *ret_truncated, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_LIST, .path = path, .depth = depth, .limit = limit
+    };
+
+    return ask_items(at, &request, each, context, ret_truncated, err);
+}
+
+int files_search(const struct files_at *at, const struct agent_request *request, exec_item_fn each,
+                 void *context, bool *ret_truncated, struct err *err)
+{
+    struct agent_request copy = *request;
+
+    if (copy.op != AGENT_GLOB && copy.op != AGENT_GREP)
+        return err_set(err, ERR_INVALID, "a search is glob or grep");
+    return ask_items(at, &copy, each, context, ret_truncated, err);
+}
+
+int files_read_open(const struct files_at *at, const char *path, uint64_t offset, uint64_t length,
+                    struct stream *ret, struct file_info *ret_info, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_READ, .path = path, .offset = offset, .length = length
+    };
+    struct agent_reply reply;
+
+    if (open_as(at, &request, ret, err) < 0)
+        return -1;
+    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
+        stream_close(ret);
+        return -1;
+    }
+    if (ret_info)
+        info_from(ret_info, &reply);
+    return 0;
+}
+
+int files_read_next(struct stream *stream, const void **ret_data, uint32_t *ret_len,
+                    struct err *err)
+{
+    struct frame frame;
+
+    if (stream_next(stream, &frame, err) < 0)
+        return -1;
+    if (frame.type == FRAME_DATA_END)
+        return 0;
+    if (frame.type != FRAME_DATA)
+        return stream_unexpected(&frame, err);
+    *ret_data = frame.data;
+    *ret_len = frame.len;
+    return 1;
+}
+
+int files_write_open(const struct files_at *at, const char *path, uint32_t mode, uint32_t flags,
+                     struct stream *ret, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_WRITE, .path = path, .mode = mode_field(mode), .flags = flags
+    };
+    struct agent_reply reply;
+
+    if (open_as(at, &request, ret, err) < 0)
+        return -1;
+    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
+        stream_close(ret);
+        return -1;
+    }
+    return 0;
+}
+
+int files_write_next(struct stream *stream, const void *data, size_t len, struct err *err)
+{
+    const char *at = data;
+
+    while (len > 0) {
+        uint32_t part = len < FRAME_DATA_MAX ? (uint32_t) len : FRAME_DATA_MAX;
+
+        if (stream_send(stream, FRAME_DATA, at, part, err) < 0)
+            return -1;
+        at += part;
+        len -= part;
+    }
+    return 0;
+}
+
+int files_write_end(struct stream *stream, struct file_info *ret_info, struct err *err)
+{
+    struct agent_reply reply;
+
+    if (stream_send(stream, FRAME_DATA_END, NULL, 0, err) < 0 ||
+        stream_reply(stream, FRAME_END, &reply, err) < 0)
+        return -1;
+    if (ret_info)
+        info_from(ret_info, &reply);
+    return 0;
+}
+
+int files_mkdir(const struct files_at *at, const char *path, uint32_t mode, uint32_t flags,
+                bool *ret_existed, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_MKDIR, .path = path, .mode = mode_field(mode), .flags = flags
+    };
+
+    return ask(at, &request, keep_existed, ret_existed, err);
+}
+
+int files_move(const struct files_at *at, const char *path, const char *to, uint32_t flags,
+               struct err *err)
+{
+    struct agent_request request = { .op = AGENT_MOVE, .path = path, .to = to, .flags = flags };
+
+    return ask(at, &request, NULL, NULL, err);
+}
+
+int files_remove(const struct files_at *at, const char *path, uint32_t flags, uint64_t *ret_count,
+                 struct err *err)
+{
+    struct agent_request request = { .op = AGENT_REMOVE, .path = path, .flags = flags };
+
+    return ask(at, &request, keep_count, ret_count, err);
+}
+
+int files_chmod(const struct files_at *at, const char *path, uint32_t mode, uint32_t flags,
+                struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_CHMOD, .path = path, .mode = mode_field(mode), .flags = flags
+    };
+
+    return ask(at, &request, NULL, NULL, err);
+}
+
+int files_chown(const struct files_at *at, const char *path, const char *owner, const char *group,
+                uint32_t flags, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_CHOWN, .path = path, .owner = owner, .group = group, .flags = flags
+    };
+
+    return ask(at, &request, NULL, NULL, err);
+}
+
+/* Texts one behind the other, as a list on the wire wants them. */
+static int join(char *out, size_t size, const char *const *texts, size_t count, uint32_t *ret_len)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(texts[i]) + 1;
+
+        if (len > size - used)
+            return -1;
+        memcpy(out + used, texts[i], len);
+        used += len;
+    }
+    *ret_len = (uint32_t) used;
+    return 0;
+}
+
+static void first_line(char *out, size_t size, const uint8_t *data, uint32_t len)
+{
+    const uint8_t *end = memchr(data, '\n', len);
+
+    if (end)
+        len = (uint32_t) (end - data);
+    (void) snprintf(out, size, "%.*s", (int) len, (const char *) data);
+}
+
+int files_symlink(const struct files_at *at, const char *target, const char *path, struct err *err)
+{
+    const char *const words[] = { "ln", "-sfnT", "--", target, path };
+    char args[3 * AGENT_PATH_MAX];
+    struct agent_request request = { .user = at->user, .args.data = args };
+    struct exec_event event = { .type = EXEC_STDOUT };
+    struct exec exec;
+    char said[160] = "";
+    int r;
+
+    if (join(args, sizeof args, words, ARRAY_LEN(words), &request.args.len) < 0)
+        return err_set(err, ERR_TOO_BIG, "a link's target is too long");
+    if (exec_start(&exec, at->link, at->sandbox, &request, err) < 0)
+        return -1;
+    while ((r = exec_next(&exec, &event, err)) == 1 && event.type != EXEC_END)
+        if (event.type == EXEC_STDERR && !said[0])
+            first_line(said, sizeof said, event.data, event.len);
+    exec_close(&exec);
+    if (r < 0)
+        return -1;
+    if (event.result.ended != EXIT_CODE || event.result.exit_code != 0)
+        return err_set(err, ERR_DENIED, "%s", said[0] ? said : "ln failed");
+    return 0;
+}
+
+struct value_out {
+    void *out;
+    size_t size, len;
+};
+
+static int keep_value(void *context, const struct agent_reply *reply, struct err *err)
+{
+    struct value_out *value = context;
+
+    if (reply->data.len > value->size)
+        return err_set(err, ERR_TOO_BIG, "the value has %u bytes", reply->data.len);
+    if (reply->data.len > 0)
+        memcpy(value->out, reply->data.data, reply->data.len);
+    value->len = reply->data.len;
+    return 0;
+}
+
+ssize_t files_xattr_get(const struct files_at *at, const char *path, const char *name, void *out,
+                        size_t size, struct err *err)
+{
+    struct agent_request request = { .op = AGENT_XATTR_GET, .path = path, .name = name };
+    struct value_out value = { .out = out, .size = size };
+
+    return ask(at, &request, keep_value, &value, err) < 0 ? -1 : (ssize_t) value.len;
+}
+
+int files_xattr_set(const struct files_at *at, const char *path, const char *name,
+                    const void *value, size_t len, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_XATTR_SET,
+        .path = path,
+        .name = name,
+        .value = { .data = value, .len = len > UINT32_MAX ? UINT32_MAX : (uint32_t) len },
+    };
+
+    return ask(at, &request, NULL, NULL, err);
+}
+
+int files_xattr_list(const struct files_at *at, const char *path, exec_item_fn each, void *context,
+                     struct err *err)
+{
+    struct agent_request request = { .op = AGENT_XATTR_LIST, .path = path };
+
+    return ask_items(at, &request, each, context, NULL, err);
+}
+
+int files_xattr_remove(const struct files_at *at, const char *path, const char *name,
+                       struct err *err)
+{
+    struct agent_request request = { .op = AGENT_XATTR_REMOVE, .path = path, .name = name };
+
+    return ask(at, &request, NULL, NULL, err);
+}
+
+int files_watch_open(const struct files_at *at, const char *path, uint32_t flags,
+                     struct stream *ret, struct err *err)
+{
+    struct agent_request request = { .op = AGENT_WATCH, .path = path, .flags = flags };
+    struct agent_reply reply;
+
+    if (open_as(at, &request, ret, err) < 0)
+        return -1;
+    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
+        stream_close(ret);
+        return -1;
+    }
+    ret->patience_ms = -1; /* events come when they come */
+    return 0;
+}
+
+int files_watch_next(struct stream *stream, struct agent_reply *ret, struct err *err)
+{
+    return stream_reply(stream, FRAME_ITEM, ret, err);
+}

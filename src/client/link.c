@@ -1,0 +1,149 @@
+#include "client/link.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define SOCKET_NAME "keeper.sock"
+
+/* A socket address holds 108 bytes, a state directory may be longer: the address goes through a
+ * descriptor of the directory. */
+static int address_of(int dir_fd, struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    return snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/" SOCKET_NAME,
+                    dir_fd);
+}
+
+static int explain(struct err *err, int errnum, const char *state_dir)
+{
+    if (errnum == EACCES || errnum == EPERM)
+        return err_set(err, ERR_DENIED,
+                       "no permission to reach the keeper at %s/" SOCKET_NAME
+                       ": be root, or in the group of 'cove up --group'",
+                       state_dir);
+    return err_set(err, ERR_UNAVAILABLE,
+                   "no keeper answers at %s/" SOCKET_NAME ": start it with 'cove up'", state_dir);
+}
+
+int link_open(struct link *link, const char *state_dir, struct err *err)
+{
+    auto_close int dir = -1;
+    auto_close int fd = -1;
+    struct sockaddr_un address;
+
+    *link = (struct link){ .fd = -1, .patience_ms = LINK_PATIENCE_MS };
+    dir = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return explain(err, errno, state_dir);
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_sys(err, errno, "make a socket");
+    (void) address_of(dir, &address);
+    if (connect(fd, (const struct sockaddr *) &address, sizeof address) < 0)
+        return explain(err, errno, state_dir);
+    link->fd = take_fd(&fd);
+    return 0;
+}
+
+void link_close(struct link *link)
+{
+    own_close(&link->fd);
+}
+
+int link_send(struct link *link, const struct keeper_request *request, struct err *err)
+{
+    ssize_t n = io_send_fds(link->fd, request, sizeof *request, NULL, 0);
+
+    if (n == (ssize_t) sizeof *request)
+        return 0;
+    return err_set(err, ERR_UNAVAILABLE, "the keeper went away (%s)",
+                   n < 0 ? strerror(errno) : "short write");
+}
+
+static int wait_for_reply(struct link *link, enum keeper_op op, struct err *err)
+{
+    struct pollfd p = { .fd = link->fd, .events = POLLIN };
+    uint64_t begin = io_now_ms();
+    int left = link->patience_ms;
+
+    for (;;) {
+        int n = poll(&p, 1, left);
+
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return err_sys(err, errno, "wait for the keeper");
+        if (link->patience_ms >= 0) {
+            uint64_t gone = io_now_ms() - begin;
+
+            if (gone >= (uint64_t) link->patience_ms)
+                return err_set(err, ERR_UNAVAILABLE, "the keeper did not answer '%s' within %d s",
+                               keeper_ops[op].name, link->patience_ms / 1000);
+            left = link->patience_ms - (int) gone;
+        }
+    }
+}
+
+int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fd,
+                 struct err *err)
+{
+    auto_close int fd = -1;
+    size_t fd_count = 0;
+    ssize_t n;
+
+    if (wait_for_reply(link, op, err) < 0)
+        return -1;
+    n = io_recv_fds(link->fd, reply, sizeof *reply, &fd, 1, &fd_count);
+    if (n <= 0)
+        return err_set(err, ERR_UNAVAILABLE, "the keeper went away (%s)",
+                       n < 0 ? strerror(errno) : "closed");
+    if (keeper_reply_check(reply, (size_t) n, op, err) < 0)
+        return -1;
+    if (reply->err.kind != ERR_NONE) {
+        *err = reply->err;
+        return -1;
+    }
+    if (ret_fd) {
+        if (fd < 0)
+            return err_set(err, ERR_PROTOCOL, "the keeper sent no descriptor");
+        *ret_fd = take_fd(&fd);
+    }
+    return 0;
+}
+
+int link_call(struct link *link, const struct keeper_request *request, struct keeper_reply *reply,
+              int *ret_fd, struct err *err)
+{
+    if (link_send(link, request, err) < 0)
+        return -1;
+    return link_receive(link, (enum keeper_op) request->op, reply, ret_fd, err);
+}
+
+int link_name(char out[KEEPER_NAME_MAX], const char *what, const char *name, struct err *err)
+{
+    if (!name_ok(name))
+        return err_set(err, ERR_INVALID,
+                       "%s: '%.40s' is not a name (a-z, 0-9, inner '-', '_', '.', at most 63)",
+                       what, name);
+    memset(out, 0, KEEPER_NAME_MAX);
+    memcpy(out, name, strlen(name));
+    return 0;
+}
+
+int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_CONNECT);
+    if (link_name(request.sandbox, "sandbox", sandbox, err) < 0)
+        return -1;
+    return link_call(link, &request, &reply, ret_fd, err);
+}

@@ -1,0 +1,45 @@
+/* sandbox.h - the life of sandboxes, as asked of the keeper.
+ *
+ * Owns:    nothing: sandboxes belong to the keeper, ids are the caller's to choose.
+ * Callers: the command line, later the API's operations.
+ * Never:   talks to an agent; that is exec.h and files.h. */
+#ifndef COVE_CLIENT_SANDBOX_H
+#define COVE_CLIENT_SANDBOX_H
+
+#include "client/link.h"
+
+struct sandbox_spec {
+    const char *id;       /* NULL: a new one */
+    const char *name;     /* NULL: none */
+    const char *template; /* NULL: the keeper's default */
+    const char *hostname; /* NULL: the name, or else the id */
+    uint32_t flags;       /* KEEPER_FLAG_* */
+    struct limits limits;
+};
+
+/* 'i', four characters that name this machine, sixteen random ones. */
+int sandbox_new_id(char out[ID_LEN + 1], struct err *err);
+
+int sandbox_create(struct link *link, const struct sandbox_spec *spec, struct keeper_sandbox *ret,
+                   struct err *err);
+int sandbox_get(struct link *link, const char *sandbox, struct keeper_sandbox *ret,
+                struct err *err);
+int sandbox_stats(struct link *link, const char *sandbox, struct keeper_stats *ret,
+                  struct err *err);
+int sandbox_freeze(struct link *link, const char *sandbox, struct err *err);
+int sandbox_thaw(struct link *link, const char *sandbox, struct err *err);
+int sandbox_destroy(struct link *link, const char *sandbox, struct err *err);
+
+/* From now on the sandbox ends with this link. */
+int sandbox_tie(struct link *link, const char *sandbox, struct err *err);
+
+/* Waits until the sandbox is gone, as long as link->patience_ms says. */
+int sandbox_wait(struct link *link, const char *sandbox, struct err *err);
+
+/* All of them, in one array for the caller to free. */
+int sandbox_list(struct link *link, struct keeper_sandbox **ret_list, size_t *ret_count,
+                 struct err *err);
+
+int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err);
+
+#endif

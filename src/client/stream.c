@@ -1,0 +1,294 @@
+#include "client/stream.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* One frame of the largest kind that an agent sends; a request goes out of a buffer of its own. */
+#define IN_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 8)
+/* A full frame of stdin, and room for resize and signal frames behind it. */
+#define OUT_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 1024)
+
+static int gone(struct err *err)
+{
+    return err_set(err, ERR_UNAVAILABLE, "the connection to the sandbox ended early");
+}
+
+/* 1: ready, 0: patience is at an end. */
+static int wait_for(int fd, short events, int patience_ms, short *ret_events, struct err *err)
+{
+    struct pollfd p = { .fd = fd, .events = events };
+    uint64_t begin = io_now_ms();
+    int left = patience_ms;
+
+    for (;;) {
+        int n = poll(&p, 1, left);
+        uint64_t passed = io_now_ms() - begin;
+
+        if (n > 0) {
+            *ret_events = p.revents;
+            return 0;
+        }
+        if (n < 0 && errno != EINTR)
+            return err_sys(err, errno, "wait for the sandbox");
+        if (patience_ms >= 0 && passed >= (uint64_t) patience_ms)
+            return err_set(err, ERR_UNAVAILABLE, "the sandbox did not answer within %d s",
+                           patience_ms / 1000);
+        left = patience_ms < 0 ? -1 : patience_ms - (int) passed;
+    }
+}
+
+/* Sends what it can: bytes sent, 0 when there is no room, or -1. */
+static ssize_t send_some(int fd, const uint8_t *data, size_t len, struct err *err)
+{
+    ssize_t n;
+
+    do {
+        n = send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return 0;
+    return n < 0 ? gone(err) : n;
+}
+
+/* All of it. While there is no room the agent may say why it stopped reading. */
+static int send_all(struct stream *stream, const uint8_t *data, size_t len, struct err *err)
+{
+    while (len > 0) {
+        ssize_t n = send_some(stream->fd, data, len, err);
+        short events = 0;
+
+        if (n < 0) {
+            struct frame frame;
+            struct err said;
+
+            /* What the agent said before it hung up explains more than the broken pipe. */
+            if (stream_next(stream, &frame, &said) < 0)
+                *err = said;
+            return -1;
+        }
+        data += n;
+        len -= (size_t) n;
+        if (n > 0)
+            continue;
+        if (wait_for(stream->fd, POLLIN | POLLOUT, stream->patience_ms, &events, err) < 0)
+            return -1;
+        if (events & POLLIN) {
+            struct frame frame;
+            int r = stream_poll(stream, &frame, err);
+
+            if (r != 0)
+                return r < 0 ? -1 : stream_unexpected(&frame, err);
+        }
+    }
+    return 0;
+}
+
+static int send_request(struct stream *stream, const struct agent_request *request, struct err *err)
+{
+    struct agent_request versioned = *request;
+    auto_free uint8_t *buf = malloc(FRAME_HEAD + FRAME_REQUEST_MAX);
+    ssize_t len;
+
+    if (!buf)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a request");
+    versioned.version = AGENT_VERSION;
+    len = agent_request_encode(&versioned, buf + FRAME_HEAD, FRAME_REQUEST_MAX, err);
+    if (len < 0)
+        return -1;
+    frame_head_put(buf, FRAME_REQUEST, (uint32_t) len);
+    return send_all(stream, buf, FRAME_HEAD + (size_t) len, err);
+}
+
+int stream_start(struct stream *stream, int fd, int patience_ms,
+                 const struct agent_request *request, struct err *err)
+{
+    *stream = (struct stream){ .fd = fd, .patience_ms = patience_ms };
+    stream->in = malloc(IN_SIZE);
+    stream->out = malloc(OUT_SIZE);
+    if (!stream->in || !stream->out) {
+        stream_close(stream);
+        return err_set(err, ERR_NO_MEMORY, "no memory for a connection");
+    }
+    if (send_request(stream, request, err) < 0) {
+        stream_close(stream);
+        return -1;
+    }
+    return 0;
+}
+
+int stream_open(struct stream *stream, struct link *link, const char *sandbox,
+                const struct agent_request *request, struct err *err)
+{
+    int fd;
+
+    *stream = STREAM_NONE;
+    if (link_connect(link, sandbox, &fd, err) < 0)
+        return -1;
+    return stream_start(stream, fd, link->patience_ms, request, err);
+}
+
+void stream_close(struct stream *stream)
+{
+    own_close(&stream->fd);
+    free(stream->in);
+    free(stream->out);
+    *stream = STREAM_NONE;
+}
+
+/* The agent's own words; a kind that is none counts as a fault. */
+static int agent_error(const struct frame *frame, struct err *err)
+{
+    struct agent_reply reply;
+
+    if (agent_reply_decode(&reply, frame->data, frame->len, err) < 0)
+        return err_wrap(err, "the agent's error");
+    if (reply.kind == ERR_NONE || reply.kind >= ERR_KIND_COUNT)
+        reply.kind = ERR_INTERNAL;
+    return err_set(err, (enum err_kind) reply.kind, "%s",
+                   reply.message ? reply.message : "the agent gave no reason");
+}
+
+/* A whole frame in the buffer: 1, or 0 when more bytes are needed. */
+static int take_frame(struct stream *stream, struct frame *ret, struct err *err)
+{
+    struct frame_head head;
+    uint8_t *at;
+
+    /* The frame handed out before is dropped only now: its data was borrowed. */
+    if (stream->in_done > 0) {
+        stream->in_have -= stream->in_done;
+        memmove(stream->in, stream->in + stream->in_done, stream->in_have);
+        stream->in_done = 0;
+    }
+    at = stream->in;
+    if (stream->in_have < FRAME_HEAD)
+        return 0;
+    if (frame_head_get(at, &head, err) < 0)
+        return err_wrap(err, "the agent");
+    /* Types that only callers send can be larger than the buffer. */
+    if (head.len > IN_SIZE - FRAME_HEAD)
+        return err_set(err, ERR_PROTOCOL, "the agent sent a frame '%s'", frame_name(head.type));
+    if (stream->in_have < FRAME_HEAD + head.len)
+        return 0;
+    *ret = (struct frame){ .type = head.type, .data = at + FRAME_HEAD, .len = head.len };
+    stream->in_done = FRAME_HEAD + head.len;
+    return ret->type == FRAME_ERROR ? agent_error(ret, err) : 1;
+}
+
+/* How much may be read now. The head was checked by take_frame before its length is used here. */
+static size_t room_in(const struct stream *stream)
+{
+    if (!stream->exact)
+        return IN_SIZE - stream->in_have;
+    if (stream->in_have < FRAME_HEAD)
+        return FRAME_HEAD - stream->in_have;
+    return FRAME_HEAD + frame_get_u32(stream->in) - stream->in_have;
+}
+
+int stream_poll(struct stream *stream, struct frame *ret, struct err *err)
+{
+    for (;;) {
+        int r = take_frame(stream, ret, err);
+        ssize_t n;
+
+        if (r != 0)
+            return r;
+        n = recv(stream->fd, stream->in + stream->in_have, room_in(stream), MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+        if (n <= 0)
+            return gone(err);
+        stream->in_have += (size_t) n;
+    }
+}
+
+int stream_next(struct stream *stream, struct frame *ret, struct err *err)
+{
+    for (;;) {
+        int r = stream_poll(stream, ret, err);
+        short events;
+
+        if (r != 0)
+            return r;
+        if (wait_for(stream->fd, POLLIN, stream->patience_ms, &events, err) < 0)
+            return -1;
+    }
+}
+
+int stream_send(struct stream *stream, enum frame_type type, const void *data, uint32_t len,
+                struct err *err)
+{
+    uint8_t head[FRAME_HEAD];
+
+    frame_head_put(head, type, len);
+    if (send_all(stream, head, sizeof head, err) < 0)
+        return -1;
+    return send_all(stream, data, len, err);
+}
+
+int stream_queue(struct stream *stream, enum frame_type type, const void *data, uint32_t len)
+{
+    if (stream->out_sent == stream->out_have)
+        stream->out_sent = stream->out_have = 0;
+    if (OUT_SIZE - stream->out_have < FRAME_HEAD + len)
+        return 0;
+    frame_head_put(stream->out + stream->out_have, type, len);
+    if (len > 0)
+        memcpy(stream->out + stream->out_have + FRAME_HEAD, data, len);
+    stream->out_have += FRAME_HEAD + len;
+    return 1;
+}
+
+int stream_flush(struct stream *stream, struct err *err)
+{
+    while (stream_pending(stream)) {
+        ssize_t n = send_some(stream->fd, stream->out + stream->out_sent,
+                              stream->out_have - stream->out_sent, err);
+
+        if (n <= 0)
+            return (int) n;
+        stream->out_sent += (size_t) n;
+    }
+    return 0;
+}
+
+int stream_unexpected(const struct frame *frame, struct err *err)
+{
+    return err_set(err, ERR_PROTOCOL, "the agent sent a frame '%s' out of turn",
+                   frame_name(frame->type));
+}
+
+int stream_reply(struct stream *stream, enum frame_type type, struct agent_reply *ret,
+                 struct err *err)
+{
+    struct frame frame;
+
+    if (stream_next(stream, &frame, err) < 0)
+        return -1;
+    if (frame.type != type)
+        return stream_unexpected(&frame, err);
+    if (agent_reply_decode(ret, frame.data, frame.len, err) < 0)
+        return err_wrap(err, "the agent's answer");
+    return 0;
+}
+
+int stream_item(struct stream *stream, struct agent_reply *ret, struct err *err)
+{
+    struct frame frame;
+
+    if (stream_next(stream, &frame, err) < 0)
+        return -1;
+    if (frame.type != FRAME_ITEM && frame.type != FRAME_END)
+        return stream_unexpected(&frame, err);
+    if (agent_reply_decode(ret, frame.data, frame.len, err) < 0)
+        return err_wrap(err, "the agent's answer");
+    return frame.type == FRAME_ITEM;
+}
