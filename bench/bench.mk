@@ -1,0 +1,18 @@
+# `make bench`: builds, installs the peers that are missing, measures. BENCH_ROUNDS=200 BENCH_COUNT=1000.
+
+BENCH_SRCS := $(wildcard bench/*.c)
+
+$(BUILD)/cove-bench: LIBS := -lm -pthread
+$(BUILD)/cove-bench: $(call objs,$(BENCH_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/obj/bench/%.o: CFLAGS += -pthread
+
+# bench/short_test, which tests/run calls, needs it.
+helpers: $(BUILD)/cove-bench
+
+bench:
+	tools/deps bench
+	$(MAKE) all $(BUILD)/cove-bench
+	$(BUILD)/cove-bench

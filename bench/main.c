@@ -1,0 +1,202 @@
+/* cove-bench - measures cove, side by side with its peers. docs/benchmarks.md says how to read it.
+ *
+ *   cove-bench            everything; ROUNDS and COUNT come from BENCH_ROUNDS and BENCH_COUNT
+ *   cove-bench --check    a short run that judges correctness only, as a test: no peers, no times
+ */
+#include "base/io.h"
+#include "base/own.h"
+#include "compare.h"
+#include "crowd.h"
+#include "report.h"
+#include "steps.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static volatile sig_atomic_t stop_asked;
+
+static void ask_stop(int number)
+{
+    (void) number;
+    stop_asked = 1;
+}
+
+static uint64_t setting(const char *name, uint64_t preset)
+{
+    const char *text = getenv(name);
+    struct err err;
+    uint64_t value;
+
+    if (!text || !*text)
+        return preset;
+    if (parse_u64(text, &value, &err) < 0) {
+        (void) fprintf(stderr, "cove-bench: %s: %s\n", name, err.msg);
+        exit(2);
+    }
+    return value;
+}
+
+static int report_failure(const struct err *err)
+{
+    (void) fprintf(stderr, "cove-bench: %s\n", err->msg);
+    return 1;
+}
+
+/* Sections 1 to 4. */
+static int run_compare(struct rig *rig, unsigned rounds, struct err *err)
+{
+    char dir[140];
+    struct peers peers;
+    struct compare compare;
+    int rc;
+
+    (void) snprintf(dir, sizeof dir, "%s/peers", rig->dir);
+    if (mkdir(dir, 0700) < 0)
+        return err_sys(err, errno, "make %s", dir);
+    peers_init(&peers, dir);
+    rc = compare_init(&compare, rig, &peers, err);
+    for (unsigned i = 0; rc == 0 && i < rounds && !stop_asked; i++)
+        compare_round(&compare, i);
+    if (rc == 0)
+        compare_report(&compare);
+    compare_done(&compare);
+    peers_done(&peers);
+    if (rc == 0)
+        steps_report(rig->log);
+    return rc;
+}
+
+/* Section 5. */
+static int run_crowd(struct rig *rig, size_t count, struct err *err)
+{
+    struct crowd crowd;
+    int rc = crowd_init(&crowd, rig, count, err);
+
+    if (rc == 0) {
+        rc = crowd_run(&crowd, err);
+        crowd_report(&crowd);
+    }
+    crowd_done(&crowd);
+    return rc;
+}
+
+static int bench(struct rig *rig)
+{
+    uint64_t rounds = setting("BENCH_ROUNDS", 200), count = setting("BENCH_COUNT", 1000);
+    char host[200], date[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    struct err err;
+
+    host_describe(host, sizeof host);
+    (void) strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &tm));
+    printf("cove %s, %s, on %s\n", COVE_VERSION, date, host);
+    printf("%llu rounds, interleaved; ratio: p50 to that of cove's client library\n",
+           (unsigned long long) rounds);
+    (void) fflush(stdout);
+    if (rounds && run_compare(rig, (unsigned) rounds, &err) < 0)
+        return report_failure(&err);
+    if (count && !stop_asked && run_crowd(rig, count, &err) < 0)
+        return report_failure(&err);
+    report_verdicts();
+    return 0;
+}
+
+static unsigned bad;
+
+static void judge(bool good, const char *sentence, const char *why)
+{
+    if (good)
+        printf("ok - %s\n", sentence);
+    else
+        printf("not ok - %s: %s\n", sentence, why);
+    (void) fflush(stdout);
+    bad += !good;
+}
+
+#define CHECK_CREATES 20
+#define CHECK_EXECS   30
+#define CHECK_CROWD   50
+
+static void check_compare(struct rig *rig)
+{
+    struct compare compare;
+    struct err err = { 0 };
+    const char *why = err.msg;
+    unsigned failures = 0;
+
+    if (compare_init(&compare, rig, NULL, &err) < 0) {
+        judge(false, "a sandbox starts", err.msg);
+    } else {
+        /* Each round creates twice in each way of using the library, and twice by command line. */
+        for (unsigned i = 0; i < CHECK_CREATES / (2 * COVE_WAYS); i++)
+            compare_round(&compare, i);
+        failures = compare_failures(&compare, &why);
+        judge(failures == 0, "20 sandboxes are created, used and destroyed without a failure", why);
+        for (unsigned i = 0; i < CHECK_EXECS && failures == 0; i++)
+            failures += lane_true(&compare.lane, compare.cove[0].living, &err) < 0;
+        judge(failures == 0, "30 commands run in a living sandbox without a failure", err.msg);
+    }
+    compare_done(&compare);
+}
+
+static void check_crowd(struct rig *rig)
+{
+    struct crowd crowd;
+    struct err err = { 0 };
+    char why[200];
+
+    if (crowd_init(&crowd, rig, CHECK_CROWD, &err) < 0 || crowd_run(&crowd, &err) < 0)
+        judge(false, "50 sandboxes are measured to the end", err.msg);
+    judge(crowd.create_failures == 0, "50 sandboxes are created, 8 at a time", crowd.why.msg);
+    judge(crowd.exec_failures == 0, "each of 50 sandboxes answers an exec", crowd.why.msg);
+    judge(crowd.listed == CHECK_CROWD, "all 50 are listed", "the list is short");
+    judge(crowd.adopted == CHECK_CROWD, "each answers again after kill -9 of the keeper",
+          "some were not adopted");
+    judge(crowd.destroy_failures == 0, "50 sandboxes are destroyed, 8 at a time", crowd.why.msg);
+    (void) snprintf(why, sizeof why, "%zu processes, %zu cgroups, %zu loops, %zu mounts, %zu files",
+                    crowd.left.processes, crowd.left.cgroups, crowd.left.loops, crowd.left.mounts,
+                    crowd.left.files);
+    judge(host_left_total(&crowd.left) == 0, "nothing is left of them", why);
+    crowd_done(&crowd);
+}
+
+static int check(struct rig *rig)
+{
+    check_compare(rig);
+    check_crowd(rig);
+    return bad ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    bool short_run = argc == 2 && strcmp(argv[1], "--check") == 0;
+    struct sigaction stop = { .sa_handler = ask_stop };
+    struct rlimit files;
+    struct rig rig;
+    struct err err;
+    int rc;
+
+    if (argc > 1 && !short_run) {
+        (void) fprintf(stderr, "usage: cove-bench [--check]\n");
+        return 2;
+    }
+    /* One descriptor per sandbox is kept, to see that its PID 1 is gone. */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void) setrlimit(RLIMIT_NOFILE, &files);
+    }
+    (void) sigaction(SIGINT, &stop, NULL);
+    (void) sigaction(SIGTERM, &stop, NULL);
+    (void) signal(SIGPIPE, SIG_IGN);
+    if (rig_init(&rig, &err) < 0)
+        rc = report_failure(&err);
+    else
+        rc = short_run ? check(&rig) : bench(&rig);
+    rig_done(&rig);
+    return rc;
+}
