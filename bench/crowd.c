@@ -111,10 +111,13 @@ static int end_member(struct crowd *crowd, struct lane *lane, size_t index, stru
     return lane_destroy(lane, crowd->members[index].id, err);
 }
 
-int crowd_init(struct crowd *crowd, struct rig *rig, size_t count, struct err *err)
+int crowd_init(struct crowd *crowd, struct rig *rig, size_t count, uint64_t disk_bytes,
+               struct err *err)
 {
     *crowd = (struct crowd){ .rig = rig, .count = count };
     limits_preset(&crowd->limits);
+    if (disk_bytes)
+        crowd->limits.disk_bytes = disk_bytes;
     crowd->members = calloc(count, sizeof *crowd->members);
     if (!crowd->members)
         return err_sys(err, ENOMEM, "a crowd of %zu", count);
@@ -193,12 +196,12 @@ static void report_memory(const struct crowd *crowd)
     const struct host_memory *memory = crowd->memory;
     double each = (double) (crowd->created ? crowd->created : 1);
 
-    report_series_head("Host memory, difference to before");
-    printf("  %-42s %14s %14s %14s\n", "", "KiB per sandbox", "after an exec", "MiB when gone");
+    printf("\n%-44s %16s %16s %16s\n", "Host memory, more than before", "KiB per sandbox",
+           "after an exec", "MiB when gone");
     for (size_t i = 0; i < HOST_MEMORY_ROWS; i++) {
         int64_t before = memory[CROWD_BEFORE].kib[i];
 
-        printf("  %-42s %14.1f %14.1f %14.1f\n", host_memory_name((enum host_memory_row) i),
+        printf("  %-42s %16.1f %16.1f %16.1f\n", host_memory_name((enum host_memory_row) i),
                (double) (memory[CROWD_ALIVE].kib[i] - before) / each,
                (double) (memory[CROWD_ASKED].kib[i] - before) / each,
                mib(memory[CROWD_GONE].kib[i] - before));

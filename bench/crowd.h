@@ -32,7 +32,9 @@ struct crowd {
     struct host_left left;
 };
 
-int crowd_init(struct crowd *crowd, struct rig *rig, size_t count, struct err *err);
+/* disk_bytes 0: as preset. */
+int crowd_init(struct crowd *crowd, struct rig *rig, size_t count, uint64_t disk_bytes,
+               struct err *err);
 
 /* All phases in order; -1 only when nothing more can be measured. */
 int crowd_run(struct crowd *crowd, struct err *err);

@@ -1,6 +1,7 @@
 /* cove-bench - measures cove, side by side with its peers. docs/benchmarks.md says how to read it.
  *
- *   cove-bench            everything; ROUNDS and COUNT come from BENCH_ROUNDS and BENCH_COUNT
+ *   cove-bench            everything. BENCH_ROUNDS=200 and BENCH_COUNT=1000 say how much (0: leave
+ *                         that part out), BENCH_DISK=64m the disk of the crowd's sandboxes
  *   cove-bench --check    a short run that judges correctness only, as a test: no peers, no times
  */
 #include "base/io.h"
@@ -40,6 +41,19 @@ static uint64_t setting(const char *name, uint64_t preset)
     return value;
 }
 
+static uint64_t crowd_disk(void)
+{
+    const char *text = getenv("BENCH_DISK");
+    struct err err;
+    uint64_t bytes = 0;
+
+    if (text && *text && parse_size(text, &bytes, &err) < 0) {
+        (void) fprintf(stderr, "cove-bench: BENCH_DISK: %s\n", err.msg);
+        exit(2);
+    }
+    return bytes;
+}
+
 static int report_failure(const struct err *err)
 {
     (void) fprintf(stderr, "cove-bench: %s\n", err->msg);
@@ -74,7 +88,7 @@ static int run_compare(struct rig *rig, unsigned rounds, struct err *err)
 static int run_crowd(struct rig *rig, size_t count, struct err *err)
 {
     struct crowd crowd;
-    int rc = crowd_init(&crowd, rig, count, err);
+    int rc = crowd_init(&crowd, rig, count, crowd_disk(), err);
 
     if (rc == 0) {
         rc = crowd_run(&crowd, err);
@@ -150,7 +164,7 @@ static void check_crowd(struct rig *rig)
     struct err err = { 0 };
     char why[200];
 
-    if (crowd_init(&crowd, rig, CHECK_CROWD, &err) < 0 || crowd_run(&crowd, &err) < 0)
+    if (crowd_init(&crowd, rig, CHECK_CROWD, 0, &err) < 0 || crowd_run(&crowd, &err) < 0)
         judge(false, "50 sandboxes are measured to the end", err.msg);
     judge(crowd.create_failures == 0, "50 sandboxes are created, 8 at a time", crowd.why.msg);
     judge(crowd.exec_failures == 0, "each of 50 sandboxes answers an exec", crowd.why.msg);
@@ -165,8 +179,22 @@ static void check_crowd(struct rig *rig)
     crowd_done(&crowd);
 }
 
+/* Percentiles are values that were measured. */
+static void check_series(void)
+{
+    struct series series = { 0 };
+
+    for (uint64_t i = 100; i > 0; i--)
+        series_add(&series, i);
+    judge(series_at(&series, 0) == 1 && series_at(&series, 50) == 50 &&
+              series_at(&series, 99) == 99 && series_at(&series, 100) == 100,
+          "percentiles of 1 to 100 are their own rank", "they are not");
+    series_done(&series);
+}
+
 static int check(struct rig *rig)
 {
+    check_series();
     check_compare(rig);
     check_crowd(rig);
     return bad ? 1 : 0;
