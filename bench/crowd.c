@@ -167,6 +167,7 @@ int crowd_run(struct crowd *crowd, struct err *err)
     int rc;
 
     read_memory(crowd, CROWD_BEFORE);
+    crowd->pool_loops = host_loops(crowd->rig->state);
     crowd->create_us =
         everybody(crowd, CROWD_LANES, make_member, &crowd->create, &crowd->create_failures);
     crowd->created = crowd->create.count;
@@ -183,6 +184,11 @@ int crowd_run(struct crowd *crowd, struct err *err)
     crowd->destroyed = crowd->destroy.count;
     read_memory(crowd, CROWD_GONE);
     host_left(crowd->rig->state, crowd->rig->keeper, crowd->members, crowd->count, &crowd->left);
+    crowd->left.loops -=
+        crowd->left.loops < crowd->pool_loops ? crowd->left.loops : crowd->pool_loops;
+    rig_stop(crowd->rig);
+    (void) usleep(SETTLE_US);
+    host_left(crowd->rig->state, 0, crowd->members, crowd->count, &crowd->after);
     return rc;
 }
 
@@ -227,7 +233,7 @@ static void report_targets(struct crowd *crowd)
     report_target(crowd->destroy_us <= 10000000 && crowd->destroyed == crowd->created,
                   "%zu destroyed in %.2f s (<= 10)", crowd->destroyed,
                   (double) crowd->destroy_us / 1e6);
-    report_target(host_left_total(&crowd->left) == 0,
+    report_target(host_left_total(&crowd->left) + host_left_total(&crowd->after) == 0,
                   "left: %zu processes, %zu cgroups, %zu loop devices, %zu mounts, %zu files",
                   crowd->left.processes, crowd->left.cgroups, crowd->left.loops, crowd->left.mounts,
                   crowd->left.files);

@@ -29,7 +29,9 @@ struct crowd {
     struct host_memory memory[CROWD_MOMENTS];
     uint64_t keeper_kib, keeper_restarted_kib;
     size_t keeper_fds;
-    struct host_left left;
+    size_t pool_loops;      /* there before anybody, and so not left by anybody */
+    struct host_left left;  /* with the keeper alive; loops: more than before */
+    struct host_left after; /* when the keeper has ended, too */
 };
 
 /* disk_bytes 0: as preset. */

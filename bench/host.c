@@ -146,7 +146,7 @@ static size_t count_mounts(const char *state, int pid)
     return count;
 }
 
-static size_t count_loops(const char *state)
+size_t host_loops(const char *state)
 {
     auto_dir DIR *dir = opendir("/sys/block");
     size_t count = 0;
@@ -189,7 +189,7 @@ void host_left(const char *state, int keeper_pid, struct host_trace *traces, siz
     *ret = (struct host_left){
         .processes = count_processes(),
         .cgroups = count_cgroups(),
-        .loops = count_loops(state),
+        .loops = host_loops(state),
         .mounts =
             count_mounts(state, getpid()) + (keeper_pid ? count_mounts(state, keeper_pid) : 0),
         .files = count_entries(path),

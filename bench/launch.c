@@ -19,7 +19,7 @@
 extern char **environ;
 
 /* -1 with errno when the program cannot be started. */
-static pid_t start(char *const *argv, int stdout_fd, int stderr_fd)
+static pid_t start(char *const *argv, const posix_spawnattr_t *attr, int stdout_fd, int stderr_fd)
 {
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
@@ -32,7 +32,7 @@ static pid_t start(char *const *argv, int stdout_fd, int stderr_fd)
     else
         (void) posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     (void) posix_spawn_file_actions_adddup2(&actions, stderr_fd, 2);
-    rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+    rc = posix_spawnp(&pid, argv[0], &actions, attr, argv, environ);
     (void) posix_spawn_file_actions_destroy(&actions);
     if (rc == 0)
         return pid;
@@ -109,7 +109,7 @@ int launch_run(char *const *argv, enum launch_stdout out, struct launch_result *
         to = pipes[1];
     }
     begin = io_now_us();
-    pid = start(argv, to, said);
+    pid = start(argv, NULL, to, said);
     if (pid < 0) {
         (void) snprintf(ret->said, sizeof ret->said, "%s: %s", argv[0], strerror(errno));
         return -1;
@@ -127,7 +127,14 @@ int launch_run(char *const *argv, enum launch_stdout out, struct launch_result *
 
 pid_t launch_background(char *const *argv, int stderr_fd)
 {
-    return start(argv, -1, stderr_fd);
+    posix_spawnattr_t attr;
+    pid_t pid;
+
+    (void) posix_spawnattr_init(&attr);
+    (void) posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    pid = start(argv, &attr, -1, stderr_fd);
+    (void) posix_spawnattr_destroy(&attr);
+    return pid;
 }
 
 void launch_end(pid_t pid)

@@ -24,7 +24,8 @@ struct launch_result {
 /* 0 when it ended with status 0 (and, if asked for, wrote something), else -1. */
 int launch_run(char *const *argv, enum launch_stdout out, struct launch_result *ret);
 
-/* Starts a program with its stderr appended to the file, in the background; its pid or -1. */
+/* Starts a program with its stderr appended to the file, in the background and in a process group
+ * of its own, so that Ctrl-C does not end it before its sandboxes; its pid or -1. */
 pid_t launch_background(char *const *argv, int stderr_fd);
 
 /* Ends a child by SIGTERM, by SIGKILL when it takes longer than LAUNCH_LIMIT_MS, and reaps it. */

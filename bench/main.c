@@ -176,6 +176,9 @@ static void check_crowd(struct rig *rig)
                     crowd.left.processes, crowd.left.cgroups, crowd.left.loops, crowd.left.mounts,
                     crowd.left.files);
     judge(host_left_total(&crowd.left) == 0, "nothing is left of them", why);
+    (void) snprintf(why, sizeof why, "%zu loops, %zu mounts", crowd.after.loops,
+                    crowd.after.mounts);
+    judge(host_left_total(&crowd.after) == 0, "nothing is left of the keeper", why);
     crowd_done(&crowd);
 }
 

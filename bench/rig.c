@@ -128,6 +128,22 @@ void rig_stop(struct rig *rig)
     rig->up = -1;
 }
 
+/* Sandboxes outlive their keeper: what a failed measurement left must go first. */
+static void sweep(struct rig *rig)
+{
+    auto_free struct keeper_sandbox *list = NULL;
+    struct err ignored;
+    struct lane lane;
+    size_t count = 0;
+
+    if (rig->up < 0 || lane_open(&lane, rig, &ignored) < 0)
+        return;
+    (void) sandbox_list(&lane.link, &list, &count, &ignored);
+    for (size_t i = 0; i < count; i++)
+        (void) lane_destroy(&lane, list[i].id, &ignored);
+    lane_close(&lane);
+}
+
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)
 {
     (void) stat;
@@ -141,6 +157,7 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
 
 void rig_done(struct rig *rig)
 {
+    sweep(rig);
     rig_stop(rig);
     own_close(&rig->log);
     if (rig->dir[0])
