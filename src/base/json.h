@@ -2,8 +2,8 @@
  *
  * An emitter, not a tree: nothing is allocated and nothing is kept. Keys are given inside objects
  * and NULL elsewhere; a call that does not fit where it stands, or nests too deep, marks the
- * writer as bad and writes nothing more, and json_finish says so. Texts may hold any bytes: controls
- * are escaped, and what is no UTF-8 becomes U+FFFD. */
+ * writer as bad and writes nothing more, and json_finish says so. Texts may hold any bytes:
+ * controls are escaped, and what is no UTF-8 becomes U+FFFD. */
 #ifndef COVE_BASE_JSON_H
 #define COVE_BASE_JSON_H
 

@@ -64,7 +64,7 @@ static const struct key {
     bool required;
     const char *what; /* "is not ..." */
 } keys[] = {
-#define TEXT(field) offsetof(struct manifest, field), sizeof(((struct manifest *) 0)->field)
+#define TEXT(field)   offsetof(struct manifest, field), sizeof(((struct manifest *) 0)->field)
 #define NUMBER(field) offsetof(struct manifest, field), 0
     /* clang-format off */
     { "root",        TEXT(root),        is_root, true,  "a directory name of [a-z0-9.-]" },
@@ -75,7 +75,7 @@ static const struct key {
     { "created",     NUMBER(created),   NULL,    false, "a number" },
     { "bytes",       NUMBER(bytes),     NULL,    false, "a number" },
     { "files",       NUMBER(files),     NULL,    false, "a number" },
-    /* clang-format on */
+/* clang-format on */
 #undef TEXT
 #undef NUMBER
 };

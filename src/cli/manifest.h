@@ -12,21 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MANIFEST_ENV_MAX 32
+#define MANIFEST_ENV_MAX  32
 #define MANIFEST_TEXT_MAX 256
 #define MANIFEST_FILE_MAX 16384
 
 enum manifest_kind { MANIFEST_NONE, MANIFEST_HOST, MANIFEST_TREE };
 
 struct manifest {
-    uint32_t kind;                      /* enum manifest_kind */
-    char root[64];                      /* directory beside the manifest, [a-z0-9.-]+ */
-    char user[33];                      /* whom commands run as */
-    char workdir[MANIFEST_TEXT_MAX];    /* absolute */
-    char recipe[65];                    /* lower-case hex: what it was made from; "" is unknown */
+    uint32_t kind;                   /* enum manifest_kind */
+    char root[64];                   /* directory beside the manifest, [a-z0-9.-]+ */
+    char user[33];                   /* whom commands run as */
+    char workdir[MANIFEST_TEXT_MAX]; /* absolute */
+    char recipe[65];                 /* lower-case hex: what it was made from; "" is unknown */
     char description[MANIFEST_TEXT_MAX];
-    uint64_t created;                   /* seconds since 1970 */
-    uint64_t bytes, files;              /* of the tree */
+    uint64_t created;                              /* seconds since 1970 */
+    uint64_t bytes, files;                         /* of the tree */
     char env[MANIFEST_ENV_MAX][MANIFEST_TEXT_MAX]; /* K=V */
     size_t env_count;
 };

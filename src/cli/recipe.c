@@ -1,0 +1,88 @@
+#include "cli/recipe.h"
+
+#include "base/hash.h"
+#include "base/own.h"
+#include "cli/template_files.h"
+#include "cli/template_store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* Changes when the way of building does, so that nothing made the old way counts as current. */
+#define RECIPE_VERSION "tree 1"
+
+/* What every Debian tree gets: the user, sources that anybody can reach, no setuid bits
+ * (no_new_privs makes them useless), nothing that differs from build to build. */
+#define COMMON_STEPS                                                                               \
+    "chroot \"$1\" useradd -m -u 1000 -U -s /bin/bash user\n"                                      \
+    "cat >\"$1/etc/apt/sources.list\" <<END\n"                                                     \
+    "deb http://deb.debian.org/debian $SUITE main\n"                                               \
+    "deb http://deb.debian.org/debian $SUITE-updates main\n"                                       \
+    "deb http://deb.debian.org/debian-security $SUITE-security main\n"                             \
+    "END\n"                                                                                        \
+    "rm -f \"$1\"/etc/apt/sources.list.d/* \"$1/etc/apt/apt.conf.d/99mmdebstrap\"\n"               \
+    "ln -sf ../../opt/cove/bin/sudo \"$1/usr/local/bin/sudo\"\n"                                   \
+    "rm -f \"$1\"/var/log/*.log \"$1\"/var/log/apt/* \"$1\"/var/cache/debconf/*-old\n"             \
+    "rm -f \"$1\"/var/lib/dpkg/*-old \"$1\"/etc/*- \"$1\"/var/cache/ldconfig/aux-cache\n"          \
+    "rm -rf \"$1\"/usr/share/info/* \"$1\"/usr/share/lintian \"$1\"/usr/share/linda\n"             \
+    "find \"$1\" -xdev -type f -perm /6000 -exec chmod u-s,g-s {} +\n"
+
+const struct recipe recipes[] = {
+    {
+        .name = "base",
+        .description = "Debian 12 with Python, Node.js, git and a C compiler",
+        .suite = "bookworm",
+        .packages =
+            "bash coreutils findutils diffutils grep sed gawk tar gzip bzip2 xz-utils zstd unzip "
+            "zip "
+            "file less nano procps psmisc iproute2 iputils-ping netbase ca-certificates curl wget "
+            "git openssh-client patch make build-essential pkg-config "
+            "python3 python-is-python3 python3-pip python3-venv python3-dev "
+            "nodejs npm sqlite3 ripgrep jq tree tzdata",
+        .steps = COMMON_STEPS
+        /* A build that lacks one of these is no base. */
+        "chroot \"$1\" sh -ec 'python -c \"import venv, sqlite3, ssl\"; pip --version; node "
+        "--version; "
+        "npm --version; git --version; cc --version; rg --version; sqlite3 --version' >/dev/null\n"
+        "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n",
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .free_mib = 2048,
+    },
+};
+const size_t recipe_count = ARRAY_LEN(recipes);
+
+const struct recipe *recipe_find(const char *name)
+{
+    for (size_t i = 0; i < recipe_count; i++)
+        if (strcmp(recipes[i].name, name) == 0)
+            return &recipes[i];
+    return NULL;
+}
+
+static uint64_t hash_recipe(const struct recipe *recipe)
+{
+    uint64_t hash = hash_text(HASH_START, RECIPE_VERSION);
+    struct utsname host;
+
+    hash = hash_text(hash, uname(&host) == 0 ? host.machine : "");
+    hash = hash_text(hash, recipe->name);
+    hash = hash_text(hash, recipe->suite);
+    hash = hash_text(hash, recipe->packages);
+    return hash_text(hash, recipe->steps);
+}
+
+void recipe_cache_key(const struct recipe *recipe, char out[RECIPE_HASH_MAX])
+{
+    (void) snprintf(out, RECIPE_HASH_MAX, "%016" PRIx64, hash_recipe(recipe));
+}
+
+void recipe_hash(const struct recipe *recipe, char out[RECIPE_HASH_MAX])
+{
+    uint64_t hash = template_files_hash(hash_recipe(recipe), FILES_TREE);
+
+    for (size_t i = 0; i < RECIPE_ENV_MAX && recipe->env[i]; i++)
+        hash = hash_text(hash, recipe->env[i]);
+    (void) snprintf(out, RECIPE_HASH_MAX, "%016" PRIx64, hash);
+}
