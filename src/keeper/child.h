@@ -1,0 +1,33 @@
+/* child.h - all that runs between clone and exec of the agent.
+ *
+ * Runs in a copy of the keeper's memory, in fresh namespaces, as nobody yet. No heap, no locks;
+ * failures go to the keeper as a struct err over the control socket; always ends in exec or _exit. */
+#ifndef COVE_KEEPER_CHILD_H
+#define COVE_KEEPER_CHILD_H
+
+#include "keeper/cgroup.h"
+#include "keeper/seccomp.h"
+#include "keeper/template.h"
+#include "wire/limits.h"
+
+#include <stdbool.h>
+
+struct child_spec {
+    const struct limits *limits;
+    const struct template *template;
+    const struct cgroup_entry *cgroup;
+    const struct seccomp_filter *filter_notify;
+    const struct seccomp_filter *filter_quiet;
+    const char *hostname;
+    bool allow_root;
+    int dir_fd;     /* <state>/sandboxes/<id>, for agent.sock */
+    int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors */
+    int ready_fd;   /* the agent says it listens */
+    int agent_fd;   /* the agent's program */
+};
+
+enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_FD_COUNT };
+
+_Noreturn void child_run(const struct child_spec *spec);
+
+#endif

@@ -1,0 +1,268 @@
+/* One order at a time: a blank image of that size (made by mkfs once, then kept), a sparse copy of it in
+ * a file without a name, a loop device, a detached mount. From the first step to the last everything is
+ * held by descriptors only: a maker that is killed in between leaves nothing. */
+#include "keeper/disk_maker.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "keeper/mountfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/loop.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define BLANKS 16 /* sizes kept; a caller that asks for many evicts its own */
+#define MiB (1024u * 1024u)
+#define INODE_RATIO 8192u /* at least so many bytes per inode, or the inode table eats the disk */
+#define FORMAT "v1"       /* in the name of a blank: another layout, another name */
+
+struct blank {
+    uint64_t mib, inodes;
+    int fd;
+    char name[64];
+};
+
+struct maker {
+    int dir_fd;
+    int dev_fd; /* the host's /dev */
+    int control_fd;
+    size_t next; /* blank to evict */
+    struct blank blanks[BLANKS];
+};
+
+static int run_mkfs(const char *image, const char *inodes, struct err *err)
+{
+    char *const argv[] = { (char *) "mkfs.ext4", (char *) "-q", (char *) "-F",
+                           (char *) "-b", (char *) "4096",
+                           (char *) "-I", (char *) "256",
+                           (char *) "-m", (char *) "0",
+                           (char *) "-N", (char *) (uintptr_t) inodes,
+                           (char *) "-O", (char *) "^has_journal,^resize_inode",
+                           (char *) "-E", (char *) "lazy_itable_init=1,nodiscard,root_owner=0:0",
+                           (char *) "-d", (char *) "skeleton",
+                           (char *) (uintptr_t) image, NULL };
+    char *const envp[] = { (char *) "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+    int status;
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return err_sys(err, errno, "fork mkfs");
+    if (pid == 0) {
+        (void) execve("/usr/sbin/mkfs.ext4", argv, envp);
+        (void) execve("/sbin/mkfs.ext4", argv, envp);
+        _exit(127);
+    }
+    if (waitpid(pid, &status, 0) < 0)
+        return err_sys(err, errno, "wait for mkfs");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return err_set(err, ERR_UNSUPPORTED, "mkfs.ext4 failed (%d): is e2fsprogs installed?",
+                       WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return 0;
+}
+
+/* What every disk begins with; mkfs copies it into the image. */
+static int make_skeleton(int dir_fd, struct err *err)
+{
+    static const struct {
+        const char *path;
+        mode_t mode;
+    } dirs[] = { { "skeleton", 0711 },      { "skeleton/upper", 0755 }, { "skeleton/work", 0700 },
+                 { "skeleton/shm", 01777 }, { "skeleton/sys", 0755 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if ((mkdirat(dir_fd, dirs[i].path, 0700) < 0 && errno != EEXIST) ||
+            fchmodat(dir_fd, dirs[i].path, dirs[i].mode, 0) < 0)
+            return err_sys(err, errno, "make %s", dirs[i].path);
+    return 0;
+}
+
+static int make_blank(struct maker *m, struct blank *b, struct err *err)
+{
+    auto_close int fd = -1;
+    char temporary[80], inodes[32];
+
+    (void) snprintf(temporary, sizeof temporary, "%s.new", b->name);
+    (void) snprintf(inodes, sizeof inodes, "%" PRIu64, b->inodes);
+    (void) unlinkat(m->dir_fd, temporary, 0);
+    fd = openat(m->dir_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_sys(err, errno, "make a blank image");
+    if (ftruncate(fd, (off_t) (b->mib * MiB)) < 0) {
+        err_sys(err, errno, "size a blank image");
+        goto undo;
+    }
+    if (make_skeleton(m->dir_fd, err) < 0 || fchdir(m->dir_fd) < 0 ||
+        run_mkfs(temporary, inodes, err) < 0)
+        goto undo;
+    if (renameat(m->dir_fd, temporary, m->dir_fd, b->name) < 0) {
+        err_sys(err, errno, "name a blank image");
+        goto undo;
+    }
+    b->fd = take_fd(&fd);
+    return 0;
+
+undo:
+    (void) unlinkat(m->dir_fd, temporary, 0);
+    return -1;
+}
+
+static struct blank *get_blank(struct maker *m, const struct disk_order *order, struct err *err)
+{
+    uint64_t mib = order->bytes / MiB, inodes = order->inodes;
+    struct blank *b;
+
+    if (mib < 1)
+        mib = 1;
+    if (inodes > mib * MiB / INODE_RATIO)
+        inodes = mib * MiB / INODE_RATIO;
+    for (size_t i = 0; i < BLANKS; i++)
+        if (m->blanks[i].fd >= 0 && m->blanks[i].mib == mib && m->blanks[i].inodes == inodes)
+            return &m->blanks[i];
+
+    b = &m->blanks[m->next++ % BLANKS];
+    if (b->fd >= 0)
+        (void) unlinkat(m->dir_fd, b->name, 0);
+    own_close(&b->fd);
+    b->mib = mib;
+    b->inodes = inodes;
+    (void) snprintf(b->name, sizeof b->name, "blank-" FORMAT "-%" PRIu64 "-%" PRIu64, mib, inodes);
+    b->fd = openat(m->dir_fd, b->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (b->fd < 0 && make_blank(m, b, err) < 0)
+        return NULL;
+    return b;
+}
+
+static int copy_data(int from, int to)
+{
+    off_t at = 0;
+
+    while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
+        off_t end = lseek(from, at, SEEK_HOLE);
+
+        if (end < 0 || lseek(to, at, SEEK_SET) < 0)
+            return -1;
+        while (at < end) {
+            ssize_t n = sendfile(to, from, &at, (size_t) (end - at));
+
+            if (n <= 0)
+                return -1;
+        }
+    }
+    return errno == ENXIO ? 0 : -1; /* ENXIO: no data behind this offset */
+}
+
+/* A file without a name, where the file system can do that; else one that lost its name. */
+static int open_nameless(int dir_fd)
+{
+    int fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd >= 0)
+        return fd;
+    fd = openat(dir_fd, "image.new", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    (void) unlinkat(dir_fd, "image.new", 0);
+    return fd;
+}
+
+/* Another program may take the free device first: then there is another free one. */
+static int attach_loop(struct maker *m, int image, struct err *err)
+{
+    for (int tries = 0; tries < 16; tries++) {
+        struct loop_config config = { .fd = (uint32_t) image,
+                                      .block_size = 4096,
+                                      .info.lo_flags = LO_FLAGS_AUTOCLEAR };
+        auto_close int fd = -1;
+        char name[32];
+        int number = ioctl(m->control_fd, LOOP_CTL_GET_FREE);
+
+        if (number < 0)
+            return err_sys(err, errno, "find a free loop device");
+        (void) snprintf(name, sizeof name, "loop%d", number);
+        fd = openat(m->dev_fd, name, O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+            return err_sys(err, errno, "open %s", name);
+        if (ioctl(fd, LOOP_CONFIGURE, &config) == 0)
+            return take_fd(&fd);
+        if (errno != EBUSY)
+            return err_sys(err, errno, "configure %s", name);
+    }
+    return err_set(err, ERR_TOO_MANY, "loop devices are taken faster than they are made");
+}
+
+static int make_disk(struct maker *m, const struct disk_order *order, struct err *err)
+{
+    auto_close int image = -1, loop = -1;
+    const struct blank *blank = get_blank(m, order, err);
+    char source[32];
+
+    if (!blank)
+        return -1;
+    image = open_nameless(m->dir_fd);
+    if (image < 0 || ftruncate(image, (off_t) (blank->mib * MiB)) < 0 ||
+        copy_data(blank->fd, image) < 0)
+        return err_sys(err, errno, "make an image");
+    loop = attach_loop(m, image, err);
+    if (loop < 0)
+        return -1;
+    (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop);
+    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what is
+     * on it dies with the machine's run anyway. */
+    return mountfd_new("ext4",
+                       (const char *const[]){ "source", source, "noinit_itable", "", "nobarrier", "",
+                                              "errors", "remount-ro", NULL },
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+}
+
+static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd)
+{
+    /* Everything but what is needed goes, before anything else is opened. */
+    int low[3] = { fcntl(*sock, F_DUPFD, 100), fcntl(host_mnt_fd, F_DUPFD, 100),
+                   fcntl(dir_fd, F_DUPFD, 100) };
+
+    for (int i = 0; i < 3; i++)
+        if (low[i] < 0 || dup3(low[i], 3 + i, O_CLOEXEC) < 0)
+            return -1;
+    (void) syscall(__NR_close_range, 6, ~0u, 0);
+    *sock = 3;
+    m->dir_fd = 5;
+    if (setns(4, CLONE_NEWNS) < 0)
+        return -1;
+    m->dev_fd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    m->control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+    for (size_t i = 0; i < BLANKS; i++)
+        m->blanks[i].fd = -1;
+    return m->dev_fd < 0 ? -1 : 0;
+}
+
+_Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
+{
+    struct maker m = { .dir_fd = -1 };
+    struct disk_order order;
+    sigset_t none;
+
+    (void) sigemptyset(&none);
+    (void) sigprocmask(SIG_SETMASK, &none, NULL);
+    (void) signal(SIGINT, SIG_IGN); /* Ctrl-C is the keeper's to act on */
+    (void) prctl(PR_SET_NAME, "cove-disks");
+    if (start(&m, &sock, host_mnt_fd, dir_fd) < 0)
+        _exit(1);
+    while (recv(sock, &order, sizeof order, 0) == (ssize_t) sizeof order) {
+        struct disk_answer answer = { .tag = order.tag };
+        auto_close int fd = make_disk(&m, &order, &answer.err);
+
+        if (io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0)
+            break;
+    }
+    _exit(0);
+}

@@ -1,0 +1,238 @@
+#include "keeper/jail_mounts.h"
+
+#include "base/own.h"
+#include "keeper/mountfd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is nobody
+ * inside; the mask is the second line. Those that a kernel lacks are skipped. */
+static const char *const masked_files[] = {
+    "kcore",      "keys",      "key-users",    "kmsg",         "kallsyms",  "kpagecount",
+    "kpageflags", "kpagecgroup", "vmcore",     "latency_stats", "timer_list", "sched_debug",
+    "schedstat",  "interrupts", "softirqs",    "slabinfo",     "vmallocinfo", "zoneinfo",
+    "buddyinfo",  "pagetypeinfo", "iomem",     "ioports",      "modules",   "config.gz",
+    "cmdline",    "partitions", "diskstats",   "swaps",        "locks",     "devices",
+    "misc",       "mtrr",      "consoles",     "execdomains",  "sysrq-trigger", "allocinfo",
+};
+
+static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "tty", "pressure" };
+
+static const char *const readonly_dirs[] = { "bus", "fs", "irq", "sys" };
+
+/* A directory of the sandbox's root, by descriptor: never through a link, made where it is missing. */
+static int open_target(int root_fd, const char *name)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
+                                       RESOLVE_NO_MAGICLINKS };
+    int fd = (int) syscall(__NR_openat2, root_fd, name, &how, sizeof how);
+
+    if (fd < 0 && errno == ENOENT && mkdirat(root_fd, name, 0755) == 0)
+        fd = (int) syscall(__NR_openat2, root_fd, name, &how, sizeof how);
+    return fd;
+}
+
+static int attach(int mount_fd, int root_fd, const char *name, struct err *err)
+{
+    auto_close int target = open_target(root_fd, name);
+
+    if (target < 0)
+        return err_sys(err, errno, "/%s of the template", name);
+    if (mountfd_attach(mount_fd, target, "") < 0)
+        return err_sys(err, errno, "attach /%s", name);
+    return 0;
+}
+
+/* One of the keeper's own prepared trees, or of the sandbox's disk. */
+static int attach_clone(int from_fd, const char *from, uint64_t attributes, int root_fd,
+                        const char *name, struct err *err)
+{
+    auto_close int fd = mountfd_clone(from_fd, from, 0);
+
+    if (fd < 0)
+        return err_sys(err, errno, "clone %s", from);
+    if (attributes && mountfd_set(fd, attributes, 0) < 0)
+        return err_sys(err, errno, "protect %s", from);
+    return attach(fd, root_fd, name, err);
+}
+
+/* /proc is the kernel's own and nothing of the tenant's runs yet: plain paths are safe here. */
+static int mask_proc(int root_fd, struct err *err)
+{
+    auto_close int proc = open_target(root_fd, "proc");
+    auto_close int null = -1, empty = -1;
+
+    if (proc < 0 || fchdir(proc) < 0)
+        return err_sys(err, errno, "enter /proc");
+    for (size_t i = 0; i < ARRAY_LEN(masked_files); i++)
+        if (mount("/dev/null", masked_files[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+            return err_sys(err, errno, "mask /proc/%s", masked_files[i]);
+    for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
+        if (mount("/empty", masked_dirs[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+            return err_sys(err, errno, "mask /proc/%s", masked_dirs[i]);
+    for (size_t i = 0; i < ARRAY_LEN(readonly_dirs); i++) {
+        auto_close int fd = mountfd_clone(AT_FDCWD, readonly_dirs[i], 0);
+
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        if (fd < 0 || mountfd_set(fd, MOUNT_ATTR_RDONLY, 0) < 0 ||
+            mountfd_attach(fd, AT_FDCWD, readonly_dirs[i]) < 0)
+            return err_sys(err, errno, "protect /proc/%s", readonly_dirs[i]);
+    }
+    return 0;
+}
+
+static int attach_proc(int root_fd, struct err *err)
+{
+    auto_close int fd = mountfd_new("proc", (const char *const[]){ "source", "proc", NULL },
+                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+
+    if (fd < 0)
+        return -1;
+    return attach(fd, root_fd, "proc", err) < 0 ? -1 : mask_proc(root_fd, err);
+}
+
+static int attach_dev(const struct limits *limits, int root_fd, struct err *err)
+{
+    char most[32];
+    auto_close int pts = -1;
+
+    if (attach_clone(AT_FDCWD, "/dev", 0, root_fd, "dev", err) < 0)
+        return -1;
+    (void) snprintf(most, sizeof most, "%" PRIu64, limits->ptys);
+    pts = mountfd_new("devpts",
+                      (const char *const[]){ "source", "devpts", "ptmxmode", "0666", "mode", "0620",
+                                             "max", most, NULL },
+                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+    if (pts < 0 || attach(pts, root_fd, "dev/pts", err) < 0)
+        return -1;
+    return attach_clone(AT_FDCWD, "/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);
+}
+
+/* New root over old, then the old one goes: no name leads back. */
+static int pivot(int root_fd, struct err *err)
+{
+    char where[8];
+
+    if (fchdir(root_fd) < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
+        return err_sys(err, errno, "pivot_root");
+    if (umount2(".", MNT_DETACH) < 0)
+        return err_sys(err, errno, "leave the old root");
+    if (chdir("/") < 0 || !getcwd(where, sizeof where) || strcmp(where, "/") != 0)
+        return err_set(err, ERR_INTERNAL, "the new root is not \"/\"");
+    return 0;
+}
+
+int jail_mounts(const struct template *t, const struct limits *limits, int root_mount, int disk_fd,
+                struct err *err)
+{
+    auto_close int root_fd = -1;
+
+    if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0)
+        return err_sys(err, errno, "attach the disk");
+    if (mountfd_attach(root_mount, AT_FDCWD, "/new") < 0)
+        return err_sys(err, errno, "attach the root");
+    root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return err_sys(err, errno, "open the root");
+    if (t->host_usr && attach_clone(AT_FDCWD, "/usr", 0, root_fd, "usr", err) < 0)
+        return -1;
+    if (attach_clone(AT_FDCWD, "/disk/sys", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, root_fd, "sys",
+                     err) < 0 ||
+        attach_dev(limits, root_fd, err) < 0 || attach_proc(root_fd, err) < 0)
+        return -1;
+    (void) close(root_mount);
+    (void) close(disk_fd);
+    return pivot(root_fd, err);
+}
+
+static int make_dev(int root_fd, struct err *err)
+{
+    static const struct {
+        const char *name;
+        unsigned major, minor;
+    } nodes[] = { { "null", 1, 3 },   { "zero", 1, 5 },    { "full", 1, 7 },
+                  { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 } };
+    static const struct {
+        const char *name, *target;
+    } links[] = { { "fd", "/proc/self/fd" },         { "stdin", "/proc/self/fd/0" },
+                  { "stdout", "/proc/self/fd/1" },   { "stderr", "/proc/self/fd/2" },
+                  { "ptmx", "pts/ptmx" } };
+    auto_close int fd = mountfd_new(
+        "tmpfs", (const char *const[]){ "source", "dev", "size", "64k", "nr_inodes", "64", "mode", "0755", NULL },
+        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+
+    if (fd < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+        if (mknodat(fd, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) <
+            0)
+            return err_sys(err, errno, "make /dev/%s", nodes[i].name);
+    for (size_t i = 0; i < ARRAY_LEN(links); i++)
+        if (symlinkat(links[i].target, fd, links[i].name) < 0)
+            return err_sys(err, errno, "make /dev/%s", links[i].name);
+    if (mkdirat(fd, "pts", 0755) < 0 || mkdirat(fd, "shm", 0755) < 0)
+        return err_sys(err, errno, "make /dev/pts");
+    if (mountfd_set(fd, MOUNT_ATTR_RDONLY, 0) < 0 || mountfd_attach(fd, root_fd, "dev") < 0)
+        return err_sys(err, errno, "attach /dev");
+    return 0;
+}
+
+static int bring(int from_fd, const char *from, unsigned flags, uint64_t attributes, int root_fd,
+                 const char *name, struct err *err)
+{
+    auto_close int fd = mountfd_clone(from_fd, from, flags);
+
+    if (fd < 0 || mountfd_set(fd, attributes, 0) < 0 || mountfd_attach(fd, root_fd, name) < 0)
+        return err_sys(err, errno, "bring %s", from);
+    return 0;
+}
+
+int jail_prepare(int state_fd, struct err *err)
+{
+    static const char *const dirs[] = { "proc", "dev",   "usr",         "empty",     "new",
+                                        "disk", "stage", "stage/lower", "stage/disk", "templates" };
+    auto_close int root = -1, proc = -1;
+
+    (void) umask(0);
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return err_sys(err, errno, "leave the host's mounts");
+    root = mountfd_new("tmpfs",
+                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "64",
+                                              "mode", "0755", NULL },
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+    if (root < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (mkdirat(root, dirs[i], 0755) < 0)
+            return err_sys(err, errno, "make /%s", dirs[i]);
+    /* Attached before the rest: Linux before 6.15 attaches nothing below a detached mount. */
+    if ((mkdirat(state_fd, "root", 0700) < 0 && errno != EEXIST) ||
+        mountfd_attach(root, state_fd, "root") < 0)
+        return err_sys(err, errno, "attach the keeper's root");
+    proc = mountfd_new("proc", (const char *const[]){ "source", "proc", NULL },
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+    if (proc < 0)
+        return -1;
+    if (mountfd_attach(proc, root, "proc") < 0)
+        return err_sys(err, errno, "attach /proc");
+    if (bring(AT_FDCWD, "/usr", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root,
+              "usr", err) < 0 ||
+        bring(state_fd, "templates", AT_RECURSIVE,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root, "templates", err) < 0 ||
+        make_dev(root, err) < 0)
+        return -1;
+    if (mountfd_set(root, MOUNT_ATTR_RDONLY, 0) < 0)
+        return err_sys(err, errno, "protect the keeper's root");
+    return pivot(root, err);
+}

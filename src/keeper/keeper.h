@@ -1,0 +1,84 @@
+/* keeper.h - the keeper's own state: what it opened at start, its sandboxes, its connections.
+ *
+ * Everything is allocated at start; no message makes the keeper grow. */
+#ifndef COVE_KEEPER_KEEPER_H
+#define COVE_KEEPER_KEEPER_H
+
+#include "keeper/cgroup.h"
+#include "keeper/disk.h"
+#include "keeper/ids.h"
+#include "keeper/journal.h"
+#include "keeper/seccomp.h"
+#include "wire/keeper.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct keeper;
+
+/* Something epoll reports on; embedded in what it belongs to. */
+struct watch {
+    int fd;
+    void (*ready)(struct keeper *keeper, struct watch *watch);
+};
+
+/* Steps of a create, for the log: where its microseconds went. */
+enum create_step { STEP_DISK, STEP_PREPARE, STEP_CLONE, STEP_ROOT, STEP_CHILD, STEP_COUNT };
+
+struct sandbox {
+    struct keeper_sandbox info;
+    uint64_t pid_started;
+    struct watch pid;     /* pidfd: readable when PID 1 is dead */
+    struct watch control; /* while starting: the child's failure, or its end at exec */
+    struct watch ready;   /* while starting: the agent's byte */
+    int disk_fd;          /* while starting */
+    char hostname[KEEPER_NAME_MAX];
+    struct err failure; /* why it could not start */
+    int tied_to;        /* connection, -1: none */
+    uint64_t tie_until_ms; /* adopted and tied: destroyed then, unless tied again; 0: not waiting */
+    uint64_t stop_since_ms;
+    uint64_t begun_us;
+    uint32_t step_us[STEP_COUNT];
+};
+
+#define CONNECTIONS_MAX 256
+
+struct connection {
+    struct watch watch; /* fd -1: free */
+    bool pending;       /* its last request is not answered; no other is read until it is */
+    uint32_t op;        /* of the pending request */
+    uint32_t slot;
+    char id[KEEPER_NAME_MAX]; /* of the sandbox it waits for: a slot can be reused */
+    uint64_t deadline_ms;     /* freeze, thaw */
+};
+
+struct keeper {
+    int state_fd, sandboxes_fd, templates_fd;
+    int agent_fd; /* the agent's program, sealed */
+    int epoll_fd;
+    struct watch listener, signals, disks_watch;
+    struct journal journal;
+    struct cgroups cgroups;
+    struct disks disks;
+    struct seccomp_filter filter_notify, filter_quiet;
+    uint32_t id_block;
+    int id_lock_fd;
+    uint32_t slot_count, slot_next;
+    uint32_t sandboxes_max, sandbox_count;
+    uint64_t host_memory, host_cpu_milli;
+    bool quit;
+    struct sandbox *sandboxes; /* slot_count of them; life GONE: free */
+    struct connection connections[CONNECTIONS_MAX];
+};
+
+int keeper_watch(struct keeper *keeper, struct watch *watch, int fd,
+                 void (*ready)(struct keeper *, struct watch *), struct err *err);
+/* Quiet: only the peer's end is reported. */
+void keeper_watch_quiet(struct keeper *keeper, struct watch *watch, bool quiet);
+/* Forgets and closes; harmless on one that is closed. */
+void keeper_unwatch(struct keeper *keeper, struct watch *watch);
+
+#define container_of(ptr, type, member)                                                            \
+    ((type *) (void *) ((char *) (ptr) - offsetof(type, member)))
+
+#endif

@@ -1,0 +1,416 @@
+/* cove-keeper: makes, pauses and removes sandboxes, and hands out connections to them. Runs as root, has
+ * no network, reads no paths and no JSON. `cove up` starts it. */
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "base/parse.h"
+#include "keeper/adopt.h"
+#include "keeper/jail_mounts.h"
+#include "keeper/keeper.h"
+#include "keeper/ops.h"
+#include "keeper/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <linux/memfd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010u /* Linux 6.3 */
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x0020
+#endif
+
+#define BATCH 64
+#define LOCK_WAIT_MS 2000
+
+struct options {
+    const char *state;
+    const char *group;
+    uint64_t sandboxes_max;
+    uint64_t slots;
+    bool verbose;
+};
+
+int keeper_watch(struct keeper *k, struct watch *watch, int fd,
+                 void (*ready)(struct keeper *, struct watch *), struct err *err)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+    if (epoll_ctl(k->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+        err_sys(err, errno, "watch a descriptor");
+        (void) close(fd);
+        return -1;
+    }
+    watch->fd = fd;
+    watch->ready = ready;
+    return 0;
+}
+
+void keeper_watch_quiet(struct keeper *k, struct watch *watch, bool quiet)
+{
+    struct epoll_event event = { .events = quiet ? 0 : EPOLLIN, .data.ptr = watch };
+
+    if (watch->fd >= 0)
+        (void) epoll_ctl(k->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event);
+}
+
+void keeper_unwatch(struct keeper *k, struct watch *watch)
+{
+    if (watch->fd < 0)
+        return;
+    (void) epoll_ctl(k->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+    own_close(&watch->fd);
+}
+
+/* ---- start ---- */
+
+static void usage(FILE *out)
+{
+    (void) fprintf(out,
+                   "usage: cove-keeper --state DIR [--group NAME|GID] [--max-sandboxes N]"
+                   " [--slots N] [--verbose]\n\n"
+                   "  --state DIR        sockets, journal, templates and sandboxes\n"
+                   "  --group NAME|GID   who, besides root, may talk to it\n"
+                   "  --max-sandboxes N  refuse more than N at once (default %u)\n"
+                   "  --slots N          user id ranges to use, at most %u\n"
+                   "  --verbose          log every create with its timings\n"
+                   "  --version, --help\n",
+                   IDS_SLOTS, IDS_SLOTS);
+}
+
+static int parse_count(const char *text, const char *option, uint64_t *ret, struct err *err)
+{
+    if (parse_u64(text, ret, err) < 0)
+        return err_wrap(err, "--%s", option);
+    if (*ret < 1 || *ret > IDS_SLOTS)
+        return err_set(err, ERR_USAGE, "--%s: not between 1 and %u", option, IDS_SLOTS);
+    return 0;
+}
+
+static int parse_options(int argc, char **argv, struct options *o, struct err *err)
+{
+    static const struct option names[] = {
+        { "state", required_argument, NULL, 's' },  { "group", required_argument, NULL, 'g' },
+        { "max-sandboxes", required_argument, NULL, 'm' },
+        { "slots", required_argument, NULL, 'n' },  { "verbose", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'V' },
+        { NULL, 0, NULL, 0 },
+    };
+    int c;
+
+    *o = (struct options){ .sandboxes_max = IDS_SLOTS, .slots = IDS_SLOTS };
+    while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
+        switch (c) {
+        case 's': o->state = optarg; break;
+        case 'g': o->group = optarg; break;
+        case 'v': o->verbose = true; break;
+        case 'm':
+            if (parse_count(optarg, "max-sandboxes", &o->sandboxes_max, err) < 0)
+                return -1;
+            break;
+        case 'n':
+            if (parse_count(optarg, "slots", &o->slots, err) < 0)
+                return -1;
+            break;
+        case 'h': usage(stdout); exit(0);
+        case 'V': (void) puts("cove-keeper " COVE_VERSION); exit(0);
+        default: return err_set(err, ERR_USAGE, "unknown option; see --help");
+        }
+    }
+    if (!o->state || optind != argc)
+        return err_set(err, ERR_USAGE, "--state DIR is needed, and nothing else; see --help");
+    return 0;
+}
+
+/* By hand: a static program cannot load what the C library would ask. */
+static int find_group(const char *name, int *ret_gid, struct err *err)
+{
+    char line[1024];
+    uint64_t gid;
+    auto_file FILE *file = NULL;
+
+    if (parse_u64(name, &gid, err) == 0 && gid < INT32_MAX) {
+        *ret_gid = (int) gid;
+        return 0;
+    }
+    file = fopen("/etc/group", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        char *rest = strchr(line, ':');
+        int found;
+
+        if (!rest)
+            continue;
+        *rest = '\0';
+        rest = strchr(rest + 1, ':');
+        if (strcmp(line, name) == 0 && rest && sscanf(rest, ":%d", &found) == 1) {
+            *ret_gid = found;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_USAGE, "--group: there is no group '%.60s'", name);
+}
+
+static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err *err)
+{
+    if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make %s", name);
+    *ret = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *ret < 0 ? err_sys(err, errno, "open %s", name) : 0;
+}
+
+/* One keeper per state. A dead keeper's child may hold the lock for the moment it takes to notice. */
+static int lock_state(int state_fd, struct err *err)
+{
+    uint64_t until = io_now_ms() + LOCK_WAIT_MS;
+    int fd = openat(state_fd, "keeper.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return err_sys(err, errno, "open keeper.lock");
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (io_now_ms() > until)
+            return err_set(err, ERR_STATE, "another keeper runs on this state directory");
+        (void) usleep(10000);
+    }
+    return 0; /* held until we end */
+}
+
+static int open_state(struct keeper *k, const struct options *o, struct err *err)
+{
+    struct stat st;
+
+    if (open_dir(AT_FDCWD, o->state, 0711, &k->state_fd, err) < 0)
+        return -1;
+    if (fstat(k->state_fd, &st) < 0 || st.st_uid != 0 || (st.st_mode & 022))
+        return err_set(err, ERR_DENIED, "%s: must be root's and writable by nobody else", o->state);
+    if (lock_state(k->state_fd, err) < 0 ||
+        open_dir(k->state_fd, "sandboxes", 0700, &k->sandboxes_fd, err) < 0 ||
+        open_dir(k->state_fd, "templates", 0755, &k->templates_fd, err) < 0)
+        return -1;
+    own_close(&k->templates_fd); /* opened again behind the keeper's own root */
+    return journal_open(&k->journal, k->state_fd, err);
+}
+
+/* The agent's program: found beside ours, kept in memory, sealed. Nobody inside may read it, which also
+ * puts the process beyond their debuggers: see docs/security.md. */
+static int load_agent(struct keeper *k, struct err *err)
+{
+    char path[512];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    auto_close int file = -1, memory = -1;
+    struct stat st;
+    off_t at = 0;
+
+    if (n < 0)
+        return err_sys(err, errno, "find our own program");
+    path[n] = '\0';
+    (void) strcpy(strrchr(path, '/') + 1, "cove-agent");
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &st) < 0)
+        return err_sys(err, errno, "open %s", path);
+    memory = (int) memfd_create("cove-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+    if (memory < 0)
+        memory = (int) memfd_create("cove-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory < 0 || ftruncate(memory, st.st_size) < 0)
+        return err_sys(err, errno, "keep the agent in memory");
+    while (at < st.st_size) {
+        char block[65536];
+        ssize_t got = pread(file, block, sizeof block, at);
+
+        if (got <= 0 || pwrite(memory, block, (size_t) got, at) != got)
+            return err_sys(err, errno, "read %s", path);
+        at += got;
+    }
+    if (fchmod(memory, 0111) < 0)
+        return err_sys(err, errno, "protect the agent");
+    if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        return err_sys(err, errno, "seal the agent");
+    /* Not known before Linux 6.3. */
+    (void) fcntl(memory, F_ADD_SEALS, F_SEAL_EXEC);
+    (void) fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL);
+    k->agent_fd = take_fd(&memory);
+    return 0;
+}
+
+/* Short, stable, and different for every state directory of the host. */
+static void instance_name(int state_fd, char *out, size_t size)
+{
+    struct stat st;
+
+    if (fstat(state_fd, &st) < 0)
+        memset(&st, 0, sizeof st);
+    (void) snprintf(out, size, "cove-%" PRIx64 "-%" PRIx64, (uint64_t) st.st_dev,
+                    (uint64_t) st.st_ino);
+}
+
+static int claim_ids(struct keeper *k, struct err *err)
+{
+    auto_close int dir = -1;
+
+    (void) mkdir("/run/cove", 0755);
+    if (open_dir(AT_FDCWD, "/run/cove/ids", 0700, &dir, err) < 0)
+        return -1;
+    return ids_claim(dir, k->cgroups.hierarchy[k->cgroups.of[CG_PIDS]].root_fd,
+                     k->cgroups.instance, &k->id_block, &k->id_lock_fd, err);
+}
+
+static void on_signal(struct keeper *k, struct watch *watch)
+{
+    struct signalfd_siginfo info;
+
+    if (read(watch->fd, &info, sizeof info) == (ssize_t) sizeof info) {
+        log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they go on", info.ssi_signo,
+                 k->sandbox_count);
+        k->quit = true;
+    }
+}
+
+static void on_disk(struct keeper *k, struct watch *watch)
+{
+    uint32_t tag = 0;
+    int fd = -1, rc;
+    struct err why, err;
+
+    (void) watch;
+    rc = disks_receive(&k->disks, &tag, &fd, &why, &err);
+    if (rc > 0)
+        sandbox_got_disk(k, tag - 1, fd, &why);
+    if (rc < 0) {
+        /* Its orders died with it. The old descriptor left epoll when it was closed. */
+        for (uint32_t i = 0; i < k->slot_count; i++)
+            if (k->sandboxes[i].info.life == LIFE_NEW)
+                sandbox_got_disk(k, i, -1, &err);
+        if (k->disks.sock >= 0)
+            (void) keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, &err);
+    }
+    disks_refill(&k->disks);
+}
+
+static int watch_signals(struct keeper *k, struct err *err)
+{
+    sigset_t set;
+    int fd;
+
+    (void) sigemptyset(&set);
+    (void) sigaddset(&set, SIGTERM);
+    (void) sigaddset(&set, SIGINT);
+    (void) sigaddset(&set, SIGHUP);
+    (void) sigprocmask(SIG_BLOCK, &set, NULL);
+    (void) signal(SIGPIPE, SIG_IGN);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return err_sys(err, errno, "signalfd");
+    return keeper_watch(k, &k->signals, fd, on_signal, err);
+}
+
+static void measure_host(struct keeper *k)
+{
+    struct sysinfo info;
+    struct rlimit files;
+
+    if (sysinfo(&info) == 0)
+        k->host_memory = (uint64_t) info.totalram * info.mem_unit;
+    k->host_cpu_milli = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN) * 1000u;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void) setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static int set_up(struct keeper *k, const struct options *o, struct err *err)
+{
+    char instance[64];
+    int gid = -1;
+
+    k->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (k->epoll_fd < 0)
+        return err_sys(err, errno, "epoll");
+    measure_host(k);
+    if (o->group && find_group(o->group, &gid, err) < 0)
+        return -1;
+    if (open_state(k, o, err) < 0 || load_agent(k, err) < 0)
+        return -1;
+    instance_name(k->state_fd, instance, sizeof instance);
+    if (cgroups_open(&k->cgroups, instance, err) < 0 || claim_ids(k, err) < 0 ||
+        watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
+        keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
+        return -1;
+    if (jail_prepare(k->state_fd, err) < 0)
+        return -1;
+    if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)
+        return -1;
+    seccomp_compile(&k->filter_notify, true);
+    seccomp_compile(&k->filter_quiet, false);
+    k->sandboxes_max = (uint32_t) o->sandboxes_max;
+    k->slot_count = (uint32_t) o->slots;
+    k->sandboxes = calloc(k->slot_count, sizeof *k->sandboxes);
+    if (!k->sandboxes)
+        return err_sys(err, ENOMEM, "make the table of sandboxes");
+    for (uint32_t i = 0; i < k->slot_count; i++) {
+        struct sandbox *s = &k->sandboxes[i];
+
+        s->info.life = LIFE_GONE;
+        s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = s->tied_to = -1;
+    }
+    if (adopt_all(k, err) < 0)
+        return -1;
+    return ops_listen(k, gid, err);
+}
+
+static void serve(struct keeper *k)
+{
+    while (!k->quit) {
+        struct epoll_event events[BATCH];
+        int a = sandbox_tick(k), b = ops_tick(k);
+        int wait = a < 0 ? b : b < 0 || a < b ? a : b;
+        int n = epoll_wait(k->epoll_fd, events, BATCH, wait);
+
+        for (int i = 0; i < n; i++) {
+            struct watch *watch = events[i].data.ptr;
+
+            if (watch->fd >= 0) /* closed by an event before it, perhaps */
+                watch->ready(k, watch);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct keeper k; /* static: zeroed, and larger than a stack frame should be */
+    struct options options;
+    struct err err;
+
+    log_init("keeper", LOG_INFO);
+    if (parse_options(argc, argv, &options, &err) < 0) {
+        (void) fprintf(stderr, "cove-keeper: %s\n", err.msg);
+        return err_kind_info(err.kind)->exit_code;
+    }
+    if (options.verbose)
+        log_init("keeper", LOG_DEBUG);
+    (void) prctl(PR_SET_DUMPABLE, 0); /* its memory holds descriptors to every sandbox */
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        k.connections[i].watch.fd = -1;
+    if (set_up(&k, &options, &err) < 0) {
+        log_line(LOG_ERROR, "cannot start: %s", err.msg);
+        return err_kind_info(err.kind)->exit_code;
+    }
+    log_line(LOG_INFO, "ready state=%s sandboxes=%u", options.state, k.sandbox_count);
+    disks_refill(&k.disks);
+    serve(&k);
+    disks_stop(&k.disks);
+    cgroups_close(&k.cgroups);
+    return 0;
+}

@@ -1,0 +1,367 @@
+#include "keeper/ops.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/sandbox.h"
+#include "keeper/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define FREEZE_MS 5000
+#define LATER 1 /* a handler's answer: the reply comes when something happened */
+
+typedef int handler(struct keeper *k, int index, const struct keeper_request *request,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                    struct err *err);
+
+static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
+{
+    reply->sandbox[0] = s->info;
+    reply->count = 1;
+}
+
+static int op_hello(struct keeper *k, int index, const struct keeper_request *request,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                    struct err *err)
+{
+    struct keeper_hello *hello = &reply->hello;
+
+    (void) index, (void) request, (void) sandbox, (void) ret_fd, (void) err;
+    hello->pid = (uint32_t) getpid();
+    hello->sandboxes = k->sandbox_count;
+    hello->sandboxes_max = k->sandboxes_max;
+    hello->ids_free = k->slot_count - k->sandbox_count;
+    hello->host_memory = k->host_memory;
+    hello->host_cpu_milli = k->host_cpu_milli;
+    (void) snprintf(hello->default_template, sizeof hello->default_template, "%s",
+                    template_exists(k->templates_fd, "base") ? "base" : "host");
+    (void) snprintf(hello->isolation, sizeof hello->isolation,
+                    "jail: namespaces, cgroup v%d, seccomp, Landlock, id range per sandbox",
+                    k->cgroups.hierarchy[k->cgroups.of[CG_MEMORY]].version);
+    return 0;
+}
+
+static void wait_for(struct keeper *k, int index, uint32_t op, const struct sandbox *s)
+{
+    struct connection *c = &k->connections[index];
+
+    c->pending = true;
+    keeper_watch_quiet(k, &c->watch, true); /* or what it sends next would wake us all the time */
+    c->op = op;
+    c->slot = s->info.slot;
+    memcpy(c->id, s->info.id, sizeof c->id);
+    c->deadline_ms = io_now_ms() + FREEZE_MS;
+}
+
+static int op_create(struct keeper *k, int index, const struct keeper_request *request,
+                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                     struct err *err)
+{
+    struct sandbox *made = NULL;
+
+    (void) sandbox, (void) reply, (void) ret_fd;
+    if (sandbox_create(k, request, index, &made, err) < 0)
+        return -1;
+    wait_for(k, index, KEEPER_CREATE, made);
+    return LATER;
+}
+
+static int op_get(struct keeper *k, int index, const struct keeper_request *request,
+                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                  struct err *err)
+{
+    (void) k, (void) index, (void) request, (void) ret_fd, (void) err;
+    put_sandbox(reply, sandbox);
+    return 0;
+}
+
+static int op_list(struct keeper *k, int index, const struct keeper_request *request,
+                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                   struct err *err)
+{
+    (void) index, (void) sandbox, (void) ret_fd, (void) err;
+    for (uint32_t i = request->cursor; i < k->slot_count; i++) {
+        if (k->sandboxes[i].info.life == LIFE_GONE)
+            continue;
+        if (reply->count == KEEPER_LIST_MAX) {
+            reply->next = i;
+            return 0;
+        }
+        reply->sandbox[reply->count++] = k->sandboxes[i].info;
+    }
+    return 0;
+}
+
+static int op_connect(struct keeper *k, int index, const struct keeper_request *request,
+                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                      struct err *err)
+{
+    (void) index, (void) request;
+    put_sandbox(reply, sandbox);
+    return sandbox_connect(k, sandbox, ret_fd, err);
+}
+
+static int op_stats(struct keeper *k, int index, const struct keeper_request *request,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                    struct err *err)
+{
+    (void) index, (void) request, (void) ret_fd;
+    return sandbox_stats(k, sandbox, &reply->stats, err);
+}
+
+static int op_freeze(struct keeper *k, int index, const struct keeper_request *request,
+                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                     struct err *err)
+{
+    bool frozen = request->op == KEEPER_FREEZE;
+
+    (void) ret_fd;
+    if (sandbox_freeze(k, sandbox, frozen, err) < 0)
+        return -1;
+    if (cgroup_freeze_done(&k->cgroups, sandbox->info.id, frozen) == 1) {
+        sandbox_frozen(k, sandbox, frozen);
+        put_sandbox(reply, sandbox);
+        return 0;
+    }
+    wait_for(k, index, request->op, sandbox);
+    return LATER;
+}
+
+static int op_destroy(struct keeper *k, int index, const struct keeper_request *request,
+                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                      struct err *err)
+{
+    (void) reply, (void) ret_fd, (void) err;
+    wait_for(k, index, request->op, sandbox);
+    if (request->op == KEEPER_DESTROY)
+        sandbox_stop(k, sandbox, "destroyed");
+    return LATER;
+}
+
+static int op_tie(struct keeper *k, int index, const struct keeper_request *request,
+                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                  struct err *err)
+{
+    (void) k, (void) request, (void) ret_fd, (void) err;
+    sandbox->tied_to = index;
+    sandbox->tie_until_ms = 0;
+    put_sandbox(reply, sandbox);
+    return 0;
+}
+
+static handler *const handlers[KEEPER_OP_COUNT] = {
+    [KEEPER_HELLO] = op_hello,     [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
+    [KEEPER_LIST] = op_list,       [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
+    [KEEPER_FREEZE] = op_freeze,   [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
+    [KEEPER_TIE] = op_tie,         [KEEPER_WAIT] = op_destroy,
+};
+
+/* ---- connections ---- */
+
+static void close_connection(struct keeper *k, int index)
+{
+    struct connection *c = &k->connections[index];
+
+    keeper_unwatch(k, &c->watch);
+    c->pending = false;
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        if (k->sandboxes[i].tied_to == index) {
+            k->sandboxes[i].tied_to = -1;
+            sandbox_stop(k, &k->sandboxes[i], "its owner left");
+        }
+}
+
+/* A caller that does not take its answer is gone: the socket holds many of this size. */
+static void answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply, int fd,
+                   const struct err *err)
+{
+    int sock = k->connections[index].watch.fd;
+
+    reply->magic = KEEPER_MAGIC;
+    reply->version = KEEPER_VERSION;
+    reply->op = op;
+    if (err)
+        reply->err = *err;
+    if (io_send_fds(sock, reply, sizeof *reply, &fd, fd >= 0 ? 1 : 0) != (ssize_t) sizeof *reply)
+        close_connection(k, index);
+}
+
+static void answer_pending(struct keeper *k, int index, const struct sandbox *s,
+                           const struct err *err)
+{
+    struct keeper_reply reply = { 0 };
+
+    put_sandbox(&reply, s);
+    k->connections[index].pending = false;
+    keeper_watch_quiet(k, &k->connections[index].watch, false);
+    answer(k, index, k->connections[index].op, &reply, -1, err);
+}
+
+static bool waits_for(const struct connection *c, const struct sandbox *s)
+{
+    return c->watch.fd >= 0 && c->pending && c->slot == s->info.slot &&
+           strcmp(c->id, s->info.id) == 0;
+}
+
+void ops_sandbox_started(struct keeper *k, const struct sandbox *s)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (waits_for(&k->connections[i], s) && k->connections[i].op == KEEPER_CREATE)
+            answer_pending(k, i, s, NULL);
+}
+
+void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &k->connections[i];
+
+        if (waits_for(c, s))
+            answer_pending(k, i, s,
+                           c->op == KEEPER_DESTROY || c->op == KEEPER_WAIT ? NULL : &s->failure);
+    }
+}
+
+int ops_tick(struct keeper *k)
+{
+    int wait = -1;
+
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &k->connections[i];
+        struct sandbox *s = &k->sandboxes[c->slot];
+        bool frozen = c->op == KEEPER_FREEZE;
+        struct err err;
+
+        if (c->watch.fd < 0 || !c->pending || (c->op != KEEPER_FREEZE && c->op != KEEPER_THAW))
+            continue;
+        if (!waits_for(c, s) || s->info.life == LIFE_STOPPING)
+            continue; /* ops_sandbox_gone answers */
+        if (cgroup_freeze_done(&k->cgroups, s->info.id, frozen) == 1) {
+            sandbox_frozen(k, s, frozen);
+            answer_pending(k, i, s, NULL);
+        } else if (io_now_ms() > c->deadline_ms) {
+            /* Half frozen is no state to leave a sandbox in. */
+            (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
+            err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
+                    frozen ? "freeze" : "thaw");
+            answer_pending(k, i, s, &err);
+        } else {
+            wait = 1;
+        }
+    }
+    return wait;
+}
+
+static void handle(struct keeper *k, int index, const struct keeper_request *request, size_t len)
+{
+    struct keeper_reply reply = { 0 };
+    struct sandbox *sandbox = NULL;
+    auto_close int fd = -1;
+    struct err err = { 0 };
+    int rc;
+
+    if (keeper_request_check(request, len, &err) < 0) {
+        log_line(LOG_WARNING, "refused request: %s", err.msg);
+        answer(k, index, len == sizeof *request ? request->op : 0, &reply, -1, &err);
+        if (err.kind == ERR_PROTOCOL)
+            close_connection(k, index);
+        return;
+    }
+    if (keeper_ops[request->op].needs_sandbox && !keeper_ops[request->op].is_create) {
+        sandbox = sandbox_find(k, request->sandbox);
+        if (!sandbox) {
+            err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
+            answer(k, index, request->op, &reply, -1, &err);
+            return;
+        }
+    }
+    rc = handlers[request->op](k, index, request, sandbox, &reply, &fd, &err);
+    if (rc != LATER)
+        answer(k, index, request->op, &reply, fd, rc < 0 ? &err : NULL);
+}
+
+static void on_request(struct keeper *k, struct watch *watch)
+{
+    struct connection *c = container_of(watch, struct connection, watch);
+    int index = (int) (c - k->connections);
+    struct keeper_request request;
+    char more;
+    struct iovec iov[2] = { { &request, sizeof request }, { &more, 1 } };
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+    ssize_t n;
+
+    if (c->pending) { /* quiet: this is its end */
+        close_connection(k, index);
+        return;
+    }
+    memset(&request, 0, sizeof request);
+    n = recvmsg(watch->fd, &msg, MSG_DONTWAIT); /* no room for descriptors: none are taken */
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0)
+        close_connection(k, index);
+    else
+        handle(k, index, &request, (size_t) n);
+}
+
+static bool peer_allowed(int fd)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+
+    /* The socket's mode already says who may connect; this says who did. */
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return false;
+    log_line(LOG_DEBUG, "connection pid=%d uid=%u", (int) peer.pid, peer.uid);
+    return true;
+}
+
+static void on_connection(struct keeper *k, struct watch *watch)
+{
+    auto_close int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC);
+    struct err err;
+
+    if (fd < 0 || !peer_allowed(fd))
+        return;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &k->connections[i];
+
+        if (c->watch.fd >= 0)
+            continue;
+        c->pending = false;
+        if (keeper_watch(k, &c->watch, fd, on_request, &err) < 0)
+            log_line(LOG_WARNING, "connection refused: %s", err.msg);
+        (void) take_fd(&fd);
+        return;
+    }
+    log_line(LOG_WARNING, "connection refused: there are %d", CONNECTIONS_MAX);
+}
+
+int ops_listen(struct keeper *k, int gid, struct err *err)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t old;
+    int rc;
+
+    if (fd < 0)
+        return err_sys(err, errno, "make the keeper's socket");
+    (void) unlinkat(k->state_fd, "keeper.sock", 0); /* we hold the lock: nobody listens on it */
+    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/keeper.sock", k->state_fd);
+    old = umask(0177);
+    rc = bind(fd, (const struct sockaddr *) &at, sizeof at);
+    (void) umask(old);
+    if (rc < 0)
+        return err_sys(err, errno, "bind keeper.sock");
+    if (gid >= 0 && (fchownat(k->state_fd, "keeper.sock", 0, (gid_t) gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+                     fchmodat(k->state_fd, "keeper.sock", 0660, 0) < 0))
+        return err_sys(err, errno, "give keeper.sock to its group");
+    if (listen(fd, 128) < 0)
+        return err_sys(err, errno, "listen on keeper.sock");
+    return keeper_watch(k, &k->listener, take_fd(&fd), on_connection, err);
+}

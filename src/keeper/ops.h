@@ -1,0 +1,17 @@
+/* ops.h - the keeper's whole surface: connections and the table of requests. */
+#ifndef COVE_KEEPER_OPS_H
+#define COVE_KEEPER_OPS_H
+
+#include "keeper/keeper.h"
+
+/* The listening socket <state>/keeper.sock; gid -1: root only, else that group too. */
+int ops_listen(struct keeper *keeper, int gid, struct err *err);
+
+/* What sandbox.c has to tell those who wait. */
+void ops_sandbox_started(struct keeper *keeper, const struct sandbox *sandbox);
+void ops_sandbox_gone(struct keeper *keeper, const struct sandbox *sandbox);
+
+/* Answers freezes that are done or too late. Returns ms until the next look, -1: nobody waits. */
+int ops_tick(struct keeper *keeper);
+
+#endif

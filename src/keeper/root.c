@@ -1,0 +1,158 @@
+/* Three mounts become one. The template's tree is cloned, id-mapped so that its files, owned by 0…65535 on
+ * disk, belong to the sandbox's ids, and read-only. The disk's upper/ takes the writes. The overlay
+ * joins them.
+ *
+ * overlayfs works on its layers with the credentials of whoever mounts it, and on an id-mapped layer
+ * host root is nobody: it cannot even make work/index. So the mount is made with the sandbox root's ids as
+ * file system ids, with capabilities raised again, because setfsuid drops those about files.
+ *
+ * "volatile": no fsync reaches the disk, since the disk dies with the sandbox. "index" and
+ * "nfs_export" give files handles that a checkpoint can store. */
+#include "keeper/root.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "keeper/mountfd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+static int raise_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2];
+
+    if (syscall(__NR_capget, &head, data) < 0)
+        return -1;
+    data[0].effective = data[0].permitted;
+    data[1].effective = data[1].permitted;
+    return (int) syscall(__NR_capset, &head, data);
+}
+
+static void become(uint32_t id)
+{
+    (void) setfsgid(id);
+    (void) setfsuid(id);
+    (void) raise_capabilities();
+}
+
+static int mount_overlay(int lower_fd, int disk_fd, uint32_t uid_base, struct err *err)
+{
+    char lower[40], upper[40], work[40];
+    int fd;
+
+    (void) snprintf(lower, sizeof lower, "/proc/self/fd/%d", lower_fd);
+    (void) snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", disk_fd);
+    (void) snprintf(work, sizeof work, "/proc/self/fd/%d/work", disk_fd);
+    become(uid_base);
+    fd = mountfd_new("overlay",
+                     (const char *const[]){ "source", "cove", "lowerdir", lower, "upperdir", upper,
+                                            "workdir", work, "index", "on", "nfs_export", "on",
+                                            "volatile", "", NULL },
+                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+    become(0);
+    return fd;
+}
+
+/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace: then they are, for
+ * as long as the mount call takes. */
+static int mount_overlay_staged(int lower_fd, int disk_fd, uint32_t uid_base, struct err *err)
+{
+    int fd = -1;
+
+    if (mountfd_attach(lower_fd, AT_FDCWD, "/stage/lower") < 0)
+        return err_sys(err, errno, "stage the template");
+    if (mountfd_attach(disk_fd, AT_FDCWD, "/stage/disk") < 0)
+        err_sys(err, errno, "stage the disk");
+    else
+        fd = mount_overlay(lower_fd, disk_fd, uid_base, err);
+    /* The descriptors keep the mounts; the sandbox attaches its copy of the disk again. */
+    (void) umount2("/stage/disk", MNT_DETACH);
+    (void) umount2("/stage/lower", MNT_DETACH);
+    return fd;
+}
+
+int root_assemble(const struct template *t, int disk_fd, enum keeper_disk kind, int userns_fd,
+                  uint32_t uid_base, int *ret_root_fd, struct err *err)
+{
+    static bool detached_works = true; /* learned once per run */
+    auto_close int lower_fd = mountfd_clone(t->root_fd, "", AT_EMPTY_PATH);
+    int fd = -1;
+
+    if (lower_fd < 0)
+        return err_sys(err, errno, "clone the template's tree");
+    if (mountfd_set(lower_fd,
+                    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_IDMAP,
+                    (uint64_t) userns_fd) < 0)
+        return err_sys(err, errno, "map the ids of the template");
+    if (kind == DISK_IMAGE && mountfd_set(disk_fd, MOUNT_ATTR_IDMAP, (uint64_t) userns_fd) < 0)
+        return err_sys(err, errno, "map the ids of the disk");
+    if (detached_works) {
+        fd = mount_overlay(lower_fd, disk_fd, uid_base, err);
+        detached_works = fd >= 0 || err->kind != ERR_INVALID;
+    }
+    if (!detached_works)
+        fd = mount_overlay_staged(lower_fd, disk_fd, uid_base, err);
+    if (fd < 0)
+        return -1;
+    *ret_root_fd = fd;
+    return 0;
+}
+
+struct sys_file {
+    const char *path; /* NULL text: a directory */
+    const char *text;
+};
+
+static int write_file(int dirfd, const struct sys_file *file)
+{
+    auto_close int fd = -1;
+
+    if (!file->text)
+        return mkdirat(dirfd, file->path, 0755);
+    fd = openat(dirfd, file->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+    return fd < 0 ? -1 : io_write_all(fd, file->text, strlen(file->text));
+}
+
+int root_write_sys(int disk_fd, const struct limits *limits, struct err *err)
+{
+    uint64_t cores = (limits->cpu_milli + 999) / 1000;
+    char memory[32], cpu[48], quota[32], pids[32], list[32];
+    const struct sys_file files[] = {
+        { "sys/devices", NULL },
+        { "sys/devices/system", NULL },
+        { "sys/devices/system/cpu", NULL },
+        { "sys/devices/system/cpu/online", list },
+        { "sys/devices/system/cpu/possible", list },
+        { "sys/devices/system/cpu/present", list },
+        { "sys/fs", NULL },
+        { "sys/fs/cgroup", NULL },
+        { "sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n" },
+        { "sys/fs/cgroup/memory.max", memory },
+        { "sys/fs/cgroup/cpu.max", cpu },
+        { "sys/fs/cgroup/pids.max", pids },
+        /* where programs look when /proc/self/cgroup speaks of v1 */
+        { "sys/fs/cgroup/memory", NULL },
+        { "sys/fs/cgroup/memory/memory.limit_in_bytes", memory },
+        { "sys/fs/cgroup/cpu", NULL },
+        { "sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota },
+        { "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n" },
+    };
+
+    (void) snprintf(memory, sizeof memory, "%" PRIu64 "\n", limits->memory_bytes);
+    (void) snprintf(cpu, sizeof cpu, "%" PRIu64 " 100000\n", limits->cpu_milli * 100);
+    (void) snprintf(quota, sizeof quota, "%" PRIu64 "\n", limits->cpu_milli * 100);
+    (void) snprintf(pids, sizeof pids, "%" PRIu64 "\n", limits->processes);
+    (void) snprintf(list, sizeof list, cores > 1 ? "0-%" PRIu64 "\n" : "0\n", cores - 1);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        if (write_file(disk_fd, &files[i]) < 0)
+            return err_sys(err, errno, "write %s", files[i].path);
+    return 0;
+}
