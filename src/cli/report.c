@@ -142,28 +142,3 @@ int report_end(int code)
     }
     return code;
 }
-
-void report_json_text(FILE *out, const char *text)
-{
-    const unsigned char *at = (const unsigned char *) text;
-
-    (void) fputc('"', out);
-    while (*at) {
-        uint32_t code = 0;
-        size_t len = utf8_len(at, &code);
-
-        if (len == 0) {
-            (void) fputs("\\ufffd", out);
-            at++;
-            continue;
-        }
-        if (code == '"' || code == '\\')
-            (void) fprintf(out, "\\%c", (int) code);
-        else if (code < 0x20 || code == 0x7f)
-            (void) fprintf(out, "\\u%04x", code);
-        else
-            (void) fwrite(at, 1, len, out);
-        at += len;
-    }
-    (void) fputc('"', out);
-}

@@ -35,7 +35,4 @@ const char *report_span(char *out, size_t size, uint64_t ms);
  */
 int report_end(int code);
 
-/* A quoted JSON string; what is no UTF-8 becomes U+FFFD. */
-void report_json_text(FILE *out, const char *text);
-
 #endif

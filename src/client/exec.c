@@ -162,6 +162,31 @@ int exec_kill(struct link *link, const char *sandbox, uint32_t proc, uint32_t nu
     return r;
 }
 
+int exec_texts(const char *const *items, size_t count, struct texts *ret_texts, char **ret_buffer,
+               struct err *err)
+{
+    size_t len = 0, used = 0;
+    char *buffer;
+
+    for (size_t i = 0; i < count; i++)
+        len += strlen(items[i]) + 1;
+    if (len > AGENT_TEXT_MAX)
+        return err_set(err, ERR_TOO_BIG, "arguments or environment of %zu bytes, at most %u", len,
+                       AGENT_TEXT_MAX);
+    buffer = malloc(len + 1);
+    if (!buffer)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the arguments");
+    for (size_t i = 0; i < count; i++) {
+        size_t part = strlen(items[i]) + 1;
+
+        memcpy(buffer + used, items[i], part);
+        used += part;
+    }
+    *ret_texts = (struct texts){ .data = buffer, .len = (uint32_t) len, .count = (uint32_t) count };
+    *ret_buffer = buffer;
+    return 0;
+}
+
 int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_item_fn each,
                void *context, struct err *err)
 {

@@ -65,6 +65,11 @@ int exec_flush(struct exec *exec, struct err *err);
 int exec_kill(struct link *link, const char *sandbox, uint32_t proc, uint32_t number,
               uint32_t flags, uint64_t *ret_count, struct err *err);
 
+/* Texts one behind the other, as args and env of a request want them. *ret_buffer is the caller's
+ * to free, and what ret_texts points into. */
+int exec_texts(const char *const *items, size_t count, struct texts *ret_texts, char **ret_buffer,
+               struct err *err);
+
 /* One call per item of PROCS, REFUSALS or PORTS; a callback that returns -1 ends it. */
 typedef int (*exec_item_fn)(void *context, const struct agent_reply *item, struct err *err);
 int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_item_fn each,

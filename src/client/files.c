@@ -250,23 +250,6 @@ int files_chown(const struct files_at *at, const char *path, const char *owner, 
     return ask(at, &request, NULL, NULL, err);
 }
 
-/* Texts one behind the other, as a list on the wire wants them. */
-static int join(char *out, size_t size, const char *const *texts, size_t count, uint32_t *ret_len)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        size_t len = strlen(texts[i]) + 1;
-
-        if (len > size - used)
-            return -1;
-        memcpy(out + used, texts[i], len);
-        used += len;
-    }
-    *ret_len = (uint32_t) used;
-    return 0;
-}
-
 static void first_line(char *out, size_t size, const uint8_t *data, uint32_t len)
 {
     const uint8_t *end = memchr(data, '\n', len);
@@ -279,16 +262,15 @@ static void first_line(char *out, size_t size, const uint8_t *data, uint32_t len
 int files_symlink(const struct files_at *at, const char *target, const char *path, struct err *err)
 {
     const char *const words[] = { "ln", "-sfnT", "--", target, path };
-    char args[3 * AGENT_PATH_MAX];
-    struct agent_request request = { .user = at->user, .args.data = args };
+    auto_free char *buffer = NULL;
+    struct agent_request request = { .user = at->user };
     struct exec_event event = { .type = EXEC_STDOUT };
     struct exec exec;
     char said[160] = "";
     int r;
 
-    if (join(args, sizeof args, words, ARRAY_LEN(words), &request.args.len) < 0)
-        return err_set(err, ERR_TOO_BIG, "a link's target is too long");
-    if (exec_start(&exec, at->link, at->sandbox, &request, err) < 0)
+    if (exec_texts(words, ARRAY_LEN(words), &request.args, &buffer, err) < 0 ||
+        exec_start(&exec, at->link, at->sandbox, &request, err) < 0)
         return -1;
     while ((r = exec_next(&exec, &event, err)) == 1 && event.type != EXEC_END)
         if (event.type == EXEC_STDERR && !said[0])

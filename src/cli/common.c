@@ -1,0 +1,128 @@
+#include "cli/common.h"
+
+#include "base/own.h"
+#include "cli/report.h"
+
+#include <string.h>
+
+int common_parse(const struct verb *verb, int argc, char **argv, void *values, char ***ret_operands,
+                 int *ret_count)
+{
+    struct err err;
+
+    switch (options_parse(verb, argc, argv, values, ret_operands, ret_count, &err)) {
+    case OPTIONS_RUN:
+        return -1;
+    case OPTIONS_HELP:
+        return report_end(0);
+    case OPTIONS_BAD:
+        break;
+    }
+    return report_error(&err);
+}
+
+int common_missing(const struct verb *verb, const char *what)
+{
+    struct err err;
+
+    (void) err_set(&err, ERR_USAGE, "%s: %s is missing (see 'cove help %s')", verb->name, what,
+                   verb->name);
+    return report_error(&err);
+}
+
+int common_excess(const struct verb *verb, const char *operand)
+{
+    struct err err;
+
+    (void) err_set(&err, ERR_USAGE, "%s: '%.60s' is one too many (see 'cove help %s')", verb->name,
+                   operand, verb->name);
+    return report_error(&err);
+}
+
+int common_open(struct link *link, struct err *err)
+{
+    return link_open(link, report_state(), err);
+}
+
+int common_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
+                  struct keeper_sandbox *ret, struct err *err)
+{
+    struct sandbox_spec spec = {
+        .name = options->name,
+        .template = options->template,
+        .flags = flags | (options->root ? KEEPER_FLAG_ROOT : 0),
+        .limits = options->limits,
+    };
+
+    return sandbox_create(link, &spec, ret, err);
+}
+
+/* "KEY=VAL" as it is; "KEY" takes the value that cove itself has, or nothing when it has none. */
+static int env_item(const char *text, char **ret_item, struct err *err)
+{
+    const char *equals = strchr(text, '='), *value;
+
+    *ret_item = NULL;
+    if (text[0] == '\0' || equals == text)
+        return err_set(err, ERR_INVALID, "--env: '%.40s' is not KEY=VALUE", text);
+    if (equals) {
+        *ret_item = strdup(text);
+    } else {
+        value = getenv(text);
+        if (!value)
+            return 0;
+        if (asprintf(ret_item, "%s=%s", text, value) < 0)
+            *ret_item = NULL;
+    }
+    return *ret_item ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the environment");
+}
+
+static int env_texts(const struct option_list *list, bool terminal, struct texts *ret,
+                     char **ret_buffer, struct err *err)
+{
+    char *items[OPTION_LIST_MAX + 1];
+    size_t count = 0;
+    int r = 0;
+
+    /* What the terminal is called must be known inside, unless the caller says otherwise. */
+    if (terminal && getenv("TERM") && env_item("TERM", &items[count], err) == 0)
+        count++;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        r = env_item(list->items[i], &items[count], err);
+        count += r == 0 && items[count];
+    }
+    if (r == 0)
+        r = exec_texts((const char *const *) items, count, ret, ret_buffer, err);
+    while (count > 0)
+        free(items[--count]);
+    return r;
+}
+
+int common_request(const struct command_options *options, char *const *words, size_t word_count,
+                   bool terminal, struct agent_request *ret, struct common_held *held,
+                   struct err *err)
+{
+    struct agent_request request = {
+        .user = options->user,
+        .cwd = options->workdir,
+        .timeout_ms = options->timeout_ms,
+    };
+
+    *held = (struct common_held){ 0 };
+    if (env_texts(&options->env, terminal, &request.env, &held->env, err) < 0)
+        return -1;
+    if (words &&
+        exec_texts((const char *const *) words, word_count, &request.args, &held->args, err) < 0) {
+        common_release(held);
+        return -1;
+    }
+    *ret = request;
+    return 0;
+}
+
+void common_release(struct common_held *held)
+{
+    free(held->args);
+    free(held->env);
+    *held = (struct common_held){ 0 };
+}

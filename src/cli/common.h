@@ -1,0 +1,76 @@
+/* common.h - options that several verbs share, and what they mean.
+ *
+ * A verb embeds the structs below and puts the macros' rows into its table. */
+#ifndef COVE_CLI_COMMON_H
+#define COVE_CLI_COMMON_H
+
+#include "cli/options.h"
+#include "cli/verbs.h"
+#include "client/exec.h"
+#include "client/sandbox.h"
+
+#include <stddef.h>
+
+/* What a new sandbox is like: run, shell, create. */
+struct sandbox_options {
+    const char *template, *name;
+    bool root;
+    struct limits limits;
+};
+
+/* clang-format off */
+#define SANDBOX_OPTIONS(type, member) \
+    { 0, "template", OPTION_TEXT, offsetof(type, member.template), "NAME", COMPLETE_TEMPLATE, \
+      "what it starts from ('base' if built, else 'host')" }, \
+    { 0, "name", OPTION_TEXT, offsetof(type, member.name), "NAME", COMPLETE_NONE, \
+      "a name for it, beside its id" }, \
+    { 0, "root", OPTION_FLAG, offsetof(type, member.root), NULL, COMPLETE_NONE, \
+      "allow the sandbox's own root inside (sudo, apt)" }
+/* clang-format on */
+
+/* How a command runs: run, shell, exec. */
+struct command_options {
+    struct option_list env;
+    const char *user, *workdir;
+    uint64_t timeout_ms;
+};
+
+/* clang-format off */
+#define COMMAND_OPTIONS(type, member) \
+    { 'e', "env", OPTION_LIST, offsetof(type, member.env), "KEY=VAL", COMPLETE_NONE, \
+      "environment; KEY alone takes yours (repeatable)" }, \
+    { 'u', "user", OPTION_TEXT, offsetof(type, member.user), "NAME", COMPLETE_NONE, \
+      "run as this user of the sandbox" }, \
+    { 'w', "workdir", OPTION_TEXT, offsetof(type, member.workdir), "DIR", COMPLETE_NONE, \
+      "directory to start in" }, \
+    { 0, "timeout", OPTION_DURATION, offsetof(type, member.timeout_ms), "TIME", COMPLETE_NONE, \
+      "end it, and all it started, after 60s, 5m …" }
+/* clang-format on */
+
+/* Parses, opens nothing. Returns -1 to go on, or the exit code to end with. */
+int common_parse(const struct verb *verb, int argc, char **argv, void *values, char ***ret_operands,
+                 int *ret_count);
+
+/* `cove: <verb>: <what> is missing (see 'cove help <verb>')`; returns the exit code. */
+int common_missing(const struct verb *verb, const char *what);
+/* `cove: <verb>: '<operand>' is one too many (see …)`; returns the exit code. */
+int common_excess(const struct verb *verb, const char *operand);
+
+/* A link to the keeper of the state directory in force. */
+int common_open(struct link *link, struct err *err);
+
+/* A sandbox as the options say. `flags` are added to those that follow from them. */
+int common_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
+                  struct keeper_sandbox *ret, struct err *err);
+
+/* The request of a command. What it points to lives as long as `held`, freed by common_release.
+ * words: argv of the command, or NULL when the caller sets `command` itself. */
+struct common_held {
+    char *args, *env;
+};
+int common_request(const struct command_options *options, char *const *words, size_t word_count,
+                   bool terminal, struct agent_request *ret, struct common_held *held,
+                   struct err *err);
+void common_release(struct common_held *held);
+
+#endif

@@ -1,0 +1,77 @@
+#include "cli/help.h"
+
+#include "cli/common.h"
+#include "cli/report.h"
+#include "cli/verbs.h"
+#include "wire/agent.h"
+#include "wire/keeper.h"
+
+#include <string.h>
+
+/* clang-format off */
+const struct verb help_verb = {
+    .name = "help",
+    .synopsis = "[VERB]",
+    .summary = "what cove can do, or all about one verb",
+    .operands = COMPLETE_VERB,
+    .run = verb_help,
+};
+
+const struct verb version_verb = {
+    .name = "version",
+    .synopsis = "",
+    .summary = "versions of cove and of its protocols",
+    .run = verb_version,
+};
+/* clang-format on */
+
+void help_overview(FILE *out)
+{
+    (void) fprintf(out, "cove runs code that nobody trusts, each in a sandbox of its own.\n\n"
+                        "Usage: cove [--state DIR] VERB [OPTION…] [OPERAND…]\n\nVerbs:\n");
+    for (size_t i = 0; i < verb_count; i++)
+        (void) fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
+    (void) fprintf(out, "\nBegin with 'cove up', then 'cove run -- COMMAND' in another terminal.\n"
+                        "'cove help VERB' says more; every failure has its own exit code:\n\n");
+    for (uint32_t kind = ERR_NONE + 1; kind < ERR_KIND_COUNT; kind++)
+        (void) fprintf(out, "  %3u  %s\n", err_kind_info(kind)->exit_code,
+                       err_kind_info(kind)->help);
+}
+
+int verb_help(int argc, char **argv)
+{
+    const struct verb *verb;
+    struct err err;
+    char **operands;
+    int count, code, unused;
+
+    code = common_parse(&help_verb, argc, argv, &unused, &operands, &count);
+    if (code >= 0)
+        return code;
+    if (count == 0) {
+        help_overview(stdout);
+        return report_end(0);
+    }
+    verb = verb_find(operands[0]);
+    if (!verb) {
+        (void) err_set(&err, ERR_USAGE, "there is no verb '%.40s' (see 'cove help')", operands[0]);
+        return report_error(&err);
+    }
+    options_help(verb, stdout);
+    return report_end(0);
+}
+
+int verb_version(int argc, char **argv)
+{
+    char **operands;
+    int count, code, unused;
+
+    code = common_parse(&version_verb, argc, argv, &unused, &operands, &count);
+    if (code >= 0)
+        return code;
+    if (count > 0)
+        return common_excess(&version_verb, operands[0]);
+    printf("cove %s\nkeeper protocol %u, agent protocol %u\n", COVE_VERSION, KEEPER_VERSION,
+           AGENT_VERSION);
+    return report_end(0);
+}

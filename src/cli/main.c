@@ -1,0 +1,73 @@
+#include "base/err.h"
+#include "cli/help.h"
+#include "cli/report.h"
+#include "cli/verbs.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad(const char *text, const char *what)
+{
+    struct err err;
+
+    (void) err_set(&err, ERR_USAGE, "%s '%.60s' (see 'cove help')", text, what);
+    return report_error(&err);
+}
+
+/* Options before the verb: --state DIR, --help, --version. Returns the index of the verb, 0 when
+ * everything is said (*ret_code), or -1 after a complaint (*ret_code). */
+static int before_verb(int argc, char **argv, int *ret_code)
+{
+    int i;
+
+    *ret_code = 0;
+    for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+        const char *arg = argv[i], *state = NULL;
+
+        if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+            help_overview(stdout);
+            *ret_code = report_end(0);
+            return 0;
+        }
+        if (strcmp(arg, "--version") == 0) {
+            char *version[] = { argv[i], NULL };
+
+            *ret_code = verb_version(1, version);
+            return 0;
+        }
+        if (strcmp(arg, "--state") == 0 && i + 1 < argc)
+            state = argv[++i];
+        else if (strncmp(arg, "--state=", 8) == 0)
+            state = arg + 8;
+        if (!state || !state[0]) {
+            *ret_code = bad(strncmp(arg, "--state", 7) == 0 ? "a directory is missing behind"
+                                                            : "there is no option",
+                            arg);
+            return -1;
+        }
+        if (setenv("COVE_STATE", state, 1) < 0)
+            abort();
+    }
+    return i < argc ? i : argc;
+}
+
+int main(int argc, char **argv)
+{
+    const struct verb *verb;
+    int code, at;
+
+    /* A reader that goes away is an error of write, not a sudden end with the terminal raw. */
+    (void) signal(SIGPIPE, SIG_IGN);
+    at = before_verb(argc, argv, &code);
+    if (at <= 0)
+        return code;
+    if (at == argc) {
+        help_overview(stderr);
+        return err_kind_info(ERR_USAGE)->exit_code;
+    }
+    verb = verb_find(argv[at]);
+    if (!verb)
+        return bad("there is no verb", argv[at]);
+    return verb->run(argc - at, argv + at);
+}

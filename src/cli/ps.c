@@ -1,0 +1,250 @@
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/common.h"
+#include "cli/report.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+#include <string.h>
+#include <time.h>
+
+struct ps_options {
+    bool json, quiet;
+};
+
+/* clang-format off */
+static const struct option ps_options[] = {
+    { 0,   "json",  OPTION_FLAG, offsetof(struct ps_options, json),  NULL, COMPLETE_NONE, "as JSON" },
+    { 'q', "quiet", OPTION_FLAG, offsetof(struct ps_options, quiet), NULL, COMPLETE_NONE, "ids, or process numbers, only" },
+};
+
+const struct verb ps_verb = {
+    .name = "ps",
+    .synopsis = "[OPTION…] [SANDBOX]",
+    .summary = "list sandboxes, or the commands that ran in one",
+    .details =
+        "With SANDBOX: every command that was started in it, ended ones too. PROC is the number that\n"
+        "'cove logs' takes.",
+    .options = ps_options,
+    .option_count = sizeof ps_options / sizeof ps_options[0],
+    .operands = COMPLETE_SANDBOX,
+    .run = verb_ps,
+};
+/* clang-format on */
+
+static uint64_t now_real_ms(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+}
+
+static uint64_t age_ms(uint64_t since_ms)
+{
+    uint64_t now = now_real_ms();
+
+    return now > since_ms ? now - since_ms : 0;
+}
+
+static void sandbox_json(struct json *json, const struct keeper_sandbox *s)
+{
+    json_object(json, NULL);
+    json_text(json, "id", s->id);
+    json_text(json, "name", s->name[0] ? s->name : NULL);
+    json_text(json, "template", s->template);
+    json_text(json, "state", keeper_life_name(s->life));
+    json_bool(json, "root", s->flags & KEEPER_FLAG_ROOT);
+    json_bool(json, "tied", s->flags & KEEPER_FLAG_TIED);
+    json_signed(json, "pid", s->pid);
+    json_number(json, "uid_base", s->uid_base);
+    json_text(json, "disk_kind", keeper_disk_name(s->disk_kind));
+    json_number(json, "created_ms", s->created_ms);
+    json_object(json, "limits");
+    for (size_t i = 0; i < limit_count; i++)
+        json_number(json, limit_table[i].unit == LIMIT_CPUS ? "cpu_milli" : limit_table[i].name,
+                    limit_value(&s->limits, &limit_table[i]));
+    json_end(json);
+    json_end(json);
+}
+
+static void sandboxes_table(const struct keeper_sandbox *list, size_t count)
+{
+    static const char *const headings[] = { "ID",      "NAME",  "TEMPLATE", "STATE",  ">AGE",
+                                            ">MEMORY", ">CPUS", ">DISK",    "PROFILE" };
+    struct table table;
+    char text[32];
+
+    table_init(&table, ARRAY_LEN(headings), headings);
+    for (size_t i = 0; i < count; i++) {
+        const struct keeper_sandbox *s = &list[i];
+
+        table_cell(&table, "%s", s->id);
+        table_cell(&table, "%s", s->name[0] ? s->name : "-");
+        table_cell(&table, "%s", s->template);
+        table_cell(&table, "%s", keeper_life_name(s->life));
+        table_cell(&table, "%s", report_span(text, sizeof text, age_ms(s->created_ms)));
+        table_cell(&table, "%s", report_size(text, sizeof text, s->limits.memory_bytes));
+        table_cell(&table, "%g", (double) s->limits.cpu_milli / 1000);
+        table_cell(&table, "%s", report_size(text, sizeof text, s->limits.disk_bytes));
+        table_cell(&table, "%s", s->flags & KEEPER_FLAG_ROOT ? "root" : "strict");
+    }
+    (void) table_print(&table, stdout);
+    table_done(&table);
+}
+
+static int list_sandboxes(struct link *link, const struct ps_options *options, struct err *err)
+{
+    auto_free struct keeper_sandbox *list = NULL;
+    struct json json;
+    size_t count = 0;
+
+    if (sandbox_list(link, &list, &count, err) < 0)
+        return -1;
+    if (options->json) {
+        json_init(&json, stdout);
+        json_array(&json, NULL);
+        for (size_t i = 0; i < count; i++)
+            sandbox_json(&json, &list[i]);
+        json_end(&json);
+        (void) json_finish(&json);
+    } else if (options->quiet) {
+        for (size_t i = 0; i < count; i++)
+            printf("%s\n", list[i].id);
+    } else {
+        sandboxes_table(list, count);
+    }
+    return 0;
+}
+
+struct procs {
+    const struct ps_options *options;
+    struct table table;
+    struct json json;
+};
+
+/* Arguments come from inside the sandbox: shown, never interpreted. */
+static void join_args(const struct texts *args, char *out, size_t size)
+{
+    char word[512];
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (const char *arg = texts_next(args, NULL); arg && used + 1 < size;
+         arg = texts_next(args, arg)) {
+        int n = snprintf(out + used, size - used, "%s%s", used ? " " : "",
+                         report_text(word, sizeof word, arg));
+
+        used += n > 0 ? (size_t) n : 0;
+    }
+}
+
+static void proc_state(const struct agent_reply *p, char *out, size_t size)
+{
+    if (p->flags & AGENT_RUNNING)
+        (void) snprintf(out, size, "running");
+    else if (p->ended == EXIT_CODE)
+        (void) snprintf(out, size, "exit %u", p->exit_code);
+    else if (p->ended == EXIT_SIGNAL)
+        (void) snprintf(out, size, "signal %u", p->signal);
+    else
+        (void) snprintf(out, size, "%s", agent_exit_name(p->ended));
+}
+
+static void proc_json(struct json *json, const struct agent_reply *p)
+{
+    json_object(json, NULL);
+    json_number(json, "proc", p->proc);
+    json_number(json, "pid", p->pid);
+    json_text(json, "user", p->user);
+    json_text(json, "tag", p->tag);
+    json_text(json, "cwd", p->cwd);
+    json_bool(json, "running", p->flags & AGENT_RUNNING);
+    json_bool(json, "tty", p->flags & AGENT_IS_PTY);
+    json_text(json, "ended", p->ended ? agent_exit_name(p->ended) : NULL);
+    json_number(json, "exit_code", p->exit_code);
+    json_number(json, "signal", p->signal);
+    json_signed(json, "started_ms", p->started_ms);
+    json_number(json, "wall_ms", p->wall_ms);
+    json_number(json, "cpu_ms", p->cpu_ms);
+    json_number(json, "peak_bytes", p->peak_bytes);
+    json_number(json, "stdout_bytes", p->stdout_bytes);
+    json_number(json, "stderr_bytes", p->stderr_bytes);
+    json_array(json, "args");
+    for (const char *arg = texts_next(&p->args, NULL); arg; arg = texts_next(&p->args, arg))
+        json_text(json, NULL, arg);
+    json_end(json);
+    json_end(json);
+}
+
+static int one_proc(void *context, const struct agent_reply *p, struct err *err)
+{
+    struct procs *procs = context;
+    char text[256], command[256];
+
+    (void) err;
+    if (procs->options->json) {
+        proc_json(&procs->json, p);
+        return 0;
+    }
+    if (procs->options->quiet) {
+        printf("%u\n", p->proc);
+        return 0;
+    }
+    table_cell(&procs->table, "%u", p->proc);
+    table_cell(&procs->table, "%u", p->pid);
+    table_cell(&procs->table, "%s", report_text(text, sizeof text, p->user ? p->user : "-"));
+    proc_state(p, text, sizeof text);
+    table_cell(&procs->table, "%s", text);
+    table_cell(&procs->table, "%s", report_span(text, sizeof text, p->wall_ms));
+    table_cell(&procs->table, "%s", report_span(text, sizeof text, p->cpu_ms));
+    table_cell(&procs->table, "%s", report_size(text, sizeof text, p->peak_bytes));
+    table_cell(&procs->table, "%s", report_text(text, sizeof text, p->tag ? p->tag : "-"));
+    join_args(&p->args, command, sizeof command);
+    table_cell(&procs->table, "%s", command);
+    return 0;
+}
+
+static int list_procs(struct link *link, const char *sandbox, const struct ps_options *options,
+                      struct err *err)
+{
+    static const char *const headings[] = { ">PROC", ">PID",  "USER", "STATE",  ">WALL",
+                                            ">CPU",  ">PEAK", "TAG",  "COMMAND" };
+    struct procs procs = { .options = options };
+    int r;
+
+    table_init(&procs.table, ARRAY_LEN(headings), headings);
+    json_init(&procs.json, stdout);
+    if (options->json)
+        json_array(&procs.json, NULL);
+    r = exec_items(link, sandbox, AGENT_PROCS, one_proc, &procs, err);
+    if (r == 0 && options->json) {
+        json_end(&procs.json);
+        (void) json_finish(&procs.json);
+    }
+    if (r == 0 && !options->json && !options->quiet)
+        (void) table_print(&procs.table, stdout);
+    table_done(&procs.table);
+    return r;
+}
+
+int verb_ps(int argc, char **argv)
+{
+    struct ps_options options = { .json = false };
+    struct link link;
+    struct err err;
+    char **operands;
+    int count, code, r;
+
+    code = common_parse(&ps_verb, argc, argv, &options, &operands, &count);
+    if (code >= 0)
+        return code;
+    if (count > 1)
+        return common_excess(&ps_verb, operands[1]);
+    if (common_open(&link, &err) < 0)
+        return report_error(&err);
+    r = count ? list_procs(&link, operands[0], &options, &err)
+              : list_sandboxes(&link, &options, &err);
+    link_close(&link);
+    return r < 0 ? report_error(&err) : report_end(0);
+}

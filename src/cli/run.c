@@ -1,0 +1,215 @@
+#include "cli/common.h"
+#include "cli/report.h"
+#include "cli/session.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+#include <unistd.h>
+
+/* run and shell: a sandbox of one's own for one command. They differ in the command. */
+
+struct run_options {
+    struct sandbox_options sandbox;
+    struct command_options command;
+    bool keep, interactive, tty, quiet, stats;
+};
+
+#define AT(field) offsetof(struct run_options, field)
+
+/* clang-format off */
+static const struct option run_options[] = {
+    SANDBOX_OPTIONS(struct run_options, sandbox),
+    COMMAND_OPTIONS(struct run_options, command),
+    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE, "forward stdin to the command" },
+    { 't', "tty",   OPTION_FLAG, AT(tty),   NULL, COMPLETE_NONE, "give it a terminal (and stdin)" },
+    { 0,   "keep",  OPTION_FLAG, AT(keep),  NULL, COMPLETE_NONE, "the sandbox stays when the command has ended" },
+    { 'q', "quiet", OPTION_FLAG, AT(quiet), NULL, COMPLETE_NONE, "say nothing about how a command ended by a signal" },
+    { 0,   "stats", OPTION_FLAG, AT(stats), NULL, COMPLETE_NONE, "one line of accounting on stderr" },
+};
+
+const struct verb run_verb = {
+    .name = "run",
+    .synopsis = "[OPTION…] [--] COMMAND [ARGUMENT…]",
+    .summary = "run a command in a new sandbox that ends with it",
+    .details =
+        "The exit code is the command's own; 128 + n when signal n ended it, 124 when it ran into\n"
+        "--timeout, 137 when the sandbox ran out of memory. The sandbox is gone when cove ends,\n"
+        "however cove ends, unless --keep is given.\n"
+        "Ctrl-C reaches the command; a second Ctrl-C destroys the sandbox.\n\n"
+        "  cove run -- python3 -c 'print(1+1)'\n"
+        "  cove run --memory 256m --cpus 0.5 --timeout 10s -- make test\n"
+        "  tar c . | cove run -i -- tar tv",
+    .options = run_options,
+    .option_count = sizeof run_options / sizeof run_options[0],
+    .takes_limits = true,
+    .limits_offset = AT(sandbox.limits),
+    .command_at = 1,
+    .run = verb_run,
+};
+
+const struct verb shell_verb = {
+    .name = "shell",
+    .synopsis = "[OPTION…] [SANDBOX]",
+    .summary = "a login shell in a new sandbox, or in one that is there",
+    .details =
+        "Without SANDBOX a new one is made, and ends with the shell unless --keep is given; with it,\n"
+        "options that describe a new sandbox have no effect.",
+    .options = run_options,
+    .option_count = sizeof run_options / sizeof run_options[0],
+    .takes_limits = true,
+    .limits_offset = AT(sandbox.limits),
+    .operands = COMPLETE_SANDBOX,
+    .run = verb_shell,
+};
+/* clang-format on */
+
+/* The user's own shell; -lc has read the login files already. */
+#define SHELL_COMMAND "exec \"${SHELL:-/bin/sh}\" -i"
+
+static void set_terminal(const struct run_options *options, struct agent_request *request)
+{
+    uint16_t rows, columns;
+
+    if (options->interactive || options->tty)
+        request->flags |= AGENT_STDIN;
+    if (!options->tty)
+        return;
+    request->flags |= AGENT_PTY;
+    terminal_size(&rows, &columns);
+    request->rows = rows;
+    request->columns = columns;
+}
+
+/* The command in a sandbox that is there; the link may be another one afterwards. */
+static int run_in(const struct run_options *options, struct link *link,
+                  const struct keeper_sandbox *sandbox, const struct agent_request *request,
+                  bool is_new, bool *ret_started)
+{
+    struct session session = {
+        .link = link,
+        .sandbox = sandbox,
+        .tied = is_new && !options->keep,
+        .detaches = !(request->flags & AGENT_KILL_ON_CLOSE),
+        .stdin_on = request->flags & AGENT_STDIN,
+        .terminal = request->flags & AGENT_PTY,
+        .quiet = options->quiet,
+        .stats = options->stats,
+        .timeout_ms = request->timeout_ms,
+    };
+    struct keeper_stats stats;
+    struct exec exec;
+    struct err err;
+    int code;
+
+    /* In a new sandbox nothing has happened yet. */
+    if (!is_new && sandbox_stats(link, sandbox->id, &stats, &err) == 0)
+        session.ooms_before = stats.oom_kills;
+    if (exec_start(&exec, link, sandbox->id, request, &err) < 0) {
+        *ret_started = false;
+        return report_error(&err);
+    }
+    *ret_started = true;
+    session.exec = &exec;
+    code = session_run(&session);
+    exec_close(&exec);
+    return code;
+}
+
+static int run_new(const struct run_options *options, const struct agent_request *request)
+{
+    struct keeper_sandbox sandbox;
+    struct link link;
+    struct err err;
+    bool started;
+    int code;
+
+    if (common_open(&link, &err) < 0)
+        return report_error(&err);
+    if (common_create(&link, &options->sandbox, options->keep ? 0 : KEEPER_FLAG_TIED, &sandbox,
+                      &err) < 0) {
+        link_close(&link);
+        return report_error(&err);
+    }
+    code = run_in(options, &link, &sandbox, request, true, &started);
+    /* Closing the link would do for a tied one; asking for it means that it is gone when we are. */
+    if ((!options->keep || !started) && link.fd >= 0 &&
+        sandbox_destroy(&link, sandbox.id, &err) < 0 && err.kind != ERR_NO_SANDBOX &&
+        err.kind != ERR_UNAVAILABLE)
+        (void) report_error(&err);
+    else if (options->keep && started && !options->quiet)
+        report_note("kept: %s", sandbox.name[0] ? sandbox.name : sandbox.id);
+    link_close(&link);
+    return code;
+}
+
+static int run_existing(const struct run_options *options, const char *name,
+                        const struct agent_request *request)
+{
+    struct keeper_sandbox sandbox;
+    struct link link;
+    struct err err;
+    bool started;
+    int code;
+
+    if (common_open(&link, &err) < 0)
+        return report_error(&err);
+    if (sandbox_get(&link, name, &sandbox, &err) < 0)
+        code = report_error(&err);
+    else
+        code = run_in(options, &link, &sandbox, request, false, &started);
+    link_close(&link);
+    return code;
+}
+
+int verb_run(int argc, char **argv)
+{
+    struct run_options options = { .keep = false };
+    struct agent_request request;
+    struct common_held held;
+    struct err err;
+    char **words;
+    int count, code;
+
+    limits_preset(&options.sandbox.limits);
+    code = common_parse(&run_verb, argc, argv, &options, &words, &count);
+    if (code >= 0)
+        return code;
+    if (count == 0)
+        return common_missing(&run_verb, "a command");
+    if (common_request(&options.command, words, (size_t) count, options.tty, &request, &held,
+                       &err) < 0)
+        return report_error(&err);
+    if (!options.keep)
+        request.flags |= AGENT_KILL_ON_CLOSE;
+    set_terminal(&options, &request);
+    code = run_new(&options, &request);
+    common_release(&held);
+    return code;
+}
+
+int verb_shell(int argc, char **argv)
+{
+    struct run_options options = { .keep = false };
+    struct agent_request request;
+    struct common_held held;
+    struct err err;
+    char **operands;
+    int count, code;
+
+    limits_preset(&options.sandbox.limits);
+    code = common_parse(&shell_verb, argc, argv, &options, &operands, &count);
+    if (code >= 0)
+        return code;
+    if (count > 1)
+        return common_excess(&shell_verb, operands[1]);
+    options.tty = options.tty || isatty(STDIN_FILENO);
+    options.interactive = true;
+    if (common_request(&options.command, NULL, 0, options.tty, &request, &held, &err) < 0)
+        return report_error(&err);
+    request.command = SHELL_COMMAND;
+    request.flags |= AGENT_KILL_ON_CLOSE;
+    set_terminal(&options, &request);
+    code = count ? run_existing(&options, operands[0], &request) : run_new(&options, &request);
+    common_release(&held);
+    return code;
+}
