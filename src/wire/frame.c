@@ -19,7 +19,7 @@ static const struct {
     [FRAME_STDERR]    = { "stderr", FRAME_DATA_MAX + 8 },
     [FRAME_EXIT]      = { "exit", 1024 },
     [FRAME_ITEM]      = { "item", FRAME_DATA_MAX },
-    [FRAME_END]       = { "end", 1024 },
+    [FRAME_END]       = { "end", FRAME_DATA_MAX }, /* of a write: an entry with its path */
 };
 
 int64_t frame_limit(uint32_t type)
