@@ -23,7 +23,7 @@
     "deb http://deb.debian.org/debian-security $SUITE-security main\n"                             \
     "END\n"                                                                                        \
     "rm -f \"$1\"/etc/apt/sources.list.d/* \"$1/etc/apt/apt.conf.d/99mmdebstrap\"\n"               \
-    "ln -sf ../../opt/cove/bin/sudo \"$1/usr/local/bin/sudo\"\n"                                   \
+    "ln -sf /opt/cove/bin/sudo \"$1/usr/local/bin/sudo\"\n"                                         \
     "rm -f \"$1\"/var/log/*.log \"$1\"/var/log/apt/* \"$1\"/var/cache/debconf/*-old\n"             \
     "rm -f \"$1\"/var/lib/dpkg/*-old \"$1\"/etc/*- \"$1\"/var/cache/ldconfig/aux-cache\n"          \
     "rm -rf \"$1\"/usr/share/info/* \"$1\"/usr/share/lintian \"$1\"/usr/share/linda\n"             \

@@ -1,0 +1,504 @@
+#include "cli/doctor_checks.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "cli/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MAX_BYTES 65536
+
+const char *doctor_status_name(enum doctor_status status)
+{
+    static const char *const names[] = {
+        [DOCTOR_OK] = "ok",
+        [DOCTOR_NOTE] = "note",
+        [DOCTOR_WARN] = "warn",
+        [DOCTOR_FAIL] = "fail",
+    };
+    _Static_assert(ARRAY_LEN(names) == DOCTOR_STATUS_COUNT, "every status has a name");
+
+    return names[status];
+}
+
+void doctor_set(struct doctor_finding *ret, enum doctor_status status, const char *fmt, ...)
+{
+    va_list args;
+
+    ret->status = status;
+    va_start(args, fmt);
+    (void) vsnprintf(ret->value, sizeof ret->value, fmt, args);
+    va_end(args);
+}
+
+char *doctor_text(const struct doctor_host *host, const char *path)
+{
+    char *text = malloc(FILE_MAX_BYTES);
+
+    if (text && io_read_text(host->root_fd, path, text, FILE_MAX_BYTES) < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+int doctor_line(const struct doctor_host *host, const char *path, char *out, size_t size)
+{
+    if (io_read_text(host->root_fd, path, out, size) < 0)
+        return -1;
+    out[strcspn(out, "\n")] = '\0';
+    return 0;
+}
+
+int doctor_exists(const struct doctor_host *host, const char *path)
+{
+    struct stat st;
+
+    return fstatat(host->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+DOCTOR_RUN(check_kernel)
+{
+    char release[64];
+    unsigned major = 0, minor = 0;
+
+    if (doctor_line(host, "proc/sys/kernel/osrelease", release, sizeof release) < 0 ||
+        sscanf(release, "%u.%u", &major, &minor) != 2) {
+        doctor_set(ret, check->otherwise, "unknown");
+        return;
+    }
+    doctor_set(ret, major * 1000 + minor >= 5019 ? DOCTOR_OK : check->otherwise, "Linux %s",
+               release);
+}
+
+/* The value of "Key:\tvalue" in a file such as /proc/self/status. */
+static int status_field(const struct doctor_host *host, const char *file, const char *key,
+                        char *out, size_t size)
+{
+    auto_free char *text = doctor_text(host, file);
+    size_t len = strlen(key);
+
+    for (char *line = text; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, key, len) == 0) {
+            line += len + strspn(line + len, ": \t");
+            (void) snprintf(out, size, "%.*s", (int) strcspn(line, "\n"), line);
+            return 0;
+        }
+    return -1;
+}
+
+DOCTOR_RUN(check_root)
+{
+    char uids[64];
+    unsigned real = 1, effective = 1;
+
+    if (status_field(host, "proc/self/status", "Uid", uids, sizeof uids) == 0)
+        (void) sscanf(uids, "%u %u", &real, &effective);
+    if (effective == 0)
+        doctor_set(ret, DOCTOR_OK, "root");
+    else
+        doctor_set(ret, check->otherwise, "uid %u", effective);
+}
+
+DOCTOR_RUN(check_namespace)
+{
+    char path[64];
+
+    (void) snprintf(path, sizeof path, "proc/self/ns/%s", check->name);
+    if (doctor_exists(host, path))
+        doctor_set(ret, DOCTOR_OK, "yes");
+    else
+        doctor_set(ret, check->otherwise, "missing");
+}
+
+DOCTOR_RUN(check_user_namespace)
+{
+    char text[32];
+    int error;
+
+    check_namespace(host, check, ret);
+    if (ret->status != DOCTOR_OK)
+        return;
+    if (doctor_line(host, "proc/sys/user/max_user_namespaces", text, sizeof text) == 0 &&
+        strcmp(text, "0") == 0) {
+        doctor_set(ret, check->otherwise, "turned off: user.max_user_namespaces is 0");
+        return;
+    }
+    error = host->probes->user_namespace();
+    if (error != PROBE_YES)
+        doctor_set(ret, check->otherwise, "cannot be made: %s", strerror(error));
+}
+
+struct controller {
+    int version; /* 0: not there */
+    char mount[128];
+};
+
+static bool has_word(const char *list, const char *word, const char *separators)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, separators);
+
+        if (n == len && strncmp(at, word, len) == 0)
+            return true;
+        at += n;
+        at += strspn(at, separators);
+    }
+    return false;
+}
+
+/* In v2 some controllers are not listed: CPU time and freezing are always there, devices are
+ * programs. */
+static bool in_v2(const struct doctor_host *host, const char *mount, const char *name)
+{
+    char path[256], list[512];
+
+    if (strcmp(name, "cpuacct") == 0)
+        name = "cpu";
+    (void) snprintf(path, sizeof path, "%s/cgroup.controllers", mount + 1);
+    if (io_read_text(host->root_fd, path, list, sizeof list) < 0 || !list[0] || list[0] == '\n')
+        return false; /* v2 is mounted, but v1 has every controller */
+    return strcmp(name, "devices") == 0 || strcmp(name, "freezer") == 0 ||
+           has_word(list, name, " \n");
+}
+
+/* Per controller, from what is mounted: v1 and v2 live side by side on many hosts. */
+static void find_controller(const struct doctor_host *host, const char *name,
+                            struct controller *ret)
+{
+    auto_free char *mounts = doctor_text(host, "proc/self/mounts");
+    char *save = NULL;
+
+    ret->version = 0;
+    for (char *line = mounts ? strtok_r(mounts, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        char where[128], type[32], options[256];
+        int version = 0;
+
+        if (sscanf(line, "%*s %127s %31s %255s", where, type, options) != 3 || where[0] != '/')
+            continue;
+        if (strcmp(type, "cgroup") == 0 && has_word(options, name, ","))
+            version = 1;
+        else if (strcmp(type, "cgroup2") == 0 && in_v2(host, where, name))
+            version = 2;
+        if (version && (!ret->version || version == 1)) {
+            ret->version = version;
+            memcpy(ret->mount, where, sizeof ret->mount);
+        }
+    }
+}
+
+DOCTOR_RUN(check_controller)
+{
+    struct controller found;
+
+    find_controller(host, check->name, &found);
+    if (found.version)
+        doctor_set(ret, DOCTOR_OK, "v%d at %s", found.version, found.mount);
+    else
+        doctor_set(ret, check->otherwise, "missing");
+}
+
+DOCTOR_RUN(check_cgroup_kill)
+{
+    struct controller found;
+    char release[64];
+    unsigned major = 0, minor = 0;
+
+    find_controller(host, "freezer", &found);
+    if (doctor_line(host, "proc/sys/kernel/osrelease", release, sizeof release) == 0)
+        (void) sscanf(release, "%u.%u", &major, &minor);
+    if (found.version == 2 && major * 1000 + minor >= 5014)
+        doctor_set(ret, DOCTOR_OK, "yes");
+    else
+        doctor_set(ret, check->otherwise, "no: %s",
+                   found.version == 2 ? "the kernel is too old" : "cgroup v1");
+}
+
+DOCTOR_RUN(check_swap)
+{
+    auto_free char *swaps = doctor_text(host, "proc/swaps");
+    struct controller memory;
+    char path[256];
+    char *second = swaps ? strchr(swaps, '\n') : NULL;
+
+    find_controller(host, "memory", &memory);
+    (void) snprintf(path, sizeof path, "%s/memory.memsw.limit_in_bytes", memory.mount + 1);
+    if (!second || !second[1])
+        doctor_set(ret, DOCTOR_OK, "no swap");
+    else if (memory.version == 2)
+        doctor_set(ret, DOCTOR_OK, "swap, limited by cgroup v2");
+    else if (memory.version == 1 && doctor_exists(host, path))
+        doctor_set(ret, DOCTOR_OK, "swap, limited by cgroup v1");
+    else
+        doctor_set(ret, check->otherwise, "swap without limits");
+}
+
+DOCTOR_RUN(check_filesystem)
+{
+    auto_free char *text = doctor_text(host, "proc/filesystems");
+
+    if (text && has_word(text, check->name, "\n\t "))
+        doctor_set(ret, DOCTOR_OK, "yes");
+    else
+        doctor_set(ret, check->otherwise, "not known to the running kernel");
+}
+
+DOCTOR_RUN(check_overlay)
+{
+    int error = host->probes->overlay();
+
+    /* Mounting it loads the module, so that the list of file systems is asked afterwards. */
+    check_filesystem(host, check, ret);
+    if (ret->status == DOCTOR_OK && error != PROBE_YES)
+        doctor_set(ret, check->otherwise, "cannot be mounted: %s", strerror(error));
+}
+
+DOCTOR_RUN(check_idmap)
+{
+    int error = host->probes->idmapped_mount(host->state);
+
+    if (error == PROBE_YES)
+        doctor_set(ret, DOCTOR_OK, "yes");
+    else
+        doctor_set(ret, check->otherwise, "not on the file system of %.60s: %s", host->state,
+                   strerror(error));
+}
+
+DOCTOR_RUN(check_loop)
+{
+    check_device(host, check, ret);
+    if (ret->status == DOCTOR_OK && !doctor_exists(host, "sys/module/loop"))
+        doctor_set(ret, check->otherwise, "module not loaded");
+}
+
+DOCTOR_RUN(check_device)
+{
+    if (doctor_exists(host, check->name))
+        doctor_set(ret, DOCTOR_OK, "/%s", check->name);
+    else
+        doctor_set(ret, check->otherwise, "no /%s", check->name);
+}
+
+DOCTOR_RUN(check_kvm)
+{
+    int error;
+
+    check_device(host, check, ret);
+    if (ret->status != DOCTOR_OK)
+        return;
+    error = host->probes->kvm();
+    if (error != PROBE_YES)
+        doctor_set(ret, check->otherwise, "/%s is there, but: %s", check->name, strerror(error));
+}
+
+DOCTOR_RUN(check_seccomp)
+{
+    char actions[256];
+    int error = host->probes->seccomp_notify();
+
+    if (error != PROBE_YES)
+        doctor_set(ret, check->otherwise, "refused: %s", strerror(error));
+    else if (doctor_line(host, "proc/sys/kernel/seccomp/actions_avail", actions, sizeof actions) ==
+                 0 &&
+             !has_word(actions, "user_notif", " "))
+        doctor_set(ret, DOCTOR_WARN, "filter, but no notification");
+    else
+        doctor_set(ret, DOCTOR_OK, "yes");
+}
+
+DOCTOR_RUN(check_landlock)
+{
+    int abi = host->probes->landlock_abi();
+
+    if (abi == 0)
+        doctor_set(ret, check->otherwise, "missing");
+    else
+        doctor_set(ret, abi >= check->wanted ? DOCTOR_OK : DOCTOR_NOTE, "ABI %d", abi);
+}
+
+DOCTOR_RUN(check_program)
+{
+    static const char *const places[] = { "usr/local/sbin", "usr/local/bin", "usr/sbin",
+                                          "usr/bin",        "sbin",          "bin" };
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        char path[128];
+
+        (void) snprintf(path, sizeof path, "%s/%s", places[i], check->name);
+        if (faccessat(host->root_fd, path, X_OK, 0) == 0) {
+            doctor_set(ret, DOCTOR_OK, "/%s", path);
+            return;
+        }
+    }
+    doctor_set(ret, check->otherwise, "not installed");
+}
+
+DOCTOR_RUN(check_criu)
+{
+    char last[160];
+
+    check_program(host, check, ret);
+    if (ret->status != DOCTOR_OK)
+        return;
+    if (host->probes->criu_check(last, sizeof last) == 0) {
+        doctor_set(ret, DOCTOR_OK, "%.140s", last[0] ? last : "works");
+        return;
+    }
+    doctor_set(ret, check->otherwise, "installed, but 'criu check' says: %.100s", last);
+    (void) snprintf(ret->mend, sizeof ret->mend,
+                    "install a newer criu, or one that knows this kernel");
+}
+
+/* A file with a number, held against the row's. A file that is not there: the kernel lacks the
+ * feature that it guards, or its switch. */
+DOCTOR_RUN(check_number)
+{
+    char text[64], *end;
+    long long value;
+    bool good;
+
+    if (doctor_line(host, check->name, text, sizeof text) < 0) {
+        doctor_set(ret, DOCTOR_OK, "not in this kernel");
+        return;
+    }
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (errno || end == text || *end) {
+        doctor_set(ret, check->otherwise, "'%.40s' is no number", text);
+        return;
+    }
+    good = check->test == TEST_LEAST ? value >= check->wanted : value == check->wanted;
+    if (good)
+        doctor_set(ret, DOCTOR_OK, "%lld", value);
+    else
+        doctor_set(ret, check->otherwise, "%lld, better %s%lld", value,
+                   check->test == TEST_LEAST ? "at least " : "", check->wanted);
+}
+
+DOCTOR_RUN(check_core_pattern)
+{
+    char text[160];
+
+    if (doctor_line(host, check->name, text, sizeof text) < 0)
+        doctor_set(ret, DOCTOR_OK, "not in this kernel");
+    else if (text[0] == '|' && strncmp(text, "|/bin/false", 11) != 0)
+        doctor_set(ret, check->otherwise, "%.140s", text);
+    else
+        doctor_set(ret, DOCTOR_OK, "%.140s", text);
+}
+
+DOCTOR_RUN(check_vulnerabilities)
+{
+    int fd = openat(host->root_fd, check->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    char open_flaws[128] = "";
+    size_t len = 0, count = 0;
+
+    if (!dir) {
+        doctor_set(ret, DOCTOR_NOTE, "the kernel does not say");
+        return;
+    }
+    while ((entry = readdir(dir))) {
+        char text[256];
+
+        if (entry->d_name[0] == '.' ||
+            io_read_text(dirfd(dir), entry->d_name, text, sizeof text) < 0)
+            continue;
+        count++;
+        if (strncmp(text, "Vulnerable", 10) == 0 && len < sizeof open_flaws - 32)
+            len += (size_t) snprintf(open_flaws + len, sizeof open_flaws - len, "%s%.28s",
+                                     len ? ", " : "", entry->d_name);
+    }
+    if (len)
+        doctor_set(ret, check->otherwise, "not mitigated: %s", open_flaws);
+    else
+        doctor_set(ret, DOCTOR_OK, "%zu known, each mitigated or absent", count);
+}
+
+DOCTOR_RUN(check_open_files)
+{
+    char text[96], hard[32];
+
+    if (status_field(host, check->name, "Max open files", text, sizeof text) < 0 ||
+        sscanf(text, "%*s %31s", hard) != 1)
+        doctor_set(ret, check->otherwise, "unknown");
+    else if (strcmp(hard, "unlimited") == 0 || strtoll(hard, NULL, 10) >= check->wanted)
+        doctor_set(ret, DOCTOR_OK, "%s", hard);
+    else
+        doctor_set(ret, check->otherwise, "%s, better at least %lld", hard, check->wanted);
+}
+
+DOCTOR_RUN(check_capability)
+{
+    char text[64];
+    unsigned long long mask = 0;
+
+    if (status_field(host, check->name, "CapEff", text, sizeof text) == 0)
+        (void) sscanf(text, "%llx", &mask);
+    if (mask >> check->wanted & 1)
+        doctor_set(ret, DOCTOR_OK, "yes");
+    else
+        doctor_set(ret, check->otherwise, "missing");
+}
+
+DOCTOR_RUN(check_disk)
+{
+    uint64_t bytes = 0, inodes = 0;
+    char size[32];
+
+    if (host->probes->disk_free(host->state, &bytes, &inodes) != 0)
+        doctor_set(ret, check->otherwise, "unknown");
+    else
+        doctor_set(ret,
+                   bytes >= (uint64_t) check->wanted && inodes >= 100000 ? DOCTOR_OK
+                                                                         : check->otherwise,
+                   "%s, %" PRIu64 " inodes", report_size(size, sizeof size, bytes), inodes);
+}
+
+DOCTOR_RUN(check_memory)
+{
+    char total[64], available[64], a[32], b[32];
+
+    if (status_field(host, check->name, "MemTotal", total, sizeof total) < 0 ||
+        status_field(host, check->name, "MemAvailable", available, sizeof available) < 0) {
+        doctor_set(ret, check->otherwise, "unknown");
+        return;
+    }
+    doctor_set(ret,
+               strtoll(available, NULL, 10) * 1024 >= check->wanted ? DOCTOR_OK : check->otherwise,
+               "%s, %s available", report_size(a, sizeof a, strtoull(total, NULL, 10) * 1024),
+               report_size(b, sizeof b, strtoull(available, NULL, 10) * 1024));
+}
+
+DOCTOR_RUN(check_keeper)
+{
+    struct doctor_keeper keeper = { 0 };
+    char why[160] = "";
+
+    if (host->probes->keeper(host->state, &keeper, why, sizeof why) != 0) {
+        doctor_set(ret, check->otherwise, "does not run for %.80s", host->state);
+        return;
+    }
+    doctor_set(ret, DOCTOR_OK, "runs (pid %u), %u of %u sandboxes", keeper.pid, keeper.sandboxes,
+               keeper.sandboxes_max);
+}
+
+DOCTOR_RUN(check_templates)
+{
+    char names[128];
+
+    if (host->probes->templates(host->state, names, sizeof names) > 0)
+        doctor_set(ret, strstr(names, "base") ? DOCTOR_OK : check->otherwise, "%s", names);
+    else
+        doctor_set(ret, check->otherwise, "none yet ('host' is made by 'cove up')");
+}

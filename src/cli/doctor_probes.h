@@ -1,0 +1,35 @@
+/* doctor_probes.h - what only trying tells: each probe does the thing in a child and reports.
+ *
+ * Callers: the checks of doctor_checks.h, through a struct of pointers, so that tests can put
+ *          answers of their own there.
+ * Never:   changes the host. Whatever a probe makes dies with its child. */
+#ifndef COVE_CLI_DOCTOR_PROBES_H
+#define COVE_CLI_DOCTOR_PROBES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Answers of probes that say yes or no: PROBE_YES, or the errno that came in the way. */
+#define PROBE_YES 0
+
+struct doctor_keeper {
+    uint32_t pid, sandboxes, sandboxes_max;
+    char isolation[128];
+};
+
+struct doctor_probes {
+    int (*user_namespace)(void); /* one with a mapped root, and mounts in it */
+    int (*idmapped_mount)(const char *state);
+    int (*overlay)(void);        /* mounted on a tmpfs, in a mount namespace */
+    int (*seccomp_notify)(void); /* a filter with a listener */
+    int (*landlock_abi)(void);   /* 0: none */
+    int (*kvm)(void);            /* opened and asked */
+    int (*disk_free)(const char *state, uint64_t *ret_bytes, uint64_t *ret_inodes);
+    int (*criu_check)(char *out, size_t size); /* last line of `criu check` */
+    int (*keeper)(const char *state, struct doctor_keeper *ret, char *why, size_t size);
+    int (*templates)(const char *state, char *out, size_t size); /* count; names in out */
+};
+
+extern const struct doctor_probes doctor_probes;
+
+#endif
