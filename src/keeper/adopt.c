@@ -32,23 +32,23 @@ static void clear_stray_cgroup(const char *name, void *arg)
     }
 }
 
-static int clear_stray_directories(struct keeper *k, struct err *err)
+static int clear_stray_sockets(struct keeper *k, struct err *err)
 {
     int fd = openat(k->sandboxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (!dir)
-        return err_sys(err, errno, "list the sandboxes' directories");
+        return err_sys(err, errno, "list the sandboxes' sockets");
     while ((entry = readdir(dir))) {
-        char path[300];
+        char id[256];
 
-        if (entry->d_name[0] == '.' || sandbox_find(k, entry->d_name))
+        (void) snprintf(id, sizeof id, "%s", entry->d_name);
+        id[strcspn(id, ".")] = '\0';
+        if (entry->d_name[0] == '.' || sandbox_find(k, id))
             continue;
-        (void) snprintf(path, sizeof path, "%s/agent.sock", entry->d_name);
-        (void) unlinkat(k->sandboxes_fd, path, 0);
-        if (unlinkat(k->sandboxes_fd, entry->d_name, AT_REMOVEDIR) < 0)
-            log_line(LOG_WARNING, "stray directory stays: %s", strerror(errno));
+        if (unlinkat(k->sandboxes_fd, entry->d_name, 0) < 0)
+            log_line(LOG_WARNING, "stray socket stays: %s", strerror(errno));
     }
     return 0;
 }
@@ -71,7 +71,7 @@ int adopt_all(struct keeper *k, struct err *err)
                    k->sandboxes[slot].info.life == LIFE_PAUSED;
     }
     cgroup_each(&k->cgroups, clear_stray_cgroup, k);
-    if (clear_stray_directories(k, err) < 0)
+    if (clear_stray_sockets(k, err) < 0)
         return -1;
     log_line(LOG_INFO, "adopted sandboxes=%u to_clear=%u us=%" PRIu64, running,
              k->sandbox_count - running, io_now_us() - begin);

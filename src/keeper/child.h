@@ -18,9 +18,11 @@ struct child_spec {
     const struct cgroup_entry *cgroup;
     const struct seccomp_filter *filter_notify;
     const struct seccomp_filter *filter_quiet;
+    const char *id;
     const char *hostname;
+    const char *view; /* what becomes /sys: keeper/sysview.h */
     bool allow_root;
-    int dir_fd;     /* <state>/sandboxes/<id>, for agent.sock */
+    int dir_fd;     /* <state>/sandboxes, for <id>.sock */
     int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors */
     int ready_fd;   /* the agent says it listens */
     int agent_fd;   /* the agent's program */

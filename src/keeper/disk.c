@@ -26,7 +26,7 @@ static int make_dirs(int mount_fd, uint32_t uid_base, struct err *err)
     static const struct {
         const char *name;
         mode_t mode;
-    } dirs[] = { { "upper", 0755 }, { "work", 0700 }, { "shm", 01777 }, { "sys", 0755 } };
+    } dirs[] = { { "upper", 0755 }, { "work", 0700 }, { "shm", 01777 } };
 
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (mkdirat(mount_fd, dirs[i].name, 0700) < 0 ||

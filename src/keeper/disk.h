@@ -6,7 +6,7 @@
  * made in 3 ms, so a maker process keeps a few ready and does all the waiting. Neither can
  * leak: both are detached mounts, which the kernel takes apart with their last holder.
  *
- * Either way the root holds: upper/ and work/ for the overlay, shm/ for /dev/shm, sys/ for /sys.
+ * Either way the root holds: upper/ and work/ for the overlay, shm/ for /dev/shm.
  *
  * Owns:    the maker process, the pool, and blank images in <state>/disks.
  * Callers: keeper/sandbox.c. */

@@ -78,8 +78,10 @@ static int make_skeleton(int dir_fd, struct err *err)
     static const struct {
         const char *path;
         mode_t mode;
-    } dirs[] = { { "skeleton", 0711 },      { "skeleton/upper", 0755 }, { "skeleton/work", 0700 },
-                 { "skeleton/shm", 01777 }, { "skeleton/sys", 0755 } };
+    } dirs[] = { { "skeleton", 0711 },
+                 { "skeleton/upper", 0755 },
+                 { "skeleton/work", 0700 },
+                 { "skeleton/shm", 01777 } };
 
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if ((mkdirat(dir_fd, dirs[i].path, 0700) < 0 && errno != EEXIST) ||

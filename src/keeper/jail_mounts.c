@@ -133,10 +133,11 @@ static int pivot(int root_fd, struct err *err)
     return 0;
 }
 
-int jail_mounts(const struct template *t, const struct limits *limits, int root_mount, int disk_fd,
-                struct err *err)
+int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
+                int root_mount, int disk_fd, struct err *err)
 {
     auto_close int root_fd = -1;
+    char sys[64];
 
     if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0)
         return err_sys(err, errno, "attach the disk");
@@ -147,8 +148,8 @@ int jail_mounts(const struct template *t, const struct limits *limits, int root_
         return err_sys(err, errno, "open the root");
     if (t->host_usr && attach_clone(AT_FDCWD, "/usr", 0, root_fd, "usr", err) < 0)
         return -1;
-    if (attach_clone(AT_FDCWD, "/disk/sys", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, root_fd, "sys",
-                     err) < 0 ||
+    (void) snprintf(sys, sizeof sys, "/views/%s", view);
+    if (attach_clone(AT_FDCWD, sys, MOUNT_ATTR_RDONLY, root_fd, "sys", err) < 0 ||
         attach_dev(limits, root_fd, err) < 0 || attach_proc(root_fd, err) < 0)
         return -1;
     (void) close(root_mount);
@@ -188,6 +189,20 @@ static int make_dev(int root_fd, struct err *err)
     return 0;
 }
 
+/* Where sysview.c writes: the only part of the keeper's root that is not read-only. */
+static int make_views(int root_fd, struct err *err)
+{
+    auto_close int fd = mountfd_new(
+        "tmpfs", (const char *const[]){ "source", "views", "mode", "0755", NULL },
+        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+
+    if (fd < 0)
+        return -1;
+    if (mountfd_attach(fd, root_fd, "views") < 0)
+        return err_sys(err, errno, "attach /views");
+    return 0;
+}
+
 static int bring(int from_fd, const char *from, unsigned flags, uint64_t attributes, int root_fd,
                  const char *name, struct err *err)
 {
@@ -198,15 +213,19 @@ static int bring(int from_fd, const char *from, unsigned flags, uint64_t attribu
     return 0;
 }
 
-int jail_prepare(int state_fd, struct err *err)
+int jail_prepare(const char *state, struct err *err)
 {
     static const char *const dirs[] = { "proc", "dev",   "usr",         "empty",     "new",
-                                        "disk", "stage", "stage/lower", "stage/disk", "templates" };
-    auto_close int root = -1, proc = -1;
+                                        "disk", "stage", "stage/lower", "stage/disk", "templates", "views" };
+    auto_close int root = -1, proc = -1, state_fd = -1;
 
     (void) umask(0);
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_sys(err, errno, "leave the host's mounts");
+    /* By name again: a descriptor from before belongs to the host's copy of the mounts. */
+    state_fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (state_fd < 0)
+        return err_sys(err, errno, "open %s", state);
     root = mountfd_new("tmpfs",
                        (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "64",
                                               "mode", "0755", NULL },
@@ -230,7 +249,7 @@ int jail_prepare(int state_fd, struct err *err)
               "usr", err) < 0 ||
         bring(state_fd, "templates", AT_RECURSIVE,
               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root, "templates", err) < 0 ||
-        make_dev(root, err) < 0)
+        make_dev(root, err) < 0 || make_views(root, err) < 0)
         return -1;
     if (mountfd_set(root, MOUNT_ATTR_RDONLY, 0) < 0)
         return err_sys(err, errno, "protect the keeper's root");

@@ -9,6 +9,7 @@
 #include "keeper/ids.h"
 #include "keeper/journal.h"
 #include "keeper/seccomp.h"
+#include "keeper/sysview.h"
 #include "wire/keeper.h"
 
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct sandbox {
     struct watch control; /* while starting: the child's failure, or its end at exec */
     struct watch ready;   /* while starting: the agent's byte */
     int disk_fd;          /* while starting */
+    struct sysview *view; /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
     struct err failure; /* why it could not start */
     int tied_to;        /* connection, -1: none */
@@ -60,6 +62,7 @@ struct keeper {
     struct journal journal;
     struct cgroups cgroups;
     struct disks disks;
+    struct sysviews views;
     struct seccomp_filter filter_notify, filter_quiet;
     uint32_t id_block;
     int id_lock_fd;

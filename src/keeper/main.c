@@ -348,9 +348,11 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
         return -1;
-    if (jail_prepare(k->state_fd, err) < 0)
+    if (jail_prepare(o->state, err) < 0)
         return -1;
     if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)
+        return -1;
+    if (sysviews_open(&k->views, (uint32_t) o->slots, err) < 0)
         return -1;
     seccomp_compile(&k->filter_notify, true);
     seccomp_compile(&k->filter_quiet, false);

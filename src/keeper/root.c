@@ -10,19 +10,15 @@
  * "nfs_export" give files handles that a checkpoint can store. */
 #include "keeper/root.h"
 
-#include "base/io.h"
 #include "base/own.h"
 #include "keeper/mountfd.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 
 static int raise_capabilities(void)
 {
@@ -103,56 +99,5 @@ int root_assemble(const struct template *t, int disk_fd, enum keeper_disk kind, 
     if (fd < 0)
         return -1;
     *ret_root_fd = fd;
-    return 0;
-}
-
-struct sys_file {
-    const char *path; /* NULL text: a directory */
-    const char *text;
-};
-
-static int write_file(int dirfd, const struct sys_file *file)
-{
-    auto_close int fd = -1;
-
-    if (!file->text)
-        return mkdirat(dirfd, file->path, 0755);
-    fd = openat(dirfd, file->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-    return fd < 0 ? -1 : io_write_all(fd, file->text, strlen(file->text));
-}
-
-int root_write_sys(int disk_fd, const struct limits *limits, struct err *err)
-{
-    uint64_t cores = (limits->cpu_milli + 999) / 1000;
-    char memory[32], cpu[48], quota[32], pids[32], list[32];
-    const struct sys_file files[] = {
-        { "sys/devices", NULL },
-        { "sys/devices/system", NULL },
-        { "sys/devices/system/cpu", NULL },
-        { "sys/devices/system/cpu/online", list },
-        { "sys/devices/system/cpu/possible", list },
-        { "sys/devices/system/cpu/present", list },
-        { "sys/fs", NULL },
-        { "sys/fs/cgroup", NULL },
-        { "sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n" },
-        { "sys/fs/cgroup/memory.max", memory },
-        { "sys/fs/cgroup/cpu.max", cpu },
-        { "sys/fs/cgroup/pids.max", pids },
-        /* where programs look when /proc/self/cgroup speaks of v1 */
-        { "sys/fs/cgroup/memory", NULL },
-        { "sys/fs/cgroup/memory/memory.limit_in_bytes", memory },
-        { "sys/fs/cgroup/cpu", NULL },
-        { "sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota },
-        { "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n" },
-    };
-
-    (void) snprintf(memory, sizeof memory, "%" PRIu64 "\n", limits->memory_bytes);
-    (void) snprintf(cpu, sizeof cpu, "%" PRIu64 " 100000\n", limits->cpu_milli * 100);
-    (void) snprintf(quota, sizeof quota, "%" PRIu64 "\n", limits->cpu_milli * 100);
-    (void) snprintf(pids, sizeof pids, "%" PRIu64 "\n", limits->processes);
-    (void) snprintf(list, sizeof list, cores > 1 ? "0-%" PRIu64 "\n" : "0\n", cores - 1);
-    for (size_t i = 0; i < ARRAY_LEN(files); i++)
-        if (write_file(disk_fd, &files[i]) < 0)
-            return err_sys(err, errno, "write %s", files[i].path);
     return 0;
 }

@@ -14,7 +14,4 @@
 int root_assemble(const struct template *t, int disk_fd, enum keeper_disk kind, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, struct err *err);
 
-/* The few files of /sys and cgroupfs that runtimes size themselves by, into <disk>/sys. */
-int root_write_sys(int disk_fd, const struct limits *limits, struct err *err);
-
 #endif

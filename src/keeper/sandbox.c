@@ -5,7 +5,7 @@
  *   start            journal, cgroup, clone, root STARTING  waits for the child's exec and the agent's byte
  *   on_ready         journal                      RUNNING
  *   sandbox_stop     journal, kill                STOPPING  waits for PID 1's death
- *   clear            cgroups, directory, journal  GONE      retried while the kernel holds on
+ *   clear            cgroups, socket, journal     GONE      retried while the kernel holds on
  *
  * Whatever fails on the way goes to STOPPING too: there is one way out, and it is the tested one. All
  * else a sandbox has, mounts, disk, network, loop device, is held by its processes alone. */
@@ -118,14 +118,13 @@ static void reset(struct sandbox *s)
 
 /* ---- the way out ---- */
 
-static void remove_directory(struct keeper *k, const char *id)
+static void remove_socket(struct keeper *k, const char *id)
 {
     char path[KEEPER_NAME_MAX + 16];
 
-    (void) snprintf(path, sizeof path, "%s/agent.sock", id);
-    (void) unlinkat(k->sandboxes_fd, path, 0);
-    if (unlinkat(k->sandboxes_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        log_line(LOG_WARNING, "sandbox=%s its directory stays: %s", id, strerror(errno));
+    (void) snprintf(path, sizeof path, "%s.sock", id);
+    if (unlinkat(k->sandboxes_fd, path, 0) < 0 && errno != ENOENT)
+        log_line(LOG_WARNING, "sandbox=%s its socket stays: %s", id, strerror(errno));
 }
 
 /* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part. */
@@ -140,7 +139,9 @@ static void clear(struct keeper *k, struct sandbox *s)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     if (gone != 1)
         return;
-    remove_directory(k, s->info.id);
+    remove_socket(k, s->info.id);
+    sysview_drop(&k->views, s->view);
+    s->view = NULL;
     if (journal_clear(&k->journal, sandbox_slot(k, s), &err) < 0) {
         log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
         return;
@@ -294,8 +295,7 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     userns = open(path, O_RDONLY | O_CLOEXEC);
     if (userns < 0)
         return err_sys(err, errno, "open the user namespace");
-    if (root_write_sys(s->disk_fd, &s->info.limits, err) < 0 ||
-        root_assemble(t, s->disk_fd, (enum keeper_disk) s->info.disk_kind, userns,
+    if (root_assemble(t, s->disk_fd, (enum keeper_disk) s->info.disk_kind, userns,
                       s->info.uid_base, &root, err) < 0)
         return -1;
     fds[CHILD_ROOT] = root;
@@ -311,8 +311,8 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 {
     int pidfd = -1;
     struct clone_args args = {
-        .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-                 CLONE_NEWNET | CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        /* Network, IPC and cgroup namespaces: by the child itself, see there. */
+        .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t) (uintptr_t) &pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
@@ -329,7 +329,7 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 
 /* The child and the two lines to it. */
 static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
-                  const struct cgroup_entry *entry, int dir_fd, struct err *err)
+                  const struct cgroup_entry *entry, struct err *err)
 {
     auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
     int pair[2];
@@ -339,9 +339,11 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         .cgroup = entry,
         .filter_notify = &k->filter_notify,
         .filter_quiet = &k->filter_quiet,
+        .id = s->info.id,
         .hostname = s->hostname,
+        .view = s->view->name,
         .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
-        .dir_fd = dir_fd,
+        .dir_fd = k->sandboxes_fd,
         .agent_fd = k->agent_fd,
     };
 
@@ -379,7 +381,6 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
 {
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct template t;
-    auto_close int dir_fd = -1;
     int rc = -1;
 
     begin_step(s, STEP_PREPARE);
@@ -387,20 +388,14 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
     if (write_journal(k, s, err) < 0 ||
         template_open(&t, k->templates_fd, s->info.template, err) < 0)
         return -1;
-    if (mkdirat(k->sandboxes_fd, s->info.id, 0700) < 0) {
-        err_sys(err, errno, "make the sandbox's directory");
+    s->view = sysview_take(&k->views, &s->info.limits, err);
+    if (!s->view)
         goto out;
-    }
-    dir_fd = openat(k->sandboxes_fd, s->info.id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir_fd < 0) {
-        err_sys(err, errno, "open the sandbox's directory");
-        goto out;
-    }
     if (cgroup_create(&k->cgroups, s->info.id, &s->info.limits, err) < 0 ||
         cgroup_entry_open(&k->cgroups, s->info.id, &entry, err) < 0)
         goto out;
     end_step(s, STEP_PREPARE);
-    rc = launch(k, s, &t, &entry, dir_fd, err);
+    rc = launch(k, s, &t, &entry, err);
 out:
     cgroup_entry_close(&entry);
     template_close(&t);
@@ -567,7 +562,7 @@ int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, stru
                        keeper_life_name(s->info.life));
     if (fd < 0)
         return err_sys(err, errno, "make a socket");
-    (void) snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/%s/agent.sock",
+    (void) snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/%s.sock",
                     k->sandboxes_fd, s->info.id);
     if (connect(fd, (const struct sockaddr *) &to, sizeof to) < 0)
         return errno == EAGAIN

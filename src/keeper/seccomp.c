@@ -1,11 +1,12 @@
-/* The filter as BPF, written straight down: architecture, then the calls whose arguments matter, then
- * one comparison per plain row of wire/seccomp_table.h, then ENOSYS for the rest.
+/* The filter as BPF: architecture, then the calls whose arguments matter, then the plain rows of
+ * wire/seccomp_table.h as a binary search over runs of numbers with the same answer.
  *
  * libseccomp is not used: it takes one comparison per argument, on 64 bits, so that it cannot say
  * "ioctl, unless the low 32 bits are TIOCSTI" (the kernel looks at 32 bits only, and 0x1_0000_5412
- * would pass). A straight line needs no clever order: the kernel keeps a bitmap of calls that
- * are allowed whatever their arguments, and does not run the program for those at all. That
- * leaves the hot calls with argument rules, futex and ioctl, which therefore come first.
+ * would pass). The search is not for the sake of running the filter: the kernel keeps a bitmap of
+ * calls that are allowed whatever their arguments, and does not run it for those at all. It is for the sake
+ * of installing it: to fill that bitmap the kernel walks the program once for every call there is,
+ * and a straight line of comparisons took 0.7 ms of every create.
  *
  * A filter sees registers, not memory: clone3's flags are behind a pointer, so clone3 has no row,
  * answers ENOSYS, and libc falls back to clone. */
@@ -35,6 +36,7 @@
 #endif
 
 #define X32_BIT 0x40000000u
+#define CALLS_MOST 512u /* beyond every number in the table; what is above has the last run's answer */
 #define NAMESPACE_FLAGS                                                                            \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |   \
      CLONE_NEWNET)
@@ -212,8 +214,58 @@ static void rule_socketpair(struct writer *w)
     end_call(w, begin, w->refusal);
 }
 
+/* The answer to a number, by the plain rows. */
+static uint32_t plain_answer(const struct writer *w, uint32_t nr)
+{
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        if (allowed[i] == nr)
+            return SECCOMP_RET_ALLOW;
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        if (refused[i] == nr)
+            return w->refusal;
+    return SECCOMP_RET_ERRNO | ENOSYS;
+}
+
+/* A run begins at `from` and goes on to the next run's beginning. */
+struct run {
+    uint32_t from;
+    uint32_t answer;
+};
+
+static size_t find_runs(const struct writer *w, struct run *runs)
+{
+    size_t count = 0;
+
+    for (uint32_t nr = 0; nr < CALLS_MOST; nr++) {
+        uint32_t now = plain_answer(w, nr);
+
+        if (count == 0 || runs[count - 1].answer != now)
+            runs[count++] = (struct run){ nr, now };
+    }
+    return count;
+}
+
+/* Comparisons jump 255 instructions at most, a plain jump as far as it likes. */
+static void put_search(struct writer *w, const struct run *runs, size_t count)
+{
+    size_t half = count / 2;
+    unsigned jump;
+
+    if (count == 1) {
+        answer(w, runs[0].answer);
+        return;
+    }
+    put(w, BPF_JMP | BPF_JGE | BPF_K, 0, 1, runs[half].from);
+    jump = w->filter->len;
+    put(w, BPF_JMP | BPF_JA, 0, 0, 0);
+    put_search(w, runs, half);
+    w->filter->code[jump].k = w->filter->len - jump - 1;
+    put_search(w, runs + half, count - half);
+}
+
 void seccomp_compile(struct seccomp_filter *filter, bool listen)
 {
+    struct run runs[CALLS_MOST];
     static void (*const rules[])(struct writer *) = {
         rule_futex,  rule_ioctl,      rule_clone,       rule_setsockopt,
         rule_socket, rule_socketpair, rule_personality,
@@ -230,11 +282,7 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
     answer(&w, SECCOMP_RET_ERRNO | ENOSYS);
     for (size_t i = 0; i < ARRAY_LEN(rules); i++)
         rules[i](&w);
-    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-        answer_if(&w, allowed[i], SECCOMP_RET_ALLOW);
-    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
-        answer_if(&w, refused[i], w.refusal);
-    answer(&w, SECCOMP_RET_ERRNO | ENOSYS);
+    put_search(&w, runs, find_runs(&w, runs));
 }
 
 int seccomp_install(const struct seccomp_filter *filter, bool listen)
