@@ -1,6 +1,6 @@
 /* What must hold:
- *   - the command's pid is not reaped before its end is known, so signals to its group cannot go astray:
- *     once it is reaped, only processes found below us are signalled, one by one;
+ *   - the command's pid is not reaped before its end is known, so signals to its group cannot go
+ * astray: once it is reaped, only processes found below us are signalled, one by one;
  *   - a kill repeats until nobody is below: whoever forked during a scan is found by the next, and
  *     a killed process forks no more, so the scans converge;
  *   - the end of a killed command is reported when all are gone, so that its CPU time is whole. */
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 
 #define CHILD_STACK (48u * 1024u)
-#define REAP_BATCH 256
+#define REAP_BATCH  256
 
 struct shepherd {
     pid_t command;
@@ -51,8 +51,8 @@ static int child_main(void *data)
     _exit(127);
 }
 
-/* The child runs in our memory, on a stack of its own, until it execs or fails: no page is copied, and its
- * error needs no pipe. */
+/* The child runs in our memory, on a stack of its own, until it execs or fails: no page is copied,
+ * and its error needs no pipe. */
 static pid_t start_command(const struct spawn *spawn, struct err *err)
 {
     struct start start = { .spawn = spawn };
@@ -131,7 +131,8 @@ static uint32_t signal_below(const struct shepherd *self, int number, bool all)
 
         if (!node->below || node->state == 'Z' || (!all && node->pgrp != self->command))
             continue;
-        /* One call reaches a whole group at once; it is below, for the others' sake, when counting. */
+        /* One call reaches a whole group at once; it is below, for the others' sake, when counting.
+         */
         if (all || self->ended)
             count += kill(node->pid, number) == 0;
         else

@@ -1,9 +1,9 @@
 /* shepherd.h - the process above one command: it starts it, and nothing below it ever leaves it.
  *
- * A shepherd is a fork of the agent. It is a subreaper, so that whatever double-forks below it becomes
- * its child; it stays the sandbox's root and undumpable, so that an ordinary user can neither signal nor
- * trace it. It reports over a SOCK_SEQPACKET pair, takes orders from there, and ends when nobody is
- * left below it.
+ * A shepherd is a fork of the agent. It is a subreaper, so that whatever double-forks below it
+ * becomes its child; it stays the sandbox's root and undumpable, so that an ordinary user can
+ * neither signal nor trace it. It reports over a SOCK_SEQPACKET pair, takes orders from there, and
+ * ends when nobody is left below it.
  *
  * Callers: proc.c. Never: talks to a caller, or touches an output stream. */
 #ifndef COVE_AGENT_SHEPHERD_H
@@ -16,8 +16,8 @@
 
 /* Descriptors of the agent that a shepherd relies on: its stdio and this one are /dev/null. Nothing
  * that is handed to a command has a number below SHEPHERD_FDS_FROM, except 0 for "nothing". */
-#define SHEPHERD_CONTROL 3
-#define SHEPHERD_NULL 4
+#define SHEPHERD_CONTROL  3
+#define SHEPHERD_NULL     4
 #define SHEPHERD_FDS_FROM 5
 
 enum shepherd_what {
@@ -27,9 +27,9 @@ enum shepherd_what {
     ORDER_KILL,       /* SIGKILL until nobody is left */
     /* news */
     NEWS_STARTED,
-    NEWS_FAILED,   /* the command could not be started; the shepherd ends */
+    NEWS_FAILED, /* the command could not be started; the shepherd ends */
     NEWS_SIGNALLED,
-    NEWS_ENDED,    /* the command itself; others may go on */
+    NEWS_ENDED, /* the command itself; others may go on */
 };
 
 struct shepherd_order {

@@ -15,9 +15,9 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define DEFAULT_TERM "xterm-256color"
-#define OWN_TEXTS 6 /* HOME USER LOGNAME SHELL PATH TERM */
-#define ARGS_MAX 65536u
-#define ENV_MAX 2048u /* the environment is searched for every entry of it */
+#define OWN_TEXTS    6 /* HOME USER LOGNAME SHELL PATH TERM */
+#define ARGS_MAX     65536u
+#define ENV_MAX      2048u /* the environment is searched for every entry of it */
 
 static bool same_key(const char *a, const char *b)
 {

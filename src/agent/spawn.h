@@ -1,7 +1,9 @@
-/* spawn.h - a command from a request: its argv, environment, directory, user; and the child's way to exec.
+/* spawn.h - a command from a request: its argv, environment, directory, user; and the child's way
+ * to exec.
  *
- * spawn_prepare runs in the agent and allocates; spawn_child runs in a child that shares its parent's
- * memory until exec (CLONE_VM | CLONE_VFORK), so it allocates nothing and reports failure in *err.
+ * spawn_prepare runs in the agent and allocates; spawn_child runs in a child that shares its
+ * parent's memory until exec (CLONE_VM | CLONE_VFORK), so it allocates nothing and reports failure
+ * in *err.
  *
  * Callers: proc.c prepares, shepherd.c runs. */
 #ifndef COVE_AGENT_SPAWN_H

@@ -13,6 +13,9 @@
 
 #include <sys/syscall.h>
 
+#ifndef __NR_quotactl_fd
+#define __NR_quotactl_fd 443 /* newer than musl 1.2.3 */
+#endif
 #ifndef __NR_fchmodat2
 #define __NR_fchmodat2 452 /* newer than the headers of Debian 12 */
 #endif

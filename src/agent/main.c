@@ -1,0 +1,152 @@
+/* main.c - PID 1 of a sandbox; called as `sudo`, the client of its own elevation.
+ *
+ * The agent blocks every signal and reads SIGCHLD from a descriptor. One thread, one loop; whatever
+ * could take long is done by children: shepherds run commands, workers do file operations. */
+#include "agent/agent.h"
+#include "agent/door.h"
+#include "agent/ops.h"
+#include "agent/proc.h"
+#include "agent/procs.h"
+#include "agent/rights.h"
+#include "agent/shepherd.h"
+#include "agent/sudo.h"
+#include "base/io.h"
+#include "base/own.h"
+#include "base/parse.h"
+#include "wire/boot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#define REAPS_PER_TURN 64
+
+/* What lives as long as the process; large enough to stay off the stack, small enough to be
+ * resident. */
+static struct agent the_agent;
+static struct watch child_watch;
+static struct timer reap_timer;
+
+static void reap(struct timer *timer);
+
+static void on_child(struct watch *watch, uint32_t events)
+{
+    struct signalfd_siginfo info;
+
+    (void) events;
+    IGNORE(read(watch->fd, &info, sizeof info) < 0);
+    reap(&reap_timer);
+}
+
+static void reap(struct timer *timer)
+{
+    for (int i = 0; i < REAPS_PER_TURN; i++) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+
+        if (pid <= 0)
+            return;
+        if (!ops_worker_reaped(&the_agent, pid))
+            (void) proc_reaped(&the_agent, pid, status);
+    }
+    /* More may be waiting, and their signal is used up. */
+    loop_arm(&the_agent.loop, timer, 0, reap);
+}
+
+static int take_signals(struct agent *agent, struct err *err)
+{
+    sigset_t set;
+
+    /* Once here, so that no command has to: a disposition other than default would be inherited. */
+    for (int number = 1; number < NSIG; number++)
+        (void) signal(number, SIG_DFL);
+    (void) sigfillset(&set);
+    if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+        return err_sys(err, errno, "block signals");
+    (void) sigemptyset(&set);
+    (void) sigaddset(&set, SIGCHLD);
+    child_watch =
+        (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_child };
+    if (child_watch.fd < 0 || loop_watch(&agent->loop, &child_watch, EPOLLIN) < 0)
+        return err_sys(err, errno, "signals");
+    return 0;
+}
+
+static int read_args(struct agent *agent, char **argv, char **envp, uint64_t *ret_flags,
+                     struct err *err)
+{
+    uint64_t flags;
+
+    if (parse_u64(argv[1], &flags, err) < 0 || parse_u64(argv[4], &agent->memory_limit, err) < 0)
+        return -1;
+    if (flags & ~(uint64_t) (BOOT_ROOT | BOOT_NOTIFY))
+        return err_set(err, ERR_INVALID, "unknown boot flags");
+    if (!argv[2][0])
+        return err_set(err, ERR_INVALID, "no user");
+    agent->base = (struct spawn_base){
+        .root_profile = flags & BOOT_ROOT, .env = envp, .user = argv[2], .workdir = argv[3]
+    };
+    *ret_flags = flags;
+    return 0;
+}
+
+static int say_ready(struct err *err)
+{
+    if (io_write_all(BOOT_FD_READY, "1", 1) < 0)
+        return err_sys(err, errno, "say ready");
+    /* The number stays taken: shepherds count on it (shepherd.h). */
+    if (dup3(0, SHEPHERD_NULL, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "keep /dev/null");
+    return 0;
+}
+_Static_assert(SHEPHERD_NULL == BOOT_FD_READY && SHEPHERD_CONTROL == BOOT_FD_LISTEN,
+               "the first descriptors are never free for anything else");
+
+static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
+{
+    uint64_t flags = 0;
+
+    if (read_args(agent, argv, envp, &flags, err) < 0)
+        return err_wrap(err, "arguments");
+    (void) prctl(PR_SET_NAME, "cove-agent", 0, 0, 0);
+    if (rights_boot(err) < 0 || loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
+        return -1;
+    agent->started_ms = io_now_ms();
+    if (flags & BOOT_NOTIFY) {
+        (void) fcntl(BOOT_FD_NOTIFY, F_SETFD, FD_CLOEXEC);
+        if (refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, err) < 0)
+            return -1;
+    }
+    if (door_open(agent, BOOT_FD_LISTEN, err) < 0)
+        return -1;
+    return say_ready(err);
+}
+
+int main(int argc, char **argv, char **envp)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *name = argc > 0 ? (slash ? slash + 1 : argv[0]) : "";
+    struct err err;
+
+    if (strcmp(name, "sudo") == 0)
+        return sudo_main(argc, argv, envp);
+    if (getpid() != 1 || argc != BOOT_ARG_COUNT) {
+        (void) fprintf(stderr,
+                       "cove-agent " COVE_VERSION ": started by cove-keeper, as process 1\n");
+        return 2;
+    }
+    if (boot(&the_agent, argv, envp, &err) < 0) {
+        /* Whoever holds the other end of BOOT_FD_READY sees it close without a byte. */
+        (void) fprintf(stderr, "cove-agent: %s\n", err.msg);
+        return 1;
+    }
+    for (;;) {
+        loop_turn(&the_agent.loop);
+        procs_sweep(&the_agent);
+        conns_sweep(&the_agent);
+    }
+}
