@@ -10,7 +10,7 @@ KEEPER_TESTED := $(filter-out src/keeper/main.c,$(KEEPER_SRCS))
 CLI_TESTED    := $(filter-out src/cli/main.c,$(CLI_SRCS))
 AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
 
-$(BUILD)/tests/keeper/%: LIBS := -lseccomp
+$(BUILD)/tests/keeper/%: LIBS :=
 $(BUILD)/tests/keeper/%: $(BUILD)/obj/tests/unit/keeper/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -35,6 +35,14 @@ $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
 
+# These call the agent's worker, and need its modules alone.
+WORKER_SRCS := $(addprefix src/agent/,$(addsuffix .c,answer dial entry file find glob grep move needle \
+                   nodes path place port subtree user walk watch worker xattr))
+$(filter $(BUILD)/helpers/agent_%,$(HELPERS)): $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(WORKER_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Wno-unused-function -Isrc -Itests \
+	    $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
+
 unit: $(UNIT_TESTS)
 helpers: $(HELPERS)
 
@@ -47,3 +55,6 @@ test:
 .SECONDARY:
 
 -include fuzz/fuzz.mk
+-include bench/bench.mk
+
+-include tests/escape/escape.mk
