@@ -1,0 +1,260 @@
+#include "wire/keeper.h"
+
+#include "base/own.h"
+#include "check.h"
+
+static struct keeper_request request_of(enum keeper_op op)
+{
+    struct keeper_request r;
+
+    keeper_request_init(&r, op);
+    if (keeper_ops[op].needs_sandbox)
+        strcpy(r.sandbox, "i01234567890123456789");
+    if (op == KEEPER_CREATE) {
+        strcpy(r.template, "host");
+        limits_preset(&r.limits);
+    }
+    return r;
+}
+
+static void refused(const struct keeper_request *r, size_t len, enum err_kind kind,
+                    const char *wording)
+{
+    struct err err = { 0 };
+
+    CHECK_INT(keeper_request_check(r, len, &err), -1);
+    CHECK_STR(err.msg, wording);
+    CHECK_INT(err.kind, kind);
+}
+
+#define REFUSED(r, kind, wording) refused(&(r), sizeof(r), kind, wording)
+
+static void every_op_has_a_name_and_a_plain_request_passes(void)
+{
+    for (int op = 0; op < KEEPER_OP_COUNT; op++) {
+        struct keeper_request r = request_of((enum keeper_op) op);
+        struct err err;
+
+        CHECK(keeper_ops[op].name && keeper_ops[op].name[0]);
+        CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    }
+}
+
+static void a_request_of_another_size_or_magic_is_none(void)
+{
+    struct keeper_request r = request_of(KEEPER_HELLO);
+
+    refused(&r, sizeof r - 1, ERR_PROTOCOL, "not a request");
+    refused(&r, sizeof r + 1, ERR_PROTOCOL, "not a request");
+    refused(&r, 0, ERR_PROTOCOL, "not a request");
+    r.magic ^= 1;
+    REFUSED(r, ERR_PROTOCOL, "not a request");
+}
+
+static void another_version_is_told_ours(void)
+{
+    struct keeper_request r = request_of(KEEPER_HELLO);
+
+    r.version = 77;
+    REFUSED(r, ERR_PROTOCOL, "version 77, this keeper speaks 1");
+}
+
+static void an_unknown_op_is_refused(void)
+{
+    struct keeper_request r = request_of(KEEPER_HELLO);
+
+    r.op = KEEPER_OP_COUNT;
+    REFUSED(r, ERR_PROTOCOL, "unknown request 11");
+    r.op = UINT32_MAX;
+    REFUSED(r, ERR_PROTOCOL, "unknown request 4294967295");
+}
+
+static void reserved_fields_stay_zero(void)
+{
+    struct keeper_request r = request_of(KEEPER_GET);
+
+    r.reserved = 1;
+    REFUSED(r, ERR_PROTOCOL, "get: reserved field set");
+    r = request_of(KEEPER_CREATE);
+    r.cursor = 5;
+    REFUSED(r, ERR_PROTOCOL, "create: reserved field set");
+}
+
+static void a_cursor_is_for_lists(void)
+{
+    struct keeper_request r = request_of(KEEPER_LIST);
+    struct err err;
+
+    r.cursor = 5;
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+}
+
+static void texts_end_and_nothing_hides_behind_the_end(void)
+{
+    static const size_t at[] = { offsetof(struct keeper_request, sandbox),
+                                 offsetof(struct keeper_request, name),
+                                 offsetof(struct keeper_request, template),
+                                 offsetof(struct keeper_request, hostname) };
+
+    for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+        struct keeper_request r = request_of(KEEPER_CREATE);
+        char *text = (char *) &r + at[i];
+
+        memset(text, 'a', KEEPER_NAME_MAX);
+        REFUSED(r, ERR_PROTOCOL, "create: a text does not end");
+        memset(text, 0, KEEPER_NAME_MAX);
+        text[0] = 'a';
+        text[KEEPER_NAME_MAX - 1] = 'x';
+        REFUSED(r, ERR_PROTOCOL, "create: a text does not end");
+    }
+}
+
+static void create_takes_an_id_not_a_name(void)
+{
+    struct keeper_request r = request_of(KEEPER_CREATE);
+
+    memset(r.sandbox, 0, sizeof r.sandbox);
+    REFUSED(r, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");
+    strcpy(r.sandbox, "box");
+    REFUSED(r, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");
+    strcpy(r.sandbox, "i/../../../../../etc/x");
+    REFUSED(r, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");
+}
+
+static void a_name_is_a_name_and_not_like_an_id(void)
+{
+    static const char *const bad[] = { "Box", "a/b", "..", "-x", "i99999999999999999999" };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct keeper_request r = request_of(KEEPER_CREATE);
+
+        strcpy(r.name, bad[i]);
+        REFUSED(r, ERR_INVALID,
+                "name: not a name (a-z, 0-9, inner '-', '_', '.', at most 63, unlike an id)");
+    }
+}
+
+static void a_template_is_a_name_never_a_path(void)
+{
+    static const char *const bad[] = { "", "../host", "/etc", "host/", "." };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct keeper_request r = request_of(KEEPER_CREATE);
+
+        memset(r.template, 0, sizeof r.template);
+        strcpy(r.template, bad[i]);
+        REFUSED(r, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
+    }
+}
+
+static void a_hostname_is_a_name(void)
+{
+    struct keeper_request r = request_of(KEEPER_CREATE);
+
+    strcpy(r.hostname, "a b");
+    REFUSED(r, ERR_INVALID, "hostname: not a name (a-z, 0-9, inner '-', '_', '.')");
+}
+
+static void unknown_flags_are_refused(void)
+{
+    struct keeper_request r = request_of(KEEPER_CREATE);
+
+    r.flags = KEEPER_FLAG_ALL + 1;
+    REFUSED(r, ERR_INVALID, "flags: unknown bits");
+}
+
+static void other_ops_name_a_sandbox(void)
+{
+    static const char *const bad[] = { "", "..", "a/b", "A" };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct keeper_request r = request_of(KEEPER_DESTROY);
+
+        memset(r.sandbox, 0, sizeof r.sandbox);
+        strcpy(r.sandbox, bad[i]);
+        REFUSED(r, ERR_INVALID, "sandbox: neither an id nor a name");
+    }
+}
+
+static void ops_without_a_sandbox_take_none(void)
+{
+    struct keeper_request r = request_of(KEEPER_HELLO);
+
+    strcpy(r.sandbox, "box");
+    REFUSED(r, ERR_INVALID, "sandbox: must be empty for hello");
+}
+
+static void fields_of_create_are_for_create(void)
+{
+    struct keeper_request r;
+
+    r = request_of(KEEPER_GET), strcpy(r.name, "x");
+    REFUSED(r, ERR_INVALID, "get takes no fields of create");
+    r = request_of(KEEPER_GET), strcpy(r.template, "x");
+    REFUSED(r, ERR_INVALID, "get takes no fields of create");
+    r = request_of(KEEPER_FREEZE), strcpy(r.hostname, "x");
+    REFUSED(r, ERR_INVALID, "freeze takes no fields of create");
+    r = request_of(KEEPER_TIE), r.flags = KEEPER_FLAG_TIED;
+    REFUSED(r, ERR_INVALID, "tie takes no fields of create");
+    r = request_of(KEEPER_STATS), r.limits.ptys = 1;
+    REFUSED(r, ERR_INVALID, "stats takes no fields of create");
+}
+
+static struct keeper_reply reply_of(enum keeper_op op)
+{
+    struct keeper_reply r;
+
+    memset(&r, 0, sizeof r);
+    r.magic = KEEPER_MAGIC;
+    r.version = KEEPER_VERSION;
+    r.op = op;
+    return r;
+}
+
+static void a_reply_is_to_the_question_that_was_asked(void)
+{
+    struct keeper_reply r = reply_of(KEEPER_GET);
+    struct err err;
+
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_GET, &err), 0);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_LIST, &err), -1);
+    CHECK_STR(err.msg, "the keeper answered something else");
+    CHECK_INT(keeper_reply_check(&r, sizeof r - 1, KEEPER_GET, &err), -1);
+    r.count = KEEPER_LIST_MAX + 1;
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_GET, &err), -1);
+}
+
+static void texts_of_a_reply_end(void)
+{
+    struct keeper_reply r = reply_of(KEEPER_GET);
+    struct err err;
+
+    memset(r.err.msg, 'x', sizeof r.err.msg);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_GET, &err), -1);
+    CHECK_STR(err.msg, "the keeper's message does not end");
+    r = reply_of(KEEPER_LIST);
+    r.count = 3;
+    memset(r.sandbox[2].name, 'x', sizeof r.sandbox[2].name);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_LIST, &err), -1);
+    CHECK_STR(err.msg, "a text of the keeper does not end");
+}
+
+static void names_of_states_and_disks_never_end_in_nothing(void)
+{
+    for (uint32_t i = 0; i < LIFE_COUNT; i++)
+        CHECK(keeper_life_name(i)[0]);
+    CHECK_STR(keeper_life_name(LIFE_RUNNING), "running");
+    CHECK_STR(keeper_life_name(LIFE_COUNT), "unknown");
+    CHECK_STR(keeper_disk_name(DISK_IMAGE), "image");
+    CHECK_STR(keeper_disk_name(UINT32_MAX), "unknown");
+}
+
+CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
+           T(a_request_of_another_size_or_magic_is_none), T(another_version_is_told_ours),
+           T(an_unknown_op_is_refused), T(reserved_fields_stay_zero), T(a_cursor_is_for_lists),
+           T(texts_end_and_nothing_hides_behind_the_end), T(create_takes_an_id_not_a_name),
+           T(a_name_is_a_name_and_not_like_an_id), T(a_template_is_a_name_never_a_path),
+           T(a_hostname_is_a_name), T(unknown_flags_are_refused), T(other_ops_name_a_sandbox),
+           T(ops_without_a_sandbox_take_none), T(fields_of_create_are_for_create),
+           T(a_reply_is_to_the_question_that_was_asked), T(texts_of_a_reply_end),
+           T(names_of_states_and_disks_never_end_in_nothing))
