@@ -45,8 +45,8 @@ static const char head[] =
     "    done\n"
     "}\n"
     "_cove() {\n"
-    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= i\n"
-    "    local state=() options= verbs=";
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' i\n"
+    "    local state=() options='' verbs=";
 
 static const char find_verb[] =
     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
