@@ -59,7 +59,7 @@ $(BUILD)/cove: $(call objs,$(CLI_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lseccomp
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)

@@ -4,6 +4,7 @@
 #include "wire/boot.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <stdint.h>
@@ -118,8 +119,9 @@ int confine_kernel(const struct seccomp_filter *notify, const struct seccomp_fil
             return err_sys(err, errno, "seccomp");
         return 0;
     }
-    /* From here on only what the filter allows: dup2 clears close-on-exec. */
-    if (fd != BOOT_FD_NOTIFY && (dup2(fd, BOOT_FD_NOTIFY) < 0 || close(fd) < 0))
+    /* From here on only what the filter allows. The listener comes close-on-exec; dup2 clears that. */
+    if (fd == BOOT_FD_NOTIFY ? fcntl(fd, F_SETFD, 0) < 0
+                             : dup2(fd, BOOT_FD_NOTIFY) < 0 || close(fd) < 0)
         return err_sys(err, errno, "place the listener");
     *ret_listening = true;
     return 0;
