@@ -60,7 +60,7 @@ void doctor_verdict(const struct doctor_finding *findings, char *out, size_t siz
 /* Sandboxes can run: nothing failed. */
 int doctor_can_run(const struct doctor_finding *findings);
 
-/* Shared by the two files of checks. */
+/* Shared by the files of checks. */
 void doctor_set(struct doctor_finding *ret, enum doctor_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The first line of a file, without its newline; -1 when there is none. */
@@ -68,6 +68,7 @@ int doctor_line(const struct doctor_host *host, const char *path, char *out, siz
 /* A whole file for the caller to free, or NULL. */
 char *doctor_text(const struct doctor_host *host, const char *path);
 int doctor_exists(const struct doctor_host *host, const char *path);
+bool doctor_has_word(const char *list, const char *word, const char *separators);
 
 /* Runners of rows, by file. */
 #define DOCTOR_RUN(name)                                                                           \
