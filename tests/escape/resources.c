@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,7 @@ static struct outcome more_disk(const struct attempt *attempt)
     (void) attempt;
     if (fd < 0 || !size)
         return held(errno, "no file");
+    (void) signal(SIGXFSZ, SIG_IGN); /* EFBIG instead */
     rc = fallocate(fd, 0, 0, size);
     errnum = errno;
     (void) ftruncate(fd, 0);
@@ -150,7 +152,7 @@ const struct attempt resource_attempts[] = {
     { "limit-sigpending", "kernel memory beyond the limit", raise_limit, .number = RLIMIT_SIGPENDING, HOST },
     { "limit-rtprio",     "real time", raise_limit, .number = RLIMIT_RTPRIO, HOST },
     { "limit-nice",       "priority", raise_limit, .number = RLIMIT_NICE, HOST },
-    { "core-file",        "a file written by the kernel", core_file, HOST, .lacking = { 0 } },
+    { "core-file",        "a file written by the kernel", core_file, HOST },
     { "lock-memory",      "memory that cannot be reclaimed", lock_memory, .number = 64, HOST },
     { "oom-spare-self",   "the neighbour killed instead", spare_me, .path = "/proc/self/oom_score_adj", HOST },
     { "oom-blame-init",   "PID 1 killed first", blame_init, .path = "/proc/1/oom_score_adj", .outside = IN_SPACES },
