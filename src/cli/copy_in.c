@@ -20,21 +20,21 @@ static int write_from(struct copy *copy, int fd, const char *to, uint32_t mode, 
         return err_set(err, ERR_NO_MEMORY, "no memory for a copy");
     /* Whole or not at all: a copy that fails leaves the file that was there. */
     if (files_write_open(&copy->at, to, mode, AGENT_ATOMIC, &stream, err) < 0)
-        return err_wrap(err, "%s", to);
+        return -1;
     while ((n = read(fd, data, piece)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 || files_write_next(&stream, data, (size_t) n, err) < 0) {
             if (n < 0)
-                (void) err_sys(err, errno, "read");
+                (void) err_sys(err, errno, "read for %s", to);
             stream_close(&stream);
-            return err_wrap(err, "%s", to);
+            return -1;
         }
         copy_progress(copy, (uint64_t) n, 0);
     }
     if (files_write_end(&stream, NULL, err) < 0) {
         stream_close(&stream);
-        return err_wrap(err, "%s", to);
+        return -1;
     }
     stream_close(&stream);
     copy_progress(copy, 0, 1);
@@ -90,13 +90,12 @@ static int dir_in(struct copy *copy, int fd, const char *to, uint32_t mode, unsi
     if (!dir)
         return err_sys(err, errno, "list for %s", to);
     /* Writable while it is filled, as on the host afterwards. */
-    if (files_mkdir(&copy->at, to, mode | 0700, 0, &existed, err) < 0)
-        return err_wrap(err, "%s", to);
-    if (entries_in(copy, dir, to, depth, err) < 0)
+    if (files_mkdir(&copy->at, to, mode | 0700, 0, &existed, err) < 0 ||
+        entries_in(copy, dir, to, depth, err) < 0)
         return -1;
-    if (!existed && (mode & 0700) != 0700 && files_chmod(&copy->at, to, mode, 0, err) < 0)
-        return err_wrap(err, "%s", to);
-    return 0;
+    if (existed || (mode & 0700) == 0700)
+        return 0;
+    return files_chmod(&copy->at, to, mode, 0, err);
 }
 
 static int entry_in(struct copy *copy, int dir_fd, const char *name, const char *to, unsigned depth,

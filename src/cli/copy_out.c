@@ -102,7 +102,7 @@ static int receive(struct copy *copy, struct stream *stream, int fd, struct err 
             return err_set(err, ERR_TOO_BIG, "more than --max came out of the sandbox");
         if (io_write_all(fd, data, len) < 0) {
             copy->reader_gone = errno == EPIPE;
-            return err_sys(err, errno, "write");
+            return err_sys(err, errno, "write it here");
         }
         copy_progress(copy, len, 0);
     }
@@ -120,20 +120,20 @@ static int file_out(struct copy *copy, const char *from, int dir_fd, const char 
 
     if (scratch_name(scratch, err) < 0 ||
         files_read_open(&copy->at, from, 0, 0, &stream, &info, err) < 0)
-        return err_wrap(err, "%s", from);
+        return -1;
     fd = openat(dir_fd, scratch, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        (void) err_sys(err, errno, "make it here");
+        (void) err_sys(err, errno, "make '%s' here", name);
         stream_close(&stream);
-        return err_wrap(err, "%s", from);
+        return -1;
     }
     r = receive(copy, &stream, fd, err);
     stream_close(&stream);
     if (r == 0 && (fchmod(fd, info.mode & 0777) < 0 || renameat(dir_fd, scratch, dir_fd, name) < 0))
-        r = err_sys(err, errno, "make it here");
+        r = err_sys(err, errno, "make '%s' here", name);
     if (r < 0) {
         (void) unlinkat(dir_fd, scratch, 0);
-        return err_wrap(err, "%s", from);
+        return -1;
     }
     copy_progress(copy, 0, 1);
     return 0;
@@ -168,11 +168,10 @@ static int entries_out(struct copy *copy, const char *from, int dir_fd, unsigned
 {
     struct listing listing = { 0 };
     bool truncated = false;
-    int r = 0;
+    int r;
 
-    if (files_list(&copy->at, from, 1, UINT32_MAX, keep_entry, &listing, &truncated, err) < 0)
-        r = err_wrap(err, "%s", from);
-    else if (truncated)
+    r = files_list(&copy->at, from, 1, UINT32_MAX, keep_entry, &listing, &truncated, err);
+    if (r == 0 && truncated)
         r = err_set(err, ERR_TOO_BIG, "%s: has more entries than can be listed", from);
     for (size_t i = 0; r == 0 && i < listing.count; i++) {
         const struct entry *e = &listing.entries[i];
@@ -241,7 +240,7 @@ int copy_out(struct copy *copy, const char *from, int dir_fd, const char *name, 
     if (!copy_name_ok(name))
         return err_set(err, ERR_INVALID, "'%.60s' is not a name for a file", name);
     if (files_stat(&copy->at, from, AGENT_NOFOLLOW, info, err) < 0)
-        return err_wrap(err, "%s", from);
+        return -1;
     return entry_out(copy, from, info->type, info->mode, info->target, dir_fd, name, 0, err);
 }
 
@@ -256,8 +255,8 @@ int copy_out_stdout(struct copy *copy, const char *from, struct err *err)
     int r;
 
     if (files_read_open(&copy->at, from, 0, 0, &stream, NULL, err) < 0)
-        return err_wrap(err, "%s", from);
+        return -1;
     r = receive(copy, &stream, STDOUT_FILENO, err);
     stream_close(&stream);
-    return r < 0 ? err_wrap(err, "%s", from) : 0;
+    return r;
 }

@@ -105,7 +105,7 @@ static int copy_into_sandbox(struct copy *copy, const struct place *from, size_t
         return err_set(err, ERR_NO_MEMORY, "no memory for a copy");
     /* What is not there is for the copy to make, or to complain about in its own words. */
     if (files_stat(&copy->at, to->path, 0, info, err) < 0 && err->kind != ERR_NO_PATH)
-        return err_wrap(err, "%s", to->path);
+        return -1;
     is_dir = info->type == ENTRY_DIR;
     if (!is_dir && count > 1)
         return err_set(err, ERR_NOT_DIR, "cp: '%s' is not a directory of the sandbox", to->path);
