@@ -28,7 +28,10 @@ static const bool v2_builtin[CG_CONTROLLER_COUNT] = {
 
 enum value { MEMORY, NOTHING, PIDS, CPU_V1, CPU_V2, TEXT };
 
+enum level { INSTANCE, SANDBOX }; /* written once to the parent of all, or to each */
+
 struct knob {
+    enum level level;
     enum cgroup_controller controller;
     int version;
     const char *file;
@@ -37,26 +40,26 @@ struct knob {
     bool optional; /* some kernels lack the file */
 };
 
-/* Written in this order. */
+/* Written in this order. What an instance's cgroup refuses is refused below it too. */
 /* clang-format off */
 static const struct knob knobs[] = {
-    { CG_MEMORY,  1, "memory.limit_in_bytes",       MEMORY,  NULL, false },
-    { CG_MEMORY,  1, "memory.memsw.limit_in_bytes", MEMORY,  NULL, true }, /* no swap accounting: no file */
-    { CG_MEMORY,  2, "memory.max",                  MEMORY,  NULL, false },
-    { CG_MEMORY,  2, "memory.swap.max",             NOTHING, NULL, true },
-    { CG_PIDS,    1, "pids.max",                    PIDS,    NULL, false },
-    { CG_PIDS,    2, "pids.max",                    PIDS,    NULL, false },
-    { CG_CPU,     1, "cpu.cfs_quota_us",            CPU_V1,  NULL, true }, /* needs CFS_BANDWIDTH */
-    { CG_CPU,     2, "cpu.max",                     CPU_V2,  NULL, true },
-    { CG_DEVICES, 1, "devices.deny",                TEXT,    "a", false },
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:3 rw", false },   /* null */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:5 rw", false },   /* zero */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:7 rw", false },   /* full */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:8 rw", false },   /* random */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:9 rw", false },   /* urandom */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 5:0 rw", false },   /* tty */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 5:2 rw", false },   /* ptmx */
-    { CG_DEVICES, 1, "devices.allow",               TEXT,    "c 136:* rw", false }, /* pts */
+    { SANDBOX,  CG_MEMORY,  1, "memory.limit_in_bytes",       MEMORY,  NULL, false },
+    { SANDBOX,  CG_MEMORY,  1, "memory.memsw.limit_in_bytes", MEMORY,  NULL, true }, /* swap accounting */
+    { SANDBOX,  CG_MEMORY,  2, "memory.max",                  MEMORY,  NULL, false },
+    { SANDBOX,  CG_MEMORY,  2, "memory.swap.max",             NOTHING, NULL, true },
+    { SANDBOX,  CG_PIDS,    1, "pids.max",                    PIDS,    NULL, false },
+    { SANDBOX,  CG_PIDS,    2, "pids.max",                    PIDS,    NULL, false },
+    { SANDBOX,  CG_CPU,     1, "cpu.cfs_quota_us",            CPU_V1,  NULL, true }, /* CFS_BANDWIDTH */
+    { SANDBOX,  CG_CPU,     2, "cpu.max",                     CPU_V2,  NULL, true },
+    { INSTANCE, CG_DEVICES, 1, "devices.deny",                TEXT,    "a", false },
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:3 rw", false },   /* null */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:5 rw", false },   /* zero */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:7 rw", false },   /* full */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:8 rw", false },   /* random */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:9 rw", false },   /* urandom */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 5:0 rw", false },   /* tty */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 5:2 rw", false },   /* ptmx */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 136:* rw", false }, /* pts */
 };
 /* clang-format on */
 
@@ -128,20 +131,72 @@ static void enable_v2(int dirfd)
         (void) io_write_text(dirfd, "cgroup.subtree_control", wanted[i]);
 }
 
-static int open_parent(struct cgroup_hierarchy *h, const char *instance, struct err *err)
+static void knob_text(const struct knob *knob, const struct limits *limits, char *out, size_t size)
 {
+    uint64_t quota = limits ? limits->cpu_milli * CPU_PERIOD_US / 1000u : 0;
+
+    switch (knob->value) {
+    case MEMORY:
+        (void) snprintf(out, size, "%" PRIu64, limits->memory_bytes);
+        break;
+    case NOTHING:
+        (void) snprintf(out, size, "0");
+        break;
+    case PIDS:
+        (void) snprintf(out, size, "%" PRIu64, limits->processes);
+        break;
+    case CPU_V1:
+        (void) snprintf(out, size, "%" PRIu64, quota);
+        break;
+    case CPU_V2:
+        (void) snprintf(out, size, "%" PRIu64 " %u", quota, CPU_PERIOD_US);
+        break;
+    case TEXT:
+        (void) snprintf(out, size, "%s", knob->text);
+        break;
+    }
+}
+
+static int write_knobs(const struct cgroups *cgroups, enum level level, int index, int dirfd,
+                       const struct limits *limits, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
+        char text[64];
+
+        if (knobs[i].level != level || cgroups->of[knobs[i].controller] != index ||
+            cgroups->hierarchy[index].version != knobs[i].version)
+            continue;
+        knob_text(&knobs[i], limits, text, sizeof text);
+        if (io_write_text(dirfd, knobs[i].file, text) < 0 &&
+            !(knobs[i].optional && errno == ENOENT))
+            return err_sys(err, errno, "write %s", knobs[i].file);
+    }
+    return 0;
+}
+
+static int open_parent(struct cgroups *cgroups, int index, const char *instance, struct err *err)
+{
+    struct cgroup_hierarchy *h = &cgroups->hierarchy[index];
+    bool fresh;
+
     h->root_fd = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (h->root_fd < 0)
         return err_sys(err, errno, "open %s", h->mount);
     if (h->version == 2)
         enable_v2(h->root_fd);
-    if (mkdirat(h->root_fd, instance, 0755) < 0 && errno != EEXIST)
+    fresh = mkdirat(h->root_fd, instance, 0755) == 0;
+    if (!fresh && errno != EEXIST)
         return err_sys(err, errno, "make %s/%s", h->mount, instance);
     h->parent_fd = openat(h->root_fd, instance, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (h->parent_fd < 0)
         return err_sys(err, errno, "open %s/%s", h->mount, instance);
     if (h->version == 2)
         enable_v2(h->parent_fd);
+    /* v1 takes no new device rules while sandboxes live below; they are there already then. */
+    if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh)
+        return err_wrap(err, "cgroup %s/%s", h->mount, instance);
+    if (fresh && cgroups->of[CG_DEVICES] == index && h->version == 2)
+        return device_filter_attach(h->parent_fd, err);
     return 0;
 }
 
@@ -170,7 +225,7 @@ int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err)
                        "no cgroup controller for memory or processes: sandboxes could not be "
                        "limited ('cove doctor' says more)");
     for (size_t i = 0; i < cgroups->count; i++)
-        if (open_parent(&cgroups->hierarchy[i], instance, err) < 0)
+        if (open_parent(cgroups, (int) i, instance, err) < 0)
             return -1;
     return 0;
 }
@@ -193,51 +248,6 @@ static const struct cgroup_hierarchy *hierarchy_of(const struct cgroups *cgroups
     return cgroups->of[controller] < 0 ? NULL : &cgroups->hierarchy[cgroups->of[controller]];
 }
 
-static void knob_text(const struct knob *knob, const struct limits *limits, char *out, size_t size)
-{
-    uint64_t quota = limits->cpu_milli * CPU_PERIOD_US / 1000u;
-
-    switch (knob->value) {
-    case MEMORY:
-        (void) snprintf(out, size, "%" PRIu64, limits->memory_bytes);
-        break;
-    case NOTHING:
-        (void) snprintf(out, size, "0");
-        break;
-    case PIDS:
-        (void) snprintf(out, size, "%" PRIu64, limits->processes);
-        break;
-    case CPU_V1:
-        (void) snprintf(out, size, "%" PRIu64, quota);
-        break;
-    case CPU_V2:
-        (void) snprintf(out, size, "%" PRIu64 " %u", quota, CPU_PERIOD_US);
-        break;
-    case TEXT:
-        (void) snprintf(out, size, "%s", knob->text);
-        break;
-    }
-}
-
-static int write_knobs(const struct cgroups *cgroups, int index, int dirfd,
-                       const struct limits *limits, struct err *err)
-{
-    for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
-        char text[64];
-
-        if (cgroups->of[knobs[i].controller] != index ||
-            cgroups->hierarchy[index].version != knobs[i].version)
-            continue;
-        knob_text(&knobs[i], limits, text, sizeof text);
-        if (io_write_text(dirfd, knobs[i].file, text) < 0 &&
-            !(knobs[i].optional && errno == ENOENT))
-            return err_sys(err, errno, "write %s", knobs[i].file);
-    }
-    if (cgroups->of[CG_DEVICES] == index && cgroups->hierarchy[index].version == 2)
-        return device_filter_attach(dirfd, err);
-    return 0;
-}
-
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err)
 {
@@ -257,7 +267,7 @@ int cgroup_create(const struct cgroups *cgroups, const char *name, const struct 
             made++;
             goto undo;
         }
-        if (write_knobs(cgroups, (int) made, fd, limits, err) < 0) {
+        if (write_knobs(cgroups, SANDBOX, (int) made, fd, limits, err) < 0) {
             made++;
             goto undo;
         }

@@ -1,6 +1,6 @@
 /* The v1 rows "c 1:3 rw" … of cgroup.c as a BPF program for v2. The kernel asks it at every open and mknod
  * of a device: r1 points to struct bpf_cgroup_dev_ctx; 1 is yes, 0 is no. mknod is never
- * allowed. The program is loaded once and attached to each sandbox's cgroup. */
+ * allowed. Attached once, to the cgroup above all sandboxes, where it stays as long as that does. */
 #include "keeper/device_filter.h"
 
 #include "base/own.h"
@@ -95,11 +95,9 @@ static int load_program(struct err *err)
 
 int device_filter_attach(int cgroup_fd, struct err *err)
 {
-    static int program_fd = -1; /* one program serves every sandbox */
+    auto_close int program_fd = load_program(err);
     union bpf_attr attr;
 
-    if (program_fd < 0)
-        program_fd = load_program(err);
     if (program_fd < 0)
         return -1;
     memset(&attr, 0, sizeof attr);

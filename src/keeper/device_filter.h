@@ -1,4 +1,4 @@
-/* device_filter.h - which devices a sandbox may open, on cgroup v2, where no file says so. */
+/* device_filter.h - which devices sandboxes may open, on cgroup v2, where no file says so. */
 #ifndef COVE_KEEPER_DEVICE_FILTER_H
 #define COVE_KEEPER_DEVICE_FILTER_H
 
