@@ -248,6 +248,11 @@ static void step(struct pump *p)
     struct pollfd fds[ON_COUNT];
     int n;
 
+    /* First what has been received already: no poll would tell of it. */
+    if (!p->have_out)
+        take_event(p);
+    if (done(p))
+        return;
     poll_fill(p, fds);
     n = poll(fds, ON_COUNT, poll_timeout(p));
     if (n < 0)
@@ -262,8 +267,6 @@ static void step(struct pump *p)
         read_stdin(p);
     if (!done(p))
         flush_input(p);
-    if (!done(p) && !p->have_out)
-        take_event(p);
     if (!done(p) && p->deadline_ms && io_now_ms() >= p->deadline_ms)
         finish(p, SESSION_TIMED_OUT);
 }
