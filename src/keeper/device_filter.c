@@ -1,6 +1,7 @@
-/* The v1 rows "c 1:3 rw" … of cgroup.c as a BPF program for v2. The kernel asks it at every open and mknod
- * of a device: r1 points to struct bpf_cgroup_dev_ctx; 1 is yes, 0 is no. mknod is never
- * allowed. Attached once, to the cgroup above all sandboxes, where it stays as long as that does. */
+/* The v1 rows "c 1:3 rw" … of cgroup.c as a BPF program for v2. The kernel asks it at every open
+ * and mknod of a device: r1 points to struct bpf_cgroup_dev_ctx; 1 is yes, 0 is no. mknod is never
+ * allowed. Attached once, to the cgroup above all sandboxes, where it stays as long as that does.
+ */
 #include "keeper/device_filter.h"
 
 #include "base/own.h"
@@ -32,13 +33,14 @@ static const struct {
 #define INSN(c, d, s, o, i)                                                                        \
     ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
 #define LOAD(reg, field)                                                                           \
-    INSN(BPF_LDX | BPF_MEM | BPF_W, reg, BPF_REG_1, (int16_t) offsetof(struct bpf_cgroup_dev_ctx, field), 0)
-#define MOVE(reg, value) INSN(BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, value)
-#define COPY(to, from) INSN(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0)
-#define AND(reg, value) INSN(BPF_ALU64 | BPF_AND | BPF_K, reg, 0, 0, value)
-#define RIGHT(reg, value) INSN(BPF_ALU64 | BPF_RSH | BPF_K, reg, 0, 0, value)
+    INSN(BPF_LDX | BPF_MEM | BPF_W, reg, BPF_REG_1,                                                \
+         (int16_t) offsetof(struct bpf_cgroup_dev_ctx, field), 0)
+#define MOVE(reg, value)           INSN(BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, value)
+#define COPY(to, from)             INSN(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0)
+#define AND(reg, value)            INSN(BPF_ALU64 | BPF_AND | BPF_K, reg, 0, 0, value)
+#define RIGHT(reg, value)          INSN(BPF_ALU64 | BPF_RSH | BPF_K, reg, 0, 0, value)
 #define SKIP_IF_NOT(reg, value, n) INSN(BPF_JMP | BPF_JNE | BPF_K, reg, 0, n, (int32_t) (value))
-#define LEAVE INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define LEAVE                      INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 static int bpf_call(int cmd, union bpf_attr *attr)
 {

@@ -45,11 +45,11 @@ int disk_make_memory(const struct limits *limits, uint32_t uid_base, int *ret_mo
     (void) snprintf(size, sizeof size, "%" PRIu64, limits->disk_bytes);
     (void) snprintf(inodes, sizeof inodes, "%" PRIu64, limits->disk_inodes);
     (void) snprintf(id, sizeof id, "%u", uid_base);
-    mount_fd = mountfd_new("tmpfs",
-                           (const char *const[]){ "source", "cove", "size", size, "nr_inodes",
-                                                  inodes, "mode", "0711", "uid", id, "gid", id,
-                                                  NULL },
-                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+    mount_fd =
+        mountfd_new("tmpfs",
+                    (const char *const[]){ "source", "cove", "size", size, "nr_inodes", inodes,
+                                           "mode", "0711", "uid", id, "gid", id, NULL },
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
     if (mount_fd < 0)
         return err_wrap(err, "memory disk");
     if (make_dirs(mount_fd, uid_base, err) < 0)

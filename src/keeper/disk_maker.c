@@ -1,6 +1,6 @@
-/* One order at a time: a blank image of that size (made by mkfs once, then kept), a sparse copy of it in
- * a file without a name, a loop device, a detached mount. From the first step to the last everything is
- * held by descriptors only: a maker that is killed in between leaves nothing. */
+/* One order at a time: a blank image of that size (made by mkfs once, then kept), a sparse copy of
+ * it in a file without a name, a loop device, a detached mount. From the first step to the last
+ * everything is held by descriptors only: a maker that is killed in between leaves nothing. */
 #include "keeper/disk_maker.h"
 
 #include "base/io.h"
@@ -23,10 +23,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define BLANKS 16 /* sizes kept; a caller that asks for many evicts its own */
-#define MiB (1024u * 1024u)
+#define BLANKS      16 /* sizes kept; a caller that asks for many evicts its own */
+#define MiB         (1024u * 1024u)
 #define INODE_RATIO 8192u /* at least so many bytes per inode, or the inode table eats the disk */
-#define FORMAT "v1"       /* in the name of a blank: another layout, another name */
+#define FORMAT      "v1"  /* in the name of a blank: another layout, another name */
 
 struct blank {
     uint64_t mib, inodes;
@@ -44,15 +44,25 @@ struct maker {
 
 static int run_mkfs(const char *image, const char *inodes, struct err *err)
 {
-    char *const argv[] = { (char *) "mkfs.ext4", (char *) "-q", (char *) "-F",
-                           (char *) "-b", (char *) "4096",
-                           (char *) "-I", (char *) "256",
-                           (char *) "-m", (char *) "0",
-                           (char *) "-N", (char *) (uintptr_t) inodes,
-                           (char *) "-O", (char *) "^has_journal,^resize_inode",
-                           (char *) "-E", (char *) "lazy_itable_init=1,nodiscard,root_owner=0:0",
-                           (char *) "-d", (char *) "skeleton",
-                           (char *) (uintptr_t) image, NULL };
+    char *const argv[] = { (char *) "mkfs.ext4",
+                           (char *) "-q",
+                           (char *) "-F",
+                           (char *) "-b",
+                           (char *) "4096",
+                           (char *) "-I",
+                           (char *) "256",
+                           (char *) "-m",
+                           (char *) "0",
+                           (char *) "-N",
+                           (char *) (uintptr_t) inodes,
+                           (char *) "-O",
+                           (char *) "^has_journal,^resize_inode",
+                           (char *) "-E",
+                           (char *) "lazy_itable_init=1,nodiscard,root_owner=0:0",
+                           (char *) "-d",
+                           (char *) "skeleton",
+                           (char *) (uintptr_t) image,
+                           NULL };
     char *const envp[] = { (char *) "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     int status;
     pid_t pid = fork();
@@ -202,8 +212,9 @@ static int attach_loop(struct maker *m, int image, struct err *err)
     return err_set(err, ERR_TOO_MANY, "loop devices are taken faster than they are made");
 }
 
-/* The first writes to a fresh ext4 wait for its bitmaps and inode tables to be read: do it here, where
- * nobody waits, and not in the overlay mount of a create. A disk that cannot do this fails there. */
+/* The first writes to a fresh ext4 wait for its bitmaps and inode tables to be read: do it here,
+ * where nobody waits, and not in the overlay mount of a create. A disk that cannot do this fails
+ * there. */
 static void warm_up(int mount_fd)
 {
     static const char *const places[] = { "upper/warm", "work/warm", "shm/warm" };
@@ -236,8 +247,8 @@ static int make_disk(struct maker *m, const struct disk_order *order, struct err
     if (loop < 0)
         return -1;
     (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop);
-    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what is
-     * on it dies with the machine's run anyway. */
+    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what
+     * is on it dies with the machine's run anyway. */
     fd = mountfd_new("ext4",
                      (const char *const[]){ "source", source, "noinit_itable", "", "nobarrier", "",
                                             "errors", "remount-ro", NULL },

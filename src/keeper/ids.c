@@ -53,8 +53,7 @@ int ids_claim(int dirfd, int cgroup_fd, const char *instance, uint32_t *ret_bloc
             fd = openat(dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
             if (fd < 0)
                 return err_sys(err, errno, "open id block %u", block);
-            if (flock(fd, LOCK_EX | LOCK_NB) < 0 ||
-                !may_take(fd, cgroup_fd, instance, round == 0))
+            if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !may_take(fd, cgroup_fd, instance, round == 0))
                 continue;
             if (write_owner(fd, instance) < 0)
                 return err_sys(err, errno, "write id block %u", block);

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #define IDS_PER_SANDBOX 65536u
-#define IDS_FIRST (1u << 20)
-#define IDS_SLOTS 2048u
-#define IDS_BLOCKS 30u
+#define IDS_FIRST       (1u << 20)
+#define IDS_SLOTS       2048u
+#define IDS_BLOCKS      30u
 
 /* dirfd: the host-wide directory; cgroup_fd: where the instances' cgroups are, to see who lives.
  * *ret_lock_fd must stay open as long as the ids are used. */

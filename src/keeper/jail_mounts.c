@@ -14,27 +14,28 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is nobody
- * inside; the mask is the second line. Those that a kernel lacks are skipped. */
+/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is
+ * nobody inside; the mask is the second line. Those that a kernel lacks are skipped. */
 static const char *const masked_files[] = {
-    "kcore",      "keys",      "key-users",    "kmsg",         "kallsyms",  "kpagecount",
-    "kpageflags", "kpagecgroup", "vmcore",     "latency_stats", "timer_list", "sched_debug",
-    "schedstat",  "interrupts", "softirqs",    "slabinfo",     "vmallocinfo", "zoneinfo",
-    "buddyinfo",  "pagetypeinfo", "iomem",     "ioports",      "modules",   "config.gz",
-    "cmdline",    "partitions", "diskstats",   "swaps",        "locks",     "devices",
-    "misc",       "mtrr",      "consoles",     "execdomains",  "sysrq-trigger", "allocinfo",
+    "kcore",      "keys",         "key-users", "kmsg",          "kallsyms",      "kpagecount",
+    "kpageflags", "kpagecgroup",  "vmcore",    "latency_stats", "timer_list",    "sched_debug",
+    "schedstat",  "interrupts",   "softirqs",  "slabinfo",      "vmallocinfo",   "zoneinfo",
+    "buddyinfo",  "pagetypeinfo", "iomem",     "ioports",       "modules",       "config.gz",
+    "cmdline",    "partitions",   "diskstats", "swaps",         "locks",         "devices",
+    "misc",       "mtrr",         "consoles",  "execdomains",   "sysrq-trigger", "allocinfo",
 };
 
 static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "tty", "pressure" };
 
 static const char *const readonly_dirs[] = { "bus", "fs", "irq", "sys" };
 
-/* A directory of the sandbox's root, by descriptor: never through a link, made where it is missing. */
+/* A directory of the sandbox's root, by descriptor: never through a link, made where it is missing.
+ */
 static int open_target(int root_fd, const char *name)
 {
     struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
-                                       RESOLVE_NO_MAGICLINKS };
+                            .resolve =
+                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     int fd = (int) syscall(__NR_openat2, root_fd, name, &how, sizeof how);
 
     if (fd < 0 && errno == ENOENT && mkdirat(root_fd, name, 0755) == 0)
@@ -166,18 +167,21 @@ static int make_dev(int root_fd, struct err *err)
                   { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 } };
     static const struct {
         const char *name, *target;
-    } links[] = { { "fd", "/proc/self/fd" },         { "stdin", "/proc/self/fd/0" },
-                  { "stdout", "/proc/self/fd/1" },   { "stderr", "/proc/self/fd/2" },
+    } links[] = { { "fd", "/proc/self/fd" },
+                  { "stdin", "/proc/self/fd/0" },
+                  { "stdout", "/proc/self/fd/1" },
+                  { "stderr", "/proc/self/fd/2" },
                   { "ptmx", "pts/ptmx" } };
-    auto_close int fd = mountfd_new(
-        "tmpfs", (const char *const[]){ "source", "dev", "size", "64k", "nr_inodes", "64", "mode", "0755", NULL },
-        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+    auto_close int fd =
+        mountfd_new("tmpfs",
+                    (const char *const[]){ "source", "dev", "size", "64k", "nr_inodes", "64",
+                                           "mode", "0755", NULL },
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 
     if (fd < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
-        if (mknodat(fd, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) <
-            0)
+        if (mknodat(fd, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) < 0)
             return err_sys(err, errno, "make /dev/%s", nodes[i].name);
     for (size_t i = 0; i < ARRAY_LEN(links); i++)
         if (symlinkat(links[i].target, fd, links[i].name) < 0)
@@ -192,9 +196,9 @@ static int make_dev(int root_fd, struct err *err)
 /* Where sysview.c writes: the only part of the keeper's root that is not read-only. */
 static int make_views(int root_fd, struct err *err)
 {
-    auto_close int fd = mountfd_new(
-        "tmpfs", (const char *const[]){ "source", "views", "mode", "0755", NULL },
-        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+    auto_close int fd =
+        mountfd_new("tmpfs", (const char *const[]){ "source", "views", "mode", "0755", NULL },
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
 
     if (fd < 0)
         return -1;
@@ -215,8 +219,9 @@ static int bring(int from_fd, const char *from, unsigned flags, uint64_t attribu
 
 int jail_prepare(const char *state, struct err *err)
 {
-    static const char *const dirs[] = { "proc", "dev",   "usr",         "empty",     "new",
-                                        "disk", "stage", "stage/lower", "stage/disk", "templates", "views" };
+    static const char *const dirs[] = { "proc",       "dev",       "usr",   "empty",
+                                        "new",        "disk",      "stage", "stage/lower",
+                                        "stage/disk", "templates", "views" };
     auto_close int root = -1, proc = -1, state_fd = -1;
 
     (void) umask(0);
@@ -248,7 +253,8 @@ int jail_prepare(const char *state, struct err *err)
     if (bring(AT_FDCWD, "/usr", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root,
               "usr", err) < 0 ||
         bring(state_fd, "templates", AT_RECURSIVE,
-              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root, "templates", err) < 0 ||
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root, "templates",
+              err) < 0 ||
         make_dev(root, err) < 0 || make_views(root, err) < 0)
         return -1;
     if (mountfd_set(root, MOUNT_ATTR_RDONLY, 0) < 0)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define JOURNAL_MAGIC 0x314c4a43u /* "CJL1" */
-#define JOURNAL_SLOT 1024
+#define JOURNAL_SLOT  1024
 
 struct on_disk {
     uint32_t magic;
@@ -52,8 +52,7 @@ static int read_boot_id(uint8_t boot[16], struct err *err)
 
 int journal_open(struct journal *journal, int state_fd, struct err *err)
 {
-    journal->fd =
-        openat(state_fd, "journal", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    journal->fd = openat(state_fd, "journal", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (journal->fd < 0)
         return err_sys(err, errno, "open the journal");
     return read_boot_id(journal->boot, err);

@@ -35,8 +35,8 @@ struct sandbox {
     int disk_fd;          /* while starting */
     struct sysview *view; /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
-    struct err failure; /* why it could not start */
-    int tied_to;        /* connection, -1: none */
+    struct err failure;    /* why it could not start */
+    int tied_to;           /* connection, -1: none */
     uint64_t tie_until_ms; /* adopted and tied: destroyed then, unless tied again; 0: not waiting */
     uint64_t stop_since_ms;
     uint64_t begun_us;
@@ -81,7 +81,6 @@ void keeper_watch_quiet(struct keeper *keeper, struct watch *watch, bool quiet);
 /* Forgets and closes; harmless on one that is closed. */
 void keeper_unwatch(struct keeper *keeper, struct watch *watch);
 
-#define container_of(ptr, type, member)                                                            \
-    ((type *) (void *) ((char *) (ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *) (void *) ((char *) (ptr) -offsetof(type, member)))
 
 #endif

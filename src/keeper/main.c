@@ -1,12 +1,14 @@
-/* cove-keeper: makes, pauses and removes sandboxes, and hands out connections to them. Runs as root, has
- * no network, reads no paths and no JSON. `cove up` starts it. */
+/* cove-keeper: makes, pauses and removes sandboxes, and hands out connections to them. Runs as
+ * root, has no network, reads no paths and no JSON. `cove up` starts it. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "base/parse.h"
 #include "keeper/adopt.h"
+#include "keeper/create.h"
 #include "keeper/jail_mounts.h"
 #include "keeper/keeper.h"
+#include "keeper/life.h"
 #include "keeper/ops.h"
 #include "keeper/sandbox.h"
 
@@ -34,7 +36,7 @@
 #define F_SEAL_EXEC 0x0020
 #endif
 
-#define BATCH 64
+#define BATCH        64
 #define LOCK_WAIT_MS 2000
 
 struct options {
@@ -104,10 +106,13 @@ static int parse_count(const char *text, const char *option, uint64_t *ret, stru
 static int parse_options(int argc, char **argv, struct options *o, struct err *err)
 {
     static const struct option names[] = {
-        { "state", required_argument, NULL, 's' },  { "group", required_argument, NULL, 'g' },
+        { "state", required_argument, NULL, 's' },
+        { "group", required_argument, NULL, 'g' },
         { "max-sandboxes", required_argument, NULL, 'm' },
-        { "slots", required_argument, NULL, 'n' },  { "verbose", no_argument, NULL, 'v' },
-        { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'V' },
+        { "slots", required_argument, NULL, 'n' },
+        { "verbose", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
     };
     int c;
@@ -115,9 +120,15 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
     *o = (struct options){ .sandboxes_max = IDS_SLOTS, .slots = IDS_SLOTS };
     while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
         switch (c) {
-        case 's': o->state = optarg; break;
-        case 'g': o->group = optarg; break;
-        case 'v': o->verbose = true; break;
+        case 's':
+            o->state = optarg;
+            break;
+        case 'g':
+            o->group = optarg;
+            break;
+        case 'v':
+            o->verbose = true;
+            break;
         case 'm':
             if (parse_count(optarg, "max-sandboxes", &o->sandboxes_max, err) < 0)
                 return -1;
@@ -126,9 +137,14 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
             if (parse_count(optarg, "slots", &o->slots, err) < 0)
                 return -1;
             break;
-        case 'h': usage(stdout); exit(0);
-        case 'V': (void) puts("cove-keeper " COVE_VERSION); exit(0);
-        default: return err_set(err, ERR_USAGE, "unknown option; see --help");
+        case 'h':
+            usage(stdout);
+            exit(0);
+        case 'V':
+            (void) puts("cove-keeper " COVE_VERSION);
+            exit(0);
+        default:
+            return err_set(err, ERR_USAGE, "unknown option; see --help");
         }
     }
     if (!o->state || optind != argc)
@@ -172,7 +188,8 @@ static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err 
     return *ret < 0 ? err_sys(err, errno, "open %s", name) : 0;
 }
 
-/* One keeper per state. A dead keeper's child may hold the lock for the moment it takes to notice. */
+/* One keeper per state. A dead keeper's child may hold the lock for the moment it takes to notice.
+ */
 static int lock_state(int state_fd, struct err *err)
 {
     uint64_t until = io_now_ms() + LOCK_WAIT_MS;
@@ -204,8 +221,8 @@ static int open_state(struct keeper *k, const struct options *o, struct err *err
     return journal_open(&k->journal, k->state_fd, err);
 }
 
-/* The agent's program: found beside ours, kept in memory, sealed. Nobody inside may read it, which also
- * puts the process beyond their debuggers: see docs/security.md. */
+/* The agent's program: found beside ours, kept in memory, sealed. Nobody inside may read it, which
+ * also puts the process beyond their debuggers: see docs/security.md. */
 static int load_agent(struct keeper *k, struct err *err)
 {
     char path[512];
@@ -263,8 +280,8 @@ static int claim_ids(struct keeper *k, struct err *err)
     (void) mkdir("/run/cove", 0755);
     if (open_dir(AT_FDCWD, "/run/cove/ids", 0700, &dir, err) < 0)
         return -1;
-    return ids_claim(dir, k->cgroups.hierarchy[k->cgroups.of[CG_PIDS]].root_fd,
-                     k->cgroups.instance, &k->id_block, &k->id_lock_fd, err);
+    return ids_claim(dir, k->cgroups.hierarchy[k->cgroups.of[CG_PIDS]].root_fd, k->cgroups.instance,
+                     &k->id_block, &k->id_lock_fd, err);
 }
 
 static void on_signal(struct keeper *k, struct watch *watch)
@@ -287,12 +304,12 @@ static void on_disk(struct keeper *k, struct watch *watch)
     (void) watch;
     rc = disks_receive(&k->disks, &tag, &fd, &why, &err);
     if (rc > 0)
-        sandbox_got_disk(k, tag - 1, fd, &why);
+        create_got_disk(k, tag - 1, fd, &why);
     if (rc < 0) {
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
-                sandbox_got_disk(k, i, -1, &err);
+                create_got_disk(k, i, -1, &err);
         if (k->disks.sock >= 0)
             (void) keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, &err);
     }
@@ -361,12 +378,8 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     k->sandboxes = calloc(k->slot_count, sizeof *k->sandboxes);
     if (!k->sandboxes)
         return err_sys(err, ENOMEM, "make the table of sandboxes");
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        struct sandbox *s = &k->sandboxes[i];
-
-        s->info.life = LIFE_GONE;
-        s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = s->tied_to = -1;
-    }
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        sandbox_reset(&k->sandboxes[i]);
     if (adopt_all(k, err) < 0)
         return -1;
     return ops_listen(k, gid, err);

@@ -20,8 +20,7 @@ static int refused(struct err *err, int fs, int errnum, const char *type, const 
     return err_sys(err, errnum, "%s %s", type, what);
 }
 
-int mountfd_new(const char *type, const char *const *options, unsigned attributes,
-                struct err *err)
+int mountfd_new(const char *type, const char *const *options, unsigned attributes, struct err *err)
 {
     auto_close int fs = (int) syscall(__NR_fsopen, type, FSOPEN_CLOEXEC);
     int fd;

@@ -1,6 +1,7 @@
 /* mountfd.h - mounts as descriptors: made, changed and attached without a path of the host.
  *
- * The calls that Debian 12's libc does not wrap yet, and new file systems from a list of options. */
+ * The calls that Debian 12's libc does not wrap yet, and new file systems from a list of options.
+ */
 #ifndef COVE_KEEPER_MOUNTFD_H
 #define COVE_KEEPER_MOUNTFD_H
 
@@ -18,8 +19,7 @@
 
 /* A detached mount of a new file system. options: key, value, key, value …, NULL; an empty value is
  * a flag. attributes: MOUNT_ATTR_*. */
-int mountfd_new(const char *type, const char *const *options, unsigned attributes,
-                struct err *err);
+int mountfd_new(const char *type, const char *const *options, unsigned attributes, struct err *err);
 
 static inline int mountfd_clone(int dirfd, const char *path, unsigned flags)
 {

@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "keeper/create.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
 
@@ -14,7 +15,7 @@
 #include <sys/un.h>
 
 #define FREEZE_MS 5000
-#define LATER 1 /* a handler's answer: the reply comes when something happened */
+#define LATER     1 /* a handler's answer: the reply comes when something happened */
 
 typedef int handler(struct keeper *k, int index, const struct keeper_request *request,
                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
@@ -66,15 +67,14 @@ static int op_create(struct keeper *k, int index, const struct keeper_request *r
     struct sandbox *made = NULL;
 
     (void) sandbox, (void) reply, (void) ret_fd;
-    if (sandbox_create(k, request, index, &made, err) < 0)
+    if (create_begin(k, request, index, &made, err) < 0)
         return -1;
     wait_for(k, index, KEEPER_CREATE, made);
     return LATER;
 }
 
 static int op_get(struct keeper *k, int index, const struct keeper_request *request,
-                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
-                  struct err *err)
+                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd, struct err *err)
 {
     (void) k, (void) index, (void) request, (void) ret_fd, (void) err;
     put_sandbox(reply, sandbox);
@@ -145,8 +145,7 @@ static int op_destroy(struct keeper *k, int index, const struct keeper_request *
 }
 
 static int op_tie(struct keeper *k, int index, const struct keeper_request *request,
-                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
-                  struct err *err)
+                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd, struct err *err)
 {
     (void) k, (void) request, (void) ret_fd, (void) err;
     sandbox->tied_to = index;
@@ -156,10 +155,10 @@ static int op_tie(struct keeper *k, int index, const struct keeper_request *requ
 }
 
 static handler *const handlers[KEEPER_OP_COUNT] = {
-    [KEEPER_HELLO] = op_hello,     [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
-    [KEEPER_LIST] = op_list,       [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
-    [KEEPER_FREEZE] = op_freeze,   [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
-    [KEEPER_TIE] = op_tie,         [KEEPER_WAIT] = op_destroy,
+    [KEEPER_HELLO] = op_hello,   [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
+    [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
+    [KEEPER_FREEZE] = op_freeze, [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
+    [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,
 };
 
 /* ---- connections ---- */
@@ -358,8 +357,9 @@ int ops_listen(struct keeper *k, int gid, struct err *err)
     (void) umask(old);
     if (rc < 0)
         return err_sys(err, errno, "bind keeper.sock");
-    if (gid >= 0 && (fchownat(k->state_fd, "keeper.sock", 0, (gid_t) gid, AT_SYMLINK_NOFOLLOW) < 0 ||
-                     fchmodat(k->state_fd, "keeper.sock", 0660, 0) < 0))
+    if (gid >= 0 &&
+        (fchownat(k->state_fd, "keeper.sock", 0, (gid_t) gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+         fchmodat(k->state_fd, "keeper.sock", 0660, 0) < 0))
         return err_sys(err, errno, "give keeper.sock to its group");
     if (listen(fd, 128) < 0)
         return err_sys(err, errno, "listen on keeper.sock");

@@ -1,4 +1,4 @@
-/* sandbox.h - one sandbox from create to gone. The table of states is in sandbox.c.
+/* sandbox.h - one sandbox that lives, to its end. create.h has its beginning, life.h the states.
  *
  * Callers: ops.c on request, main.c's loop on events, adopt.c at start. */
 #ifndef COVE_KEEPER_SANDBOX_H
@@ -10,13 +10,6 @@
 struct sandbox *sandbox_find(struct keeper *keeper, const char *id_or_name);
 uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox);
 
-/* Begins; the end is announced by ops_sandbox_started or ops_sandbox_gone. */
-int sandbox_create(struct keeper *keeper, const struct keeper_request *request, int connection,
-                   struct sandbox **ret, struct err *err);
-
-/* A disk on order arrived (mount_fd, or -1 and why). */
-void sandbox_got_disk(struct keeper *keeper, uint32_t slot, int mount_fd, const struct err *why);
-
 /* Kills; the rest follows by itself. Harmless on one that is stopping. */
 void sandbox_stop(struct keeper *keeper, struct sandbox *sandbox, const char *reason);
 
@@ -27,14 +20,16 @@ int sandbox_freeze(struct keeper *keeper, struct sandbox *sandbox, bool frozen, 
 /* After cgroup_freeze_done: the new state is written down. */
 void sandbox_frozen(struct keeper *keeper, struct sandbox *sandbox, bool frozen);
 
-/* A connected descriptor to the agent, after a check that it is this sandbox's PID 1 that listens. */
+/* A connected descriptor to the agent, after a check that it is this sandbox's PID 1 that listens.
+ */
 int sandbox_connect(struct keeper *keeper, const struct sandbox *sandbox, int *ret_fd,
                     struct err *err);
 
 int sandbox_stats(struct keeper *keeper, const struct sandbox *sandbox, struct keeper_stats *ret,
                   struct err *err);
 
-/* Retries what the kernel was not ready for. Returns ms until it wants to be called again, -1: never. */
+/* Retries what the kernel was not ready for. Returns ms until it wants to be called again, -1:
+ * never. */
 int sandbox_tick(struct keeper *keeper);
 
 #endif

@@ -10,10 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TEMPLATE_ENV_MAX 2048
+#define TEMPLATE_ENV_MAX   2048
 #define TEMPLATE_ENV_COUNT 32
 
-struct template {
+struct template
+{
     int root_fd;   /* O_PATH, of the tree */
     bool host_usr; /* kind=host: the host's /usr goes over the tree's */
     char user[64];

@@ -1,0 +1,335 @@
+/* A create is three stretches that wait for somebody: the disk maker, the child, the agent. Between
+ * them the keeper serves others.
+ *
+ *   create_begin   slot, name, disk               NEW       waits for an image disk, if it needs
+ * one start          journal, cgroup, clone, root   STARTING  waits for the child's exec and the
+ * agent's byte on_ready       journal                        RUNNING
+ *
+ * A failure anywhere is sandbox_fail: the sandbox is stopped, and its caller told when it is gone.
+ */
+#include "keeper/create.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/child.h"
+#include "keeper/life.h"
+#include "keeper/ops.h"
+#include "keeper/root.h"
+#include "keeper/sandbox.h"
+#include "keeper/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static void begin_step(struct sandbox *s, enum create_step step)
+{
+    /* A step's field holds its beginning until end_step; microseconds of a create fit 32 bits. */
+    s->step_us[step] = (uint32_t) (io_now_us() - s->begun_us);
+}
+
+static void end_step(struct sandbox *s, enum create_step step)
+{
+    s->step_us[step] = (uint32_t) (io_now_us() - s->begun_us) - s->step_us[step];
+}
+
+static void on_ready(struct keeper *k, struct watch *watch)
+{
+    struct sandbox *s = container_of(watch, struct sandbox, ready);
+    struct err err;
+    char byte;
+    ssize_t n = read(watch->fd, &byte, 1);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != 1) {
+        /* The end without the byte: the child failed. Its report, if any, is on the control socket.
+         */
+        keeper_unwatch(k, watch);
+        return;
+    }
+    end_step(s, STEP_CHILD);
+    keeper_unwatch(k, watch);
+    keeper_unwatch(k, &s->control);
+    sandbox_set_life(k, s, LIFE_RUNNING);
+    if (sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
+        sandbox_record(k, s, &err) < 0) {
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    log_line(LOG_DEBUG,
+             "create id=%s us_total=%" PRIu64
+             " us_disk=%u us_prepare=%u us_clone=%u us_root=%u us_child=%u",
+             s->info.id, io_now_us() - s->begun_us, s->step_us[STEP_DISK], s->step_us[STEP_PREPARE],
+             s->step_us[STEP_CLONE], s->step_us[STEP_ROOT], s->step_us[STEP_CHILD]);
+    log_line(LOG_INFO, "running sandbox=%s name=%s template=%s pid=%d ids=%u profile=%s disk=%s",
+             s->info.id, s->info.name[0] ? s->info.name : "-", s->info.template, s->info.pid,
+             s->info.uid_base, s->info.flags & KEEPER_FLAG_ROOT ? "root" : "strict",
+             keeper_disk_name(s->info.disk_kind));
+    ops_sandbox_started(k, s);
+}
+
+void create_on_control(struct keeper *k, struct watch *watch)
+{
+    struct sandbox *s = container_of(watch, struct sandbox, control);
+    struct err err;
+    ssize_t n = recv(watch->fd, &err, sizeof err, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    keeper_unwatch(k, watch); /* its end is the exec, or a death that sandbox_on_death hears of */
+    if (n == (ssize_t) sizeof err) {
+        err.msg[sizeof err.msg - 1] = '\0';
+        sandbox_fail(k, s, &err);
+    }
+}
+
+static int write_map(int pid, const char *file, uint32_t base, struct err *err)
+{
+    char path[40], text[40];
+
+    (void) snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    (void) snprintf(text, sizeof text, "0 %u %u", base, IDS_PER_SANDBOX);
+    if (io_write_text(AT_FDCWD, path, text) < 0)
+        return err_sys(err, errno, "write %s", file);
+    return 0;
+}
+
+/* What the parent does while the child gets ready: maps, root file system, then the word to go. */
+static int give_root(struct sandbox *s, const struct template *t, int control, struct err *err)
+{
+    auto_close int userns = -1, root = -1;
+    char path[40];
+    int fds[CHILD_FD_COUNT];
+
+    if (write_map(s->info.pid, "uid_map", s->info.uid_base, err) < 0 ||
+        write_map(s->info.pid, "gid_map", s->info.uid_base, err) < 0)
+        return -1;
+    (void) snprintf(path, sizeof path, "/proc/%d/ns/user", s->info.pid);
+    userns = open(path, O_RDONLY | O_CLOEXEC);
+    if (userns < 0)
+        return err_sys(err, errno, "open the user namespace");
+    if (root_assemble(t, s->disk_fd, (enum keeper_disk) s->info.disk_kind, userns, s->info.uid_base,
+                      &root, err) < 0)
+        return -1;
+    fds[CHILD_ROOT] = root;
+    fds[CHILD_DISK] = s->disk_fd;
+    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT) != 1)
+        return err_sys(err, errno, "tell the child to go");
+    own_close(&s->disk_fd);
+    return 0;
+}
+
+static int clone_child(struct keeper *k, struct sandbox *s, const struct child_spec *spec,
+                       struct err *err)
+{
+    int pidfd = -1;
+    struct clone_args args = {
+        /* Network, IPC and cgroup namespaces: by the child itself, see there. */
+        .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_PIDFD |
+                 (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .pidfd = (uint64_t) (uintptr_t) &pidfd,
+        .exit_signal = SIGCHLD,
+        .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
+    };
+    long pid = syscall(__NR_clone3, &args, sizeof args);
+
+    if (pid < 0)
+        return err_sys(err, errno, "clone");
+    if (pid == 0)
+        child_run(spec);
+    s->info.pid = (int32_t) pid;
+    return keeper_watch(k, &s->pid, pidfd, sandbox_on_death, err);
+}
+
+/* The child and the two lines to it. */
+static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
+                  const struct cgroup_entry *entry, struct err *err)
+{
+    auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
+    int pair[2];
+    struct child_spec spec = {
+        .limits = &s->info.limits,
+        .template = t,
+        .cgroup = entry,
+        .filter_notify = &k->filter_notify,
+        .filter_quiet = &k->filter_quiet,
+        .id = s->info.id,
+        .hostname = s->hostname,
+        .view = s->view->name,
+        .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
+        .dir_fd = k->sandboxes_fd,
+        .agent_fd = k->agent_fd,
+    };
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, errno, "socketpair");
+    control = pair[0];
+    control_child = pair[1];
+    if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_sys(err, errno, "pipe");
+    ready = pair[0];
+    ready_child = pair[1];
+    spec.control_fd = control_child;
+    spec.ready_fd = ready_child;
+
+    begin_step(s, STEP_CLONE);
+    if (clone_child(k, s, &spec, err) < 0)
+        return -1;
+    end_step(s, STEP_CLONE);
+    own_close(&control_child);
+    own_close(&ready_child);
+    begin_step(s, STEP_ROOT);
+    if (s->disk_fd < 0 && disk_make_memory(&s->info.limits, s->info.uid_base, &s->disk_fd, err) < 0)
+        return -1;
+    if (give_root(s, t, control, err) < 0)
+        return -1;
+    end_step(s, STEP_ROOT);
+    begin_step(s, STEP_CHILD);
+    if (keeper_watch(k, &s->control, take_fd(&control), create_on_control, err) < 0)
+        return -1;
+    return keeper_watch(k, &s->ready, take_fd(&ready), on_ready, err);
+}
+
+static int start(struct keeper *k, struct sandbox *s, struct err *err)
+{
+    struct cgroup_entry entry = { .v2_fd = -1 };
+    struct template t;
+    int rc = -1;
+
+    begin_step(s, STEP_PREPARE);
+    sandbox_set_life(k, s, LIFE_STARTING);
+    if (sandbox_record(k, s, err) < 0 ||
+        template_open(&t, k->templates_fd, s->info.template, err) < 0)
+        return -1;
+    s->view = sysview_take(&k->views, &s->info.limits, err);
+    if (!s->view)
+        goto out;
+    if (cgroup_create(&k->cgroups, s->info.id, &s->info.limits, err) < 0 ||
+        cgroup_entry_open(&k->cgroups, s->info.id, &entry, err) < 0)
+        goto out;
+    end_step(s, STEP_PREPARE);
+    rc = launch(k, s, &t, &entry, err);
+out:
+    cgroup_entry_close(&entry);
+    template_close(&t);
+    return rc;
+}
+
+void create_got_disk(struct keeper *k, uint32_t slot, int mount_fd, const struct err *why)
+{
+    struct sandbox *s = slot < k->slot_count ? &k->sandboxes[slot] : NULL;
+    struct err err;
+
+    /* It may have been stopped, and its slot even taken again, while the disk was made. */
+    if (!s || s->info.life != LIFE_NEW || s->disk_fd >= 0) {
+        if (mount_fd >= 0)
+            (void) close(mount_fd);
+        return;
+    }
+    if (mount_fd < 0) {
+        sandbox_fail(k, s, why);
+        return;
+    }
+    s->disk_fd = mount_fd;
+    end_step(s, STEP_DISK);
+    if (start(k, s, &err) < 0)
+        sandbox_fail(k, s, &err);
+}
+
+/* Round robin: an id range rests as long as can be before another sandbox gets it. */
+static struct sandbox *free_slot(struct keeper *k)
+{
+    for (uint32_t i = 0; i < k->slot_count; i++) {
+        uint32_t slot = (k->slot_next + i) % k->slot_count;
+
+        if (k->sandboxes[slot].info.life == LIFE_GONE) {
+            k->slot_next = (slot + 1) % k->slot_count;
+            return &k->sandboxes[slot];
+        }
+    }
+    return NULL;
+}
+
+static int check_room(struct keeper *k, const struct keeper_request *r, struct err *err)
+{
+    struct statfs state;
+
+    if (limits_check(&r->limits, k->host_memory, k->host_cpu_milli, err) < 0)
+        return -1;
+    if (sandbox_find(k, r->sandbox))
+        return err_set(err, ERR_NAME_TAKEN, "there is a sandbox '%s' already", r->sandbox);
+    if (r->name[0] && sandbox_find(k, r->name))
+        return err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", r->name);
+    if (k->sandbox_count >= k->sandboxes_max)
+        return err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed",
+                       k->sandbox_count);
+    if (!template_exists(k->templates_fd, r->template))
+        return err_set(err, ERR_NO_TEMPLATE, "there is no template '%s'", r->template);
+    if (fstatfs(k->state_fd, &state) == 0 && state.f_bavail < state.f_blocks / 50)
+        return err_set(err, ERR_DISK_FULL, "less than 2%% of the host's disk is free");
+    return 0;
+}
+
+static uint64_t real_time_ms(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
+}
+
+static void fill(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
+                 int connection)
+{
+    sandbox_reset(s);
+    s->begun_us = io_now_us();
+    memcpy(s->info.id, r->sandbox, sizeof s->info.id);
+    memcpy(s->info.name, r->name, sizeof s->info.name);
+    memcpy(s->info.template, r->template, sizeof s->info.template);
+    memcpy(s->hostname,
+           r->hostname[0] ? r->hostname
+           : r->name[0]   ? r->name
+                          : r->sandbox,
+           sizeof s->hostname);
+    s->info.flags = r->flags;
+    s->info.limits = r->limits;
+    s->info.slot = sandbox_slot(k, s);
+    s->info.uid_base = ids_base(k->id_block, s->info.slot);
+    s->info.disk_kind = disk_kind(&r->limits);
+    s->info.created_ms = real_time_ms();
+    if (r->flags & KEEPER_FLAG_TIED)
+        s->tied_to = connection;
+}
+
+int create_begin(struct keeper *k, const struct keeper_request *r, int connection,
+                 struct sandbox **ret, struct err *err)
+{
+    struct sandbox *s;
+    int have_disk = 1;
+
+    if (check_room(k, r, err) < 0)
+        return -1;
+    s = free_slot(k);
+    if (!s)
+        return err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_count);
+    fill(k, s, r, connection);
+    sandbox_set_life(k, s, LIFE_NEW);
+    *ret = s;
+    begin_step(s, STEP_DISK);
+    if (s->info.disk_kind == DISK_IMAGE)
+        have_disk = disks_take(&k->disks, &r->limits, s->info.slot + 1, &s->disk_fd, err);
+    if (have_disk > 0)
+        end_step(s, STEP_DISK);
+    if (have_disk < 0 || (have_disk > 0 && start(k, s, err) < 0))
+        sandbox_fail(k, s, err);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* create.h - a sandbox from a request to its agent's first word.
+ *
+ * Callers: ops.c begins, main.c's loop brings disks; the rest happens on events. */
+#ifndef COVE_KEEPER_CREATE_H
+#define COVE_KEEPER_CREATE_H
+
+#include "keeper/keeper.h"
+
+/* Begins; the end is announced by ops_sandbox_started or ops_sandbox_gone. */
+int create_begin(struct keeper *keeper, const struct keeper_request *request, int connection,
+                 struct sandbox **ret, struct err *err);
+
+/* A disk on order arrived (mount_fd, or -1 and why). */
+void create_got_disk(struct keeper *keeper, uint32_t slot, int mount_fd, const struct err *why);
+
+/* The child's word on the control socket: its failure, or the end of the socket at exec. */
+void create_on_control(struct keeper *keeper, struct watch *watch);
+
+#endif

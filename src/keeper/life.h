@@ -1,0 +1,26 @@
+/* life.h - what create.c and sandbox.c share: the one writer of a sandbox's state, and its record.
+ *
+ * The table of who may follow whom is in sandbox.c. */
+#ifndef COVE_KEEPER_LIFE_H
+#define COVE_KEEPER_LIFE_H
+
+#include "keeper/keeper.h"
+
+void sandbox_set_life(struct keeper *keeper, struct sandbox *sandbox, enum keeper_life life);
+
+/* Writes the journal's record as the sandbox is now. */
+int sandbox_record(struct keeper *keeper, const struct sandbox *sandbox, struct err *err);
+
+/* An empty slot: GONE, nothing open. */
+void sandbox_reset(struct sandbox *sandbox);
+
+/* Stops it, and remembers why for whoever waits. */
+void sandbox_fail(struct keeper *keeper, struct sandbox *sandbox, const struct err *err);
+
+/* PID 1 is dead. */
+void sandbox_on_death(struct keeper *keeper, struct watch *watch);
+
+/* When a process started, as the kernel counts: tells a pid from its reuse. */
+int sandbox_pid_started(int pid, uint64_t *ret, struct err *err);
+
+#endif
