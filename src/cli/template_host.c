@@ -418,7 +418,8 @@ static int ensure(const char *state, bool rebuild, struct err *err)
     etc_fd = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (etc_fd < 0)
         return err_sys(err, errno, "open /etc");
-    if (template_store_open(state, &store_fd, err) < 0 || stamp(etc_fd, recipe, err) < 0)
+    if (template_store_open(state, &store_fd, err) < 0 || stamp(etc_fd, recipe, err) < 0 ||
+        template_refresh_sudo(state, store_fd, err) < 0)
         return -1;
     if (!rebuild && template_find(store_fd, "host", &manifest, NULL, &ignored) == 0 &&
         strcmp(manifest.recipe, recipe) == 0)

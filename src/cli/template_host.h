@@ -10,7 +10,8 @@
 #include "base/err.h"
 
 /* Makes it, or makes it anew when the host's libraries, alternatives or certificates, or cove
- * itself, have changed. Milliseconds when there is nothing to do. */
+ * itself, have changed. Milliseconds when there is nothing to do. Also gives built templates the
+ * sudo of this cove. */
 int template_host_ensure(const char *state, struct err *err);
 
 /* Makes it anew in any case. */

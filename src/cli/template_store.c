@@ -307,21 +307,68 @@ int template_check_tree(int root_fd, uint32_t kind, struct err *err)
     return 0;
 }
 
+static bool same_content(int a_fd, int b_fd)
+{
+    char a[16384], b[16384];
+
+    for (off_t at = 0;;) {
+        ssize_t n = pread(a_fd, a, sizeof a, at);
+
+        if (n < 0 || pread(b_fd, b, sizeof b, at) != n || memcmp(a, b, (size_t) n) != 0)
+            return false;
+        if (n == 0)
+            return true;
+        at += n;
+    }
+}
+
 int template_put_sudo(int root_fd, struct err *err)
 {
     static const char *const dirs[] = { "opt", "opt/cove", "opt/cove/bin" };
+    static const char file[] = "opt/cove/bin/sudo", fresh[] = "opt/cove/bin/.sudo-new";
+    auto_close int from = -1, there = -1;
     char path[PATH_MAX];
-    auto_close int from = -1;
-    struct err ignored;
 
     if (program_find("cove-agent", path, sizeof path, err) < 0)
         return err_wrap(err, "sudo for the template");
-    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-        if (tree_mkdir(root_fd, dirs[i], 0755, 0, err) < 0)
-            return -1;
     from = open(path, O_RDONLY | O_CLOEXEC);
     if (from < 0)
         return err_sys(err, errno, "open %s", path);
-    (void) tree_remove(root_fd, "opt/cove/bin/sudo", &ignored);
-    return tree_copy(from, root_fd, "opt/cove/bin/sudo", 0755, AGENT_BYTES_MAX, err);
+    there = openat(root_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (there >= 0 && same_content(from, there))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (tree_mkdir(root_fd, dirs[i], 0755, 0, err) < 0)
+            return -1;
+    if (tree_remove(root_fd, fresh, err) < 0 ||
+        tree_copy(from, root_fd, fresh, 0755, AGENT_BYTES_MAX, err) < 0)
+        return -1;
+    if (renameat(root_fd, fresh, root_fd, file) < 0)
+        return err_sys(err, errno, "put %s in place", file);
+    return 0;
+}
+
+int template_refresh_sudo(const char *state, int store_fd, struct err *err)
+{
+    auto_free struct template_entry *list = NULL;
+    size_t count = 0, users = 0;
+
+    if (template_list(store_fd, &list, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        auto_close int template_fd = -1, root_fd = -1;
+        struct err ignored;
+
+        if (list[i].problem.kind != ERR_NONE || list[i].manifest.kind != MANIFEST_TREE)
+            continue;
+        /* A layer under a mounted overlay is left alone. */
+        if (template_users(state, list[i].name, &users, &ignored) < 0 || users > 0)
+            continue;
+        template_fd = openat(store_fd, list[i].name, DIR_FLAGS);
+        if (template_fd >= 0)
+            root_fd = openat(template_fd, list[i].manifest.root, DIR_FLAGS);
+        if (root_fd >= 0 && template_put_sudo(root_fd, err) < 0)
+            return err_wrap(err, "template '%s'", list[i].name);
+    }
+    return 0;
 }
