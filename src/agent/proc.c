@@ -173,6 +173,15 @@ static void read_news(struct proc *proc)
     }
 }
 
+void proc_close(struct proc *proc, struct watch *watch)
+{
+    if (watch->fd < 0)
+        return;
+    loop_pause(&proc->agent->loop, watch);
+    (void) close(watch->fd);
+    watch->fd = -1;
+}
+
 void proc_on_control(struct watch *watch, uint32_t events)
 {
     (void) events;
@@ -191,6 +200,8 @@ bool proc_reaped(struct agent *agent, pid_t pid, int status)
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         strays_end(agent);
     proc->live->shepherd = 0;
+    proc_close(proc, &proc->live->control);
+    proc_close(proc, &proc->live->in);
     loop_disarm(&agent->loop, &proc->live->deadline);
     loop_disarm(&agent->loop, &proc->live->insist);
     if (proc->phase == PROC_STARTING && !proc->live->failed) {

@@ -110,6 +110,8 @@ void proc_drained(struct proc *proc);
 void proc_on_control(struct watch *watch, uint32_t events);
 void proc_set_timers(struct proc *proc, uint64_t timeout_ms);
 void proc_output(struct proc *proc);
+/* Closes one of its descriptors, once. */
+void proc_close(struct proc *proc, struct watch *watch);
 
 /* A child of the agent is gone. True: it was a shepherd. */
 bool proc_reaped(struct agent *agent, pid_t pid, int status);

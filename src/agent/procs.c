@@ -69,9 +69,7 @@ static void release_live(struct proc *proc)
     loop_disarm(loop, &live->deadline);
     loop_disarm(loop, &live->grace);
     loop_disarm(loop, &live->insist);
-    loop_pause(loop, &live->control);
-    if (live->control.fd >= 0)
-        (void) close(live->control.fd);
+    proc_close(proc, &live->control);
     for (int i = 0; i < PROC_STREAMS; i++)
         ring_done(&live->streams[i].ring);
     proc->live = NULL;
@@ -185,6 +183,8 @@ static void settle(struct proc *proc)
     }
     if (proc->phase != PROC_FINAL || live->readers)
         return;
+    if (!live->shepherd)
+        stream_close_all(proc); /* nobody writes any more */
     if (!live->kept && !live->sudo && ring_bytes(proc) > 0)
         kept_add(proc);
     if (live->shepherd || live->kept)

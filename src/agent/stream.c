@@ -13,8 +13,9 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-#define READ_MOST      65536u
-#define READ_LEAST     1024u /* when the kernel does not say how much there is */
+#define READ_MOST  65536u
+#define READ_LEAST 1u /* nothing waits, it is the end most likely: no kept byte should go for it   \
+                       */
 #define READS_PER_TURN 4
 #define TTY_GROUP      5 /* owner of terminals on Debian; only the name of it is at stake */
 
@@ -104,20 +105,11 @@ int stream_start(struct proc *proc, struct err *err)
     return 0;
 }
 
-static void close_watch(struct loop *loop, struct watch *watch)
-{
-    if (watch->fd < 0)
-        return;
-    loop_pause(loop, watch);
-    (void) close(watch->fd);
-    watch->fd = -1;
-}
-
 void stream_close_all(struct proc *proc)
 {
     for (int i = 0; i < PROC_STREAMS; i++)
-        close_watch(&proc->agent->loop, &proc->live->streams[i].watch);
-    close_watch(&proc->agent->loop, &proc->live->in);
+        proc_close(proc, &proc->live->streams[i].watch);
+    proc_close(proc, &proc->live->in);
 }
 
 static void pump_readers(struct proc *proc)
@@ -195,7 +187,7 @@ static void on_output(struct watch *watch, uint32_t events)
             break;
         }
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-            close_watch(loop, watch); /* EIO is how a terminal says it */
+            proc_close(proc, watch); /* EIO is how a terminal says it */
             break;
         }
         /* With a hang-up the end comes next, and costs no further turn. */
@@ -267,7 +259,7 @@ uint32_t proc_stdin(struct proc *proc, const uint8_t *data, uint32_t len)
         (void) loop_watch(&proc->agent->loop, &live->in, EPOLLOUT);
         return n > 0 ? (uint32_t) n : 0;
     }
-    close_watch(&proc->agent->loop, &live->in);
+    proc_close(proc, &live->in);
     return len;
 }
 
@@ -280,7 +272,7 @@ bool proc_stdin_end(struct proc *proc)
     if (!live || live->in.fd < 0)
         return true;
     if (!live->pty) {
-        close_watch(&proc->agent->loop, &live->in);
+        proc_close(proc, &live->in);
         return true;
     }
     if (tcgetattr(live->in.fd, &termios) == 0)
