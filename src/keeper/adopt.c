@@ -13,8 +13,8 @@
 
 #define STRAY_MS 2000
 
-/* A cgroup that no record speaks of: of a create that had not written its record, or of a journal
- * that was lost. Rare, so waiting for it here is fine. */
+/* A cgroup that no record speaks of: of a create that had not written its record, or of a journal that
+ * was lost. Rare, so waiting for it here is fine. */
 static void clear_stray_cgroup(const char *name, void *arg)
 {
     struct keeper *k = arg;

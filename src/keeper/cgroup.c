@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define CPU_PERIOD_US 100000u
-#define PATH_SIZE 192
+#define PATH_SIZE     192
 
 static const char *const controllers[CG_CONTROLLER_COUNT] = {
     [CG_MEMORY] = "memory",   [CG_PIDS] = "pids",       [CG_CPU] = "cpu",
@@ -91,11 +91,10 @@ static int find_hierarchy(struct cgroups *cgroups, const char *mount, int versio
             return (int) i;
     if (cgroups->count == CG_HIERARCHIES_MAX)
         return -1;
-    cgroups->hierarchy[cgroups->count] = (struct cgroup_hierarchy){
-        .version = version, .root_fd = -1, .parent_fd = -1
-    };
-    (void) snprintf(cgroups->hierarchy[cgroups->count].mount,
-                    sizeof cgroups->hierarchy[0].mount, "%s", mount);
+    cgroups->hierarchy[cgroups->count] =
+        (struct cgroup_hierarchy){ .version = version, .root_fd = -1, .parent_fd = -1 };
+    (void) snprintf(cgroups->hierarchy[cgroups->count].mount, sizeof cgroups->hierarchy[0].mount,
+                    "%s", mount);
     return (int) cgroups->count++;
 }
 
@@ -113,9 +112,9 @@ void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_
                 strcmp(type, version == 1 ? "cgroup" : "cgroup2") == 0)
                 for (int c = 0; c < CG_CONTROLLER_COUNT; c++)
                     if (cgroups->of[c] < 0 &&
-                        (version == 1 ? has_word(options, controllers[c], ',')
-                                      : v2_builtin[c] ||
-                                            has_word(v2_controllers, controllers[c], ' ')))
+                        (version == 1
+                             ? has_word(options, controllers[c], ',')
+                             : v2_builtin[c] || has_word(v2_controllers, controllers[c], ' ')))
                         cgroups->of[c] = find_hierarchy(cgroups, dir, version);
             line = end ? end + 1 : NULL;
         }

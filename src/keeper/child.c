@@ -5,11 +5,11 @@
  *               keeper that restarts finds it there.
  *   network     its own, with only lo.
  *   listen      the agent's socket is bound while the host's directory can still be named.
- *   wait        until the keeper has written the id maps and made the root. It mustn't make files
- * before. root        mounts, pivot. It mustn't have run anything of the tenant's: every path below
- * is resolved with openat2 inside the new root, without links. confine     limits, capabilities,
- * no_new_privs, Landlock; seccomp last, because it refuses most of what comes before it. Then exec.
- */
+ *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
+ *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
+ *               resolved with openat2 inside the new root, without links.
+ *   confine     limits, capabilities, no_new_privs, Landlock; seccomp last, because it refuses most
+ *               of what comes before it. Then exec. */
 #include "keeper/child.h"
 
 #include "base/io.h"
@@ -97,8 +97,7 @@ static void step_fresh_start(void)
     (void) umask(022);
     if (setsid() < 0)
         fail_sys(errno, "setsid");
-    /* A session keyring survives fork and exec; where the kernel has none there is nothing to
-     * inherit. */
+    /* A session keyring survives fork and exec; where the kernel has none there is nothing to inherit. */
     if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
         fail_sys(errno, "join a fresh keyring");
 }
@@ -136,8 +135,7 @@ static void step_bind_agent_socket(const struct child_spec *s)
 
 static void step_own_network(const struct child_spec *s)
 {
-    /* Here and not by clone: a network namespace takes 0.4 ms, in which the keeper makes the root.
-     */
+    /* Here and not by clone: a network namespace takes 0.4 ms, in which the keeper makes the root. */
     struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
     auto_close int fd = -1;
 
@@ -155,8 +153,7 @@ static void step_wait(int fds[CHILD_FD_COUNT])
     size_t count = 0;
     char go;
 
-    /* The end of the socket is a keeper that died or changed its mind: nothing to report, nobody
-     * to. */
+    /* The end of the socket is a keeper that died or changed its mind: nothing to report, nobody to. */
     if (io_recv_fds(FD_CONTROL, &go, sizeof go, fds, CHILD_FD_COUNT, &count) != 1 ||
         count != CHILD_FD_COUNT)
         _exit(3);

@@ -1,8 +1,7 @@
 /* child.h - all that runs between clone and exec of the agent.
  *
  * Runs in a copy of the keeper's memory, in fresh namespaces, as nobody yet. No heap, no locks;
- * failures go to the keeper as a struct err over the control socket; always ends in exec or _exit.
- */
+ * failures go to the keeper as a struct err over the control socket; always ends in exec or _exit. */
 #ifndef COVE_KEEPER_CHILD_H
 #define COVE_KEEPER_CHILD_H
 

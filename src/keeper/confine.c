@@ -79,9 +79,8 @@ int confine_capabilities(struct err *err)
 #endif
 #define LANDLOCK_SCOPE_ABI 6
 
-/* A second line only: no device nodes, whatever the file system allows, and no signal or abstract
- * socket past the sandbox, should a namespace fail. Rights that are not handled here cost nothing.
- */
+/* A second line only: no device nodes, whatever the file system allows, and no signal or abstract socket
+ * past the sandbox, should a namespace fail. Rights that are not handled here cost nothing. */
 static int landlock(struct err *err)
 {
     struct {
@@ -120,8 +119,7 @@ int confine_kernel(const struct seccomp_filter *notify, const struct seccomp_fil
             return err_sys(err, errno, "seccomp");
         return 0;
     }
-    /* From here on only what the filter allows. The listener comes close-on-exec; dup2 clears that.
-     */
+    /* From here on only what the filter allows. The listener comes close-on-exec; dup2 clears that. */
     if (fd == BOOT_FD_NOTIFY ? fcntl(fd, F_SETFD, 0) < 0
                              : dup2(fd, BOOT_FD_NOTIFY) < 0 || close(fd) < 0)
         return err_sys(err, errno, "place the listener");

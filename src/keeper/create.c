@@ -1,12 +1,11 @@
-/* A create is three stretches that wait for somebody: the disk maker, the child, the agent. Between
- * them the keeper serves others.
+/* A create is three stretches that wait for somebody: the disk maker, the child, the agent. Between them
+ * the keeper serves others.
  *
- *   create_begin   slot, name, disk               NEW       waits for an image disk, if it needs
- * one start          journal, cgroup, clone, root   STARTING  waits for the child's exec and the
- * agent's byte on_ready       journal                        RUNNING
+ *   create_begin   slot, name, disk              NEW       waits for an image disk, if it needs one
+ *   start          journal, cgroup, clone, root  STARTING  waits for the child's exec and the agent
+ *   on_ready       journal                       RUNNING
  *
- * A failure anywhere is sandbox_fail: the sandbox is stopped, and its caller told when it is gone.
- */
+ * A failure anywhere is sandbox_fail: the sandbox is stopped, and its caller told when it is gone. */
 #include "keeper/create.h"
 
 #include "base/io.h"
@@ -51,8 +50,7 @@ static void on_ready(struct keeper *k, struct watch *watch)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n != 1) {
-        /* The end without the byte: the child failed. Its report, if any, is on the control socket.
-         */
+        /* The end without the byte: the child failed. Its report, if any, is on the control line. */
         keeper_unwatch(k, watch);
         return;
     }

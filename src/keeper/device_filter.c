@@ -1,7 +1,6 @@
-/* The v1 rows "c 1:3 rw" … of cgroup.c as a BPF program for v2. The kernel asks it at every open
- * and mknod of a device: r1 points to struct bpf_cgroup_dev_ctx; 1 is yes, 0 is no. mknod is never
- * allowed. Attached once, to the cgroup above all sandboxes, where it stays as long as that does.
- */
+/* The v1 rows "c 1:3 rw" … of cgroup.c as a BPF program for v2. The kernel asks it at every open and mknod
+ * of a device: r1 points to struct bpf_cgroup_dev_ctx; 1 is yes, 0 is no. mknod is never
+ * allowed. Attached once, to the cgroup above all sandboxes, where it stays as long as that does. */
 #include "keeper/device_filter.h"
 
 #include "base/own.h"

@@ -2,8 +2,8 @@
  *
  * Two kinds, chosen by size (measured: docs/architecture.md). DISK_MEMORY is a sized tmpfs: made in
  * 50 us, counts as the sandbox's memory, so it is taken when the disk is at most half of it.
- * DISK_IMAGE is ext4 without journal on a loop device, backed by a sparse file that never has a
- * name: made in 3 ms, so a maker process keeps a few ready and does all the waiting. Neither can
+ * DISK_IMAGE is ext4 without journal on a loop device, backed by a sparse file that never has a name:
+ * made in 3 ms, so a maker process keeps a few ready and does all the waiting. Neither can
  * leak: both are detached mounts, which the kernel takes apart with their last holder.
  *
  * Either way the root holds: upper/ and work/ for the overlay, shm/ for /dev/shm.
@@ -45,8 +45,8 @@ void disks_stop(struct disks *disks);
 int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, int *ret_mount_fd,
                struct err *err);
 
-/* One answer of the maker: 1 an image for *ret_tag (mount fd, or -1 and why), 0 nothing for a
- * caller (the pool took it), -1 the maker is gone; it is started anew, and its orders are lost. */
+/* One answer of the maker: 1 an image for *ret_tag (mount fd, or -1 and why), 0 nothing for a caller
+ * (the pool took it), -1 the maker is gone; it is started anew, and its orders are lost. */
 int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, struct err *ret_why,
                   struct err *err);
 

@@ -1,6 +1,6 @@
-/* One order at a time: a blank image of that size (made by mkfs once, then kept), a sparse copy of
- * it in a file without a name, a loop device, a detached mount. From the first step to the last
- * everything is held by descriptors only: a maker that is killed in between leaves nothing. */
+/* One order at a time: a blank image of that size (made by mkfs once, then kept), a sparse copy of it in
+ * a file without a name, a loop device, a detached mount. From the first step to the last everything is
+ * held by descriptors only: a maker that is killed in between leaves nothing. */
 #include "keeper/disk_maker.h"
 
 #include "base/io.h"
@@ -212,9 +212,8 @@ static int attach_loop(struct maker *m, int image, struct err *err)
     return err_set(err, ERR_TOO_MANY, "loop devices are taken faster than they are made");
 }
 
-/* The first writes to a fresh ext4 wait for its bitmaps and inode tables to be read: do it here,
- * where nobody waits, and not in the overlay mount of a create. A disk that cannot do this fails
- * there. */
+/* The first writes to a fresh ext4 wait for its bitmaps and inode tables to be read: do it here, where
+ * nobody waits, and not in the overlay mount of a create. A disk that cannot do this fails there. */
 static void warm_up(int mount_fd)
 {
     static const char *const places[] = { "upper/warm", "work/warm", "shm/warm" };
@@ -247,8 +246,8 @@ static int make_disk(struct maker *m, const struct disk_order *order, struct err
     if (loop < 0)
         return -1;
     (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop);
-    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what
-     * is on it dies with the machine's run anyway. */
+    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what is
+     * on it dies with the machine's run anyway. */
     fd = mountfd_new("ext4",
                      (const char *const[]){ "source", source, "noinit_itable", "", "nobarrier", "",
                                             "errors", "remount-ro", NULL },

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is
- * nobody inside; the mask is the second line. Those that a kernel lacks are skipped. */
+/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is nobody
+ * inside; the mask is the second line. Those that a kernel lacks are skipped. */
 static const char *const masked_files[] = {
     "kcore",      "keys",         "key-users", "kmsg",          "kallsyms",      "kpagecount",
     "kpageflags", "kpagecgroup",  "vmcore",    "latency_stats", "timer_list",    "sched_debug",
@@ -29,8 +29,7 @@ static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "
 
 static const char *const readonly_dirs[] = { "bus", "fs", "irq", "sys" };
 
-/* A directory of the sandbox's root, by descriptor: never through a link, made where it is missing.
- */
+/* A directory of the sandbox's root, by descriptor: never through a link, made where it is missing. */
 static int open_target(int root_fd, const char *name)
 {
     struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,

@@ -1,7 +1,7 @@
 /* journal.h - what was meant: one record per slot, in one file of fixed-size records.
  *
- * A record is written before the first act of a create or destroy and cleared after the last. Each
- * is one pwrite of one page-aligned part, so that a killed keeper leaves the old or the new, and a
+ * A record is written before the first act of a create or destroy and cleared after the last. Each is
+ * one pwrite of one page-aligned part, so that a killed keeper leaves the old or the new, and a
  * checksum, so that a torn one after a power cut counts as empty: sandboxes do not outlive
  * the kernel, so nothing is lost by not waiting for the disk. The boot id tells a
  * record of this boot from one whose processes are gone with the machine's last run. */

@@ -1,5 +1,5 @@
-/* cove-keeper: makes, pauses and removes sandboxes, and hands out connections to them. Runs as
- * root, has no network, reads no paths and no JSON. `cove up` starts it. */
+/* cove-keeper: makes, pauses and removes sandboxes, and hands out connections to them. Runs as root, has
+ * no network, reads no paths and no JSON. `cove up` starts it. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -188,8 +188,7 @@ static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err 
     return *ret < 0 ? err_sys(err, errno, "open %s", name) : 0;
 }
 
-/* One keeper per state. A dead keeper's child may hold the lock for the moment it takes to notice.
- */
+/* One keeper per state. A dead keeper's child may hold the lock for the moment it takes to notice. */
 static int lock_state(int state_fd, struct err *err)
 {
     uint64_t until = io_now_ms() + LOCK_WAIT_MS;
@@ -221,8 +220,8 @@ static int open_state(struct keeper *k, const struct options *o, struct err *err
     return journal_open(&k->journal, k->state_fd, err);
 }
 
-/* The agent's program: found beside ours, kept in memory, sealed. Nobody inside may read it, which
- * also puts the process beyond their debuggers: see docs/security.md. */
+/* The agent's program: found beside ours, kept in memory, sealed. Nobody inside may read it, which also
+ * puts the process beyond their debuggers: see docs/security.md. */
 static int load_agent(struct keeper *k, struct err *err)
 {
     char path[512];

@@ -1,7 +1,6 @@
 /* mountfd.h - mounts as descriptors: made, changed and attached without a path of the host.
  *
- * The calls that Debian 12's libc does not wrap yet, and new file systems from a list of options.
- */
+ * The calls that Debian 12's libc does not wrap yet, and new file systems from a list of options. */
 #ifndef COVE_KEEPER_MOUNTFD_H
 #define COVE_KEEPER_MOUNTFD_H
 

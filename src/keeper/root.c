@@ -1,11 +1,10 @@
-/* Three mounts become one. The template's tree is cloned, id-mapped so that its files, owned by
- * 0…65535 on disk, belong to the sandbox's ids, and read-only. The disk's upper/ takes the writes.
- * The overlay joins them.
+/* Three mounts become one. The template's tree is cloned, id-mapped so that its files, owned by 0…65535 on
+ * disk, belong to the sandbox's ids, and read-only. The disk's upper/ takes the writes. The overlay
+ * joins them.
  *
- * overlayfs works on its layers with the credentials of whoever mounts it, and on an id-mapped
- * layer host root is nobody: it cannot even make work/index. So the mount is made with the sandbox
- * root's ids as file system ids, with capabilities raised again, because setfsuid drops those about
- * files.
+ * overlayfs works on its layers with the credentials of whoever mounts it, and on an id-mapped layer
+ * host root is nobody: it cannot even make work/index. So the mount is made with the sandbox root's ids as
+ * file system ids, with capabilities raised again, because setfsuid drops those about files.
  *
  * "volatile": no fsync reaches the disk, since the disk dies with the sandbox. "index" and
  * "nfs_export" give files handles that a checkpoint can store. */
@@ -58,8 +57,8 @@ static int mount_overlay(int lower_fd, int disk_fd, uint32_t uid_base, struct er
     return fd;
 }
 
-/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace: then they are,
- * for as long as the mount call takes. */
+/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace: then they are, for
+ * as long as the mount call takes. */
 static int mount_overlay_staged(int lower_fd, int disk_fd, uint32_t uid_base, struct err *err)
 {
     int fd = -1;

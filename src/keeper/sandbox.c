@@ -1,10 +1,10 @@
-/* A sandbox's life: states, the way out, adoption, and what is asked of one that runs. How it comes
- * to life is in create.c.
+/* A sandbox's life: states, the way out, adoption, and what is asked of one that runs. How it comes to
+ * life is in create.c.
  *
  * Whatever fails on the way goes to STOPPING: there is one way out, and it is the tested one.
  *
- *   sandbox_stop   journal, kill                   STOPPING  waits for PID 1's death
- *   clear          cgroups, socket, journal        GONE      retried while the kernel holds on
+ *   sandbox_stop   journal, kill             STOPPING  waits for PID 1's death
+ *   clear          cgroups, socket, journal  GONE      retried while the kernel holds on
  *
  * All else a sandbox has, mounts, disk, network, loop device, is held by its processes alone. */
 #include "keeper/sandbox.h"
@@ -98,8 +98,7 @@ static int remove_socket(struct keeper *k, const char *id, struct err *err)
     return 0;
 }
 
-/* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part.
- */
+/* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part. */
 static void clear(struct keeper *k, struct sandbox *s)
 {
     struct err err;

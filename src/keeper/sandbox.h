@@ -20,8 +20,7 @@ int sandbox_freeze(struct keeper *keeper, struct sandbox *sandbox, bool frozen, 
 /* After cgroup_freeze_done: the new state is written down. */
 void sandbox_frozen(struct keeper *keeper, struct sandbox *sandbox, bool frozen);
 
-/* A connected descriptor to the agent, after a check that it is this sandbox's PID 1 that listens.
- */
+/* A connected descriptor to the agent, after a check that it is this sandbox's PID 1 that listens. */
 int sandbox_connect(struct keeper *keeper, const struct sandbox *sandbox, int *ret_fd,
                     struct err *err);
 

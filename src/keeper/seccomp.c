@@ -36,20 +36,21 @@
 #endif
 
 #define X32_BIT 0x40000000u
-#define CALLS_MOST 512u /* beyond every number in the table; what is above has the last run's answer */
+#define CALLS_MOST                                                                                 \
+    512u /* beyond every number in the table; what is above has the last run's answer */
 #define NAMESPACE_FLAGS                                                                            \
-    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |   \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
-#define TIOCSTI_CMD 0x5412u   /* types into a terminal */
-#define TIOCLINUX_CMD 0x541cu /* pastes into a console */
-#define LEVEL_TCP 6u
-#define OPTION_TCP_ULP 31u /* kernel TLS and its kin */
-#define SOCKET_TYPE_BITS 0xfu
-#define FUTEX_OP_BITS 0x7fu /* without PRIVATE and CLOCK_REALTIME */
+#define TIOCSTI_CMD              0x5412u /* types into a terminal */
+#define TIOCLINUX_CMD            0x541cu /* pastes into a console */
+#define LEVEL_TCP                6u
+#define OPTION_TCP_ULP           31u /* kernel TLS and its kin */
+#define SOCKET_TYPE_BITS         0xfu
+#define FUTEX_OP_BITS            0x7fu /* without PRIVATE and CLOCK_REALTIME */
 #define FUTEX_WAIT_REQUEUE_PI_OP 11u
-#define FUTEX_CMP_REQUEUE_PI_OP 12u
-#define PERSONALITY_ASK 0xffffffffu
-#define UNAME26 0x0020000u
+#define FUTEX_CMP_REQUEUE_PI_OP  12u
+#define PERSONALITY_ASK          0xffffffffu
+#define UNAME26                  0x0020000u
 
 static const uint32_t allowed[] = {
 #define ALLOW(name) __NR_##name,
@@ -270,8 +271,7 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
         rule_futex,  rule_ioctl,      rule_clone,       rule_setsockopt,
         rule_socket, rule_socketpair, rule_personality,
     };
-    struct writer w = { filter,
-                        listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
+    struct writer w = { filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
 
     filter->len = 0;
     put(&w, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));

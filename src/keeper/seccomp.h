@@ -19,8 +19,7 @@ struct seccomp_filter {
 void seccomp_compile(struct seccomp_filter *filter, bool listen);
 
 /* Installs the filter on the calling thread, which must have no_new_privs. Returns the listener's
- * descriptor with `listen`, else 0, or -1 with errno. No heap, no locks: runs between clone and
- * exec. */
+ * descriptor with `listen`, else 0, or -1 with errno. No heap, no locks: runs between clone and exec. */
 int seccomp_install(const struct seccomp_filter *filter, bool listen);
 
 #endif

@@ -85,8 +85,7 @@ static int write_node(int dirfd, const char *path, enum content content, const s
     if (content == DIRECTORY)
         return mkdirat(dirfd, path, 0755) < 0 && errno != EEXIST ? -1 : 0;
     content_text(content, v, text, sizeof text);
-    /* A new file each time: nobody uses the old tree, but its pages may still be mapped somewhere.
-     */
+    /* A new file each time: nobody uses the old tree, but its pages may still be mapped somewhere. */
     (void) unlinkat(dirfd, path, 0);
     fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
     return fd < 0 ? -1 : io_write_all(fd, text, strlen(text));

@@ -1,8 +1,8 @@
 /* sysview.h - what a sandbox sees as /sys: the few files that runtimes size themselves by.
  *
- * The real sysfs tells about the host and is never mounted. Node, the JVM and Go look for the
- * number of cores and the cgroup's limits there, so a small tree with this sandbox's answers stands
- * in for it. Sandboxes with the same limits share one tree, read-only.
+ * The real sysfs tells about the host and is never mounted. Node, the JVM and Go look for the number of
+ * cores and the cgroup's limits there, so a small tree with this sandbox's answers stands in for it.
+ * Sandboxes with the same limits share one tree, read-only.
  *
  * Owns:    /views/<name> on a tmpfs in the keeper's own root. */
 #ifndef COVE_KEEPER_SYSVIEW_H
