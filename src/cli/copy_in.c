@@ -76,6 +76,23 @@ static int entries_in(struct copy *copy, DIR *dir, const char *to, unsigned dept
     }
 }
 
+/* A directory that is there already is filled, as cp does; anything else in its place is not. */
+static int make_dir(struct copy *copy, const char *to, uint32_t mode, bool *ret_existed,
+                    struct err *err)
+{
+    struct file_info info;
+    struct err why;
+
+    if (files_mkdir(&copy->at, to, mode, 0, ret_existed, err) == 0)
+        return 0;
+    if (err->kind != ERR_EXISTS || files_stat(&copy->at, to, 0, &info, &why) < 0)
+        return -1;
+    if (info.type != ENTRY_DIR)
+        return err_set(err, ERR_NOT_DIR, "%s: is there and is no directory", to);
+    *ret_existed = true;
+    return 0;
+}
+
 static int dir_in(struct copy *copy, int fd, const char *to, uint32_t mode, unsigned depth,
                   struct err *err)
 {
@@ -90,7 +107,7 @@ static int dir_in(struct copy *copy, int fd, const char *to, uint32_t mode, unsi
     if (!dir)
         return err_sys(err, errno, "list for %s", to);
     /* Writable while it is filled, as on the host afterwards. */
-    if (files_mkdir(&copy->at, to, mode | 0700, 0, &existed, err) < 0 ||
+    if (make_dir(copy, to, mode | 0700, &existed, err) < 0 ||
         entries_in(copy, dir, to, depth, err) < 0)
         return -1;
     if (existed || (mode & 0700) == 0700)

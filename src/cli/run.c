@@ -63,8 +63,10 @@ const struct verb shell_verb = {
 };
 /* clang-format on */
 
-/* The user's own shell; -lc has read the login files already. */
-#define SHELL_COMMAND "exec \"${SHELL:-/bin/sh}\" -i"
+/* The user's own shell; -lc has read the login files already. Without a terminal it reads a script.
+ */
+#define SHELL_TERMINAL "exec \"${SHELL:-/bin/sh}\" -i"
+#define SHELL_SCRIPT   "exec \"${SHELL:-/bin/sh}\""
 
 static void set_terminal(const struct run_options *options, struct agent_request *request)
 {
@@ -206,7 +208,7 @@ int verb_shell(int argc, char **argv)
     options.interactive = true;
     if (common_request(&options.command, NULL, 0, options.tty, &request, &held, &err) < 0)
         return report_error(&err);
-    request.command = SHELL_COMMAND;
+    request.command = options.tty ? SHELL_TERMINAL : SHELL_SCRIPT;
     request.flags |= AGENT_KILL_ON_CLOSE;
     set_terminal(&options, &request);
     code = count ? run_existing(&options, operands[0], &request) : run_new(&options, &request);

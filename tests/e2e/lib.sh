@@ -44,7 +44,7 @@ is() { # sentence, wanted, got
 }
 
 like() { # sentence, extended regular expression, got
-    if grep -Eqz -- "$2" <<<"$3"; then ok "$1"; else not_ok "$1" "'$(brief "$3")' is not like '$2'"; fi
+    if printf '%s' "$3" | grep -Eqz -- "$2"; then ok "$1"; else not_ok "$1" "'$(brief "$3")' is not like '$2'"; fi
 }
 
 holds() { # sentence, command…: succeeds
