@@ -70,7 +70,6 @@ static int attach_clone(int from_fd, const char *from, uint64_t attributes, int 
 static int mask_proc(int root_fd, struct err *err)
 {
     auto_close int proc = open_target(root_fd, "proc");
-    auto_close int null = -1, empty = -1;
 
     if (proc < 0 || fchdir(proc) < 0)
         return err_sys(err, errno, "enter /proc");
