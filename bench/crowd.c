@@ -32,8 +32,7 @@ static void crew_note(struct crew *crew, int rc, uint64_t us, const struct err *
     (void) pthread_mutex_lock(&crew->lock);
     if (rc == 0) {
         series_add(crew->series, us);
-    } else {
-        crew->failures++;
+    } else if (crew->failures++ == 0) {
         crew->why = *err;
     }
     (void) pthread_mutex_unlock(&crew->lock);
@@ -80,7 +79,7 @@ static uint64_t everybody(struct crowd *crowd, unsigned lanes, member_fn *work,
         (void) pthread_join(threads[i], NULL);
     (void) pthread_mutex_destroy(&crew.lock);
     *ret_failures += crew.failures;
-    if (crew.failures)
+    if (crew.failures && !crowd->why.kind)
         crowd->why = crew.why;
     return io_now_us() - begin;
 }
@@ -167,7 +166,6 @@ int crowd_run(struct crowd *crowd, struct err *err)
     int rc;
 
     read_memory(crowd, CROWD_BEFORE);
-    crowd->pool_loops = host_loops(crowd->rig->state);
     crowd->create_us =
         everybody(crowd, CROWD_LANES, make_member, &crowd->create, &crowd->create_failures);
     crowd->created = crowd->create.count;
@@ -184,8 +182,7 @@ int crowd_run(struct crowd *crowd, struct err *err)
     crowd->destroyed = crowd->destroy.count;
     read_memory(crowd, CROWD_GONE);
     host_left(crowd->rig->state, crowd->rig->keeper, crowd->members, crowd->count, &crowd->left);
-    crowd->left.loops -=
-        crowd->left.loops < crowd->pool_loops ? crowd->left.loops : crowd->pool_loops;
+    crowd->left.loops -= crowd->left.loops < CROWD_POOL_MAX ? crowd->left.loops : CROWD_POOL_MAX;
     rig_stop(crowd->rig);
     (void) usleep(SETTLE_US);
     host_left(crowd->rig->state, 0, crowd->members, crowd->count, &crowd->after);
@@ -224,7 +221,7 @@ static void report_targets(struct crowd *crowd)
     report_target(crowd->create_us <= 10000000 && crowd->created == crowd->count,
                   "%zu of %zu created in %.2f s (<= 10)", crowd->created, crowd->count,
                   (double) crowd->create_us / 1e6);
-    report_target(failures == 0, "failures: %zu%s%s", failures, failures ? ", the last: " : "",
+    report_target(failures == 0, "failures: %zu%s%s", failures, failures ? ", the first: " : "",
                   failures ? crowd->why.msg : "");
     report_target(each <= 1.0, "host memory of each: %.2f MiB (<= 1)", each);
     report_target(crowd->adopt_us && crowd->adopt_us < 5000000 && crowd->adopted == crowd->created,

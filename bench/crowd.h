@@ -10,6 +10,9 @@
 
 #define CROWD_LANES 8
 
+/* Disks that a keeper may hold ready for whoever comes next; more of them are left behind. */
+#define CROWD_POOL_MAX 8
+
 /* Moments at which the host's memory is read. */
 enum crowd_moment { CROWD_BEFORE, CROWD_ALIVE, CROWD_ASKED, CROWD_GONE, CROWD_MOMENTS };
 
@@ -20,7 +23,7 @@ struct crowd {
     struct host_trace *members; /* "" where create failed */
     size_t created, destroyed;
     size_t create_failures, exec_failures, destroy_failures;
-    struct err why; /* of the last failure */
+    struct err why; /* of the first failure */
 
     uint64_t create_us, exec_all_us, adopt_us, list_us, destroy_us; /* of the whole crowd */
     struct series create, exec, destroy;                            /* of each */
@@ -29,8 +32,7 @@ struct crowd {
     struct host_memory memory[CROWD_MOMENTS];
     uint64_t keeper_kib, keeper_restarted_kib;
     size_t keeper_fds;
-    size_t pool_loops;      /* there before anybody, and so not left by anybody */
-    struct host_left left;  /* with the keeper alive; loops: more than before */
+    struct host_left left;  /* with the keeper alive; loops: more than a pool has */
     struct host_left after; /* when the keeper has ended, too */
 };
 

@@ -8,11 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -146,7 +145,7 @@ static size_t count_mounts(const char *state, int pid)
     return count;
 }
 
-size_t host_loops(const char *state)
+static size_t count_loops(const char *state)
 {
     auto_dir DIR *dir = opendir("/sys/block");
     size_t count = 0;
@@ -166,14 +165,36 @@ size_t host_loops(const char *state)
     return count;
 }
 
-/* Gone means reaped: a zombie still has its number, and its namespaces may still be there. */
-static size_t count_processes(void)
+/* The parent of a process that is known by its descriptor; 0 when it is reaped. */
+static int parent_of(int pidfd)
+{
+    char path[64], text[512];
+    const char *at;
+    int pid = 0, parent = 0;
+
+    (void) snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    if (io_read_text(AT_FDCWD, path, text, sizeof text) > 0 && (at = strstr(text, "\nPid:")))
+        (void) sscanf(at, "\nPid: %d", &pid);
+    if (pid <= 0)
+        return 0;
+    (void) snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (io_read_text(AT_FDCWD, path, text, sizeof text) > 0 && (at = strrchr(text, ')')))
+        (void) sscanf(at, ") %*c %d", &parent);
+    return parent;
+}
+
+static size_t count_processes(int keeper_pid)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < search.count; i++)
-        count += search.traces[i].pidfd >= 0 &&
-                 syscall(SYS_pidfd_send_signal, search.traces[i].pidfd, 0, NULL, 0) == 0;
+    for (size_t i = 0; i < search.count; i++) {
+        struct pollfd ended = { .fd = search.traces[i].pidfd, .events = POLLIN };
+
+        if (ended.fd < 0)
+            continue;
+        if (poll(&ended, 1, 0) == 0 || (keeper_pid && parent_of(ended.fd) == keeper_pid))
+            count++;
+    }
     return count;
 }
 
@@ -187,9 +208,9 @@ void host_left(const char *state, int keeper_pid, struct host_trace *traces, siz
     qsort(traces, count, sizeof *traces, compare_ids);
     (void) snprintf(path, sizeof path, "%s/sandboxes", state);
     *ret = (struct host_left){
-        .processes = count_processes(),
+        .processes = count_processes(keeper_pid),
         .cgroups = count_cgroups(),
-        .loops = host_loops(state),
+        .loops = count_loops(state),
         .mounts =
             count_mounts(state, getpid()) + (keeper_pid ? count_mounts(state, keeper_pid) : 0),
         .files = count_entries(path),

@@ -50,11 +50,11 @@ struct host_left {
     size_t processes, cgroups, loops, mounts, files;
 };
 
-/* Loop devices with a backing file in the state directory: a keeper holds some ready in its pool.
- */
-size_t host_loops(const char *state);
-
-/* Sorts the traces by id. keeper_pid 0: there is none whose mounts could be looked at. */
+/* Loops are those with a backing file in the state directory; a keeper holds some ready in its
+ * pool. A process is left when it runs, or waits to be reaped by the keeper: one that an earlier
+ * keeper started is the host's init's to reap, which may take its time.
+ *
+ * Sorts the traces by id. keeper_pid 0: there is none whose mounts could be looked at. */
 void host_left(const char *state, int keeper_pid, struct host_trace *traces, size_t count,
                struct host_left *ret);
 
