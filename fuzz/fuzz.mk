@@ -1,0 +1,57 @@
+# Fuzzing: `make fuzz` builds every fuzz/*_fuzz.c with clang's libFuzzer, AddressSanitizer and
+# UndefinedBehaviorSanitizer, and runs each for FUZZ_SECONDS. A fuzzer is linked with base and wire, and
+# with those of agent, client, cli and keeper whose headers it includes. Corpora are committed in
+# fuzz/corpus/<name>/ and replayed by fuzz/replay_test; `make fuzz-merge` adds what is new and reaches
+# further.
+
+FUZZ_SECONDS ?= 60
+FUZZ_CC      ?= clang
+FUZZ_NAMES   := $(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c))
+FUZZERS      := $(patsubst %,$(BUILD)/fuzz/%_fuzz,$(FUZZ_NAMES))
+FUZZ_SAN     := -fno-sanitize-recover=all -fno-omit-frame-pointer
+FUZZ_CFLAGS  := -std=gnu17 -D_GNU_SOURCE= -O1 -g $(filter-out -Wlogical-op -Wduplicated-cond \
+                -Wno-stringop-truncation -Wno-format-truncation,$(WARN)) -Isrc -DCOVE_VERSION='"$(VERSION)"' -DFUZZING=1 -MMD -MP
+
+fuzz_objs = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/$(1)/main.c,$(wildcard src/$(1)/*.c)))
+
+$(BUILD)/fuzz/obj/%.o: %.c
+	$(call say,FUZZ)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,address,undefined $(FUZZ_SAN) -c -o $@ $<
+
+define fuzz_lib
+$(BUILD)/fuzz/lib$(1).a: $(call fuzz_objs,$(1))
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach layer,base wire agent client cli keeper,$(eval $(call fuzz_lib,$(layer))))
+
+# The layers that a fuzzer names in its includes, and those below them. The order is the linker's.
+fuzz_includes = $(shell grep -qs '^#include "$(2)/' fuzz/$(1)_fuzz.c && echo $(2))
+fuzz_layers   = $(foreach layer,keeper cli client agent,$(call fuzz_includes,$(1),$(layer))) \
+                $(if $(call fuzz_includes,$(1),cli),client) wire base
+
+define fuzz_link
+$(BUILD)/fuzz/$(1)_fuzz: $(BUILD)/fuzz/obj/fuzz/$(1)_fuzz.o $(patsubst %,$(BUILD)/fuzz/lib%.a,$(call fuzz_layers,$(1)))
+	$$(call say,LINK)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_SAN) -o $$@ $$^ $(if $(call fuzz_includes,$(1),keeper),-lseccomp)
+endef
+$(foreach name,$(FUZZ_NAMES),$(eval $(call fuzz_link,$(name))))
+
+fuzz-build: $(FUZZERS)
+
+fuzz: fuzz-build
+	@for name in $(FUZZ_NAMES); do \
+	    echo "== $$name: $(FUZZ_SECONDS) s"; \
+	    mkdir -p fuzz/corpus/$$name $(BUILD)/fuzz/corpus/$$name; \
+	    $(BUILD)/fuzz/$${name}_fuzz -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -timeout=10 \
+	        -print_final_stats=1 -verbosity=0 -artifact_prefix=$(BUILD)/fuzz/$$name- \
+	        $(BUILD)/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; \
+	done
+
+fuzz-merge: fuzz-build
+	@for name in $(FUZZ_NAMES); do \
+	    mkdir -p fuzz/corpus/$$name $(BUILD)/fuzz/corpus/$$name; \
+	    $(BUILD)/fuzz/$${name}_fuzz -merge=1 -verbosity=0 fuzz/corpus/$$name $(BUILD)/fuzz/corpus/$$name || exit 1; \
+	done
+
+.PHONY: fuzz fuzz-build fuzz-merge
