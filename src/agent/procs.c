@@ -148,12 +148,12 @@ void procs_trim(struct agent *agent)
 
     forget_texts(agent);
     for (struct proc *proc = agent->kept_first; proc; proc = proc->live->kept_next)
-        bytes += ring_bytes(proc);
+        bytes += sizeof *proc->live + ring_bytes(proc);
     for (struct proc *proc = agent->kept_first, *next; proc && bytes > KEPT_BYTES; proc = next) {
         next = proc->live->kept_next;
         if (proc->live->readers)
             continue;
-        bytes -= ring_bytes(proc);
+        bytes -= sizeof *proc->live + ring_bytes(proc);
         for (int i = 0; i < PROC_STREAMS; i++)
             ring_forget(&proc->live->streams[i].ring);
         kept_remove(proc);
@@ -183,8 +183,11 @@ static void settle(struct proc *proc)
     }
     if (proc->phase != PROC_FINAL || live->readers)
         return;
-    if (!live->shepherd)
-        stream_close_all(proc); /* nobody writes any more */
+    if (!live->shepherd) { /* nobody writes any more */
+        stream_close_all(proc);
+        for (int i = 0; i < PROC_STREAMS; i++)
+            ring_trim(&live->streams[i].ring);
+    }
     if (!live->kept && !live->sudo && ring_bytes(proc) > 0)
         kept_add(proc);
     if (live->shepherd || live->kept)
@@ -204,4 +207,13 @@ void procs_sweep(struct agent *agent)
         if (!agent->unsettled)
             procs_trim(agent);
     }
+}
+
+void procs_unburden(void *data)
+{
+    struct agent *agent = data;
+
+    for (size_t i = 0; i < agent->proc_count; i++)
+        for (int s = 0; agent->procs[i]->live && s < PROC_STREAMS; s++)
+            ring_done(&agent->procs[i]->live->streams[s].ring);
 }

@@ -18,4 +18,7 @@ void procs_sweep(struct agent *agent);
 /* Rings of ended processes stay within their budget; texts within theirs. */
 void procs_trim(struct agent *agent);
 
+/* In a child of the agent: frees its copies of all rings. */
+void procs_unburden(void *agent);
+
 #endif

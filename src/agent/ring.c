@@ -41,7 +41,7 @@ static int pieces(uint8_t *data, uint32_t size, uint64_t from, uint32_t len, str
 }
 
 /* Moves the kept bytes into a buffer of the new size. Without memory the ring stays as it is. */
-static void grow(struct ring *ring, uint32_t size)
+static void resize(struct ring *ring, uint32_t size)
 {
     uint8_t *data = malloc(size);
     uint64_t at = ring->start;
@@ -64,6 +64,21 @@ static void grow(struct ring *ring, uint32_t size)
     ring->size = size;
 }
 
+void ring_trim(struct ring *ring)
+{
+    uint32_t used = (uint32_t) (ring->end - ring->start);
+
+    if (used == 0)
+        ring_done(ring);
+    else if (used < ring->size)
+        resize(ring, used);
+}
+
+bool ring_full(const struct ring *ring, uint64_t pin)
+{
+    return ring->end - ring->start == ring->most && pin <= ring->start;
+}
+
 uint32_t ring_room(struct ring *ring, uint32_t want, uint64_t pin, struct iovec iov[2],
                    int *ret_parts)
 {
@@ -75,7 +90,7 @@ uint32_t ring_room(struct ring *ring, uint32_t want, uint64_t pin, struct iovec 
     while (size < ring->most && size - used < want)
         size = size == 0 ? RING_LEAST : size > ring->most / 2 ? ring->most : size * 2;
     if (size > ring->size)
-        grow(ring, size);
+        resize(ring, size);
     if (ring->size - used < want) {
         uint64_t start = ring->start + (want - (ring->size - used));
 

@@ -32,6 +32,11 @@ uint32_t ring_room(struct ring *ring, uint32_t want, uint64_t pin, struct iovec 
 /* The first n bytes of the room were written. */
 void ring_put(struct ring *ring, uint32_t n);
 
+/* No room can be made for a single byte. */
+bool ring_full(const struct ring *ring, uint64_t pin);
+/* Nothing more will come: memory for what is kept, and no more. */
+void ring_trim(struct ring *ring);
+
 /* Up to `want` bytes from offset `from` (start <= from <= end). */
 uint32_t ring_peek(const struct ring *ring, uint64_t from, uint32_t want, struct iovec iov[2],
                    int *ret_parts);

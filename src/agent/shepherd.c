@@ -184,7 +184,7 @@ static void take_order(struct shepherd *self)
     tell(&news);
 }
 
-noreturn void shepherd_main(struct spawn *spawn, int control)
+noreturn void shepherd_main(struct spawn *spawn, int control, void (*unburden)(void *), void *data)
 {
     struct shepherd self = { .command = -1 };
     struct shepherd_news news = { .what = NEWS_FAILED };
@@ -204,6 +204,7 @@ noreturn void shepherd_main(struct spawn *spawn, int control)
     tell(&news);
     (void) prctl(PR_SET_NAME, "cove-shepherd", 0, 0, 0);
     spawn_done(spawn);
+    unburden(data);
     (void) sigemptyset(&child);
     (void) sigaddset(&child, SIGCHLD);
     self.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);

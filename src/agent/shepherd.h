@@ -49,7 +49,8 @@ struct shepherd_news {
     struct err err; /* FAILED */
 };
 
-/* In the forked child. spawn is freed once the command runs. */
-noreturn void shepherd_main(struct spawn *spawn, int control);
+/* In the forked child. Once the command runs, spawn is freed and unburden is called: what the agent had in
+ * memory would otherwise be held for as long as the command lives. */
+noreturn void shepherd_main(struct spawn *spawn, int control, void (*unburden)(void *), void *data);
 
 #endif

@@ -97,7 +97,7 @@ static int fork_shepherd(struct proc *proc, struct spawn *spawn, struct err *err
         return -1;
     live->shepherd = fork();
     if (live->shepherd == 0)
-        shepherd_main(spawn, theirs);
+        shepherd_main(spawn, theirs, procs_unburden, proc->agent);
     if (live->shepherd < 0) {
         live->shepherd = 0;
         return err_sys(err, errno, "start a process");

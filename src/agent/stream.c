@@ -13,9 +13,7 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-#define READ_MOST  65536u
-#define READ_LEAST 1u /* nothing waits, it is the end most likely: no kept byte should go for it   \
-                       */
+#define READ_MOST      65536u
 #define READS_PER_TURN 4
 #define TTY_GROUP      5 /* owner of terminals on Debian; only the name of it is at stake */
 
@@ -130,11 +128,11 @@ static uint64_t pin_of(const struct proc *proc, int stream)
     return pin;
 }
 
-static int waiting_bytes(int fd)
+static uint32_t waiting_bytes(int fd)
 {
     int n = 0;
 
-    return ioctl(fd, FIONREAD, &n) == 0 && n > 0 ? n : 0;
+    return ioctl(fd, FIONREAD, &n) == 0 && n > 0 ? (uint32_t) n : 0;
 }
 
 /* Nobody will ever ask for these bytes: only their number counts. */
@@ -148,20 +146,39 @@ static ssize_t read_away(struct proc_stream *stream)
     return n;
 }
 
+/* The kernel says that nothing waits: the end, most likely, which should cost no ring and no kept byte. */
+static ssize_t read_end(struct proc_stream *stream, uint64_t pin)
+{
+    struct iovec iov[2];
+    uint8_t byte;
+    int parts;
+    ssize_t n;
+
+    if (ring_full(&stream->ring, pin))
+        return -2;
+    n = read(stream->watch.fd, &byte, 1);
+    if (n == 1 && ring_room(&stream->ring, 1, pin, iov, &parts) == 1) {
+        *(uint8_t *) iov[0].iov_base = byte;
+        ring_put(&stream->ring, 1);
+    }
+    return n;
+}
+
 /* One read. -2: no room, a reader has to read first. */
 static ssize_t read_once(struct proc_stream *stream)
 {
-    int index = (int) (stream - stream->proc->live->streams);
-    int waiting = waiting_bytes(stream->watch.fd);
-    uint32_t want = waiting ? (uint32_t) waiting : READ_LEAST;
-    uint64_t pin = pin_of(stream->proc, index);
+    uint64_t pin = pin_of(stream->proc, (int) (stream - stream->proc->live->streams));
+    uint32_t waiting = waiting_bytes(stream->watch.fd);
     struct iovec iov[2];
     int parts;
     ssize_t n;
 
     if (stream->ring.forget)
         return read_away(stream);
-    if (ring_room(&stream->ring, want < READ_MOST ? want : READ_MOST, pin, iov, &parts) == 0) {
+    if (waiting == 0)
+        return read_end(stream, pin);
+    if (ring_room(&stream->ring, waiting < READ_MOST ? waiting : READ_MOST, pin, iov, &parts) ==
+        0) {
         if (stream->ring.size > 0)
             return -2;
         ring_forget(&stream->ring); /* no memory even for the least */
@@ -217,7 +234,7 @@ void stream_settle(struct proc *proc)
 
         stream->until = stream->ring.end;
         if (stream->watch.fd >= 0)
-            stream->until += (uint64_t) waiting_bytes(stream->watch.fd);
+            stream->until += waiting_bytes(stream->watch.fd);
     }
 }
 
