@@ -10,6 +10,8 @@
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -128,20 +130,26 @@ void rig_stop(struct rig *rig)
     rig->up = -1;
 }
 
-/* Sandboxes outlive their keeper: what a failed measurement left must go first. */
-static void sweep(struct rig *rig)
+/* Sandboxes outlive their keeper: what a failed measurement left must go first, with the help of a
+ * new keeper when there is none. */
+static int sweep(struct rig *rig)
 {
     auto_free struct keeper_sandbox *list = NULL;
-    struct err ignored;
+    struct err err;
     struct lane lane;
-    size_t count = 0;
+    uint64_t ignored;
+    size_t count = 0, left = 0;
 
-    if (rig->up < 0 || lane_open(&lane, rig, &ignored) < 0)
-        return;
-    (void) sandbox_list(&lane.link, &list, &count, &ignored);
+    if (rig->up < 0 && rig_start(rig, 0, &ignored, &err) < 0)
+        return -1;
+    if (lane_open(&lane, rig, &err) < 0)
+        return -1;
+    if (sandbox_list(&lane.link, &list, &count, &err) < 0)
+        left = 1;
     for (size_t i = 0; i < count; i++)
-        (void) lane_destroy(&lane, list[i].id, &ignored);
+        left += lane_destroy(&lane, list[i].id, &err) < 0;
     lane_close(&lane);
+    return left ? -1 : 0;
 }
 
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)
@@ -157,10 +165,14 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
 
 void rig_done(struct rig *rig)
 {
-    sweep(rig);
+    bool clean = !rig->dir[0] || sweep(rig) == 0;
+
     rig_stop(rig);
     own_close(&rig->log);
-    if (rig->dir[0])
+    if (!clean)
+        (void) fprintf(stderr, "cove-bench: sandboxes are left: 'cove up --state %s' finds them\n",
+                       rig->state);
+    else if (rig->dir[0])
         (void) nftw(rig->dir, remove_entry, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     rig->dir[0] = '\0';
 }
