@@ -101,7 +101,7 @@ static int dir_in(struct copy *copy, int fd, const char *to, uint32_t mode, unsi
     int again;
 
     if (depth > COPY_DEPTH_MAX)
-        return err_set(err, ERR_TOO_BIG, "%s: deeper than %d levels", to, COPY_DEPTH_MAX);
+        return err_set(err, ERR_TOO_BIG, "deeper than %d levels: %s", COPY_DEPTH_MAX, to);
     again = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     dir = again < 0 ? NULL : fdopendir(again);
     if (!dir)

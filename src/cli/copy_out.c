@@ -194,7 +194,7 @@ static int dir_out(struct copy *copy, const char *from, uint32_t mode, int dir_f
     bool made;
 
     if (depth > COPY_DEPTH_MAX)
-        return err_set(err, ERR_TOO_BIG, "%s: deeper than %d levels", from, COPY_DEPTH_MAX);
+        return err_set(err, ERR_TOO_BIG, "deeper than %d levels: %s", COPY_DEPTH_MAX, from);
     made = mkdirat(dir_fd, name, 0700) == 0;
     if (!made && errno != EEXIST)
         return err_sys(err, errno, "%s", from);
