@@ -54,7 +54,7 @@ static int open_pty(struct proc *proc, const struct agent_request *request, cons
         return err_sys(err, errno, "terminal");
     /* Without its own terminal's rights a user could use it but not open it again by name. */
     if (fchown(slave, user->uid, TTY_GROUP) < 0)
-        (void) fchown(slave, user->uid, (gid_t) -1);
+        IGNORE(fchown(slave, user->uid, (gid_t) -1) < 0);
     (void) fchmod(slave, 0620);
     set_size(master, request->rows ? request->rows : 24, request->columns ? request->columns : 80);
     live->has_in = live->pty = true;

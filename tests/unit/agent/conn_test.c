@@ -1,0 +1,223 @@
+#include "agent/agent.h"
+#include "base/own.h"
+#include "check.h"
+
+#include <sys/socket.h>
+
+static struct agent agent;
+static char taken[4096]; /* what the kind saw: "type:len:first byte " */
+static int later;        /* frames that are to wait once */
+
+static enum conn_taken take(struct conn *conn, const struct frame_head *head, uint8_t *data,
+                            struct err *err)
+{
+    size_t at = strlen(taken);
+
+    (void) conn;
+    if (head->type == FRAME_RESIZE) {
+        err_set(err, ERR_INVALID, "not today");
+        return CONN_BAD;
+    }
+    if (later-- > 0)
+        return CONN_LATER;
+    (void) snprintf(taken + at, sizeof taken - at, "%s:%u:%c ", frame_name(head->type), head->len,
+                    head->len ? data[0] : '-');
+    return CONN_DONE;
+}
+
+static bool nothing(struct conn *conn)
+{
+    (void) conn;
+    return false;
+}
+
+static const struct conn_kind kind = { .frame = take, .fill = nothing };
+
+struct ends {
+    int ours;
+    struct conn *conn;
+};
+
+static struct ends open_conn(void)
+{
+    struct ends ends = { .ours = -1 };
+    int pair[2];
+
+    taken[0] = '\0';
+    later = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
+        ends.ours = pair[0];
+        ends.conn = conn_new(&agent, pair[1], false, &kind);
+    }
+    return ends;
+}
+
+static void on_nothing(struct timer *timer)
+{
+    (void) timer;
+}
+
+/* As many turns as there is something to do, without ever waiting. */
+static void turn(void)
+{
+    struct timer now = { .at_ms = 0 };
+
+    for (int i = 0; i < 8; i++) {
+        loop_arm(&agent.loop, &now, 0, on_nothing);
+        loop_turn(&agent.loop);
+        loop_disarm(&agent.loop, &now);
+    }
+}
+
+static void send_frame(int fd, enum frame_type type, const void *data, uint32_t len)
+{
+    uint8_t head[FRAME_HEAD];
+
+    frame_head_put(head, type, len);
+    CHECK(write(fd, head, sizeof head) == (ssize_t) sizeof head);
+    CHECK(len == 0 || write(fd, data, len) == (ssize_t) len);
+}
+
+static void frames_arrive_whole_however_they_are_cut(void)
+{
+    struct ends e = open_conn();
+    uint8_t bytes[FRAME_HEAD + 5 + FRAME_HEAD];
+
+    frame_head_put(bytes, FRAME_STDIN, 5);
+    memcpy(bytes + FRAME_HEAD, "hello", 5);
+    frame_head_put(bytes + FRAME_HEAD + 5, FRAME_STDIN_END, 0);
+    for (size_t cut = 1; cut < sizeof bytes; cut++) {
+        taken[0] = '\0';
+        CHECK(write(e.ours, bytes, cut) == (ssize_t) cut);
+        turn();
+        CHECK(write(e.ours, bytes + cut, sizeof bytes - cut) == (ssize_t) (sizeof bytes - cut));
+        turn();
+        CHECK_STR(taken, "stdin:5:h stdin-end:0:- ");
+    }
+    (void) close(e.ours);
+    turn();
+    CHECK(e.conn->closed);
+    conns_sweep(&agent);
+    CHECK_INT(agent.conns.outside, 0);
+}
+
+static void memory_grows_with_what_came_not_with_what_was_announced(void)
+{
+    struct ends e = open_conn();
+    uint8_t head[FRAME_HEAD];
+
+    frame_head_put(head, FRAME_REQUEST, FRAME_REQUEST_MAX);
+    CHECK(write(e.ours, head, sizeof head) == (ssize_t) sizeof head);
+    CHECK(write(e.ours, "abc", 3) == 3);
+    turn();
+    CHECK_INT(e.conn->in_have, 3);
+    CHECK(e.conn->in_room <= 4096);
+    (void) close(e.ours);
+    turn();
+    CHECK(e.conn->closed);
+    conns_sweep(&agent);
+}
+
+static void a_frame_left_for_later_stops_the_reading(void)
+{
+    struct ends e = open_conn();
+
+    later = 1;
+    send_frame(e.ours, FRAME_STDIN, "a", 1);
+    send_frame(e.ours, FRAME_STDIN, "b", 1);
+    turn();
+    CHECK_STR(taken, "");
+    conn_retry(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+    (void) close(e.ours);
+    turn();
+    conns_sweep(&agent);
+}
+
+static void a_refusal_is_sent_and_then_the_end(void)
+{
+    struct ends e = open_conn();
+    uint8_t got[512];
+    struct frame_head head;
+    struct agent_reply reply;
+    struct err err;
+    ssize_t n;
+
+    send_frame(e.ours, FRAME_RESIZE, "\0\0\0\0", 4);
+    send_frame(e.ours, FRAME_STDIN, "x", 1);
+    turn();
+    CHECK(e.conn->closed);
+    n = recv(e.ours, got, sizeof got, MSG_DONTWAIT);
+    CHECK(n > (ssize_t) FRAME_HEAD && frame_head_get(got, &head, &err) == 0);
+    CHECK_INT(head.type, FRAME_ERROR);
+    CHECK(agent_reply_decode(&reply, got + FRAME_HEAD, head.len, &err) == 0);
+    CHECK_INT(reply.kind, ERR_INVALID);
+    CHECK_STR(reply.message, "not today");
+    CHECK_STR(taken, "");
+    (void) close(e.ours);
+    conns_sweep(&agent);
+}
+
+static void a_half_closed_caller_still_gets_its_answer(void)
+{
+    struct ends e = open_conn();
+    struct agent_reply reply = { .count = 7 };
+    uint8_t got[512];
+
+    CHECK(shutdown(e.ours, SHUT_WR) == 0);
+    turn();
+    CHECK(!e.conn->closed);
+    CHECK(conn_reply(e.conn, FRAME_REPLY, &reply) == 0);
+    conn_end(e.conn);
+    conn_flush(e.conn);
+    CHECK(recv(e.ours, got, sizeof got, MSG_DONTWAIT) > 0);
+    CHECK(e.conn->closed);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+}
+
+static void a_caller_that_does_not_read_is_waited_for_without_spinning(void)
+{
+    static char big[32000];
+    struct ends e = open_conn();
+    struct agent_reply reply = { .data = { .data = big, .len = sizeof big } };
+    char sink[65536];
+    size_t total = 0;
+    ssize_t n;
+    int sent = 0;
+
+    for (; sent < 200 && e.conn->out_have == e.conn->out_sent; sent++) {
+        CHECK(conn_reply(e.conn, FRAME_ITEM, &reply) == 0);
+        conn_flush(e.conn);
+    }
+    CHECK(sent > 1 && sent < 200);
+    CHECK(e.conn->watch.events & EPOLLOUT);
+    while ((n = recv(e.ours, sink, sizeof sink, MSG_DONTWAIT)) > 0) {
+        total += (size_t) n;
+        turn();
+    }
+    CHECK(total == (size_t) sent * (FRAME_HEAD + 6 + sizeof big));
+    CHECK(!(e.conn->watch.events & EPOLLOUT));
+    conn_close(e.conn);
+    conn_close(e.conn);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+}
+
+int main(void)
+{
+    static const struct check_test tests[] = {
+        T(frames_arrive_whole_however_they_are_cut),
+        T(memory_grows_with_what_came_not_with_what_was_announced),
+        T(a_frame_left_for_later_stops_the_reading),
+        T(a_refusal_is_sent_and_then_the_end),
+        T(a_half_closed_caller_still_gets_its_answer),
+        T(a_caller_that_does_not_read_is_waited_for_without_spinning),
+    };
+    struct err err;
+
+    if (loop_init(&agent.loop, &err) < 0)
+        return 1;
+    return check_run(tests, ARRAY_LEN(tests));
+}
