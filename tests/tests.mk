@@ -10,17 +10,19 @@ KEEPER_TESTED := $(filter-out src/keeper/main.c,$(KEEPER_SRCS))
 CLI_TESTED    := $(filter-out src/cli/main.c,$(CLI_SRCS))
 AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
 
+# Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
 $(BUILD)/tests/keeper/%: LIBS :=
-$(BUILD)/tests/keeper/%: $(BUILD)/obj/tests/unit/keeper/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
+$(filter $(BUILD)/tests/keeper/%,$(UNIT_TESTS)): $(BUILD)/tests/keeper/%: $(BUILD)/obj/tests/unit/keeper/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(CLIENT_SRCS) $(LIB_SRCS))
+$(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
-$(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
+$(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
+$(filter-out $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/%,$(UNIT_TESTS)): \
+    $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
