@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#define POOL_PAUSE_MS 1000
+
 enum keeper_disk disk_kind(const struct limits *limits)
 {
     return limits->disk_bytes <= limits->memory_bytes / 2 ? DISK_MEMORY : DISK_IMAGE;
@@ -126,10 +128,13 @@ void disks_refill(struct disks *disks)
     struct limits preset;
     struct err err;
 
+    if (disks->pool_count + disks->pool_asked >= DISK_POOL || io_now_ms() < disks->pool_pause_ms)
+        return;
     limits_preset(&preset);
     while (disks->pool_count + disks->pool_asked < DISK_POOL) {
         if (place_order(disks, &preset, 0, &err) < 0) {
             log_line(LOG_WARNING, "pool of disks stays short: %s", err.msg);
+            disks->pool_pause_ms = io_now_ms() + POOL_PAUSE_MS;
             return;
         }
         disks->pool_asked++;
@@ -183,7 +188,9 @@ int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, str
         disks->pool[disks->pool_count++] = fd;
     else
         own_close(&fd);
-    if (!fds)
+    if (!fds) {
         log_line(LOG_WARNING, "no image disk for the pool: %s", answer.err.msg);
+        disks->pool_pause_ms = io_now_ms() + POOL_PAUSE_MS;
+    }
     return 0;
 }

@@ -28,6 +28,7 @@ struct disks {
     int host_mnt_fd; /* the host's mount namespace: the maker lives there, where mkfs is */
     int dir_fd;      /* <state>/disks */
     size_t pool_count, pool_asked;
+    uint64_t pool_pause_ms; /* no orders for the pool before: the last one failed */
     int pool[DISK_POOL]; /* ready images of the preset size */
 };
 
@@ -50,7 +51,7 @@ int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, i
 int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, struct err *ret_why,
                   struct err *err);
 
-/* Orders what the pool lacks. */
+/* Orders what the pool lacks, unless an order just failed. */
 void disks_refill(struct disks *disks);
 
 #endif

@@ -68,6 +68,7 @@ struct keeper {
     int id_lock_fd;
     uint32_t slot_count, slot_next;
     uint32_t sandboxes_max, sandbox_count;
+    uint32_t starting; /* of them NEW or STARTING */
     uint64_t host_memory, host_cpu_milli;
     bool quit;
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */

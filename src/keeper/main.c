@@ -312,7 +312,6 @@ static void on_disk(struct keeper *k, struct watch *watch)
         if (k->disks.sock >= 0)
             (void) keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, &err);
     }
-    disks_refill(&k->disks);
 }
 
 static int watch_signals(struct keeper *k, struct err *err)
@@ -398,6 +397,8 @@ static void serve(struct keeper *k)
             if (watch->fd >= 0) /* closed by an event before it, perhaps */
                 watch->ready(k, watch);
         }
+        if (!k->starting) /* a create under way wants the cores for itself */
+            disks_refill(&k->disks);
     }
 }
 

@@ -50,6 +50,8 @@ void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life
         k->sandbox_count++;
     if (life == LIFE_GONE)
         k->sandbox_count--;
+    k->starting -= s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING;
+    k->starting += life == LIFE_NEW || life == LIFE_STARTING;
     s->info.life = life;
 }
 
