@@ -194,7 +194,7 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     /* v1 takes no new device rules while sandboxes live below; they are there already then. */
     if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh)
         return err_wrap(err, "cgroup %s/%s", h->mount, instance);
-    if (fresh && cgroups->of[CG_DEVICES] == index && h->version == 2)
+    if (cgroups->of[CG_DEVICES] == index && h->version == 2)
         return device_filter_attach(h->parent_fd, err);
     return 0;
 }

@@ -105,7 +105,7 @@ int device_filter_attach(int cgroup_fd, struct err *err)
     attr.target_fd = (uint32_t) cgroup_fd;
     attr.attach_bpf_fd = (uint32_t) program_fd;
     attr.attach_type = BPF_CGROUP_DEVICE;
-    attr.attach_flags = BPF_F_ALLOW_MULTI;
+    attr.attach_flags = 0; /* the only one here: attached again, it replaces itself */
     if (bpf_call(BPF_PROG_ATTACH, &attr) < 0)
         return err_sys(err, errno, "attach the device filter");
     return 0;
