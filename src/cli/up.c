@@ -1,5 +1,6 @@
 #include "base/io.h"
 #include "base/own.h"
+#include "base/parse.h"
 #include "cli/common.h"
 #include "cli/programs.h"
 #include "cli/report.h"
@@ -7,12 +8,13 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -90,7 +92,7 @@ static pid_t keeper_start(const struct up_options *options, const sigset_t *mask
 {
     const char *argv[16];
     char path[PATH_MAX];
-    pid_t parent = getpid(), pid;
+    pid_t pid;
 
     if (program_find("cove-keeper", path, sizeof path, err) < 0)
         return -1;
@@ -100,11 +102,8 @@ static pid_t keeper_start(const struct up_options *options, const sigset_t *mask
         return err_sys(err, errno, "fork");
     if (pid > 0)
         return pid;
-    /* Its own group: Ctrl-C comes from us, once. And it does not outlive us unseen. */
+    /* Its own group: Ctrl-C comes from us, once. */
     (void) setpgid(0, 0);
-    (void) prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        _exit(1);
     (void) sigprocmask(SIG_SETMASK, mask, NULL);
     (void) execv(path, (char **) (uintptr_t) argv);
     report_note("start %s: %s", path, strerror(errno));
@@ -177,11 +176,28 @@ static int watch(pid_t keeper, int signal_fd)
     }
 }
 
-/* The state directory is root's alone; the keeper checks it again. */
-static int state_make(struct err *err)
+/* Root's alone. With --group its members may pass through to the socket, and to nothing else: the
+ * templates hold setuid programs of root that are meant for sandboxes. */
+static int state_make(const struct up_options *options, struct err *err)
 {
-    if (mkdir(report_state(), 0700) < 0 && errno != EEXIST)
-        return err_sys(err, errno, "make the state directory %s", report_state());
+    const char *state = report_state();
+    auto_close int fd = -1;
+    struct group *group;
+    uint64_t gid;
+
+    if (mkdir(state, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make the state directory %s", state);
+    if (!options->group)
+        return 0;
+    group = getgrnam(options->group);
+    if (!group && parse_u64(options->group, &gid, err) < 0)
+        return err_set(err, ERR_USAGE, "up: there is no group '%.60s'", options->group);
+    fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, 0, group ? group->gr_gid : (gid_t) gid) < 0 || fchmod(fd, 0710) < 0)
+        return err_sys(err, errno, "let the group '%s' into %s", options->group, state);
+    if (mkdirat(fd, "templates", 0700) < 0 && fchmodat(fd, "templates", 0700, 0) < 0)
+        return err_sys(err, errno, "keep the group '%s' out of %s/templates", options->group,
+                       state);
     return 0;
 }
 
@@ -197,7 +213,7 @@ static int up(const struct up_options *options, struct err *err)
     if (is_ready(&hello) == 0)
         return err_set(err, ERR_STATE, "a keeper (pid %u) already serves %s", hello.pid,
                        report_state());
-    if (state_make(err) < 0 || template_host_ensure(report_state(), err) < 0)
+    if (state_make(options, err) < 0 || template_host_ensure(report_state(), err) < 0)
         return -1;
     signal_fd = signals_open(&before);
     if (signal_fd < 0)

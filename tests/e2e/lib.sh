@@ -141,11 +141,15 @@ leftovers() {
             grep -F "$ids" | sed 's/^/cgroup /'
     fi
     for pid in "${pids_seen[@]}"; do
-        [ -d "/proc/$pid" ] && [ "$(cat "/proc/$pid/uid_map" 2>/dev/null)" != "${maps_seen[$pid]:-}" ] && continue
+        # Another process of the same number has another map; a zombie waits for the host's init.
+        [ "$(cat "/proc/$pid/uid_map" 2>/dev/null)" = "${maps_seen[$pid]}" ] || continue
+        grep -qs '^State:\s*Z' "/proc/$pid/status" && continue
         [ -d "/proc/$pid" ] && echo "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
     done
     return 0
 }
+
+no_leftovers() { [ -z "$(leftovers)" ]; }
 
 pids_seen=()
 declare -A maps_seen=()
@@ -168,6 +172,7 @@ clean_up() {
         timeout 60 "$BUILD/cove" kill --all >/dev/null 2>>"$keeper_log"
         left=$("$BUILD/cove" ps -q 2>&1)
         stop_keeper TERM
+        within 5 no_leftovers
         left+=$(leftovers)
         if [ -z "$left" ]; then ok "nothing is left behind ($(basename "$0"))"
         else not_ok "nothing is left behind ($(basename "$0"))" "$left"; fi
