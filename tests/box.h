@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,7 +93,27 @@ static inline void box_mounts(int program)
     box_copy(program, "/mnt/sudo");
 }
 
-/* Descriptors 3 and 4 as boot.h says; everything else is closed by exec. */
+/* A filter that refuses one call, unshare, by asking the agent. */
+static inline int box_filter(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+    int fd;
+
+    (void) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    fd = (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                       &program);
+    if (fd < 0)
+        box_die("filter");
+    return fd;
+}
+
+/* Descriptors 3 to 5 as boot.h says; everything else is closed by exec. */
 static inline void box_child(int go, int listener, int ready, const char *flags, int program)
 {
     char *argv[] = { (char *) "cove-agent", (char *) flags, (char *) "user",
@@ -116,6 +138,10 @@ static inline void box_child(int go, int listener, int ready, const char *flags,
     (void) dup2(ready, BOOT_FD_READY);
     (void) syscall(SYS_close_range, 5u, 49u, 0u);
     (void) syscall(SYS_close_range, 50u, ~0u, 4u);
+    if (atoi(flags) & BOOT_NOTIFY) {
+        (void) dup2(box_filter(), BOOT_FD_NOTIFY);
+        (void) fcntl(BOOT_FD_NOTIFY, F_SETFD, 0); /* it may have had that number already */
+    }
     (void) syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
     box_die("exec the agent");
 }

@@ -26,8 +26,6 @@ static const char *const kept[] = { "TERM=", "COLORTERM=", "LANG=",    "LC_",   
 static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,   SIGQUIT, SIGUSR1,
                                  SIGUSR2, SIGCONT, SIGWINCH, SIGTSTP, SIGALRM };
 
-/* ---- options ---- */
-
 static bool is_assignment(const char *text)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
@@ -155,8 +153,6 @@ int sudo_parse(int argc, char **argv, struct sudo_options *ret, struct err *err)
     return 0;
 }
 
-/* ---- the request ---- */
-
 /* A growing list of texts, as the wire has them. */
 struct list {
     char *data;
@@ -166,15 +162,21 @@ struct list {
 static int list_add(struct list *list, const char *text)
 {
     size_t len = strlen(text) + 1;
-    char *data = realloc(list->data, list->len + len);
+    char *data = list->len + len <= AGENT_TEXT_MAX ? realloc(list->data, list->len + len) : NULL;
 
-    if (!data || list->len + len > AGENT_TEXT_MAX)
+    if (!data)
         return -1;
     memcpy(data + list->len, text, len);
     list->data = data;
     list->len += (uint32_t) len;
     return 0;
 }
+
+static void list_done(struct list *list)
+{
+    free(list->data);
+}
+#define auto_list __attribute__((cleanup(list_done)))
 
 static bool is_kept(const char *text)
 {
@@ -295,8 +297,6 @@ static int send_request(int sock, const struct agent_request *request, struct er
     return 0;
 }
 
-/* ---- the wait ---- */
-
 static int read_frame(int sock, struct frame_head *head, uint8_t *data, size_t size,
                       struct err *err)
 {
@@ -380,7 +380,8 @@ static int run(const struct sudo_options *o, char **envp, int *ret_code, struct 
     struct agent_request request = {
         .version = AGENT_VERSION, .op = AGENT_EXEC, .flags = AGENT_INHERIT_FDS, .user = name
     };
-    struct list args = { .data = NULL }, env = { .data = NULL };
+    auto_list struct list args = { .data = NULL };
+    auto_list struct list env = { .data = NULL };
     auto_close int sock = call_agent(err);
     auto_close int signals = -1;
     struct user target;

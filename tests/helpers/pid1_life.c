@@ -177,7 +177,7 @@ static void a_fork_bomb_ends_at_its_timeout(void)
 {
     struct agent_request q = SH("ulimit -p 150 && [ $(ulimit -p) = 150 ] || exit 1; f() { setsid "
                                 "sh -c 'sleep 73 & sleep 73' & f "
-                                "2>/dev/null & f 2>/dev/null & }; f; wait");
+                                "2>/dev/null & f 2>/dev/null & }; (f; wait) & exec sleep 60");
     struct ran *r;
 
     q.timeout_ms = 700;
@@ -289,9 +289,11 @@ static void quiesce_closes_all_connections_and_kills_nobody(void)
 
     q.flags = AGENT_KILL_ON_CLOSE;
     proc = box_begin(&box, &held, q);
+    err.msg[0] = '\0';
     CHECK(box_ask(&box, &watching, (struct agent_request){ .op = AGENT_WATCH, .path = "/tmp" },
                   &err) == 0);
-    CHECK(stream_reply(&watching, FRAME_REPLY, &reply, &err) == 0);
+    (void) stream_reply(&watching, FRAME_REPLY, &reply, &err);
+    CHECK_STR(err.msg, "");
     idle = STREAM_NONE;
     idle.fd = box_connect(&box);
     CHECK(box_ask(&box, &quiesce, (struct agent_request){ .op = AGENT_QUIESCE }, &err) == 0);
@@ -404,6 +406,39 @@ static void file_operations_run_as_the_user(void)
     CHECK_INT(err.kind, ERR_NO_ROOT);
 }
 
+static void refused_calls_are_counted_by_call_and_program(void)
+{
+    struct agent_reply item, info;
+    struct stream s;
+    struct err err;
+    uint64_t count = 0;
+    struct ran *r = box_run(&box, SH("for i in 1 2 3; do unshare -U true; done 2>&1 | sort -u"));
+
+    CHECK(strstr(r->out[0], "Operation not permitted"));
+    CHECK(box_ask(&box, &s, (struct agent_request){ .op = AGENT_REFUSALS }, &err) == 0);
+    while (stream_item(&s, &item, &err) == 1) {
+        CHECK_STR(item.name, "unshare");
+        CHECK_STR(item.program, "unshare");
+        count += item.count;
+    }
+    stream_close(&s);
+    CHECK_INT(count, 3);
+    CHECK(box_simple(&box, (struct agent_request){ .op = AGENT_INFO }, &info, &err) == 0);
+    CHECK_INT(info.total, 3);
+}
+
+static void a_flood_of_refused_calls_leaves_time_for_others(void)
+{
+    uint32_t proc = detached(SH("exec timeout 2 python3 -c 'import ctypes\n"
+                                "c = ctypes.CDLL(None)\nwhile 1: c.unshare(0)' || true"));
+    uint64_t began = io_now_ms();
+
+    for (int i = 0; i < 20; i++)
+        CHECK_STR(box_run(&box, SH("echo fine"))->out[0], "fine\n");
+    CHECK(io_now_ms() - began < 20000);
+    (void) attach(proc, 0, 0);
+}
+
 static void the_agent_holds_little_memory_and_no_descriptors(void)
 {
     char path[64], text[4096];
@@ -446,13 +481,15 @@ int main(int argc, char **argv)
         T(a_request_in_single_bytes_is_a_request),
         T(too_many_connections_are_told_so),
         T(file_operations_run_as_the_user),
+        T(refused_calls_are_counted_by_call_and_program),
+        T(a_flood_of_refused_calls_leaves_time_for_others),
         T(the_agent_holds_little_memory_and_no_descriptors),
     };
     int failed;
 
     if (argc != 2)
         return 2;
-    box_start(&box, argv[1], 0);
+    box_start(&box, argv[1], BOOT_NOTIFY);
     failed = check_run(tests, ARRAY_LEN(tests));
     box_stop(&box);
     return failed;
