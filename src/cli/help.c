@@ -33,9 +33,10 @@ void help_overview(FILE *out)
         (void) fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
     (void) fprintf(out, "\nBegin with 'cove up', then 'cove run -- COMMAND' in another terminal.\n"
                         "'cove help VERB' says more; every failure has its own exit code:\n\n");
-    for (uint32_t kind = ERR_NONE + 1; kind < ERR_KIND_COUNT; kind++)
-        (void) fprintf(out, "  %3u  %s\n", err_kind_info(kind)->exit_code,
-                       err_kind_info(kind)->help);
+    for (uint8_t code = 1; code < UINT8_MAX; code++)
+        for (uint32_t kind = ERR_NONE + 1; kind < ERR_KIND_COUNT; kind++)
+            if (err_kind_info(kind)->exit_code == code)
+                (void) fprintf(out, "  %3u  %s\n", code, err_kind_info(kind)->help);
 }
 
 int verb_help(int argc, char **argv)
