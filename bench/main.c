@@ -221,6 +221,9 @@ int main(int argc, char **argv)
         files.rlim_cur = files.rlim_max;
         (void) setrlimit(RLIMIT_NOFILE, &files);
     }
+    /* `echo` reads the locale's files: the peers' commands get the one that cove's templates set. */
+    (void) unsetenv("LC_ALL");
+    (void) setenv("LANG", "C.UTF-8", 1);
     (void) sigaction(SIGINT, &stop, NULL);
     (void) sigaction(SIGTERM, &stop, NULL);
     (void) signal(SIGPIPE, SIG_IGN);

@@ -56,7 +56,8 @@ enum { COMMAND_ECHO, COMMAND_TRUE, COMMAND_SLEEP };
 static const char config_json[] =
     "{ \"ociVersion\": \"1.0.2\",\n"
     "  \"process\": { \"terminal\": false, \"user\": { \"uid\": 0, \"gid\": 0 }, \"args\": %s,\n"
-    "    \"env\": [\"PATH=/usr/bin:/bin\"], \"cwd\": \"/\", \"noNewPrivileges\": true,\n"
+    "    \"env\": [\"PATH=/usr/bin:/bin\", \"LANG=C.UTF-8\"], \"cwd\": \"/\", \"noNewPrivileges\": "
+    "true,\n"
     "    \"capabilities\": { \"bounding\": [], \"effective\": [], \"permitted\": [] } },\n"
     "  \"root\": { \"path\": \"rootfs\", \"readonly\": true }, \"hostname\": \"bench\",\n"
     "  \"mounts\": [\n"

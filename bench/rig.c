@@ -43,7 +43,7 @@ int rig_init(struct rig *rig, struct err *err)
     *rig = (struct rig){ .up = -1, .log = -1 };
     if (find_programs(rig, err) < 0)
         return -1;
-    (void) snprintf(rig->dir, sizeof rig->dir, "/tmp/cove-bench.XXXXXX");
+    (void) snprintf(rig->dir, sizeof rig->dir, "/var/tmp/cove-bench.XXXXXX");
     if (!mkdtemp(rig->dir)) {
         err_sys(err, errno, "make %s", rig->dir);
         rig->dir[0] = '\0';
