@@ -84,7 +84,8 @@ static void step_alone(const struct child_spec *s)
             _exit(2);
     (void) close(BOOT_FD_LISTEN);
     (void) close(BOOT_FD_NOTIFY);
-    (void) syscall(__NR_close_range, FD_TASKS + (unsigned) s->cgroup->count, ~0u, 0);
+    if (syscall(__NR_close_range, FD_TASKS + (unsigned) s->cgroup->count, ~0u, 0) < 0)
+        _exit(2);
 }
 
 static void step_fresh_start(void)

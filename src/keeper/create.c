@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static void begin_step(struct sandbox *s, enum create_step step)
@@ -49,7 +50,12 @@ static void on_ready(struct keeper *k, struct watch *watch)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n != 1) {
+    if (n < 0) {
+        err_sys(&err, errno, "hear from the agent");
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    if (n == 0) {
         /* The end without the byte: the child failed. Its report, if any, is on the control line. */
         keeper_unwatch(k, watch);
         return;
@@ -145,7 +151,13 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
     if (pid == 0)
         child_run(spec);
     s->info.pid = (int32_t) pid;
-    return keeper_watch(k, &s->pid, pidfd, sandbox_on_death, err);
+    if (keeper_watch(k, &s->pid, pidfd, sandbox_on_death, err) < 0) {
+        /* Nobody would hear of its death. */
+        (void) kill((pid_t) pid, SIGKILL);
+        (void) waitpid((pid_t) pid, NULL, 0);
+        return -1;
+    }
+    return 0;
 }
 
 /* The child and the two lines to it. */
@@ -222,13 +234,21 @@ out:
     return rc;
 }
 
-void create_got_disk(struct keeper *k, uint32_t slot, int mount_fd, const struct err *why)
+static struct sandbox *who_ordered(struct keeper *k, uint32_t order)
 {
-    struct sandbox *s = slot < k->slot_count ? &k->sandboxes[slot] : NULL;
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        if (k->sandboxes[i].info.life == LIFE_NEW && k->sandboxes[i].disk_order == order)
+            return &k->sandboxes[i];
+    return NULL;
+}
+
+void create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
+{
+    struct sandbox *s = who_ordered(k, order);
     struct err err;
 
     /* It may have been stopped, and its slot even taken again, while the disk was made. */
-    if (!s || s->info.life != LIFE_NEW || s->disk_fd >= 0) {
+    if (!s) {
         if (mount_fd >= 0)
             (void) close(mount_fd);
         return;
@@ -323,8 +343,9 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
     sandbox_set_life(k, s, LIFE_NEW);
     *ret = s;
     begin_step(s, STEP_DISK);
+    s->disk_order = ++k->disk_orders ? k->disk_orders : ++k->disk_orders; /* 0 is the pool's own */
     if (s->info.disk_kind == DISK_IMAGE)
-        have_disk = disks_take(&k->disks, &r->limits, s->info.slot + 1, &s->disk_fd, err);
+        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->disk_fd, err);
     if (have_disk > 0)
         end_step(s, STEP_DISK);
     if (have_disk < 0 || (have_disk > 0 && start(k, s, err) < 0))

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,7 +17,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define POOL_PAUSE_MS 1000
+#define POOL_PAUSE_MS  1000
+#define MAKER_PAUSE_MS 50
 
 enum keeper_disk disk_kind(const struct limits *limits)
 {
@@ -70,6 +72,11 @@ static int start_maker(struct disks *disks, struct err *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "socketpair");
     ours = pair[0];
+    /* Our end only: the keeper never waits for it. */
+    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0) {
+        (void) close(pair[1]);
+        return err_sys(err, errno, "set up the disk maker's socket");
+    }
     pid = fork();
     if (pid < 0) {
         (void) close(pair[1]);
@@ -117,6 +124,8 @@ static int place_order(struct disks *disks, const struct limits *limits, uint32_
                                 .inodes = limits->disk_inodes,
                                 .tag = tag };
 
+    if (disks->sock < 0)
+        return err_set(err, ERR_UNAVAILABLE, "there is no disk maker");
     if (send(disks->sock, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) !=
         (ssize_t) sizeof order)
         return err_sys(err, errno, "order a disk");
@@ -155,14 +164,28 @@ int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, i
     return place_order(disks, limits, tag, err);
 }
 
-static int restart_maker(struct disks *disks, struct err *err)
+/* Killed at any point it leaves nothing, so it need not be asked to go. */
+static void drop_maker(struct disks *disks)
 {
-    log_line(LOG_WARNING, "the disk maker died; starting another");
-    own_close(&disks->sock);
+    if (disks->maker <= 0)
+        return;
+    (void) kill(disks->maker, SIGKILL);
     (void) waitpid(disks->maker, NULL, 0);
-    if (start_maker(disks, err) < 0)
+    disks->maker = 0;
+}
+
+int disks_restart(struct disks *disks, struct err *err)
+{
+    if (io_now_ms() < disks->maker_pause_ms)
+        return err_set(err, ERR_UNAVAILABLE, "there is no disk maker");
+    drop_maker(disks); /* one that lost its socket to us */
+    disks->maker_pause_ms = io_now_ms() + MAKER_PAUSE_MS;
+    if (start_maker(disks, err) < 0) {
         log_line(LOG_ERROR, "no disk maker: %s", err->msg);
-    return -1;
+        return -1;
+    }
+    log_line(LOG_INFO, "another disk maker pid=%d", (int) disks->maker);
+    return 0;
 }
 
 int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, struct err *ret_why,
@@ -173,10 +196,17 @@ int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, str
     size_t fds = 0;
     ssize_t n = io_recv_fds(disks->sock, &answer, sizeof answer, &fd, 1, &fds);
 
+    if (n < 0 && errno == EAGAIN)
+        return 0;
     if (n != (ssize_t) sizeof answer) {
-        err_set(err, ERR_UNAVAILABLE, "the disk maker is gone");
-        return restart_maker(disks, err);
+        own_close(&fd);
+        own_close(&disks->sock);
+        drop_maker(disks);
+        log_line(LOG_WARNING, "the disk maker is gone");
+        return err_set(err, ERR_UNAVAILABLE, "the disk maker is gone");
     }
+    if (!fds && answer.err.kind == ERR_NONE) /* the kernel drops what does not fit */
+        err_sys(&answer.err, EMFILE, "receive an image disk");
     if (answer.tag != 0) {
         *ret_tag = answer.tag;
         *ret_mount_fd = fds ? fd : -1;

@@ -25,6 +25,7 @@
 struct disks {
     int sock; /* to the maker; readable: disks_receive */
     pid_t maker;
+    uint64_t maker_pause_ms; /* no other before then */
     int host_mnt_fd; /* the host's mount namespace: the maker lives there, where mkfs is */
     int dir_fd;      /* <state>/disks */
     size_t pool_count, pool_asked;
@@ -47,9 +48,12 @@ int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, i
                struct err *err);
 
 /* One answer of the maker: 1 an image for *ret_tag (mount fd, or -1 and why), 0 nothing for a caller
- * (the pool took it), -1 the maker is gone; it is started anew, and its orders are lost. */
+ * (the pool took it), -1 the maker is gone and its orders with it: sock is -1 until disks_restart. */
 int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, struct err *ret_why,
                   struct err *err);
+
+/* After the maker is gone; not more often than once per pause. */
+int disks_restart(struct disks *disks, struct err *err);
 
 /* Orders what the pool lacks, unless an order just failed. */
 void disks_refill(struct disks *disks);

@@ -33,6 +33,7 @@ struct sandbox {
     struct watch control; /* while starting: the child's failure, or its end at exec */
     struct watch ready;   /* while starting: the agent's byte */
     int disk_fd;          /* while starting */
+    uint32_t disk_order;  /* the tag of its disk, should one have to be made */
     struct sysview *view; /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
     struct err failure;    /* why it could not start */
@@ -58,6 +59,7 @@ struct keeper {
     int state_fd, sandboxes_fd, templates_fd;
     int agent_fd; /* the agent's program, sealed */
     int epoll_fd;
+    int spare_fd; /* given up to take, and refuse, a connection when there is no other */
     struct watch listener, signals, disks_watch;
     struct journal journal;
     struct cgroups cgroups;
@@ -69,6 +71,7 @@ struct keeper {
     uint32_t slot_count, slot_next;
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting; /* of them NEW or STARTING */
+    uint32_t disk_orders;
     uint64_t host_memory, host_cpu_milli;
     bool quit;
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */

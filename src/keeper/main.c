@@ -38,6 +38,7 @@
 
 #define BATCH        64
 #define LOCK_WAIT_MS 2000
+#define NO_MAKER_MS  100 /* until the next try to start a disk maker */
 
 struct options {
     const char *state;
@@ -303,15 +304,26 @@ static void on_disk(struct keeper *k, struct watch *watch)
     (void) watch;
     rc = disks_receive(&k->disks, &tag, &fd, &why, &err);
     if (rc > 0)
-        create_got_disk(k, tag - 1, fd, &why);
+        create_got_disk(k, tag, fd, &why);
     if (rc < 0) {
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
+        k->disks_watch.fd = -1;
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
-                create_got_disk(k, i, -1, &err);
-        if (k->disks.sock >= 0)
-            (void) keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, &err);
+                create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
     }
+}
+
+/* Keeps a maker at work and the pool full; what fails is tried again after a pause. */
+static void tend_disks(struct keeper *k)
+{
+    struct err err;
+
+    if (k->disks.sock < 0 && disks_restart(&k->disks, &err) == 0 &&
+        keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, &err) < 0)
+        k->disks.sock = -1;
+    if (!k->starting) /* a create under way wants the cores for itself */
+        disks_refill(&k->disks);
 }
 
 static int watch_signals(struct keeper *k, struct err *err)
@@ -389,7 +401,11 @@ static void serve(struct keeper *k)
         struct epoll_event events[BATCH];
         int a = sandbox_tick(k), b = ops_tick(k);
         int wait = a < 0 ? b : b < 0 || a < b ? a : b;
-        int n = epoll_wait(k->epoll_fd, events, BATCH, wait);
+        int n;
+
+        if (k->disks.sock < 0 && (wait < 0 || wait > NO_MAKER_MS))
+            wait = NO_MAKER_MS;
+        n = epoll_wait(k->epoll_fd, events, BATCH, wait);
 
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;
@@ -397,8 +413,7 @@ static void serve(struct keeper *k)
             if (watch->fd >= 0) /* closed by an event before it, perhaps */
                 watch->ready(k, watch);
         }
-        if (!k->starting) /* a create under way wants the cores for itself */
-            disks_refill(&k->disks);
+        tend_disks(k);
     }
 }
 

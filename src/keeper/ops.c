@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "keeper/create.h"
+#include "keeper/life.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
 
@@ -147,7 +148,15 @@ static int op_destroy(struct keeper *k, int index, const struct keeper_request *
 static int op_tie(struct keeper *k, int index, const struct keeper_request *request,
                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd, struct err *err)
 {
-    (void) k, (void) request, (void) ret_fd, (void) err;
+    uint32_t before = sandbox->info.flags;
+
+    (void) request, (void) ret_fd;
+    /* Written down: a keeper that comes after us must not keep it for nobody. */
+    sandbox->info.flags |= KEEPER_FLAG_TIED;
+    if (sandbox->info.flags != before && sandbox_record(k, sandbox, err) < 0) {
+        sandbox->info.flags = before;
+        return -1;
+    }
     sandbox->tied_to = index;
     sandbox->tie_until_ms = 0;
     put_sandbox(reply, sandbox);
@@ -322,9 +331,20 @@ static bool peer_allowed(int fd)
 
 static void on_connection(struct keeper *k, struct watch *watch)
 {
-    auto_close int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC);
+    /* Nonblocking: a caller that does not read its answers must not stop everybody's keeper. */
+    auto_close int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct err err;
 
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+        /* Left in the queue it would wake us for ever: it is taken and closed with the descriptor that
+         * is kept for this. */
+        own_close(&k->spare_fd);
+        fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC);
+        own_close(&fd);
+        k->spare_fd = fcntl(watch->fd, F_DUPFD_CLOEXEC, 0);
+        log_line(LOG_WARNING, "connection refused: no descriptor is left");
+        return;
+    }
     if (fd < 0 || !peer_allowed(fd))
         return;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
@@ -363,5 +383,6 @@ int ops_listen(struct keeper *k, int gid, struct err *err)
         return err_sys(err, errno, "give keeper.sock to its group");
     if (listen(fd, 128) < 0)
         return err_sys(err, errno, "listen on keeper.sock");
+    k->spare_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return keeper_watch(k, &k->listener, take_fd(&fd), on_connection, err);
 }

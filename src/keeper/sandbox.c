@@ -32,6 +32,7 @@
 #define TO(s)        (1u << LIFE_##s)
 #define TIE_GRACE_MS 10000
 #define STUCK_MS     2000
+#define START_MS     30000 /* a bound on hanging, not on being slow */
 
 /* Who may follow whom; in brackets, the only functions that make the move. */
 static const unsigned next_life[LIFE_COUNT] = {
@@ -153,7 +154,9 @@ void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
     if (!s->failure.kind)
         (void) err_set(&s->failure, ERR_NO_SANDBOX, "sandbox '%s' ended: %s", s->info.id, reason);
     s->stop_since_ms = io_now_ms();
-    if (s->info.life == LIFE_PAUSED) /* v1: frozen processes do not die */
+    /* v1: frozen processes do not die. Not only when PAUSED: a freeze may be under way, or its keeper died
+     * before it wrote it down. */
+    if (s->info.life == LIFE_PAUSED || s->info.life == LIFE_RUNNING)
         (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
     sandbox_set_life(k, s, LIFE_STOPPING);
     if (sandbox_record(k, s, &err) < 0)
@@ -191,6 +194,18 @@ int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
     return 0;
 }
 
+/* The kernel says whether it is frozen: an earlier keeper may have died between the deed and its record. Half
+ * frozen is no state to leave a sandbox in. */
+static void adopt_freeze(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    if (cgroup_freeze_done(&k->cgroups, s->info.id, true) == 1)
+        sandbox_set_life(k, s, LIFE_PAUSED);
+    else
+        (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
+}
+
 void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record *record)
 {
     struct sandbox *s = &k->sandboxes[slot];
@@ -218,8 +233,7 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
         (void) cgroup_kill(&k->cgroups, s->info.id);
         return;
     }
-    if (record->sandbox.life == LIFE_PAUSED)
-        sandbox_set_life(k, s, LIFE_PAUSED);
+    adopt_freeze(k, s);
     if (s->info.flags & KEEPER_FLAG_TIED)
         s->tie_until_ms = io_now_ms() + TIE_GRACE_MS;
 }
@@ -292,10 +306,22 @@ int sandbox_stats(struct keeper *k, const struct sandbox *s, struct keeper_stats
     return 0;
 }
 
+/* Whatever a create waits for, a disk, a mount, an agent, may never come. */
+static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
+{
+    struct err err;
+
+    if (now < s->begun_us / 1000u + START_MS)
+        return;
+    err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
+            START_MS / 1000);
+    sandbox_fail(k, s, &err);
+}
+
 int sandbox_tick(struct keeper *k)
 {
     uint64_t now = io_now_ms();
-    int wait = -1;
+    int wait = k->starting ? 1000 : -1;
 
     for (uint32_t i = 0; i < k->slot_count; i++) {
         struct sandbox *s = &k->sandboxes[i];
@@ -304,6 +330,8 @@ int sandbox_tick(struct keeper *k)
             s->tie_until_ms = 0;
             sandbox_stop(k, s, "nobody came back for it");
         }
+        if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
+            check_start(k, s, now);
         if (s->tie_until_ms && (wait < 0 || wait > 1000))
             wait = 1000;
         if (s->info.life != LIFE_STOPPING || s->pid.fd >= 0)
