@@ -29,10 +29,10 @@ const struct verb cp_verb = {
     .synopsis = "[OPTION…] SOURCE… DESTINATION",
     .summary = "copy files and directories into or out of a sandbox",
     .details =
-        "One side is SANDBOX:PATH, the other a path of this host, or - for stdin or stdout. PATH is\n"
-        "absolute, or relative to the user's home. A destination that is a directory gets the sources\n"
-        "by their own names; 'DIR/.' as a source is what is in DIR. Modes are kept (setuid bits are\n"
-        "not), links are copied as links, owners become whoever copies.\n\n"
+        "One side is SANDBOX:PATH, the other a path of this host, or - for stdin or stdout.\n"
+        "PATH is absolute, or relative to the user's home. A destination that is a directory\n"
+        "gets the sources by their own names; 'DIR/.' as a source is what is in DIR. Modes are\n"
+        "kept (setuid bits are not), links are copied as links, owners become whoever copies.\n\n"
         "  cove cp project box:           cove cp box:project/out.png .\n"
         "  cove cp - box:/tmp/in.txt      cove cp box:log.txt - | less",
     .options = cp_options,

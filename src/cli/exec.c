@@ -15,12 +15,18 @@ struct exec_options {
 /* clang-format off */
 static const struct option exec_options[] = {
     COMMAND_OPTIONS(struct exec_options, command),
-    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE, "forward stdin to the command" },
-    { 't', "tty",    OPTION_FLAG, AT(tty),    NULL, COMPLETE_NONE, "give it a terminal (and stdin)" },
-    { 'd', "detach", OPTION_FLAG, AT(detach), NULL, COMPLETE_NONE, "print its process number and let it run" },
-    { 0,   "tag",    OPTION_TEXT, AT(tag), "TEXT", COMPLETE_NONE, "a name for it in 'cove ps SANDBOX'" },
-    { 'q', "quiet",  OPTION_FLAG, AT(quiet),  NULL, COMPLETE_NONE, "say nothing about how a command ended by a signal" },
-    { 0,   "stats",  OPTION_FLAG, AT(stats),  NULL, COMPLETE_NONE, "one line of accounting on stderr" },
+    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE,
+      "forward stdin to the command" },
+    { 't', "tty", OPTION_FLAG, AT(tty), NULL, COMPLETE_NONE,
+      "give it a terminal (and stdin)" },
+    { 'd', "detach", OPTION_FLAG, AT(detach), NULL, COMPLETE_NONE,
+      "print its process number and let it run" },
+    { 0, "tag", OPTION_TEXT, AT(tag), "TEXT", COMPLETE_NONE,
+      "a name for it in 'cove ps SANDBOX'" },
+    { 'q', "quiet", OPTION_FLAG, AT(quiet), NULL, COMPLETE_NONE,
+      "say nothing about how a command ended by a signal" },
+    { 0, "stats", OPTION_FLAG, AT(stats), NULL, COMPLETE_NONE,
+      "one line of accounting on stderr" },
 };
 
 const struct verb exec_verb = {
@@ -28,8 +34,8 @@ const struct verb exec_verb = {
     .synopsis = "[OPTION…] SANDBOX [--] COMMAND [ARGUMENT…]",
     .summary = "run a command in a sandbox that is there",
     .details =
-        "Exit codes are those of 'cove run'. The command ends when cove does, unless --detach is given;\n"
-        "'cove logs SANDBOX PROC' shows what a detached one writes.",
+        "Exit codes are those of 'cove run'. The command ends when cove does, unless --detach\n"
+        "is given; 'cove logs SANDBOX PROC' shows what a detached one writes.",
     .options = exec_options,
     .option_count = sizeof exec_options / sizeof exec_options[0],
     .command_at = 2,

@@ -11,7 +11,8 @@ struct kill_options {
 
 /* clang-format off */
 static const struct option kill_options[] = {
-    { 'a', "all", OPTION_FLAG, offsetof(struct kill_options, all), NULL, COMPLETE_NONE, "every sandbox of this state directory" },
+    { 'a', "all", OPTION_FLAG, offsetof(struct kill_options, all), NULL, COMPLETE_NONE,
+      "every sandbox of this state directory" },
 };
 
 const struct verb kill_verb = {

@@ -20,8 +20,10 @@ struct logs_options {
 
 /* clang-format off */
 static const struct option logs_options[] = {
-    { 'f', "follow", OPTION_FLAG,   offsetof(struct logs_options, follow), NULL, COMPLETE_NONE, "go on until the command has ended" },
-    { 0,   "from",   OPTION_NUMBER, offsetof(struct logs_options, from),   "N",  COMPLETE_NONE, "begin at byte N of stdout and of stderr" },
+    { 'f', "follow", OPTION_FLAG, offsetof(struct logs_options, follow), NULL, COMPLETE_NONE,
+      "go on until the command has ended" },
+    { 0, "from", OPTION_NUMBER, offsetof(struct logs_options, from), "N", COMPLETE_NONE,
+      "begin at byte N of stdout and of stderr" },
 };
 
 const struct verb logs_verb = {
@@ -29,9 +31,9 @@ const struct verb logs_verb = {
     .synopsis = "[OPTION…] SANDBOX [PROC]",
     .summary = "what the commands of a sandbox wrote",
     .details =
-        "PROC is the number that 'cove exec --detach' printed and 'cove ps SANDBOX' lists; without it,\n"
-        "all commands are shown, in the order of their start. A sandbox keeps the last 256 KiB of each\n"
-        "stream; what was dropped before is said on stderr.",
+        "PROC is the number that 'cove exec --detach' printed and 'cove ps SANDBOX' lists;\n"
+        "without it, all commands are shown, in the order of their start. A sandbox keeps the\n"
+        "last 256 KiB of each stream; what was dropped before is said on stderr.",
     .options = logs_options,
     .option_count = sizeof logs_options / sizeof logs_options[0],
     .operands = COMPLETE_SANDBOX,

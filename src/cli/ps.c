@@ -14,8 +14,10 @@ struct ps_options {
 
 /* clang-format off */
 static const struct option ps_options[] = {
-    { 0,   "json",  OPTION_FLAG, offsetof(struct ps_options, json),  NULL, COMPLETE_NONE, "as JSON" },
-    { 'q', "quiet", OPTION_FLAG, offsetof(struct ps_options, quiet), NULL, COMPLETE_NONE, "ids, or process numbers, only" },
+    { 0, "json", OPTION_FLAG, offsetof(struct ps_options, json), NULL, COMPLETE_NONE,
+      "as JSON" },
+    { 'q', "quiet", OPTION_FLAG, offsetof(struct ps_options, quiet), NULL, COMPLETE_NONE,
+      "ids, or process numbers, only" },
 };
 
 const struct verb ps_verb = {
@@ -23,8 +25,8 @@ const struct verb ps_verb = {
     .synopsis = "[OPTION…] [SANDBOX]",
     .summary = "list sandboxes, or the commands that ran in one",
     .details =
-        "With SANDBOX: every command that was started in it, ended ones too. PROC is the number that\n"
-        "'cove logs' takes.",
+        "With SANDBOX: every command that was started in it, ended ones too. PROC is the number\n"
+        "that 'cove logs' takes.",
     .options = ps_options,
     .option_count = sizeof ps_options / sizeof ps_options[0],
     .operands = COMPLETE_SANDBOX,

@@ -20,11 +20,15 @@ struct run_options {
 static const struct option run_options[] = {
     SANDBOX_OPTIONS(struct run_options, sandbox),
     COMMAND_OPTIONS(struct run_options, command),
-    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE, "forward stdin to the command" },
+    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE,
+      "forward stdin to the command" },
     { 't', "tty",   OPTION_FLAG, AT(tty),   NULL, COMPLETE_NONE, "give it a terminal (and stdin)" },
-    { 0,   "keep",  OPTION_FLAG, AT(keep),  NULL, COMPLETE_NONE, "the sandbox stays when the command has ended" },
-    { 'q', "quiet", OPTION_FLAG, AT(quiet), NULL, COMPLETE_NONE, "say nothing about how a command ended by a signal" },
-    { 0,   "stats", OPTION_FLAG, AT(stats), NULL, COMPLETE_NONE, "one line of accounting on stderr" },
+    { 0, "keep", OPTION_FLAG, AT(keep), NULL, COMPLETE_NONE,
+      "the sandbox stays when the command has ended" },
+    { 'q', "quiet", OPTION_FLAG, AT(quiet), NULL, COMPLETE_NONE,
+      "say nothing about how a command ended by a signal" },
+    { 0, "stats", OPTION_FLAG, AT(stats), NULL, COMPLETE_NONE,
+      "one line of accounting on stderr" },
 };
 
 const struct verb run_verb = {
@@ -32,10 +36,10 @@ const struct verb run_verb = {
     .synopsis = "[OPTION…] [--] COMMAND [ARGUMENT…]",
     .summary = "run a command in a new sandbox that ends with it",
     .details =
-        "The exit code is the command's own; 128 + n when signal n ended it, 124 when it ran into\n"
-        "--timeout, 137 when the sandbox ran out of memory. The sandbox is gone when cove ends,\n"
-        "however cove ends, unless --keep is given.\n"
-        "Ctrl-C reaches the command; a second Ctrl-C destroys the sandbox.\n\n"
+        "The exit code is the command's own; 128 + n when signal n ended it, 124 when it ran\n"
+        "into --timeout, 137 when the sandbox ran out of memory. The sandbox is gone when cove\n"
+        "ends, however cove ends, unless --keep is given. Ctrl-C reaches the command; a second\n"
+        "Ctrl-C destroys the sandbox.\n\n"
         "  cove run -- python3 -c 'print(1+1)'\n"
         "  cove run --memory 256m --cpus 0.5 --timeout 10s -- make test\n"
         "  tar c . | cove run -i -- tar tv",
@@ -52,8 +56,8 @@ const struct verb shell_verb = {
     .synopsis = "[OPTION…] [SANDBOX]",
     .summary = "a login shell in a new sandbox, or in one that is there",
     .details =
-        "Without SANDBOX a new one is made, and ends with the shell unless --keep is given; with it,\n"
-        "options that describe a new sandbox have no effect.",
+        "Without SANDBOX a new one is made, and ends with the shell unless --keep is given;\n"
+        "with it, options that describe a new sandbox have no effect.",
     .options = run_options,
     .option_count = sizeof run_options / sizeof run_options[0],
     .takes_limits = true,

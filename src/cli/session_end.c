@@ -102,7 +102,7 @@ static int lost(struct session *s, struct err *err)
     if (err->kind != ERR_UNAVAILABLE || session_relink(s, &why) < 0)
         return report_error(err);
     s->link->patience_ms = GONE_PATIENCE_MS;
-    if (sandbox_wait(s->link, s->sandbox->id, &why) == 0)
+    if (sandbox_wait(s->link, s->sandbox->id, &why) == 0 || why.kind == ERR_NO_SANDBOX)
         (void) err_set(err, ERR_NO_SANDBOX, "the sandbox ended before its command did");
     else if (why.kind == ERR_OOM)
         return out_of_memory(s);

@@ -17,7 +17,8 @@ struct stats_options {
 
 /* clang-format off */
 static const struct option stats_options[] = {
-    { 0, "json",     OPTION_FLAG, offsetof(struct stats_options, json),     NULL, COMPLETE_NONE, "as JSON" },
+    { 0, "json", OPTION_FLAG, offsetof(struct stats_options, json), NULL, COMPLETE_NONE,
+      "as JSON" },
     { 0, "refusals", OPTION_FLAG, offsetof(struct stats_options, refusals), NULL, COMPLETE_NONE,
       "which system calls were refused, of which program, how often" },
 };
@@ -27,8 +28,8 @@ const struct verb stats_verb = {
     .synopsis = "[OPTION…] [SANDBOX…]",
     .summary = "what sandboxes use: processor, memory, processes, disk, refused system calls",
     .details =
-        "Without SANDBOX: all of them. A refused system call is one that no ordinary program needs and\n"
-        "that escapes are made of; one is worth a look with --refusals.",
+        "Without SANDBOX: all of them. A refused system call is one that no ordinary program\n"
+        "needs and that escapes are made of; one is worth a look with --refusals.",
     .options = stats_options,
     .option_count = sizeof stats_options / sizeof stats_options[0],
     .operands = COMPLETE_SANDBOX,

@@ -32,9 +32,12 @@ struct up_options {
 
 /* clang-format off */
 static const struct option up_options[] = {
-    { 0,   "group",         OPTION_TEXT, AT(group),         "NAME", COMPLETE_NONE, "let members of this group use cove, too" },
-    { 0,   "max-sandboxes", OPTION_TEXT, AT(max_sandboxes), "N",    COMPLETE_NONE, "refuse more sandboxes than this" },
-    { 0,   "slots",         OPTION_TEXT, AT(slots),         "N",    COMPLETE_NONE, "user id ranges to use" },
+    { 0, "group", OPTION_TEXT, AT(group), "NAME", COMPLETE_NONE,
+      "let members of this group use cove, too" },
+    { 0, "max-sandboxes", OPTION_TEXT, AT(max_sandboxes), "N", COMPLETE_NONE,
+      "refuse more sandboxes than this" },
+    { 0, "slots", OPTION_TEXT, AT(slots), "N", COMPLETE_NONE,
+      "user id ranges to use" },
     { 'v', "verbose",       OPTION_FLAG, AT(verbose),       NULL,   COMPLETE_NONE, "log more" },
 };
 
@@ -43,8 +46,8 @@ const struct verb up_verb = {
     .synopsis = "[OPTION…]",
     .summary = "start cove in the foreground",
     .details =
-        "Makes the template 'host' if need be and starts the keeper. Ctrl-C stops the keeper; sandboxes\n"
-        "made to stay go on, and the next 'cove up' finds them again. Needs root.",
+        "Makes the template 'host' if need be and starts the keeper. Ctrl-C stops the keeper;\n"
+        "sandboxes made to stay go on, and the next 'cove up' finds them again. Needs root.",
     .options = up_options,
     .option_count = sizeof up_options / sizeof up_options[0],
     .run = verb_up,
