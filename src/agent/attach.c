@@ -136,6 +136,7 @@ static bool attach_fill(struct conn *conn)
     if (conn_reply(conn, FRAME_EXIT, &reply) < 0)
         return false;
     conn_end(conn);
+    conn_be_patient(conn); /* who read slowly until now may read the end slowly, too */
     return true;
 }
 

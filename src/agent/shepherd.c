@@ -24,6 +24,7 @@
 
 #define CHILD_STACK (48u * 1024u)
 #define REAP_BATCH  256
+#define KILL_ROUNDS 3
 
 struct shepherd {
     pid_t command;
@@ -156,11 +157,15 @@ static void wait_signal(const struct shepherd *self, int timeout_ms)
 static void kill_all(struct shepherd *self)
 {
     for (int round = 0;; round++) {
+        uint32_t reached;
+
         reap(self);
         if (self->alone)
             break;
-        if (signal_below(self, SIGKILL, true) == 0 && round > 0)
-            wait_signal(self, 20); /* the dying take a moment; one in the kernel may take longer */
+        reached = signal_below(self, SIGKILL, true);
+        /* At once again while somebody may still be forking; then the dying get a moment. */
+        if (round >= KILL_ROUNDS)
+            wait_signal(self, reached ? 1 : 20);
     }
     report_end(self);
 }
