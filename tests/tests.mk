@@ -40,10 +40,10 @@ $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 # These call the agent's worker, and need its modules alone.
 WORKER_SRCS := $(addprefix src/agent/,$(addsuffix .c,answer dial entry file find glob grep move needle \
                    nodes path place port subtree user walk watch worker xattr))
-$(filter $(BUILD)/helpers/agent_%,$(HELPERS)): $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(WORKER_SRCS) $(LIB_SRCS))
+$(filter $(BUILD)/helpers/agent_%,$(HELPERS)): $(BUILD)/helpers/%: tests/helpers/%.c tests/drive.h $(call objs,$(WORKER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Wno-unused-function -Isrc -Itests \
-	    $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
+	    $(if $(SAN),-fsanitize=$(SAN)) -o $@ $(filter-out %.h,$^)
 
 unit: $(UNIT_TESTS)
 helpers: $(HELPERS)
@@ -60,3 +60,4 @@ test:
 -include bench/bench.mk
 
 -include tests/escape/escape.mk
+-include tests/fault/fault.mk
