@@ -29,7 +29,8 @@ LDFLAGS += $(LDHARD)
 
 # The agent: static, musl, no libraries, the same warnings.
 AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE= -Os -g $(WARN) -Isrc -DCOVE_VERSION='"$(VERSION)"' -MMD -MP \
-                -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+                -Wno-format-truncation -Wno-stringop-truncation -ffunction-sections -fdata-sections \
+                -fno-asynchronous-unwind-tables \
                 -idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu
 AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack
 
