@@ -3,7 +3,6 @@
  *   alone       every inherited descriptor goes first: nothing below can leak one.
  *   enter       its cgroups, by itself, so that whatever follows is limited and accounted, and a
  *               keeper that restarts finds it there.
- *   network     its own, with only lo.
  *   listen      the agent's socket is bound while the host's directory can still be named.
  *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
  *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
@@ -23,11 +22,9 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/keyctl.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -134,19 +131,10 @@ static void step_bind_agent_socket(const struct child_spec *s)
     (void) close(FD_DIR);
 }
 
-static void step_own_network(const struct child_spec *s)
+static void step_name(const struct child_spec *s)
 {
-    /* Here and not by clone: a network namespace takes 0.4 ms, in which the keeper makes the root. */
-    struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-    auto_close int fd = -1;
-
     if (sethostname(s->hostname, strlen(s->hostname)) < 0)
         fail_sys(errno, "set the host name");
-    if (unshare(CLONE_NEWNET | CLONE_NEWIPC) < 0)
-        fail_sys(errno, "new network namespace");
-    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
-        fail_sys(errno, "bring lo up");
 }
 
 static void step_wait(int fds[CHILD_FD_COUNT])
@@ -210,7 +198,7 @@ _Noreturn void child_run(const struct child_spec *s)
     step_alone(s);
     step_fresh_start();
     step_enter_cgroups(s);
-    step_own_network(s);
+    step_name(s);
     step_bind_agent_socket(s);
     step_wait(fds);
     step_become_root_inside();

@@ -113,6 +113,7 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     auto_close int userns = -1, root = -1;
     char path[40];
     int fds[CHILD_FD_COUNT];
+    struct err said;
 
     if (write_map(s->info.pid, "uid_map", s->info.uid_base, err) < 0 ||
         write_map(s->info.pid, "gid_map", s->info.uid_base, err) < 0)
@@ -126,8 +127,15 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
         return -1;
     fds[CHILD_ROOT] = root;
     fds[CHILD_DISK] = s->disk_fd;
-    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT) != 1)
-        return err_sys(err, errno, "tell the child to go");
+    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT) != 1) {
+        err_sys(err, errno, "tell the child to go");
+        /* It may be dead already, and have said why. */
+        if (recv(control, &said, sizeof said, MSG_DONTWAIT) == (ssize_t) sizeof said) {
+            said.msg[sizeof said.msg - 1] = '\0';
+            *err = said;
+        }
+        return -1;
+    }
     own_close(&s->disk_fd);
     return 0;
 }
@@ -137,19 +145,25 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 {
     int pidfd = -1;
     struct clone_args args = {
-        /* Network, IPC and cgroup namespaces: by the child itself, see there. */
-        .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_PIDFD |
-                 (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        /* The network namespace is a ready one, entered just now; the cgroup's comes later. */
+        .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
+                 CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t) (uintptr_t) &pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
     };
-    long pid = syscall(__NR_clone3, &args, sizeof args);
+    long pid;
+    int errnum;
 
-    if (pid < 0)
-        return err_sys(err, errno, "clone");
+    if (nets_enter(&k->nets, err) < 0)
+        return -1;
+    pid = syscall(__NR_clone3, &args, sizeof args);
     if (pid == 0)
         child_run(spec);
+    errnum = errno;
+    nets_leave(&k->nets);
+    if (pid < 0)
+        return err_sys(err, errnum, "clone");
     s->info.pid = (int32_t) pid;
     if (keeper_watch(k, &s->pid, pidfd, sandbox_on_death, err) < 0) {
         /* Nobody would hear of its death. */
@@ -280,6 +294,7 @@ static struct sandbox *free_slot(struct keeper *k)
 static int check_room(struct keeper *k, const struct keeper_request *r, struct err *err)
 {
     struct statfs state;
+    struct template t;
 
     if (limits_check(&r->limits, k->host_memory, k->host_cpu_milli, err) < 0)
         return -1;
@@ -290,8 +305,9 @@ static int check_room(struct keeper *k, const struct keeper_request *r, struct e
     if (k->sandbox_count >= k->sandboxes_max)
         return err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed",
                        k->sandbox_count);
-    if (!template_exists(k->templates_fd, r->template))
-        return err_set(err, ERR_NO_TEMPLATE, "there is no template '%s'", r->template);
+    if (template_open(&t, k->templates_fd, r->template, err) < 0)
+        return -1;
+    template_close(&t);
     if (fstatfs(k->state_fd, &state) == 0 && state.f_bavail < state.f_blocks / 50)
         return err_set(err, ERR_DISK_FULL, "less than 2%% of the host's disk is free");
     return 0;

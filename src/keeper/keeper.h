@@ -8,6 +8,7 @@
 #include "keeper/disk.h"
 #include "keeper/ids.h"
 #include "keeper/journal.h"
+#include "keeper/net.h"
 #include "keeper/seccomp.h"
 #include "keeper/sysview.h"
 #include "wire/keeper.h"
@@ -64,6 +65,7 @@ struct keeper {
     struct journal journal;
     struct cgroups cgroups;
     struct disks disks;
+    struct nets nets;
     struct sysviews views;
     struct seccomp_filter filter_notify, filter_quiet;
     uint32_t id_block;

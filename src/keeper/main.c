@@ -314,7 +314,7 @@ static void on_disk(struct keeper *k, struct watch *watch)
     }
 }
 
-/* Keeps a maker at work and the pool full; what fails is tried again after a pause. */
+/* Keeps a maker at work; what fails is tried again after a pause. */
 static void tend_disks(struct keeper *k)
 {
     struct err err;
@@ -322,8 +322,6 @@ static void tend_disks(struct keeper *k)
     if (k->disks.sock < 0 && disks_restart(&k->disks, &err) == 0 &&
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, &err) < 0)
         k->disks.sock = -1;
-    if (!k->starting) /* a create under way wants the cores for itself */
-        disks_refill(&k->disks);
 }
 
 static int watch_signals(struct keeper *k, struct err *err)
@@ -375,7 +373,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
         return -1;
-    if (jail_prepare(o->state, err) < 0)
+    if (nets_open(&k->nets, err) < 0 || jail_prepare(o->state, err) < 0)
         return -1;
     if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)
         return -1;
@@ -395,18 +393,33 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     return ops_listen(k, gid, err);
 }
 
+/* What can be made ahead, while no create wants the cores for itself. True: there is more to make. */
+static bool prepare_ahead(struct keeper *k)
+{
+    if (k->starting)
+        return false;
+    disks_refill(&k->disks);
+    return nets_refill(&k->nets);
+}
+
+/* Of two waits in milliseconds; -1 is for ever. */
+static int shorter(int a, int b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static void serve(struct keeper *k)
 {
+    bool idle_work = true;
+
     while (!k->quit) {
         struct epoll_event events[BATCH];
-        int a = sandbox_tick(k), b = ops_tick(k);
-        int wait = a < 0 ? b : b < 0 || a < b ? a : b;
+        int wait = shorter(sandbox_tick(k), ops_tick(k));
         int n;
 
-        if (k->disks.sock < 0 && (wait < 0 || wait > NO_MAKER_MS))
-            wait = NO_MAKER_MS;
-        n = epoll_wait(k->epoll_fd, events, BATCH, wait);
-
+        if (k->disks.sock < 0)
+            wait = shorter(wait, NO_MAKER_MS);
+        n = epoll_wait(k->epoll_fd, events, BATCH, idle_work ? 0 : wait);
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;
 
@@ -414,6 +427,8 @@ static void serve(struct keeper *k)
                 watch->ready(k, watch);
         }
         tend_disks(k);
+        /* After every burst of events, and then for as long as nobody asks for anything. */
+        idle_work = n > 0 ? !k->starting : prepare_ahead(k);
     }
 }
 
@@ -438,9 +453,9 @@ int main(int argc, char **argv)
         return err_kind_info(err.kind)->exit_code;
     }
     log_line(LOG_INFO, "ready state=%s sandboxes=%u", options.state, k.sandbox_count);
-    disks_refill(&k.disks);
     serve(&k);
     disks_stop(&k.disks);
+    nets_close(&k.nets);
     cgroups_close(&k.cgroups);
     return 0;
 }

@@ -88,7 +88,9 @@ int template_open(struct template *t, int templates_fd, const char *name, struct
     t->root_fd = -1;
     dir = openat(templates_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || io_read_text(dir, "manifest", text, sizeof text) < 0)
-        return err_set(err, ERR_NO_TEMPLATE, "there is no template '%s'", name);
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+                   ? err_set(err, ERR_NO_TEMPLATE, "there is no template '%s'", name)
+                   : err_sys(err, errno, "template '%s': read its manifest", name);
     if (template_parse(t, text, &root, err) < 0)
         return err_wrap(err, "template '%s': its manifest", name);
     t->root_fd = openat(dir, root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
