@@ -7,7 +7,13 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
-#define ROW(name, ...) { __NR_##name, #name, { __VA_ARGS__ } }
+#define ROW(name, ...)                                                                             \
+    {                                                                                              \
+        __NR_##name, #name,                                                                        \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 /* clang-format off */
 static const struct call calls[] = {

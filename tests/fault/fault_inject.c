@@ -19,9 +19,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define ALWAYS 10 /* first and last calls that no stride leaves out */
+#define ALWAYS           10 /* first and last calls that no stride leaves out */
 #define VIOLATIONS_SHOWN 12
-#define COUNT_ONLY 1000000u
+#define COUNT_ONLY       1000000u
 
 struct outcome {
     int rc;
@@ -144,8 +144,7 @@ static pid_t start_client(const struct sweep *s, const char *id, int *ret_pipe)
 
 /* ---- verdicts ---- */
 
-__attribute__((format(printf, 3, 4))) static void violation(struct sweep *s,
-                                                            const struct tracer *t,
+__attribute__((format(printf, 3, 4))) static void violation(struct sweep *s, const struct tracer *t,
                                                             const char *fmt, ...)
 {
     char why[400];
@@ -155,19 +154,27 @@ __attribute__((format(printf, 3, 4))) static void violation(struct sweep *s,
     (void) vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
     if (s->violations++ < VIOLATIONS_SHOWN)
-        printf("not ok - %s, %s's call %u (%s%s%s): %s\n", s->op->sentence,
-               role_name(s->what.who), s->what.n, t->call, t->errnum ? " " : "",
+        printf("not ok - %s, %s's call %u (%s%s%s): %s\n", s->op->sentence, role_name(s->what.who),
+               s->what.n, t->call, t->errnum ? " " : "",
                t->errnum ? strerrorname_np(t->errnum) : "", why);
     (void) fflush(stdout);
 }
 
-/* A failure must say what failed. */
+/* A failure must say what failed, and not put it on the caller, who asked for nothing wrong. */
 static bool names_a_step(const struct err *err)
 {
+    static const enum err_kind blames_caller[] = { ERR_USAGE,      ERR_INVALID,     ERR_LIMIT,
+                                                   ERR_LIMIT_HOST, ERR_NO_TEMPLATE, ERR_NAME_TAKEN,
+                                                   ERR_UNSUPPORTED };
+
+    for (size_t i = 0; i < ARRAY_LEN(blames_caller); i++)
+        if (err->kind == blames_caller[i])
+            return false;
     return err->kind != ERR_NONE && strlen(err->msg) >= 4 && err->kind < ERR_KIND_COUNT;
 }
 
-static void check_posture(struct sweep *s, const struct tracer *t, const struct keeper_sandbox *made)
+static void check_posture(struct sweep *s, const struct tracer *t,
+                          const struct keeper_sandbox *made)
 {
     const char *differs = "";
 
@@ -200,7 +207,8 @@ static void check_sandbox(struct sweep *s, const struct tracer *t, const char *i
     link.patience_ms = 5000;
     do { /* what is on its way out is let out */
         there = sandbox_get(&link, id, &now, &err) == 0;
-        if (there && (now.life == LIFE_STOPPING || now.life == LIFE_STARTING || now.life == LIFE_NEW))
+        if (there &&
+            (now.life == LIFE_STOPPING || now.life == LIFE_STARTING || now.life == LIFE_NEW))
             (void) usleep(500);
         else
             break;
@@ -277,10 +285,11 @@ static void judge(struct sweep *s, struct tracer *t, const char *id, struct outc
     else
         s->failures++;
     if (out->rc != 0 && !t->timed_out && !names_a_step(&out->err))
-        violation(s, t, "an error without a text");
+        violation(s, t, "an error that does not say what failed: %s: %s",
+                  err_kind_info(out->err.kind)->name, out->err.msg);
     if (s->verbose)
-        printf("# %u %s %s: %s\n", s->what.n, t->call,
-               t->errnum ? strerrorname_np(t->errnum) : "", out->rc ? out->err.msg : "done");
+        printf("# %u %s %s: %s\n", s->what.n, t->call, t->errnum ? strerrorname_np(t->errnum) : "",
+               out->rc ? out->err.msg : "done");
     check_sandbox(s, t, id, out);
     if (world_clear(&s->world, &err) < 0)
         violation(s, t, "clean up: %s", err.msg);
@@ -350,16 +359,21 @@ static int run(struct sweep *s, unsigned first)
         if (s->violations > 4 * VIOLATIONS_SHOWN)
             break;
         switch (once(s, n)) {
-        case -1: return -1;
-        case 0: n = COUNT_ONLY; break;
-        default: tried++;
+        case -1:
+            return -1;
+        case 0:
+            n = COUNT_ONLY;
+            break;
+        default:
+            tried++;
         }
     }
     if (s->what.victim == ROLE_NONE)
         (void) snprintf(how, sizeof how, "fails");
     else
         (void) snprintf(how, sizeof how, "is when the %s is killed", role_name(s->what.victim));
-    printf("%s - %s: one of %u calls of the %s %s, %u times: %u succeeded, %u failed cleanly (%u ms)\n",
+    printf("%s - %s: one of %u calls of the %s %s, %u times: %u succeeded, %u failed cleanly (%u "
+           "ms)\n",
            s->violations || !tried ? "not ok" : "ok", s->op->sentence, total,
            role_name(s->what.who), how, tried, s->successes, s->failures,
            (unsigned) (io_now_ms() - begin));

@@ -40,8 +40,9 @@ static FILE *open_of(pid_t pid, const char *file)
 
 static void add_status(struct text *t, const struct keeper_sandbox *s)
 {
-    static const char *const wanted[] = { "Umask",  "Groups", "CapInh",     "CapPrm",  "CapEff", "CapBnd",
-                                          "CapAmb", "NoNewPrivs", "Seccomp", "Seccomp_filters" };
+    static const char *const wanted[] = { "Umask",   "Groups",         "CapInh", "CapPrm",
+                                          "CapEff",  "CapBnd",         "CapAmb", "NoNewPrivs",
+                                          "Seccomp", "Seccomp_filters" };
     auto_file FILE *file = open_of(s->pid, "status");
     char line[512];
 
@@ -74,8 +75,15 @@ static void add_limits(struct text *t, const struct keeper_sandbox *s)
     auto_file FILE *file = open_of(s->pid, "limits");
     char line[256];
 
-    while (file && fgets(line, sizeof line, file))
-        add(t, "%s", line);
+    while (file && fgets(line, sizeof line, file)) {
+        uint64_t soft, hard;
+
+        if (sscanf(line, "Max file size %" SCNu64 " %" SCNu64, &soft, &hard) == 2 && soft == hard &&
+            soft == s->limits.disk_bytes)
+            add(t, "Max file size: its disk\n");
+        else
+            add(t, "%s", line);
+    }
 }
 
 static void add_mounts(struct text *t, const struct keeper_sandbox *s)

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #define OPTIONS                                                                                    \
-    (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEVFORK |       \
+    (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEVFORK |      \
      PTRACE_O_TRACEEXEC)
 
 static const char *const role_names[ROLE_COUNT] = {
@@ -118,9 +118,15 @@ static void go_on(struct tracer *t, struct tracee *e, int signal)
 
 static void kill_victim(struct tracer *t, struct tracee *e)
 {
-    pid_t victim = e->role == t->what.victim ? e->pid : 0;
+    pid_t victim = 0;
 
-    for (size_t i = 0; i < TRACEES_MAX && !victim; i++)
+    if (e->role == t->what.victim && e->role != ROLE_KEEPER) {
+        /* Let go with the signal: its parent must be the one that hears of its death. */
+        (void) ptrace(PTRACE_DETACH, e->pid, NULL, SIGKILL);
+        e->pid = 0;
+        return;
+    }
+    for (size_t i = 0; i < TRACEES_MAX; i++)
         if (t->tracees[i].pid && t->tracees[i].role == t->what.victim)
             victim = t->tracees[i].pid;
     if (victim > 1)
@@ -177,14 +183,22 @@ static void on_fork(struct tracer *t, struct tracee *e)
     long nr = ptrace(PTRACE_PEEKUSER, e->pid, offsetof(struct user_regs_struct, orig_rax), NULL);
     enum role role = ROLE_COUNT; /* known, and none of ours */
     struct tracee *born;
+    int status;
 
     (void) ptrace(PTRACE_GETEVENTMSG, e->pid, NULL, &pid);
     if (e->role == ROLE_KEEPER)
         role = nr == __NR_clone3 ? ROLE_CHILD : ROLE_MAKER;
     born = add(t, (pid_t) pid, role);
-    /* Its first stop may have come before this one: then it waits in it. */
-    if (born && !born->running)
-        go_on(t, born, 0);
+    if (!born)
+        return;
+    /* Its first stop may have come before this one. If not, it is waited for here: the parent's many
+     * stops would starve it, and one that dies while it is traced is not its parent's to reap. */
+    if (born->running && (waitpid(born->pid, &status, __WALL) < 0 || !WIFSTOPPED(status))) {
+        born->pid = 0;
+        return;
+    }
+    born->running = false;
+    go_on(t, born, 0);
 }
 
 static void on_stop(struct tracer *t, pid_t pid, int status)
@@ -208,7 +222,8 @@ static void on_stop(struct tracer *t, pid_t pid, int status)
         forget(t, e);
         return;
     }
-    go_on(t, e, event || signal == (SIGTRAP | 0x80) || signal == SIGTRAP ? 0 : signal);
+    if (e->pid)
+        go_on(t, e, event || signal == (SIGTRAP | 0x80) || signal == SIGTRAP ? 0 : signal);
 }
 
 static volatile sig_atomic_t alarmed;

@@ -32,7 +32,7 @@ struct injection {
 struct tracee {
     pid_t pid;
     enum role role;
-    bool running; /* not in a stop that we know of */
+    bool running;  /* not in a stop that we know of */
     int fail_with; /* its call was skipped: the errno to put at its exit */
 };
 
@@ -41,9 +41,9 @@ struct tracee {
 struct tracer {
     struct injection what;
     unsigned counted;
-    bool done;          /* the n-th call came */
-    char call[32];      /* its name, for messages */
-    int errnum;         /* what it was made to return */
+    bool done;     /* the n-th call came */
+    char call[32]; /* its name, for messages */
+    int errnum;    /* what it was made to return */
     int patience_ms;
     bool timed_out;
     pid_t keeper;

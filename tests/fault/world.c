@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define START_MS 15000
+#define START_MS  15000
 #define SETTLE_MS 3000
-#define POOL 4 /* image disks that a keeper keeps ready */
+#define POOL      4 /* image disks that a keeper keeps ready */
 
 static void moment(void)
 {
@@ -83,7 +83,8 @@ int world_start(struct world *w, struct err *err)
 
         if (waitpid(w->keeper, &status, WNOHANG) == w->keeper) {
             w->keeper = 0;
-            return err_set(err, ERR_UNAVAILABLE, "the keeper ended with %x; see %s", status, w->log);
+            return err_set(err, ERR_UNAVAILABLE, "the keeper ended with %x; see %s", status,
+                           w->log);
         }
         if (io_now_ms() > until)
             return err_set(err, ERR_TIMEOUT, "the keeper does not answer; see %s", w->log);
