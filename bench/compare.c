@@ -89,16 +89,17 @@ static int cove_exec(struct compare *compare, struct cove_times *times, struct e
 
 static void cove_round(struct compare *compare, size_t which)
 {
-    static int (*const steps[])(struct compare *, struct cove_times *, struct err *) = {
-        cove_echo,
-        cove_true,
-        cove_exec,
-    };
     struct cove_times *times = &compare->cove[which];
 
-    for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-        if (steps[i](compare, times, &times->why) < 0)
-            times->failures++;
+    times->failures += cove_echo(compare, times, &times->why) < 0;
+    times->failures += cove_true(compare, times, &times->why) < 0;
+}
+
+static void exec_round(struct compare *compare, size_t which)
+{
+    struct cove_times *times = &compare->cove[which];
+
+    times->failures += cove_exec(compare, times, &times->why) < 0;
 }
 
 static void cli_round(struct compare *compare, size_t which)
@@ -170,10 +171,11 @@ int compare_init(struct compare *compare, const struct rig *rig, struct peers *p
 void compare_round(struct compare *compare, unsigned round)
 {
     const struct contender fixed[] = {
-        { bare_round, 0, 1 },
-        { cove_round, COVE_PRESET, 1 },
-        { cove_round, COVE_MEMORY, 1 },
-        { cli_round, 0, 1 },
+        /* An exec stands beside what it is compared with, and not behind a destroy, whose clean-up in
+         * the kernel goes on for a while. */
+        { bare_round, 0, 1 },           { exec_round, COVE_PRESET, 1 },
+        { exec_round, COVE_MEMORY, 1 }, { cove_round, COVE_PRESET, 1 },
+        { cove_round, COVE_MEMORY, 1 }, { cli_round, 0, 1 },
     };
     size_t peer_count = compare->peers ? compare->peers->count : 0;
     size_t count = ARRAY_LEN(fixed) + peer_count;
@@ -216,6 +218,13 @@ static struct peer_times *find_peer(const struct compare *compare, const char *p
     return NULL;
 }
 
+static double ratio_at(struct series *a, struct series *b, double percent)
+{
+    uint64_t below = series_at(b, percent);
+
+    return below ? (double) series_at(a, percent) / (double) below : 0;
+}
+
 static void report_create(struct compare *compare)
 {
     struct cove_times *cove = &compare->cove[COVE_PRESET];
@@ -228,15 +237,18 @@ static void report_create(struct compare *compare)
     report_series("cove run, the whole command line", &compare->cli_first, base, NULL);
     report_peers(compare, offsetof(struct peer_times, first), base);
     if (bwrap) {
-        double ratio = (double) base / (double) series_at(&bwrap->whole, 50);
+        double ratio = ratio_at(&cove->first, &bwrap->whole, 50);
 
-        report_target(ratio <= 1.0, "create to first byte / bwrap's whole `true`: %.2f (<= 1.0)",
-                      ratio);
+        report_target(
+            ratio <= 1.0,
+            "create to first byte / bwrap's whole `true`: %.2f (<= 1.0); of the minima %.2f", ratio,
+            ratio_at(&cove->first, &bwrap->whole, 0));
     }
     if (runc) {
-        double times = (double) series_at(&runc->first, 50) / (double) base;
+        double times = ratio_at(&runc->first, &cove->first, 50);
 
-        report_target(times >= 5.0, "faster than runc: %.1f times (>= 5)", times);
+        report_target(times >= 5.0, "faster than runc: %.1f times (>= 5); by the minima %.1f",
+                      times, ratio_at(&runc->first, &cove->first, 0));
     }
 }
 
@@ -259,8 +271,8 @@ static void report_whole(struct compare *compare)
 static void report_exec(struct compare *compare)
 {
     struct cove_times *cove = &compare->cove[COVE_PRESET];
-    uint64_t base = series_at(&cove->exec, 50), bare = series_at(&compare->fork_true, 50);
-    double ratio = bare ? (double) base / (double) bare : 0;
+    uint64_t base = series_at(&cove->exec, 50);
+    double ratio = ratio_at(&cove->exec, &compare->fork_true, 50);
 
     report_section("2. exec of `true` in a living sandbox");
     report_series_head("");
@@ -269,8 +281,10 @@ static void report_exec(struct compare *compare)
     for (size_t i = 0; i < COVE_WAYS; i++)
         report_series(compare->cove[i].name, &compare->cove[i].exec, base, NULL);
     report_peers(compare, offsetof(struct peer_times, exec), base);
-    report_target(base && base <= 1500, "exec p50: %.2f ms (<= 1.5)", (double) base / 1e3);
-    report_target(base && ratio <= 2.0, "exec / bare fork+exec: %.2f (<= 2.0)", ratio);
+    report_target(base && base <= 1500, "exec p50: %.2f ms (<= 1.5); least %.2f",
+                  (double) base / 1e3, (double) series_at(&cove->exec, 0) / 1e3);
+    report_target(base && ratio <= 2.0, "exec / bare fork+exec: %.2f (<= 2.0); of the minima %.2f",
+                  ratio, ratio_at(&cove->exec, &compare->fork_true, 0));
 }
 
 static void report_destroy(struct compare *compare)

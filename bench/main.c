@@ -103,12 +103,14 @@ static int bench(struct rig *rig)
     uint64_t rounds = setting("BENCH_ROUNDS", 200), count = setting("BENCH_COUNT", 1000);
     char host[200], date[32];
     time_t now = time(NULL);
+    double load = 0;
     struct tm tm;
     struct err err;
 
+    (void) getloadavg(&load, 1);
     host_describe(host, sizeof host);
     (void) strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &tm));
-    printf("cove %s, %s, on %s\n", COVE_VERSION, date, host);
+    printf("cove %s, %s, on %s; load %.1f at the start\n", COVE_VERSION, date, host, load);
     printf("%llu rounds, interleaved; ratio: p50 to that of cove's client library\n",
            (unsigned long long) rounds);
     (void) fflush(stdout);
