@@ -12,6 +12,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#define BACK_TRIES 200
+#define BACK_US    1000
+
 int nets_open(struct nets *nets, struct err *err)
 {
     nets->own_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -27,8 +30,12 @@ void nets_close(struct nets *nets)
 
 void nets_leave(const struct nets *nets)
 {
-    if (setns(nets->own_fd, CLONE_NEWNET) == 0)
-        return;
+    /* It needs a little memory, which may be there in a moment. */
+    for (int tries = 0; tries < BACK_TRIES; tries++) {
+        if (setns(nets->own_fd, CLONE_NEWNET) == 0)
+            return;
+        (void) usleep(BACK_US);
+    }
     log_line(LOG_ERROR, "cannot come back to our network namespace: %s", strerror(errno));
     _exit(1);
 }
