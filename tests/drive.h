@@ -67,8 +67,8 @@ static void drive_child(struct drive *d, int sock, const struct agent_request *r
     }
     if (d->prepare)
         d->prepare();
-    if (uid && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
-                setresuid(uid, uid, uid) < 0))
+    if (uid &&
+        (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
         _exit(98);
     (void) prctl(PR_SET_DUMPABLE, 0);
     w.early = d->early;
@@ -225,8 +225,8 @@ static uint32_t get(struct agent_request r, uint32_t uid, char *out, size_t size
 }
 
 /* An operation of ITEMs and END, which stays in once.reply; each item is given to `each`. */
-static uint32_t items(struct agent_request r, uint32_t uid, void (*each)(const struct agent_reply *),
-                      uint64_t *ret_count)
+static uint32_t items(struct agent_request r, uint32_t uid,
+                      void (*each)(const struct agent_reply *), uint64_t *ret_count)
 {
     uint64_t count = 0;
     uint32_t kind;

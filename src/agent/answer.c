@@ -25,8 +25,7 @@ static int send_frame(struct worker *w, enum frame_type type, size_t len, struct
 int answer_record(struct worker *w, enum frame_type type, const struct agent_reply *reply,
                   struct err *err)
 {
-    ssize_t len =
-        agent_reply_encode(reply, frame + FRAME_HEAD, (size_t) frame_limit(type), err);
+    ssize_t len = agent_reply_encode(reply, frame + FRAME_HEAD, (size_t) frame_limit(type), err);
 
     if (len < 0)
         return -1;

@@ -29,8 +29,7 @@ struct lane {
 /* A connected descriptor, or -1 with errno. */
 static int connect_to(const struct sockaddr *address, socklen_t len, uint64_t deadline)
 {
-    auto_close int fd =
-        socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    auto_close int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct pollfd p = { .fd = fd, .events = POLLOUT };
     int why = 0;
     socklen_t why_len = sizeof why;

@@ -32,8 +32,8 @@ enum agent_entry_type entry_type(mode_t mode)
         mode_t format;
         enum agent_entry_type type;
     } types[] = {
-        { S_IFREG, ENTRY_FILE }, { S_IFDIR, ENTRY_DIR },     { S_IFLNK, ENTRY_LINK },
-        { S_IFIFO, ENTRY_FIFO }, { S_IFSOCK, ENTRY_SOCKET }, { S_IFCHR, ENTRY_CHAR },
+        { S_IFREG, ENTRY_FILE },  { S_IFDIR, ENTRY_DIR },     { S_IFLNK, ENTRY_LINK },
+        { S_IFIFO, ENTRY_FIFO },  { S_IFSOCK, ENTRY_SOCKET }, { S_IFCHR, ENTRY_CHAR },
         { S_IFBLK, ENTRY_BLOCK },
     };
 

@@ -52,8 +52,8 @@ static const struct {
     const char *name;
     int (*is)(int);
 } classes[] = {
-    { "[:alnum:]", isalnum }, { "[:alpha:]", isalpha }, { "[:digit:]", isdigit },
-    { "[:lower:]", islower }, { "[:punct:]", ispunct }, { "[:space:]", isspace },
+    { "[:alnum:]", isalnum }, { "[:alpha:]", isalpha },   { "[:digit:]", isdigit },
+    { "[:lower:]", islower }, { "[:punct:]", ispunct },   { "[:space:]", isspace },
     { "[:upper:]", isupper }, { "[:xdigit:]", isxdigit },
 };
 
@@ -373,8 +373,7 @@ unsigned glob_step(const struct glob *glob, const uint64_t *from, const char *na
 
             if (part->kind == PART_ANY_DIRS && !dot && !link)
                 flags |= add_state(glob, ret, state);
-            else if (part->kind == PART_NAME && (!dot || names_dot(part)) &&
-                     part_match(part, name))
+            else if (part->kind == PART_NAME && (!dot || names_dot(part)) && part_match(part, name))
                 flags |= add_state(glob, ret, state + 1);
         }
     return flags;

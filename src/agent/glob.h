@@ -18,12 +18,12 @@
 
 #include <stdbool.h>
 
-#define GLOB_STATES     2048 /* parts of all alternatives together */
-#define GLOB_WORDS      (GLOB_STATES / 64)
-#define GLOB_PATTERNS   1000 /* alternatives that braces may make */
-#define GLOB_MATCH      1u
-#define GLOB_MATCH_DIR  2u /* a match if it is a directory */
-#define GLOB_MORE       4u /* something below may match */
+#define GLOB_STATES    2048 /* parts of all alternatives together */
+#define GLOB_WORDS     (GLOB_STATES / 64)
+#define GLOB_PATTERNS  1000 /* alternatives that braces may make */
+#define GLOB_MATCH     1u
+#define GLOB_MATCH_DIR 2u /* a match if it is a directory */
+#define GLOB_MORE      4u /* something below may match */
 
 struct glob;
 

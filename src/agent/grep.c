@@ -211,7 +211,8 @@ static int search_file(struct grep *g, int fd, struct err *err)
         if (n < 0)
             return GO_ON;
         if (first)
-            g->binary = memchr(g->window, '\0', (size_t) n < BINARY_LOOK ? (size_t) n : BINARY_LOOK);
+            g->binary =
+                memchr(g->window, '\0', (size_t) n < BINARY_LOOK ? (size_t) n : BINARY_LOOK);
         first = false;
         eof = n == 0;
         len += (size_t) n;

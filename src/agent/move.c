@@ -25,7 +25,7 @@ struct copy {
     struct {
         dev_t dev;
         ino_t ino;
-    } *above; /* the directories that were left for one below them */
+    } * above; /* the directories that were left for one below them */
     size_t depth, room;
     uint8_t *buffer; /* COPY_SIZE */
     uint64_t steps;

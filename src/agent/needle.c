@@ -91,7 +91,8 @@ bool needle_find(const struct needle *needle, const char *text, size_t len, bool
         *ret_len = needle->plain_len;
         return true;
     }
-    if (regexec(&needle->regex, text, 1, &match, (begins ? 0 : REG_NOTBOL) | (ends ? 0 : REG_NOTEOL)))
+    if (regexec(&needle->regex, text, 1, &match,
+                (begins ? 0 : REG_NOTBOL) | (ends ? 0 : REG_NOTEOL)))
         return false;
     *ret_at = (size_t) match.rm_so;
     *ret_len = (size_t) (match.rm_eo - match.rm_so);

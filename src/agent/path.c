@@ -59,14 +59,6 @@ bool path_is_special(const char *path)
     return base[0] == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
 }
 
-bool path_join(char *out, size_t size, const char *dir, const char *name)
-{
-    bool root = strcmp(dir, "/") == 0;
-    int n = snprintf(out, size, "%s/%s", root ? "" : dir, name);
-
-    return n >= 0 && (size_t) n < size;
-}
-
 int path_open_parent(const char *path, struct err *err)
 {
     char dir[PATH_TEXT_MAX];

@@ -26,9 +26,6 @@ const char *path_base(const char *path);
 /* True when the last part is one that no entry can have: "", "." or "..". */
 bool path_is_special(const char *path);
 
-/* `dir` and `name` as one path. False when it does not fit. */
-bool path_join(char *out, size_t size, const char *dir, const char *name);
-
 /* The directory of a path as a descriptor that can only be used as a place (O_PATH). */
 int path_open_parent(const char *path, struct err *err);
 

@@ -38,8 +38,8 @@ static int open_plain(struct place *place, uint32_t flags, uint32_t mode, struct
 
 /* The old file at `real`: it must be one that this user could also have written in place. Fills st
  * and returns 1, or 0 when there is none. */
-static int look_at_old(const struct place *place, char real[PATH_MAX], bool create,
-                       struct stat *st, struct err *err)
+static int look_at_old(const struct place *place, char real[PATH_MAX], bool create, struct stat *st,
+                       struct err *err)
 {
     auto_close int fd = -1;
 
@@ -68,8 +68,8 @@ static int open_temp(struct place *place, struct err *err)
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
         return path_err(err, errno, place->path);
     place_temp_name(place->temp);
-    place->fd = openat(place->dir, place->temp,
-                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    place->fd =
+        openat(place->dir, place->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (place->fd < 0) {
         place->temp[0] = '\0';
         return path_err(err, errno, place->path);

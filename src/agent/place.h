@@ -24,7 +24,10 @@ struct place {
     char temp[32];            /* atomic: name until place_finish; "": has none */
 };
 
-#define PLACE_INIT { .fd = -1, .dir = -1 }
+#define PLACE_INIT                                                                                 \
+    {                                                                                              \
+        .fd = -1, .dir = -1                                                                        \
+    }
 
 /* `flags` are AGENT_ATOMIC, AGENT_APPEND, AGENT_CREATE; `mode` as in a request. */
 int place_open(struct place *place, uint32_t flags, uint32_t mode, struct err *err);

@@ -47,8 +47,7 @@ static void add_port(struct ports *ports, const struct port *port)
 {
     /* Several sockets may share an address (SO_REUSEPORT); a caller sees one port. */
     for (size_t i = 0; i < ports->count; i++)
-        if (ports->list[i].port == port->port &&
-            strcmp(ports->list[i].address, port->address) == 0)
+        if (ports->list[i].port == port->port && strcmp(ports->list[i].address, port->address) == 0)
             return;
     if (ports->count == PORTS_MAX)
         ports->cut = true;

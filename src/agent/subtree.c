@@ -34,8 +34,7 @@ static int list_item(struct worker *w, struct walk *walk, struct err *err)
     return answer_record(w, FRAME_ITEM, &item, err) < 0 ? -1 : 1;
 }
 
-static int list_walk(struct worker *w, struct walk *walk, struct agent_reply *end,
-                     struct err *err)
+static int list_walk(struct worker *w, struct walk *walk, struct agent_reply *end, struct err *err)
 {
     const uint64_t limit = w->request->limit ? w->request->limit : LIST_LIMIT;
     const uint64_t levels = w->request->depth ? w->request->depth : 1;
@@ -84,8 +83,8 @@ int subtree_list(struct worker *w, struct err *err)
 }
 
 /* unlinkat, counted; what is gone already is no failure. */
-static int unlink_counted(int dirfd, const char *name, int flags, const char *path,
-                          uint64_t *count, struct err *err)
+static int unlink_counted(int dirfd, const char *name, int flags, const char *path, uint64_t *count,
+                          struct err *err)
 {
     if (unlinkat(dirfd, name, flags) == 0) {
         (*count)++;
@@ -191,8 +190,8 @@ int subtree_remove(struct worker *w, struct err *err)
     if (w->request->flags & AGENT_RECURSIVE) {
         if (subtree_remove_at(w, parent, path_base(path), path, &reply.count, err) < 0)
             return -1;
-    } else if (unlink_counted(parent, path_base(path), S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0,
-                              path, &reply.count, err) < 0) {
+    } else if (unlink_counted(parent, path_base(path), S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0, path,
+                              &reply.count, err) < 0) {
         return -1;
     }
     return answer_record(w, FRAME_REPLY, &reply, err);

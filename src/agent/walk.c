@@ -24,9 +24,8 @@ static bool is_proc(int fd)
 {
     struct statfs fs;
 
-    return fstatfs(fd, &fs) == 0 &&
-           ((unsigned long) fs.f_type == PROC_SUPER_MAGIC ||
-            (unsigned long) fs.f_type == SYSFS_MAGIC);
+    return fstatfs(fd, &fs) == 0 && ((unsigned long) fs.f_type == PROC_SUPER_MAGIC ||
+                                     (unsigned long) fs.f_type == SYSFS_MAGIC);
 }
 
 int walk_open_dir(int dirfd, const char *name, unsigned flags)

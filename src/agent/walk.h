@@ -53,7 +53,10 @@ struct walk {
     unsigned char type; /* DT_*, perhaps DT_UNKNOWN */
 };
 
-#define WALK_INIT { .left = -1 }
+#define WALK_INIT                                                                                  \
+    {                                                                                              \
+        .left = -1                                                                                 \
+    }
 
 /* Takes over fd, a readable directory, also on failure. `path` is what entries are named after. */
 int walk_open(struct walk *walk, int fd, const char *path, unsigned flags, struct err *err);

@@ -14,8 +14,8 @@
 
 static void a_path_that_is_not_there_is_not_found(void)
 {
-    static const uint32_t ops[] = { AGENT_STAT, AGENT_READ, AGENT_LIST, AGENT_REMOVE, AGENT_XATTR_LIST,
-                                    AGENT_WATCH };
+    static const uint32_t ops[] = { AGENT_STAT,   AGENT_READ,       AGENT_LIST,
+                                    AGENT_REMOVE, AGENT_XATTR_LIST, AGENT_WATCH };
 
     for (size_t i = 0; i < ARRAY_LEN(ops); i++)
         CHECK_INT(ask(REQ(.op = ops[i], .path = "nothing/here"), NOBODY), ERR_NO_PATH);
@@ -89,7 +89,8 @@ static void reading_gives_the_whole_file_or_a_range(void)
     make_file(at("f"), "0123456789", 0644);
     CHECK_INT(get(REQ(.path = "f"), NOBODY, text, sizeof text, NULL), ERR_NONE);
     CHECK_STR(text, "0123456789");
-    CHECK_INT(get(REQ(.path = "~/f", .offset = 3, .length = 4), NOBODY, text, sizeof text, NULL), 0);
+    CHECK_INT(get(REQ(.path = "~/f", .offset = 3, .length = 4), NOBODY, text, sizeof text, NULL),
+              0);
     CHECK_STR(text, "3456");
     CHECK_INT(get(REQ(.path = at("f"), .offset = 8, .length = 99), NOBODY, text, sizeof text, NULL),
               0);
@@ -266,8 +267,8 @@ static void a_full_disk_is_its_own_error_and_loses_nothing(void)
     }
     CHECK_INT(put("small/keep", 0, "kept", NOBODY), ERR_NONE);
     for (size_t i = 0; i < 2; i++) {
-        drive_start(&once,
-                    REQ(.op = AGENT_WRITE, .path = "small/keep", .flags = AGENT_ATOMIC), NOBODY);
+        drive_start(&once, REQ(.op = AGENT_WRITE, .path = "small/keep", .flags = AGENT_ATOMIC),
+                    NOBODY);
         CHECK_INT(drive_next(&once), FRAME_REPLY);
         drive_frame(&once, FRAME_DATA, big, 60000);
         drive_frame(&once, FRAME_DATA, big, 60000);
@@ -315,9 +316,9 @@ static void a_rename_keeps_what_it_moves(void)
     (void) mkdir(at("dir"), 0755);
     (void) chown(at("dir"), NOBODY, NOBODY);
     CHECK_INT(ask(REQ(.op = AGENT_MOVE, .path = "one", .to = "x/y/two"), NOBODY), ERR_NO_PATH);
-    CHECK_INT(ask(REQ(.op = AGENT_MOVE, .path = "one", .to = "x/y/two", .flags = AGENT_PARENTS),
-                  NOBODY),
-              ERR_NONE);
+    CHECK_INT(
+        ask(REQ(.op = AGENT_MOVE, .path = "one", .to = "x/y/two", .flags = AGENT_PARENTS), NOBODY),
+        ERR_NONE);
     CHECK_STR(content(at("x/y/two")), "1");
     CHECK_STR(once.reply.path, at("x/y/two"));
     CHECK_INT(ask(REQ(.op = AGENT_MOVE, .path = "dir", .to = "dir/inside"), NOBODY), ERR_INVALID);
@@ -360,8 +361,9 @@ static void what_cannot_be_a_reply_is_refused(void)
     struct bytes value = { .data = big, .len = sizeof big };
 
     make_file(at("x"), "", 0644);
-    CHECK_INT(ask(REQ(.op = AGENT_XATTR_SET, .path = "x", .name = "user.big", .value = value), ROOT),
-              ERR_TOO_BIG);
+    CHECK_INT(
+        ask(REQ(.op = AGENT_XATTR_SET, .path = "x", .name = "user.big", .value = value), ROOT),
+        ERR_TOO_BIG);
     (void) unlink(at("x"));
 }
 

@@ -53,7 +53,7 @@ static bool has(const char *path)
 static void make_tree(void)
 {
     static const char *const dirs[] = { "g", "g/src", "g/src/deep", "g/.git", "g/closed" };
-    static const char *const files[] = { "g/a.c",      "g/b.h",         "g/src/a.c",  "g/src/x.cc",
+    static const char *const files[] = { "g/a.c",          "g/b.h",      "g/src/a.c",  "g/src/x.cc",
                                          "g/src/deep/z.c", "g/.git/c.c", "g/.hidden.c" };
 
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
@@ -112,9 +112,9 @@ static void globs_find_what_a_shell_would(void)
     CHECK_INT(items(REQ(.op = AGENT_GLOB, .path = "/tmp", .pattern = at("g/*.h")), NOBODY, NULL,
                     &(uint64_t){ 0 }),
               ERR_NONE);
-    CHECK_INT(items(REQ(.op = AGENT_GLOB, .path = "g", .pattern = "**", .limit = 3), NOBODY, NULL,
-                    NULL),
-              ERR_NONE);
+    CHECK_INT(
+        items(REQ(.op = AGENT_GLOB, .path = "g", .pattern = "**", .limit = 3), NOBODY, NULL, NULL),
+        ERR_NONE);
     CHECK_INT(once.reply.flags, AGENT_TRUNCATED);
     CHECK_INT(once.reply.count, 3);
     remove_tree();
@@ -135,9 +135,9 @@ static void grep_finds_lines_with_their_neighbours(void)
     CHECK_STR(found, "t:3:three ");
     CHECK_INT(grep(REQ(.path = "g/t", .pattern = "SIX", .flags = AGENT_IGNORE_CASE)), ERR_NONE);
     CHECK_STR(found, "t:6:six ");
-    CHECK_INT(grep(REQ(.path = "g", .pattern = "three|four", .context_before = 1,
-                       .context_after = 1)),
-              ERR_NONE);
+    CHECK_INT(
+        grep(REQ(.path = "g", .pattern = "three|four", .context_before = 1, .context_after = 1)),
+        ERR_NONE);
     CHECK_STR(found, "t-2:two t:3:three t:4:four t-5:five ");
     CHECK_INT(grep(REQ(.path = "g", .pattern = "o", .limit = 2)), ERR_NONE);
     CHECK_INT(once.reply.flags, AGENT_TRUNCATED);
@@ -145,8 +145,7 @@ static void grep_finds_lines_with_their_neighbours(void)
     CHECK_INT(grep(REQ(.path = "g", .pattern = ".*", .flags = AGENT_FIXED)), ERR_NONE);
     CHECK_STR(found, "");
     make_file(at("g/u"), "a.*b (x\n", 0644);
-    CHECK_INT(grep(REQ(.path = "g", .pattern = ".*B (X",
-                       .flags = AGENT_FIXED | AGENT_IGNORE_CASE)),
+    CHECK_INT(grep(REQ(.path = "g", .pattern = ".*B (X", .flags = AGENT_FIXED | AGENT_IGNORE_CASE)),
               ERR_NONE);
     CHECK_STR(found, "u:1:a.*b (x ");
     CHECK_INT(once.reply.total, 2);
@@ -158,7 +157,8 @@ static void grep_chooses_files(void)
     uint64_t count;
 
     make_tree();
-    CHECK_INT(items(REQ(.op = AGENT_GREP, .path = "g", .pattern = "main"), NOBODY, NULL, &count), 0);
+    CHECK_INT(items(REQ(.op = AGENT_GREP, .path = "g", .pattern = "main"), NOBODY, NULL, &count),
+              0);
     CHECK_INT(count, 5);
     CHECK_INT(items(REQ(.op = AGENT_GREP, .path = "g", .pattern = "main", .flags = AGENT_HIDDEN),
                     NOBODY, NULL, &count),
@@ -219,8 +219,8 @@ static void grep_finds_and_cuts_in_lines_of_any_length(void)
         memcpy(line + places[i], "needle", 6);
         line[LINE] = '\0';
         make_file(at("g/long"), line, 0644);
-        CHECK_INT(items(REQ(.op = AGENT_GREP, .path = "g", .pattern = "n+eedle"), NOBODY, note_shown,
-                        &count),
+        CHECK_INT(items(REQ(.op = AGENT_GREP, .path = "g", .pattern = "n+eedle"), NOBODY,
+                        note_shown, &count),
                   ERR_NONE);
         CHECK_INT(count, 1);
         CHECK(shown_hit && shown_len <= 4096);
@@ -240,7 +240,8 @@ static void a_pattern_that_grows_without_end_is_refused(void)
     uint32_t kind;
 
     (void) mkdir(at("g"), 0755);
-    kind = items(REQ(.op = AGENT_GREP, .path = "g", .pattern = "(((((a{1,200}){1,200}){1,200}){1,200}){1,200})"),
+    kind = items(REQ(.op = AGENT_GREP, .path = "g",
+                     .pattern = "(((((a{1,200}){1,200}){1,200}){1,200}){1,200})"),
                  NOBODY, NULL, NULL);
     CHECK(kind == ERR_INVALID || kind == ERR_NONE);
     remove_tree();
@@ -434,8 +435,7 @@ static void a_watch_ends_with_its_caller_or_its_subject(void)
 static int listen_on(int family, uint16_t *ret_port)
 {
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-    struct sockaddr_in v4 = { .sin_family = AF_INET,
-                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     bool six = family == AF_INET6;
     struct sockaddr *address = six ? (struct sockaddr *) &v6 : (struct sockaddr *) &v4;
     socklen_t len = six ? sizeof v6 : sizeof v4;

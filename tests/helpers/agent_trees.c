@@ -165,9 +165,9 @@ static void note_listed(const struct agent_reply *item)
 {
     size_t used = strlen(listed);
 
-    (void) snprintf(listed + used, sizeof listed - used, "%s:%s%s%s ", agent_entry_type_name(item->type),
-                    item->path + strlen(dir), item->target ? "->" : "",
-                    item->target ? item->target : "");
+    (void) snprintf(listed + used, sizeof listed - used, "%s:%s%s%s ",
+                    agent_entry_type_name(item->type), item->path + strlen(dir),
+                    item->target ? "->" : "", item->target ? item->target : "");
 }
 
 static void a_listing_goes_as_deep_as_asked_and_past_what_it_may_not_read(void)
@@ -186,7 +186,8 @@ static void a_listing_goes_as_deep_as_asked_and_past_what_it_may_not_read(void)
     CHECK(strstr(listed, "symlink:/l/link->sub "));
     CHECK(strstr(listed, "directory:/l/closed "));
     listed[0] = '\0';
-    CHECK_INT(items(REQ(.op = AGENT_LIST, .path = "l", .depth = 9), NOBODY, note_listed, &count), 0);
+    CHECK_INT(items(REQ(.op = AGENT_LIST, .path = "l", .depth = 9), NOBODY, note_listed, &count),
+              0);
     CHECK_INT(count, 4);
     CHECK(strstr(listed, "file:/l/sub/f "));
     CHECK(!strstr(listed, "/l/closed/f") && !strstr(listed, "/l/link/f"));
@@ -246,8 +247,9 @@ static void ten_thousand_levels_can_be_listed_changed_and_removed(void)
               ERR_NONE);
     CHECK_INT(once.reply.count, DEEP + 2);
     CHECK_INT(mode_at(at("deep"), DEEP), 0700);
-    CHECK_INT(items(REQ(.op = AGENT_GLOB, .path = "deep", .pattern = "**/end"), NOBODY, NULL, &count),
-              ERR_NONE);
+    CHECK_INT(
+        items(REQ(.op = AGENT_GLOB, .path = "deep", .pattern = "**/end"), NOBODY, NULL, &count),
+        ERR_NONE);
     CHECK_INT(count, 0);
     CHECK_INT(once.reply.flags, AGENT_TRUNCATED); /* its path is longer than any reply */
     CHECK_INT(remove_all("deep", NOBODY), ERR_NONE);
