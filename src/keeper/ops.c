@@ -229,9 +229,12 @@ void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         struct connection *c = &k->connections[i];
 
+        /* Gone is what a destroy or wait is for; only that memory ran out is news to a wait. */
+        bool as_asked = c->op == KEEPER_DESTROY ||
+                        (c->op == KEEPER_WAIT && s->failure.kind != ERR_OOM);
+
         if (waits_for(c, s))
-            answer_pending(k, i, s,
-                           c->op == KEEPER_DESTROY || c->op == KEEPER_WAIT ? NULL : &s->failure);
+            answer_pending(k, i, s, as_asked ? NULL : &s->failure);
     }
 }
 

@@ -126,6 +126,18 @@ static void clear(struct keeper *k, struct sandbox *s)
     sandbox_reset(s);
 }
 
+/* The agent is small and never the kernel's first choice, but a sandbox that is full of small processes can
+ * lose it to its own memory limit: whoever waits should hear that. */
+static void unexpected_death(struct keeper *k, struct sandbox *s)
+{
+    struct keeper_stats stats = { 0 };
+    struct err ignored;
+
+    if (cgroup_stats(&k->cgroups, s->info.id, &stats, &ignored) == 0 && stats.oom_kills > 0)
+        (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
+    sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");
+}
+
 void sandbox_on_death(struct keeper *k, struct watch *watch)
 {
     struct sandbox *s = container_of(watch, struct sandbox, pid);
@@ -139,7 +151,7 @@ void sandbox_on_death(struct keeper *k, struct watch *watch)
     /* Reaps where we are the parent; an adopted one is reaped by the host's init. */
     (void) waitid(P_PIDFD, (id_t) watch->fd, NULL, WEXITED | WNOHANG);
     if (s->info.life != LIFE_STOPPING)
-        sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");
+        unexpected_death(k, s);
     keeper_unwatch(k, &s->pid);
     clear(k, s);
 }
