@@ -133,6 +133,46 @@ static struct outcome compare_with_init(const struct attempt *attempt)
     return by_call(syscall(SYS_kcmp, (long) getpid(), 1L, 1L /* KCMP_VM */, 0L, 0L), "kcmp");
 }
 
+/* Who started this program: the first ancestor that is not it, or else PID 1. */
+static int starter(void)
+{
+    char path[64], text[1024], *at;
+    int pid = (int) getppid(), parent;
+
+    for (int depth = 0; pid > 1 && depth < 64; depth++, pid = parent) {
+        ssize_t n;
+        int fd;
+
+        (void) snprintf(path, sizeof path, "/proc/%d/stat", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        (void) close(fd);
+        text[n > 0 ? n : 0] = '\0';
+        at = strrchr(text, ')');
+        if (!at || sscanf(at, ") %*c %d", &parent) != 1)
+            return 1;
+        if (!strstr(text, "(escape)"))
+            return pid;
+    }
+    return 1;
+}
+
+static struct outcome starter_file(const struct attempt *attempt)
+{
+    char path[64];
+    struct attempt row = *attempt;
+
+    (void) snprintf(path, sizeof path, attempt->path, starter());
+    row.path = path;
+    return attempt->number == O_DIRECTORY ? list_directory(&row) : open_mode(&row);
+}
+
+static struct outcome starter_ptrace(const struct attempt *attempt)
+{
+    (void) attempt;
+    return by_call(ptrace(0x4206 /* SEIZE */, starter(), NULL, NULL), "ptrace of the starter");
+}
+
 static struct outcome comm_of_init(char *out, size_t size)
 {
     int fd = open("/proc/1/comm", O_RDONLY | O_CLOEXEC);
@@ -353,6 +393,10 @@ const struct attempt manager_attempts[] = {
     { "init-kcmp",        "order of kernel pointers", compare_with_init, .outside = IN_SPACES },
     { "init-signals",     "handlers of PID 1 run on demand", signal_init, .outside = IN_SPACES },
     { "init-stop",        "a sandbox that cannot be talked to", stop_init, .outside = NOT_AT_ALL, .reason = "the kernel keeps STOP and KILL from inside away from a namespace's PID 1" },
+    { "starter-mem",      "code in whoever starts commands", starter_file, .path = "/proc/%d/mem", .number = O_RDWR, .outside = IN_SPACES },
+    { "starter-environ",  "secrets of whoever starts commands", starter_file, .path = "/proc/%d/environ", .number = O_RDONLY, .outside = IN_SPACES },
+    { "starter-fd-list",  "descriptors of whoever starts commands", starter_file, .path = "/proc/%d/fd", .number = O_DIRECTORY, .outside = IN_SPACES },
+    { "starter-ptrace",   "control of whoever starts commands", starter_ptrace, .outside = IN_SPACES },
     { "inherited-fds",    "descriptors that the manager forgot", inherited_descriptors, .outside = ON_HOST },
     { "leaked-directory", "CVE-2024-21626: a descriptor of a host directory as cwd", leaked_directory, .outside = ON_HOST },
     { "cwd-outside-root", "CVE-2024-21626: a cwd that is not below the root", working_directory, .outside = ON_HOST },
