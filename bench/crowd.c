@@ -92,6 +92,7 @@ static int make_member(struct crowd *crowd, struct lane *lane, size_t index, str
     if (lane_create(lane, &crowd->limits, &sandbox, err) < 0)
         return -1;
     (void) snprintf(member->id, sizeof member->id, "%s", sandbox.id);
+    member->pid = sandbox.pid;
     member->pidfd = (int) syscall(SYS_pidfd_open, sandbox.pid, 0);
     return 0;
 }
@@ -170,6 +171,9 @@ int crowd_run(struct crowd *crowd, struct err *err)
         everybody(crowd, CROWD_LANES, make_member, &crowd->create, &crowd->create_failures);
     crowd->created = crowd->create.count;
     read_memory(crowd, CROWD_ALIVE);
+    for (size_t i = 0; i < crowd->count; i++)
+        if (crowd->members[i].pid > 0)
+            crowd->own_anonymous_kib += host_anonymous_kib(crowd->members[i].pid);
     crowd->keeper_kib = host_resident_kib(crowd->rig->keeper);
     crowd->keeper_fds = host_open_files(crowd->rig->keeper);
     crowd->exec_all_us = everybody(crowd, 1, ask_member, &crowd->exec, &crowd->exec_failures);
@@ -211,11 +215,27 @@ static void report_memory(const struct crowd *crowd)
     }
 }
 
+/* MiB of host memory for each, found in two ways of which the greater counts: what the host has less
+ * (without the anonymous memory that other programs took meanwhile), and the sum of its parts. */
+static double memory_of_each(const struct crowd *crowd)
+{
+    static const enum host_memory_row parts[] = { HOST_SHMEM,       HOST_SLAB_RECLAIMABLE,
+                                                  HOST_SLAB_KEPT,   HOST_PERCPU,
+                                                  HOST_PAGE_TABLES, HOST_KERNEL_STACK };
+    const int64_t *before = crowd->memory[CROWD_BEFORE].kib,
+                  *alive = crowd->memory[CROWD_ALIVE].kib;
+    int64_t own = (int64_t) crowd->own_anonymous_kib, sum = own;
+    int64_t others = alive[HOST_ANON] - before[HOST_ANON] - own;
+    int64_t less = before[HOST_AVAILABLE] - alive[HOST_AVAILABLE] - others;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        sum += alive[parts[i]] - before[parts[i]];
+    return mib(less > sum ? less : sum) / (double) (crowd->created ? crowd->created : 1);
+}
+
 static void report_targets(struct crowd *crowd)
 {
-    double each = mib(crowd->memory[CROWD_BEFORE].kib[HOST_AVAILABLE] -
-                      crowd->memory[CROWD_ALIVE].kib[HOST_AVAILABLE]) /
-                  (double) (crowd->created ? crowd->created : 1);
+    double each = memory_of_each(crowd);
     size_t failures = crowd->create_failures + crowd->exec_failures + crowd->destroy_failures;
 
     report_target(crowd->create_us <= 10000000 && crowd->created == crowd->count,
@@ -252,6 +272,8 @@ void crowd_report(struct crowd *crowd)
     report_fact("all answered an exec", "%zu in %.2f s", crowd->exec.count,
                 (double) crowd->exec_all_us / 1e6);
     report_fact("list", "%zu in %.1f ms", crowd->listed, (double) crowd->list_us / 1e3);
+    report_fact("anonymous memory of each PID 1", "%.0f KiB",
+                (double) crowd->own_anonymous_kib / (double) (crowd->created ? crowd->created : 1));
     report_fact("keeper", "%.1f MiB resident, %zu descriptors", mib((int64_t) crowd->keeper_kib),
                 crowd->keeper_fds);
     report_fact("keeper killed and started again", "adopted all in %.2f s, %.1f MiB resident",

@@ -30,6 +30,7 @@ struct crowd {
     size_t listed;
     size_t adopted; /* answered an exec after the keeper's restart */
     struct host_memory memory[CROWD_MOMENTS];
+    uint64_t own_anonymous_kib; /* of every PID 1, when all are alive */
     uint64_t keeper_kib, keeper_restarted_kib;
     size_t keeper_fds;
     struct host_left left;  /* with the keeper alive; loops: more than a pool has */

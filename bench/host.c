@@ -53,18 +53,28 @@ void host_memory_read(struct host_memory *ret)
     }
 }
 
-uint64_t host_resident_kib(int pid)
+static uint64_t status_kib(int pid, const char *row)
 {
     auto_file FILE *file = NULL;
     char path[64], line[128];
-    unsigned long long kib = 0;
+    size_t len = strlen(row);
 
     (void) snprintf(path, sizeof path, "/proc/%d/status", pid);
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "VmRSS: %llu", &kib) == 1)
-            break;
-    return kib;
+        if (strncmp(line, row, len) == 0)
+            return strtoull(line + len, NULL, 10);
+    return 0;
+}
+
+uint64_t host_resident_kib(int pid)
+{
+    return status_kib(pid, "VmRSS:");
+}
+
+uint64_t host_anonymous_kib(int pid)
+{
+    return status_kib(pid, "RssAnon:");
 }
 
 /* Entries but "." and ".." */

@@ -34,8 +34,10 @@ struct host_memory {
 const char *host_memory_name(enum host_memory_row row);
 void host_memory_read(struct host_memory *ret);
 
-/* Resident memory of a process in KiB; 0 when it is gone. */
+/* Resident memory of a process in KiB, and the part of it that is its own (no file's); 0 when it is
+ * gone. */
 uint64_t host_resident_kib(int pid);
+uint64_t host_anonymous_kib(int pid);
 
 /* Open descriptors of a process. */
 size_t host_open_files(int pid);
@@ -43,7 +45,8 @@ size_t host_open_files(int pid);
 /* One sandbox as the leftovers are looked for. */
 struct host_trace {
     char id[ID_LEN + 1];
-    int pidfd; /* of its PID 1; -1: unknown */
+    int pid;   /* of its PID 1 */
+    int pidfd; /* likewise; -1: unknown */
 };
 
 struct host_left {
