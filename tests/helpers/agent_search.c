@@ -235,16 +235,23 @@ static void grep_finds_and_cuts_in_lines_of_any_length(void)
     remove_tree();
 }
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
 static void a_pattern_that_grows_without_end_is_refused(void)
 {
-    uint32_t kind;
+    const char *huge = "(((((a{1,200}){1,200}){1,200}){1,200}){1,200})";
 
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+    SKIP("a sanitizer's memory has no limit");
+    (void) huge;
+#else
     (void) mkdir(at("g"), 0755);
-    kind = items(REQ(.op = AGENT_GREP, .path = "g",
-                     .pattern = "(((((a{1,200}){1,200}){1,200}){1,200}){1,200})"),
-                 NOBODY, NULL, NULL);
-    CHECK(kind == ERR_INVALID || kind == ERR_NONE);
+    CHECK_INT(items(REQ(.op = AGENT_GREP, .path = "g", .pattern = huge), NOBODY, NULL, NULL),
+              ERR_INVALID);
     remove_tree();
+#endif
 }
 
 /* Watching. */
