@@ -38,12 +38,16 @@ LIB_SRCS    := $(wildcard src/base/*.c src/wire/*.c)
 CLIENT_SRCS := $(wildcard src/client/*.c)
 KEEPER_SRCS := $(wildcard src/keeper/*.c)
 CLI_SRCS    := $(wildcard src/cli/*.c)
+HTTP_SRCS   := $(wildcard src/http/*.c)
+STORE_SRCS  := $(wildcard src/store/*.c)
+POLICY_SRCS := $(wildcard src/policy/*.c)
+API_SRCS    := $(wildcard src/api/*.c)
 AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c,$(LIB_SRCS))
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved
 
 ifeq ($(V),0)
 Q := @
@@ -62,6 +66,13 @@ $(BUILD)/cove: $(call objs,$(CLI_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^
+
+COVED_SRCS := $(API_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -pthread
+
+$(BUILD)/coved: $(call objs,$(COVED_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
 
 $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)
@@ -93,7 +104,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cove \
 	           $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/cove
 	install -m 0755 $(BUILD)/cove $(DESTDIR)$(PREFIX)/bin/cove
-	install -m 0755 $(BUILD)/cove-keeper $(BUILD)/cove-agent $(DESTDIR)$(PREFIX)/libexec/cove/
+	install -m 0755 $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(DESTDIR)$(PREFIX)/libexec/cove/
 	$(BUILD)/cove completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cove
 	install -m 0644 README.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/cove/
 

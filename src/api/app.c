@@ -1,0 +1,28 @@
+#include "api/app.h"
+
+#include "base/own.h"
+
+/* Links are kept for reuse: a connection to the keeper costs a round trip of its own. */
+int app_link_take(struct app *app, struct link *ret, struct err *err)
+{
+    bool found = false;
+
+    (void) pthread_mutex_lock(&app->lock);
+    if (app->link_count > 0) {
+        *ret = app->links[--app->link_count];
+        found = true;
+    }
+    (void) pthread_mutex_unlock(&app->lock);
+    return found ? 0 : link_open(ret, app->config.state, err);
+}
+
+void app_link_give(struct app *app, struct link *link, bool healthy)
+{
+    (void) pthread_mutex_lock(&app->lock);
+    if (healthy && app->link_count < APP_LINKS_MAX) {
+        app->links[app->link_count++] = *link;
+        link->fd = -1;
+    }
+    (void) pthread_mutex_unlock(&app->lock);
+    link_close(link);
+}

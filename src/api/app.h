@@ -1,0 +1,29 @@
+/* app.h - what every request can reach: settings, the keeper, the store. Made once at start. */
+#ifndef COVE_API_APP_H
+#define COVE_API_APP_H
+
+#include "api/config.h"
+#include "client/link.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct store;
+
+#define APP_LINKS_MAX 64
+
+struct app {
+    struct config config;
+    struct store *store;
+    uint64_t started_ms; /* monotonic */
+    atomic_uint_fast64_t requests, refused;
+    pthread_mutex_t lock; /* the two below */
+    size_t link_count;
+    struct link links[APP_LINKS_MAX]; /* idle links to the keeper */
+};
+
+/* A link to the keeper for one caller at a time; give it back, or drop it after a failure. */
+int app_link_take(struct app *app, struct link *ret, struct err *err);
+void app_link_give(struct app *app, struct link *link, bool healthy);
+
+#endif

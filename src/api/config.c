@@ -1,0 +1,261 @@
+#include "api/config.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "base/parse.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define FILE_MAX  65536
+#define NAME_SIZE 64
+
+#define AT(field) offsetof(struct config, field), sizeof(((struct config *) 0)->field)
+
+/* clang-format off */
+const struct setting settings[] = {
+    { "state",           SETTING_TEXT,     AT(state),           "/var/lib/cove", 0, 0,
+      "the keeper's state directory" },
+    { "listen",          SETTING_TEXT,     AT(listen),          "127.0.0.1:8000", 0, 0,
+      "address and port; [::1]:8000 for IPv6" },
+    { "domain",          SETTING_TEXT,     AT(domain),          "localhost", 0, 0,
+      "names that Host may have, besides the address itself: this and all below it" },
+    { "tls_cert",        SETTING_TEXT,     AT(tls_cert),        "", 0, 0,
+      "certificate chain, PEM; with tls_key, HTTPS instead of HTTP" },
+    { "tls_key",         SETTING_TEXT,     AT(tls_key),         "", 0, 0,
+      "private key, PEM" },
+    { "threads",         SETTING_COUNT,    AT(threads),         "256", 4, 4096,
+      "requests served at once; more get 503" },
+    { "connections",     SETTING_COUNT,    AT(connections),     "8000", 16, 1000000,
+      "open connections, idle ones included" },
+    { "idle",            SETTING_DURATION, AT(idle_ms),         "75s", 1000, 86400000,
+      "how long a connection may be without a request" },
+    { "head_timeout",    SETTING_DURATION, AT(head_ms),         "10s", 100, 600000,
+      "how long a request's head may take" },
+    { "stall_timeout",   SETTING_DURATION, AT(body_stall_ms),   "60s", 100, 3600000,
+      "how long a body or an answer may stand still" },
+    { "sandbox_timeout", SETTING_DURATION, AT(sandbox_timeout_ms), "5m", 1000, 86400000,
+      "lifetime of a sandbox that was made without one" },
+    { "sandbox_timeout_most", SETTING_DURATION, AT(sandbox_timeout_most_ms), "24h", 1000, 31536000000,
+      "greatest lifetime that can be asked for at once" },
+    { "local",           SETTING_BOOL,     AT(local),           "yes", 0, 0,
+      "requests from loopback need no key: they are the tenant 'local'" },
+    { "verbose",         SETTING_BOOL,     AT(verbose),         "no", 0, 0,
+      "log every request" },
+};
+/* clang-format on */
+const size_t setting_count = ARRAY_LEN(settings);
+
+static int set_bool(bool *field, const char *text, struct err *err)
+{
+    static const char *const yes[] = { "yes", "true", "on", "1" };
+    static const char *const no[] = { "no", "false", "off", "0" };
+
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
+            *field = strcmp(text, yes[i]) == 0;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INVALID, "'%.40s' is neither yes nor no", text);
+}
+
+static int set_number(const struct setting *s, uint64_t *field, const char *text, struct err *err)
+{
+    uint64_t value;
+    int rc = s->type == SETTING_DURATION ? parse_duration_ms(text, &value, err)
+                                         : parse_u64(text, &value, err);
+
+    if (rc < 0)
+        return -1;
+    if (value < s->least || value > s->most)
+        return err_set(err, ERR_INVALID, "not between %" PRIu64 " and %" PRIu64, s->least, s->most);
+    *field = value;
+    return 0;
+}
+
+static int set_value(struct config *config, const struct setting *s, const char *text,
+                     struct err *err)
+{
+    void *field = (char *) config + s->offset;
+
+    switch (s->type) {
+    case SETTING_TEXT:
+        if (strlen(text) >= s->size)
+            return err_set(err, ERR_INVALID, "longer than %zu", s->size - 1);
+        memcpy(field, text, strlen(text) + 1);
+        return 0;
+    case SETTING_COUNT:
+    case SETTING_DURATION:
+        return set_number(s, field, text, err);
+    case SETTING_BOOL:
+        return set_bool(field, text, err);
+    }
+    return err_set(err, ERR_INTERNAL, "a setting without a type");
+}
+
+int config_set(struct config *config, const char *name, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < setting_count; i++)
+        if (strcmp(settings[i].name, name) == 0) {
+            if (set_value(config, &settings[i], text, err) < 0) {
+                err->kind = ERR_INVALID;
+                return err_wrap(err, "%s", name);
+            }
+            return 0;
+        }
+    return err_set(err, ERR_INVALID, "there is no setting '%.60s'", name);
+}
+
+static char *trim(char *text)
+{
+    char *end;
+
+    while (isspace((unsigned char) *text))
+        text++;
+    end = text + strlen(text);
+    while (end > text && isspace((unsigned char) end[-1]))
+        *--end = '\0';
+    return text;
+}
+
+int config_parse(struct config *config, char *text, struct err *err)
+{
+    int number = 0;
+
+    for (char *line = text, *next; line; line = next) {
+        char *end = strchr(line, '\n'), *value;
+
+        next = end ? end + 1 : NULL;
+        if (end)
+            *end = '\0';
+        number++;
+        line = trim(line);
+        if (!line[0] || line[0] == '#')
+            continue;
+        value = strchr(line, '=');
+        if (!value)
+            return err_set(err, ERR_INVALID, "line %d: not 'name = value'", number);
+        *value++ = '\0';
+        if (config_set(config, trim(line), trim(value), err) < 0)
+            return err_wrap(err, "line %d", number);
+    }
+    return 0;
+}
+
+static int load_file(struct config *config, const char *path, bool must, struct err *err)
+{
+    auto_free char *text = malloc(FILE_MAX);
+    ssize_t n;
+
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "read %s", path);
+    n = io_read_text(AT_FDCWD, path, text, FILE_MAX);
+    if (n < 0)
+        return must ? err_set(err, ERR_USAGE, "cannot read %s", path) : 0;
+    if (n == FILE_MAX - 1)
+        return err_set(err, ERR_TOO_BIG, "%s: more than %d bytes", path, FILE_MAX);
+    if (config_parse(config, text, err) < 0)
+        return err_wrap(err, "%s", path);
+    return 0;
+}
+
+/* COVE_SANDBOX_TIMEOUT */
+static void env_name(const char *name, char *out, size_t size)
+{
+    (void) snprintf(out, size, "COVE_%s", name);
+    for (char *c = out; *c; c++)
+        *c = (char) toupper((unsigned char) *c);
+}
+
+static int load_env(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < setting_count; i++) {
+        char name[NAME_SIZE];
+        const char *value;
+
+        env_name(settings[i].name, name, sizeof name);
+        value = getenv(name);
+        if (value && config_set(config, settings[i].name, value, err) < 0)
+            return err_wrap(err, "environment %s", name);
+    }
+    return 0;
+}
+
+/* --sandbox-timeout=5m or --sandbox-timeout 5m */
+static int load_flag(struct config *config, char **argv, int *index, struct err *err)
+{
+    char name[NAME_SIZE];
+    const char *flag = argv[*index] + 2, *value = strchr(flag, '=');
+    size_t len = value ? (size_t) (value - flag) : strlen(flag);
+
+    if (strncmp(argv[*index], "--", 2) != 0 || len >= sizeof name)
+        return err_set(err, ERR_USAGE, "'%.60s' is no option; see --help", argv[*index]);
+    memcpy(name, flag, len);
+    name[len] = '\0';
+    for (char *c = name; *c; c++)
+        if (*c == '-')
+            *c = '_';
+    if (!value) {
+        value = argv[++*index];
+        if (!value)
+            return err_set(err, ERR_USAGE, "--%.60s: its value is missing", flag);
+    } else {
+        value++;
+    }
+    if (config_set(config, name, value, err) < 0) {
+        err->kind = ERR_USAGE;
+        return err_wrap(err, "--%.60s", flag);
+    }
+    return 0;
+}
+
+void config_help(FILE *out)
+{
+    (void) fputs(
+        "usage: coved [--config FILE] [--check-config] [--SETTING VALUE ...]\n\n"
+        "Settings: as flags, as COVE_NAME in the environment, or as 'name = value' lines in\n"
+        "the configuration file (default /etc/cove/coved.conf).\n\n",
+        out);
+    for (size_t i = 0; i < setting_count; i++)
+        (void) fprintf(out, "  %-22s %s (%s)\n", settings[i].name, settings[i].help,
+                       settings[i].preset[0] ? settings[i].preset : "none");
+}
+
+int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err)
+{
+    const char *file = NULL;
+
+    memset(config, 0, sizeof *config);
+    for (size_t i = 0; i < setting_count; i++)
+        if (config_set(config, settings[i].name, settings[i].preset, err) < 0)
+            return -1;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            config_help(stdout);
+            exit(0);
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            (void) puts("coved " COVE_VERSION);
+            exit(0);
+        }
+        if (strcmp(argv[i], "--config") == 0)
+            file = argv[++i];
+    }
+    if (load_file(config, file ? file : "/etc/cove/coved.conf", file != NULL, err) < 0 ||
+        load_env(config, err) < 0)
+        return -1;
+    for (int i = 1; i < argc && argv[i]; i++) {
+        if (strcmp(argv[i], "--config") == 0)
+            i++;
+        else if (strcmp(argv[i], "--check-config") == 0)
+            *ret_check = true;
+        else if (load_flag(config, argv, &i, err) < 0)
+            return -1;
+    }
+    if (!config->tls_cert[0] != !config->tls_key[0])
+        return err_set(err, ERR_USAGE, "tls_cert and tls_key go together");
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* config.h - coved's settings: one table drives the file, the flags, the environment and the docs.
+ *
+ * A setting `listen` is `listen = 127.0.0.1:8000` in the file, `--listen` as a flag and COVE_LISTEN in
+ * the environment. Flags win over the environment, which wins over the file, which wins over the preset. */
+#ifndef COVE_API_CONFIG_H
+#define COVE_API_CONFIG_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct config {
+    char state[256];
+    char listen[128];
+    char domain[128];
+    char tls_cert[256], tls_key[256];
+    uint64_t threads;       /* requests at once */
+    uint64_t connections;   /* open at once, idle ones included */
+    uint64_t idle_ms;       /* a connection without a request */
+    uint64_t head_ms;       /* a request head from first to last byte */
+    uint64_t body_stall_ms; /* no byte of a body, or no room for one of an answer */
+    uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
+    bool local;                                           /* loopback needs no key */
+    bool verbose;
+};
+
+enum setting_type { SETTING_TEXT, SETTING_COUNT, SETTING_DURATION, SETTING_BOOL };
+
+struct setting {
+    const char *name; /* with '_' in the file, '-' in flags */
+    enum setting_type type;
+    size_t offset, size;
+    const char *preset;
+    uint64_t least, most;
+    const char *help;
+};
+extern const struct setting settings[];
+extern const size_t setting_count;
+
+/* All layers. *ret_check: --check-config was given. Exits by itself on --help and --version. */
+int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err);
+
+/* Pure: one setting from text. */
+int config_set(struct config *config, const char *name, const char *text, struct err *err);
+/* Pure: the text of a configuration file; `text` is changed. */
+int config_parse(struct config *config, char *text, struct err *err);
+
+void config_help(FILE *out);
+
+#endif

@@ -1,0 +1,42 @@
+/* conn.h - one connection of a client: a descriptor, perhaps TLS over it, and what was read ahead.
+ *
+ * Never blocks longer than its limits: every wait is a poll with a deadline. The read-ahead buffer exists only
+ * while a request is being read or served; an idle connection is this struct and a descriptor. */
+#ifndef COVE_API_CONN_H
+#define COVE_API_CONN_H
+
+#include "api/tls.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CONN_BUFFER 17408 /* a head of the greatest size, and a bit of what follows */
+
+struct conn {
+    int fd;          /* O_NONBLOCK */
+    struct tls *tls; /* NULL: plain */
+    bool loopback;
+    char peer[64];
+    char *buf; /* NULL while idle */
+    size_t have;
+    uint64_t since_ms; /* idle since, or the head began at */
+    bool head_begun;
+    bool busy;                /* with a worker: not the waiter's to touch */
+    struct conn *prev, *next; /* the waiter's list */
+};
+
+struct conn *conn_new(int fd, struct tls_context *tls);
+void conn_free(struct conn *conn);
+
+/* What is there, without waiting: count, 0 at the end, -1 with errno (EAGAIN: nothing yet). */
+ssize_t conn_recv(struct conn *conn, void *out, size_t size);
+
+/* At least one byte, or 0 at the end; waits up to stall_ms. First from the read-ahead buffer. */
+ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, struct err *err);
+/* All of it; waits up to stall_ms for each bit of room. */
+int conn_write(struct conn *conn, const void *data, size_t len, uint64_t stall_ms, struct err *err);
+
+#endif

@@ -1,0 +1,452 @@
+/* Reading: the head is complete before an exchange exists. The body comes by exchange_read, from the
+ * read-ahead buffer first, decoded if it is chunked. What a handler leaves unread is drained after its answer,
+ * up to a bound, so that the next request on the connection begins where it should; beyond the
+ * bound the connection closes.
+ *
+ * Writing: an answer has a known length, or is sent in chunks (HTTP/1.0: until the end). */
+#include "api/exchange_own.h"
+
+#include "base/own.h"
+#include "http/response.h"
+#include "http/url.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define DRAIN_MAX  (256 * 1024)
+#define JSON_FLAGS (JSON_REJECT_DUPLICATES)
+#define JSON_DEPTH 64
+#define READ_PIECE 16384
+
+struct app *exchange_app(struct exchange *x)
+{
+    return x->app;
+}
+
+const struct caller *exchange_caller(const struct exchange *x)
+{
+    return &x->caller;
+}
+
+const struct head *exchange_head(const struct exchange *x)
+{
+    return &x->head;
+}
+
+const char *exchange_id(const struct exchange *x)
+{
+    return x->id;
+}
+
+const char *exchange_peer(const struct exchange *x)
+{
+    return x->conn->peer;
+}
+
+struct conn *exchange_conn(struct exchange *x)
+{
+    return x->conn;
+}
+
+bool exchange_begun(const struct exchange *x)
+{
+    return x->begun;
+}
+
+int exchange_fd(const struct exchange *x)
+{
+    return x->conn->fd;
+}
+
+bool exchange_gone(struct exchange *x)
+{
+    char byte;
+
+    if (x->conn->tls)
+        return false; /* a record may be anything; the next write will tell */
+    return recv(x->conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* ---- the request ---- */
+
+/* Texts that handlers keep: a small arena that ends with the exchange. */
+static char *keep(struct exchange *x, size_t size)
+{
+    char *at = x->arena + x->arena_used;
+
+    if (size > sizeof x->arena - x->arena_used)
+        return NULL;
+    x->arena_used += size;
+    return at;
+}
+
+const char *exchange_param(const struct exchange *x, const char *name)
+{
+    for (size_t i = 0; i < x->param_count; i++)
+        if (strcmp(x->params[i].name, name) == 0)
+            return x->params[i].value;
+    return "";
+}
+
+const char *exchange_query(struct exchange *x, const char *name)
+{
+    struct slice query = head_query(&x->head);
+    struct err ignored;
+    char *out = keep(x, query.len + 1);
+
+    if (!out || !query.at || url_query_get(query, name, out, query.len + 1, &ignored) != 1)
+        return NULL;
+    return out;
+}
+
+const char *exchange_header(struct exchange *x, const char *name)
+{
+    struct slice value = head_get(&x->head, name);
+    char *out;
+
+    if (!value.at)
+        return NULL;
+    out = keep(x, value.len + 1);
+    return out && slice_copy(value, out, value.len + 1) ? out : NULL;
+}
+
+static int send_continue(struct exchange *x, struct err *err)
+{
+    static const char go[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    if (!x->head.expect_continue || x->continued)
+        return 0;
+    x->continued = true;
+    return conn_write(x->conn, go, sizeof go - 1, x->app->config.body_stall_ms, err);
+}
+
+static ssize_t read_length(struct exchange *x, void *out, size_t size, struct err *err)
+{
+    ssize_t n;
+
+    if (x->body_left == 0)
+        return 0;
+    if (size > x->body_left)
+        size = (size_t) x->body_left;
+    n = conn_read(x->conn, out, size, x->app->config.body_stall_ms, err);
+    if (n == 0)
+        return err_set(err, ERR_UNAVAILABLE, "the body ended early");
+    if (n > 0)
+        x->body_left -= (uint64_t) n;
+    return n;
+}
+
+/* Decodes in place; bytes behind the body go back to the read-ahead buffer. */
+static ssize_t read_chunked(struct exchange *x, char *out, size_t size, struct err *err)
+{
+    while (!chunk_done(&x->chunk)) {
+        struct slice data;
+        size_t used = 0;
+        int rc;
+
+        if (x->chunk_have == 0) {
+            ssize_t n = conn_read(x->conn, x->chunk_buf, sizeof x->chunk_buf,
+                                  x->app->config.body_stall_ms, err);
+
+            if (n <= 0)
+                return n < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "the body ended early");
+            x->chunk_at = 0;
+            x->chunk_have = (size_t) n;
+        }
+        rc = chunk_read(&x->chunk, x->chunk_buf + x->chunk_at,
+                        x->chunk_have < size ? x->chunk_have : size, &used, &data, err);
+        if (rc < 0) {
+            x->close = true;
+            return -1;
+        }
+        if (rc == 1)
+            memcpy(out, data.at, data.len);
+        x->chunk_at += used;
+        x->chunk_have -= used;
+        if (rc == 1)
+            return (ssize_t) data.len;
+    }
+    if (x->chunk_have > 0) { /* the next request, read along */
+        memmove(x->conn->buf + x->chunk_have, x->conn->buf, x->conn->have);
+        memcpy(x->conn->buf, x->chunk_buf + x->chunk_at, x->chunk_have);
+        x->conn->have += x->chunk_have;
+        x->chunk_have = 0;
+    }
+    return 0;
+}
+
+ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *err)
+{
+    ssize_t n = 0;
+
+    if (x->head.body == HEAD_LENGTH && x->head.content_length > x->body_limit) {
+        x->close = true;
+        return err_set(err, ERR_TOO_BIG, "the body is larger than %" PRIu64 " bytes",
+                       x->body_limit);
+    }
+    if (x->head.body != HEAD_NO_BODY && send_continue(x, err) < 0)
+        return -1;
+    if (x->head.body == HEAD_LENGTH)
+        n = read_length(x, out, size, err);
+    else if (x->head.body == HEAD_CHUNKED)
+        n = read_chunked(x, out, size, err);
+    if (n <= 0)
+        return n;
+    x->body_read += (uint64_t) n;
+    if (x->body_read > x->body_limit) {
+        x->close = true;
+        return err_set(err, ERR_TOO_BIG, "the body is larger than %" PRIu64 " bytes",
+                       x->body_limit);
+    }
+    return n;
+}
+
+static int depth_ok(const char *text, size_t len, struct err *err)
+{
+    int depth = 0;
+    bool in_text = false;
+
+    for (size_t i = 0; i < len; i++) {
+        if (in_text) {
+            if (text[i] == '\\')
+                i++;
+            else if (text[i] == '"')
+                in_text = false;
+        } else if (text[i] == '"') {
+            in_text = true;
+        } else if (text[i] == '{' || text[i] == '[') {
+            if (++depth > JSON_DEPTH)
+                return err_set(err, ERR_INVALID, "the body is nested deeper than %d", JSON_DEPTH);
+        } else if (text[i] == '}' || text[i] == ']') {
+            depth--;
+        }
+    }
+    return 0;
+}
+
+int exchange_json(struct exchange *x, json_t **ret, struct err *err)
+{
+    auto_free char *text = NULL;
+    size_t have = 0, room = 0;
+    json_error_t why;
+    json_t *json;
+    ssize_t n;
+
+    do {
+        if (room - have < READ_PIECE) {
+            char *more = realloc(text, room + 4 * READ_PIECE);
+
+            if (!more)
+                return err_set(err, ERR_NO_MEMORY, "no memory for the body");
+            text = more;
+            room += 4 * READ_PIECE;
+        }
+        n = exchange_read(x, text + have, READ_PIECE, err);
+        if (n < 0)
+            return -1;
+        have += (size_t) n;
+    } while (n > 0);
+    if (have == 0) {
+        *ret = json_object();
+        return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the body");
+    }
+    if (depth_ok(text, have, err) < 0)
+        return -1;
+    json = json_loadb(text, have, JSON_FLAGS, &why);
+    if (!json)
+        return err_set(err, ERR_INVALID, "the body is not JSON: %s (line %d, column %d)", why.text,
+                       why.line, why.column);
+    if (!json_is_object(json)) {
+        json_decref(json);
+        return err_set(err, ERR_INVALID, "the body is not a JSON object");
+    }
+    *ret = json;
+    return 0;
+}
+
+int exchange_drain(struct exchange *x)
+{
+    char scratch[4096];
+    size_t total = 0;
+    struct err err;
+    ssize_t n;
+
+    if (x->head.body == HEAD_NO_BODY)
+        return 0;
+    if (x->head.expect_continue && !x->continued)
+        return -1; /* the client may send the body or not: nobody can tell */
+    if (x->head.body == HEAD_LENGTH && x->body_left > DRAIN_MAX)
+        return -1;
+    x->body_limit = UINT64_MAX;
+    while ((n = exchange_read(x, scratch, sizeof scratch, &err)) > 0) {
+        total += (size_t) n;
+        if (total > DRAIN_MAX)
+            return -1;
+    }
+    return (int) n;
+}
+
+/* ---- the answer ---- */
+
+int exchange_add_header(struct exchange *x, const char *name, const char *value, struct err *err)
+{
+    int n = snprintf(x->extra + x->extra_len, sizeof x->extra - x->extra_len, "%s: %s\r\n", name,
+                     value);
+
+    if (strpbrk(value, "\r\n") || n < 0 || (size_t) n >= sizeof x->extra - x->extra_len)
+        return err_set(err, ERR_INTERNAL, "a header does not fit");
+    x->extra_len += (size_t) n;
+    return 0;
+}
+
+static int send_head(struct exchange *x, int status, const char *type, int64_t length,
+                     struct err *err)
+{
+    char buf[8192];
+    struct response r;
+    ssize_t len;
+
+    response_begin(&r, buf, sizeof buf - sizeof x->extra, (unsigned) status);
+    response_date(&r, (int64_t) time(NULL));
+    if (type)
+        response_field(&r, "Content-Type", type);
+    if (length >= 0 && status_has_body((unsigned) status))
+        response_number(&r, "Content-Length", (uint64_t) length);
+    x->chunked = length < 0 && x->head.minor >= 1;
+    if (x->chunked)
+        response_field(&r, "Transfer-Encoding", "chunked");
+    if (length < 0 && !x->chunked)
+        x->close = true;
+    response_field(&r, "X-Request-Id", x->id);
+    response_field(&r, "X-Content-Type-Options", "nosniff");
+    if (x->close)
+        response_field(&r, "Connection", "close");
+    else if (x->head.minor == 0)
+        response_field(&r, "Connection", "keep-alive");
+    len = response_end(&r, err);
+    if (len < 0)
+        return -1;
+    /* The extra lines go before the empty one. */
+    len -= 2;
+    memcpy(buf + len, x->extra, x->extra_len);
+    memcpy(buf + len + (ssize_t) x->extra_len, "\r\n", 2);
+    x->begun = true;
+    x->status = status;
+    return conn_write(x->conn, buf, (size_t) len + x->extra_len + 2, x->app->config.body_stall_ms,
+                      err);
+}
+
+int exchange_begin(struct exchange *x, int status, const char *type, int64_t length,
+                   struct err *err)
+{
+    if (!x->head.keep_alive)
+        x->close = true;
+    return send_head(x, status, type, length, err);
+}
+
+int exchange_write(struct exchange *x, const void *data, size_t len, struct err *err)
+{
+    char piece[CHUNK_HEAD_MAX];
+    uint64_t stall = x->app->config.body_stall_ms;
+
+    x->sent += len;
+    if (x->head.method == METHOD_HEAD || len == 0)
+        return 0;
+    if (!x->chunked)
+        return conn_write(x->conn, data, len, stall, err);
+    if (conn_write(x->conn, piece, chunk_head(piece, len), stall, err) < 0 ||
+        conn_write(x->conn, data, len, stall, err) < 0)
+        return -1;
+    return conn_write(x->conn, CHUNK_TAIL, sizeof CHUNK_TAIL - 1, stall, err);
+}
+
+int exchange_end(struct exchange *x, struct err *err)
+{
+    x->ended = true;
+    if (!x->chunked || x->head.method == METHOD_HEAD)
+        return 0;
+    return conn_write(x->conn, CHUNK_LAST, sizeof CHUNK_LAST - 1, x->app->config.body_stall_ms,
+                      err);
+}
+
+static int reply_bytes(struct exchange *x, int status, const char *type, const char *data,
+                       size_t len, struct err *err)
+{
+    if (exchange_begin(x, status, type, (int64_t) len, err) < 0 ||
+        exchange_write(x, data, len, err) < 0)
+        return -1;
+    return exchange_end(x, err);
+}
+
+int exchange_reply_text(struct exchange *x, int status, const char *type, const char *text,
+                        struct err *err)
+{
+    return reply_bytes(x, status, type, text, strlen(text), err);
+}
+
+int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err *err)
+{
+    auto_free char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+    json_decref(body);
+    if (body && !text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the answer");
+    if (!body)
+        return reply_bytes(x, status, NULL, "", 0, err);
+    return reply_bytes(x, status, "application/json", text, strlen(text), err);
+}
+
+int exchange_reply_error(struct exchange *x, const struct err *why, const char *field,
+                         const char *rule, const char *layer)
+{
+    const struct err_kind_info *info = err_kind_info(why->kind);
+    int status = x->refusal_status ? x->refusal_status : info->http_status;
+    json_t *error = json_pack("{s:s, s:s}", "code", info->name, "message", why->msg);
+    struct err ignored;
+
+    if (!error) /* a message that is no UTF-8 */
+        error = json_pack("{s:s, s:s}", "code", info->name, "message", info->help);
+    if (field)
+        (void) json_object_set_new(error, "field", json_string(field));
+    if (rule)
+        (void) json_object_set_new(error, "rule", json_string(rule));
+    if (layer)
+        (void) json_object_set_new(error, "layer", json_string(layer));
+    return exchange_reply_json(x, status, json_pack("{s:o}", "error", error), &ignored);
+}
+
+/* ---- beginning ---- */
+
+static bool id_text_ok(struct slice id)
+{
+    if (id.len < 1 || id.len >= 64)
+        return false;
+    for (size_t i = 0; i < id.len; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", id.at[i]))
+            return false;
+    return true;
+}
+
+void exchange_init(struct exchange *x, struct app *app, struct conn *conn)
+{
+    struct slice id = head_get(&x->head, "X-Request-Id");
+    unsigned char random[8] = { 0 };
+
+    x->app = app;
+    x->conn = conn;
+    x->body_left = x->head.content_length;
+    x->close = !x->head.keep_alive;
+    if (id.at && id_text_ok(id)) {
+        (void) slice_copy(id, x->id, sizeof x->id);
+        return;
+    }
+    (void) !getrandom(random, sizeof random, GRND_NONBLOCK);
+    for (size_t i = 0; i < sizeof random; i++)
+        (void) snprintf(x->id + 2 * i, sizeof x->id - 2 * i, "%02x", random[i]);
+}

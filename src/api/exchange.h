@@ -1,0 +1,79 @@
+/* exchange.h - one request and its answer, in a thread of its own: blocking, straight-line.
+ *
+ * A handler reads what it needs of the request, then answers exactly once: with JSON, with an error, or
+ * with a stream. It returns 0 when it has answered; or -1 with err, and the error is answered for it (or,
+ * if the answer had begun, the connection is cut, so that a client sees that it is not whole).
+ *
+ * Owns:    the parsed head and what is left of the body. Texts given out live as long as the exchange. */
+#ifndef COVE_API_EXCHANGE_H
+#define COVE_API_EXCHANGE_H
+
+#include "base/err.h"
+#include "http/head.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct app;
+struct conn;
+struct exchange;
+
+enum scope { SCOPE_NONE, SCOPE_READ, SCOPE_RUN, SCOPE_ADMIN };
+
+/* Who asks. Filled by auth.c before a handler runs (SCOPE_NONE routes have none: tenant is ""). */
+struct caller {
+    char tenant[64];
+    char key_id[32]; /* "" for the local tenant */
+    enum scope scope;
+};
+
+struct app *exchange_app(struct exchange *x);
+const struct caller *exchange_caller(const struct exchange *x);
+const struct head *exchange_head(const struct exchange *x);
+const char *exchange_id(const struct exchange *x);   /* X-Request-Id: the client's, or made */
+const char *exchange_peer(const struct exchange *x); /* address, no port */
+
+/* A ":name" segment of the route, decoded; never NULL for names of the matched route. */
+const char *exchange_param(const struct exchange *x, const char *name);
+/* Of the query, decoded; NULL if it is not there. */
+const char *exchange_query(struct exchange *x, const char *name);
+/* NUL-terminated copy of a header's value; NULL if it is not there. */
+const char *exchange_header(struct exchange *x, const char *name);
+
+/* The body, piece by piece: count, 0 at its end, -1. Sends 100 Continue when the client waits for it. More than
+ * the route's limit is ERR_TOO_BIG. */
+ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *err);
+/* The whole body as a JSON object; strict, duplicates refused. An empty body is an empty object. */
+int exchange_json(struct exchange *x, json_t **ret, struct err *err);
+
+/* Answers. Header lines first, if any; then one of reply_*, or begin, write …, end. */
+int exchange_add_header(struct exchange *x, const char *name, const char *value, struct err *err);
+/* The reference to body is taken. NULL: no content (204 with status 204). */
+int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err *err);
+int exchange_reply_text(struct exchange *x, int status, const char *type, const char *text,
+                        struct err *err);
+/* {"error":{"code","message","field"?,"rule"?,"layer"?}} with the kind's status; field, rule and layer
+ * may be NULL. */
+int exchange_reply_error(struct exchange *x, const struct err *why, const char *field,
+                         const char *rule, const char *layer);
+
+/* length -1: not known, sent in chunks; each write is flushed. */
+int exchange_begin(struct exchange *x, int status, const char *type, int64_t length,
+                   struct err *err);
+int exchange_write(struct exchange *x, const void *data, size_t len, struct err *err);
+int exchange_end(struct exchange *x, struct err *err);
+bool exchange_begun(const struct exchange *x);
+
+/* To poll for the client's end while something else is awaited: readable means gone (or pipelining). */
+int exchange_fd(const struct exchange *x);
+bool exchange_gone(struct exchange *x);
+
+/* 101 Switching Protocols to a WebSocket; from then on the frames are the caller's (http/ws.h), with
+ * conn_read and conn_write on exchange_conn(). The connection closes when the handler returns. */
+int exchange_upgrade(struct exchange *x, struct err *err);
+struct conn *exchange_conn(struct exchange *x);
+
+#endif

@@ -1,0 +1,240 @@
+#include "api/serve.h"
+
+#include "api/auth.h"
+#include "api/exchange_own.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "http/response.h"
+#include "http/url.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REFUSAL_STALL_MS 1000
+
+void serve_refusal(struct conn *conn, int status, const char *code, const char *sentence)
+{
+    char head[512], body[256];
+    struct response r;
+    struct err err;
+    int len = snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"message\":\"%s\"}}", code,
+                       sentence);
+    ssize_t n;
+
+    response_begin(&r, head, sizeof head, (unsigned) status);
+    response_field(&r, "Content-Type", "application/json");
+    response_number(&r, "Content-Length", (uint64_t) len);
+    response_field(&r, "Connection", "close");
+    if (status == 503)
+        response_field(&r, "Retry-After", "1");
+    n = response_end(&r, &err);
+    if (n > 0 && conn_write(conn, head, (size_t) n, REFUSAL_STALL_MS, &err) == 0)
+        (void) conn_write(conn, body, (size_t) len, REFUSAL_STALL_MS, &err);
+}
+
+/* ---- routes ---- */
+
+/* One segment of the pattern against one of the path. */
+static bool segment_matches(struct exchange *x, struct slice want, struct slice got)
+{
+    struct err ignored;
+    size_t room = sizeof x->arena - x->arena_used;
+    char *out = x->arena + x->arena_used;
+    ssize_t n;
+
+    if (want.len == 0 || want.at[0] != ':')
+        return want.len == got.len && memcmp(want.at, got.at, want.len) == 0;
+    n = url_decode(got, URL_UTF8, out, room, &ignored);
+    if (n < 1 || x->param_count == EXCHANGE_PARAMS)
+        return false;
+    x->arena_used += (size_t) n + 1;
+    x->params[x->param_count].name = want.at + 1;
+    x->params[x->param_count++].value = out;
+    return true;
+}
+
+static bool path_matches(struct exchange *x, const char *pattern, const struct url_path *path)
+{
+    struct slice rest = slice_of(pattern + 1);
+    size_t used = x->arena_used;
+    unsigned i = 0;
+
+    x->param_count = 0;
+    while (rest.len > 0) {
+        struct slice want = rest;
+
+        if (!slice_cut(&rest, '/', &want)) {
+            want = rest;
+            rest.len = 0;
+        }
+        if (i >= path->count || !segment_matches(x, want, path->segments[i++])) {
+            x->arena_used = used;
+            return false;
+        }
+    }
+    if (i == path->count)
+        return true;
+    x->arena_used = used;
+    return false;
+}
+
+/* The names of params end at the next slash of the pattern: copy them out, so that handlers can use strcmp. */
+static void end_names(struct exchange *x)
+{
+    for (size_t i = 0; i < x->param_count; i++) {
+        size_t len = strcspn(x->params[i].name, "/");
+        char *out = x->arena + x->arena_used;
+
+        memcpy(out, x->params[i].name, len);
+        out[len] = '\0';
+        x->arena_used += len + 1;
+        x->params[i].name = out;
+    }
+}
+
+static int find_route(struct exchange *x, struct err *err)
+{
+    struct url_path path;
+    char allow[128] = "";
+    enum method method = x->head.method == METHOD_HEAD ? METHOD_GET : x->head.method;
+
+    if (url_path_split(head_path(&x->head), &path, err) < 0)
+        return -1;
+    if (path.dots || path.hidden)
+        return err_set(err, ERR_INVALID, "the path has '..' or an encoded slash in it");
+    for (size_t i = 0; i < route_count; i++) {
+        if (!path_matches(x, routes[i].path, &path))
+            continue;
+        if (routes[i].method == method) {
+            end_names(x);
+            x->route = &routes[i];
+            x->body_limit = routes[i].body_limit;
+            return 0;
+        }
+        if (strlen(allow) + 12 < sizeof allow)
+            (void) snprintf(allow + strlen(allow), sizeof allow - strlen(allow), "%s%s",
+                            allow[0] ? ", " : "", method_name(routes[i].method));
+    }
+    if (allow[0]) {
+        x->refusal_status = 405;
+        if (exchange_add_header(x, "Allow", allow, err) < 0)
+            return -1;
+        return err_set(err, ERR_INVALID, "this path takes %s", allow);
+    }
+    x->refusal_status = 404;
+    return err_set(err, ERR_NO_PATH, "there is nothing at this path");
+}
+
+/* ---- one request ---- */
+
+static int handle(struct exchange *x, struct err *err)
+{
+    if (find_route(x, err) < 0 || auth_check(x, err) < 0)
+        return -1;
+    return x->route->handler(x, err);
+}
+
+/* true: the connection can take another request. */
+static bool serve_exchange(struct exchange *x)
+{
+    uint64_t begin = io_now_us();
+    char path[160], quoted[160];
+    struct err err = { 0 };
+
+    if (handle(x, &err) < 0) {
+        if (!x->begun)
+            (void) exchange_reply_error(x, &err, NULL, NULL, NULL);
+        else if (!x->ended)
+            x->close = true; /* cut: the client must see that it is not whole */
+        atomic_fetch_add(&x->app->refused, 1);
+        if (err.kind == ERR_INTERNAL)
+            log_line(LOG_ERROR, "request=%s failed: %s", x->id, err.msg);
+    }
+    atomic_fetch_add(&x->app->requests, 1);
+    (void) slice_copy((struct slice){ head_path(&x->head).at, head_path(&x->head).len < 150
+                                                                  ? head_path(&x->head).len
+                                                                  : 150 },
+                      path, sizeof path);
+    log_line(LOG_DEBUG,
+             "request=%s tenant=%s method=%s path=%s status=%d bytes=%" PRIu64 " us=%" PRIu64,
+             x->id, x->caller.tenant[0] ? x->caller.tenant : "-", method_name(x->head.method),
+             log_quote(quoted, sizeof quoted, path), x->status, x->sent, io_now_us() - begin);
+    return !x->close && x->ended && exchange_drain(x) == 0;
+}
+
+/* A refused head: the connection cannot go on, since nobody knows where the next request begins. */
+static bool refuse_head(struct conn *conn, const struct head *head, const struct err *err)
+{
+    char sentence[ERR_MSG_MAX];
+
+    /* What the parser says may quote the client: no quotes or controls into the JSON. */
+    (void) snprintf(sentence, sizeof sentence, "%s", err->msg);
+    for (char *c = sentence; *c; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char) *c < 0x20 || (unsigned char) *c > 0x7e)
+            *c = '?';
+    serve_refusal(conn, head->status ? head->status : 400, "bad_request", sentence);
+    return false;
+}
+
+/* Takes the head from the buffer into the exchange, whose slices point into its own copy. */
+static void adopt_head(struct exchange *x, struct conn *conn)
+{
+    struct err ignored;
+    size_t len = x->head.len;
+
+    memcpy(x->head_text, conn->buf, len);
+    head_init(&x->head);
+    (void) head_feed(&x->head, x->head_text, len, &ignored);
+    conn->have -= len;
+    memmove(conn->buf, conn->buf + len, conn->have);
+}
+
+bool serve_connection(struct app *app, struct conn *conn)
+{
+    auto_free struct exchange *x = NULL;
+
+    if (!conn->buf && !(conn->buf = malloc(CONN_BUFFER)))
+        return false;
+    for (;;) {
+        ssize_t n = 0;
+        int rc;
+        struct err err;
+
+        if (!x && !(x = malloc(sizeof *x)))
+            return false;
+        memset(x, 0, offsetof(struct exchange, head_text));
+        memset(&x->route, 0, sizeof *x - offsetof(struct exchange, route));
+        head_init(&x->head);
+        rc = conn->have > 0 ? head_feed(&x->head, conn->buf, conn->have, &err) : 0;
+        if (rc == 0) {
+            n = conn->have < CONN_BUFFER
+                    ? conn_recv(conn, conn->buf + conn->have, CONN_BUFFER - conn->have)
+                    : 0;
+            if (n < 0 && errno == EAGAIN)
+                break;
+            if (n <= 0)
+                return false;
+            if (!conn->head_begun)
+                conn->since_ms = io_now_ms();
+            conn->head_begun = true;
+            conn->have += (size_t) n;
+            continue;
+        }
+        if (rc < 0)
+            return refuse_head(conn, &x->head, &err);
+        conn->head_begun = false;
+        adopt_head(x, conn);
+        exchange_init(x, app, conn);
+        if (!serve_exchange(x))
+            return false;
+        conn->since_ms = io_now_ms();
+    }
+    if (conn->have == 0) { /* idle: no buffer */
+        free(conn->buf);
+        conn->buf = NULL;
+    }
+    return true;
+}

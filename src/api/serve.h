@@ -1,0 +1,15 @@
+/* serve.h - from a readable connection to answered requests; runs in a worker thread. */
+#ifndef COVE_API_SERVE_H
+#define COVE_API_SERVE_H
+
+#include "api/app.h"
+#include "api/conn.h"
+
+/* Reads what is there and serves whatever requests are whole. true: the connection stays, idle or with a
+ * part of a head; false: it is to be closed. */
+bool serve_connection(struct app *app, struct conn *conn);
+
+/* A short answer without a request: 408, 503. */
+void serve_refusal(struct conn *conn, int status, const char *code, const char *sentence);
+
+#endif
