@@ -7,7 +7,7 @@
 static const char *resolved(const char *home, const char *text)
 {
     static char out[PATH_TEXT_MAX];
-    struct err err;
+    static struct err err;
 
     return path_resolve(home, text, out, &err) < 0 ? err.msg : out;
 }
