@@ -21,12 +21,6 @@ void series_add(struct series *series, uint64_t us)
     series->sorted = 0;
 }
 
-void series_join(struct series *series, const struct series *from)
-{
-    for (size_t i = 0; i < from->count; i++)
-        series_add(series, from->us[i]);
-}
-
 static int compare_us(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;

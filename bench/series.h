@@ -16,9 +16,6 @@ struct series {
 
 void series_add(struct series *series, uint64_t us);
 
-/* All of `from`'s values into `series`. */
-void series_join(struct series *series, const struct series *from);
-
 /* The value that `percent` of the values do not exceed; 0 is the least. An empty series is 0. */
 uint64_t series_at(struct series *series, double percent);
 
