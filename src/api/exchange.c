@@ -402,6 +402,23 @@ int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err
     return reply_bytes(x, status, "application/json", text, strlen(text), err);
 }
 
+int exchange_blame(struct exchange *x, const char *field, const char *rule, const char *layer)
+{
+    (void) snprintf(x->blame_field, sizeof x->blame_field, "%s", field ? field : "");
+    (void) snprintf(x->blame_rule, sizeof x->blame_rule, "%s", rule ? rule : "");
+    (void) snprintf(x->blame_layer, sizeof x->blame_layer, "%s", layer ? layer : "");
+    return -1;
+}
+
+/* What the caller says, or else what was blamed on the way. */
+static void add_text(json_t *to, const char *key, const char *said, const char *blamed)
+{
+    const char *text = said ? said : blamed[0] ? blamed : NULL;
+
+    if (text)
+        (void) json_object_set_new(to, key, json_string(text));
+}
+
 int exchange_reply_error(struct exchange *x, const struct err *why, const char *field,
                          const char *rule, const char *layer)
 {
@@ -412,12 +429,9 @@ int exchange_reply_error(struct exchange *x, const struct err *why, const char *
 
     if (!error) /* a message that is no UTF-8 */
         error = json_pack("{s:s, s:s}", "code", info->name, "message", info->help);
-    if (field)
-        (void) json_object_set_new(error, "field", json_string(field));
-    if (rule)
-        (void) json_object_set_new(error, "rule", json_string(rule));
-    if (layer)
-        (void) json_object_set_new(error, "layer", json_string(layer));
+    add_text(error, "field", field, x->blame_field);
+    add_text(error, "rule", rule, x->blame_rule);
+    add_text(error, "layer", layer, x->blame_layer);
     return exchange_reply_json(x, status, json_pack("{s:o}", "error", error), &ignored);
 }
 

@@ -60,6 +60,10 @@ int exchange_reply_text(struct exchange *x, int status, const char *type, const 
 int exchange_reply_error(struct exchange *x, const struct err *why, const char *field,
                          const char *rule, const char *layer);
 
+/* What an error that follows is about, for the answer that is made of it: a field of the request, or a
+ * rule and its layer ("policy", "quota"). Each may be NULL. Returns -1. */
+int exchange_blame(struct exchange *x, const char *field, const char *rule, const char *layer);
+
 /* length -1: not known, sent in chunks; each write is flushed. */
 int exchange_begin(struct exchange *x, int status, const char *type, int64_t length,
                    struct err *err);

@@ -34,6 +34,7 @@ struct exchange {
 
     char extra[2048]; /* header lines of the handler's */
     size_t extra_len;
+    char blame_field[64], blame_rule[64], blame_layer[16];
     int refusal_status; /* a status that the error's kind does not say */
     int status;
     bool begun, ended, chunked, close;

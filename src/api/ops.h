@@ -1,0 +1,204 @@
+/* ops.h - every operation that a surface can ask for, once: tenant, quota, policy, audit, then the work.
+ *
+ * A surface (v1, tools, …) translates a dialect into these calls and their results back; it never talks to
+ * the keeper, an agent or the store by itself. A sandbox of another tenant and one that never was answer alike:
+ * ERR_NO_SANDBOX. A refusal that concerns a field or a rule says so by exchange_blame on ops->x.
+ *
+ * Owns:    nothing between calls, but for struct ops_run and struct stream, until they are closed.
+ * Callers: handlers, one thread per exchange. */
+#ifndef COVE_API_OPS_H
+#define COVE_API_OPS_H
+
+#include "api/app.h"
+#include "api/exchange.h"
+#include "client/exec.h"
+#include "client/files.h"
+#include "client/sandbox.h"
+
+struct ops {
+    struct app *app;
+    const struct caller *caller;
+    struct exchange *x;
+};
+
+struct ops ops_of(struct exchange *x);
+
+/* ---- sandboxes ---- */
+
+enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
+
+#define OPS_NAME_MAX     64   /* with the NUL, as all of these */
+#define OPS_KEY_MAX      128  /* of an idempotency key */
+#define OPS_METADATA_MAX 4096 /* of its JSON text */
+
+struct ops_sandbox {
+    char id[ID_LEN + 1];
+    char name[OPS_NAME_MAX]; /* "" without one; unique in its tenant */
+    char template[KEEPER_NAME_MAX];
+    char metadata[OPS_METADATA_MAX];  /* a JSON object of texts; never "" */
+    uint64_t created_ms, deadline_ms; /* real time; deadline 0: none */
+    enum on_timeout on_timeout;
+    bool root;
+    uint32_t life; /* enum keeper_life; LIFE_GONE: lost */
+    struct limits limits;
+    bool replayed; /* the answer to an idempotency key that was used before */
+};
+
+struct ops_create {
+    const char *template;        /* NULL: the keeper's default */
+    const char *name;            /* NULL: none */
+    const char *metadata;        /* JSON text of an object; NULL: {} */
+    const char *idempotency_key; /* NULL: none */
+    uint64_t timeout_ms;         /* 0: the configured preset */
+    enum on_timeout on_timeout;
+    bool root;
+    struct limits limits;   /* begin with limits_preset() */
+    const char *const *env; /* K=V for every command in it; NULL: none */
+    size_t env_count;
+};
+
+int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
+                       struct err *err);
+int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err);
+
+struct ops_filter {
+    const char *name; /* NULL: any */
+    int life;         /* enum keeper_life; -1: any */
+    const char *meta_keys[8], *meta_values[8];
+    size_t meta_count;
+    const char *after; /* the id that a page before ended with; NULL: from the start */
+    size_t limit;      /* 1 to OPS_PAGE_MAX */
+};
+#define OPS_PAGE_MAX 200
+
+/* In the order of ids. The array is the caller's to free; ret_more: there are more behind the last. */
+int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter,
+                     struct ops_sandbox **ret_list, size_t *ret_count, bool *ret_more,
+                     struct err *err);
+/* The deadline becomes now + timeout_ms. */
+int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
+                       struct ops_sandbox *ret, struct err *err);
+int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err);
+int ops_sandbox_pause(struct ops *ops, const char *sandbox, struct err *err);
+int ops_sandbox_resume(struct ops *ops, const char *sandbox, struct err *err);
+
+struct ops_stats {
+    struct keeper_stats keeper;
+    struct limits limits;
+    uint64_t uptime_ms, refusals; /* of system calls; 0 while paused */
+};
+int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *ret, struct err *err);
+
+/* Whether the caller may use it at all: cheap, for surfaces that check before they read a body. */
+int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err);
+
+/* ---- processes ---- */
+
+struct ops_command {
+    const char *command;     /* by a login shell; or args */
+    const char *const *args; /* NULL with command */
+    size_t arg_count;
+    const char *const *env; /* K=V */
+    size_t env_count;
+    const char *cwd, *user, *tag; /* NULL: the template's, the template's, none */
+    uint64_t timeout_ms;          /* 0: none */
+    uint64_t ring_bytes;          /* output kept for those who attach; 0: the agent's preset */
+    uint32_t flags;               /* AGENT_PTY, STDIN, DETACH, KILL_ON_CLOSE */
+    uint32_t rows, columns;
+    const void *input; /* all of stdin, which then ends; sets AGENT_STDIN. NULL: none */
+    size_t input_len;
+};
+
+/* A process being followed. Closing it ends the process only with AGENT_KILL_ON_CLOSE. */
+struct ops_run {
+    struct exec exec; /* exec.proc, exec.pid; exec.stream.fd to poll */
+    char sandbox[ID_LEN + 1];
+    uint64_t oom_before;
+    const char *input; /* borrowed from ops_command */
+    size_t input_len, input_done;
+    bool feeding, counted;
+    uint64_t code_hash, begun_ms;
+};
+#define OPS_RUN_NONE ((struct ops_run){ .exec = { .stream = { .fd = -1 } } })
+
+/* Policy, then the start. With AGENT_DETACH nothing follows but ops_run_close. */
+int ops_run_start(struct ops *ops, const char *sandbox, const struct ops_command *command,
+                  struct ops_run *ret, struct err *err);
+/* `flags`: AGENT_NO_OUTPUT, AGENT_KILL_ON_CLOSE */
+int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t from_stdout,
+                   uint64_t from_stderr, uint32_t flags, struct ops_run *ret, struct err *err);
+/* 1 with an event (nothing follows EXEC_END); 0: OPS_TICK_MS passed without one; -1: failed, or the
+ * client of ops->x went away. EXEC_END has the verdict on running out of memory in it. */
+#define OPS_TICK_MS 15000
+int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err);
+void ops_run_close(struct ops_run *run);
+
+/* Start, follow, collect: for callers that want the whole answer. The process is killed when the client goes. */
+struct ops_output {
+    char *data[2]; /* EXEC_STDOUT, EXEC_STDERR; NUL-terminated behind len */
+    size_t len[2];
+    bool truncated[2]; /* there was more: the first bytes are here, result says how many in all */
+    uint32_t proc;
+    struct exec_result result;
+};
+int ops_run_collect(struct ops *ops, const char *sandbox, const struct ops_command *command,
+                    size_t output_max, struct ops_output *ret, struct err *err);
+void ops_output_done(struct ops_output *output);
+
+/* "exit", "signal", "timeout", "oom", "lost" */
+const char *ops_exit_reason(const struct exec_result *result);
+/* As a shell would say it: 124 for a timeout, 137 out of memory, 128+n for a signal. */
+uint32_t ops_exit_code(const struct exec_result *result);
+
+int ops_process_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
+                     struct err *err);
+/* `all`: every descendant. */
+int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint32_t number,
+                       bool all, uint64_t *ret_count, struct err *err);
+/* Bytes for the stdin of a process started with AGENT_STDIN or a terminal; `end` closes it behind them. */
+int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
+                      size_t len, bool end, struct err *err);
+int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
+                  struct err *err);
+
+/* ---- files ---- */
+
+/* Which sandbox, whose rights (NULL: the template's user), and which path. */
+struct ops_file {
+    const char *sandbox, *user, *path;
+};
+
+/* flags as in client/files.h */
+int ops_file_stat(struct ops *ops, const struct ops_file *file, uint32_t flags,
+                  struct file_info *ret, struct err *err);
+int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, uint64_t limit,
+                  exec_item_fn each, void *context, bool *ret_truncated, struct err *err);
+/* op AGENT_GLOB or AGENT_GREP, pattern, include, flags, limit and context of `request`. */
+int ops_file_search(struct ops *ops, const struct ops_file *file,
+                    const struct agent_request *request, exec_item_fn each, void *context,
+                    bool *ret_truncated, struct err *err);
+/* Then files_read_next until 0, and stream_close. */
+int ops_file_read(struct ops *ops, const struct ops_file *file, uint64_t offset, uint64_t length,
+                  struct stream *ret, struct file_info *ret_info, struct err *err);
+/* Then files_write_next, ops_file_write_end, and stream_close. mode UINT32_MAX: the default. */
+int ops_file_write(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
+                   struct stream *ret, struct err *err);
+int ops_file_write_end(struct ops *ops, const struct ops_file *file, struct stream *stream,
+                       struct file_info *ret_info, struct err *err);
+int ops_file_mkdir(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
+                   bool *ret_existed, struct err *err);
+int ops_file_move(struct ops *ops, const struct ops_file *file, const char *to, uint32_t flags,
+                  struct err *err);
+int ops_file_remove(struct ops *ops, const struct ops_file *file, uint32_t flags,
+                    uint64_t *ret_count, struct err *err);
+int ops_file_chmod(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
+                   struct err *err);
+/* Then files_watch_next, and stream_close. */
+int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
+                   struct err *err);
+
+/* A raw byte stream to a TCP port inside. */
+int ops_port_dial(struct ops *ops, const char *sandbox, uint16_t port, int *ret_fd,
+                  struct err *err);
+
+#endif
