@@ -1,4 +1,7 @@
-/* needle.c - what grep looks for. */
+/* needle.c - what grep looks for.
+ *
+ * Most lines do not match, and regexec takes long to say so. So an expression is also read for a text
+ * that every match must contain (`must`); a line without it is not looked at any further. */
 #include "agent/grep.h"
 #include "base/own.h"
 
@@ -10,6 +13,8 @@ struct needle {
     char *plain; /* AGENT_FIXED with its case; else regex */
     size_t plain_len;
     regex_t regex;
+    char *must; /* NULL: nothing is known */
+    size_t must_len;
 };
 
 /* A plain text as a regular expression: for the cases that only those can ignore. */
@@ -39,11 +44,90 @@ static int compile(struct needle *needle, const char *pattern, int flags, struct
     return err_set(err, ERR_INVALID, "pattern: %s", text);
 }
 
+/* Behind a [set] or a (group) that begins at p. */
+static const char *skip_set(const char *p)
+{
+    p += p[1] == '^' ? 2 : 1;
+    p += *p == ']';
+    while (*p && *p != ']') {
+        if (p[0] == '[' && p[1] && strchr(":.=", p[1])) { /* [:class:] */
+            char close[3] = { p[1], ']', '\0' };
+            const char *end = strstr(p + 2, close);
+
+            p = end ? end + 2 : p + strlen(p);
+        } else {
+            p++;
+        }
+    }
+    return p + (*p != '\0');
+}
+
+static const char *skip_group(const char *p)
+{
+    size_t depth = 0;
+
+    while (*p) {
+        if (*p == '[') {
+            p = skip_set(p);
+            continue;
+        }
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '(')
+            depth++;
+        else if (*p == ')' && --depth == 0)
+            return p + 1;
+        p++;
+    }
+    return p;
+}
+
+/* The longest run of plain characters outside of groups and sets that no operator makes optional. With
+ * a '|' anywhere nothing is sure. Leaving out is always right, so what is unclear ends a run. */
+static size_t find_must(const char *p, char *best)
+{
+    size_t best_len = 0, len = 0;
+    auto_free char *run = malloc(strlen(p) + 1);
+
+    while (run && *p && !strchr(p, '|')) {
+        /* Of the escapes only those that every library takes as the character itself. */
+        bool literal = !strchr("\\^$.[]()?*+{}", *p) ||
+                       (*p == '\\' && p[1] && strchr("\\^$.[]()?*+{}/-", p[1]));
+
+        if (literal) {
+            p += *p == '\\';
+            run[len++] = *p++;
+        }
+        /* What follows may take the last character back. */
+        if (literal && *p && strchr("?*{", *p))
+            len--;
+        if (len > best_len) {
+            memcpy(best, run, len);
+            best_len = len;
+        }
+        if (literal && !(*p && strchr("?*+{", *p)))
+            continue;
+        len = 0;
+        if (literal)
+            continue;
+        if (*p == '[')
+            p = skip_set(p);
+        else if (*p == '(')
+            p = skip_group(p);
+        else if (*p == '{')
+            p += strcspn(p, "}");
+        else
+            p += *p == '\\' && p[1] ? 2 : 1;
+    }
+    return best_len;
+}
+
 int needle_new(const char *pattern, bool fixed, bool ignore_case, struct needle **ret,
                struct err *err)
 {
     struct needle *needle = calloc(1, sizeof *needle);
     auto_free char *escaped = NULL;
+    const char *expression = pattern;
 
     if (!needle)
         return err_sys(err, ENOMEM, "pattern");
@@ -56,10 +140,12 @@ int needle_new(const char *pattern, bool fixed, bool ignore_case, struct needle 
         }
     }
     if (fixed)
-        escaped = escape(pattern);
-    if (fixed && !escaped)
+        expression = escaped = escape(pattern);
+    if (!expression)
         (void) err_sys(err, ENOMEM, "pattern");
-    else if (compile(needle, fixed ? escaped : pattern, ignore_case ? REG_ICASE : 0, err) == 0) {
+    else if (compile(needle, expression, ignore_case ? REG_ICASE : 0, err) == 0) {
+        needle->must = ignore_case ? NULL : malloc(strlen(expression) + 1);
+        needle->must_len = needle->must ? find_must(expression, needle->must) : 0;
         *ret = needle;
         return 0;
     }
@@ -73,6 +159,7 @@ void needle_free(struct needle *needle)
         return;
     if (!needle->plain)
         regfree(&needle->regex);
+    free(needle->must);
     free(needle->plain);
     free(needle);
 }
@@ -91,6 +178,8 @@ bool needle_find(const struct needle *needle, const char *text, size_t len, bool
         *ret_len = needle->plain_len;
         return true;
     }
+    if (needle->must_len && !memmem(text, len, needle->must, needle->must_len))
+        return false;
     if (regexec(&needle->regex, text, 1, &match,
                 (begins ? 0 : REG_NOTBOL) | (ends ? 0 : REG_NOTEOL)))
         return false;

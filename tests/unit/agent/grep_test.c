@@ -48,6 +48,42 @@ static void patterns_are_extended_expressions_or_plain_texts(void)
     CHECK(finds("\xff", false, false, "a\xff", &at) && at == 1); /* bytes, not characters */
 }
 
+static void what_every_match_must_contain_is_not_guessed_wrong(void)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool hit;
+    } rows[] = {
+        { "abc*", "xab", true },
+        { "abc+d", "abccd", true },
+        { "abc?d", "abd", true },
+        { "abc{0,2}d", "abd", true },
+        { "(abc)?d", "d", true },
+        { "(a(b)c)*d{1}e", "de", true },
+        { "ab|cd", "cd", true },
+        { "x(ab|cd)y", "xcdy", true },
+        { "[abc]d", "bd", true },
+        { "[]abc]d", "]d", true },
+        { "[^]a]d", "bd", true },
+        { "[[:digit:]]abc", "7abc", true },
+        { "a\\.b", "a.b", true },
+        { "a\\.b", "axb", false },
+        { "a.b", "axb", true },
+        { "^ab$", "ab", true },
+        { "a\\[b", "a[b", true },
+        { "([)]x)*y", "y", true },
+        { "(\\)x)*y", "y", true },
+        { "foo[a-z]+bar", "foo_bar", false },
+        { "foo[a-z]+bar", "fooxbar", true },
+    };
+    size_t at;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (finds(rows[i].pattern, false, false, rows[i].text, &at) != rows[i].hit && !check_why[0])
+            (void) snprintf(check_why, sizeof check_why, "'%s' in '%s'", rows[i].pattern,
+                            rows[i].text);
+}
+
 static void a_piece_in_the_middle_has_no_ends(void)
 {
     struct needle *needle = NULL;
@@ -125,6 +161,7 @@ static void watched_directories_keep_their_paths_when_one_is_moved(void)
 
 CHECK_MAIN(T(a_pattern_that_is_none_is_refused_with_the_reason),
            T(patterns_are_extended_expressions_or_plain_texts),
+           T(what_every_match_must_contain_is_not_guessed_wrong),
            T(a_piece_in_the_middle_has_no_ends), T(listening_sockets_are_read_from_procfs),
            T(other_sockets_and_nonsense_are_no_ports),
            T(watched_directories_keep_their_paths_when_one_is_moved))
