@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct quota;
 struct store;
 
 #define APP_LINKS_MAX 64
@@ -15,6 +16,7 @@ struct store;
 struct app {
     struct config config;
     struct store *store;
+    struct quota *quota;
     uint64_t started_ms; /* monotonic */
     atomic_uint_fast64_t requests, refused;
     pthread_mutex_t lock; /* the two below */

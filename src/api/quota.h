@@ -1,0 +1,50 @@
+/* quota.h - how much a tenant may ask at once and per second, and what the host can still give.
+ *
+ * Refusals of a tenant's own limits are ERR_TOO_MANY (429), those of the host ERR_UNAVAILABLE (503); both say
+ * why, and have a Retry-After header added to the exchange. Limits are the tenant's in the store; a change
+ * counts within a second.
+ *
+ * Callers: auth.c (every request), ops (creates, streams). */
+#ifndef COVE_API_QUOTA_H
+#define COVE_API_QUOTA_H
+
+#include "api/exchange.h"
+
+struct app;
+struct quota;
+
+struct quota *quota_new(void);
+void quota_free(struct quota *quota);
+
+/* One request of the caller's; called by auth_check. */
+int quota_request(struct exchange *x, struct err *err);
+
+struct quota_want {
+    uint64_t cpu_milli, memory_bytes, disk_bytes; /* limits of the sandbox to be made */
+};
+/* Before a sandbox is made: the tenant's creates per second, its sandboxes and sums so far, and the host's
+ * free memory, disk, processes and descriptors. store_sandbox_add then checks the sums again, exactly. */
+int quota_create(struct exchange *x, const struct quota_want *want, struct err *err);
+
+/* A long answer or a terminal, from begin to end. end only after a begin that returned 0. */
+int quota_stream_begin(struct exchange *x, struct err *err);
+void quota_stream_end(struct exchange *x);
+
+/* What the host has left. */
+struct quota_host {
+    uint64_t memory_available, memory_total; /* bytes, of cgroup or machine, whichever is less */
+    uint64_t disk_free, disk_total;          /* of the state directory's file system */
+    uint64_t pids, pids_most;
+    uint64_t fds, fds_most; /* of this process */
+};
+void quota_host_read(const char *state, struct quota_host *ret);
+/* Pure: whether that is too little for one more sandbox. */
+int quota_host_check(const struct quota_host *host, struct err *err);
+
+/* For /metrics and GET /stats: refusals since the start. */
+struct quota_counts {
+    uint64_t requests, creates, streams, host;
+};
+void quota_counts(struct app *app, struct quota_counts *ret);
+
+#endif

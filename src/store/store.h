@@ -1,0 +1,219 @@
+/* store.h - what the server remembers: tenants, keys, sandboxes and the audit log, in one SQLite file.
+ *
+ * Every function may be called from any thread. Reads and writes use connections of their own, so that
+ * reads go on while a write waits for the disk, and also when the disk is full. All writes go
+ * through one thread that commits whatever is waiting at once (group commit): a function that
+ * writes returns when its change is on disk, store_audit_append may return before.
+ * The command line opens the same file while the server runs; what it changes counts at once.
+ *
+ * Owns:    <state>/server/cove.db and its journal files.
+ * Callers: api, and the verbs tenant, key and audit of cli.
+ * Never:   keeps a key: only its SHA-256, and the public part that finds it. */
+#ifndef COVE_STORE_STORE_H
+#define COVE_STORE_STORE_H
+
+#include "base/err.h"
+#include "base/parse.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STORE_TENANT_MAX      64 /* with the NUL; name_ok() */
+#define STORE_NAME_MAX        64
+#define STORE_KEY_ID_MAX      13   /* 12 hex digits: the public part of a key */
+#define STORE_KEY_TEXT_MAX    45   /* "e2b_" and 40 hex digits */
+#define STORE_METADATA_MAX    8192 /* JSON text of an object */
+#define STORE_IDEMPOTENCY_MAX 129
+#define STORE_HASH_MAX        65 /* SHA-256 in hex */
+
+struct store;
+
+/* Opens or makes <state>/server/cove.db. A damaged file, one of a newer cove, or no permission: a clear
+ * error and nothing is changed. */
+int store_open(const char *state, struct store **ret, struct err *err);
+/* Writes what waits, then closes. Accepts NULL. */
+void store_close(struct store *store);
+/* Whether the last commit failed: a sentence for /health and /metrics, or NULL if all is well. */
+const char *store_trouble(struct store *store, char *out, size_t size);
+/* Milliseconds since 1970. */
+uint64_t store_now_ms(void);
+/* 32 random bytes that stay the same for this store; made at first use (signing of URLs). */
+int store_secret(struct store *store, const char *name, unsigned char ret[32], struct err *err);
+
+/* ---- tenants ---- */
+
+/* 0 anywhere: no limit. */
+struct store_quotas {
+    uint64_t
+        sandboxes; /* at once; this and the next three are exact: store_sandbox_add checks them */
+    uint64_t cpu_milli, memory_bytes, disk_bytes; /* sums of the limits of its sandboxes */
+    uint64_t creates_per_s, requests_per_s;
+    uint64_t streams; /* long answers and terminals at once */
+};
+
+struct store_tenant {
+    char name[STORE_TENANT_MAX];
+    uint64_t created_ms;
+    struct store_quotas quotas;
+};
+
+/* One row per quota: options of `cove tenant`, columns and texts. */
+enum quota_unit { QUOTA_COUNT_UNIT, QUOTA_BYTES_UNIT, QUOTA_CPUS_UNIT };
+struct quota_info {
+    const char *name; /* option, without dashes; '_' for '-' in the column and in JSON */
+    enum quota_unit unit;
+    size_t offset;   /* in struct store_quotas: uint64_t */
+    uint64_t preset; /* of a new tenant */
+    const char *help;
+};
+extern const struct quota_info quota_table[];
+extern const size_t quota_table_count;
+void store_quotas_preset(struct store_quotas *quotas);
+
+/* The tenant that loopback uses without a key; there from the start, without limits, never removed. */
+#define STORE_LOCAL_TENANT "local"
+
+/* ERR_EXISTS when there is one of that name. */
+int store_tenant_add(struct store *store, const char *name, const struct store_quotas *quotas,
+                     struct err *err);
+/* ERR_NO_PATH "there is no tenant '…'". */
+int store_tenant_get(struct store *store, const char *name, struct store_tenant *ret,
+                     struct err *err);
+int store_tenant_set(struct store *store, const char *name, const struct store_quotas *quotas,
+                     struct err *err);
+/* With its keys. ERR_NOT_EMPTY while it has sandboxes. */
+int store_tenant_remove(struct store *store, const char *name, struct err *err);
+typedef int store_tenant_each(void *arg, const struct store_tenant *tenant, struct err *err);
+/* By name. A callback of this header that returns -1 ends the walk, which then returns -1. */
+int store_tenant_list(struct store *store, store_tenant_each *each, void *arg, struct err *err);
+
+/* ---- keys ---- */
+
+/* Same numbers as enum scope of the API. */
+enum store_scope { STORE_SCOPE_READ = 1, STORE_SCOPE_RUN, STORE_SCOPE_ADMIN };
+const char *store_scope_name(int scope); /* "read", "run", "admin" */
+int store_scope_parse(const char *text, int *ret, struct err *err);
+
+struct store_key {
+    char id[STORE_KEY_ID_MAX];
+    char tenant[STORE_TENANT_MAX];
+    char label[STORE_NAME_MAX]; /* the user's own words, may be "" */
+    int scope;
+    uint64_t created_ms, expires_ms /* 0: never */, revoked_ms /* 0: not */, last_used_ms;
+};
+
+/* The only time that the key's text is to be seen: it goes to ret_text, to be shown and wiped. */
+int store_key_create(struct store *store, const char *tenant, int scope, const char *label,
+                     uint64_t expires_ms, struct store_key *ret, char ret_text[STORE_KEY_TEXT_MAX],
+                     struct err *err);
+/* ERR_DENIED for a text that is no key, unknown, expired or revoked: msg says which of
+ * "not a key of this server", "has expired", "was revoked" (the latter two only to who has the key). */
+int store_key_find(struct store *store, const char *text, struct store_key *ret, struct err *err);
+/* Notes the use of a key, at most once a minute and key. *ret_noted: this call did. */
+int store_key_used(struct store *store, const char *id, uint64_t now_ms, bool *ret_noted,
+                   struct err *err);
+/* ERR_NO_PATH for an unknown id; revoking twice is no error. */
+int store_key_revoke(struct store *store, const char *id, struct err *err);
+typedef int store_key_each(void *arg, const struct store_key *key, struct err *err);
+/* tenant NULL: all. Newest first. */
+int store_key_list(struct store *store, const char *tenant, store_key_each *each, void *arg,
+                   struct err *err);
+
+/* ---- sandboxes ---- */
+
+enum store_on_timeout { STORE_TIMEOUT_KILL, STORE_TIMEOUT_PAUSE };
+
+struct store_sandbox {
+    uint64_t seq; /* grows with every sandbox: the cursor of lists */
+    char id[ID_LEN + 1];
+    char tenant[STORE_TENANT_MAX];
+    char name[STORE_NAME_MAX]; /* "" or unique in its tenant */
+    char template[STORE_NAME_MAX];
+    char metadata[STORE_METADATA_MAX]; /* "" or a JSON object */
+    uint64_t created_ms, deadline_ms;  /* real time; deadline 0: none */
+    int on_timeout;
+    char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
+    uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
+};
+
+/* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
+ * (ERR_TOO_MANY, says which), the name (ERR_NAME_TAKEN), the idempotency key (ERR_EXISTS). */
+int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err);
+/* tenant NULL: any. ERR_NO_SANDBOX for a foreign one as for an unknown one. */
+int store_sandbox_get(struct store *store, const char *tenant, const char *id,
+                      struct store_sandbox *ret, struct err *err);
+int store_sandbox_find_name(struct store *store, const char *tenant, const char *name,
+                            struct store_sandbox *ret, struct err *err);
+int store_sandbox_find_idempotency(struct store *store, const char *tenant, const char *key,
+                                   struct store_sandbox *ret, struct err *err);
+int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t deadline_ms,
+                               int on_timeout, struct err *err);
+/* One that is not there is no error. */
+int store_sandbox_remove(struct store *store, const char *id, struct err *err);
+typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, struct err *err);
+/* Newest first, those behind the cursor `after` (a seq; 0: from the start); tenant NULL: all;
+ * limit 0: all. */
+int store_sandbox_list(struct store *store, const char *tenant, uint64_t after, uint64_t limit,
+                       store_sandbox_each *each, void *arg, struct err *err);
+
+struct store_usage {
+    uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes;
+};
+int store_usage(struct store *store, const char *tenant, struct store_usage *ret, struct err *err);
+
+/* ---- audit ---- */
+
+/* Texts may be NULL, which counts as "". They are copied. */
+struct audit_record {
+    uint64_t seq;     /* set by the store: 1, 2, 3 … without gaps */
+    uint64_t time_ms; /* 0: now */
+    const char *tenant;
+    const char *user_id; /* "tenant" or "tenant/key id"; "cli/<uid>" for the command line */
+    const char *sandbox_id;
+    const char
+        *action; /* "sandbox.create", "exec.run", "file.write", "key.use", "auth.refused" … */
+    const char *outcome; /* "ok", or the name of the error's kind */
+    const char *request_id, *peer;
+    const char *code_hash;       /* SHA-256 of the command or code, in hex; never the text itself */
+    const char *resource_usage;  /* JSON object */
+    const char *security_events; /* JSON array */
+    const char *detail;          /* a short sentence: what a refusal said; never content */
+    int64_t duration_ms;         /* -1: not known */
+    int64_t exit_code;           /* AUDIT_NO_EXIT: there is none */
+    const char *hash;            /* of this record and the one before; set by the store */
+};
+#define AUDIT_NO_EXIT INT64_MIN
+
+/* durable: returns when it is on disk, or -1. Otherwise it is queued and on disk within about 100 ms;
+ * -1 when the queue is full because the disk takes nothing. */
+int store_audit_append(struct store *store, const struct audit_record *record, bool durable,
+                       struct err *err);
+/* Everything appended so far is on disk, or -1. */
+int store_audit_flush(struct store *store, struct err *err);
+
+struct audit_filter {
+    const char *tenant, *sandbox_id, *user_id, *outcome; /* NULL: any */
+    const char *action;          /* whole, or a prefix that ends with '.': "exec." */
+    uint64_t since_ms, until_ms; /* 0: open; until is exclusive */
+    bool oldest_first;
+    uint64_t after; /* cursor: the seq of the last record seen; 0: from the start */
+    uint64_t limit; /* 0: all */
+};
+typedef int store_audit_each(void *arg, const struct audit_record *record, struct err *err);
+int store_audit_list(struct store *store, const struct audit_filter *filter, store_audit_each *each,
+                     void *arg, struct err *err);
+
+struct audit_chain {
+    uint64_t first, last, count; /* seqs; 0 when empty */
+    char head[STORE_HASH_MAX];   /* hash of the last one */
+    uint64_t broken_at;          /* 0: whole; else the first record that does not fit */
+    char why[120];
+};
+/* Recomputes the chain. -1 only when it cannot be read; a broken chain is told in *ret. */
+int store_audit_verify(struct store *store, struct audit_chain *ret, struct err *err);
+/* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. */
+int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count,
+                      struct err *err);
+
+#endif
