@@ -46,6 +46,16 @@ static _Noreturn void fail(struct err *err)
     _exit(1);
 }
 
+/* While the control socket is not yet in its place. */
+static _Noreturn void fail_early(int control_fd, int errnum)
+{
+    struct err err;
+
+    err_sys(&err, errnum, "place the child's descriptors");
+    (void) send(control_fd, &err, sizeof err, MSG_NOSIGNAL);
+    _exit(2);
+}
+
 static _Noreturn void fail_sys(int errnum, const char *what)
 {
     struct err err;
@@ -72,17 +82,19 @@ static void step_alone(const struct child_spec *s)
         move[count].to = FD_TASKS + (int) i;
     }
     for (int i = 0; i < count; i++) {
-        move[i].from = fcntl(move[i].from, F_DUPFD, 64);
-        if (move[i].from < 0)
-            _exit(2);
+        int high = fcntl(move[i].from, F_DUPFD, 64);
+
+        if (high < 0) /* EINVAL: no number that high is allowed */
+            fail_early(s->control_fd, errno == EINVAL ? EMFILE : errno);
+        move[i].from = high;
     }
     for (int i = 0; i < count; i++)
         if (dup3(move[i].from, move[i].to, move[i].to == BOOT_FD_READY ? 0 : O_CLOEXEC) < 0)
-            _exit(2);
+            fail_early(move[0].from, errno);
     (void) close(BOOT_FD_LISTEN);
     (void) close(BOOT_FD_NOTIFY);
     if (syscall(__NR_close_range, FD_TASKS + (unsigned) s->cgroup->count, ~0u, 0) < 0)
-        _exit(2);
+        fail_early(FD_CONTROL, errno);
 }
 
 static void step_fresh_start(void)
