@@ -67,7 +67,9 @@ $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^
 
-COVED_SRCS := $(API_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+# base/json.c writes JSON for the command line; here jansson does, whose names are the same.
+COVED_SRCS := $(API_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
+              $(filter-out src/base/json.c,$(LIB_SRCS))
 COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -pthread
 
 $(BUILD)/coved: $(call objs,$(COVED_SRCS))
