@@ -79,25 +79,37 @@ int confine_capabilities(struct err *err)
 #endif
 #define LANDLOCK_SCOPE_ABI 6
 
+#ifndef LANDLOCK_ACCESS_FS_REFER /* Linux 5.19 */
+#define LANDLOCK_ACCESS_FS_REFER (1ull << 13)
+#endif
+#define LANDLOCK_REFER_ABI 2
+
 /* A second line only: no device nodes, whatever the file system allows, and no signal or abstract socket
- * past the sandbox, should a namespace fail. Rights that are not handled here cost nothing. */
+ * past the sandbox, should a namespace fail. Rights that are not handled here cost nothing; but one is
+ * denied by every ruleset that does not grant it, links and renames between directories. So it is
+ * granted, below the root, which is everything. */
 static int landlock(struct err *err)
 {
     struct {
         uint64_t handled_access_fs, handled_access_net, scoped;
-    } rules = { .handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK };
+    } rules = { .handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+                                     LANDLOCK_ACCESS_FS_REFER };
+    struct landlock_path_beneath_attr everywhere = { .allowed_access = LANDLOCK_ACCESS_FS_REFER };
     long abi = syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    size_t size = sizeof rules.handled_access_fs;
-    auto_close int fd = -1;
+    auto_close int fd = -1, root = -1;
 
-    if (abi < 1)
-        return 0; /* a kernel without it: `cove doctor` says so */
-    if (abi >= LANDLOCK_SCOPE_ABI) {
+    if (abi < LANDLOCK_REFER_ABI)
+        return 0; /* a kernel without it, or where it would forbid renames: `cove doctor` says so */
+    if (abi >= LANDLOCK_SCOPE_ABI)
         rules.scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL;
-        size = sizeof rules;
-    }
-    fd = (int) syscall(__NR_landlock_create_ruleset, &rules, size, 0);
-    if (fd < 0 || syscall(__NR_landlock_restrict_self, fd, 0) < 0)
+    root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    everywhere.parent_fd = root;
+    fd =
+        (int) syscall(__NR_landlock_create_ruleset, &rules,
+                      abi >= LANDLOCK_SCOPE_ABI ? sizeof rules : sizeof rules.handled_access_fs, 0);
+    if (root < 0 || fd < 0 ||
+        syscall(__NR_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &everywhere, 0) < 0 ||
+        syscall(__NR_landlock_restrict_self, fd, 0) < 0)
         return err_sys(err, errno, "Landlock");
     return 0;
 }

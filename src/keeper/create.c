@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "keeper/child.h"
+#include "keeper/creds.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
 #include "keeper/root.h"
@@ -157,10 +158,16 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 
     if (nets_enter(&k->nets, err) < 0)
         return -1;
+    if (creds_owner(s->info.uid_base, err) < 0) {
+        (void) creds_owner(0, err);
+        nets_leave(&k->nets);
+        return -1;
+    }
     pid = syscall(__NR_clone3, &args, sizeof args);
     if (pid == 0)
         child_run(spec);
     errnum = errno;
+    (void) creds_owner(0, err);
     nets_leave(&k->nets);
     if (pid < 0)
         return err_sys(err, errnum, "clone");

@@ -1,4 +1,4 @@
-/* One order at a time: a blank image of that size (made by mkfs once, then kept), a sparse copy of it in
+/* For each order: a blank image of that size (made by mkfs once, then kept), a sparse copy of it in
  * a file without a name, a loop device, a detached mount. From the first step to the last everything is
  * held by descriptors only: a maker that is killed in between leaves nothing. */
 #include "keeper/disk_maker.h"
@@ -26,7 +26,8 @@
 #define BLANKS      16 /* sizes kept; a caller that asks for many evicts its own */
 #define MiB         (1024u * 1024u)
 #define INODE_RATIO 8192u /* at least so many bytes per inode, or the inode table eats the disk */
-#define FORMAT      "v1"  /* in the name of a blank: another layout, another name */
+#define WORKERS     3
+#define FORMAT      "v1" /* in the name of a blank: another layout, another name */
 
 struct blank {
     uint64_t mib, inodes;
@@ -39,6 +40,7 @@ struct maker {
     int dev_fd; /* the host's /dev */
     int control_fd;
     size_t next; /* blank to evict */
+    int working; /* processes that make a disk each */
     struct blank blanks[BLANKS];
 };
 
@@ -229,15 +231,12 @@ static void warm_up(int mount_fd)
     }
 }
 
-static int make_disk(struct maker *m, const struct disk_order *order, struct err *err)
+static int make_disk(struct maker *m, const struct blank *blank, struct err *err)
 {
     auto_close int image = -1, loop = -1;
-    const struct blank *blank = get_blank(m, order, err);
     char source[32];
     int fd;
 
-    if (!blank)
-        return -1;
     image = open_nameless(m->dir_fd);
     if (image < 0 || ftruncate(image, (off_t) (blank->mib * MiB)) < 0 ||
         copy_data(blank->fd, image) < 0)
@@ -278,6 +277,35 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd)
     return m->dev_fd < 0 ? -1 : 0;
 }
 
+/* Most of the time is spent asleep, waiting for the kernel: a few at a time, each in a process. The blank
+ * is made by us, once. */
+static void serve_order(struct maker *m, int sock, const struct disk_order *order)
+{
+    struct disk_answer answer = { .tag = order->tag };
+    const struct blank *blank = get_blank(m, order, &answer.err);
+    pid_t pid = -1;
+
+    while (m->working >= WORKERS && waitpid(-1, NULL, 0) > 0)
+        m->working--;
+    if (blank) {
+        pid = fork();
+        if (pid < 0)
+            err_sys(&answer.err, errno, "fork");
+    }
+    if (pid == 0) {
+        auto_close int fd = -1;
+
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        fd = make_disk(m, blank, &answer.err);
+        IGNORE(io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0);
+        _exit(0);
+    }
+    if (pid > 0)
+        m->working++;
+    else
+        IGNORE(io_send_fds(sock, &answer, sizeof answer, NULL, 0) < 0);
+}
+
 _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
 {
     struct maker m = { .dir_fd = -1 };
@@ -291,11 +319,9 @@ _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
     if (start(&m, &sock, host_mnt_fd, dir_fd) < 0)
         _exit(1);
     while (recv(sock, &order, sizeof order, 0) == (ssize_t) sizeof order) {
-        struct disk_answer answer = { .tag = order.tag };
-        auto_close int fd = make_disk(&m, &order, &answer.err);
-
-        if (io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0)
-            break;
+        serve_order(&m, sock, &order);
+        while (m.working > 0 && waitpid(-1, NULL, WNOHANG) > 0)
+            m.working--;
     }
     _exit(0);
 }

@@ -57,8 +57,10 @@ struct connection {
 };
 
 struct keeper {
-    int state_fd, sandboxes_fd, templates_fd;
-    int agent_fd; /* the agent's program, sealed */
+    int state_fd, templates_fd;
+    int sandboxes_fd; /* the agents' sockets */
+    int sockets_at;   /* the directory that one is in, to remove it at the end; -1: the state's */
+    int agent_fd;     /* the agent's program, sealed */
     int epoll_fd;
     int spare_fd; /* given up to take, and refuse, a connection when there is no other */
     struct watch listener, signals, disks_watch;

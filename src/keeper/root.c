@@ -11,33 +11,13 @@
 #include "keeper/root.h"
 
 #include "base/own.h"
+#include "keeper/creds.h"
 #include "keeper/mountfd.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
-
-static int raise_capabilities(void)
-{
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[2];
-
-    if (syscall(__NR_capget, &head, data) < 0)
-        return -1;
-    data[0].effective = data[0].permitted;
-    data[1].effective = data[1].permitted;
-    return (int) syscall(__NR_capset, &head, data);
-}
-
-static void become(uint32_t id)
-{
-    (void) setfsgid(id);
-    (void) setfsuid(id);
-    (void) raise_capabilities();
-}
 
 static int mount_overlay(int lower_fd, int disk_fd, uint32_t uid_base, struct err *err)
 {
@@ -47,13 +27,13 @@ static int mount_overlay(int lower_fd, int disk_fd, uint32_t uid_base, struct er
     (void) snprintf(lower, sizeof lower, "/proc/self/fd/%d", lower_fd);
     (void) snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", disk_fd);
     (void) snprintf(work, sizeof work, "/proc/self/fd/%d/work", disk_fd);
-    become(uid_base);
+    creds_files(uid_base);
     fd = mountfd_new("overlay",
                      (const char *const[]){ "source", "cove", "lowerdir", lower, "upperdir", upper,
                                             "workdir", work, "index", "on", "nfs_export", "on",
                                             "volatile", "", NULL },
                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-    become(0);
+    creds_files(0);
     return fd;
 }
 

@@ -50,6 +50,7 @@
 #define FUTEX_WAIT_REQUEUE_PI_OP 11u
 #define FUTEX_CMP_REQUEUE_PI_OP  12u
 #define PERSONALITY_ASK          0xffffffffu
+#define AGENT_PID                1u
 #define UNAME26                  0x0020000u
 
 static const uint32_t allowed[] = {
@@ -152,6 +153,17 @@ static void rule_setsockopt(struct writer *w)
     answer(w, SECCOMP_RET_ALLOW);
     load_arg(w, 2);
     answer_if(w, OPTION_TCP_ULP, w->refusal);
+    end_call(w, begin, SECCOMP_RET_ALLOW);
+}
+
+/* The sandbox's root has the agent's uid, and limits are not guarded like memory is: with one of them it could
+ * take its own PID 1 the descriptors to answer with. */
+static void rule_prlimit(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_prlimit64);
+
+    load_arg(w, 0);
+    answer_if(w, AGENT_PID, w->refusal);
     end_call(w, begin, SECCOMP_RET_ALLOW);
 }
 
@@ -271,7 +283,7 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
     struct run runs[CALLS_MOST];
     static void (*const rules[])(struct writer *) = {
         rule_futex,  rule_ioctl,      rule_clone,       rule_setsockopt,
-        rule_socket, rule_socketpair, rule_personality,
+        rule_socket, rule_socketpair, rule_personality, rule_prlimit,
     };
     struct writer w = { filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
 

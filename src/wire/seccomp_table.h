@@ -3,7 +3,7 @@
  * Three answers. ALLOW: the kernel does it. REFUSE: known to be dangerous; the caller gets EPERM, and
  * the refusal is counted and reported with the program's name. Whatever has no row gets ENOSYS,
  * so that a call invented tomorrow is off today and programs fall back as on an older kernel.
- * Calls with rules about their arguments are in keeper/seccomp.c: clone, clone3, socket, socketpair, setsockopt, ioctl,
+ * Calls with rules about their arguments are in keeper/seccomp.c: clone, clone3, socket, socketpair, setsockopt, ioctl, prlimit64,
  * personality, futex.
  *
  * Included more than once, with ALLOW and REFUSE defined by the includer: the filter is made of
@@ -77,7 +77,7 @@
     ALLOW(sched_setparam) ALLOW(sched_getscheduler) ALLOW(sched_setscheduler) \
     ALLOW(sched_get_priority_max) ALLOW(sched_get_priority_min) ALLOW(sched_rr_get_interval) \
     ALLOW(sched_getattr) ALLOW(sched_setattr) ALLOW(getpriority) ALLOW(setpriority) \
-    ALLOW(ioprio_get) ALLOW(ioprio_set) ALLOW(prlimit64) ALLOW(getrlimit) ALLOW(setrlimit) \
+    ALLOW(ioprio_get) ALLOW(ioprio_set) ALLOW(getrlimit) ALLOW(setrlimit) \
     ALLOW(getrusage) ALLOW(times) ALLOW(sysinfo) ALLOW(uname) ALLOW(getrandom) ALLOW(getcpu) \
     /* second fences that programs put up for themselves */ \
     ALLOW(seccomp) ALLOW(landlock_create_ruleset) ALLOW(landlock_add_rule) \
