@@ -12,7 +12,7 @@
  *   - every signal has its default action and none is blocked, but SIGPIPE is ignored;
  *   - the process is undumpable and dies when the agent quiesces (SIGKILL).
  *
- * Callers: ops.c starts workers. file_ops.c is where worker_main lives. */
+ * Callers: ops.c starts workers. worker.c is where worker_main lives. */
 #ifndef COVE_AGENT_WORKER_H
 #define COVE_AGENT_WORKER_H
 
