@@ -3,6 +3,7 @@
 #define COVE_API_APP_H
 
 #include "api/config.h"
+#include "api/metrics.h"
 #include "client/link.h"
 
 #include <pthread.h>
@@ -10,12 +11,17 @@
 
 struct quota;
 struct store;
+struct policy_gate;
+struct tools;
 
 #define APP_LINKS_MAX 64
 
 struct app {
     struct config config;
     struct store *store;
+    struct policy_gate *gate;
+    struct tools *tools; /* default sandboxes of the tools surface */
+    struct metrics metrics;
     struct quota *quota;
     uint64_t started_ms; /* monotonic */
     atomic_uint_fast64_t requests, refused;

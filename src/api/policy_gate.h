@@ -1,0 +1,61 @@
+/* policy_gate.h - the one policy check of every surface, and the memory of what it found.
+ *
+ * Each tenant has the policy of a preset; a sandbox that was made with rules of its own has those instead.
+ * Whatever is refused, or is a violation that the policy lets pass, is kept in a ring for the tenant to see.
+ *
+ * Owns:    compiled policies and the ring, from policy_gate_new to policy_gate_free.
+ * Callers: ops*.c before anything reaches an agent; the tools surface for the names of tools.
+ * Never:   a boundary: it is advice to well-meaning agents (policy/policy.h). Never blames an exchange by itself:
+ *          a caller has the verdict's rule for exchange_blame(x, NULL, verdict.rule, "policy"). */
+#ifndef COVE_API_POLICY_GATE_H
+#define COVE_API_POLICY_GATE_H
+
+#include "api/app.h"
+#include "api/exchange.h"
+#include "policy/policy.h"
+
+#define GATE_RULE_MAX 64
+
+struct policy_gate;
+
+struct policy_verdict {
+    char rule[GATE_RULE_MAX]; /* of the worst violation; "" without one */
+    enum policy_risk risk;
+    bool allowed, complete;
+    size_t violations;
+};
+
+/* `preset`: of tenants; NULL: "standard". */
+struct policy_gate *policy_gate_new(const char *preset, struct err *err);
+void policy_gate_free(struct policy_gate *gate);
+
+/* All of these: 0 when it may go on, -1 with ERR_DENIED and the reason. The verdict is always filled.
+ * `sandbox` may be NULL: the tenant's policy. */
+int policy_gate_command(struct app *app, const struct caller *caller, const char *sandbox,
+                        const char *command, struct policy_verdict *ret, struct err *err);
+/* The same for an argv, which no shell sees: judged as if each argument were quoted. */
+int policy_gate_args(struct app *app, const struct caller *caller, const char *sandbox,
+                     const char *const *args, size_t count, struct policy_verdict *ret,
+                     struct err *err);
+int policy_gate_path(struct app *app, const struct caller *caller, const char *sandbox,
+                     const char *path, enum policy_access access, struct policy_verdict *ret,
+                     struct err *err);
+int policy_gate_tool(struct app *app, const struct caller *caller, const char *sandbox,
+                     const char *tool, struct policy_verdict *ret, struct err *err);
+
+/* Rules of a sandbox's own: the JSON text of a `security` object (docs/tools.md), checked. Whoever made the sandbox
+ * keeps the text in its metadata under GATE_METADATA, where a later process finds it. */
+#define GATE_METADATA "cove.security"
+int policy_gate_check(const char *security, struct err *err);
+
+struct gate_counts {
+    uint64_t checked, denied;
+    uint64_t by_risk[POLICY_RISK_COUNT]; /* violations */
+};
+void policy_gate_counts(struct policy_gate *gate, const char *tenant, struct gate_counts *ret);
+
+/* POST /v1/policy/analyze and GET /v1/policy/violations?risk= */
+int policy_route_analyze(struct exchange *x, struct err *err);
+int policy_route_violations(struct exchange *x, struct err *err);
+
+#endif
