@@ -2,15 +2,27 @@
 
 #include "base/own.h"
 
+#include <sys/socket.h>
+
+/* A keeper that was started anew has closed the links to its predecessor. */
+static bool is_alive(const struct link *link)
+{
+    char byte;
+
+    return recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+}
+
 /* Links are kept for reuse: a connection to the keeper costs a round trip of its own. */
 int app_link_take(struct app *app, struct link *ret, struct err *err)
 {
     bool found = false;
 
     (void) pthread_mutex_lock(&app->lock);
-    if (app->link_count > 0) {
+    while (app->link_count > 0 && !found) {
         *ret = app->links[--app->link_count];
-        found = true;
+        found = is_alive(ret);
+        if (!found)
+            link_close(ret);
     }
     (void) pthread_mutex_unlock(&app->lock);
     return found ? 0 : link_open(ret, app->config.state, err);

@@ -66,21 +66,22 @@ struct ops_filter {
     int life;         /* enum keeper_life; -1: any */
     const char *meta_keys[8], *meta_values[8];
     size_t meta_count;
-    const char *after; /* the id that a page before ended with; NULL: from the start */
-    size_t limit;      /* 1 to OPS_PAGE_MAX */
+    uint64_t after; /* the cursor that the page before gave; 0: from the start */
+    size_t limit;   /* 1 to OPS_PAGE_MAX */
 };
 #define OPS_PAGE_MAX 200
 
-/* In the order of ids. The array is the caller's to free; ret_more: there are more behind the last. */
+/* Newest first. The array is the caller's to free; ret_next: cursor of the next page, 0 at the end. */
 int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter,
-                     struct ops_sandbox **ret_list, size_t *ret_count, bool *ret_more,
+                     struct ops_sandbox **ret_list, size_t *ret_count, uint64_t *ret_next,
                      struct err *err);
 /* The deadline becomes now + timeout_ms. */
 int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
                        struct ops_sandbox *ret, struct err *err);
 int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err);
 int ops_sandbox_pause(struct ops *ops, const char *sandbox, struct err *err);
-int ops_sandbox_resume(struct ops *ops, const char *sandbox, struct err *err);
+/* timeout_ms 0: the deadline stays if it is still to come, else the preset. */
+int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms, struct err *err);
 
 struct ops_stats {
     struct keeper_stats keeper;
@@ -116,8 +117,11 @@ struct ops_run {
     uint64_t oom_before;
     const char *input; /* borrowed from ops_command */
     size_t input_len, input_done;
-    bool feeding, counted;
-    uint64_t code_hash, begun_ms;
+    bool feeding;
+    /* For the audit: noted once, at the end or when it is closed before. */
+    struct exchange *x;
+    char *code; /* NULL: nothing to note */
+    uint64_t begun_ms;
 };
 #define OPS_RUN_NONE ((struct ops_run){ .exec = { .stream = { .fd = -1 } } })
 

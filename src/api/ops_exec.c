@@ -1,0 +1,508 @@
+/* Following a process: three things can happen next - the agent has an event, the agent has room for more stdin, the
+ * client goes away - and one poll waits for all of them. Nothing is read ahead, so a client that does not read stops
+ * the process and nobody else. */
+#include "api/audit.h"
+#include "api/ops_own.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define STDIN_PIECE       32768
+#define STDIN_PATIENCE_MS 10000
+
+/* ---- starting ---- */
+
+static size_t name_len(const char *assignment)
+{
+    return strcspn(assignment, "=");
+}
+
+static bool is_set(const struct ops_command *command, const char *assignment)
+{
+    size_t len = name_len(assignment);
+
+    for (size_t i = 0; i < command->env_count; i++)
+        if (name_len(command->env[i]) == len && memcmp(command->env[i], assignment, len) == 0)
+            return true;
+    return false;
+}
+
+/* The sandbox's environment, and over it the command's own. */
+static int merge_env(const struct ops_command *command, json_t *box_env, struct texts *ret,
+                     char **ret_buffer, struct err *err)
+{
+    size_t most = command->env_count + json_array_size(box_env), n = 0;
+    auto_free const char **items = calloc(most + 1, sizeof *items);
+
+    if (!items)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the environment");
+    for (size_t i = 0; i < json_array_size(box_env); i++) {
+        const char *text = json_string_value(json_array_get(box_env, i));
+
+        if (text && !is_set(command, text))
+            items[n++] = text;
+    }
+    for (size_t i = 0; i < command->env_count; i++)
+        items[n++] = command->env[i];
+    return n > 0 ? exec_texts(items, n, ret, ret_buffer, err) : 0;
+}
+
+static int start(struct link *link, const struct ops_command *command, json_t *box_env,
+                 struct ops_run *run, struct err *err)
+{
+    auto_free char *args = NULL, *env = NULL;
+    struct agent_request request = {
+        .flags = command->flags | (command->input ? AGENT_STDIN : 0),
+        .user = command->user,
+        .command = command->command,
+        .cwd = command->cwd,
+        .tag = command->tag,
+        .rows = command->rows,
+        .columns = command->columns,
+        .timeout_ms = command->timeout_ms,
+        .ring_bytes = command->ring_bytes,
+    };
+    struct keeper_stats stats;
+
+    if (command->arg_count > 0 &&
+        exec_texts(command->args, command->arg_count, &request.args, &args, err) < 0)
+        return -1;
+    if (merge_env(command, box_env, &request.env, &env, err) < 0)
+        return -1;
+    if (sandbox_stats(link, run->sandbox, &stats, err) < 0)
+        return -1;
+    run->oom_before = stats.oom_kills;
+    return exec_start(&run->exec, link, run->sandbox, &request, err);
+}
+
+/* One text for policy and audit: the command, or args quoted as a shell would need them. */
+static int code_of(const struct ops_command *command, char **ret, struct err *err)
+{
+    size_t len = 0;
+    FILE *out;
+
+    if (command->command)
+        *ret = strdup(command->command);
+    if (command->command)
+        return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the command");
+    out = open_memstream(ret, &len);
+    if (!out)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the command");
+    for (size_t i = 0; i < command->arg_count; i++) {
+        (void) fputs(i > 0 ? " '" : "'", out);
+        for (const char *c = command->args[i]; *c; c++)
+            if (*c == '\'')
+                (void) fputs("'\\''", out);
+            else
+                (void) fputc(*c, out);
+        (void) fputc('\'', out);
+    }
+    if (fclose(out) == 0)
+        return 0;
+    free(*ret);
+    *ret = NULL;
+    return err_set(err, ERR_NO_MEMORY, "no memory for the command");
+}
+
+static const char *action_of(const struct ops_command *command)
+{
+    return command->flags & AGENT_DETACH ? "exec.start" : "exec.run";
+}
+
+static void note_start(struct ops *ops, const struct ops_run *run,
+                       const struct ops_command *command, const struct err *refusal)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    facts.code = run->code;
+    facts.code_len = strlen(run->code);
+    facts.refusal = refusal;
+    audit_note(ops->x, action_of(command), run->sandbox, &facts);
+}
+
+static int start_checked(struct ops *ops, const struct ops_command *command, struct ops_run *run,
+                         struct err *err)
+{
+    json_t *box_env = NULL;
+    struct link link;
+    int r;
+
+    if (ops_box_open(ops, run->sandbox, &link, &box_env, err) < 0)
+        return -1;
+    r = ops_policy_command(ops, run->code, err);
+    if (r == 0)
+        r = start(&link, command, box_env, run, err);
+    ops_box_close(ops, &link, r, err);
+    json_decref(box_env);
+    return r;
+}
+
+int ops_run_start(struct ops *ops, const char *sandbox, const struct ops_command *command,
+                  struct ops_run *ret, struct err *err)
+{
+    *ret = OPS_RUN_NONE;
+    ret->x = ops->x;
+    ret->begun_ms = io_now_ms();
+    (void) snprintf(ret->sandbox, sizeof ret->sandbox, "%s", sandbox);
+    if (code_of(command, &ret->code, err) < 0)
+        return -1;
+    if (start_checked(ops, command, ret, err) < 0) {
+        note_start(ops, ret, command, err);
+        free(take_ptr(&ret->code));
+        return -1;
+    }
+    if (command->flags & AGENT_DETACH) {
+        note_start(ops, ret, command, NULL);
+        free(take_ptr(&ret->code));
+    }
+    ret->input = command->input;
+    ret->input_len = command->input_len;
+    ret->feeding = command->input != NULL;
+    return 0;
+}
+
+int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t from_stdout,
+                   uint64_t from_stderr, uint32_t flags, struct ops_run *ret, struct err *err)
+{
+    struct agent_request request = {
+        .proc = proc, .from_stdout = from_stdout, .from_stderr = from_stderr, .flags = flags
+    };
+    struct keeper_stats stats;
+    struct link link;
+    int r;
+
+    *ret = OPS_RUN_NONE;
+    (void) snprintf(ret->sandbox, sizeof ret->sandbox, "%s", sandbox);
+    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
+        return -1;
+    ret->begun_ms = io_now_ms();
+    r = sandbox_stats(&link, sandbox, &stats, err);
+    if (r == 0) {
+        ret->oom_before = stats.oom_kills;
+        r = exec_attach(&ret->exec, &link, sandbox, &request, err);
+    }
+    ops_box_close(ops, &link, r, err);
+    return r;
+}
+
+/* result NULL: whoever followed it went away. */
+static void note_end(struct ops_run *run, const struct exec_result *result)
+{
+    struct err gone = { .kind = ERR_UNAVAILABLE, .msg = "not followed to its end" };
+    struct audit_facts facts = AUDIT_FACTS;
+
+    if (!run->code)
+        return;
+    facts.code = run->code;
+    facts.code_len = strlen(run->code);
+    facts.duration_ms = (int64_t) (io_now_ms() - run->begun_ms);
+    facts.refusal = result ? NULL : &gone;
+    if (result) {
+        facts.duration_ms = (int64_t) result->wall_ms;
+        facts.exit_code = ops_exit_code(result);
+        facts.cpu_ms = result->cpu_ms;
+        facts.memory_peak_bytes = result->peak_bytes;
+        facts.stdout_bytes = result->stdout_bytes;
+        facts.stderr_bytes = result->stderr_bytes;
+    }
+    audit_note(run->x, "exec.run", run->sandbox, &facts);
+    free(take_ptr(&run->code));
+}
+
+void ops_run_close(struct ops_run *run)
+{
+    note_end(run, NULL);
+    exec_close(&run->exec);
+}
+
+/* ---- following ---- */
+
+static void feed(struct ops_run *run)
+{
+    struct err ignored;
+
+    while (run->feeding) {
+        size_t left = run->input_len - run->input_done;
+        uint32_t piece = left < STDIN_PIECE ? (uint32_t) left : STDIN_PIECE;
+
+        if (left == 0) {
+            run->feeding = !exec_stdin_end(&run->exec);
+            break;
+        }
+        if (!exec_stdin(&run->exec, run->input + run->input_done, piece))
+            break;
+        run->input_done += piece;
+    }
+    /* The agent hung up, or the command closed its stdin: what it wrote is still to be read. */
+    if (exec_flush(&run->exec, &ignored) < 0) {
+        run->feeding = false;
+        run->exec.stream.out_have = run->exec.stream.out_sent = 0;
+    }
+}
+
+/* A process that was killed while the sandbox ran out of memory was killed for that. */
+static void judge_memory(struct ops *ops, struct ops_run *run, struct exec_result *result)
+{
+    struct keeper_stats stats;
+    struct link link;
+    struct err err;
+    int r;
+
+    bool killed = (result->ended == EXIT_SIGNAL && result->signal == SIGKILL) ||
+                  (result->ended == EXIT_CODE && result->exit_code == 128 + SIGKILL);
+
+    if (!killed || app_link_take(ops->app, &link, &err) < 0)
+        return;
+    r = sandbox_stats(&link, run->sandbox, &stats, &err);
+    app_link_give(ops->app, &link, r == 0);
+    if (r == 0 && stats.oom_kills > run->oom_before)
+        result->ended = EXIT_OOM;
+}
+
+static int wait_for_event(struct ops *ops, struct ops_run *run, struct err *err)
+{
+    bool more = stream_pending(&run->exec.stream) || run->feeding;
+    struct pollfd fds[] = {
+        { .fd = run->exec.stream.fd, .events = (short) (POLLIN | (more ? POLLOUT : 0)) },
+        { .fd = exchange_fd(ops->x), .events = POLLRDHUP },
+    };
+    int n = poll(fds, ARRAY_LEN(fds), OPS_TICK_MS);
+
+    if (n < 0)
+        return errno == EINTR ? 1 : err_sys(err, errno, "wait for the process");
+    if (n > 0 && (fds[1].revents & (POLLRDHUP | POLLHUP | POLLERR)))
+        return err_set(err, ERR_UNAVAILABLE, "the client went away");
+    return n;
+}
+
+int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err)
+{
+    for (;;) {
+        int r = exec_poll(&run->exec, ret, err);
+
+        if (r == 1 && ret->type == EXEC_END) {
+            judge_memory(ops, run, &ret->result);
+            note_end(run, &ret->result);
+        }
+        if (r != 0)
+            return r;
+        feed(run);
+        r = wait_for_event(ops, run, err);
+        if (r <= 0)
+            return r;
+    }
+}
+
+/* ---- the whole answer ---- */
+
+static int keep_output(struct ops_output *out, size_t *room, const struct exec_event *event,
+                       size_t most, struct err *err)
+{
+    int s = event->type == EXEC_STDERR;
+    size_t left = most - out->len[s], take = event->len < left ? event->len : left;
+
+    if (take < event->len || event->missed > 0)
+        out->truncated[s] = true;
+    if (out->len[s] + take + 1 > room[s]) {
+        size_t size =
+            2 * room[s] > out->len[s] + take + 1 ? 2 * room[s] : out->len[s] + take + 4096;
+        char *more = realloc(out->data[s], size);
+
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the output");
+        out->data[s] = more;
+        room[s] = size;
+    }
+    memcpy(out->data[s] + out->len[s], event->data, take);
+    out->len[s] += take;
+    out->data[s][out->len[s]] = '\0';
+    return 0;
+}
+
+static int collect(struct ops *ops, struct ops_run *run, size_t most, struct ops_output *out,
+                   struct err *err)
+{
+    struct exec_event event = { .type = EXEC_STDOUT };
+    size_t room[2] = { 0 };
+
+    while (event.type != EXEC_END) {
+        int r = ops_run_next(ops, run, &event, err);
+
+        if (r < 0)
+            return -1;
+        if (r == 1 && event.type != EXEC_END && keep_output(out, room, &event, most, err) < 0)
+            return -1;
+        if (r == 0)
+            event.type = EXEC_STDOUT;
+    }
+    out->result = event.result;
+    return 0;
+}
+
+int ops_run_collect(struct ops *ops, const char *sandbox, const struct ops_command *command,
+                    size_t output_max, struct ops_output *ret, struct err *err)
+{
+    struct ops_command own = *command;
+    struct ops_output out = { .data = { NULL, NULL } };
+    struct ops_run run;
+    int r;
+
+    own.flags |= AGENT_KILL_ON_CLOSE;
+    if (ops_run_start(ops, sandbox, &own, &run, err) < 0)
+        return -1;
+    out.proc = run.exec.proc;
+    r = collect(ops, &run, output_max, &out, err);
+    ops_run_close(&run);
+    if (r < 0) {
+        ops_output_done(&out);
+        return -1;
+    }
+    *ret = out;
+    return 0;
+}
+
+void ops_output_done(struct ops_output *output)
+{
+    free(output->data[0]);
+    free(output->data[1]);
+    output->data[0] = output->data[1] = NULL;
+}
+
+const char *ops_exit_reason(const struct exec_result *result)
+{
+    static const char *const names[] = {
+        [EXIT_NONE] = "lost",       [EXIT_CODE] = "exit", [EXIT_SIGNAL] = "signal",
+        [EXIT_TIMEOUT] = "timeout", [EXIT_OOM] = "oom",   [EXIT_LOST] = "lost"
+    };
+
+    return result->ended < ARRAY_LEN(names) ? names[result->ended] : "lost";
+}
+
+uint32_t ops_exit_code(const struct exec_result *result)
+{
+    switch (result->ended) {
+    case EXIT_CODE:
+        return result->exit_code;
+    case EXIT_SIGNAL:
+        return 128 + result->signal;
+    case EXIT_TIMEOUT:
+        return 124;
+    case EXIT_OOM:
+        return 137;
+    case EXIT_NONE:
+    case EXIT_LOST:
+        break;
+    }
+    return 255;
+}
+
+/* ---- other processes ---- */
+
+static int items(struct ops *ops, const char *sandbox, enum agent_op op, exec_item_fn each,
+                 void *context, struct err *err)
+{
+    struct link link;
+    int r;
+
+    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
+        return -1;
+    r = exec_items(&link, sandbox, op, each, context, err);
+    ops_box_close(ops, &link, r, err);
+    return r;
+}
+
+int ops_process_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
+                     struct err *err)
+{
+    return items(ops, sandbox, AGENT_PROCS, each, context, err);
+}
+
+int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
+                  struct err *err)
+{
+    return items(ops, sandbox, AGENT_PORTS, each, context, err);
+}
+
+int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint32_t number,
+                       bool all, uint64_t *ret_count, struct err *err)
+{
+    struct link link;
+    int r;
+
+    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
+        return -1;
+    r = exec_kill(&link, sandbox, proc, number, all ? AGENT_ALL : 0, ret_count, err);
+    ops_box_close(ops, &link, r, err);
+    ops_audit(ops, "exec.signal", sandbox, r < 0 ? err : NULL);
+    return r;
+}
+
+/* The agent reads frame by frame, and the next one only when the process took the one before: so when an
+ * empty frame behind the data has left our side, the data has arrived. */
+static int settle(struct ops_run *run, struct err *err)
+{
+    uint64_t end = io_now_ms() + STDIN_PATIENCE_MS;
+
+    if (stream_send(&run->exec.stream, FRAME_STDIN, NULL, 0, err) < 0)
+        return -1;
+    for (;;) {
+        struct exec_event event;
+        int waiting = 0, r = exec_poll(&run->exec, &event, err);
+
+        if (r < 0)
+            return -1;
+        if (r == 1)
+            return event.type != EXEC_END ? 0 : err_set(err, ERR_STATE, "the process has ended");
+        if (ioctl(run->exec.stream.fd, SIOCOUTQ, &waiting) < 0)
+            return err_sys(err, errno, "look at what was sent");
+        if (waiting == 0)
+            return 0;
+        if (io_now_ms() > end)
+            return err_set(err, ERR_TIMEOUT, "the process does not read its stdin");
+        (void) poll(NULL, 0, 1);
+    }
+}
+
+int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
+                      size_t len, bool end, struct err *err)
+{
+    const char *at = data;
+    struct ops_run run;
+    int r = 0;
+
+    if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)
+        return -1;
+    while (r == 0 && len > 0) {
+        uint32_t piece = len < STDIN_PIECE ? (uint32_t) len : STDIN_PIECE;
+
+        r = stream_send(&run.exec.stream, FRAME_STDIN, at, piece, err);
+        at += piece;
+        len -= piece;
+    }
+    if (r == 0 && end)
+        r = stream_send(&run.exec.stream, FRAME_STDIN_END, NULL, 0, err);
+    if (r == 0)
+        r = settle(&run, err);
+    ops_run_close(&run);
+    ops_audit(ops, "exec.stdin", sandbox, r < 0 ? err : NULL);
+    return r;
+}
+
+int ops_port_dial(struct ops *ops, const char *sandbox, uint16_t port, int *ret_fd, struct err *err)
+{
+    struct link link;
+    int r;
+
+    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
+        return -1;
+    r = exec_dial(&link, sandbox, port, ret_fd, err);
+    ops_box_close(ops, &link, r, err);
+    return r;
+}

@@ -1,0 +1,165 @@
+/* Files: each operation is one connection to the sandbox's agent, which does it with the rights of the user inside. No
+ * path is looked at here. */
+#include "api/audit.h"
+#include "api/ops_own.h"
+
+#include "base/own.h"
+
+/* The caller's sandbox, ready to be asked. Closed by done(). */
+struct visit {
+    struct link link;
+    struct files_at at;
+};
+
+static int begin(struct ops *ops, const struct ops_file *file, struct visit *visit, struct err *err)
+{
+    if (ops_box_open(ops, file->sandbox, &visit->link, NULL, err) < 0)
+        return -1;
+    visit->at =
+        (struct files_at){ .link = &visit->link, .sandbox = file->sandbox, .user = file->user };
+    return 0;
+}
+
+/* action NULL: only looked at, not noted unless it was refused. */
+static int done(struct ops *ops, const struct ops_file *file, struct visit *visit,
+                const char *action, int result, const struct err *err)
+{
+    ops_box_close(ops, &visit->link, result, err);
+    if (action)
+        ops_audit(ops, action, file->sandbox, result < 0 ? err : NULL);
+    return result;
+}
+
+int ops_file_stat(struct ops *ops, const struct ops_file *file, uint32_t flags,
+                  struct file_info *ret, struct err *err)
+{
+    struct visit v;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    return done(ops, file, &v, NULL, files_stat(&v.at, file->path, flags, ret, err), err);
+}
+
+int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, uint64_t limit,
+                  exec_item_fn each, void *context, bool *ret_truncated, struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_list(&v.at, file->path, depth, limit, each, context, ret_truncated, err);
+    return done(ops, file, &v, NULL, r, err);
+}
+
+int ops_file_search(struct ops *ops, const struct ops_file *file,
+                    const struct agent_request *request, exec_item_fn each, void *context,
+                    bool *ret_truncated, struct err *err)
+{
+    struct agent_request own = *request;
+    struct visit v;
+    int r;
+
+    own.path = file->path;
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_search(&v.at, &own, each, context, ret_truncated, err);
+    return done(ops, file, &v, NULL, r, err);
+}
+
+int ops_file_read(struct ops *ops, const struct ops_file *file, uint64_t offset, uint64_t length,
+                  struct stream *ret, struct file_info *ret_info, struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_read_open(&v.at, file->path, offset, length, ret, ret_info, err);
+    return done(ops, file, &v, NULL, r, err);
+}
+
+int ops_file_write(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
+                   struct stream *ret, struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_write_open(&v.at, file->path, mode, flags, ret, err);
+    return done(ops, file, &v, r < 0 ? "file.write" : NULL, r, err);
+}
+
+int ops_file_write_end(struct ops *ops, const struct ops_file *file, struct stream *stream,
+                       struct file_info *ret_info, struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+    struct file_info info = { .size = 0 };
+    int r = files_write_end(stream, &info, err);
+
+    facts.file_bytes = info.size;
+    facts.refusal = r < 0 ? err : NULL;
+    audit_note(ops->x, "file.write", file->sandbox, &facts);
+    if (r == 0 && ret_info)
+        *ret_info = info;
+    return r;
+}
+
+int ops_file_mkdir(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
+                   bool *ret_existed, struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_mkdir(&v.at, file->path, mode, flags, ret_existed, err);
+    return done(ops, file, &v, "file.mkdir", r, err);
+}
+
+int ops_file_move(struct ops *ops, const struct ops_file *file, const char *to, uint32_t flags,
+                  struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_move(&v.at, file->path, to, flags, err);
+    return done(ops, file, &v, "file.move", r, err);
+}
+
+int ops_file_remove(struct ops *ops, const struct ops_file *file, uint32_t flags,
+                    uint64_t *ret_count, struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_remove(&v.at, file->path, flags, ret_count, err);
+    return done(ops, file, &v, "file.remove", r, err);
+}
+
+int ops_file_chmod(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
+                   struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    r = files_chmod(&v.at, file->path, mode, flags, err);
+    return done(ops, file, &v, "file.chmod", r, err);
+}
+
+int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
+                   struct err *err)
+{
+    struct visit v;
+
+    if (begin(ops, file, &v, err) < 0)
+        return -1;
+    return done(ops, file, &v, NULL, files_watch_open(&v.at, file->path, flags, ret, err), err);
+}
