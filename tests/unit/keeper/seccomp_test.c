@@ -95,7 +95,7 @@ static const struct {
 
 static const uint32_t with_rules[] = { __NR_clone,      __NR_socket, __NR_socketpair,
                                        __NR_setsockopt, __NR_ioctl,  __NR_personality,
-                                       __NR_futex };
+                                       __NR_prlimit64,  __NR_futex };
 
 static bool in_table(uint32_t nr)
 {
@@ -294,10 +294,18 @@ static void only_harmless_personalities_are_taken(void)
     }
 }
 
+static void limits_of_the_agent_are_out_of_reach(void)
+{
+    CHECK_CALL(ALLOWED, __NR_prlimit64, 0, 0, 0);
+    CHECK_CALL(ALLOWED, __NR_prlimit64, 2, 0, 0);
+    CHECK_CALL(NOTIFY, __NR_prlimit64, 1, 0, 0);
+    CHECK_CALL(NOTIFY, __NR_prlimit64, HIGH | 1, 0, 0);
+}
+
 CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
            T(every_refused_row_is_refused_and_reported), T(no_row_is_in_both_lists_nor_twice),
-           T(every_number_without_a_row_does_not_exist), T(x32_numbers_do_not_exist),
-           T(other_architectures_have_no_calls_at_all),
+           T(every_number_without_a_row_does_not_exist), T(limits_of_the_agent_are_out_of_reach),
+           T(x32_numbers_do_not_exist), T(other_architectures_have_no_calls_at_all),
            T(clone_makes_threads_and_processes_but_no_namespaces),
            T(terminals_cannot_be_typed_into_whatever_the_high_bits),
            T(futexes_work_but_for_requeue_pi), T(sockets_are_local_or_internet),
