@@ -245,6 +245,7 @@ static bool fill_refusals(struct conn *conn)
         return end_list(conn);
     row = &refusals->rows[cursor->last++];
     item = (struct agent_reply){ .name = refusals_call_name(row->call, room, sizeof room),
+                                 .pid = row->pid,
                                  .program = row->program,
                                  .count = row->count };
     return conn_reply(conn, FRAME_ITEM, &item) == 0;

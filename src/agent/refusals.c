@@ -25,7 +25,7 @@ static const struct {
     { __NR_clone, "clone" },             { __NR_socket, "socket" },
     { __NR_socketpair, "socketpair" },   { __NR_setsockopt, "setsockopt" },
     { __NR_ioctl, "ioctl" },             { __NR_personality, "personality" },
-    { __NR_futex, "futex" },
+    { __NR_futex, "futex" },             { __NR_prlimit64, "prlimit64" },
 };
 /* clang-format on */
 
@@ -61,13 +61,18 @@ static struct refusal *row_of(struct refusals *refusals, int32_t call, const cha
     return row;
 }
 
-void refusals_count(struct refusals *refusals, int32_t call, const char *program)
+void refusals_count(struct refusals *refusals, int32_t call, const char *program, uint32_t pid)
 {
+    struct refusal *row;
+
     refusals->total++;
     if (!refusals->rows)
         refusals->rows = calloc(REFUSALS_MAX + 1, sizeof *refusals->rows);
-    if (refusals->rows)
-        row_of(refusals, call, program)->count++;
+    if (!refusals->rows)
+        return;
+    row = row_of(refusals, call, program);
+    row->count++;
+    row->pid = pid;
 }
 
 static void name_of(pid_t pid, char program[REFUSALS_PROGRAM])
@@ -101,7 +106,7 @@ static bool take_one(struct refusals *refusals)
     /* The name is that of the caller only if the caller is still there, waiting. */
     if (ioctl(refusals->watch.fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &notif.id) < 0)
         (void) snprintf(program, sizeof program, "gone");
-    refusals_count(refusals, notif.data.nr, program);
+    refusals_count(refusals, notif.data.nr, program, notif.pid);
     resp.id = notif.id;
     (void) ioctl(refusals->watch.fd, SECCOMP_IOCTL_NOTIF_SEND, &resp);
     return true;

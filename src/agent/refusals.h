@@ -17,6 +17,7 @@ struct refusal {
     int32_t call;                   /* number; -1: all that came when the table was full */
     char program[REFUSALS_PROGRAM]; /* as in /proc/<pid>/comm */
     uint64_t count;
+    uint32_t pid; /* who came last, inside the sandbox */
 };
 
 struct refusals {
@@ -29,7 +30,7 @@ struct refusals {
 int refusals_open(struct refusals *refusals, struct loop *loop, int fd, struct err *err);
 
 /* Pure but for memory. */
-void refusals_count(struct refusals *refusals, int32_t call, const char *program);
+void refusals_count(struct refusals *refusals, int32_t call, const char *program, uint32_t pid);
 
 /* "mount"; "system call 511" in `room` when it has no name here. */
 const char *refusals_call_name(int32_t call, char *room, size_t size);

@@ -78,13 +78,13 @@ static void refusals_are_counted_by_call_and_program_in_a_bounded_table(void)
     char name[16];
 
     for (int i = 0; i < 3; i++)
-        refusals_count(&refusals, SYS_mount, "sh");
-    refusals_count(&refusals, SYS_mount, "python3");
+        refusals_count(&refusals, SYS_mount, "sh", 7);
+    refusals_count(&refusals, SYS_mount, "python3", 7);
     CHECK_INT(refusals.row_count, 2);
     CHECK_INT(refusals.rows[0].count, 3);
     for (int i = 0; i < 1000; i++) {
         (void) snprintf(name, sizeof name, "p%d", i);
-        refusals_count(&refusals, SYS_bpf, name);
+        refusals_count(&refusals, SYS_bpf, name, 7);
     }
     CHECK_INT(refusals.total, 1004);
     CHECK_INT(refusals.row_count, REFUSALS_MAX + 1);
