@@ -1,8 +1,8 @@
 /* http_chunk_fuzz.c - chunked bodies, and forms in them.
  *
- * Both decoders are run at once and byte by byte, which must give the same bytes and the same end; a
- * body that decoded is encoded again in chunks and must decode to itself. The boundary of the forms is
- * a short one, so that the fuzzer finds it. */
+ * Both decoders are run at once and byte by byte, which must give the same bytes and the same end;
+ * a body that decoded is encoded again in chunks and must decode to itself. The boundary of the
+ * forms is a short one, so that the fuzzer finds it. */
 #include "http/chunk.h"
 #include "http/multipart.h"
 
@@ -114,7 +114,8 @@ static void encode_again(const struct result *body)
     }
     memcpy(text + len, CHUNK_LAST, strlen(CHUNK_LAST));
     run_chunks(text, len + strlen(CHUNK_LAST), len + 64, &again);
-    must(again.end == 1 && again.len == body->len && memcmp(again.data, body->data, again.len) == 0);
+    must(again.end == 1 && again.len == body->len &&
+         memcmp(again.data, body->data, again.len) == 0);
     free(text);
     free(again.data);
 }

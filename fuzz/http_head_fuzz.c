@@ -1,7 +1,7 @@
 /* http_head_fuzz.c - request heads, pipelined.
  *
- * The head is read at once and byte by byte: both must say the same, and no proper prefix of a whole head
- * may be whole. What is accepted is checked against the rules that smuggling breaks. */
+ * The head is read at once and byte by byte: both must say the same, and no proper prefix of a
+ * whole head may be whole. What is accepted is checked against the rules that smuggling breaks. */
 #include "http/head.h"
 #include "http/url.h"
 #include "http/ws.h"

@@ -1,6 +1,7 @@
-/* url_fuzz.c - paths, queries, and what stands in header values: lists, parameters, dates, ranges, tags.
+/* url_fuzz.c - paths, queries, and header values: lists, parameters, dates, ranges, tags.
  *
- * Encoding and decoding undo each other; what a path is said to have is looked for in another way. */
+ * Encoding and decoding undo each other; what a path is said to have is looked for in another
+ * way; no text makes a writer write more lines or events than were asked for. */
 #include "http/date.h"
 #include "http/media.h"
 #include "http/range.h"
@@ -31,10 +32,12 @@ static void try_codec(struct slice text)
 
     must((size_t) n < room);
     n = url_decode((struct slice){ encoded, (size_t) n }, 0, back, room, &err);
-    must(nul ? n == -1 : n == (ssize_t) text.len && (n == 0 || memcmp(back, text.at, text.len) == 0));
+    must(nul ? n == -1
+             : n == (ssize_t) text.len && (n == 0 || memcmp(back, text.at, text.len) == 0));
     n = (ssize_t) url_form_encode(text, encoded, room);
     n = url_decode((struct slice){ encoded, (size_t) n }, URL_PLUS, back, room, &err);
-    must(nul ? n == -1 : n == (ssize_t) text.len && (n == 0 || memcmp(back, text.at, text.len) == 0));
+    must(nul ? n == -1
+             : n == (ssize_t) text.len && (n == 0 || memcmp(back, text.at, text.len) == 0));
     n = url_decode(text, URL_UTF8 | URL_PLUS, back, room, &err);
     must(n < 0 ? err.msg[0] != '\0' : strlen(back) == (size_t) n && utf8_ok(slice_of(back)));
     free(encoded);

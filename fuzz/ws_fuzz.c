@@ -90,8 +90,8 @@ static void run(const uint8_t *data, size_t size, size_t step, struct trace *tra
     free(in);
 }
 
-/* Pieces of a message that is refused may have been handed out or not, by how it was split: what counts
- * is what came before the last mark. */
+/* Of a message that is refused, pieces may have been handed out or not, by how it was split: fewer
+ * when read at once. */
 static void run_both(const uint8_t *data, size_t size)
 {
     struct trace fast = { .data = malloc(size * 8 + 64) }, slow = { .data = malloc(size * 8 + 64) };

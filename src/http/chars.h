@@ -5,13 +5,13 @@
 #include "http/slice.h"
 
 enum {
-    CHAR_TOKEN = 1,   /* methods, header names */
-    CHAR_VALUE = 2,   /* header values: visible, space, tab, and bytes above 0x7f */
-    CHAR_LINE = 4,    /* the request line: visible and space */
-    CHAR_PATH = 8,    /* of a request target; includes {}|^` and [], which browsers send as they are */
-    CHAR_QUERY = 16,  /* the same, with ? and \ */
-    CHAR_HOST = 32,   /* letters, digits, - . _ */
-    CHAR_PLAIN = 64,  /* needs no percent-encoding anywhere: letters, digits, - . _ ~ */
+    CHAR_TOKEN = 1, /* methods, header names */
+    CHAR_VALUE = 2, /* header values: visible, space, tab, and bytes above 0x7f */
+    CHAR_LINE = 4,  /* the request line: visible and space */
+    CHAR_PATH = 8, /* of a request target; includes {}|^` and [], which browsers send as they are */
+    CHAR_QUERY = 16, /* the same, with ? and \ */
+    CHAR_HOST = 32,  /* letters, digits, - . _ */
+    CHAR_PLAIN = 64, /* needs no percent-encoding anywhere: letters, digits, - . _ ~ */
     CHAR_HEX = 128,
 };
 

@@ -1,9 +1,9 @@
 /* chunk.h - chunked bodies (RFC 9112, section 7.1), decoded as they arrive.
  *
  * Owns:    nothing. Data is handed out as slices of the input, in order.
- * Never:   skips what it does not understand: a size without CRLF, data without CRLF, a bare LF or a
- *          sign is where two parsers would part ways. Extensions and trailers are checked, bounded
- *          and dropped. How large a body may be is the caller's to say. */
+ * Never:   skips what it does not understand: a size without CRLF, data without CRLF, a bare LF or
+ *          a sign is where two parsers would part ways. Extensions and trailers are checked,
+ *          bounded and dropped. How large a body may be is the caller's to say. */
 #ifndef COVE_HTTP_CHUNK_H
 #define COVE_HTTP_CHUNK_H
 
@@ -23,7 +23,7 @@ enum chunk_state {
     CHUNK_DATA,
     CHUNK_DATA_CR,
     CHUNK_DATA_LF,
-    CHUNK_TRAILER,       /* at the start of a line */
+    CHUNK_TRAILER, /* at the start of a line */
     CHUNK_TRAILER_NAME,
     CHUNK_TRAILER_VALUE,
     CHUNK_TRAILER_LF,
@@ -51,7 +51,7 @@ static inline bool chunk_done(const struct chunk *chunk)
     return chunk->state == CHUNK_DONE;
 }
 
-/* For sending: head, data, CHUNK_TAIL for each piece that is not empty, and CHUNK_LAST at the end. */
+/* For sending: head, data, CHUNK_TAIL for each piece that is not empty; CHUNK_LAST at the end. */
 #define CHUNK_HEAD_MAX 18
 #define CHUNK_TAIL     "\r\n"
 #define CHUNK_LAST     "0\r\n\r\n"

@@ -17,7 +17,8 @@ int field_parse(struct slice line, struct http_field *ret_field, struct err *err
     if (n == line.len)
         return err_set(err, ERR_INVALID, "header line '%.*s' has no colon", SLICE_ARGS(name));
     if (is_blank(line.at[n]))
-        return err_set(err, ERR_INVALID, "header '%.*s' has a blank in its name or before its colon",
+        return err_set(err, ERR_INVALID,
+                       "header '%.*s' has a blank in its name or before its colon",
                        SLICE_ARGS(name));
     if (line.at[n] != ':')
         return err_set(err, ERR_INVALID, "a header name has the byte 0x%02x, which is not allowed",

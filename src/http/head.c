@@ -2,7 +2,7 @@
  * that may stand in no line at once. So the same bytes give the same answer however they arrive:
  * nothing here depends on `len` except where scanning stops. Limits are positions, too.
  *
- * Head_get and its kind are in head_get.c. */
+ * The accessors of a complete head are in head_get.c. */
 #include "http/head.h"
 
 #include "base/own.h"
@@ -53,8 +53,8 @@ static struct head_span span_of(const struct head *head, struct slice slice)
 }
 
 static const char *const methods[] = {
-    [METHOD_OTHER] = "",    [METHOD_GET] = "GET",       [METHOD_HEAD] = "HEAD",
-    [METHOD_POST] = "POST", [METHOD_PUT] = "PUT",       [METHOD_PATCH] = "PATCH",
+    [METHOD_OTHER] = "",        [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",
+    [METHOD_POST] = "POST",     [METHOD_PUT] = "PUT",         [METHOD_PATCH] = "PATCH",
     [METHOD_DELETE] = "DELETE", [METHOD_OPTIONS] = "OPTIONS", [METHOD_TRACE] = "TRACE",
 };
 _Static_assert(ARRAY_LEN(methods) == METHOD_COUNT, "every method has a name");

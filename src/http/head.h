@@ -36,9 +36,9 @@ enum method {
 const char *method_name(enum method method);
 
 enum head_body {
-    HEAD_NO_BODY,     /* neither Content-Length nor Transfer-Encoding */
-    HEAD_LENGTH,      /* exactly head.content_length bytes, which may be 0 */
-    HEAD_CHUNKED,     /* see chunk.h */
+    HEAD_NO_BODY, /* neither Content-Length nor Transfer-Encoding */
+    HEAD_LENGTH,  /* exactly head.content_length bytes, which may be 0 */
+    HEAD_CHUNKED, /* see chunk.h */
 };
 
 struct head_span { /* of the buffer; HEAD_MAX fits into 16 bits */

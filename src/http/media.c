@@ -70,10 +70,10 @@ const char *media_type(struct slice filename)
 
 bool media_is_text(const char *type)
 {
-    static const char *const texts[] = { "text/", "application/json", "application/x-ndjson",
-                                         "application/yaml", "application/xml",
-                                         "application/toml", "image/svg+xml",
-                                         "application/x-ipynb+json" };
+    static const char *const texts[] = {
+        "text/",           "application/json", "application/x-ndjson", "application/yaml",
+        "application/xml", "application/toml", "image/svg+xml",        "application/x-ipynb+json"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (strncmp(type, texts[i], strlen(texts[i])) == 0)

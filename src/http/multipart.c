@@ -1,6 +1,6 @@
-/* A delimiter is CRLF, two dashes and the boundary. CR stands at its start and nowhere else in it, so
- * when it breaks off after `matched` bytes, all of them were data, and only the byte that broke it
- * can begin another: no buffer is needed to look back, since the bytes are those of the delimiter. */
+/* A delimiter is CRLF, two dashes and the boundary. CR stands at its start and nowhere else in it,
+ * so when it breaks off after `matched` bytes, all of them were data, and only the byte that broke
+ * it can begin another. No buffer is needed to look back: the bytes are those of the delimiter. */
 #include "http/multipart.h"
 
 #include "http/chars.h"
@@ -96,14 +96,16 @@ static int on_line(struct multipart *multipart, struct err *err)
 
 static int on_header(struct multipart *multipart, char byte, struct err *err)
 {
-    bool after_cr = multipart->head_len > multipart->line &&
-                    multipart->head[multipart->head_len - 1] == '\r';
+    bool after_cr =
+        multipart->head_len > multipart->line && multipart->head[multipart->head_len - 1] == '\r';
 
     if (after_cr != (byte == '\n') || (byte != '\r' && byte != '\n' && !char_is(byte, CHAR_VALUE)))
-        return err_set(err, ERR_INVALID, "multipart: a header has the byte 0x%02x, which is not allowed",
+        return err_set(err, ERR_INVALID,
+                       "multipart: a header has the byte 0x%02x, which is not allowed",
                        (unsigned char) (after_cr ? '\r' : byte));
     if (multipart->head_len == MULTIPART_HEAD_MAX)
-        return err_set(err, ERR_TOO_BIG, "multipart: the headers of a part are larger than %d bytes",
+        return err_set(err, ERR_TOO_BIG,
+                       "multipart: the headers of a part are larger than %d bytes",
                        MULTIPART_HEAD_MAX);
     multipart->head[multipart->head_len++] = byte;
     return byte == '\n' ? on_line(multipart, err) : MULTIPART_MORE;

@@ -26,9 +26,9 @@ enum multipart_event {
 };
 
 enum multipart_state {
-    MULTIPART_START,    /* before the first boundary, where nothing may stand but one CRLF */
-    MULTIPART_BODY,     /* data, or as much of a delimiter as `matched` says */
-    MULTIPART_BEHIND,   /* the two bytes behind a delimiter: CRLF or "--" */
+    MULTIPART_START,  /* before the first boundary, where nothing may stand but one CRLF */
+    MULTIPART_BODY,   /* data, or as much of a delimiter as `matched` says */
+    MULTIPART_BEHIND, /* the two bytes behind a delimiter: CRLF or "--" */
     MULTIPART_HEADERS,
     MULTIPART_EPILOGUE,
 };

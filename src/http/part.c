@@ -31,15 +31,15 @@ static int get_param(struct slice value, const char *name, char *out, size_t siz
     if (!found)
         return 0;
     if (len < 0)
-        return err_set(err, ERR_INVALID, "multipart: %s is not well-formed, given twice or too long",
-                       name);
+        return err_set(err, ERR_INVALID,
+                       "multipart: %s is not well-formed, given twice or too long", name);
     if (!text_ok(out))
         return err_set(err, ERR_INVALID, "multipart: %s is not UTF-8 without control characters",
                        name);
     return 1;
 }
 
-/* filename*=UTF-8'en'na%C3%AFve.txt (RFC 8187). Forms should not have it, and some clients send it. */
+/* filename*=UTF-8'en'na%C3%AFve.txt (RFC 8187). Forms should not have it, but some do. */
 static int get_extended(struct slice value, char *out, size_t size, struct err *err)
 {
     char raw[sizeof((struct multipart *) 0)->filename];
@@ -93,7 +93,8 @@ int part_field(struct multipart *multipart, const struct http_field *field, stru
     if (slice_is_nocase(field->name, "Content-Transfer-Encoding") &&
         !slice_is_nocase(field->value, "binary") && !slice_is_nocase(field->value, "8bit") &&
         !slice_is_nocase(field->value, "7bit"))
-        return err_set(err, ERR_UNSUPPORTED, "multipart: Content-Transfer-Encoding '%.*s' is not known",
+        return err_set(err, ERR_UNSUPPORTED,
+                       "multipart: Content-Transfer-Encoding '%.*s' is not known",
                        SLICE_ARGS(field->value));
     return 0;
 }

@@ -1,6 +1,6 @@
 /* range.h - parts of a file, and whether the client has it already: Range, If-Range, ETag,
- * If-None-Match, If-Modified-Since, If-Match (RFC 9110, sections 13 and 14). Pure functions of header
- * values; a value whose at is NULL was not sent. */
+ * If-None-Match, If-Modified-Since (RFC 9110, sections 13 and 14). Pure functions of header values;
+ * a value whose at is NULL was not sent. */
 #ifndef COVE_HTTP_RANGE_H
 #define COVE_HTTP_RANGE_H
 

@@ -131,7 +131,8 @@ void response_attachment(struct response *response, struct slice filename)
     for (size_t i = 0; i < filename.len; i++) {
         char c = filename.at[i];
 
-        put_char(&response->put, char_is(c, CHAR_LINE) && c != '"' && c != '\\' && c != '%' ? c : '_');
+        put_char(&response->put,
+                 char_is(c, CHAR_LINE) && c != '"' && c != '\\' && c != '%' ? c : '_');
     }
     put_text(&response->put, "\"; filename*=UTF-8''");
     put_percent(&response->put, filename);

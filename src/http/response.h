@@ -1,8 +1,8 @@
 /* response.h - writes the head of a response into a buffer of the caller's.
  *
- * Never:   writes a header that could be read as two: a CR, LF or NUL in a value, or a name that is no
- *          token, makes response_end fail, and so does a buffer that is too small. A handler can
- *          thus write all its headers first and look once. */
+ * Never:   writes a header that could be read as two: a CR, LF or NUL in a value, or a name that is
+ *          no token, makes response_end fail, and so does a buffer that is too small. A handler
+ *          can thus write all its headers first and look once. */
 #ifndef COVE_HTTP_RESPONSE_H
 #define COVE_HTTP_RESPONSE_H
 

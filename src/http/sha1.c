@@ -64,8 +64,7 @@ void base64_put(char *out, const uint8_t *data, size_t len)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
     for (size_t i = 0; i < len; i += 3) {
-        uint32_t bits = (uint32_t) data[i] << 16 |
-                        (i + 1 < len ? (uint32_t) data[i + 1] << 8 : 0) |
+        uint32_t bits = (uint32_t) data[i] << 16 | (i + 1 < len ? (uint32_t) data[i + 1] << 8 : 0) |
                         (i + 2 < len ? data[i + 2] : 0u);
 
         *out++ = digits[bits >> 18];

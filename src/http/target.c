@@ -60,7 +60,8 @@ static int parse_path(struct slice text, struct target *target, struct err *err)
         bad = n + 1 + char_span(target->query.at, target->query.len, CHAR_QUERY);
     }
     if (bad < text.len)
-        return err_set(err, ERR_INVALID, "the request target has the byte 0x%02x, which is not allowed",
+        return err_set(err, ERR_INVALID,
+                       "the request target has the byte 0x%02x, which is not allowed",
                        (unsigned char) text.at[bad]);
     return 0;
 }
@@ -94,7 +95,8 @@ int target_parse(struct slice text, struct target *ret_target, struct err *err)
     if (text.at[0] != '/') {
         scheme = scheme_len(text);
         if (scheme == 0)
-            return err_set(err, ERR_INVALID, "the request target begins with neither / nor http://");
+            return err_set(err, ERR_INVALID,
+                           "the request target begins with neither / nor http://");
         text = (struct slice){ text.at + scheme, text.len - scheme };
         for (n = 0; n < text.len && text.at[n] != '/' && text.at[n] != '?'; n++)
             continue;

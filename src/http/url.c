@@ -37,7 +37,8 @@ ssize_t url_decode(struct slice in, unsigned flags, char *out, size_t size, stru
         if ((flags & URL_UTF8) && !utf8_feed(&utf8, &c, 1))
             return err_set(err, ERR_INVALID, "it is not UTF-8");
         if (len + 1 >= size)
-            return err_set(err, ERR_TOO_BIG, "it is longer than %zu bytes", size > 0 ? size - 1 : 0);
+            return err_set(err, ERR_TOO_BIG, "it is longer than %zu bytes",
+                           size > 0 ? size - 1 : 0);
         out[len++] = c;
     }
     if (!utf8_whole(&utf8))
@@ -66,7 +67,8 @@ int url_query_next(struct url_query *query, struct url_pair *ret_pair, struct er
         if (text.len == 0)
             continue;
         if (++query->pairs > URL_PAIRS_MAX)
-            return err_set(err, ERR_TOO_BIG, "the query has more than %d parameters", URL_PAIRS_MAX);
+            return err_set(err, ERR_TOO_BIG, "the query has more than %d parameters",
+                           URL_PAIRS_MAX);
         if (slice_cut(&text, '=', &pair.key))
             pair.value = text;
         else

@@ -43,10 +43,10 @@ int url_query_get(struct slice query, const char *key, char *out, size_t size, s
 struct url_path {
     struct slice segments[URL_SEGMENTS_MAX]; /* raw, without slashes */
     unsigned count;                          /* 0 for "/" */
-    bool dots;           /* a segment is "." or "..", however it is written */
-    bool empty;          /* two slashes in a row */
-    bool slash;          /* ends with a slash, and is not just "/" */
-    bool hidden;         /* a segment has an encoded slash or backslash */
+    bool dots;                               /* a segment is "." or "..", however it is written */
+    bool empty;                              /* two slashes in a row */
+    bool slash;                              /* ends with a slash, and is not just "/" */
+    bool hidden;                             /* a segment has an encoded slash or backslash */
 };
 
 /* Splits a raw path that begins with a slash. Every segment is checked to decode (not into what).

@@ -7,7 +7,7 @@
 
 #include "http/slice.h"
 
-struct utf8 { /* all zero: between characters */
+struct utf8 {            /* all zero: between characters */
     uint8_t left;        /* continuation bytes to come */
     uint8_t least, most; /* what the next of them may be */
 };

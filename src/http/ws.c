@@ -163,8 +163,8 @@ static int on_data(struct ws_reader *reader, char *data, size_t len, struct ws_e
     event->last = ends && reader->frame.fin;
     reader->fresh = false;
     reader->in_frame = !ends;
-    if (event->op == WS_TEXT && (!utf8_feed(&reader->utf8, data, len) ||
-                                 (event->last && !utf8_whole(&reader->utf8))))
+    if (event->op == WS_TEXT &&
+        (!utf8_feed(&reader->utf8, data, len) || (event->last && !utf8_whole(&reader->utf8))))
         return refuse(reader, WS_CODE_BAD_TEXT, err, "a text is not UTF-8");
     if (event->last)
         reader->message = WS_CONTINUE;

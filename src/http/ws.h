@@ -41,8 +41,9 @@ void ws_accept(struct slice key, char ret_accept[WS_ACCEPT_SIZE]);
 /* Whether a complete head asks for WebSocket at all: then ws_handshake judges how. */
 bool ws_wanted(const struct head *head);
 
-/* 0 with the value of Sec-WebSocket-Accept for the 101; -1 with the status to answer (426 comes with
- * "Sec-WebSocket-Version: 13"). Subprotocols are the caller's: head_list of Sec-WebSocket-Protocol. */
+/* 0 with the value of Sec-WebSocket-Accept for the 101; -1 with the status to answer (426 comes
+ * with "Sec-WebSocket-Version: 13"). Subprotocols are the caller's to choose: head_list of
+ * Sec-WebSocket-Protocol. */
 int ws_handshake(const struct head *head, char ret_accept[WS_ACCEPT_SIZE], unsigned *ret_status,
                  struct err *err);
 
@@ -58,7 +59,7 @@ struct ws_frame {
     uint8_t mask[4];
 };
 
-/* Decodes the head of a client's frame. Its length; 0: more is needed; -1: refused, close with 1002. */
+/* Decodes the head of a client's frame. Its length; 0: more is needed; -1: close with 1002. */
 int ws_frame_decode(const uint8_t *in, size_t len, struct ws_frame *ret_frame, struct err *err);
 
 /* Unmasks in place; `offset` is that of the first byte in its frame. */
@@ -68,7 +69,7 @@ void ws_unmask(char *data, size_t len, const uint8_t mask[4], uint64_t offset);
 bool ws_code_ok(unsigned code);
 
 struct ws_event {
-    enum ws_op op;     /* WS_TEXT or WS_BINARY with a piece of a message; WS_PING, WS_PONG, WS_CLOSE */
+    enum ws_op op; /* WS_TEXT or WS_BINARY with a piece of a message; WS_PING, WS_PONG, WS_CLOSE */
     struct slice data; /* the piece (it may be empty), the payload, the reason of the close */
     bool first, last;  /* of a message: this is its first piece, its last piece */
     uint16_t code;     /* of the close: WS_CODE_NONE if it had none */
@@ -92,9 +93,9 @@ struct ws_reader {
 
 void ws_reader_init(struct ws_reader *reader, uint64_t message_max);
 
-/* Reads on; in is written to (unmasked). 1: an event, valid until the next call. 0: all was used and
- * more is needed. -1: refused; close with reader->close_code. Behind a close frame all input is
- * dropped. Pieces of text are checked as they come: each may end inside a character. */
+/* Reads on; in is written to (unmasked). 1: an event, valid until the next call. 0: all was used
+ * and more is needed. -1: refused; close with reader->close_code. Behind a close frame all input
+ * is dropped. Pieces of text are checked as they come: each may end inside a character. */
 int ws_read(struct ws_reader *reader, char *in, size_t len, size_t *ret_used,
             struct ws_event *ret_event, struct err *err);
 
@@ -104,7 +105,8 @@ int ws_read(struct ws_reader *reader, char *in, size_t len, size_t *ret_used,
 /* The head of a frame with `len` bytes of payload, which the caller sends behind it. */
 size_t ws_frame_put(char out[WS_OUT_HEAD_MAX], enum ws_op op, bool fin, uint64_t len);
 
-/* A whole close frame. A reason that is too long is cut between characters; WS_CODE_NONE: no code. */
+/* A whole close frame. A reason that is too long is cut between characters. WS_CODE_NONE: no code,
+ * no reason. */
 #define WS_CLOSE_FRAME_MAX 127
 size_t ws_close_put(char out[WS_CLOSE_FRAME_MAX], unsigned code, const char *reason);
 

@@ -163,7 +163,8 @@ static void every_ambiguous_head_is_refused_with_its_status_and_reason(void)
 }
 
 /* Byte by byte, in a buffer that moves each time: the answer comes at the same byte with any split. */
-static int feed_split(struct head *head, const char *text, size_t len, size_t split, struct err *err)
+static int feed_split(struct head *head, const char *text, size_t len, size_t split,
+                      struct err *err)
 {
     char *moved = malloc(len);
     int r;
@@ -328,7 +329,8 @@ static void targets_come_in_three_forms(void)
         { "GET http://b/ HTTP/1.0\r\n" END, "/", NULL, "b", 0 },
         { "GET / HTTP/1.0\r\n" END, "/", NULL, NULL, 0 },
         { G "Host: [::1]:65535\r\n" END, "/", NULL, "[::1]", 65535 },
-        { G "Host: 8000-i0abc.x_y.example.com.\r\n" END, "/", NULL, "8000-i0abc.x_y.example.com.", 0 },
+        { G "Host: 8000-i0abc.x_y.example.com.\r\n" END, "/", NULL, "8000-i0abc.x_y.example.com.",
+          0 },
         { "\r\n" G H END, "/", NULL, "a", 0 },
     };
     struct head head;
@@ -337,8 +339,7 @@ static void targets_come_in_three_forms(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CHECK_INT(feed(&head, cases[i].text, &err), 1);
         CHECK(slice_is(head_path(&head), cases[i].path));
-        CHECK(cases[i].query ? slice_is(head_query(&head), cases[i].query)
-                             : !head_query(&head).at);
+        CHECK(cases[i].query ? slice_is(head_query(&head), cases[i].query) : !head_query(&head).at);
         CHECK(cases[i].host ? slice_is(head_host(&head), cases[i].host) : !head_host(&head).at);
         CHECK_INT(head.port, cases[i].port);
         CHECK_INT(head.len, strlen(cases[i].text));
@@ -359,8 +360,9 @@ static void bodies_and_expectations(void)
     CHECK(head.content_length == INT64_MAX);
     CHECK_INT(feed(&head, P "Content-Length: 0\r\nExpect: 100-continue\r\n" END, &err), 1);
     CHECK(head.body == HEAD_LENGTH && !head.expect_continue);
-    CHECK_INT(feed(&head, "POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n" END,
-                   &err), 1);
+    CHECK_INT(
+        feed(&head, "POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n" END, &err),
+        1);
     CHECK(!head.expect_continue);
 }
 
@@ -475,10 +477,8 @@ static void an_endless_head_is_refused_without_its_end(void)
 
 CHECK_MAIN(T(every_ambiguous_head_is_refused_with_its_status_and_reason),
            T(refusals_are_the_same_wherever_the_input_is_split),
-           T(a_head_is_the_same_wherever_it_is_split),
-           T(keep_alive_follows_version_and_connection),
+           T(a_head_is_the_same_wherever_it_is_split), T(keep_alive_follows_version_and_connection),
            T(methods_have_names_and_other_tokens_are_others), T(targets_come_in_three_forms),
            T(bodies_and_expectations), T(pipelined_requests_are_taken_one_after_the_other),
            T(the_request_line_ends_at_its_limit), T(the_head_ends_at_its_limit),
-           T(a_head_has_so_many_headers_and_no_more),
-           T(an_endless_head_is_refused_without_its_end))
+           T(a_head_has_so_many_headers_and_no_more), T(an_endless_head_is_refused_without_its_end))

@@ -57,7 +57,8 @@ static void forms_are_read_however_they_are_split(void)
         { PART("name=a; filename=\"\xc3\xa9.txt\"") "1" LAST, "(a|\xc3\xa9.txt|)1;!" },
         { PART("name=a; filename=\"e.txt\"; filename*=utf-8'en'%C3%A9%20.txt") "1" LAST,
           "(a|\xc3\xa9 .txt|)1;!" },
-        { PART("name=\"q\\\"\\\\\\d;\"; filename=\"..%2F/x\"") "1" LAST, "(q\"\\\\d;|..%2F/x|)1;!" },
+        { PART("name=\"q\\\"\\\\\\d;\"; filename=\"..%2F/x\"") "1" LAST,
+          "(q\"\\\\d;|..%2F/x|)1;!" },
         /* What looks like a boundary and is none. */
         { PART("name=a") "\r\n--xY\r\n--xYx\r\r\n\r\n-\n--xYz" LAST,
           "(a|-|)\r\n--xY\r\n--xYx\r\r\n\r\n-\n--xYz;!" },
@@ -97,7 +98,8 @@ static void bad_forms_are_refused_however_they_are_split(void)
         { B "\r\nX: y\rz", "multipart: a header has the byte 0x0d, which is not allowed" },
         { B "\r\nX: \x01", "multipart: a header has the byte 0x01, which is not allowed" },
         { B "\r\nX : y\r\n", "multipart: header 'X' has a blank in its name or before its colon" },
-        { B "\r\nX: y\r\n z\r\n", "multipart: a header line begins with a blank: folding is refused" },
+        { B "\r\nX: y\r\n z\r\n",
+          "multipart: a header line begins with a blank: folding is refused" },
         { B "\r\nX\r\n", "multipart: header line 'X' has no colon" },
         { PART("filename=a"), "multipart: a part has no name" },
         { PART("name=\"\""), "multipart: a part has no name" },
@@ -105,14 +107,17 @@ static void bad_forms_are_refused_however_they_are_split(void)
         { PART("name=\"a"), "multipart: name is not well-formed, given twice or too long" },
         { PART("name=a b"), "multipart: name is not well-formed, given twice or too long" },
         { PART("name=\"\xff\""), "multipart: name is not UTF-8 without control characters" },
-        { PART("name=a; filename=\"\t\""), "multipart: filename is not UTF-8 without control characters" },
+        { PART("name=a; filename=\"\t\""),
+          "multipart: filename is not UTF-8 without control characters" },
         { PART("name=a; filename*=latin1''a"), "multipart: filename* is not in UTF-8" },
         { PART("name=a; filename*=UTF-8'a"), "multipart: filename* has no language field" },
         { PART("name=a; filename*=UTF-8''%00"), "multipart: filename*: a NUL byte is not allowed" },
         { PART("name=a; filename*=UTF-8''%0a"), "multipart: filename* has control characters" },
         { PART("name=a; filename*=UTF-8''%ff"), "multipart: filename*: it is not UTF-8" },
-        { B "\r\nContent-Disposition: attachment; name=a\r\n", "multipart: Content-Disposition is not form-data" },
-        { B "\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b\r\n",
+        { B "\r\nContent-Disposition: attachment; name=a\r\n",
+          "multipart: Content-Disposition is not form-data" },
+        { B "\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data; "
+            "name=b\r\n",
           "multipart: a part has Content-Disposition twice" },
         { B "\r\nContent-Transfer-Encoding: base64\r\n",
           "multipart: Content-Transfer-Encoding 'base64' is not known" },
@@ -150,10 +155,14 @@ static void boundaries_come_from_the_content_type(void)
         { "", "Content-Type is not multipart/form-data" },
         { "multipart/form-data", "Content-Type has no boundary" },
         { "multipart/form-data; boundary=", "Content-Type has a boundary that cannot be one" },
-        { "multipart/form-data; boundary=\"a \"", "Content-Type has a boundary that cannot be one" },
-        { "multipart/form-data; boundary=\"a\\\"b\"", "Content-Type has a boundary that cannot be one" },
-        { "multipart/form-data; boundary=a; boundary=b", "Content-Type has a boundary that cannot be one" },
-        { "multipart/form-data; boundary=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        { "multipart/form-data; boundary=\"a \"",
+          "Content-Type has a boundary that cannot be one" },
+        { "multipart/form-data; boundary=\"a\\\"b\"",
+          "Content-Type has a boundary that cannot be one" },
+        { "multipart/form-data; boundary=a; boundary=b",
+          "Content-Type has a boundary that cannot be one" },
+        { "multipart/form-data; "
+          "boundary=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
           "Content-Type has a boundary that cannot be one" },
     };
 
@@ -199,6 +208,6 @@ static void everything_is_bounded(void)
     CHECK_STR(err.msg, "multipart: too much stands behind the last boundary");
 }
 
-CHECK_MAIN(T(forms_are_read_however_they_are_split), T(bad_forms_are_refused_however_they_are_split),
-           T(a_form_that_stops_early_is_not_done), T(boundaries_come_from_the_content_type),
-           T(everything_is_bounded))
+CHECK_MAIN(T(forms_are_read_however_they_are_split),
+           T(bad_forms_are_refused_however_they_are_split), T(a_form_that_stops_early_is_not_done),
+           T(boundaries_come_from_the_content_type), T(everything_is_bounded))

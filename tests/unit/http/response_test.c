@@ -107,11 +107,17 @@ static void dates_are_written_and_read_back(void)
 static void other_dates_are_not_read(void)
 {
     static const char *const bad[] = {
-        "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-        "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Apr 1994 08:49:37 GMT",
-        "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
-        "Sun, 06 nov 1994 08:49:37 GMT", "Xyz, 06 Nov 1994 08:49:37 GMT",
-        "Sun, 06 Nov 1969 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT",
+        "",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sun, 06 Nov 1994 08:49:37 UTC",
+        "Sun, 31 Apr 1994 08:49:37 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sun, 06 nov 1994 08:49:37 GMT",
+        "Xyz, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1969 08:49:37 GMT",
+        "Sun, +6 Nov 1994 08:49:37 GMT",
         "Sun, 29 Feb 2100 08:49:37 GMT",
     };
     int64_t seconds;
@@ -203,7 +209,8 @@ static void conditions_follow_their_order(void)
     CHECK(!range_not_modified(none, slice_of("yesterday"), "\"a\"", at));
     CHECK(range_applies(none, "\"a\"", at));
     CHECK(range_applies(slice_of("\"a\""), "\"a\"", at));
-    CHECK(!range_applies(slice_of("W/\"a\""), "\"a\"", at) && !range_applies(slice_of("*"), "\"a\"", at));
+    CHECK(!range_applies(slice_of("W/\"a\""), "\"a\"", at) &&
+          !range_applies(slice_of("*"), "\"a\"", at));
     CHECK(range_applies(date, "\"a\"", at) && !range_applies(date, "\"a\"", at - 1));
 }
 
@@ -240,8 +247,10 @@ static void events_keep_their_lines(void)
 
 static void texts_are_escaped_for_json_piece_by_piece(void)
 {
-    static const char text[] = "\"\\\n\x01\x7f" "a\xc3\xa9\xff\xf0\x9f\x8e\x89\xe2\x82";
-    static const char want[] = "\\\"\\\\\\n\\u0001\\u007f" "a\xc3\xa9\xef\xbf\xbd\xf0\x9f\x8e\x89"
+    static const char text[] = "\"\\\n\x01\x7f"
+                               "a\xc3\xa9\xff\xf0\x9f\x8e\x89\xe2\x82";
+    static const char want[] = "\\\"\\\\\\n\\u0001\\u007f"
+                               "a\xc3\xa9\xef\xbf\xbd\xf0\x9f\x8e\x89"
                                "\xef\xbf\xbd\xef\xbf\xbd";
 
     for (size_t size = SSE_JSON_MIN; size < 64; size++) {

@@ -76,7 +76,8 @@ static void queries_give_their_pairs_in_order(void)
 
 static void a_parameter_is_found_by_its_decoded_key(void)
 {
-    struct slice query = slice_of("path=%2Fhome%2Fuser&us%65r=a+b&x&bad=%zz&two=1&two=2&long=123456789");
+    struct slice query =
+        slice_of("path=%2Fhome%2Fuser&us%65r=a+b&x&bad=%zz&two=1&two=2&long=123456789");
     struct err err = { 0 };
     char out[16];
 
@@ -201,7 +202,8 @@ static void lists_are_split_outside_of_quotes(void)
 
 static void parameters_are_unquoted(void)
 {
-    struct slice value = slice_of("text/plain; charset=utf-8; a=\"x\\\"\\\\y\\z;\"; twice=1;TWICE=2; bad=\"x; e=\"\"");
+    struct slice value = slice_of(
+        "text/plain; charset=utf-8; a=\"x\\\"\\\\y\\z;\"; twice=1;TWICE=2; bad=\"x; e=\"\"");
     char out[16];
     bool found;
 
@@ -226,15 +228,25 @@ static void utf8_is_judged_byte_by_byte(void)
         const char *text;
         bool ok;
     } cases[] = {
-        { "", true },         { "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8e\x89", true },
-        { "\x7f", true },     { "\xf4\x8f\xbf\xbf", true },
-        { "\xed\x9f\xbf", true }, { "\x80", false },
-        { "\xc0\x80", false }, { "\xc1\xbf", false },
-        { "\xe0\x9f\xbf", false }, { "\xed\xa0\x80", false },
-        { "\xf0\x8f\xbf\xbf", false }, { "\xf4\x90\x80\x80", false },
-        { "\xf5\x80\x80\x80", false }, { "\xff", false },
-        { "\xc3", false },    { "\xe2\x82", false },
-        { "\xc3" "a", false },
+        { "", true },
+        { "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8e\x89", true },
+        { "\x7f", true },
+        { "\xf4\x8f\xbf\xbf", true },
+        { "\xed\x9f\xbf", true },
+        { "\x80", false },
+        { "\xc0\x80", false },
+        { "\xc1\xbf", false },
+        { "\xe0\x9f\xbf", false },
+        { "\xed\xa0\x80", false },
+        { "\xf0\x8f\xbf\xbf", false },
+        { "\xf4\x90\x80\x80", false },
+        { "\xf5\x80\x80\x80", false },
+        { "\xff", false },
+        { "\xc3", false },
+        { "\xe2\x82", false },
+        { "\xc3"
+          "a",
+          false },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -14,11 +14,15 @@ static void the_accept_key_is_that_of_the_rfc(void)
     ws_accept(slice_of("dGhlIHNhbXBsZSBub25jZQ=="), accept);
     CHECK_STR(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     sha1("", 0, digest);
-    CHECK(memcmp(digest, "\xda\x39\xa3\xee\x5e\x6b\x4b\x0d\x32\x55\xbf\xef\x95\x60\x18\x90\xaf\xd8"
-                         "\x07\x09", SHA1_LEN) == 0);
+    CHECK(memcmp(digest,
+                 "\xda\x39\xa3\xee\x5e\x6b\x4b\x0d\x32\x55\xbf\xef\x95\x60\x18\x90\xaf\xd8"
+                 "\x07\x09",
+                 SHA1_LEN) == 0);
     sha1("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, digest);
-    CHECK(memcmp(digest, "\x84\x98\x3e\x44\x1c\x3b\xd2\x6e\xba\xae\x4a\xa1\xf9\x51\x29\xe5\xe5\x46"
-                         "\x70\xf1", SHA1_LEN) == 0);
+    CHECK(memcmp(digest,
+                 "\x84\x98\x3e\x44\x1c\x3b\xd2\x6e\xba\xae\x4a\xa1\xf9\x51\x29\xe5\xe5\x46"
+                 "\x70\xf1",
+                 SHA1_LEN) == 0);
     base64_put(text, (const uint8_t *) "f", 1);
     CHECK_STR(text, "Zg==");
     base64_put(text, (const uint8_t *) "fo", 2);
@@ -40,7 +44,8 @@ static void handshakes_are_judged(void)
         const char *why;
     } cases[] = {
         { START UPGRADE KEY VERSION "\r\n", 101, NULL },
-        { START "upgrade: h2c, WebSocket\r\nconnection: UPGRADE\r\n" KEY VERSION "\r\n", 101, NULL },
+        { START "upgrade: h2c, WebSocket\r\nconnection: UPGRADE\r\n" KEY VERSION "\r\n", 101,
+          NULL },
         { START KEY VERSION "\r\n", 426, "this is a WebSocket: Upgrade: websocket is missing" },
         { START "Upgrade: websocket\r\n" KEY VERSION "\r\n", 426,
           "this is a WebSocket: Upgrade: websocket is missing" },
@@ -112,7 +117,9 @@ static int play(const char *in, size_t len, size_t step, uint64_t max, char *log
             if (event.first)
                 strcat(log, event.op == WS_TEXT ? "T[" : "B[");
             if (event.op >= WS_CLOSE)
-                strcat(log, event.op == WS_PING ? "<ping " : event.op == WS_PONG ? "<pong " : "<close ");
+                strcat(log, event.op == WS_PING   ? "<ping "
+                            : event.op == WS_PONG ? "<pong "
+                                                  : "<close ");
             if (event.op == WS_CLOSE)
                 (void) sprintf(log + strlen(log), "%d ", event.code);
             strncat(log, event.data.at ? event.data.at : "", event.data.len);
@@ -143,12 +150,15 @@ static const struct frames frames[] = {
     { IN("\x89\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"), "<ping Hello>", 0, NULL },
     { IN("\x8a\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"), "<pong Hello>", 0, NULL },
     { IN("\x01\x83" M0 "Hel\x80\x82" M0 "lo"), "T[Hello]", 0, NULL },
-    { IN("\x01\x83" M0 "Hel\x89\x81" M0 "!\x00\x80" M0 "\x80\x82" M0 "lo"), "T[Hel<ping !>lo]", 0, NULL },
+    { IN("\x01\x83" M0 "Hel\x89\x81" M0 "!\x00\x80" M0 "\x80\x82" M0 "lo"), "T[Hel<ping !>lo]", 0,
+      NULL },
     { IN("\x82\x80" M0 "\x81\x80" M0), "B[]T[]", 0, NULL },
     { IN("\x89\x80" M0), "<ping >", 0, NULL },
     { IN("\x88\x80" M0), "<close 1005 >", 0, NULL },
     { IN("\x88\x82" M0 "\x03\xe8"), "<close 1000 >", 0, NULL },
-    { IN("\x88\x85" M0 "\x0b\xb8" "bye"), "<close 3000 bye>", 0, NULL },
+    { IN("\x88\x85" M0 "\x0b\xb8"
+         "bye"),
+      "<close 3000 bye>", 0, NULL },
     { IN("\x88\x80" M0 "what follows is dropped"), "<close 1005 >", 0, NULL },
     { IN("\x01\x81" M0 "\xc3\x80\x81" M0 "\xa9"), "T[\xc3\xa9]", 0, NULL },
     /* Refused. */
@@ -161,25 +171,35 @@ static const struct frames frames[] = {
     { IN("\x8f\x80" M0), NULL, 1002, "WebSocket: opcode 15 is not known" },
     { IN("\x09\x80" M0), NULL, 1002, "WebSocket: a control frame is fragmented" },
     { IN("\x08\x80" M0), NULL, 1002, "WebSocket: a control frame is fragmented" },
-    { IN("\x89\xfe\x00\x7e" M0), NULL, 1002, "WebSocket: a control frame is longer than 125 bytes" },
+    { IN("\x89\xfe\x00\x7e" M0), NULL, 1002,
+      "WebSocket: a control frame is longer than 125 bytes" },
     { IN("\x80\x80" M0), NULL, 1002, "WebSocket: a continuation without a message" },
     { IN("\x81\x80" M0 "\x80\x80" M0), NULL, 1002, "WebSocket: a continuation without a message" },
     { IN("\x01\x80" M0 "\x81\x80" M0), NULL, 1002, "WebSocket: a message begins inside another" },
-    { IN("\x82\xfe\x00\x05" M0 "Hello"), NULL, 1002, "WebSocket: a length is not in its shortest form" },
+    { IN("\x82\xfe\x00\x05" M0 "Hello"), NULL, 1002,
+      "WebSocket: a length is not in its shortest form" },
     { IN("\x82\xfe\x00\x7d" M0), NULL, 1002, "WebSocket: a length is not in its shortest form" },
-    { IN("\x82\xff\x00\x00\x00\x00\x00\x00\xff\xff" M0), NULL, 1002, "WebSocket: a length is not in its shortest form" },
-    { IN("\x82\xff\x80\x00\x00\x00\x00\x00\x00\x00" M0), NULL, 1002, "WebSocket: a length has its highest bit set" },
-    { IN("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff" M0), NULL, 1009, "WebSocket: a message is larger than allowed" },
-    { IN("\x82\xff\x00\x00\x00\x00\x00\x01\x86\xa1" M0), NULL, 1009, "WebSocket: a message is larger than allowed" },
-    { IN("\x02\x81" M0 "a\x80\xff\x00\x00\x00\x00\x00\x01\x86\xa0" M0), NULL, 1009, "WebSocket: a message is larger than allowed" },
+    { IN("\x82\xff\x00\x00\x00\x00\x00\x00\xff\xff" M0), NULL, 1002,
+      "WebSocket: a length is not in its shortest form" },
+    { IN("\x82\xff\x80\x00\x00\x00\x00\x00\x00\x00" M0), NULL, 1002,
+      "WebSocket: a length has its highest bit set" },
+    { IN("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff" M0), NULL, 1009,
+      "WebSocket: a message is larger than allowed" },
+    { IN("\x82\xff\x00\x00\x00\x00\x00\x01\x86\xa1" M0), NULL, 1009,
+      "WebSocket: a message is larger than allowed" },
+    { IN("\x02\x81" M0 "a\x80\xff\x00\x00\x00\x00\x00\x01\x86\xa0" M0), NULL, 1009,
+      "WebSocket: a message is larger than allowed" },
     { IN("\x81\x81" M0 "\xff"), NULL, 1007, "WebSocket: a text is not UTF-8" },
     { IN("\x81\x81" M0 "\xc3"), NULL, 1007, "WebSocket: a text is not UTF-8" },
     { IN("\x01\x81" M0 "\xc3\x80\x80" M0), NULL, 1007, "WebSocket: a text is not UTF-8" },
     { IN("\x01\x83" M0 "\xed\xa0\x80"), NULL, 1007, "WebSocket: a text is not UTF-8" },
     { IN("\x88\x81" M0 "\x03"), NULL, 1002, "WebSocket: a close frame has half a code" },
-    { IN("\x88\x82" M0 "\x00\x00"), NULL, 1002, "WebSocket: a close frame has a code that is none" },
-    { IN("\x88\x82" M0 "\x03\xed"), NULL, 1002, "WebSocket: a close frame has a code that is none" },
-    { IN("\x88\x83" M0 "\x03\xe8\xff"), NULL, 1007, "WebSocket: the reason of a close is not UTF-8" },
+    { IN("\x88\x82" M0 "\x00\x00"), NULL, 1002,
+      "WebSocket: a close frame has a code that is none" },
+    { IN("\x88\x82" M0 "\x03\xed"), NULL, 1002,
+      "WebSocket: a close frame has a code that is none" },
+    { IN("\x88\x83" M0 "\x03\xe8\xff"), NULL, 1007,
+      "WebSocket: the reason of a close is not UTF-8" },
 };
 
 static void frames_are_read_or_refused_however_they_are_split(void)
@@ -245,7 +265,10 @@ static void close_frames_are_whole(void)
     char out[WS_CLOSE_FRAME_MAX], reason[200];
 
     CHECK_INT(ws_close_put(out, WS_CODE_NORMAL, "bye"), 7);
-    CHECK(memcmp(out, "\x88\x05\x03\xe8" "bye", 7) == 0);
+    CHECK(memcmp(out,
+                 "\x88\x05\x03\xe8"
+                 "bye",
+                 7) == 0);
     CHECK_INT(ws_close_put(out, WS_CODE_NONE, "bye"), 2);
     CHECK(memcmp(out, "\x88\x00", 2) == 0);
     CHECK_INT(ws_close_put(out, WS_CODE_PROTOCOL, NULL), 4);
