@@ -193,7 +193,7 @@ static void step_exec(const struct child_spec *s, bool listening)
 
     (void) snprintf(flags, sizeof flags, "%d",
                     (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0));
-    (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits->memory_bytes);
+    (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits.memory_bytes);
     for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
         envp[i] = (char *) (uintptr_t) at;
     envp[s->template->env_count] = NULL;
@@ -214,10 +214,10 @@ _Noreturn void child_run(const struct child_spec *s)
     step_bind_agent_socket(s);
     step_wait(fds);
     step_become_root_inside();
-    if (jail_mounts(s->template, s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK], &err) < 0)
+    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK], &err) < 0)
         fail(&err);
     step_stdio();
-    if (confine_limits(s->limits, &err) < 0 || confine_capabilities(&err) < 0 ||
+    if (confine_limits(&s->limits, &err) < 0 || confine_capabilities(&err) < 0 ||
         confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
         fail(&err);
     step_exec(s, listening);

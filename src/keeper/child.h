@@ -7,20 +7,22 @@
 
 #include "keeper/cgroup.h"
 #include "keeper/seccomp.h"
+#include "keeper/sysview.h"
 #include "keeper/template.h"
-#include "wire/limits.h"
+#include "wire/keeper.h"
 
 #include <stdbool.h>
 
+/* By value where the keeper's tables have it: those are not the child's to see (main.c). */
 struct child_spec {
-    const struct limits *limits;
+    struct limits limits;
     const struct template *template;
     const struct cgroup_entry *cgroup;
     const struct seccomp_filter *filter_notify;
     const struct seccomp_filter *filter_quiet;
-    const char *id;
-    const char *hostname;
-    const char *view; /* what becomes /sys: keeper/sysview.h */
+    char id[KEEPER_NAME_MAX];
+    char hostname[KEEPER_NAME_MAX];
+    char view[SYSVIEW_NAME]; /* what becomes /sys */
     bool allow_root;
     int dir_fd;     /* <state>/sandboxes, for <id>.sock */
     int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors */

@@ -188,19 +188,19 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
     auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
     int pair[2];
     struct child_spec spec = {
-        .limits = &s->info.limits,
+        .limits = s->info.limits,
         .template = t,
         .cgroup = entry,
         .filter_notify = &k->filter_notify,
         .filter_quiet = &k->filter_quiet,
-        .id = s->info.id,
-        .hostname = s->hostname,
-        .view = s->view->name,
         .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
         .dir_fd = k->sandboxes_fd,
         .agent_fd = k->agent_fd,
     };
 
+    memcpy(spec.id, s->info.id, sizeof spec.id);
+    memcpy(spec.hostname, s->hostname, sizeof spec.hostname);
+    memcpy(spec.view, s->view->name, sizeof spec.view);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "socketpair");
     control = pair[0];

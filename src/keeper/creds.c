@@ -8,6 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define BACK_TRIES 200
+#define BACK_US    1000
+
 /* A change of ids away from 0 drops capabilities from the effective set; permitted ones can be raised. */
 static int raise_capabilities(void)
 {
@@ -28,13 +31,22 @@ void creds_files(uint32_t id)
     (void) raise_capabilities();
 }
 
+static int change_owner(uint32_t id)
+{
+    if (syscall(__NR_setresuid, -1, id, -1) < 0)
+        return -1;
+    (void) syscall(__NR_setfsuid, 0);
+    return raise_capabilities();
+}
+
 int creds_owner(uint32_t id, struct err *err)
 {
-    int rc = (int) syscall(__NR_setresuid, -1, id, -1);
+    int rc = change_owner(id);
 
-    if (rc == 0) {
-        (void) syscall(__NR_setfsuid, 0);
-        rc = raise_capabilities();
+    /* The way back needs a little memory, which may be there in a moment. */
+    for (int tries = 0; rc < 0 && id == 0 && tries < BACK_TRIES; tries++) {
+        (void) usleep(BACK_US);
+        rc = change_owner(id);
     }
     if (rc < 0 && id == 0) {
         log_line(LOG_ERROR, "cannot become root again: %s", strerror(errno));

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -306,6 +307,15 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
         IGNORE(io_send_fds(sock, &answer, sizeof answer, NULL, 0) < 0);
 }
 
+/* Disks are made ahead, mostly while a sandbox that was just made runs its first command: that goes first. Where
+ * the scheduler groups by session, niceness counts within the session only, and the session has its own. */
+static void give_way(void)
+{
+    (void) setpriority(PRIO_PROCESS, 0, 10);
+    if (setsid() > 0)
+        (void) io_write_text(AT_FDCWD, "/proc/self/autogroup", "10");
+}
+
 _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
 {
     struct maker m = { .dir_fd = -1 };
@@ -316,6 +326,7 @@ _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
     (void) signal(SIGINT, SIG_IGN); /* Ctrl-C is the keeper's to act on */
     (void) prctl(PR_SET_NAME, "cove-disks");
+    give_way();
     if (start(&m, &sock, host_mnt_fd, dir_fd) < 0)
         _exit(1);
     while (recv(sock, &order, sizeof order, 0) == (ssize_t) sizeof order) {

@@ -14,8 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SYSVIEW_NAME 16
+
 struct sysview {
-    char name[16];
+    char name[SYSVIEW_NAME];
     uint32_t users;
     uint64_t memory_bytes, cpu_milli, processes;
 };
