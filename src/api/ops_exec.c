@@ -3,19 +3,17 @@
  * the process and nobody else. */
 #include "api/audit.h"
 #include "api/ops_own.h"
+#include "api/policy_gate.h"
 
 #include "base/io.h"
 #include "base/own.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
-#define STDIN_PIECE       32768
-#define STDIN_PATIENCE_MS 10000
+#define STDIN_PIECE 32768
 
 /* ---- starting ---- */
 
@@ -127,6 +125,20 @@ static void note_start(struct ops *ops, const struct ops_run *run,
     audit_note(ops->x, action_of(command), run->sandbox, &facts);
 }
 
+static int check_policy(struct ops *ops, const struct ops_command *command, const char *sandbox,
+                        struct err *err)
+{
+    struct policy_verdict verdict;
+    int r = command->command ? policy_gate_command(ops->app, ops->caller, sandbox, command->command,
+                                                   &verdict, err)
+                             : policy_gate_args(ops->app, ops->caller, sandbox, command->args,
+                                                command->arg_count, &verdict, err);
+
+    return r < 0 ? exchange_blame(ops->x, command->command ? "command" : "args", verdict.rule,
+                                  "policy")
+                 : 0;
+}
+
 static int start_checked(struct ops *ops, const struct ops_command *command, struct ops_run *run,
                          struct err *err)
 {
@@ -136,7 +148,7 @@ static int start_checked(struct ops *ops, const struct ops_command *command, str
 
     if (ops_box_open(ops, run->sandbox, &link, &box_env, err) < 0)
         return -1;
-    r = ops_policy_command(ops, run->code, err);
+    r = check_policy(ops, command, run->sandbox, err);
     if (r == 0)
         r = start(&link, command, box_env, run, err);
     ops_box_close(ops, &link, r, err);
@@ -289,6 +301,7 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
 
         if (r == 1 && ret->type == EXEC_END) {
             judge_memory(ops, run, &ret->result);
+            metrics_execution(&ops->app->metrics, &ret->result);
             note_end(run, &ret->result);
         }
         if (r != 0)
@@ -401,108 +414,4 @@ uint32_t ops_exit_code(const struct exec_result *result)
         break;
     }
     return 255;
-}
-
-/* ---- other processes ---- */
-
-static int items(struct ops *ops, const char *sandbox, enum agent_op op, exec_item_fn each,
-                 void *context, struct err *err)
-{
-    struct link link;
-    int r;
-
-    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
-        return -1;
-    r = exec_items(&link, sandbox, op, each, context, err);
-    ops_box_close(ops, &link, r, err);
-    return r;
-}
-
-int ops_process_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
-                     struct err *err)
-{
-    return items(ops, sandbox, AGENT_PROCS, each, context, err);
-}
-
-int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
-                  struct err *err)
-{
-    return items(ops, sandbox, AGENT_PORTS, each, context, err);
-}
-
-int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint32_t number,
-                       bool all, uint64_t *ret_count, struct err *err)
-{
-    struct link link;
-    int r;
-
-    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
-        return -1;
-    r = exec_kill(&link, sandbox, proc, number, all ? AGENT_ALL : 0, ret_count, err);
-    ops_box_close(ops, &link, r, err);
-    ops_audit(ops, "exec.signal", sandbox, r < 0 ? err : NULL);
-    return r;
-}
-
-/* The agent reads frame by frame, and the next one only when the process took the one before: so when an
- * empty frame behind the data has left our side, the data has arrived. */
-static int settle(struct ops_run *run, struct err *err)
-{
-    uint64_t end = io_now_ms() + STDIN_PATIENCE_MS;
-
-    if (stream_send(&run->exec.stream, FRAME_STDIN, NULL, 0, err) < 0)
-        return -1;
-    for (;;) {
-        struct exec_event event;
-        int waiting = 0, r = exec_poll(&run->exec, &event, err);
-
-        if (r < 0)
-            return -1;
-        if (r == 1)
-            return event.type != EXEC_END ? 0 : err_set(err, ERR_STATE, "the process has ended");
-        if (ioctl(run->exec.stream.fd, SIOCOUTQ, &waiting) < 0)
-            return err_sys(err, errno, "look at what was sent");
-        if (waiting == 0)
-            return 0;
-        if (io_now_ms() > end)
-            return err_set(err, ERR_TIMEOUT, "the process does not read its stdin");
-        (void) poll(NULL, 0, 1);
-    }
-}
-
-int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
-                      size_t len, bool end, struct err *err)
-{
-    const char *at = data;
-    struct ops_run run;
-    int r = 0;
-
-    if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)
-        return -1;
-    while (r == 0 && len > 0) {
-        uint32_t piece = len < STDIN_PIECE ? (uint32_t) len : STDIN_PIECE;
-
-        r = stream_send(&run.exec.stream, FRAME_STDIN, at, piece, err);
-        at += piece;
-        len -= piece;
-    }
-    if (r == 0 && end)
-        r = stream_send(&run.exec.stream, FRAME_STDIN_END, NULL, 0, err);
-    if (r == 0)
-        r = settle(&run, err);
-    ops_run_close(&run);
-    ops_audit(ops, "exec.stdin", sandbox, r < 0 ? err : NULL);
-    return r;
-}
-
-int ops_port_dial(struct ops *ops, const char *sandbox, uint16_t port, int *ret_fd, struct err *err)
-{
-    struct link link;
-    int r;
-
-    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
-        return -1;
-    r = exec_dial(&link, sandbox, port, ret_fd, err);
-    ops_box_close(ops, &link, r, err);
-    return r;
 }

@@ -2,6 +2,7 @@
  * path is looked at here. */
 #include "api/audit.h"
 #include "api/ops_own.h"
+#include "api/policy_gate.h"
 
 #include "base/own.h"
 
@@ -11,13 +12,28 @@ struct visit {
     struct files_at at;
 };
 
-static int begin(struct ops *ops, const struct ops_file *file, struct visit *visit, struct err *err)
+static int check_policy(struct ops *ops, const struct ops_file *file, const char *path,
+                        enum policy_access access, struct err *err)
+{
+    struct policy_verdict verdict;
+
+    if (policy_gate_path(ops->app, ops->caller, file->sandbox, path, access, &verdict, err) == 0)
+        return 0;
+    return exchange_blame(ops->x, path == file->path ? "path" : "to", verdict.rule, "policy");
+}
+
+static int begin(struct ops *ops, const struct ops_file *file, enum policy_access access,
+                 struct visit *visit, struct err *err)
 {
     if (ops_box_open(ops, file->sandbox, &visit->link, NULL, err) < 0)
         return -1;
     visit->at =
         (struct files_at){ .link = &visit->link, .sandbox = file->sandbox, .user = file->user };
-    return 0;
+    if (check_policy(ops, file, file->path, access, err) == 0)
+        return 0;
+    ops_box_close(ops, &visit->link, -1, err);
+    ops_audit(ops, access == POLICY_READ ? "file.read" : "file.write", file->sandbox, err);
+    return -1;
 }
 
 /* action NULL: only looked at, not noted unless it was refused. */
@@ -35,7 +51,7 @@ int ops_file_stat(struct ops *ops, const struct ops_file *file, uint32_t flags,
 {
     struct visit v;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
     return done(ops, file, &v, NULL, files_stat(&v.at, file->path, flags, ret, err), err);
 }
@@ -46,7 +62,7 @@ int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, 
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
     r = files_list(&v.at, file->path, depth, limit, each, context, ret_truncated, err);
     return done(ops, file, &v, NULL, r, err);
@@ -61,7 +77,7 @@ int ops_file_search(struct ops *ops, const struct ops_file *file,
     int r;
 
     own.path = file->path;
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
     r = files_search(&v.at, &own, each, context, ret_truncated, err);
     return done(ops, file, &v, NULL, r, err);
@@ -73,7 +89,7 @@ int ops_file_read(struct ops *ops, const struct ops_file *file, uint64_t offset,
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
     r = files_read_open(&v.at, file->path, offset, length, ret, ret_info, err);
     return done(ops, file, &v, NULL, r, err);
@@ -85,7 +101,7 @@ int ops_file_write(struct ops *ops, const struct ops_file *file, uint32_t mode, 
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
     r = files_write_open(&v.at, file->path, mode, flags, ret, err);
     return done(ops, file, &v, r < 0 ? "file.write" : NULL, r, err);
@@ -112,7 +128,7 @@ int ops_file_mkdir(struct ops *ops, const struct ops_file *file, uint32_t mode, 
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
     r = files_mkdir(&v.at, file->path, mode, flags, ret_existed, err);
     return done(ops, file, &v, "file.mkdir", r, err);
@@ -124,9 +140,11 @@ int ops_file_move(struct ops *ops, const struct ops_file *file, const char *to, 
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
-    r = files_move(&v.at, file->path, to, flags, err);
+    r = check_policy(ops, file, to, POLICY_WRITE, err);
+    if (r == 0)
+        r = files_move(&v.at, file->path, to, flags, err);
     return done(ops, file, &v, "file.move", r, err);
 }
 
@@ -136,7 +154,7 @@ int ops_file_remove(struct ops *ops, const struct ops_file *file, uint32_t flags
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
     r = files_remove(&v.at, file->path, flags, ret_count, err);
     return done(ops, file, &v, "file.remove", r, err);
@@ -148,7 +166,7 @@ int ops_file_chmod(struct ops *ops, const struct ops_file *file, uint32_t mode, 
     struct visit v;
     int r;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
     r = files_chmod(&v.at, file->path, mode, flags, err);
     return done(ops, file, &v, "file.chmod", r, err);
@@ -159,7 +177,7 @@ int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags,
 {
     struct visit v;
 
-    if (begin(ops, file, &v, err) < 0)
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
     return done(ops, file, &v, NULL, files_watch_open(&v.at, file->path, flags, ret, err), err);
 }

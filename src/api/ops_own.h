@@ -3,17 +3,21 @@
 #define COVE_API_OPS_OWN_H
 
 #include "api/ops.h"
+#include "store/store.h"
 
 #include <jansson.h>
+
+/* The record of the caller's sandbox. */
+int ops_find(struct ops *ops, const char *sandbox, struct store_sandbox *ret, struct err *err);
+/* A record and what the keeper has of it; NULL: nothing. */
+void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept,
+              struct ops_sandbox *ret);
 
 /* The sandbox is the caller's, and a link to the keeper for one use. ret_env may be NULL; else it is an array of
  * K=V texts that every command in the sandbox gets, or NULL, for the caller to json_decref. */
 int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, json_t **ret_env,
                  struct err *err);
 void ops_box_close(struct ops *ops, struct link *link, int result, const struct err *err);
-
-/* Whether the caller's policy lets this command run; a refusal blames the rule. */
-int ops_policy_command(struct ops *ops, const char *command, struct err *err);
 
 /* One record of the audit. err: why it was refused, or NULL. */
 void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err);

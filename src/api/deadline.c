@@ -1,0 +1,258 @@
+/* One round: read every record, do what is due, remember the next deadline, sleep until then (at most
+ * ROUND_MS, so that a clock that was set, or a record that another program changed, is noticed).
+ *
+ * What is lost is looked for at every round, too: with one list of the keeper's, not one question for each. A
+ * record that is being made has no sandbox yet; so one counts as lost only when it is older than this
+ * process, or than the longest time that a create takes. */
+#include "api/deadline.h"
+
+#include "api/app.h"
+#include "api/audit.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "client/sandbox.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUND_MS      5000
+#define LOST_AFTER_MS (LINK_PATIENCE_MS + 30000)
+
+struct due {
+    char id[ID_LEN + 1];
+    char tenant[STORE_TENANT_MAX];
+    uint64_t created_ms, deadline_ms;
+    int on_timeout;
+};
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool running, stop, again;
+    uint64_t began_ms; /* real time */
+} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+struct round {
+    struct due *list;
+    size_t count, room;
+};
+
+static int keep(void *arg, const struct store_sandbox *record, struct err *err)
+{
+    struct round *round = arg;
+    struct due *due;
+
+    if (round->count == round->room) {
+        size_t room = round->room ? 2 * round->room : 64;
+        struct due *more = realloc(round->list, room * sizeof *more);
+
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "no memory for deadlines");
+        round->list = more;
+        round->room = room;
+    }
+    due = &round->list[round->count++];
+    *due = (struct due){ .created_ms = record->created_ms,
+                         .deadline_ms = record->deadline_ms,
+                         .on_timeout = record->on_timeout };
+    memcpy(due->id, record->id, sizeof due->id);
+    memcpy(due->tenant, record->tenant, sizeof due->tenant);
+    return 0;
+}
+
+static void forget(struct app *app, const struct due *due)
+{
+    struct err err;
+
+    if (store_sandbox_remove(app->store, due->id, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s record not removed: %s", due->id, err.msg);
+}
+
+static void note(struct app *app, const struct due *due, const char *action, const struct err *why)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    facts.refusal = why;
+    audit_system(app, due->tenant, action, due->id, &facts);
+}
+
+/* It may have been given more time since the round began. */
+static bool still_due(struct app *app, const struct due *due)
+{
+    struct store_sandbox record;
+    struct err err;
+
+    return store_sandbox_get(app->store, NULL, due->id, &record, &err) == 0 &&
+           record.deadline_ms == due->deadline_ms;
+}
+
+static void end(struct app *app, struct link *link, const struct due *due)
+{
+    struct err err;
+
+    if (sandbox_destroy(link, due->id, &err) < 0 && err.kind != ERR_NO_SANDBOX) {
+        log_line(LOG_WARNING, "sandbox=%s not ended at its deadline: %s", due->id, err.msg);
+        return; /* the next round tries again */
+    }
+    forget(app, due);
+    note(app, due, "sandbox.expire", NULL);
+    log_line(LOG_INFO, "sandbox=%s ended at its deadline", due->id);
+}
+
+/* Without a deadline it stays paused until it is resumed, or killed. */
+static void pause_it(struct app *app, struct link *link, const struct due *due)
+{
+    struct err err;
+
+    if (sandbox_freeze(link, due->id, &err) < 0 && err.kind != ERR_STATE) {
+        log_line(LOG_WARNING, "sandbox=%s not paused at its deadline: %s", due->id, err.msg);
+        return;
+    }
+    if (store_sandbox_set_deadline(app->store, due->id, 0, due->on_timeout, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s deadline not cleared: %s", due->id, err.msg);
+    note(app, due, "sandbox.expire", NULL);
+    log_line(LOG_INFO, "sandbox=%s paused at its deadline", due->id);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct keeper_sandbox *) a)->id, ((const struct keeper_sandbox *) b)->id);
+}
+
+static bool is_kept(const struct keeper_sandbox *kept, size_t count, const struct due *due)
+{
+    struct keeper_sandbox key = { .life = 0 };
+
+    memcpy(key.id, due->id, sizeof due->id);
+    return bsearch(&key, kept, count, sizeof *kept, by_id) != NULL;
+}
+
+static bool is_lost(const struct due *due, uint64_t now)
+{
+    return due->created_ms < own.began_ms || now > due->created_ms + LOST_AFTER_MS;
+}
+
+static void report_lost(struct app *app, const struct due *due)
+{
+    struct err why = { .kind = ERR_NO_SANDBOX, .msg = "the keeper does not have it any more" };
+
+    log_line(LOG_WARNING, "lost sandbox=%s tenant=%s", due->id, due->tenant);
+    note(app, due, "sandbox.lost", &why);
+    forget(app, due);
+}
+
+/* Returns how long to sleep. */
+static uint64_t act(struct app *app, struct link *link, struct round *round,
+                    struct keeper_sandbox *kept, size_t kept_count)
+{
+    uint64_t now = store_now_ms(), next = now + ROUND_MS;
+
+    if (kept_count > 0)
+        qsort(kept, kept_count, sizeof *kept, by_id);
+    for (size_t i = 0; i < round->count; i++) {
+        const struct due *due = &round->list[i];
+
+        if (!is_kept(kept, kept_count, due)) {
+            if (is_lost(due, now))
+                report_lost(app, due);
+        } else if (due->deadline_ms > 0 && due->deadline_ms <= now) {
+            if (!still_due(app, due))
+                next = now;
+            else if (due->on_timeout == STORE_TIMEOUT_PAUSE)
+                pause_it(app, link, due);
+            else
+                end(app, link, due);
+        } else if (due->deadline_ms > 0 && due->deadline_ms < next) {
+            next = due->deadline_ms;
+        }
+    }
+    now = store_now_ms();
+    return next > now ? next - now : 1;
+}
+
+/* Records first, then the keeper's list: what is made between the two is in neither or in the list. */
+static uint64_t one_round(struct app *app)
+{
+    struct round round = { .list = NULL };
+    auto_free struct keeper_sandbox *kept = NULL;
+    uint64_t sleep_ms = ROUND_MS;
+    size_t kept_count = 0;
+    struct link link;
+    struct err err;
+    int r;
+
+    if (store_sandbox_list(app->store, NULL, 0, 0, keep, &round, &err) < 0) {
+        log_line(LOG_WARNING, "deadlines not read: %s", err.msg);
+    } else if (round.count > 0 && app_link_take(app, &link, &err) == 0) {
+        r = sandbox_list(&link, &kept, &kept_count, &err);
+        if (r == 0)
+            sleep_ms = act(app, &link, &round, kept, kept_count);
+        app_link_give(app, &link, r == 0);
+    }
+    free(round.list);
+    return sleep_ms;
+}
+
+static void *watch(void *arg)
+{
+    struct app *app = arg;
+
+    (void) pthread_mutex_lock(&own.lock);
+    while (!own.stop) {
+        struct timespec until;
+        uint64_t sleep_ms;
+
+        own.again = false;
+        (void) pthread_mutex_unlock(&own.lock);
+        sleep_ms = one_round(app);
+        (void) clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += (time_t) (sleep_ms / 1000);
+        until.tv_nsec += (long) (sleep_ms % 1000) * 1000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        (void) pthread_mutex_lock(&own.lock);
+        while (!own.stop && !own.again &&
+               pthread_cond_timedwait(&own.wake, &own.lock, &until) != ETIMEDOUT)
+            ;
+    }
+    (void) pthread_mutex_unlock(&own.lock);
+    return NULL;
+}
+
+int deadline_start(struct app *app, struct err *err)
+{
+    int why;
+
+    own.began_ms = store_now_ms();
+    why = pthread_create(&own.thread, NULL, watch, app);
+    if (why)
+        return err_sys(err, why, "start the thread of deadlines");
+    own.running = true;
+    return 0;
+}
+
+void deadline_stop(void)
+{
+    if (!own.running)
+        return;
+    (void) pthread_mutex_lock(&own.lock);
+    own.stop = true;
+    (void) pthread_cond_signal(&own.wake);
+    (void) pthread_mutex_unlock(&own.lock);
+    (void) pthread_join(own.thread, NULL);
+    own.running = false;
+}
+
+void deadline_changed(struct app *app)
+{
+    (void) app;
+    (void) pthread_mutex_lock(&own.lock);
+    own.again = true;
+    (void) pthread_cond_signal(&own.wake);
+    (void) pthread_mutex_unlock(&own.lock);
+}

@@ -1,0 +1,20 @@
+/* deadline.h - ends what has lived long enough, and cleans up behind what was lost.
+ *
+ * Deadlines are in the store, so they go on where they were when the server was away. A sandbox whose time has
+ * come is killed or paused, as it was asked for. A record whose sandbox the keeper does not have is
+ * reported lost, once, and removed.
+ *
+ * Owns:    one thread, from start to stop. */
+#ifndef COVE_API_DEADLINE_H
+#define COVE_API_DEADLINE_H
+
+#include "base/err.h"
+
+struct app;
+
+int deadline_start(struct app *app, struct err *err);
+void deadline_stop(void);
+/* A deadline may be earlier than it was: look again. */
+void deadline_changed(struct app *app);
+
+#endif

@@ -1,0 +1,361 @@
+/* Sandboxes: what the store means and what the keeper has.
+ *
+ * A create writes its record first, with the id that it will have, and then asks the keeper. So there is never a
+ * sandbox without a record, and a create that is repeated with its idempotency key after a crash finds the record and
+ * makes what is missing under the same id: one key, one sandbox. A record without a sandbox is cleaned by
+ * deadline.c. A removal goes the other way round. */
+#include "api/audit.h"
+#include "api/deadline.h"
+#include "api/ops_own.h"
+#include "api/quota.h"
+
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/own.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SOON_MS 30000 /* deadlines that may come before the next look at all of them */
+
+#define ENV_KEY "cove.env" /* in the record's metadata; keys of ours begin with "cove." */
+
+/* Creates with one idempotency key happen one after the other. */
+#define KEY_LOCKS 32
+static pthread_mutex_t key_locks[KEY_LOCKS] = { [0 ... KEY_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
+
+struct ops ops_of(struct exchange *x)
+{
+    return (struct ops){ .app = exchange_app(x), .caller = exchange_caller(x), .x = x };
+}
+
+void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    facts.refusal = err;
+    audit_note(ops->x, action, sandbox, &facts);
+}
+
+/* A lifecycle change is on disk before it is answered. */
+static int audit_life(struct ops *ops, const char *action, const char *sandbox, uint64_t begun_ms,
+                      struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    facts.duration_ms = (int64_t) (io_now_ms() - begun_ms);
+    return audit_durable(ops->x, action, sandbox, &facts, err);
+}
+
+/* ---- records ---- */
+
+int ops_find(struct ops *ops, const char *sandbox, struct store_sandbox *ret, struct err *err)
+{
+    if (!id_ok(sandbox))
+        return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.40s'", sandbox);
+    return store_sandbox_get(ops->app->store, ops->caller->tenant, sandbox, ret, err);
+}
+
+int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err)
+{
+    struct store_sandbox record;
+
+    return ops_find(ops, sandbox, &record, err);
+}
+
+int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, json_t **ret_env,
+                 struct err *err)
+{
+    struct store_sandbox record;
+
+    if (ops_find(ops, sandbox, &record, err) < 0)
+        return -1;
+    if (ret_env) {
+        json_t *metadata = json_loads(record.metadata, 0, NULL);
+
+        *ret_env = json_incref(json_object_get(metadata, ENV_KEY));
+        json_decref(metadata);
+    }
+    if (app_link_take(ops->app, ret_link, err) == 0)
+        return 0;
+    if (ret_env) {
+        json_decref(*ret_env);
+        *ret_env = NULL;
+    }
+    return -1;
+}
+
+void ops_box_close(struct ops *ops, struct link *link, int result, const struct err *err)
+{
+    bool broken = result < 0 && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_PROTOCOL ||
+                                 err->kind == ERR_TIMEOUT);
+
+    app_link_give(ops->app, link, !broken);
+}
+
+/* The user's own metadata: what is stored, without the environment. */
+static void user_metadata(const char *stored, char *out, size_t size)
+{
+    json_t *metadata = json_loads(stored[0] ? stored : "{}", 0, NULL);
+    auto_free char *text = NULL;
+
+    (void) json_object_del(metadata, ENV_KEY);
+    text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
+    json_decref(metadata);
+    (void) snprintf(out, size, "%s", text ? text : "{}");
+}
+
+void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept,
+              struct ops_sandbox *ret)
+{
+    *ret = (struct ops_sandbox){ .created_ms = record->created_ms,
+                                 .deadline_ms = record->deadline_ms,
+                                 .on_timeout = record->on_timeout == STORE_TIMEOUT_PAUSE
+                                                   ? ON_TIMEOUT_PAUSE
+                                                   : ON_TIMEOUT_KILL,
+                                 .life = LIFE_GONE };
+    memcpy(ret->id, record->id, sizeof ret->id);
+    memcpy(ret->name, record->name, sizeof ret->name);
+    memcpy(ret->template, record->template, sizeof ret->template);
+    user_metadata(record->metadata, ret->metadata, sizeof ret->metadata);
+    ret->limits.memory_bytes = record->memory_bytes;
+    ret->limits.disk_bytes = record->disk_bytes;
+    ret->limits.cpu_milli = record->cpu_milli;
+    if (!kept)
+        return;
+    memcpy(ret->template, kept->template, sizeof ret->template);
+    ret->life = kept->life;
+    ret->root = kept->flags & KEEPER_FLAG_ROOT;
+    ret->limits = kept->limits;
+}
+
+/* The keeper's side of a record. One that it does not have is lost, which is an answer, too. */
+static int look(struct ops *ops, const struct store_sandbox *record, struct ops_sandbox *ret,
+                struct err *err)
+{
+    struct keeper_sandbox kept;
+    struct link link;
+    int r;
+
+    if (app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = sandbox_get(&link, record->id, &kept, err);
+    ops_box_close(ops, &link, r, err);
+    if (r < 0 && err->kind != ERR_NO_SANDBOX)
+        return -1;
+    ops_view(record, r == 0 ? &kept : NULL, ret);
+    return 0;
+}
+
+int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err)
+{
+    struct store_sandbox record;
+
+    return ops_find(ops, sandbox, &record, err) < 0 ? -1 : look(ops, &record, ret, err);
+}
+
+/* ---- creating ---- */
+
+static int check_create(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
+                        struct err *err)
+{
+    const struct config *config = &ops->app->config;
+    struct limits limits;
+
+    if (create->name && !name_ok(create->name)) {
+        err_set(err, ERR_INVALID, "name: 1 to 63 of a-z, 0-9, '-', '_', '.'");
+        return exchange_blame(ops->x, "name", NULL, NULL);
+    }
+    if (create->template && !name_ok(create->template)) {
+        err_set(err, ERR_NO_TEMPLATE, "there is no template '%.40s'", create->template);
+        return exchange_blame(ops->x, "template", NULL, NULL);
+    }
+    if (create->idempotency_key &&
+        (!create->idempotency_key[0] || strlen(create->idempotency_key) >= OPS_KEY_MAX)) {
+        err_set(err, ERR_INVALID, "idempotency_key: 1 to %d bytes", OPS_KEY_MAX - 1);
+        return exchange_blame(ops->x, "idempotency_key", NULL, NULL);
+    }
+    if (timeout_ms < 1000 || timeout_ms > config->sandbox_timeout_most_ms) {
+        err_set(err, ERR_INVALID, "timeout: 1 to %" PRIu64 " seconds",
+                config->sandbox_timeout_most_ms / 1000);
+        return exchange_blame(ops->x, "timeout", NULL, NULL);
+    }
+    /* One at a time, so that the one that is wrong can be named. */
+    for (size_t i = 0; i < limit_count; i++) {
+        char field[64];
+
+        limits_preset(&limits);
+        *limit_field(&limits, &limit_table[i]) = limit_value(&create->limits, &limit_table[i]);
+        if (limits_check(&limits, UINT64_MAX, UINT64_MAX, err) == 0)
+            continue;
+        (void) snprintf(field, sizeof field, "limits.%s", limit_table[i].name);
+        return exchange_blame(ops->x, field, NULL, NULL);
+    }
+    return 0;
+}
+
+/* The metadata with the environment in it, as one text. */
+static int stored_metadata(const struct ops_create *create, char *out, size_t size, struct err *err)
+{
+    json_t *metadata = json_loads(create->metadata ? create->metadata : "{}", 0, NULL);
+    auto_free char *text = NULL;
+
+    if (!json_is_object(metadata)) {
+        json_decref(metadata);
+        return err_set(err, ERR_INVALID, "metadata: not a JSON object");
+    }
+    if (create->env_count > 0) {
+        json_t *env = json_array();
+
+        for (size_t i = 0; i < create->env_count; i++)
+            (void) json_array_append_new(env, json_string(create->env[i]));
+        (void) json_object_set_new(metadata, ENV_KEY, env);
+    }
+    text = json_dumps(metadata, JSON_COMPACT);
+    json_decref(metadata);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the metadata");
+    if (strlen(text) >= size || (create->metadata && strlen(create->metadata) >= OPS_METADATA_MAX))
+        return err_set(err, ERR_TOO_BIG, "metadata and env: more than %d bytes",
+                       OPS_METADATA_MAX - 1);
+    (void) strcpy(out, text);
+    return 0;
+}
+
+static int fill_record(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
+                       struct store_sandbox *record, struct err *err)
+{
+    *record = (struct store_sandbox){
+        .created_ms = store_now_ms(),
+        .on_timeout =
+            create->on_timeout == ON_TIMEOUT_PAUSE ? STORE_TIMEOUT_PAUSE : STORE_TIMEOUT_KILL,
+        .cpu_milli = create->limits.cpu_milli,
+        .memory_bytes = create->limits.memory_bytes,
+        .disk_bytes = create->limits.disk_bytes,
+    };
+    record->deadline_ms = record->created_ms + timeout_ms;
+    (void) snprintf(record->tenant, sizeof record->tenant, "%s", ops->caller->tenant);
+    (void) snprintf(record->name, sizeof record->name, "%s", create->name ? create->name : "");
+    (void) snprintf(record->template, sizeof record->template, "%s",
+                    create->template ? create->template : "");
+    (void) snprintf(record->idempotency_key, sizeof record->idempotency_key, "%s",
+                    create->idempotency_key ? create->idempotency_key : "");
+    if (sandbox_new_id(record->id, err) < 0)
+        return -1;
+    if (stored_metadata(create, record->metadata, sizeof record->metadata, err) < 0)
+        return exchange_blame(ops->x, "metadata", NULL, NULL);
+    return 0;
+}
+
+/* Which field a refusal of the store or the keeper is about. */
+static void blame_create(struct ops *ops, const struct err *err)
+{
+    static const struct {
+        enum err_kind kind;
+        const char *field, *rule, *layer;
+    } rows[] = {
+        { ERR_NAME_TAKEN, "name", NULL, NULL }, { ERR_NO_TEMPLATE, "template", NULL, NULL },
+        { ERR_LIMIT, "limits", NULL, NULL },    { ERR_LIMIT_HOST, "limits", NULL, NULL },
+        { ERR_TOO_MANY, NULL, NULL, "quota" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].kind == err->kind)
+            (void) exchange_blame(ops->x, rows[i].field, rows[i].rule, rows[i].layer);
+}
+
+/* The keeper makes what the record says. */
+static int make(struct ops *ops, const struct ops_create *create,
+                const struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
+{
+    struct sandbox_spec spec = {
+        .id = record->id,
+        .template = record->template[0] ? record->template : NULL,
+        .flags = create->root ? KEEPER_FLAG_ROOT : 0,
+        .limits = create->limits,
+    };
+    struct keeper_sandbox kept;
+    struct link link;
+    int r;
+
+    if (app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = sandbox_create(&link, &spec, &kept, err);
+    ops_box_close(ops, &link, r, err);
+    if (r == 0)
+        ops_view(record, &kept, ret);
+    return r;
+}
+
+static int create_new(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
+                      struct ops_sandbox *ret, struct err *err)
+{
+    struct quota_want want = { .cpu_milli = create->limits.cpu_milli,
+                               .memory_bytes = create->limits.memory_bytes,
+                               .disk_bytes = create->limits.disk_bytes };
+    uint64_t begun = io_now_us();
+    struct store_sandbox record;
+    struct err ignored;
+
+    if (quota_create(ops->x, &want, err) < 0 ||
+        fill_record(ops, create, timeout_ms, &record, err) < 0 ||
+        store_sandbox_add(ops->app->store, &record, err) < 0)
+        return -1;
+    if (make(ops, create, &record, ret, err) < 0) {
+        atomic_fetch_add(&ops->app->metrics.create_failures, 1);
+        (void) store_sandbox_remove(ops->app->store, record.id, &ignored);
+        return -1;
+    }
+    if (timeout_ms < SOON_MS)
+        deadline_changed(ops->app);
+    metrics_startup(&ops->app->metrics, io_now_us() - begun);
+    return audit_life(ops, "sandbox.create", record.id, begun / 1000, err);
+}
+
+/* A key that was used before: its sandbox, which is made now if a crash came between. */
+static int replay(struct ops *ops, const struct ops_create *create,
+                  const struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
+{
+    if (look(ops, record, ret, err) < 0)
+        return -1;
+    if (ret->life == LIFE_GONE && make(ops, create, record, ret, err) < 0)
+        return -1;
+    ret->replayed = true;
+    return 0;
+}
+
+static int create_once(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
+                       struct ops_sandbox *ret, struct err *err)
+{
+    uint64_t hash = hash_text(hash_text(HASH_START, ops->caller->tenant), create->idempotency_key);
+    pthread_mutex_t *lock = &key_locks[hash % KEY_LOCKS];
+    struct store_sandbox record;
+    int r;
+
+    (void) pthread_mutex_lock(lock);
+    if (store_sandbox_find_idempotency(ops->app->store, ops->caller->tenant,
+                                       create->idempotency_key, &record, err) == 0)
+        r = replay(ops, create, &record, ret, err);
+    else
+        r = err->kind == ERR_NO_SANDBOX ? create_new(ops, create, timeout_ms, ret, err) : -1;
+    (void) pthread_mutex_unlock(lock);
+    return r;
+}
+
+int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
+                       struct err *err)
+{
+    uint64_t timeout_ms =
+        create->timeout_ms ? create->timeout_ms : ops->app->config.sandbox_timeout_ms;
+    int r = check_create(ops, create, timeout_ms, err);
+
+    if (r == 0) {
+        r = create->idempotency_key ? create_once(ops, create, timeout_ms, ret, err)
+                                    : create_new(ops, create, timeout_ms, ret, err);
+        if (r < 0)
+            blame_create(ops, err);
+    }
+    if (r < 0)
+        ops_audit(ops, "sandbox.create", NULL, err);
+    return r;
+}
