@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/loop.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -41,7 +42,10 @@ struct maker {
     int dev_fd; /* the host's /dev */
     int control_fd;
     size_t next; /* blank to evict */
-    int working; /* processes that make a disk each */
+    struct {
+        pid_t pid; /* makes the disk of this order; 0: none */
+        uint32_t tag;
+    } workers[WORKERS];
     struct blank blanks[BLANKS];
 };
 
@@ -278,16 +282,49 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd)
     return m->dev_fd < 0 ? -1 : 0;
 }
 
+/* A worker that ended without an answer, killed perhaps, leaves us to give it: somebody waits. Returns
+ * whether there was one. */
+static bool reap(struct maker *m, int sock, int options)
+{
+    int status = 0;
+    pid_t pid = waitpid(-1, &status, options);
+
+    if (pid <= 0)
+        return false;
+    for (size_t i = 0; i < WORKERS; i++) {
+        struct disk_answer answer = { .tag = m->workers[i].tag };
+
+        if (m->workers[i].pid != pid)
+            continue;
+        m->workers[i].pid = 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            continue;
+        err_set(&answer.err, ERR_UNAVAILABLE, "the maker of the disk ended before it was made");
+        IGNORE(io_send_fds(sock, &answer, sizeof answer, NULL, 0) < 0);
+    }
+    return true;
+}
+
+static size_t free_worker(struct maker *m, int sock)
+{
+    for (;;) {
+        for (size_t i = 0; i < WORKERS; i++)
+            if (m->workers[i].pid == 0)
+                return i;
+        if (!reap(m, sock, 0))
+            memset(m->workers, 0, sizeof m->workers); /* no children at all: nobody works */
+    }
+}
+
 /* Most of the time is spent asleep, waiting for the kernel: a few at a time, each in a process. The blank
  * is made by us, once. */
 static void serve_order(struct maker *m, int sock, const struct disk_order *order)
 {
     struct disk_answer answer = { .tag = order->tag };
     const struct blank *blank = get_blank(m, order, &answer.err);
+    size_t worker = free_worker(m, sock);
     pid_t pid = -1;
 
-    while (m->working >= WORKERS && waitpid(-1, NULL, 0) > 0)
-        m->working--;
     if (blank) {
         pid = fork();
         if (pid < 0)
@@ -298,13 +335,36 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         fd = make_disk(m, blank, &answer.err);
-        IGNORE(io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0);
-        _exit(0);
+        _exit(io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0);
     }
-    if (pid > 0)
-        m->working++;
-    else
+    if (pid > 0) {
+        m->workers[worker].pid = pid;
+        m->workers[worker].tag = order->tag;
+    } else {
         IGNORE(io_send_fds(sock, &answer, sizeof answer, NULL, 0) < 0);
+    }
+}
+
+static void on_child(int number)
+{
+    (void) number; /* only to end ppoll */
+}
+
+/* The next order; meanwhile workers may end. False: the keeper is gone. */
+static bool next_order(struct maker *m, int sock, const sigset_t *waiting, struct disk_order *ret)
+{
+    struct pollfd p = { .fd = sock, .events = POLLIN };
+
+    for (;;) {
+        int n = ppoll(&p, 1, NULL, waiting);
+
+        while (reap(m, sock, WNOHANG))
+            ;
+        if (n > 0)
+            return recv(sock, ret, sizeof *ret, 0) == (ssize_t) sizeof *ret;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
 }
 
 /* Disks are made ahead, mostly while a sandbox that was just made runs its first command: that goes first. Where
@@ -320,19 +380,20 @@ _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
 {
     struct maker m = { .dir_fd = -1 };
     struct disk_order order;
-    sigset_t none;
+    struct sigaction child = { .sa_handler = on_child };
+    sigset_t none, only_child;
 
     (void) sigemptyset(&none);
-    (void) sigprocmask(SIG_SETMASK, &none, NULL);
+    (void) sigemptyset(&only_child);
+    (void) sigaddset(&only_child, SIGCHLD);
+    (void) sigprocmask(SIG_SETMASK, &only_child, NULL); /* taken while we wait, and nowhere else */
+    (void) sigaction(SIGCHLD, &child, NULL);
     (void) signal(SIGINT, SIG_IGN); /* Ctrl-C is the keeper's to act on */
     (void) prctl(PR_SET_NAME, "cove-disks");
     give_way();
     if (start(&m, &sock, host_mnt_fd, dir_fd) < 0)
         _exit(1);
-    while (recv(sock, &order, sizeof order, 0) == (ssize_t) sizeof order) {
+    while (next_order(&m, sock, &none, &order))
         serve_order(&m, sock, &order);
-        while (m.working > 0 && waitpid(-1, NULL, WNOHANG) > 0)
-            m.working--;
-    }
     _exit(0);
 }

@@ -10,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "keeper/root.h"
 #include "keeper/sandbox.h"
 
 #include <errno.h>
@@ -61,6 +62,7 @@ static void usage(FILE *out)
                    "  --group NAME|GID   who, besides root, may talk to it\n"
                    "  --max-sandboxes N  refuse more than N at once (default %u)\n"
                    "  --slots N          user id ranges to use, at most %u\n"
+                   "  --stage-layers     mount layers as Linux before 6.15 needs it\n"
                    "  --verbose          log every create with its timings\n"
                    "  --version, --help\n",
                    IDS_SLOTS, IDS_SLOTS);
@@ -83,6 +85,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
         { "max-sandboxes", required_argument, NULL, 'm' },
         { "slots", required_argument, NULL, 'n' },
         { "verbose", no_argument, NULL, 'v' },
+        { "stage-layers", no_argument, NULL, 'l' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
@@ -97,6 +100,9 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
             break;
         case 'g':
             o->group = optarg;
+            break;
+        case 'l':
+            root_stage_layers();
             break;
         case 'v':
             o->verbose = true;

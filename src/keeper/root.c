@@ -37,10 +37,12 @@ static int mount_overlay(int lower_fd, int disk_fd, uint32_t uid_base, struct er
     return fd;
 }
 
-/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace: then they are, for
- * as long as the mount call takes. */
+/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace: then they are, for as long as
+ * the mount call takes. A mount that was attached and is no more cannot be attached again, so the
+ * sandbox gets a clone of the disk's, behind the same descriptor. */
 static int mount_overlay_staged(int lower_fd, int disk_fd, uint32_t uid_base, struct err *err)
 {
+    auto_close int clone = -1;
     int fd = -1;
 
     if (mountfd_attach(lower_fd, AT_FDCWD, "/stage/lower") < 0)
@@ -49,16 +51,27 @@ static int mount_overlay_staged(int lower_fd, int disk_fd, uint32_t uid_base, st
         err_sys(err, errno, "stage the disk");
     else
         fd = mount_overlay(lower_fd, disk_fd, uid_base, err);
-    /* The descriptors keep the mounts; the sandbox attaches its copy of the disk again. */
+    if (fd >= 0)
+        clone = mountfd_clone(AT_FDCWD, "/stage/disk", 0);
+    if (fd >= 0 && (clone < 0 || dup3(clone, disk_fd, O_CLOEXEC) < 0)) {
+        err_sys(err, errno, "take the disk off the stage");
+        own_close(&fd);
+    }
     (void) umount2("/stage/disk", MNT_DETACH);
     (void) umount2("/stage/lower", MNT_DETACH);
     return fd;
 }
 
+static bool detached_works = true; /* learned once per run */
+
+void root_stage_layers(void)
+{
+    detached_works = false;
+}
+
 int root_assemble(const struct template *t, int disk_fd, enum keeper_disk kind, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, struct err *err)
 {
-    static bool detached_works = true; /* learned once per run */
     auto_close int lower_fd = mountfd_clone(t->root_fd, "", AT_EMPTY_PATH);
     int fd = -1;
 

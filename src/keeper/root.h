@@ -14,4 +14,7 @@
 int root_assemble(const struct template *t, int disk_fd, enum keeper_disk kind, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, struct err *err);
 
+/* From now on as on a kernel that cannot mount an overlay of detached layers: for tests of that path. */
+void root_stage_layers(void);
+
 #endif
