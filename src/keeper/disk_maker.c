@@ -31,6 +31,8 @@
 #define WORKERS     3
 #define FORMAT      "v1" /* in the name of a blank: another layout, another name */
 
+#define NOT_FOUND 127 /* as a shell says it */
+
 struct blank {
     uint64_t mib, inodes;
     int fd;
@@ -79,13 +81,16 @@ static int run_mkfs(const char *image, const char *inodes, struct err *err)
     if (pid == 0) {
         (void) execve("/usr/sbin/mkfs.ext4", argv, envp);
         (void) execve("/sbin/mkfs.ext4", argv, envp);
-        _exit(127);
+        _exit(NOT_FOUND);
     }
     if (waitpid(pid, &status, 0) < 0)
         return err_sys(err, errno, "wait for mkfs");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return err_set(err, ERR_UNSUPPORTED, "mkfs.ext4 failed (%d): is e2fsprogs installed?",
-                       WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    if (!WIFEXITED(status))
+        return err_set(err, ERR_UNAVAILABLE, "mkfs.ext4 was killed");
+    if (WEXITSTATUS(status) == NOT_FOUND)
+        return err_set(err, ERR_UNSUPPORTED, "there is no mkfs.ext4: install e2fsprogs");
+    if (WEXITSTATUS(status) != 0)
+        return err_set(err, ERR_INTERNAL, "mkfs.ext4 failed (%d)", WEXITSTATUS(status));
     return 0;
 }
 
