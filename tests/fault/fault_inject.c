@@ -300,6 +300,22 @@ static void judge(struct sweep *s, struct tracer *t, const char *id, struct outc
         recover(s, t);
 }
 
+/* A maker that died in the round before may not be replaced yet. */
+static int begin(struct sweep *s, struct tracer *t, struct err *err)
+{
+    if (s->world.keeper <= 1)
+        return err_set(err, ERR_STATE, "there is no keeper");
+    for (int tries = 0;; tries++) {
+        pid_t maker = world_maker(&s->world);
+
+        if (maker > 1 && tracer_begin(t, &s->what, s->world.keeper, maker, err) == 0)
+            return 0;
+        if (tries == 400)
+            return err_wrap(err, "maker %d", (int) maker);
+        (void) usleep(5000);
+    }
+}
+
 /* Returns whether the n-th call came, or -1 when nothing works any more. */
 static int once(struct sweep *s, unsigned n)
 {
@@ -318,8 +334,7 @@ static int once(struct sweep *s, unsigned n)
         violation(s, &t, "prepare: %s", err.msg);
         return -1;
     }
-    if (s->world.keeper <= 1 ||
-        tracer_begin(&t, &s->what, s->world.keeper, world_maker(&s->world), &err) < 0) {
+    if (begin(s, &t, &err) < 0) {
         violation(s, &t, "trace: %s", err.msg);
         return -1;
     }

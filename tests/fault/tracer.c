@@ -176,7 +176,7 @@ static void on_call(struct tracer *t, struct tracee *e)
     }
 }
 
-/* The keeper's clone3 makes sandboxes, its fork makes disk makers; grandchildren do not matter. */
+/* The keeper's clone3 makes sandboxes, its fork makes disk makers. */
 static void on_fork(struct tracer *t, struct tracee *e)
 {
     unsigned long pid = 0;
@@ -188,6 +188,8 @@ static void on_fork(struct tracer *t, struct tracee *e)
     (void) ptrace(PTRACE_GETEVENTMSG, e->pid, NULL, &pid);
     if (e->role == ROLE_KEEPER)
         role = nr == __NR_clone3 ? ROLE_CHILD : ROLE_MAKER;
+    else if (e->role == ROLE_MAKER)
+        role = ROLE_MAKER; /* its workers, and mkfs until its exec */
     born = add(t, (pid_t) pid, role);
     if (!born)
         return;

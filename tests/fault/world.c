@@ -16,6 +16,9 @@
 #define SETTLE_MS 3000
 #define POOL      4 /* image disks that a keeper keeps ready */
 
+/* Where agents' sockets may be, in a directory of the instance; else in <state>/sandboxes. */
+static const char *const socket_places[] = { "/run/cove", "/dev/shm" };
+
 static void moment(void)
 {
     (void) usleep(500);
@@ -290,9 +293,14 @@ static int check_once(const struct world *w, struct err *err)
 
     if (check_cgroups(w, err) < 0 || check_children(w, err) < 0)
         return -1;
+    for (size_t i = 0; i < ARRAY_LEN(socket_places); i++) {
+        (void) snprintf(path, sizeof path, "%s/%s", socket_places[i], w->instance);
+        if (entries(path, w->neighbour.id, found) > 0)
+            return err_set(err, ERR_STATE, "%s/%s is left", path, found);
+    }
     (void) snprintf(path, sizeof path, "%s/sandboxes", w->state);
     if (entries(path, w->neighbour.id, found) > 0)
-        return err_set(err, ERR_STATE, "sandboxes/%s is left", found);
+        return err_set(err, ERR_STATE, "%s/%s is left", path, found);
     loops = loops_in_use(w);
     if (loops > POOL)
         return err_set(err, ERR_STATE, "%d loop devices are attached", loops);
