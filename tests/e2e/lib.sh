@@ -83,8 +83,10 @@ alive() { kill -0 "$1" 2>/dev/null; }
 dead() { ! alive "$1"; }
 
 # The keeper as its own process, so that tests can kill it by $keeper_pid.
+# keeper_prefix: a command that ends in exec'ing the keeper, for tests that change its surroundings.
+keeper_prefix=()
 launch_keeper() {
-    "$BUILD/cove-keeper" --state "$COVE_STATE" "${keeper_args[@]}" >>"$keeper_log" 2>&1 </dev/null &
+    "${keeper_prefix[@]}" "$BUILD/cove-keeper" --state "$COVE_STATE" "${keeper_args[@]}" >>"$keeper_log" 2>&1 </dev/null &
     keeper_pid=$!
     if ! within 20 "$BUILD/cove" ps -q; then
         not_ok "the keeper starts" "$(tail -n 3 "$keeper_log")"
