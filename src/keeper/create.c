@@ -82,11 +82,21 @@ static void on_ready(struct keeper *k, struct watch *watch)
     ops_sandbox_started(k, s);
 }
 
+/* A child that ended before it read what we sent leaves ECONNRESET in front of its last word. */
+static ssize_t hear_child(int control, struct err *ret)
+{
+    ssize_t n = recv(control, ret, sizeof *ret, MSG_DONTWAIT);
+
+    if (n < 0 && errno == ECONNRESET)
+        n = recv(control, ret, sizeof *ret, MSG_DONTWAIT);
+    return n;
+}
+
 void create_on_control(struct keeper *k, struct watch *watch)
 {
     struct sandbox *s = container_of(watch, struct sandbox, control);
     struct err err;
-    ssize_t n = recv(watch->fd, &err, sizeof err, MSG_DONTWAIT);
+    ssize_t n = hear_child(watch->fd, &err);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -131,7 +141,7 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT) != 1) {
         err_sys(err, errno, "tell the child to go");
         /* It may be dead already, and have said why. */
-        if (recv(control, &said, sizeof said, MSG_DONTWAIT) == (ssize_t) sizeof said) {
+        if (hear_child(control, &said) == (ssize_t) sizeof said) {
             said.msg[sizeof said.msg - 1] = '\0';
             *err = said;
         }
