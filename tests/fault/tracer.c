@@ -140,7 +140,7 @@ static void on_entry(struct tracer *t, struct tracee *e, const struct __ptrace_s
     uint64_t args[6];
 
     memcpy(args, info->entry.args, sizeof args);
-    if (t->done || e->role != t->what.who)
+    if (t->done || t->ending || e->role != t->what.who)
         return;
     if (t->what.victim == ROLE_NONE && !call_can_fail(info->entry.nr, args))
         return;
@@ -311,6 +311,7 @@ static void stop_and_forget(struct tracer *t, struct tracee *e)
 
 void tracer_end(struct tracer *t)
 {
+    t->ending = true; /* what the keeper does from here on is not the operation any more */
     /* A call that was skipped must still get its result. */
     for (size_t i = 0; i < TRACEES_MAX; i++) {
         struct tracee *e = &t->tracees[i];

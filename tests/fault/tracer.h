@@ -46,6 +46,7 @@ struct tracer {
     int errnum;    /* what it was made to return */
     int patience_ms;
     bool timed_out;
+    bool ending;
     pid_t keeper;
     struct tracee tracees[TRACEES_MAX];
 };
