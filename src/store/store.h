@@ -161,6 +161,9 @@ struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes;
 };
 int store_usage(struct store *store, const char *tenant, struct store_usage *ret, struct err *err);
+/* Pure: whether `more` fits beside what is used. ERR_TOO_MANY, says which quota. */
+int store_quotas_allow(const struct store_quotas *quotas, const struct store_usage *used,
+                       const struct store_usage *more, struct err *err);
 
 /* ---- audit ---- */
 

@@ -1,0 +1,219 @@
+#include "store/db.h"
+
+#include "base/own.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define OUR_ID     0x636f7665 /* "cove" */
+#define OUR_SCHEMA 1
+#define BUSY_MS    5000
+
+/* What SQLite's results mean to a caller; others are ERR_INTERNAL with SQLite's own words. */
+static const struct {
+    int code;
+    enum err_kind kind;
+    const char *sentence;
+} meanings[] = {
+    { SQLITE_FULL, ERR_DISK_FULL, "the store's disk is full" },
+    { SQLITE_CORRUPT, ERR_UNAVAILABLE, "the store is damaged: restore cove.db from a copy" },
+    { SQLITE_NOTADB, ERR_UNAVAILABLE, "the store is damaged: cove.db is no SQLite file" },
+    { SQLITE_BUSY, ERR_UNAVAILABLE, "the store is busy" },
+    { SQLITE_READONLY, ERR_DENIED, "the store cannot be written" },
+    { SQLITE_CANTOPEN, ERR_DENIED, "the store cannot be opened" },
+    { SQLITE_PERM, ERR_DENIED, "the store cannot be opened" },
+    { SQLITE_NOMEM, ERR_NO_MEMORY, "no memory for the store" },
+};
+
+int db_error(struct db *db, struct err *err)
+{
+    int code = sqlite3_errcode(db->handle) & 0xff;
+
+    /* Also a journal that cannot grow is a full disk, whatever SQLite calls it. */
+    if (code == SQLITE_IOERR &&
+        (sqlite3_system_errno(db->handle) == ENOSPC || sqlite3_system_errno(db->handle) == EDQUOT))
+        code = SQLITE_FULL;
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+        if (meanings[i].code == code)
+            return err_set(err, meanings[i].kind, "%s", meanings[i].sentence);
+    return err_set(err, ERR_INTERNAL, "the store: %s", sqlite3_errmsg(db->handle));
+}
+
+sqlite3_stmt *db_stmt(struct db *db, enum sql which, struct err *err)
+{
+    sqlite3_stmt **stmt = &db->stmts[which];
+
+    if (!*stmt && sqlite3_prepare_v3(db->handle, db_sql[which], -1, SQLITE_PREPARE_PERSISTENT, stmt,
+                                     NULL) != SQLITE_OK) {
+        db_error(db, err);
+        return NULL;
+    }
+    (void) sqlite3_reset(*stmt);
+    (void) sqlite3_clear_bindings(*stmt);
+    return *stmt;
+}
+
+static void bind_all(sqlite3_stmt *stmt, const char *types, va_list args)
+{
+    for (int i = 1; *types; types++, i++) {
+        if (*types == 't') {
+            const char *text = va_arg(args, const char *);
+
+            (void) sqlite3_bind_text(stmt, i, text ? text : "", -1, SQLITE_TRANSIENT);
+        } else if (*types == 'i') {
+            (void) sqlite3_bind_int64(stmt, i, va_arg(args, int64_t));
+        } else {
+            (void) sqlite3_bind_blob(stmt, i, va_arg(args, const void *), 32, SQLITE_TRANSIENT);
+        }
+    }
+}
+
+void db_bind(sqlite3_stmt *stmt, const char *types, ...)
+{
+    va_list args;
+
+    va_start(args, types);
+    bind_all(stmt, types, args);
+    va_end(args);
+}
+
+int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err)
+{
+    int rc = sqlite3_step(stmt);
+
+    if (rc == SQLITE_ROW)
+        return 1;
+    if (rc != SQLITE_DONE)
+        db_error(db, err);
+    (void) sqlite3_reset(stmt);
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+int db_run(struct db *db, struct err *err, enum sql which, const char *types, ...)
+{
+    sqlite3_stmt *stmt = db_stmt(db, which, err);
+    va_list args;
+
+    if (!stmt)
+        return -1;
+    va_start(args, types);
+    bind_all(stmt, types, args);
+    va_end(args);
+    return db_step(db, stmt, err) < 0 ? -1 : 0;
+}
+
+const char *db_text(sqlite3_stmt *stmt, int column)
+{
+    const char *text = (const char *) sqlite3_column_text(stmt, column);
+
+    return text ? text : "";
+}
+
+void db_copy(sqlite3_stmt *stmt, int column, char *out, size_t size)
+{
+    (void) snprintf(out, size, "%s", db_text(stmt, column));
+}
+
+uint64_t db_number(sqlite3_stmt *stmt, int column)
+{
+    return (uint64_t) sqlite3_column_int64(stmt, column);
+}
+
+/* ---- opening ---- */
+
+static int exec(struct db *db, const char *sql, struct err *err)
+{
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(db, err);
+}
+
+static int pragma_number(struct db *db, const char *sql, int64_t *ret, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = -1;
+
+    if (sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL) != SQLITE_OK ||
+        sqlite3_step(stmt) != SQLITE_ROW) {
+        db_error(db, err);
+    } else {
+        *ret = sqlite3_column_int64(stmt, 0);
+        rc = 0;
+    }
+    (void) sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* Another program's file, or that of a later cove, is left as it is. */
+static int check_ours(struct db *db, int64_t *ret_version, struct err *err)
+{
+    int64_t id, tables;
+
+    if (pragma_number(db, "PRAGMA application_id", &id, err) < 0 ||
+        pragma_number(db, "PRAGMA user_version", ret_version, err) < 0 ||
+        pragma_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err) < 0)
+        return -1;
+    if (id != OUR_ID && (tables > 0 || id != 0))
+        return err_set(err, ERR_UNAVAILABLE, "the file is another program's, not cove's");
+    if (*ret_version > OUR_SCHEMA)
+        return err_set(err, ERR_UNAVAILABLE,
+                       "the store is of a later version of cove (%lld, this one knows %d)",
+                       (long long) *ret_version, OUR_SCHEMA);
+    return 0;
+}
+
+/* Looked at again under the lock: two programs may start at once. */
+static int make_schema(struct db *db, struct err *err)
+{
+    int64_t version = 0;
+
+    if (exec(db, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    if (check_ours(db, &version, err) < 0 || (version == 0 && exec(db, db_schema, err) < 0)) {
+        (void) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+        return -1;
+    }
+    return exec(db, "COMMIT", err);
+}
+
+int db_open(struct db *db, const char *path, bool writer, struct err *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int64_t version = 0;
+
+    memset(db, 0, sizeof *db);
+    if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK) {
+        if (!db->handle)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the store");
+        db_error(db, err);
+        goto undo;
+    }
+    (void) sqlite3_busy_timeout(db->handle, BUSY_MS);
+    if (check_ours(db, &version, err) < 0)
+        goto undo;
+    if (!writer) {
+        if (exec(db, "PRAGMA query_only = ON", err) < 0)
+            goto undo;
+        return 0;
+    }
+    /* FULL: a commit is on disk, not only in order. The journal shrinks back after a burst. */
+    if (exec(db,
+             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+             "PRAGMA journal_size_limit = 16777216",
+             err) < 0 ||
+        (version == 0 && make_schema(db, err) < 0))
+        goto undo;
+    return 0;
+
+undo:
+    db_close(db);
+    return -1;
+}
+
+void db_close(struct db *db)
+{
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        (void) sqlite3_finalize(db->stmts[i]);
+    (void) sqlite3_close_v2(db->handle);
+    memset(db, 0, sizeof *db);
+}

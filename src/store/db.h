@@ -1,0 +1,83 @@
+/* db.h - one connection to the file: opening, the statements, and SQLite's errors in our words.
+ *
+ * Owns:    every SQL text (db_sql.c), each prepared once per connection.
+ * Callers: the modules of store. A connection is one thread's at a time. */
+#ifndef COVE_STORE_DB_H
+#define COVE_STORE_DB_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sql {
+    SQL_BEGIN,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    SQL_SAVE,
+    SQL_SAVE_UNDO,
+    SQL_SAVE_DONE,
+    SQL_SECRET_ADD,
+    SQL_SECRET_GET,
+    SQL_TENANT_ADD,
+    SQL_TENANT_SET,
+    SQL_TENANT_GET,
+    SQL_TENANT_LIST,
+    SQL_TENANT_REMOVE,
+    SQL_TENANT_KEYS_REMOVE,
+    SQL_KEY_ADD,
+    SQL_KEY_FIND,
+    SQL_KEY_LIST,
+    SQL_KEY_REVOKE,
+    SQL_KEY_USED,
+    SQL_SANDBOX_ADD,
+    SQL_SANDBOX_GET,
+    SQL_SANDBOX_BY_NAME,
+    SQL_SANDBOX_BY_IDEMPOTENCY,
+    SQL_SANDBOX_SET_DEADLINE,
+    SQL_SANDBOX_REMOVE,
+    SQL_SANDBOX_LIST,
+    SQL_USAGE,
+    SQL_CHAIN_GET,
+    SQL_CHAIN_HEAD,
+    SQL_CHAIN_ANCHOR,
+    SQL_AUDIT_ADD,
+    SQL_AUDIT_WALK,
+    SQL_AUDIT_CUT,
+    SQL_AUDIT_HASH,
+    SQL_AUDIT_PRUNE,
+    SQL_QUICK_CHECK,
+    SQL_COUNT
+};
+extern const char *const db_sql[SQL_COUNT];
+extern const char db_schema[];
+
+struct db {
+    sqlite3 *handle;
+    sqlite3_stmt *stmts[SQL_COUNT];
+};
+
+/* Opens the file and checks that it is ours; a writer makes what is missing in it. */
+int db_open(struct db *db, const char *path, bool writer, struct err *err);
+void db_close(struct db *db);
+
+/* Prepared, reset and unbound; NULL with err. Borrowed from the connection. */
+sqlite3_stmt *db_stmt(struct db *db, enum sql which, struct err *err);
+/* 't' const char * (NULL is ""), 'i' int64_t, 'h' a hash of 32 bytes; in order, from parameter 1. */
+void db_bind(sqlite3_stmt *stmt, const char *types, ...);
+/* 1: a row, 0: no more (and reset), -1. */
+int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err);
+/* Prepares, binds and runs a statement that gives no rows. */
+int db_run(struct db *db, struct err *err, enum sql which, const char *types, ...);
+
+/* Columns, never NULL; cut to size. */
+const char *db_text(sqlite3_stmt *stmt, int column);
+void db_copy(sqlite3_stmt *stmt, int column, char *out, size_t size);
+uint64_t db_number(sqlite3_stmt *stmt, int column);
+
+/* What SQLite's last error means. Returns -1. */
+int db_error(struct db *db, struct err *err);
+
+#endif

@@ -1,0 +1,107 @@
+#include "store/db.h"
+
+/* Version 1. Later versions add to it: user_version says what a file has. */
+const char db_schema[] =
+    "CREATE TABLE tenants("
+    "  name TEXT PRIMARY KEY, created_ms INT NOT NULL, sandboxes INT NOT NULL,"
+    "  cpu_milli INT NOT NULL, memory_bytes INT NOT NULL, disk_bytes INT NOT NULL,"
+    "  creates_per_s INT NOT NULL, requests_per_s INT NOT NULL, streams INT NOT NULL"
+    ") WITHOUT ROWID;"
+    "CREATE TABLE keys("
+    "  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, hash BLOB NOT NULL, tenant TEXT NOT NULL,"
+    "  scope INT NOT NULL, label TEXT NOT NULL, created_ms INT NOT NULL, expires_ms INT NOT NULL,"
+    "  revoked_ms INT NOT NULL, last_used_ms INT NOT NULL);"
+    "CREATE INDEX keys_by_tenant ON keys(tenant);"
+    "CREATE TABLE sandboxes("
+    "  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    "  name TEXT NOT NULL, template TEXT NOT NULL, metadata TEXT NOT NULL,"
+    "  created_ms INT NOT NULL, deadline_ms INT NOT NULL, on_timeout INT NOT NULL,"
+    "  idempotency_key TEXT NOT NULL, cpu_milli INT NOT NULL, memory_bytes INT NOT NULL,"
+    "  disk_bytes INT NOT NULL);"
+    "CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes(tenant, name) WHERE name <> '';"
+    "CREATE UNIQUE INDEX sandboxes_by_idempotency ON sandboxes(tenant, idempotency_key)"
+    "  WHERE idempotency_key <> '';"
+    "CREATE INDEX sandboxes_by_tenant ON sandboxes(tenant);"
+    "CREATE TABLE secrets(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE audit("
+    "  seq INTEGER PRIMARY KEY, time_ms INT NOT NULL, tenant TEXT NOT NULL, user_id TEXT NOT NULL,"
+    "  sandbox_id TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,"
+    "  request_id TEXT NOT NULL, peer TEXT NOT NULL, code_hash TEXT NOT NULL,"
+    "  resource_usage TEXT NOT NULL, security_events TEXT NOT NULL, detail TEXT NOT NULL,"
+    "  duration_ms INT NOT NULL, exit_code INT NOT NULL, hash BLOB NOT NULL);"
+    "CREATE INDEX audit_by_tenant ON audit(tenant);"
+    "CREATE INDEX audit_by_sandbox ON audit(sandbox_id) WHERE sandbox_id <> '';"
+    "CREATE TABLE chain("
+    "  id INTEGER PRIMARY KEY CHECK (id = 1), anchor_seq INT NOT NULL, anchor_hash BLOB NOT NULL,"
+    "  head_seq INT NOT NULL, head_hash BLOB NOT NULL);"
+    "INSERT INTO chain VALUES(1, 0, zeroblob(32), 0, zeroblob(32));"
+    "INSERT INTO tenants VALUES('local', strftime('%s','now') * 1000, 0, 0, 0, 0, 0, 0, 0);"
+    "PRAGMA application_id = 0x636f7665;"
+    "PRAGMA user_version = 1;";
+
+#define TENANT                                                                                     \
+    "name, created_ms, sandboxes, cpu_milli, memory_bytes, disk_bytes, creates_per_s, "            \
+    "requests_per_s, streams"
+#define KEY "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
+#define SANDBOX                                                                                    \
+    "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
+    "idempotency_key, cpu_milli, memory_bytes, disk_bytes"
+
+/* clang-format off */
+const char *const db_sql[SQL_COUNT] = {
+    /* IMMEDIATE: the lock is taken where waiting for it is possible. */
+    [SQL_BEGIN]              = "BEGIN IMMEDIATE",
+    [SQL_COMMIT]             = "COMMIT",
+    [SQL_ROLLBACK]           = "ROLLBACK",
+    [SQL_SAVE]               = "SAVEPOINT job",
+    [SQL_SAVE_UNDO]          = "ROLLBACK TO job",
+    [SQL_SAVE_DONE]          = "RELEASE job",
+    [SQL_SECRET_ADD]         = "INSERT OR IGNORE INTO secrets VALUES(?, ?)",
+    [SQL_SECRET_GET]         = "SELECT value FROM secrets WHERE name = ?",
+    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?)",
+    [SQL_TENANT_SET]         = "UPDATE tenants SET sandboxes = ?2, cpu_milli = ?3, "
+                               "memory_bytes = ?4, disk_bytes = ?5, creates_per_s = ?6, "
+                               "requests_per_s = ?7, streams = ?8 WHERE name = ?1",
+    [SQL_TENANT_GET]         = "SELECT " TENANT " FROM tenants WHERE name = ?",
+    [SQL_TENANT_LIST]        = "SELECT " TENANT " FROM tenants ORDER BY name",
+    [SQL_TENANT_REMOVE]      = "DELETE FROM tenants WHERE name = ?",
+    [SQL_TENANT_KEYS_REMOVE] = "DELETE FROM keys WHERE tenant = ?",
+    [SQL_KEY_ADD]            = "INSERT INTO keys(id, hash, tenant, scope, label, created_ms, "
+                               "expires_ms, revoked_ms, last_used_ms) VALUES(?,?,?,?,?,?,?,0,0)",
+    [SQL_KEY_FIND]           = "SELECT " KEY ", hash FROM keys WHERE id = ?",
+    [SQL_KEY_LIST]           = "SELECT " KEY " FROM keys WHERE ?1 = '' OR tenant = ?1 "
+                               "ORDER BY seq DESC",
+    [SQL_KEY_REVOKE]         = "UPDATE keys SET revoked_ms = "
+                               "CASE revoked_ms WHEN 0 THEN ?2 ELSE revoked_ms END WHERE id = ?1",
+    /* "<>" as well: after a clock jumped back, the time of use follows it. */
+    [SQL_KEY_USED]           = "UPDATE keys SET last_used_ms = ?2 WHERE id = ?1 AND "
+                               "(last_used_ms < ?2 - 60000 OR last_used_ms > ?2 + 60000)",
+    [SQL_SANDBOX_ADD]        = "INSERT INTO sandboxes(id, tenant, name, template, metadata, "
+                               "created_ms, deadline_ms, on_timeout, idempotency_key, cpu_milli, "
+                               "memory_bytes, disk_bytes) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+    [SQL_SANDBOX_GET]        = "SELECT " SANDBOX " FROM sandboxes WHERE id = ?1 "
+                               "AND (?2 = '' OR tenant = ?2)",
+    [SQL_SANDBOX_BY_NAME]    = "SELECT " SANDBOX " FROM sandboxes "
+                               "WHERE name = ?1 AND name <> '' AND tenant = ?2",
+    [SQL_SANDBOX_BY_IDEMPOTENCY] = "SELECT " SANDBOX " FROM sandboxes "
+                               "WHERE idempotency_key = ?1 AND idempotency_key <> '' AND tenant = ?2",
+    [SQL_SANDBOX_SET_DEADLINE] = "UPDATE sandboxes SET deadline_ms = ?2, on_timeout = ?3 "
+                               "WHERE id = ?1",
+    [SQL_SANDBOX_REMOVE]     = "DELETE FROM sandboxes WHERE id = ?",
+    [SQL_SANDBOX_LIST]       = "SELECT " SANDBOX " FROM sandboxes WHERE (?1 = '' OR tenant = ?1) "
+                               "AND (?2 = 0 OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
+    [SQL_USAGE]              = "SELECT count(*), total(cpu_milli), total(memory_bytes), "
+                               "total(disk_bytes) FROM sandboxes WHERE tenant = ?",
+    [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
+    [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
+    [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",
+    [SQL_AUDIT_ADD]          = "INSERT INTO audit VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [SQL_AUDIT_WALK]         = "SELECT * FROM audit ORDER BY seq",
+    /* The last one before the first that is kept: times may go back, seqs do not. */
+    [SQL_AUDIT_CUT]          = "SELECT coalesce((SELECT min(seq) - 1 FROM audit "
+                               "WHERE time_ms >= ?1), (SELECT head_seq FROM chain))",
+    [SQL_AUDIT_HASH]         = "SELECT hash FROM audit WHERE seq = ?",
+    [SQL_AUDIT_PRUNE]        = "DELETE FROM audit WHERE seq <= ?",
+    [SQL_QUICK_CHECK]        = "PRAGMA quick_check(1)",
+};
+/* clang-format on */

@@ -1,0 +1,68 @@
+/* own.h - the inside of a store, for its own modules: the writer's queue and the readers' pool. */
+#ifndef COVE_STORE_OWN_H
+#define COVE_STORE_OWN_H
+
+#include "base/sha256.h"
+#include "store/db.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define STORE_READERS   8     /* idle connections that are kept */
+#define STORE_QUEUE_MAX 16384 /* audit records that may wait for the disk */
+
+struct store_job;
+struct audit_entry;
+
+struct store {
+    char path[4096];
+    struct db writer; /* the writer thread's alone, once it runs */
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t lock;      /* all below */
+    pthread_cond_t work, done; /* for the writer; for who waits for it */
+    struct store_job *jobs, **jobs_end;
+    struct audit_entry *entries, **entries_end;
+    size_t entry_count;
+    bool urgent; /* somebody waits for an entry */
+    bool stopping;
+    struct err trouble; /* kind ERR_NONE: the last commit went well */
+
+    size_t reader_count;
+    struct db readers[STORE_READERS];
+};
+
+/* Runs in the writer thread, in a transaction that is committed before store_write returns; what a
+ * failing one changed is undone. */
+typedef int store_change(struct db *db, void *arg, struct err *err);
+int store_write(struct store *store, store_change *change, void *arg, struct err *err);
+
+int writer_start(struct store *store, struct err *err);
+/* Everything that waits is written, or given up when the disk takes nothing. */
+void writer_stop(struct store *store);
+
+/* A connection for reading, for one thread at a time. */
+int reader_take(struct store *store, struct db *ret, struct err *err);
+void reader_give(struct store *store, struct db *db);
+
+/* Within a transaction or a reader's turn. */
+int tenant_read(struct db *db, const char *name, struct store_tenant *ret, struct err *err);
+int usage_read(struct db *db, const char *tenant, struct store_usage *ret, struct err *err);
+
+/* A record in the queue, with its texts. */
+struct audit_wait {
+    int rc; /* 1: not yet */
+    struct err err;
+};
+struct audit_entry {
+    struct audit_entry *next;
+    struct audit_wait *wait; /* who waits for it, on his own stack; NULL: nobody */
+    struct audit_record record;
+    char texts[];
+};
+/* In a transaction: gives each entry its number and hash, and adds it. */
+int audit_write(struct db *db, struct audit_entry *first, struct err *err);
+
+#endif

@@ -1,0 +1,226 @@
+#include "base/own.h"
+#include "store/own.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int usage_read(struct db *db, const char *tenant, struct store_usage *ret, struct err *err)
+{
+    sqlite3_stmt *stmt = db_stmt(db, SQL_USAGE, err);
+
+    if (!stmt)
+        return -1;
+    db_bind(stmt, "t", tenant);
+    if (db_step(db, stmt, err) != 1)
+        return -1;
+    *ret = (struct store_usage){ db_number(stmt, 0), db_number(stmt, 1), db_number(stmt, 2),
+                                 db_number(stmt, 3) };
+    (void) sqlite3_reset(stmt);
+    return 0;
+}
+
+int store_usage(struct store *store, const char *tenant, struct store_usage *ret, struct err *err)
+{
+    struct db db;
+    int rc;
+
+    if (reader_take(store, &db, err) < 0)
+        return -1;
+    rc = usage_read(&db, tenant, ret, err);
+    reader_give(store, &db);
+    return rc;
+}
+
+int store_quotas_allow(const struct store_quotas *quotas, const struct store_usage *used,
+                       const struct store_usage *more, struct err *err)
+{
+    const struct {
+        const char *what;
+        uint64_t most, used, more, unit;
+        const char *unit_name;
+    } sums[] = {
+        { "sandboxes", quotas->sandboxes, used->sandboxes, more->sandboxes, 1, "" },
+        { "cores", quotas->cpu_milli, used->cpu_milli, more->cpu_milli, 1000, "" },
+        { "memory", quotas->memory_bytes, used->memory_bytes, more->memory_bytes, 1 << 20, " MiB" },
+        { "disk", quotas->disk_bytes, used->disk_bytes, more->disk_bytes, 1 << 20, " MiB" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+        if (sums[i].most &&
+            (sums[i].more > sums[i].most || sums[i].used > sums[i].most - sums[i].more))
+            return err_set(err, ERR_TOO_MANY,
+                           "quota of %s: %g%s in use, %g%s more were asked for, %g%s are allowed",
+                           sums[i].what, (double) sums[i].used / (double) sums[i].unit,
+                           sums[i].unit_name, (double) sums[i].more / (double) sums[i].unit,
+                           sums[i].unit_name, (double) sums[i].most / (double) sums[i].unit,
+                           sums[i].unit_name);
+    return 0;
+}
+
+static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
+{
+    ret->seq = db_number(stmt, 0);
+    db_copy(stmt, 1, ret->id, sizeof ret->id);
+    db_copy(stmt, 2, ret->tenant, sizeof ret->tenant);
+    db_copy(stmt, 3, ret->name, sizeof ret->name);
+    db_copy(stmt, 4, ret->template, sizeof ret->template);
+    db_copy(stmt, 5, ret->metadata, sizeof ret->metadata);
+    ret->created_ms = db_number(stmt, 6);
+    ret->deadline_ms = db_number(stmt, 7);
+    ret->on_timeout = (int) db_number(stmt, 8);
+    db_copy(stmt, 9, ret->idempotency_key, sizeof ret->idempotency_key);
+    ret->cpu_milli = db_number(stmt, 10);
+    ret->memory_bytes = db_number(stmt, 11);
+    ret->disk_bytes = db_number(stmt, 12);
+}
+
+/* ---- changes ---- */
+
+/* 1: there is one, 0: not, -1. */
+static int taken(struct db *db, enum sql which, const char *text, const char *tenant,
+                 struct err *err)
+{
+    sqlite3_stmt *stmt;
+    int rc;
+
+    if (!text[0])
+        return 0;
+    stmt = db_stmt(db, which, err);
+    if (!stmt)
+        return -1;
+    db_bind(stmt, "tt", text, tenant);
+    rc = db_step(db, stmt, err);
+    (void) sqlite3_reset(stmt);
+    return rc;
+}
+
+static int add(struct db *db, void *arg, struct err *err)
+{
+    const struct store_sandbox *s = arg;
+    const struct store_usage more = { 1, s->cpu_milli, s->memory_bytes, s->disk_bytes };
+    struct store_tenant tenant;
+    struct store_usage used;
+    int rc;
+
+    rc = taken(db, SQL_SANDBOX_BY_IDEMPOTENCY, s->idempotency_key, s->tenant, err);
+    if (rc != 0)
+        return rc < 0 ? -1
+                      : err_set(err, ERR_EXISTS, "there is a sandbox for this idempotency key");
+    rc = taken(db, SQL_SANDBOX_BY_NAME, s->name, s->tenant, err);
+    if (rc != 0)
+        return rc < 0 ? -1 : err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", s->name);
+    if (tenant_read(db, s->tenant, &tenant, err) < 0 || usage_read(db, s->tenant, &used, err) < 0 ||
+        store_quotas_allow(&tenant.quotas, &used, &more, err) < 0)
+        return -1;
+    return db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiii", s->id, s->tenant, s->name, s->template,
+                  s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
+                  (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
+                  (int64_t) s->memory_bytes, (int64_t) s->disk_bytes);
+}
+
+int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)
+{
+    return store_write(store, add, (void *) sandbox, err);
+}
+
+struct deadline {
+    const char *id;
+    uint64_t at_ms;
+    int on_timeout;
+};
+
+static int set_deadline(struct db *db, void *arg, struct err *err)
+{
+    const struct deadline *d = arg;
+
+    if (db_run(db, err, SQL_SANDBOX_SET_DEADLINE, "tii", d->id, (int64_t) d->at_ms,
+               (int64_t) d->on_timeout) < 0)
+        return -1;
+    return sqlite3_changes(db->handle) == 1
+               ? 0
+               : err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.63s'", d->id);
+}
+
+int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t deadline_ms,
+                               int on_timeout, struct err *err)
+{
+    struct deadline d = { id, deadline_ms, on_timeout };
+
+    return store_write(store, set_deadline, &d, err);
+}
+
+static int remove_sandbox(struct db *db, void *arg, struct err *err)
+{
+    return db_run(db, err, SQL_SANDBOX_REMOVE, "t", (const char *) arg);
+}
+
+int store_sandbox_remove(struct store *store, const char *id, struct err *err)
+{
+    return store_write(store, remove_sandbox, (void *) id, err);
+}
+
+/* ---- reading ---- */
+
+static int find(struct store *store, enum sql which, const char *tenant, const char *text,
+                struct store_sandbox *ret, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    struct db db;
+    int rc = -1;
+
+    if (reader_take(store, &db, err) < 0)
+        return -1;
+    stmt = db_stmt(&db, which, err);
+    if (stmt) {
+        db_bind(stmt, "tt", text, tenant);
+        rc = db_step(&db, stmt, err);
+    }
+    if (rc == 1)
+        read_sandbox(stmt, ret);
+    reader_give(store, &db);
+    if (rc == 0)
+        return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.63s'", text);
+    return rc < 0 ? -1 : 0;
+}
+
+int store_sandbox_get(struct store *store, const char *tenant, const char *id,
+                      struct store_sandbox *ret, struct err *err)
+{
+    return find(store, SQL_SANDBOX_GET, tenant, id, ret, err);
+}
+
+int store_sandbox_find_name(struct store *store, const char *tenant, const char *name,
+                            struct store_sandbox *ret, struct err *err)
+{
+    return find(store, SQL_SANDBOX_BY_NAME, tenant, name, ret, err);
+}
+
+int store_sandbox_find_idempotency(struct store *store, const char *tenant, const char *key,
+                                   struct store_sandbox *ret, struct err *err)
+{
+    return find(store, SQL_SANDBOX_BY_IDEMPOTENCY, tenant, key, ret, err);
+}
+
+int store_sandbox_list(struct store *store, const char *tenant, uint64_t after, uint64_t limit,
+                       store_sandbox_each *each, void *arg, struct err *err)
+{
+    struct store_sandbox sandbox;
+    sqlite3_stmt *stmt;
+    struct db db;
+    int rc = -1;
+
+    if (reader_take(store, &db, err) < 0)
+        return -1;
+    stmt = db_stmt(&db, SQL_SANDBOX_LIST, err);
+    if (stmt)
+        db_bind(stmt, "tii", tenant, (int64_t) after, limit ? (int64_t) limit : (int64_t) -1);
+    while (stmt && (rc = db_step(&db, stmt, err)) == 1) {
+        read_sandbox(stmt, &sandbox);
+        if (each(arg, &sandbox, err) < 0) {
+            rc = -1;
+            break;
+        }
+    }
+    reader_give(store, &db);
+    return rc;
+}
