@@ -1,8 +1,17 @@
 #include "api/auth.h"
 
+#include "api/audit.h"
 #include "api/exchange_own.h"
+#include "api/quota.h"
+#include "store/store.h"
 
 #include <string.h>
+
+_Static_assert((int) SCOPE_READ == STORE_SCOPE_READ && (int) SCOPE_RUN == STORE_SCOPE_RUN &&
+                   (int) SCOPE_ADMIN == STORE_SCOPE_ADMIN,
+               "the store's scopes are the API's");
+
+#define USE_NOTED_MS 60000
 
 /* A web page can make a browser send requests to loopback; it cannot choose their Host, nor hide its
  * Origin. So both must be ours before a request without a key is anybody's. */
@@ -41,30 +50,102 @@ static struct slice origin_host(struct slice origin)
     return host;
 }
 
+/* 401: nobody we know. 403 is for those whom we know, and who may not. */
+static int unknown(struct exchange *x)
+{
+    struct err ignored;
+
+    x->refusal_status = 401;
+    (void) exchange_add_header(x, "WWW-Authenticate", "Bearer realm=\"cove\"", &ignored);
+    return -1;
+}
+
 static int check_local(struct exchange *x, struct err *err)
 {
     struct slice origin = head_get(&x->head, "Origin");
 
     if (!x->conn->loopback || !x->app->config.local) {
-        x->refusal_status = 401;
-        return err_set(err, ERR_DENIED, "a key is needed: send it as X-API-Key");
+        err_set(err, ERR_DENIED,
+                "a key is needed: send it as X-API-Key, or as Authorization: Bearer");
+        return unknown(x);
     }
     if (!name_is_ours(x->app, head_host(&x->head)))
         return err_set(err, ERR_DENIED, "Host is not a name of this server");
     if (origin.at && !name_is_ours(x->app, origin_host(origin)))
         return err_set(err, ERR_DENIED, "Origin is not a name of this server");
-    (void) strcpy(x->caller.tenant, "local");
+    (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
     x->caller.scope = SCOPE_ADMIN;
     return 0;
+}
+
+/* What the request shows as its key. 1: there is one, 0: none, -1: two, or one that cannot be read. */
+static int find_key(struct exchange *x, const char **ret, struct err *err)
+{
+    const char *key = exchange_header(x, "X-API-Key");
+    const char *bearer = exchange_header(x, "Authorization");
+
+    if (bearer) {
+        if (strncasecmp(bearer, "Bearer ", 7) != 0)
+            return err_set(err, ERR_DENIED, "Authorization: only Bearer is understood");
+        bearer += 7;
+        bearer += strspn(bearer, " ");
+    }
+    if (key && bearer && strcmp(key, bearer) != 0)
+        return err_set(err, ERR_DENIED, "X-API-Key and Authorization show different keys");
+    *ret = key ? key : bearer;
+    return *ret != NULL;
+}
+
+/* The first use, and then one a minute: that a key is in use is worth a record, each use is not. */
+static void note_use(struct exchange *x, const struct store_key *key)
+{
+    uint64_t now = store_now_ms(),
+             apart = now > key->last_used_ms ? now - key->last_used_ms : key->last_used_ms - now;
+    bool noted = false;
+    struct err ignored; /* a full disk is no reason to refuse a key; the store logs it */
+
+    if (apart > USE_NOTED_MS &&
+        store_key_used(x->app->store, key->id, now, &noted, &ignored) == 0 && noted)
+        audit_note(x, "key.use", "", NULL);
+}
+
+static int check_key(struct exchange *x, const char *text, struct err *err)
+{
+    struct store_key key;
+
+    if (store_key_find(x->app->store, text, &key, err) < 0)
+        return err->kind == ERR_DENIED ? unknown(x) : -1;
+    (void) snprintf(x->caller.tenant, sizeof x->caller.tenant, "%s", key.tenant);
+    (void) snprintf(x->caller.key_id, sizeof x->caller.key_id, "%s", key.id);
+    x->caller.scope = (enum scope) key.scope;
+    note_use(x, &key);
+    return 0;
+}
+
+static int check_caller(struct exchange *x, struct err *err)
+{
+    const char *key = NULL;
+    int rc = find_key(x, &key, err);
+
+    if (rc < 0)
+        return unknown(x);
+    return rc == 1 ? check_key(x, key, err) : check_local(x, err);
 }
 
 int auth_check(struct exchange *x, struct err *err)
 {
     if (x->route->scope == SCOPE_NONE)
         return 0;
-    if (check_local(x, err) < 0)
+    if (check_caller(x, err) < 0) {
+        if (err->kind == ERR_DENIED)
+            audit_refusal(x, "auth.refused", err);
         return -1;
-    if (x->caller.scope < x->route->scope)
-        return err_set(err, ERR_DENIED, "this key may not do that");
-    return 0;
+    }
+    if (x->caller.scope < x->route->scope) {
+        err_set(err, ERR_DENIED, "a key of scope %s may not do that: it needs %s",
+                store_scope_name((int) x->caller.scope), store_scope_name((int) x->route->scope));
+        audit_refusal(x, "auth.refused", err);
+        return -1;
+    }
+    return quota_request(x, err);
 }

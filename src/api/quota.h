@@ -32,7 +32,7 @@ void quota_stream_end(struct exchange *x);
 
 /* What the host has left. */
 struct quota_host {
-    uint64_t memory_available, memory_total; /* bytes, of cgroup or machine, whichever is less */
+    uint64_t memory_available, memory_total; /* bytes, of the machine */
     uint64_t disk_free, disk_total;          /* of the state directory's file system */
     uint64_t pids, pids_most;
     uint64_t fds, fds_most; /* of this process */

@@ -1,0 +1,383 @@
+#include "api/quota.h"
+
+#include "api/app.h"
+#include "api/audit.h"
+#include "api/exchange_own.h"
+#include "base/io.h"
+#include "base/own.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+/* Rates are token buckets that hold one second's worth: a tenant may use it all at once, and the rest
+ * comes back evenly. Tenants are few, and known to the store: a list with one lock is enough. */
+
+#define REFRESH_MS   1000 /* how old a tenant's limits may be */
+#define HOST_MS      250  /* how old the host's figures may be */
+#define TENANTS_MOST 4096
+#define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
+#define RETRY_S      5 /* something must end first */
+
+struct bucket {
+    double tokens;
+    uint64_t at_us;
+    bool begun;
+};
+
+struct tenant {
+    struct tenant *next;
+    char name[STORE_TENANT_MAX];
+    struct store_quotas limits;
+    uint64_t read_ms;
+    struct bucket requests, creates;
+    uint64_t streams;
+};
+
+struct quota {
+    pthread_mutex_t lock; /* all below */
+    struct tenant *tenants;
+    size_t tenant_count;
+    struct quota_host host;
+    uint64_t host_ms;
+    struct quota_counts refused;
+};
+
+struct quota *quota_new(void)
+{
+    struct quota *quota = calloc(1, sizeof *quota);
+
+    if (quota)
+        (void) pthread_mutex_init(&quota->lock, NULL);
+    return quota;
+}
+
+void quota_free(struct quota *quota)
+{
+    if (!quota)
+        return;
+    while (quota->tenants) {
+        struct tenant *next = quota->tenants->next;
+
+        free(quota->tenants);
+        quota->tenants = next;
+    }
+    (void) pthread_mutex_destroy(&quota->lock);
+    free(quota);
+}
+
+void quota_counts(struct app *app, struct quota_counts *ret)
+{
+    (void) pthread_mutex_lock(&app->quota->lock);
+    *ret = app->quota->refused;
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+/* ---- tenants ---- */
+
+/* Under the lock. NULL with err. */
+static struct tenant *find_tenant(struct quota *quota, const char *name, struct err *err)
+{
+    struct tenant *t = quota->tenants;
+
+    while (t && strcmp(t->name, name) != 0)
+        t = t->next;
+    if (t)
+        return t;
+    t = quota->tenant_count < TENANTS_MOST ? calloc(1, sizeof *t) : NULL;
+    if (!t) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a tenant's counts");
+        return NULL;
+    }
+    (void) snprintf(t->name, sizeof t->name, "%s", name);
+    t->next = quota->tenants;
+    quota->tenants = t;
+    quota->tenant_count++;
+    return t;
+}
+
+/* Takes the lock; on success it is held. The store is read without it, by one who finds the limits old. */
+static struct tenant *enter(struct app *app, const char *name, struct err *err)
+{
+    struct quota *quota = app->quota;
+    struct store_tenant stored;
+    struct tenant *t;
+    uint64_t now = io_now_ms();
+    bool old;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    t = find_tenant(quota, name, err);
+    if (!t) {
+        (void) pthread_mutex_unlock(&quota->lock);
+        return NULL;
+    }
+    old = t->read_ms == 0 || now - t->read_ms >= REFRESH_MS;
+    if (!old)
+        return t;
+    if (t->read_ms != 0)
+        t->read_ms = now; /* the others go on with what was known */
+    (void) pthread_mutex_unlock(&quota->lock);
+    if (store_tenant_get(app->store, name, &stored, err) < 0)
+        return NULL;
+    (void) pthread_mutex_lock(&quota->lock);
+    t->limits = stored.quotas;
+    t->read_ms = now;
+    return t;
+}
+
+static void leave(struct app *app)
+{
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+static bool bucket_take(struct bucket *bucket, uint64_t per_s)
+{
+    uint64_t now = io_now_us();
+
+    if (per_s == 0)
+        return true;
+    if (!bucket->begun)
+        *bucket = (struct bucket){ (double) per_s, now, true };
+    bucket->tokens += (double) (now - bucket->at_us) * (double) per_s / 1e6;
+    bucket->at_us = now;
+    if (bucket->tokens > (double) per_s)
+        bucket->tokens = (double) per_s;
+    if (bucket->tokens < 1)
+        return false;
+    bucket->tokens -= 1;
+    return true;
+}
+
+/* Counts it, says when to come back, and writes down that it was refused. */
+static int refuse(struct exchange *x, uint64_t *counter, const char *action, unsigned seconds,
+                  struct err *err)
+{
+    char text[16];
+    struct err ignored;
+
+    (void) pthread_mutex_lock(&x->app->quota->lock);
+    ++*counter;
+    (void) pthread_mutex_unlock(&x->app->quota->lock);
+    (void) snprintf(text, sizeof text, "%u", seconds);
+    (void) exchange_add_header(x, "Retry-After", text, &ignored);
+    audit_refusal(x, action, err);
+    return -1;
+}
+
+int quota_request(struct exchange *x, struct err *err)
+{
+    struct tenant *t = enter(x->app, x->caller.tenant, err);
+    uint64_t most;
+    bool taken;
+
+    if (!t)
+        return -1;
+    most = t->limits.requests_per_s;
+    taken = bucket_take(&t->requests, most);
+    leave(x->app);
+    if (taken)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of requests: %" PRIu64 " per second are allowed", most);
+    return refuse(x, &x->app->quota->refused.requests, "quota.requests", RATE_RETRY_S, err);
+}
+
+int quota_stream_begin(struct exchange *x, struct err *err)
+{
+    struct tenant *t = enter(x->app, x->caller.tenant, err);
+    uint64_t most;
+    bool full;
+
+    if (!t)
+        return -1;
+    most = t->limits.streams;
+    full = most > 0 && t->streams >= most;
+    t->streams += !full;
+    leave(x->app);
+    if (!full)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of streams: %" PRIu64 " at once are allowed", most);
+    return refuse(x, &x->app->quota->refused.streams, "quota.streams", RETRY_S, err);
+}
+
+void quota_stream_end(struct exchange *x)
+{
+    struct quota *quota = x->app->quota;
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    t = find_tenant(quota, x->caller.tenant, &ignored);
+    if (t && t->streams > 0)
+        t->streams--;
+    (void) pthread_mutex_unlock(&quota->lock);
+}
+
+/* ---- the host ---- */
+
+/* A line "Name:   123 kB" of /proc/meminfo, in bytes. */
+static uint64_t meminfo(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+static uint64_t read_number(const char *path)
+{
+    char text[64];
+
+    return io_read_text(AT_FDCWD, path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The fourth field of /proc/loadavg is "running/all": all threads of the host. */
+static uint64_t threads_of_host(void)
+{
+    char text[128];
+    const char *slash;
+
+    if (io_read_text(AT_FDCWD, "/proc/loadavg", text, sizeof text) <= 0)
+        return 0;
+    slash = strchr(text, '/');
+    return slash ? strtoull(slash + 1, NULL, 10) : 0;
+}
+
+static uint64_t open_descriptors(void)
+{
+    auto_dir DIR *dir = opendir("/proc/self/fd");
+    uint64_t count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    return count > 3 ? count - 3 : 0; /* ".", "..", and the directory itself */
+}
+
+void quota_host_read(const char *state, struct quota_host *ret)
+{
+    uint64_t threads_max = read_number("/proc/sys/kernel/threads-max");
+    struct statvfs disk;
+    struct rlimit files;
+    char text[4096];
+
+    memset(ret, 0, sizeof *ret);
+    if (io_read_text(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0) {
+        ret->memory_total = meminfo(text, "MemTotal:");
+        ret->memory_available = meminfo(text, "MemAvailable:");
+    }
+    if (statvfs(state, &disk) == 0) {
+        ret->disk_total = (uint64_t) disk.f_blocks * disk.f_frsize;
+        ret->disk_free = (uint64_t) disk.f_bavail * disk.f_frsize;
+    }
+    ret->pids = threads_of_host();
+    ret->pids_most = read_number("/proc/sys/kernel/pid_max");
+    if (threads_max > 0 && threads_max < ret->pids_most)
+        ret->pids_most = threads_max;
+    ret->fds = open_descriptors();
+    ret->fds_most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
+}
+
+#define MiB_SHIFT 20
+
+/* Kept free: enough for what runs already to go on, and to be cleaned up. */
+int quota_host_check(const struct quota_host *host, struct err *err)
+{
+    const struct {
+        const char *what;
+        uint64_t free, total, share, least, most; /* kept: total / share, between least and most */
+        unsigned shift;
+        const char *unit;
+    } kept[] = {
+        { "memory", host->memory_available, host->memory_total, 20, 128 << 20, 2048ull << 20,
+          MiB_SHIFT, " MiB" },
+        { "disk", host->disk_free, host->disk_total, 50, 64 << 20, 4096ull << 20, MiB_SHIFT,
+          " MiB" },
+        { "process ids", host->pids_most > host->pids ? host->pids_most - host->pids : 0,
+          host->pids_most, 20, 128, 2048, 0, "" },
+        { "descriptors", host->fds_most > host->fds ? host->fds_most - host->fds : 0,
+          host->fds_most, 20, 16, 256, 0, "" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        uint64_t keep = kept[i].total / kept[i].share;
+
+        keep = keep < kept[i].least ? kept[i].least : keep > kept[i].most ? kept[i].most : keep;
+        if (kept[i].total > 0 && kept[i].free < keep)
+            return err_set(err, ERR_UNAVAILABLE,
+                           "the host is short of %s: %" PRIu64 "%s left, %" PRIu64
+                           "%s are kept free",
+                           kept[i].what, kept[i].free >> kept[i].shift, kept[i].unit,
+                           keep >> kept[i].shift, kept[i].unit);
+    }
+    return 0;
+}
+
+static void host_now(struct app *app, struct quota_host *ret)
+{
+    struct quota *quota = app->quota;
+    uint64_t now = io_now_ms();
+    bool fresh;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    fresh = quota->host_ms != 0 && now - quota->host_ms < HOST_MS;
+    *ret = quota->host;
+    if (!fresh && quota->host_ms != 0)
+        quota->host_ms = now; /* one reads, the others take what was */
+    (void) pthread_mutex_unlock(&quota->lock);
+    if (fresh)
+        return;
+    quota_host_read(app->config.state, ret);
+    (void) pthread_mutex_lock(&quota->lock);
+    quota->host = *ret;
+    quota->host_ms = now;
+    (void) pthread_mutex_unlock(&quota->lock);
+}
+
+/* ---- creates ---- */
+
+/* What the tenant has and may have. */
+static int check_sums(struct exchange *x, const struct quota_want *want, struct err *err)
+{
+    const struct store_usage more = { 1, want->cpu_milli, want->memory_bytes, want->disk_bytes };
+    struct store_quotas limits;
+    struct store_usage used;
+    struct tenant *t;
+
+    if (store_usage(x->app->store, x->caller.tenant, &used, err) < 0 ||
+        !(t = enter(x->app, x->caller.tenant, err)))
+        return -1;
+    limits = t->limits;
+    leave(x->app);
+    if (store_quotas_allow(&limits, &used, &more, err) == 0)
+        return 0;
+    return refuse(x, &x->app->quota->refused.creates, "quota.sandboxes", RETRY_S, err);
+}
+
+/* Last, so that a create that fails otherwise uses no token. */
+static int check_rate(struct exchange *x, struct err *err)
+{
+    struct tenant *t = enter(x->app, x->caller.tenant, err);
+    uint64_t most;
+    bool taken;
+
+    if (!t)
+        return -1;
+    most = t->limits.creates_per_s;
+    taken = bucket_take(&t->creates, most);
+    leave(x->app);
+    if (taken)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of creates: %" PRIu64 " per second are allowed", most);
+    return refuse(x, &x->app->quota->refused.creates, "quota.creates", RATE_RETRY_S, err);
+}
+
+int quota_create(struct exchange *x, const struct quota_want *want, struct err *err)
+{
+    struct quota_host host;
+
+    host_now(x->app, &host);
+    if (quota_host_check(&host, err) < 0)
+        return refuse(x, &x->app->quota->refused.host, "quota.host", RETRY_S, err);
+    return check_sums(x, want, err) < 0 || check_rate(x, err) < 0 ? -1 : 0;
+}
