@@ -171,10 +171,14 @@ static int on_transfer_encoding(struct head *head, struct slice value, struct er
 
 static int on_connection(struct head *head, struct slice value, struct err *err)
 {
+    struct slice item;
+
     (void) err;
-    head->close |= value_list_has(value, "close");
-    head->persist |= value_list_has(value, "keep-alive");
-    head->upgrade |= head->minor == 1 && value_list_has(value, "upgrade");
+    while (value_list_next(&value, &item)) {
+        head->close |= slice_is_nocase(item, "close");
+        head->persist |= slice_is_nocase(item, "keep-alive");
+        head->upgrade |= head->minor == 1 && slice_is_nocase(item, "upgrade");
+    }
     return 0;
 }
 
@@ -187,32 +191,34 @@ static int on_expect(struct head *head, struct slice value, struct err *err)
     return 0;
 }
 
+/* clang-format off */
+#define NAME(text) { text, sizeof text - 1 }
+
 /* Headers that this parser acts on, and those that would mean two things if given twice. */
 static const struct {
-    const char *name;
+    struct slice name;
     bool once;
     int (*check)(struct head *head, struct slice value, struct err *err);
 } known[] = {
-    /* clang-format off */
-    { "Host",              true,  on_host },
-    { "Content-Length",    true,  on_content_length },
-    { "Transfer-Encoding", true,  on_transfer_encoding },
-    { "Expect",            true,  on_expect },
-    { "Connection",        false, on_connection },
-    { "Authorization",     true,  NULL },
-    { "Origin",            true,  NULL },
-    /* clang-format on */
+    { NAME("Host"),              true,  on_host },
+    { NAME("Content-Length"),    true,  on_content_length },
+    { NAME("Transfer-Encoding"), true,  on_transfer_encoding },
+    { NAME("Expect"),            true,  on_expect },
+    { NAME("Connection"),        false, on_connection },
+    { NAME("Authorization"),     true,  NULL },
+    { NAME("Origin"),            true,  NULL },
 };
+/* clang-format on */
 #define KNOWN_HOST 0
 _Static_assert(ARRAY_LEN(known) <= 8, "head.seen has a bit for each");
 
 static int check_known(struct head *head, const struct http_field *field, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (!slice_is_nocase(field->name, known[i].name))
+        if (field->name.len != known[i].name.len || !slice_same_nocase(field->name, known[i].name))
             continue;
         if (known[i].once && (head->seen & 1u << i))
-            return refuse(head, 400, err, "the header %s is given twice", known[i].name);
+            return refuse(head, 400, err, "the header %s is given twice", known[i].name.at);
         head->seen |= (uint8_t) (1u << i);
         return known[i].check ? known[i].check(head, field->value, err) : 0;
     }

@@ -142,6 +142,8 @@ static void ranges_are_parts_of_the_file_or_none(void)
         { "bytes=-10", 100, RANGE_OK, 90, 10 },
         { "bytes=-200", 100, RANGE_OK, 0, 100 },
         { "bytes=99-1000", 100, RANGE_OK, 99, 1 },
+        { "bytes=0-99", 100, RANGE_OK, 0, 100 },
+        { "bytes=0-100", 100, RANGE_OK, 0, 100 },
         { "bytes=0-99999999999999999999999", 100, RANGE_OK, 0, 100 },
         { "bytes=100-", 100, RANGE_UNSATISFIABLE, 0, 0 },
         { "bytes=100-200", 100, RANGE_UNSATISFIABLE, 0, 0 },
