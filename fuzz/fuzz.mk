@@ -1,6 +1,6 @@
 # Fuzzing: `make fuzz` builds every fuzz/*_fuzz.c with clang's libFuzzer, AddressSanitizer and
 # UndefinedBehaviorSanitizer, and runs each for FUZZ_SECONDS. A fuzzer is linked with base and wire, and
-# with those of agent, client, cli, http and keeper whose headers it includes. Corpora are committed in
+# with those of agent, client, cli, http, policy and keeper whose headers it includes. Corpora are committed in
 # fuzz/corpus/<name>/ and replayed by fuzz/replay_test; `make fuzz-merge` adds what is new and reaches
 # further.
 
@@ -23,17 +23,17 @@ define fuzz_lib
 $(BUILD)/fuzz/lib$(1).a: $(call fuzz_objs,$(1))
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach layer,base wire agent http client cli keeper,$(eval $(call fuzz_lib,$(layer))))
+$(foreach layer,base wire agent http policy client cli keeper,$(eval $(call fuzz_lib,$(layer))))
 
 # The layers that a fuzzer names in its includes, and those below them. The order is the linker's.
 fuzz_includes = $(shell grep -qs '^#include "$(2)/' fuzz/$(1)_fuzz.c && echo $(2))
-fuzz_layers   = $(foreach layer,keeper cli client http agent,$(call fuzz_includes,$(1),$(layer))) \
+fuzz_layers   = $(foreach layer,keeper cli client http policy agent,$(call fuzz_includes,$(1),$(layer))) \
                 $(if $(call fuzz_includes,$(1),cli),client) wire base
 
 define fuzz_link
 $(BUILD)/fuzz/$(1)_fuzz: $(BUILD)/fuzz/obj/fuzz/$(1)_fuzz.o $(patsubst %,$(BUILD)/fuzz/lib%.a,$(call fuzz_layers,$(1)))
 	$$(call say,LINK)
-	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_SAN) -o $$@ $$^ $(if $(call fuzz_includes,$(1),keeper),-lseccomp)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_SAN) -o $$@ $$^ $(if $(call fuzz_includes,$(1),keeper),-lseccomp) $(if $(call fuzz_includes,$(1),policy),-lpcre2-8)
 endef
 $(foreach name,$(FUZZ_NAMES),$(eval $(call fuzz_link,$(name))))
 

@@ -24,7 +24,10 @@ $(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)
 $(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/obj/tests/unit/http/%.o $(call objs,$(wildcard src/http/*.c src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
-$(filter-out $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/%,$(UNIT_TESTS)): \
+$(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8
+$(filter-out $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

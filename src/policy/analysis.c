@@ -58,12 +58,18 @@ void spend(struct analysis *an, size_t steps)
 
 void violate(struct analysis *an, enum rule rule, struct span at, const char *shown)
 {
+    violate_list(an, rule, at, shown, "");
+}
+
+void violate_list(struct analysis *an, enum rule rule, struct span at, const char *shown,
+                  const char *entry)
+{
     const struct policy *policy = an->policy;
     bool denied = policy_rules[rule].always_denies || policy_rules[rule].risk > policy->max_risk;
 
     if (rule == RULE_NONE || (policy->waived[rule] && !policy_rules[rule].always_denies))
         return;
-    report_violation(an->report, rule, denied, at.off, at.len, shown);
+    report_violation(an->report, rule, denied, at.off, at.len, shown, entry);
 }
 
 void unparsed(struct analysis *an, const char *what, struct span at)
@@ -206,6 +212,21 @@ const char *fields_shown(struct analysis *an, const struct field *argv, size_t a
         show_text(an, &sink, argv[i].text);
     }
     return sink_flow(an, &sink).text;
+}
+
+const char *text_shown(struct analysis *an, const char *text, size_t len)
+{
+    bool cut = len > SHOWN_MAX;
+    char *copy = arena_alloc(&an->arena, SHOWN_MAX + 8);
+    size_t n = cut ? SHOWN_MAX : len;
+
+    memcpy(copy, text, n);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char) copy[i] < ' ' || copy[i] == 0x7f)
+            copy[i] = ' ';
+    if (cut)
+        memcpy(copy + n, "...", 4);
+    return copy;
 }
 
 const struct var *var_find(struct analysis *an, const char *name)

@@ -131,6 +131,9 @@ void spend(struct analysis *an, size_t steps);
 
 /* Adds a violation unless the policy waives its rule. `shown` is the command as it would run. */
 void violate(struct analysis *an, enum rule rule, struct span at, const char *shown);
+/* The same for the policy's lists, with the entry that was met. */
+void violate_list(struct analysis *an, enum rule rule, struct span at, const char *shown,
+                  const char *entry);
 
 /* The text cannot be parsed here; the analysis goes on behind it. */
 void unparsed(struct analysis *an, const char *what, struct span at);
@@ -156,6 +159,9 @@ static inline bool is_unknown(const char *text)
 void fields_add(struct analysis *an, struct fields *fields, struct field field);
 /* "rm -rf '/my files'": for people; cut. */
 const char *fields_shown(struct analysis *an, const struct field *argv, size_t argc);
+
+/* A text as it was written; cut. */
+const char *text_shown(struct analysis *an, const char *text, size_t len);
 
 const struct var *var_find(struct analysis *an, const char *name);
 void var_set(struct analysis *an, const char *name, struct flow value);

@@ -72,7 +72,8 @@ static void redirect(struct analysis *an, const struct node *node, const struct 
         op = fd == 0 ? REDIR_IN : REDIR_OUT;
     }
     path = path_resolve(an, target.text);
-    judge_path(an, &target, op == REDIR_IN ? POLICY_READ : POLICY_WRITE, target.at, target.text);
+    judge_path(an, &target, op == REDIR_IN ? POLICY_READ : POLICY_WRITE, target.at,
+               text_shown(an, node->text, node->len));
     io->socket |= path_rule(path, false, POLICY_READ) == RULE_DEV_TCP;
     if ((op == REDIR_IN || op == REDIR_BOTH) && fd == 0)
         redirect_in(an, io, &target, path);
@@ -150,7 +151,8 @@ static void eval_pipe(struct analysis *an, const struct node *node, const struct
     }
     if (piped) {
         if (an->pipe_shell && an->pipe_netcat)
-            violate(an, RULE_REVERSE_SHELL, source_span(node->src, node->text, node->len), "");
+            violate(an, RULE_REVERSE_SHELL, source_span(node->src, node->text, node->len),
+                    text_shown(an, node->text, node->len));
         an->pipe_shell = shells;
         an->pipe_netcat = netcats;
         an->vars = vars;
@@ -193,7 +195,8 @@ static void eval_loop(struct analysis *an, const struct node *node, const struct
         eval_node(an, child, in, out);
     if (node->endless) {
         if (an->loop_background && !an->loop_waits)
-            violate(an, RULE_FORK_BOMB, source_span(node->src, node->text, node->len), "");
+            violate(an, RULE_FORK_BOMB, source_span(node->src, node->text, node->len),
+                    text_shown(an, node->text, node->len));
         an->endless--;
         an->loop_background = background;
         an->loop_waits = waits;

@@ -24,7 +24,8 @@ static enum match search(struct analysis *an, const struct policy_entry *entry, 
     return whole ? match_whole(entry->regex, text, len) : match_search(entry->regex, text, len);
 }
 
-void judge_blacklist(struct analysis *an, const char *text, size_t len, struct span at)
+void judge_blacklist(struct analysis *an, const char *text, size_t len, struct span at,
+                     const char *shown)
 {
     const struct policy *policy = an->policy;
 
@@ -35,10 +36,10 @@ void judge_blacklist(struct analysis *an, const char *text, size_t len, struct s
         case MATCH_NO:
             break;
         case MATCH_YES:
-            violate(an, RULE_BLACKLIST, at, entry->text);
+            violate_list(an, RULE_BLACKLIST, at, shown, entry->text);
             break;
         case MATCH_FAILED:
-            violate(an, RULE_REGEX_FAILED, at, entry->text);
+            violate_list(an, RULE_REGEX_FAILED, at, shown, entry->text);
             break;
         }
     }
@@ -73,7 +74,8 @@ void judge_whitelist(struct analysis *an, const char *name, struct span at, cons
 
 /* Paths. */
 
-static bool is_blocked(struct analysis *an, const char *path, bool is_glob)
+/* The entry that blocks it; NULL: none. */
+static const char *blocked_by(struct analysis *an, const char *path, bool is_glob)
 {
     const struct policy *policy = an->policy;
 
@@ -88,22 +90,24 @@ static bool is_blocked(struct analysis *an, const char *path, bool is_glob)
             pattern = sink_flow(an, &full).text;
         }
         if (path_meets(pattern, path, is_glob))
-            return true;
+            return policy->lists[POLICY_BLOCKED_PATHS][i].text;
     }
-    return false;
+    return NULL;
 }
 
 static void judge_resolved(struct analysis *an, const char *path, bool is_glob,
                            enum policy_access access, bool rules, struct span at,
                            const char *shown)
 {
+    const char *entry;
     size_t slashes = 1;
 
     for (const char *c = path; *c; c++)
         slashes += *c == '/';
     spend(an, 32 + slashes * 16);
-    if (is_blocked(an, path, is_glob))
-        violate(an, RULE_BLOCKED_PATH, at, shown);
+    entry = blocked_by(an, path, is_glob);
+    if (entry)
+        violate_list(an, RULE_BLOCKED_PATH, at, shown, entry);
     if (rules)
         violate(an, path_rule(path, is_glob, access), at, shown);
 }
@@ -269,8 +273,13 @@ void judge_assign(struct analysis *an, const char *name, const struct field *val
     static const char *const loaders[] = { "LD_PRELOAD",    "LD_AUDIT",  "BASH_ENV",
                                            "PROMPT_COMMAND", "PERL5OPT", "PYTHONSTARTUP",
                                            "RUBYOPT",       "GCONV_PATH" };
-    const char *shown = value->text;
+    struct sink line = { 0 };
+    const char *shown;
 
+    sink_add(an, &line, name, strlen(name));
+    sink_char(an, &line, '=');
+    sink_add(an, &line, value->text, value->len);
+    shown = text_shown(an, line.text, line.len);
     for (size_t i = 0; i < ARRAY_LEN(loaders); i++)
         if (strcmp(name, loaders[i]) == 0 && value->len)
             violate(an, RULE_PRELOAD, value->at, shown);
@@ -290,7 +299,7 @@ void judge_command(struct analysis *an, const struct command *c)
     if (an->policy->counts[POLICY_COMMAND_BLACKLIST]) {
         struct flow text = command_join(an, c, 0);
 
-        judge_blacklist(an, text.text, text.len, c->at);
+        judge_blacklist(an, text.text, text.len, c->at, c->shown);
     }
     judge_arguments(an, c);
     judge_files(an, c);

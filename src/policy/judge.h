@@ -15,7 +15,8 @@ void judge_path(struct analysis *an, const struct field *path, enum policy_acces
 void judge_assign(struct analysis *an, const char *name, const struct field *value);
 
 /* The blacklist against a text; the whitelist against a program's name. */
-void judge_blacklist(struct analysis *an, const char *text, size_t len, struct span at);
+void judge_blacklist(struct analysis *an, const char *text, size_t len, struct span at,
+                     const char *shown);
 void judge_whitelist(struct analysis *an, const char *name, struct span at, const char *shown);
 
 /* Rules whose paths hold secrets: what is read from them taints. */

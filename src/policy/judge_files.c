@@ -13,6 +13,8 @@ static enum rule loss_of(struct analysis *an, const struct field *target)
     const char *path = path_resolve(an, target->text);
     const char *unknown = strchr(path, UNKNOWN);
     bool only_top = *path == '/' && !strchr(path + 1, '/');
+    bool here = !strcmp(target->text, "*") || !strcmp(target->text, "./*") ||
+                !strcmp(target->text, ".") || !strcmp(target->text, "./");
 
     if (!strcmp(path, "/") || !strcmp(path, "/*") || !strcmp(path, "/.*"))
         return RULE_RM_ROOT;
@@ -20,6 +22,9 @@ static enum rule loss_of(struct analysis *an, const struct field *target)
         return RULE_RM_ROOT;
     if (path_is_system_tree(path))
         return RULE_RM_SYSTEM;
+    /* A caller's working directory is often its home; to clear it is its own business. */
+    if (here && strcmp(an->cwd, an->policy->workdir) == 0)
+        return RULE_RM_ALL;
     if (path_is_home(an->policy, path))
         return RULE_RM_HOME;
     if (unknown) {
@@ -29,13 +34,9 @@ static enum rule loss_of(struct analysis *an, const struct field *target)
         if (!slash || slash == known)
             return RULE_RM_UNKNOWN;
         *slash = '\0';
-        return path_is_system_tree(known) || path_is_home(an->policy, known) ? RULE_RM_UNKNOWN
-                                                                            : RULE_NONE;
+        return path_is_system_tree(known) || !strcmp(known, "/home") ? RULE_RM_UNKNOWN : RULE_NONE;
     }
-    if (!strcmp(target->text, "*") || !strcmp(target->text, "./*") || !strcmp(target->text, ".") ||
-        !strcmp(target->text, "./"))
-        return RULE_RM_ALL;
-    return RULE_NONE;
+    return here ? RULE_RM_ALL : RULE_NONE;
 }
 
 static void rm(struct analysis *an, const struct command *c)
@@ -93,8 +94,10 @@ static void find(struct analysis *an, const struct command *c)
     for (size_t i = 1; removes && i < c->argc && c->argv[i].text[0] != '-'; i++) {
         enum rule rule = loss_of(an, &c->argv[i]);
 
-        if (rule != RULE_NONE)
-            violate(an, all ? rule : RULE_RM_UNKNOWN, c->at, c->shown);
+        if (all)
+            violate(an, rule, c->at, c->shown);
+        else if (rule == RULE_RM_ROOT || rule == RULE_RM_SYSTEM)
+            violate(an, RULE_RM_UNKNOWN, c->at, c->shown);
     }
 }
 

@@ -106,6 +106,13 @@ static bool part_meets(const char *pattern, size_t pattern_len, const char *part
     /* A glob does not reach dot files by itself, and "*" alone says nothing. */
     if (!part_glob || !strpbrk(b, "*?[") || (strchr("*?[", *b) && *a == '.'))
         return false;
+    /* Of two globs, ours stands for its shortest: "sh?dow" meets "shadow*". */
+    for (char *from = a, *to = a;; from++) {
+        if (*from != '*')
+            *to++ = *from;
+        if (!*from)
+            break;
+    }
     return glob_match(b, a);
 }
 

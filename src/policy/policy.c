@@ -113,7 +113,7 @@ static void run_command(struct analysis *an, void *arg)
     const struct job *job = arg;
     struct source src = { job->text, job->len, an->whole, true };
 
-    judge_blacklist(an, job->text, job->len, an->whole);
+    judge_blacklist(an, job->text, job->len, an->whole, text_shown(an, job->text, job->len));
     eval_source(an, &src, NULL, NULL);
 }
 
@@ -139,7 +139,7 @@ static void run_code(struct analysis *an, void *arg)
     struct flow code = { job->text, job->len, 0 };
     struct command c = { .name = job->language, .shown = job->language, .at = an->whole };
 
-    judge_blacklist(an, job->text, job->len, an->whole);
+    judge_blacklist(an, job->text, job->len, an->whole, text_shown(an, job->text, job->len));
     if (shell_is(job->language) || strcmp(job->language, "shell") == 0)
         eval_text(an, code.text, code.len, an->whole, NULL, NULL);
     else
@@ -203,5 +203,5 @@ void policy_analyze_tool(const struct policy *policy, const char *tool,
 
     policy_report_init(report);
     if (blocked)
-        report_violation(report, RULE_BLOCKED_TOOL, true, 0, 0, tool);
+        report_violation(report, RULE_BLOCKED_TOOL, true, 0, 0, tool, "");
 }

@@ -16,8 +16,10 @@ void policy_report_done(struct policy_report *report)
 {
     if (!report)
         return;
-    for (size_t i = 0; i < report->violation_count; i++)
+    for (size_t i = 0; i < report->violation_count; i++) {
         free(report->violations[i].command);
+        free(report->violations[i].detail);
+    }
     for (size_t i = 0; i < report->program_count; i++)
         free(report->programs[i]);
     for (size_t i = 0; i < report->path_count; i++)
@@ -60,11 +62,11 @@ static char *keep(struct policy_report *report, const char *text)
 }
 
 void report_violation(struct policy_report *report, enum rule rule, bool denied, size_t offset,
-                      size_t length, const char *command)
+                      size_t length, const char *command, const char *detail)
 {
     const struct policy_rule *info = &policy_rules[rule];
     struct policy_violation *it;
-    char *copy;
+    char *copy, *more;
 
     if (denied)
         report->allowed = false;
@@ -72,7 +74,8 @@ void report_violation(struct policy_report *report, enum rule rule, bool denied,
         report->risk = info->risk;
     for (size_t i = 0; i < report->violation_count; i++) {
         it = &report->violations[i];
-        if (it->rule == info->id && it->offset == offset && it->length == length)
+        if (it->rule == info->id && it->offset == offset && it->length == length &&
+            strcmp(it->detail, detail) == 0)
             return;
     }
     if (report->violation_count == ARRAY_LEN(report->violations)) {
@@ -80,8 +83,12 @@ void report_violation(struct policy_report *report, enum rule rule, bool denied,
         return;
     }
     copy = keep(report, command);
-    if (!copy)
+    more = keep(report, detail);
+    if (!copy || !more) {
+        free(copy);
+        free(more);
         return;
+    }
     report->violations[report->violation_count++] = (struct policy_violation){
         .rule = info->id,
         .description = info->description,
@@ -90,6 +97,7 @@ void report_violation(struct policy_report *report, enum rule rule, bool denied,
         .offset = offset,
         .length = length,
         .command = copy,
+        .detail = more,
     };
 }
 

@@ -26,6 +26,7 @@ struct policy_violation {
     bool denied;           /* this one alone refuses the command */
     size_t offset, length; /* in the command that was given, in bytes */
     char *command;         /* as it would run: variables, quotes and encodings resolved, cut */
+    char *detail;          /* the pattern of the policy that it met; "" for built-in rules */
 };
 
 struct policy_path {
@@ -56,7 +57,7 @@ const struct policy_violation *policy_report_worst(const struct policy_report *r
 
 /* For the analyser. One violation is kept per rule and position. */
 void report_violation(struct policy_report *report, enum rule rule, bool denied, size_t offset,
-                      size_t length, const char *command);
+                      size_t length, const char *command, const char *detail);
 void report_program(struct policy_report *report, const char *name);
 void report_path(struct policy_report *report, const char *path, enum policy_access access);
 void report_incomplete(struct policy_report *report, const char *reason);
