@@ -1,6 +1,7 @@
 #include "api/route.h"
 
 #include "api/app.h"
+#include "api/v1.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "client/sandbox.h"
@@ -26,8 +27,39 @@ static int get_health(struct exchange *x, struct err *err)
 
 /* clang-format off */
 const struct route routes[] = {
-    /* method        path        who         body      handler */
-    { METHOD_GET,    "/health",  SCOPE_NONE, 0,        get_health },
+    /* method        path                                       who         body       handler */
+    { METHOD_GET,    "/health",                                 SCOPE_NONE, 0,         get_health },
+    { METHOD_GET,    "/openapi.yaml",                           SCOPE_NONE, 0,         v1_openapi },
+
+    { METHOD_POST,   "/v1/sandboxes",                           SCOPE_RUN,  64 * KiB,  v1_sandbox_create },
+    { METHOD_GET,    "/v1/sandboxes",                           SCOPE_READ, 0,         v1_sandbox_list },
+    { METHOD_GET,    "/v1/sandboxes/:id",                       SCOPE_READ, 0,         v1_sandbox_get },
+    { METHOD_DELETE, "/v1/sandboxes/:id",                       SCOPE_RUN,  0,         v1_sandbox_kill },
+    { METHOD_POST,   "/v1/sandboxes/:id/extend",                SCOPE_RUN,  4 * KiB,   v1_sandbox_extend },
+    { METHOD_POST,   "/v1/sandboxes/:id/pause",                 SCOPE_RUN,  4 * KiB,   v1_sandbox_pause },
+    { METHOD_POST,   "/v1/sandboxes/:id/resume",                SCOPE_RUN,  4 * KiB,   v1_sandbox_resume },
+    { METHOD_GET,    "/v1/sandboxes/:id/stats",                 SCOPE_READ, 0,         v1_sandbox_stats },
+    { METHOD_GET,    "/v1/sandboxes/:id/ports",                 SCOPE_READ, 0,         v1_port_list },
+
+    { METHOD_POST,   "/v1/sandboxes/:id/exec",                  SCOPE_RUN,  4 * MiB,   v1_exec },
+    { METHOD_POST,   "/v1/sandboxes/:id/processes",             SCOPE_RUN,  1 * MiB,   v1_process_start },
+    { METHOD_GET,    "/v1/sandboxes/:id/processes",             SCOPE_READ, 0,         v1_process_list },
+    { METHOD_GET,    "/v1/sandboxes/:id/processes/:proc",        SCOPE_READ, 0,         v1_process_get },
+    { METHOD_GET,    "/v1/sandboxes/:id/processes/:proc/output", SCOPE_READ, 0,         v1_process_output },
+    { METHOD_POST,   "/v1/sandboxes/:id/processes/:proc/stdin",  SCOPE_RUN,  1 * MiB,   v1_process_stdin },
+    { METHOD_POST,   "/v1/sandboxes/:id/processes/:proc/signal", SCOPE_RUN,  4 * KiB,   v1_process_signal },
+
+    { METHOD_GET,    "/v1/sandboxes/:id/files",                 SCOPE_READ, 0,         v1_file_get },
+    { METHOD_PUT,    "/v1/sandboxes/:id/files",                 SCOPE_RUN,  BODY_ANY,  v1_file_put },
+    { METHOD_DELETE, "/v1/sandboxes/:id/files",                 SCOPE_RUN,  0,         v1_file_delete },
+    { METHOD_GET,    "/v1/sandboxes/:id/files/stat",            SCOPE_READ, 0,         v1_file_stat },
+    { METHOD_GET,    "/v1/sandboxes/:id/files/list",            SCOPE_READ, 0,         v1_file_list },
+    { METHOD_GET,    "/v1/sandboxes/:id/files/glob",            SCOPE_READ, 0,         v1_file_glob },
+    { METHOD_GET,    "/v1/sandboxes/:id/files/search",          SCOPE_READ, 0,         v1_file_search },
+    { METHOD_GET,    "/v1/sandboxes/:id/files/watch",           SCOPE_READ, 0,         v1_file_watch },
+    { METHOD_POST,   "/v1/sandboxes/:id/files/mkdir",           SCOPE_RUN,  64 * KiB,  v1_file_mkdir },
+    { METHOD_POST,   "/v1/sandboxes/:id/files/move",            SCOPE_RUN,  64 * KiB,  v1_file_move },
+    { METHOD_POST,   "/v1/sandboxes/:id/files/chmod",           SCOPE_RUN,  64 * KiB,  v1_file_chmod },
 };
 /* clang-format on */
 const size_t route_count = ARRAY_LEN(routes);

@@ -1,0 +1,312 @@
+#include "api/v1.h"
+
+#include "base/own.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AT(type, field) offsetof(struct type, field)
+#define PAGE_PRESET     50
+#define ANY             UINT64_MAX
+
+static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
+                         struct err *err)
+{
+    return exchange_reply_json(x, status, v1_sandbox_json(sandbox), err);
+}
+
+/* ---- create ---- */
+
+struct create_body {
+    const char *template, *name, *on_timeout, *idempotency_key;
+    json_t *limits, *env, *metadata;
+    uint64_t timeout_ms;
+    bool root;
+};
+
+static const struct v1_field create_fields[] = {
+    { "template", V1_TEXT, AT(create_body, template), 0, 0 },
+    { "name", V1_TEXT, AT(create_body, name), 0, 0 },
+    { "on_timeout", V1_TEXT, AT(create_body, on_timeout), 0, 0 },
+    { "idempotency_key", V1_TEXT, AT(create_body, idempotency_key), 0, 0 },
+    { "limits", V1_OBJECT, AT(create_body, limits), 0, 0 },
+    { "env", V1_OBJECT, AT(create_body, env), 0, 0 },
+    { "metadata", V1_OBJECT, AT(create_body, metadata), 0, 0 },
+    { "timeout", V1_SECONDS, AT(create_body, timeout_ms), 1, ANY },
+    { "root", V1_BOOL, AT(create_body, root), 0, 0 },
+};
+
+/* Numbers, or texts such as "512m", by the rows of limit_table. */
+static int read_limits(struct exchange *x, json_t *object, struct limits *limits, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+    {
+        char number[64], field[64];
+        const char *text = json_string_value(value);
+
+        if (json_is_integer(value))
+            (void) snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT,
+                            json_integer_value(value));
+        else if (json_is_real(value))
+            (void) snprintf(number, sizeof number, "%g", json_real_value(value));
+        else if (!text)
+            return v1_bad(x, err, "limits", "'%.40s' is not a number or a text", key);
+        if (limits_parse(limits, key, text ? text : number, err) < 0) {
+            (void) snprintf(field, sizeof field, "limits.%.40s", key);
+            return exchange_blame(x, field, NULL, NULL);
+        }
+    }
+    return 0;
+}
+
+static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return v1_bad(x, err, "metadata", "'%.40s' is not a text", key);
+        if (strncmp(key, "cove.", 5) == 0)
+            return v1_bad(x, err, "metadata", "names that begin with 'cove.' are taken");
+    }
+    return 0;
+}
+
+static int read_key(struct exchange *x, const char **key, struct err *err)
+{
+    const char *header = exchange_header(x, "Idempotency-Key");
+
+    if (header && *key && strcmp(header, *key) != 0)
+        return v1_bad(x, err, "idempotency_key", "differs from the header Idempotency-Key");
+    if (header)
+        *key = header;
+    return 0;
+}
+
+static int translate(struct exchange *x, const struct create_body *body, struct ops_create *create,
+                     struct err *err)
+{
+    *create = (struct ops_create){ .template = body->template,
+                                   .name = body->name,
+                                   .idempotency_key = body->idempotency_key,
+                                   .timeout_ms = body->timeout_ms,
+                                   .root = body->root };
+    limits_preset(&create->limits);
+    if (body->on_timeout) {
+        if (strcmp(body->on_timeout, "pause") == 0)
+            create->on_timeout = ON_TIMEOUT_PAUSE;
+        else if (strcmp(body->on_timeout, "kill") != 0)
+            return v1_bad(x, err, "on_timeout", "'kill' or 'pause' is needed");
+    }
+    return read_key(x, &create->idempotency_key, err) < 0 ||
+                   read_limits(x, body->limits, &create->limits, err) < 0 ||
+                   check_metadata(x, body->metadata, err) < 0
+               ? -1
+               : 0;
+}
+
+static int create(struct exchange *x, json_t *json, struct err *err)
+{
+    struct create_body body = { .template = NULL };
+    auto_free char *metadata = NULL;
+    auto_free const char **env = NULL;
+    struct ops ops = ops_of(x);
+    struct ops_create wanted;
+    struct ops_sandbox made;
+
+    if (v1_read(x, json, create_fields, ARRAY_LEN(create_fields), &body, err) < 0 ||
+        translate(x, &body, &wanted, err) < 0 ||
+        v1_assignments(x, "env", body.env, &env, &wanted.env_count, err) < 0)
+        return -1;
+    wanted.env = env;
+    if (body.metadata) {
+        metadata = json_dumps(body.metadata, JSON_COMPACT);
+        wanted.metadata = metadata;
+    }
+    if (ops_sandbox_create(&ops, &wanted, &made, err) < 0)
+        return -1;
+    if (made.replayed && exchange_add_header(x, "Idempotent-Replayed", "true", err) < 0)
+        return -1;
+    return reply_sandbox(x, made.replayed ? 200 : 201, &made, err);
+}
+
+int v1_sandbox_create(struct exchange *x, struct err *err)
+{
+    json_t *json;
+    int r;
+
+    if (exchange_json(x, &json, err) < 0)
+        return -1;
+    r = create(x, json, err);
+    json_decref(json);
+    return r;
+}
+
+/* ---- list ---- */
+
+static int read_state(struct exchange *x, int *ret, struct err *err)
+{
+    const char *state = exchange_query(x, "state");
+
+    *ret = -1;
+    if (!state)
+        return 0;
+    for (uint32_t life = 0; life < LIFE_GONE; life++)
+        if (strcmp(keeper_life_name(life), state) == 0)
+            *ret = (int) life;
+    if (strcmp(state, "lost") == 0)
+        *ret = LIFE_GONE;
+    return *ret >= 0 ? 0 : v1_bad(x, err, "state", "'running', 'paused' or 'lost' is needed");
+}
+
+/* ?metadata=key:value; several are divided by commas. The text is changed. */
+static int read_metadata(struct exchange *x, char *text, struct ops_filter *filter, struct err *err)
+{
+    char *save = NULL;
+
+    for (char *pair = text ? strtok_r(text, ",", &save) : NULL; pair;
+         pair = strtok_r(NULL, ",", &save)) {
+        char *colon = strchr(pair, ':');
+
+        if (!colon || filter->meta_count == ARRAY_LEN(filter->meta_keys))
+            return v1_bad(x, err, "metadata", "key:value is needed, %zu of them at most",
+                          ARRAY_LEN(filter->meta_keys));
+        *colon = '\0';
+        filter->meta_keys[filter->meta_count] = pair;
+        filter->meta_values[filter->meta_count++] = colon + 1;
+    }
+    return 0;
+}
+
+static int reply_list(struct exchange *x, const struct ops_sandbox *list, size_t count,
+                      uint64_t next, struct err *err)
+{
+    json_t *array = json_array();
+    char cursor[24];
+
+    for (size_t i = 0; i < count; i++)
+        (void) json_array_append_new(array, v1_sandbox_json(&list[i]));
+    (void) snprintf(cursor, sizeof cursor, "%" PRIu64, next);
+    return exchange_reply_json(x, 200,
+                               json_pack("{s:o, s:o}", "sandboxes", array, "next",
+                                         next ? json_string(cursor) : json_null()),
+                               err);
+}
+
+int v1_sandbox_list(struct exchange *x, struct err *err)
+{
+    const char *metadata = exchange_query(x, "metadata");
+    auto_free char *own = metadata ? strdup(metadata) : NULL;
+    auto_free struct ops_sandbox *list = NULL;
+    struct ops_filter filter = { .name = exchange_query(x, "name") };
+    struct ops ops = ops_of(x);
+    uint64_t limit = PAGE_PRESET, next;
+    size_t count;
+
+    if (read_state(x, &filter.life, err) < 0 || read_metadata(x, own, &filter, err) < 0 ||
+        v1_query_count(x, "limit", 1, OPS_PAGE_MAX, &limit, err) < 0 ||
+        v1_query_count(x, "cursor", 0, INT64_MAX, &filter.after, err) < 0)
+        return -1;
+    filter.limit = (size_t) limit;
+    if (ops_sandbox_list(&ops, &filter, &list, &count, &next, err) < 0)
+        return -1;
+    return reply_list(x, list, count, next, err);
+}
+
+/* ---- one ---- */
+
+int v1_sandbox_get(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct ops_sandbox sandbox;
+
+    if (ops_sandbox_get(&ops, exchange_param(x, "id"), &sandbox, err) < 0)
+        return -1;
+    return reply_sandbox(x, 200, &sandbox, err);
+}
+
+int v1_sandbox_kill(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+
+    if (ops_sandbox_kill(&ops, exchange_param(x, "id"), err) < 0)
+        return -1;
+    return exchange_reply_json(x, 204, NULL, err);
+}
+
+/* {"timeout": seconds}; *ret stays 0 without one. */
+static int read_timeout(struct exchange *x, uint64_t *ret, struct err *err)
+{
+    static const struct v1_field fields[] = { { "timeout", V1_SECONDS, 0, 1, ANY } };
+    json_t *json;
+    int r;
+
+    *ret = 0;
+    if (exchange_json(x, &json, err) < 0)
+        return -1;
+    r = v1_read(x, json, fields, ARRAY_LEN(fields), ret, err);
+    json_decref(json);
+    return r;
+}
+
+int v1_sandbox_extend(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct ops_sandbox sandbox;
+    uint64_t timeout_ms;
+
+    if (read_timeout(x, &timeout_ms, err) < 0)
+        return -1;
+    if (timeout_ms == 0)
+        return v1_bad(x, err, "timeout", "a number of seconds is needed");
+    if (ops_sandbox_extend(&ops, exchange_param(x, "id"), timeout_ms, &sandbox, err) < 0)
+        return -1;
+    return reply_sandbox(x, 200, &sandbox, err);
+}
+
+int v1_sandbox_pause(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+
+    if (ops_sandbox_pause(&ops, exchange_param(x, "id"), err) < 0)
+        return -1;
+    return v1_sandbox_get(x, err);
+}
+
+int v1_sandbox_resume(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+    uint64_t timeout_ms;
+
+    if (read_timeout(x, &timeout_ms, err) < 0 ||
+        ops_sandbox_resume(&ops, exchange_param(x, "id"), timeout_ms, err) < 0)
+        return -1;
+    return v1_sandbox_get(x, err);
+}
+
+int v1_sandbox_stats(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct ops_stats s;
+
+    if (ops_sandbox_stats(&ops, exchange_param(x, "id"), &s, err) < 0)
+        return -1;
+    return exchange_reply_json(
+        x, 200,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms",
+                  (json_int_t) (s.keeper.cpu_us / 1000), "memory_bytes",
+                  (json_int_t) s.keeper.memory_bytes, "memory_peak_bytes",
+                  (json_int_t) s.keeper.memory_peak_bytes, "memory_limit_bytes",
+                  (json_int_t) s.limits.memory_bytes, "oom_kills", (json_int_t) s.keeper.oom_kills,
+                  "processes", (json_int_t) s.keeper.processes, "disk_bytes",
+                  (json_int_t) s.keeper.disk_bytes, "disk_inodes",
+                  (json_int_t) s.keeper.disk_inodes, "disk_limit_bytes",
+                  (json_int_t) s.limits.disk_bytes, "uptime_ms", (json_int_t) s.uptime_ms,
+                  "refused_calls", (json_int_t) s.refusals),
+        err);
+}
