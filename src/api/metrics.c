@@ -1,0 +1,238 @@
+#include "api/metrics.h"
+
+#include "api/app.h"
+#include "api/audit.h"
+#include "api/ops.h"
+#include "api/policy_gate.h"
+#include "api/quota.h"
+#include "api/tools_text.h"
+#include "base/io.h"
+#include "base/own.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Upper bounds in seconds; 0.5 and 30 are the alert thresholds of docs/metrics.md. */
+static const double bounds[METRICS_BUCKETS] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                                0.25,  0.5,    1,     5,    30,    120,  600 };
+
+static void observe(struct histogram *histogram, uint64_t us)
+{
+    size_t i = 0;
+
+    while (i < METRICS_BUCKETS && (double) us > bounds[i] * 1e6)
+        i++;
+    atomic_fetch_add(&histogram->buckets[i], 1);
+    atomic_fetch_add(&histogram->sum_us, us);
+}
+
+void metrics_startup(struct metrics *metrics, uint64_t us)
+{
+    observe(&metrics->startup, us);
+    atomic_fetch_add(&metrics->created, 1);
+}
+
+void metrics_execution(struct metrics *metrics, const struct exec_result *result)
+{
+    observe(&metrics->execution, result->wall_ms * 1000);
+    if (result->ended <= EXIT_LOST)
+        atomic_fetch_add(&metrics->executions[result->ended], 1);
+}
+
+/* ---- the page ---- */
+
+static int head(struct text *out, const char *name, const char *type, const char *help)
+{
+    return text_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static int single(struct text *out, const char *name, const char *type, const char *help,
+                  uint64_t value)
+{
+    return head(out, name, type, help) < 0 ? -1 : text_addf(out, "%s %" PRIu64 "\n", name, value);
+}
+
+static int add_histogram(struct text *out, const char *name, const char *help,
+                         struct histogram *histogram)
+{
+    uint64_t count = 0;
+
+    if (head(out, name, "histogram", help) < 0)
+        return -1;
+    for (size_t i = 0; i < METRICS_BUCKETS; i++) {
+        count += atomic_load(&histogram->buckets[i]);
+        if (text_addf(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, bounds[i], count) < 0)
+            return -1;
+    }
+    count += atomic_load(&histogram->buckets[METRICS_BUCKETS]);
+    return text_addf(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.6f\n%s_count %" PRIu64 "\n",
+                     name, count, name, (double) atomic_load(&histogram->sum_us) / 1e6, name,
+                     count);
+}
+
+static int add_policy(struct text *out, struct app *app)
+{
+    struct gate_counts counts;
+
+    policy_gate_counts(app->gate, NULL, &counts);
+    if (single(out, "cove_policy_checks_total", "counter", "Commands, paths and tools judged.",
+               counts.checked) < 0 ||
+        single(out, "cove_policy_denials_total", "counter", "Of these, refused.", counts.denied) <
+            0 ||
+        head(out, "cove_policy_violations_total", "counter", "Violations seen, by risk.") < 0)
+        return -1;
+    for (int i = POLICY_RISK_LOW; i < POLICY_RISK_COUNT; i++)
+        if (text_addf(out, "cove_policy_violations_total{risk=\"%s\"} %" PRIu64 "\n",
+                      policy_risk_name((enum policy_risk) i), counts.by_risk[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_server(struct text *out, struct app *app)
+{
+    struct metrics *m = &app->metrics;
+    struct quota_counts quota = { 0 };
+
+    quota_counts(app, &quota);
+    if (head(out, "cove_executions_total", "counter", "Commands that ended, by reason.") < 0)
+        return -1;
+    for (uint32_t i = EXIT_CODE; i <= EXIT_LOST; i++)
+        if (text_addf(out, "cove_executions_total{ended=\"%s\"} %" PRIu64 "\n",
+                      agent_exit_name(i), (uint64_t) atomic_load(&m->executions[i])) < 0)
+            return -1;
+    return single(out, "cove_sandboxes_created_total", "counter", "Sandboxes made.",
+                  atomic_load(&m->created)) < 0 ||
+                   single(out, "cove_sandbox_create_failures_total", "counter",
+                          "Creates that failed.", atomic_load(&m->create_failures)) < 0 ||
+                   single(out, "cove_sandboxes_killed_total", "counter",
+                          "Sandboxes ended by request.", atomic_load(&m->killed)) < 0 ||
+                   single(out, "cove_http_requests_total", "counter", "Requests answered.",
+                          atomic_load(&app->requests)) < 0 ||
+                   single(out, "cove_http_refused_total", "counter",
+                          "Requests answered with an error.", atomic_load(&app->refused)) < 0 ||
+                   single(out, "cove_quota_refusals_total", "counter",
+                          "Requests refused by a quota or for want of room on the host.",
+                          quota.requests + quota.creates + quota.streams + quota.host) < 0 ||
+                   single(out, "cove_audit_lost_total", "counter",
+                          "Audit records that could not be kept.", audit_lost()) < 0 ||
+                   head(out, "cove_uptime_seconds", "gauge", "Since the server started.") < 0 ||
+                   text_addf(out, "cove_uptime_seconds %.3f\n",
+                             (double) (io_now_ms() - app->started_ms) / 1000) < 0
+               ? -1
+               : add_policy(out, app);
+}
+
+/* ---- sandboxes of the caller's tenant, now ---- */
+
+struct sample {
+    char id[ID_LEN + 1];
+    struct ops_stats stats;
+};
+
+static uint64_t memory_used(const struct ops_stats *s)
+{
+    return s->keeper.memory_bytes;
+}
+
+static uint64_t memory_limit(const struct ops_stats *s)
+{
+    return s->limits.memory_bytes;
+}
+
+static uint64_t cpu_used(const struct ops_stats *s)
+{
+    return s->keeper.cpu_us;
+}
+
+static uint64_t cpu_limit(const struct ops_stats *s)
+{
+    return s->limits.cpu_milli;
+}
+
+static uint64_t escape_attempts(const struct ops_stats *s)
+{
+    return s->refusals;
+}
+
+static uint64_t processes(const struct ops_stats *s)
+{
+    return s->keeper.processes;
+}
+
+static uint64_t disk_used(const struct ops_stats *s)
+{
+    return s->keeper.disk_bytes;
+}
+
+static uint64_t oom_kills(const struct ops_stats *s)
+{
+    return s->keeper.oom_kills;
+}
+
+/* clang-format off */
+static const struct gauge {
+    const char *name, *type, *help;
+    uint64_t (*value)(const struct ops_stats *stats);
+    double scale;
+} gauges[] = {
+    { "sandbox_memory_usage_bytes", "gauge", "Memory in use, page cache included.", memory_used, 1 },
+    { "sandbox_memory_limit_bytes", "gauge", "Memory it may use.", memory_limit, 1 },
+    { "sandbox_cpu_usage_seconds_total", "counter", "CPU time used.", cpu_used, 1e-6 },
+    { "sandbox_cpu_limit_cores", "gauge", "Cores it may use.", cpu_limit, 1e-3 },
+    { "sandbox_escape_attempts_total", "counter", "Dangerous system calls that the jail refused.", escape_attempts, 1 },
+    { "sandbox_processes", "gauge", "Processes and threads.", processes, 1 },
+    { "sandbox_disk_usage_bytes", "gauge", "Bytes written on top of the template.", disk_used, 1 },
+    { "sandbox_oom_kills_total", "counter", "Processes killed because memory ran out.", oom_kills, 1 },
+};
+/* clang-format on */
+
+static int add_sandboxes(struct text *out, struct ops *ops, struct err *err)
+{
+    struct ops_filter filter = { .life = -1, .limit = OPS_PAGE_MAX };
+    auto_free struct sample *samples = calloc(OPS_PAGE_MAX, sizeof *samples);
+    auto_free struct ops_sandbox *list = NULL;
+    size_t count = 0, n = 0;
+    uint64_t next;
+    int r;
+
+    if (!samples)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the page");
+    if (ops_sandbox_list(ops, &filter, &list, &count, &next, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) { /* one that ends meanwhile is left out */
+        memcpy(samples[n].id, list[i].id, sizeof samples[n].id);
+        n += ops_sandbox_stats(ops, list[i].id, &samples[n].stats, err) == 0;
+    }
+    r = single(out, "cove_sandboxes", "gauge", "Sandboxes of this tenant, 200 at most.", count);
+    for (size_t g = 0; r == 0 && g < ARRAY_LEN(gauges); g++) {
+        r = head(out, gauges[g].name, gauges[g].type, gauges[g].help);
+        for (size_t i = 0; r == 0 && i < n; i++)
+            r = text_addf(out, "%s{sandbox_id=\"%s\"} %.10g\n", gauges[g].name, samples[i].id,
+                          (double) gauges[g].value(&samples[i].stats) * gauges[g].scale);
+    }
+    return r < 0 ? err_set(err, ERR_NO_MEMORY, "no memory for the page") : 0;
+}
+
+int metrics_route(struct exchange *x, struct err *err)
+{
+    struct app *app = exchange_app(x);
+    struct ops ops = ops_of(x);
+    struct text out = { 0 };
+    int r;
+
+    if (add_histogram(&out, "sandbox_startup_time_seconds",
+                      "From a create's request to a sandbox that takes commands.",
+                      &app->metrics.startup) < 0 ||
+        add_histogram(&out, "sandbox_execution_time_seconds",
+                      "From the start of a command to its end.", &app->metrics.execution) < 0 ||
+        add_server(&out, app) < 0) {
+        free(out.data);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the page");
+    }
+    r = add_sandboxes(&out, &ops, err);
+    if (r == 0)
+        r = exchange_reply_text(x, 200, "text/plain; version=0.0.4; charset=utf-8", out.data, err);
+    free(out.data);
+    return r;
+}

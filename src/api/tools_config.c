@@ -1,0 +1,183 @@
+#include "api/tools_config.h"
+
+#include "api/policy_config.h"
+#include "api/policy_gate.h"
+#include "api/tools_args.h"
+#include "base/own.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MEGA (1024ull * 1024)
+
+/* clang-format off */
+const struct tools_preset tools_presets[] = {
+    /* name         cpu   MB    disk  procs  command s  session min */
+    { "minimal",     500,  256,  256,   32,    30,   15, "small and strict: short scripts" },
+    { "standard",   1000,  512, 1024,  128,   120,   60, "what a call without a sandbox gets" },
+    { "development", 2000, 2048, 4096, 1024,  600,  240, "builds and tests; network tools are no violation" },
+};
+/* clang-format on */
+const size_t tools_preset_count = ARRAY_LEN(tools_presets);
+
+int tools_config_preset(struct tools_config *config, const char *name, struct err *err)
+{
+    uint64_t cores = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN);
+
+    for (size_t i = 0; i < tools_preset_count; i++) {
+        const struct tools_preset *preset = &tools_presets[i];
+
+        if (!name || strcmp(preset->name, name) != 0)
+            continue;
+        memset(config, 0, sizeof *config);
+        config->preset = preset->name;
+        limits_preset(&config->limits);
+        /* A preset fits every host; what is asked for by number is refused when it does not. */
+        config->limits.cpu_milli =
+            preset->cpu_milli < cores * 1000 ? preset->cpu_milli : cores * 1000;
+        config->limits.memory_bytes = preset->memory_mb * MEGA;
+        config->limits.disk_bytes = preset->disk_mb * MEGA;
+        config->limits.processes = preset->processes;
+        config->timeout_ms = preset->timeout_s * 1000;
+        config->session_ms = preset->session_min * 60000;
+        config->auto_cleanup = true;
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "preset is none of minimal, standard, development");
+}
+
+static int read_limits(struct exchange *x, json_t *object, struct tools_config *config,
+                       struct err *err)
+{
+    uint64_t memory = config->limits.memory_bytes / MEGA, disk = config->limits.disk_bytes / MEGA;
+    uint64_t timeout = config->timeout_ms / 1000;
+    double cores = (double) config->limits.cpu_milli / 1000;
+    const struct arg args[] = {
+        { "cpu_cores", ARG_REAL, &cores, 0, 1024 },
+        { "memory_mb", ARG_NUMBER, &memory, 8, 4u << 20 },
+        { "disk_mb", ARG_NUMBER, &disk, 1, 16u << 20 },
+        { "timeout_seconds", ARG_NUMBER, &timeout, 1, 86400 },
+        { "max_processes", ARG_NUMBER, &config->limits.processes, 4, 30000 },
+    };
+
+    if (args_read(x, object, "resource_limits.", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (cores < 0.01)
+        return args_bad(x, "resource_limits.", "cpu_cores", "is not between 0.01 and 1024", err);
+    config->limits.cpu_milli = (uint64_t) (cores * 1000 + 0.5);
+    config->limits.memory_bytes = memory * MEGA;
+    config->limits.disk_bytes = disk * MEGA;
+    config->timeout_ms = timeout * 1000;
+    return 0;
+}
+
+static int read_network(struct exchange *x, json_t *object, struct err *err)
+{
+    bool enabled = false;
+    json_t *domains = NULL;
+    const struct arg args[] = {
+        { "enabled", ARG_BOOL, &enabled, 0, 0 },
+        { "allowed_domains", ARG_ARRAY, &domains, 0, 0 },
+    };
+
+    if (args_read(x, object, "network.", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (!enabled && json_array_size(domains) == 0)
+        return 0;
+    (void) exchange_blame(x, enabled ? "network.enabled" : "network.allowed_domains", NULL, NULL);
+    return err_set(err, ERR_UNSUPPORTED, "network: sandboxes of this server have no network");
+}
+
+/* Checked here, kept as text: the gate reads it again. */
+static int read_security(struct exchange *x, json_t *object, struct tools_config *config,
+                         struct err *err)
+{
+    auto_free struct policy *policy = calloc(1, sizeof *policy);
+    auto_free char *text = NULL;
+    const char *field = "security";
+    char name[64];
+
+    if (!policy)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the policy");
+    if (policy_from_json(policy, object, config->preset, &field, err) < 0) {
+        (void) snprintf(name, sizeof name, "security.%s", field);
+        return exchange_blame(x, name, NULL, NULL);
+    }
+    config->root = policy->allow_root;
+    policy_done(policy);
+    text = json_dumps(object, JSON_COMPACT);
+    if (!text || strlen(text) >= sizeof config->security)
+        return args_bad(x, "", "security", "is longer than 3071 bytes", err);
+    (void) strcpy(config->security, text);
+    return 0;
+}
+
+static int read_workdir(struct exchange *x, const char *path, struct tools_config *config,
+                        struct err *err)
+{
+    if (path[0] != '/' || strstr(path, "/../") || strlen(path) >= sizeof config->workdir)
+        return args_bad(x, "", "working_directory", "is not an absolute path", err);
+    (void) strcpy(config->workdir, path);
+    return 0;
+}
+
+int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
+                      bool *ret_default, struct err *err)
+{
+    const char *preset = "standard", *template = NULL, *workdir = NULL;
+    json_t *limits = NULL, *network = NULL, *security = NULL, *own = NULL;
+    uint64_t minutes = 0;
+    bool cleanup = true;
+    const struct arg args[] = {
+        { "preset", ARG_TEXT, &preset, 0, 32 },
+        { "template", ARG_TEXT, &template, 0, 63 },
+        { "e2b_template", ARG_TEXT, &template, 0, 63 },
+        { "resource_limits", ARG_OBJECT, &limits, 0, 0 },
+        { "network", ARG_OBJECT, &network, 0, 0 },
+        { "security", ARG_OBJECT, &security, 0, 0 },
+        { "session_timeout_minutes", ARG_NUMBER, &minutes, 1, 525600 },
+        { "auto_cleanup", ARG_BOOL, &cleanup, 0, 0 },
+        { "working_directory", ARG_TEXT, &workdir, 0, 1023 },
+        { "default", ARG_BOOL, ret_default, 0, 0 },
+    };
+    int r = 0;
+
+    if (args_read(x, object, "", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (tools_config_preset(ret, preset, err) < 0)
+        return exchange_blame(x, "preset", NULL, NULL);
+    if (json_object_get(object, "preset") || security) { /* the preset's rules, and more */
+        own = security ? json_copy(security) : json_object();
+        if (!json_object_get(own, "preset"))
+            (void) json_object_set_new(own, "preset", json_string(ret->preset));
+        r = read_security(x, own, ret, err);
+        json_decref(own);
+    }
+    if (r < 0 || (limits && read_limits(x, limits, ret, err) < 0) ||
+        (network && read_network(x, network, err) < 0) ||
+        (workdir && read_workdir(x, workdir, ret, err) < 0))
+        return -1;
+    (void) snprintf(ret->template, sizeof ret->template, "%s", template ? template : "");
+    ret->auto_cleanup = cleanup;
+    if (minutes > 0)
+        ret->session_ms = minutes * 60000;
+    return 0;
+}
+
+json_t *tools_config_json(const struct tools_config *config)
+{
+    json_t *json = json_pack(
+        "{s:s, s:{s:f, s:I, s:I, s:I, s:I}, s:{s:b, s:[]}, s:I, s:b, s:s*}", "preset",
+        config->preset, "resource_limits", "cpu_cores", (double) config->limits.cpu_milli / 1000,
+        "memory_mb", (json_int_t) (config->limits.memory_bytes / MEGA), "disk_mb",
+        (json_int_t) (config->limits.disk_bytes / MEGA), "timeout_seconds",
+        (json_int_t) (config->timeout_ms / 1000), "max_processes",
+        (json_int_t) config->limits.processes, "network", "enabled", 0, "allowed_domains",
+        "session_timeout_minutes", (json_int_t) (config->session_ms / 60000), "auto_cleanup",
+        config->auto_cleanup, "working_directory", config->workdir[0] ? config->workdir : NULL);
+
+    if (json && config->security[0])
+        (void) json_object_set_new(json, "security", json_loads(config->security, 0, NULL));
+    return json;
+}
