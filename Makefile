@@ -58,9 +58,9 @@ endif
 
 all: $(PROGRAMS)
 
-$(BUILD)/cove: $(call objs,$(CLI_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+$(BUILD)/cove: $(call objs,$(CLI_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
 
 # Static: the privileged program loads nothing after it was built, and forks faster.
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))

@@ -15,9 +15,12 @@ $(BUILD)/tests/keeper/%: LIBS :=
 $(filter $(BUILD)/tests/keeper/%,$(UNIT_TESTS)): $(BUILD)/tests/keeper/%: $(BUILD)/obj/tests/unit/keeper/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(CLIENT_SRCS) $(LIB_SRCS))
+$(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
+$(filter $(BUILD)/tests/store/%,$(UNIT_TESTS)): $(BUILD)/tests/store/%: $(BUILD)/obj/tests/unit/store/%.o $(call objs,$(STORE_SRCS) $(wildcard src/base/*.c))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
 $(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
@@ -27,7 +30,7 @@ $(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/o
 $(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8
-$(filter-out $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
+$(filter-out $(BUILD)/tests/store/% $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
