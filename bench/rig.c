@@ -99,8 +99,13 @@ static int await_sandboxes(struct rig *rig, size_t sandboxes, struct err *err)
 
 int rig_start(struct rig *rig, size_t sandboxes, uint64_t *ret_us, struct err *err)
 {
-    char *const argv[] = { rig->cove,  (char *) "up",        (char *) "--state",
-                           rig->state, (char *) "--verbose", NULL };
+    char *const argv[] = { rig->cove,
+                           (char *) "up",
+                           (char *) "--no-server",
+                           (char *) "--state",
+                           rig->state,
+                           (char *) "--verbose",
+                           NULL };
     uint64_t begin = io_now_us();
 
     rig->up = launch_background(argv, rig->log);

@@ -52,7 +52,7 @@ int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint
 
 /* The agent reads frame by frame, and the next one only when the process took the one before: so when an
  * empty frame behind the data has left our side, the data has arrived. */
-static int settle(struct ops_run *run, struct err *err)
+static int settle(struct ops_run *run, bool *ret_ended, struct err *err)
 {
     uint64_t end = io_now_ms() + STDIN_PATIENCE_MS;
 
@@ -64,8 +64,10 @@ static int settle(struct ops_run *run, struct err *err)
 
         if (r < 0)
             return -1;
-        if (r == 1)
-            return event.type != EXEC_END ? 0 : err_set(err, ERR_STATE, "the process has ended");
+        if (r == 1) {
+            *ret_ended = event.type == EXEC_END;
+            return 0;
+        }
         if (ioctl(run->exec.stream.fd, SIOCOUTQ, &waiting) < 0)
             return err_sys(err, errno, "look at what was sent");
         if (waiting == 0)
@@ -76,26 +78,39 @@ static int settle(struct ops_run *run, struct err *err)
     }
 }
 
-int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
-                      size_t len, bool end, struct err *err)
+static int send_stdin(struct ops_run *run, const char *at, size_t len, bool end, struct err *err)
 {
-    const char *at = data;
-    struct ops_run run;
-    int r = 0;
+    bool ended = false;
 
-    if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)
+    /* Once before anything is sent: a process that had ended by then takes nothing. One that ends behind it may have
+     * ended because of it. */
+    if (settle(run, &ended, err) < 0)
         return -1;
-    while (r == 0 && len > 0) {
+    if (ended)
+        return err_set(err, ERR_STATE, "the process has ended");
+    while (len > 0) {
         uint32_t piece = len < STDIN_PIECE ? (uint32_t) len : STDIN_PIECE;
 
-        r = stream_send(&run.exec.stream, FRAME_STDIN, at, piece, err);
+        if (stream_send(&run->exec.stream, FRAME_STDIN, at, piece, err) < 0)
+            return -1;
         at += piece;
         len -= piece;
     }
-    if (r == 0 && end)
-        r = stream_send(&run.exec.stream, FRAME_STDIN_END, NULL, 0, err);
-    if (r == 0)
-        r = settle(&run, err);
+    if (end && stream_send(&run->exec.stream, FRAME_STDIN_END, NULL, 0, err) < 0)
+        return -1;
+    return settle(run, &ended, err);
+}
+
+int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
+                      size_t len, bool end, struct err *err)
+{
+    struct ops_run run;
+    int r;
+
+    if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)
+        return -1;
+    run.exec.stream.patience_ms = STDIN_PATIENCE_MS;
+    r = send_stdin(&run, data, len, end, err);
     ops_run_close(&run);
     ops_audit(ops, "exec.stdin", sandbox, r < 0 ? err : NULL);
     return r;

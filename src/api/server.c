@@ -2,12 +2,11 @@
 
 #include "api/conn.h"
 #include "api/serve.h"
+#include "base/address.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "base/parse.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,6 +20,7 @@
 
 #define BATCH      64
 #define SWEEP_MS   500
+#define LISTEN_FD  3
 #define DRAIN_MS   30000
 #define LINGER_MS  10000 /* a worker without work goes after this */
 #define STACK_SIZE (256 * 1024)
@@ -281,59 +281,33 @@ static void on_signal(struct server *s)
 
 /* ---- start and end ---- */
 
-static int parse_listen(const char *text, struct sockaddr_storage *ret, socklen_t *ret_len,
-                        bool *ret_loopback, struct err *err)
+/* Socket 3, when whoever started us listens already (LISTEN_FDS, as systemd and `cove up` do it): then no
+ * connection is refused while the server is being restarted. */
+static bool is_inherited(void)
 {
-    char host[128];
-    const char *colon = strrchr(text, ':');
-    struct sockaddr_in *v4 = (void *) ret;
-    struct sockaddr_in6 *v6 = (void *) ret;
-    uint64_t port;
-    size_t len = colon ? (size_t) (colon - text) : 0;
+    const char *count = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
 
-    memset(ret, 0, sizeof *ret);
-    if (!colon || len >= sizeof host || parse_u64(colon + 1, &port, err) < 0 || port > 65535)
-        return err_set(err, ERR_USAGE, "listen: '%s' is not ADDRESS:PORT", text);
-    if (text[0] == '[' && len > 2 && text[len - 1] == ']') {
-        memcpy(host, text + 1, len - 2);
-        host[len - 2] = '\0';
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons((uint16_t) port);
-        *ret_len = sizeof *v6;
-        *ret_loopback = strcmp(host, "::1") == 0;
-        if (inet_pton(AF_INET6, host, &v6->sin6_addr) == 1)
-            return 0;
-    } else {
-        memcpy(host, text, len);
-        host[len] = '\0';
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t) port);
-        *ret_len = sizeof *v4;
-        *ret_loopback = strncmp(host, "127.", 4) == 0;
-        if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host,
-                      &v4->sin_addr) == 1)
-            return 0;
-    }
-    return err_set(err, ERR_USAGE, "listen: '%s' is no address", host);
+    return count && strcmp(count, "1") == 0 && pid && strtol(pid, NULL, 10) == (long) getpid();
 }
 
 static int start_listening(struct server *s, struct err *err)
 {
-    struct sockaddr_storage at;
-    socklen_t len = 0;
-    bool loopback = false;
-    int one = 1;
+    struct config *config = &s->app->config;
+    struct address address;
 
-    if (parse_listen(s->app->config.listen, &at, &len, &loopback, err) < 0)
+    if (address_parse(config->listen, &address, err) < 0)
         return -1;
-    if (!loopback)
-        s->app->config.local = false; /* anywhere else demands keys */
-    s->listen_fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (s->listen_fd < 0 ||
-        setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
-        bind(s->listen_fd, (const struct sockaddr *) &at, len) < 0 ||
-        listen(s->listen_fd, 1024) < 0)
-        return err_sys(err, errno, "listen on %s", s->app->config.listen);
+    if (!address.loopback)
+        config->local = false; /* anywhere else demands keys */
+    if (is_inherited()) {
+        s->listen_fd = LISTEN_FD;
+        if (fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(LISTEN_FD, F_SETFL, O_NONBLOCK) < 0)
+            return err_sys(err, errno, "use the socket that was handed over");
+        return 0;
+    }
+    if (address_listen(&address, &s->listen_fd, err) < 0)
+        return -1;
+    address_print(&address, config->listen, sizeof config->listen);
     return 0;
 }
 

@@ -7,7 +7,8 @@
 
 #define AT(type, field) offsetof(struct type, field)
 #define PAGE_PRESET     50
-#define ANY             UINT64_MAX
+#define LEAST_MS        1000
+#define MOST_MS         31536000000ull /* the configuration may say less */
 
 static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
                          struct err *err)
@@ -32,7 +33,7 @@ static const struct v1_field create_fields[] = {
     { "limits", V1_OBJECT, AT(create_body, limits), 0, 0 },
     { "env", V1_OBJECT, AT(create_body, env), 0, 0 },
     { "metadata", V1_OBJECT, AT(create_body, metadata), 0, 0 },
-    { "timeout", V1_SECONDS, AT(create_body, timeout_ms), 1, ANY },
+    { "timeout", V1_SECONDS, AT(create_body, timeout_ms), LEAST_MS, MOST_MS },
     { "root", V1_BOOL, AT(create_body, root), 0, 0 },
 };
 
@@ -242,7 +243,7 @@ int v1_sandbox_kill(struct exchange *x, struct err *err)
 /* {"timeout": seconds}; *ret stays 0 without one. */
 static int read_timeout(struct exchange *x, uint64_t *ret, struct err *err)
 {
-    static const struct v1_field fields[] = { { "timeout", V1_SECONDS, 0, 1, ANY } };
+    static const struct v1_field fields[] = { { "timeout", V1_SECONDS, 0, LEAST_MS, MOST_MS } };
     json_t *json;
     int r;
 

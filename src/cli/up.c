@@ -4,6 +4,7 @@
 #include "cli/common.h"
 #include "cli/programs.h"
 #include "cli/report.h"
+#include "cli/serve.h"
 #include "cli/template_host.h"
 #include "cli/verbs.h"
 
@@ -24,8 +25,8 @@
 #define READY_EVERY_MS  20
 
 struct up_options {
-    const char *group, *max_sandboxes, *slots;
-    bool verbose;
+    const char *group, *max_sandboxes, *slots, *listen;
+    bool verbose, no_server;
 };
 
 #define AT(field) offsetof(struct up_options, field)
@@ -38,6 +39,10 @@ static const struct option up_options[] = {
       "refuse more sandboxes than this" },
     { 0, "slots", OPTION_TEXT, AT(slots), "N", COMPLETE_NONE,
       "user id ranges to use" },
+    { 0, "listen", OPTION_TEXT, AT(listen), "ADDR:PORT", COMPLETE_NONE,
+      "where the HTTP server listens; default " SERVE_LISTEN_PRESET },
+    { 0, "no-server", OPTION_FLAG, AT(no_server), NULL, COMPLETE_NONE,
+      "start the keeper alone" },
     { 'v', "verbose",       OPTION_FLAG, AT(verbose),       NULL,   COMPLETE_NONE, "log more" },
 };
 
@@ -46,8 +51,9 @@ const struct verb up_verb = {
     .synopsis = "[OPTION…]",
     .summary = "start cove in the foreground",
     .details =
-        "Makes the template 'host' if need be and starts the keeper. Ctrl-C stops the keeper;\n"
-        "sandboxes made to stay go on, and the next 'cove up' finds them again. Needs root.",
+        "Makes the template 'host' if need be, starts the keeper, and the HTTP server as the user\n"
+        "'cove'. Ctrl-C stops both; sandboxes made to stay go on, and the next 'cove up' finds\n"
+        "them again. Needs root.",
     .options = up_options,
     .option_count = sizeof up_options / sizeof up_options[0],
     .run = verb_up,
@@ -128,7 +134,7 @@ static int is_ready(struct keeper_hello *hello)
     return r < 0 ? 1 : 0;
 }
 
-static void print_ready(const struct keeper_hello *hello)
+static void print_ready(const struct keeper_hello *hello, const struct serve *serve)
 {
     const char *state = getenv("COVE_STATE");
     bool is_default = !state || !state[0] || strcmp(state, COVE_STATE_DEFAULT) == 0;
@@ -138,6 +144,10 @@ static void print_ready(const struct keeper_hello *hello)
     printf("isolation: %s\n", hello->isolation);
     printf("try it in another terminal:  cove%s%s run -- python3 -c 'print(1+1)'\n",
            is_default ? "" : " --state ", is_default ? "" : state);
+    if (serve->listen_fd >= 0) {
+        printf("the API is at http://%s (docs/api.md):\n", serve->listen);
+        printf("  curl -X POST http://%s/v1/sandboxes\n", serve->listen);
+    }
     (void) fflush(stdout);
 }
 
@@ -150,81 +160,182 @@ static int exit_code_of(int status)
     return 128 + WTERMSIG(status);
 }
 
-/* Until the keeper ends: announces that it is ready, hands signals on. */
-static int watch(pid_t keeper, int signal_fd)
+struct watched {
+    pid_t keeper;
+    struct serve *serve;
+    const sigset_t *mask; /* of the children */
+    struct keeper_hello hello;
+    bool started, ready, stopping; /* the keeper answers; all do; they are ending */
+    int failed;                    /* exit code when the server could not be kept up */
+};
+
+/* The server first, so that requests under way still reach the keeper; the keeper when it is gone. */
+static void stop(struct watched *w, int number)
+{
+    w->stopping = true;
+    (void) kill(w->serve->pid > 0 ? w->serve->pid : w->keeper, number);
+}
+
+static void take_signals(struct watched *w, int signal_fd)
+{
+    struct signalfd_siginfo info;
+
+    while (read(signal_fd, &info, sizeof info) == (ssize_t) sizeof info) {
+        int number = (int) info.ssi_signo;
+
+        if (number == SIGCHLD)
+            continue;
+        if (number == SIGHUP && w->serve->pid > 0)
+            (void) kill(w->serve->pid, number);
+        else if (number == SIGHUP)
+            (void) kill(w->keeper, number);
+        else if (!w->stopping)
+            stop(w, number);
+        else /* asked twice: no more waiting for requests */
+            (void) kill(w->serve->pid > 0 ? w->serve->pid : w->keeper,
+                        w->serve->pid > 0 ? SIGKILL : number);
+    }
+}
+
+static void server_ended(struct watched *w)
+{
+    struct err err;
+
+    w->serve->pid = -1;
+    if (!w->stopping && serve_again(w->serve, report_state(), w->mask, &err) == 0)
+        return;
+    if (!w->stopping)
+        w->failed = report_error(&err);
+    w->stopping = true;
+    (void) kill(w->keeper, SIGTERM);
+}
+
+static void keeper_ready(struct watched *w)
+{
+    struct err err;
+
+    w->started = true;
+    if (w->serve->listen_fd >= 0 && serve_start(w->serve, report_state(), w->mask, &err) < 0) {
+        w->failed = report_error(&err);
+        stop(w, SIGTERM);
+    }
+}
+
+static void look_whether_ready(struct watched *w)
+{
+    if (!w->started && is_ready(&w->hello) == 0)
+        keeper_ready(w);
+    if (!w->started || w->stopping)
+        return;
+    w->ready = w->serve->listen_fd < 0 || serve_is_ready(w->serve, READY_EVERY_MS);
+    if (w->ready)
+        print_ready(&w->hello, w->serve);
+}
+
+/* Until the keeper ends: announces that it is ready, hands signals on, keeps the server up. */
+static int watch(struct watched *w, int signal_fd)
 {
     uint64_t begin = io_now_ms();
-    bool ready = false, told = false;
+    bool told = false;
 
     for (;;) {
         struct pollfd p = { .fd = signal_fd, .events = POLLIN };
-        struct signalfd_siginfo info;
-        struct keeper_hello hello;
         int status;
 
-        (void) poll(&p, 1, ready ? -1 : READY_EVERY_MS);
-        while (read(signal_fd, &info, sizeof info) == (ssize_t) sizeof info)
-            if (info.ssi_signo != SIGCHLD)
-                (void) kill(keeper, (int) info.ssi_signo);
-        if (waitpid(keeper, &status, WNOHANG) == keeper)
-            return exit_code_of(status);
-        if (!ready && is_ready(&hello) == 0) {
-            ready = true;
-            print_ready(&hello);
+        (void) poll(&p, 1, w->ready ? -1 : READY_EVERY_MS);
+        take_signals(w, signal_fd);
+        if (waitpid(w->keeper, &status, WNOHANG) == w->keeper) {
+            if (w->serve->pid > 0) {
+                (void) kill(w->serve->pid, SIGTERM);
+                (void) waitpid(w->serve->pid, NULL, 0);
+            }
+            return w->failed ? w->failed : exit_code_of(status);
         }
-        if (!ready && !told && io_now_ms() - begin > READY_WITHIN_MS) {
+        if (w->serve->pid > 0 && waitpid(w->serve->pid, &status, WNOHANG) == w->serve->pid)
+            server_ended(w);
+        if (!w->ready)
+            look_whether_ready(w);
+        if (!w->started && !told && io_now_ms() - begin > READY_WITHIN_MS) {
             told = true;
             report_note("the keeper does not answer yet; still waiting");
         }
     }
 }
 
-/* Root's alone. With --group its members may pass through to the socket, and to nothing else: the
- * templates hold setuid programs of root that are meant for sandboxes. */
-static int state_make(const struct up_options *options, struct err *err)
+static int group_find(const char *name, gid_t *ret, struct err *err)
 {
-    const char *state = report_state();
-    auto_close int fd = -1;
-    struct group *group;
+    const struct group *group = getgrnam(name);
     uint64_t gid;
 
-    if (mkdir(state, 0700) < 0 && errno != EEXIST)
-        return err_sys(err, errno, "make the state directory %s", state);
-    if (!options->group)
-        return 0;
-    group = getgrnam(options->group);
-    if (!group && parse_u64(options->group, &gid, err) < 0)
-        return err_set(err, ERR_USAGE, "up: there is no group '%.60s'", options->group);
-    fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fchown(fd, 0, group ? group->gr_gid : (gid_t) gid) < 0 || fchmod(fd, 0710) < 0)
-        return err_sys(err, errno, "let the group '%s' into %s", options->group, state);
-    if (mkdirat(fd, "templates", 0700) < 0 && fchmodat(fd, "templates", 0700, 0) < 0)
-        return err_sys(err, errno, "keep the group '%s' out of %s/templates", options->group,
-                       state);
+    if (!group && parse_u64(name, &gid, err) < 0)
+        return err_set(err, ERR_USAGE, "up: there is no group '%.60s'", name);
+    *ret = group ? group->gr_gid : (gid_t) gid;
     return 0;
 }
 
-static int up(const struct up_options *options, struct err *err)
+/* Root's alone. The server, and with --group that group's members, may pass through to what is theirs and see
+ * nothing else: the templates hold setuid programs of root that are meant for sandboxes. */
+static int state_make(const struct up_options *options, const struct serve *serve, struct err *err)
 {
+    const char *state = report_state();
+    auto_close int fd = -1;
+    bool server = serve->listen_fd >= 0;
+
+    if (mkdir(state, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make the state directory %s", state);
+    if (!options->group && !server)
+        return 0;
+    fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, 0, serve->keeper_gid) < 0 || fchmod(fd, server ? 0711 : 0710) < 0)
+        return err_sys(err, errno, "let others pass through %s", state);
+    if (mkdirat(fd, "templates", 0700) < 0 && fchmodat(fd, "templates", 0700, 0) < 0)
+        return err_sys(err, errno, "keep others out of %s/templates", state);
+    return 0;
+}
+
+/* Who may reach the keeper, and the server's socket: all that can be refused before anything is started. */
+static int prepare(const struct up_options *options, struct serve *serve, struct err *err)
+{
+    const char *listen = options->listen ? options->listen : SERVE_LISTEN_PRESET;
+
+    if (options->no_server && options->listen)
+        return err_set(err, ERR_USAGE, "up: --listen and --no-server exclude each other");
+    if (!options->no_server && (serve_user(serve, err) < 0 || serve_listen(serve, listen, err) < 0))
+        return -1;
+    return options->group ? group_find(options->group, &serve->keeper_gid, err) : 0;
+}
+
+static int up(struct up_options *options, struct err *err)
+{
+    struct serve serve = {
+        .listen_fd = -1, .probe_fd = -1, .pid = -1, .verbose = options->verbose
+    };
+    struct watched w = { .serve = &serve };
     struct keeper_hello hello;
     auto_close int signal_fd = -1;
+    char group[32];
     sigset_t before;
-    pid_t keeper;
 
     if (geteuid() != 0)
         return err_set(err, ERR_DENIED, "up: the keeper needs root");
     if (is_ready(&hello) == 0)
         return err_set(err, ERR_STATE, "a keeper (pid %u) already serves %s", hello.pid,
                        report_state());
-    if (state_make(options, err) < 0 || template_host_ensure(report_state(), err) < 0)
+    if (prepare(options, &serve, err) < 0 || state_make(options, &serve, err) < 0 ||
+        template_host_ensure(report_state(), err) < 0)
         return -1;
+    if (!options->group && serve.listen_fd >= 0) {
+        (void) snprintf(group, sizeof group, "%u", (unsigned) serve.keeper_gid);
+        options->group = group;
+    }
     signal_fd = signals_open(&before);
     if (signal_fd < 0)
         return err_sys(err, errno, "signals");
-    keeper = keeper_start(options, &before, err);
-    if (keeper < 0)
+    w.mask = &before;
+    w.keeper = keeper_start(options, &before, err);
+    if (w.keeper < 0)
         return -1;
-    return watch(keeper, signal_fd);
+    return watch(&w, signal_fd);
 }
 
 int verb_up(int argc, char **argv)

@@ -102,7 +102,7 @@ start_keeper() { # flags for cove-keeper…
     mkdir -m 0700 "$COVE_STATE"
     keeper_args=("$@")
     # `cove up` makes the host template; the keeper itself is then started without it.
-    "$BUILD/cove" up --state "$COVE_STATE" >"$tmp/up.log" 2>&1 </dev/null &
+    "$BUILD/cove" up --no-server --state "$COVE_STATE" >"$tmp/up.log" 2>&1 </dev/null &
     up=$!
     if ! within 30 "$BUILD/cove" ps -q; then
         not_ok "cove up starts" "$(tail -n 3 "$tmp/up.log")"
