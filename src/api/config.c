@@ -40,6 +40,8 @@ const struct setting settings[] = {
       "lifetime of a sandbox that was made without one" },
     { "sandbox_timeout_most", SETTING_DURATION, AT(sandbox_timeout_most_ms), "24h", 1000, 31536000000,
       "greatest lifetime that can be asked for at once" },
+    { "policy",          SETTING_TEXT,     AT(policy),          "standard", 0, 0,
+      "rules for commands: minimal, standard or development" },
     { "local",           SETTING_BOOL,     AT(local),           "yes", 0, 0,
       "requests from loopback need no key: they are the tenant 'local'" },
     { "verbose",         SETTING_BOOL,     AT(verbose),         "no", 0, 0,

@@ -17,6 +17,7 @@ struct config {
     char listen[128];
     char domain[128];
     char tls_cert[256], tls_key[256];
+    char policy[32];        /* the preset that tenants have */
     uint64_t threads;       /* requests at once */
     uint64_t connections;   /* open at once, idle ones included */
     uint64_t idle_ms;       /* a connection without a request */

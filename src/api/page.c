@@ -1,0 +1,142 @@
+#include "api/page.h"
+
+#include "api/app.h"
+#include "api/route.h"
+#include "api/tools.h"
+#include "api/tools_text.h"
+#include "base/io.h"
+#include "base/own.h"
+#include "client/sandbox.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* No scripts and nothing from elsewhere: a page that can be looked at and nothing more. */
+#define PAGE_HEAD                                                                                  \
+    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">"                                    \
+    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>cove</title>"   \
+    "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:3rem auto;"             \
+    "padding:0 1rem;color:#223}code,pre{font:14px/1.5 ui-monospace,monospace}"                     \
+    "pre{background:#f4f5f7;padding:1rem;overflow:auto;border-radius:6px}"                         \
+    "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;" \
+    "border-bottom:1px solid #e3e5ea;vertical-align:top}a{color:#0a58ca}</style>"
+
+static bool wants_html(struct exchange *x)
+{
+    const char *accept = exchange_header(x, "Accept");
+
+    return accept && strstr(accept, "text/html");
+}
+
+static int reply_page(struct exchange *x, const char *html, struct err *err)
+{
+    if (exchange_add_header(x, "Content-Security-Policy",
+                            "default-src 'none'; style-src 'unsafe-inline'", err) < 0 ||
+        exchange_add_header(x, "Vary", "Accept", err) < 0)
+        return -1;
+    return exchange_reply_text(x, 200, "text/html; charset=utf-8", html, err);
+}
+
+/* The keeper answers. */
+static bool keeper_up(struct app *app, struct keeper_hello *hello)
+{
+    struct link link;
+    struct err err;
+    bool up = app_link_take(app, &link, &err) == 0;
+
+    if (up) {
+        up = keeper_hello(&link, hello, &err) == 0;
+        app_link_give(app, &link, up);
+    }
+    return up;
+}
+
+/* Alive, and whether what it stands on is. No key: load balancers ask this. */
+int page_health(struct exchange *x, struct err *err)
+{
+    struct app *app = exchange_app(x);
+    struct keeper_hello hello;
+    char why[200];
+    bool up = keeper_up(app, &hello);
+    const char *trouble = app->store ? store_trouble(app->store, why, sizeof why) : NULL;
+    bool healthy = up && !trouble;
+
+    return exchange_reply_json(
+        x, healthy ? 200 : 503,
+        json_pack("{s:s, s:b, s:b, s:s, s:I}", "status", healthy ? "healthy" : "unhealthy",
+                  "keeper", up, "store", !trouble, "version", COVE_VERSION, "uptime_ms",
+                  (json_int_t) (io_now_ms() - app->started_ms)),
+        err);
+}
+
+static const char root_page[] = PAGE_HEAD
+    "<h1>cove</h1><p>Runs code in isolated sandboxes. This server is up.</p>"
+    "<pre>curl -X POST http://localhost:8000/bash \\\n"
+    "  -H \"Content-Type: application/json\" \\\n"
+    "  -d '{\"command\": \"echo Hello\"}'</pre>"
+    "<p><a href=\"/docs\">All routes and tools</a> &middot; <a href=\"/health\">health</a> &middot; "
+    "<a href=\"/openapi.yaml\">openapi.yaml</a> &middot; <a href=\"/metrics\">metrics</a></p>";
+
+int page_root(struct exchange *x, struct err *err)
+{
+    struct app *app = exchange_app(x);
+    struct keeper_hello hello;
+    bool up;
+
+    if (wants_html(x))
+        return reply_page(x, root_page, err);
+    up = keeper_up(app, &hello);
+    return exchange_reply_json(x, 200,
+                               json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "service", "cove",
+                                         "status", up ? "running" : "degraded", "version",
+                                         COVE_VERSION, "uptime_ms",
+                                         (json_int_t) (io_now_ms() - app->started_ms), "docs",
+                                         "/docs", "openapi", "/openapi.yaml"),
+                               err);
+}
+
+static int add_routes(struct text *out)
+{
+    static const char *const scopes[] = { "anyone", "read", "run", "admin" };
+
+    if (text_addf(out, "<h2>Routes</h2><table><tr><th>Method<th>Path<th>Scope") < 0)
+        return -1;
+    for (size_t i = 0; i < route_count; i++)
+        if (text_addf(out, "<tr><td>%s<td><code>%s</code><td>%s", method_name(routes[i].method),
+                      routes[i].path, scopes[routes[i].scope]) < 0)
+            return -1;
+    return text_addf(out, "</table>");
+}
+
+static int add_tools(struct text *out)
+{
+    if (text_addf(out, "<h2>Tools</h2><p>For <code>POST /execute</code>: "
+                       "<code>{\"tool_name\": \"Bash\", \"arguments\": {…}, \"sandbox_id\": …}</code>. "
+                       "Without a sandbox_id: your default sandbox.</p><table>"
+                       "<tr><th>Tool<th>What it does<th>Arguments") < 0)
+        return -1;
+    for (size_t i = 0; i < tools_count; i++)
+        if (text_addf(out, "<tr><td>%s<td>%s<td><code>%s</code>", tools_table[i].name,
+                      tools_table[i].help, tools_table[i].arguments) < 0)
+            return -1;
+    return text_addf(out, "</table>");
+}
+
+int page_docs(struct exchange *x, struct err *err)
+{
+    struct text out = { 0 };
+    int r;
+
+    if (text_addf(&out, "%s<h1>cove: the API</h1><p>Described in full by "
+                        "<a href=\"/openapi.yaml\">openapi.yaml</a>. Keys go into "
+                        "<code>X-API-Key</code>; loopback needs none.</p>",
+                  PAGE_HEAD) < 0 ||
+        add_tools(&out) < 0 || add_routes(&out) < 0) {
+        free(out.data);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the page");
+    }
+    r = reply_page(x, out.data, err);
+    free(out.data);
+    return r;
+}

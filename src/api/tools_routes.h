@@ -1,0 +1,32 @@
+/* tools_routes.h - the rows of the tools surface, policy and metrics, for routes.c. */
+#ifndef COVE_API_TOOLS_ROUTES_H
+#define COVE_API_TOOLS_ROUTES_H
+
+#include "api/metrics.h"
+#include "api/page.h"
+#include "api/policy_gate.h"
+#include "api/tools.h"
+
+/* clang-format off */
+#define TOOLS_ROUTES \
+    { METHOD_GET,    "/",                     SCOPE_NONE,  0,          page_root }, \
+    { METHOD_GET,    "/docs",                 SCOPE_NONE,  0,          page_docs }, \
+    { METHOD_GET,    "/health",               SCOPE_NONE,  0,          page_health }, \
+    { METHOD_GET,    "/metrics",              SCOPE_ADMIN, 0,          metrics_route }, \
+    { METHOD_POST,   "/execute",              SCOPE_RUN,   TOOLS_BODY, tools_route_execute }, \
+    { METHOD_POST,   "/bash",                 SCOPE_RUN,   TOOLS_BODY, tools_route_bash }, \
+    { METHOD_POST,   "/file/read",            SCOPE_RUN,   TOOLS_BODY, tools_route_read }, \
+    { METHOD_POST,   "/file/write",           SCOPE_RUN,   TOOLS_BODY, tools_route_write }, \
+    { METHOD_POST,   "/search",               SCOPE_RUN,   TOOLS_BODY, tools_route_search }, \
+    { METHOD_POST,   "/sandbox",              SCOPE_RUN,   TOOLS_BODY, tools_route_sandbox_make }, \
+    { METHOD_GET,    "/sandbox",              SCOPE_READ,  0,          tools_route_sandbox_get }, \
+    { METHOD_DELETE, "/sandbox",              SCOPE_RUN,   0,          tools_route_sandbox_end }, \
+    { METHOD_GET,    "/tools",                SCOPE_READ,  0,          tools_route_list }, \
+    { METHOD_GET,    "/presets",              SCOPE_READ,  0,          tools_route_presets }, \
+    { METHOD_GET,    "/audit-logs",           SCOPE_READ,  0,          tools_route_audit }, \
+    { METHOD_GET,    "/stats",                SCOPE_READ,  0,          tools_route_stats }, \
+    { METHOD_POST,   "/v1/policy/analyze",    SCOPE_READ,  TOOLS_BODY, policy_route_analyze }, \
+    { METHOD_GET,    "/v1/policy/violations", SCOPE_READ,  0,          policy_route_violations },
+/* clang-format on */
+
+#endif
