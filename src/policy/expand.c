@@ -113,9 +113,7 @@ static struct flow substitute(struct analysis *an, const struct source *src)
     struct flow value;
 
     *kept = *src;
-    an->parallel++;
     eval_source(an, kept, NULL, &out);
-    an->parallel--;
     an->vars = vars;
     an->cwd = cwd;
     while (out.len && out.text[out.len - 1] == '\n')
@@ -154,11 +152,14 @@ static void process(struct expander *e)
     bool open, reads = e->text[e->at] == '<';
     size_t end = lex_close(e->text, e->len, e->at + 2, ')', &open);
     struct source src = slice(e, e->at + 2, end);
-    struct flow content = substitute(e->an, &src);
+    struct flow content;
     char path[32];
     char *kept;
     int len;
 
+    e->an->parallel++; /* unlike $(...), nobody waits for it */
+    content = substitute(e->an, &src);
+    e->an->parallel--;
     len = snprintf(path, sizeof path, "/dev/fd/%u", 63 + e->an->fd_count++);
     kept = arena_text(&e->an->arena, path, (size_t) len);
     if (reads)

@@ -90,6 +90,11 @@ static void run_shell(struct analysis *an, const struct command *c)
         struct flow flow = { c->argv[i].text, c->argv[i].len, c->argv[i].taint };
 
         eval_arguments(an, c->argv + i + 1, c->argc - i - 1);
+        if (i + 1 < c->argc) {
+            const struct field *zero = &c->argv[i + 1];
+
+            var_set(an, "0", (struct flow){ zero->text, zero->len, zero->taint });
+        }
         shell_run_flow(an, c, "sh", flow);
     } else if (i < c->argc && !from_stdin && strcmp(c->argv[i].text, "-") != 0 &&
                strcmp(c->argv[i].text, "/dev/stdin") != 0) {
