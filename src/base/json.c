@@ -67,6 +67,8 @@ static void put_quoted(FILE *out, const char *text)
 
 static void indent(struct json *json)
 {
+    if (json->one_line)
+        return;
     (void) fputc('\n', json->out);
     for (unsigned i = 0; i < json->depth; i++)
         (void) fputs("  ", json->out);

@@ -1,0 +1,206 @@
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/report.h"
+#include "cli/subverbs.h"
+#include "cli/table.h"
+
+#include <string.h>
+
+struct key_values {
+    const char *scope, *label, *tenant;
+    uint64_t expires_ms; /* from now; 0: never */
+    bool json;
+};
+
+#define AT(field) offsetof(struct key_values, field)
+
+/* clang-format off */
+static const struct option create_options[] = {
+    { 0, "scope",   OPTION_TEXT,     AT(scope),      "SCOPE", COMPLETE_NONE, "read, run (what it may if nothing is said) or admin" },
+    { 0, "label",   OPTION_TEXT,     AT(label),      "TEXT",  COMPLETE_NONE, "your own words, to tell keys apart" },
+    { 0, "expires", OPTION_DURATION, AT(expires_ms), "TIME",  COMPLETE_NONE, "ends after 90d, 12h …" },
+    { 0, "json",    OPTION_FLAG,     AT(json),       NULL,    COMPLETE_NONE, "as JSON" },
+};
+static const struct option ls_options[] = {
+    { 0, "tenant",  OPTION_TEXT,     AT(tenant),     "NAME",  COMPLETE_NONE, "of this tenant only" },
+    { 0, "json",    OPTION_FLAG,     AT(json),       NULL,    COMPLETE_NONE, "as JSON" },
+};
+
+static int key_create(int argc, char **argv);
+static int key_ls(int argc, char **argv);
+static int key_revoke(int argc, char **argv);
+
+static const struct verb subs[] = {
+    { .name = "create", .synopsis = "[OPTION…] TENANT", .summary = "make a key and show it, this once",
+      .options = create_options, .option_count = ARRAY_LEN(create_options), .run = key_create },
+    { .name = "ls", .synopsis = "[OPTION…]", .summary = "list keys; their secret part is known to nobody",
+      .options = ls_options, .option_count = ARRAY_LEN(ls_options), .run = key_ls },
+    { .name = "revoke", .synopsis = "ID", .summary = "end a key, at once and for good",
+      .run = key_revoke },
+};
+
+const struct verb key_verb = {
+    .name = "key",
+    .synopsis = "create|ls|revoke …",
+    .summary = "keys of tenants",
+    .command_at = 1,
+    .run = verb_key,
+    .subs = subs,
+    .sub_count = ARRAY_LEN(subs),
+};
+/* clang-format on */
+
+static const char *key_state(const struct store_key *key)
+{
+    if (key->revoked_ms)
+        return "revoked";
+    return key->expires_ms && key->expires_ms <= store_now_ms() ? "expired" : "valid";
+}
+
+/* text: NULL except right after it was made. */
+static void key_json(struct json *json, const struct store_key *key, const char *text)
+{
+    json_object(json, NULL);
+    json_text(json, "id", key->id);
+    if (text)
+        json_text(json, "key", text);
+    json_text(json, "tenant", key->tenant);
+    json_text(json, "scope", store_scope_name(key->scope));
+    json_text(json, "label", key->label);
+    json_text(json, "state", key_state(key));
+    json_number(json, "created_ms", key->created_ms);
+    json_number(json, "expires_ms", key->expires_ms);
+    json_number(json, "revoked_ms", key->revoked_ms);
+    json_number(json, "last_used_ms", key->last_used_ms);
+    json_end(json);
+}
+
+static void show_new(const struct store_key *key, const char *text, bool as_json)
+{
+    struct json json;
+
+    if (!as_json) {
+        printf("%s\n", text);
+        report_note("key %s of tenant %s, scope %s; it is not shown again", key->id, key->tenant,
+                    store_scope_name(key->scope));
+        return;
+    }
+    json_init(&json, stdout);
+    key_json(&json, key, text);
+    (void) json_finish(&json);
+}
+
+static int key_create(int argc, char **argv)
+{
+    struct key_values values = { .scope = "run", .label = "" };
+    char text[STORE_KEY_TEXT_MAX] = "";
+    struct store *store = NULL;
+    struct store_key key;
+    struct err err = { 0 };
+    char **names;
+    int count, code, scope = 0;
+
+    code =
+        subverb_parse(&key_verb, "create", argc, argv, &values, "the tenant", 1, 1, &names, &count);
+    if (code >= 0)
+        return code;
+    if (store_scope_parse(values.scope, &scope, &err) < 0 || subverb_store(&store, &err) < 0 ||
+        store_key_create(store, names[0], scope, values.label,
+                         values.expires_ms ? store_now_ms() + values.expires_ms : 0, &key, text,
+                         &err) < 0 ||
+        subverb_audit(store, names[0], "key.create", key.id, &err) < 0) {
+        code = report_error(&err);
+    } else {
+        show_new(&key, text, values.json);
+        code = report_end(0);
+    }
+    explicit_bzero(text, sizeof text);
+    store_close(store);
+    return code;
+}
+
+static int key_revoke(int argc, char **argv)
+{
+    struct key_values values = { 0 };
+    struct store *store = NULL;
+    struct err err = { 0 };
+    char **ids;
+    int count, code;
+
+    code =
+        subverb_parse(&key_verb, "revoke", argc, argv, &values, "the key's id", 1, 1, &ids, &count);
+    if (code >= 0)
+        return code;
+    code = subverb_store(&store, &err) < 0 || store_key_revoke(store, ids[0], &err) < 0 ||
+                   subverb_audit(store, "", "key.revoke", ids[0], &err) < 0
+               ? report_error(&err)
+               : report_end(0);
+    store_close(store);
+    return code;
+}
+
+struct listing {
+    struct table *table; /* or … */
+    struct json *json;
+};
+
+static int list_one(void *arg, const struct store_key *key, struct err *err)
+{
+    struct listing *l = arg;
+    char text[64];
+
+    (void) err;
+    if (l->json) {
+        key_json(l->json, key, NULL);
+        return 0;
+    }
+    table_cell(l->table, "%s", key->id);
+    table_cell(l->table, "%s", key->tenant);
+    table_cell(l->table, "%s", store_scope_name(key->scope));
+    table_cell(l->table, "%s", key_state(key));
+    table_cell(l->table, "%s", subverb_when(text, sizeof text, key->created_ms));
+    table_cell(l->table, "%s", subverb_when(text, sizeof text, key->expires_ms));
+    table_cell(l->table, "%s", subverb_when(text, sizeof text, key->last_used_ms));
+    table_cell(l->table, "%s", report_text(text, sizeof text, key->label));
+    return 0;
+}
+
+static int key_ls(int argc, char **argv)
+{
+    static const char *const headings[] = { "KEY",     "TENANT",  "SCOPE",     "STATE",
+                                            "CREATED", "EXPIRES", "LAST USED", "LABEL" };
+    struct key_values values = { 0 };
+    struct store *store = NULL;
+    struct listing l = { 0 };
+    struct table table;
+    struct json json;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    code = subverb_parse(&key_verb, "ls", argc, argv, &values, "", 0, 0, &names, &count);
+    if (code >= 0)
+        return code;
+    if (subverb_store(&store, &err) < 0)
+        return report_error(&err);
+    table_init(&table, ARRAY_LEN(headings), headings);
+    json_init(&json, stdout);
+    l = (struct listing){ &table, values.json ? &json : NULL };
+    if (values.json)
+        json_array(&json, NULL);
+    code = store_key_list(store, values.tenant, list_one, &l, &err) < 0 ? report_error(&err) : 0;
+    if (values.json) {
+        json_end(&json);
+        (void) json_finish(&json);
+    } else if (code == 0) {
+        (void) table_print(&table, stdout);
+    }
+    table_done(&table);
+    store_close(store);
+    return report_end(code);
+}
+
+int verb_key(int argc, char **argv)
+{
+    return subverbs_run(&key_verb, argc, argv);
+}

@@ -1,0 +1,271 @@
+#include "base/json.h"
+#include "base/own.h"
+#include "base/parse.h"
+#include "cli/report.h"
+#include "cli/subverbs.h"
+#include "cli/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NOT_GIVEN UINT64_MAX
+
+struct tenant_values {
+    struct store_quotas quotas; /* NOT_GIVEN: as it was */
+    const char *cpus;
+    bool json;
+};
+
+#define AT(field) offsetof(struct tenant_values, field)
+
+/* clang-format off */
+static const struct option quota_options[] = {
+    { 0, "sandboxes",      OPTION_NUMBER, AT(quotas.sandboxes),      "N",    COMPLETE_NONE, "sandboxes at once; 0 here and below: no limit" },
+    { 0, "cpus",           OPTION_TEXT,   AT(cpus),                  "N",    COMPLETE_NONE, "cores of all its sandboxes together" },
+    { 0, "memory",         OPTION_SIZE,   AT(quotas.memory_bytes),   "SIZE", COMPLETE_NONE, "memory of all its sandboxes together" },
+    { 0, "disk",           OPTION_SIZE,   AT(quotas.disk_bytes),     "SIZE", COMPLETE_NONE, "disk of all its sandboxes together" },
+    { 0, "creates-per-s",  OPTION_NUMBER, AT(quotas.creates_per_s),  "N",    COMPLETE_NONE, "new sandboxes per second" },
+    { 0, "requests-per-s", OPTION_NUMBER, AT(quotas.requests_per_s), "N",    COMPLETE_NONE, "requests per second" },
+    { 0, "streams",        OPTION_NUMBER, AT(quotas.streams),        "N",    COMPLETE_NONE, "long answers and terminals at once" },
+};
+static const struct option json_option[] = {
+    { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
+};
+
+static int tenant_add(int argc, char **argv);
+static int tenant_ls(int argc, char **argv);
+static int tenant_set(int argc, char **argv);
+static int tenant_rm(int argc, char **argv);
+
+static const struct verb subs[] = {
+    { .name = "add", .synopsis = "[OPTION…] NAME", .summary = "make a tenant",
+      .options = quota_options, .option_count = ARRAY_LEN(quota_options), .run = tenant_add },
+    { .name = "ls", .synopsis = "[--json]", .summary = "list tenants, their quotas and what they use",
+      .options = json_option, .option_count = ARRAY_LEN(json_option), .run = tenant_ls },
+    { .name = "set", .synopsis = "OPTION… NAME", .summary = "change quotas of a tenant",
+      .options = quota_options, .option_count = ARRAY_LEN(quota_options), .run = tenant_set },
+    { .name = "rm", .synopsis = "NAME", .summary = "remove a tenant without sandboxes, and its keys",
+      .run = tenant_rm },
+};
+
+const struct verb tenant_verb = {
+    .name = "tenant",
+    .synopsis = "add|ls|set|rm …",
+    .summary = "tenants of the server, and their quotas",
+    .command_at = 1,
+    .run = verb_tenant,
+    .subs = subs,
+    .sub_count = ARRAY_LEN(subs),
+};
+/* clang-format on */
+
+static uint64_t *field_of(struct store_quotas *quotas, size_t i)
+{
+    return (uint64_t *) ((char *) quotas + quota_table[i].offset);
+}
+
+static void values_init(struct tenant_values *values)
+{
+    memset(values, 0, sizeof *values);
+    for (size_t i = 0; i < quota_table_count; i++)
+        *field_of(&values->quotas, i) = NOT_GIVEN;
+}
+
+/* What was given, over what there is. */
+static int apply(const struct tenant_values *values, struct store_quotas *quotas, struct err *err)
+{
+    struct store_quotas given = values->quotas;
+    uint32_t milli;
+
+    if (values->cpus) {
+        if (strcmp(values->cpus, "0") == 0)
+            milli = 0;
+        else if (parse_cpus_milli(values->cpus, &milli, err) < 0)
+            return err_wrap(err, "--cpus");
+        given.cpu_milli = milli;
+    }
+    for (size_t i = 0; i < quota_table_count; i++)
+        if (*field_of(&given, i) != NOT_GIVEN)
+            *field_of(quotas, i) = *field_of(&given, i);
+    return 0;
+}
+
+static int tenant_add(int argc, char **argv)
+{
+    struct tenant_values values;
+    struct store_quotas quotas;
+    struct store *store = NULL;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    values_init(&values);
+    code = subverb_parse(&tenant_verb, "add", argc, argv, &values, "the tenant's name", 1, 1,
+                         &names, &count);
+    if (code >= 0)
+        return code;
+    store_quotas_preset(&quotas);
+    code = apply(&values, &quotas, &err) < 0 || subverb_store(&store, &err) < 0 ||
+                   store_tenant_add(store, names[0], &quotas, &err) < 0 ||
+                   subverb_audit(store, names[0], "tenant.add", "", &err) < 0
+               ? report_error(&err)
+               : report_end(0);
+    store_close(store);
+    return code;
+}
+
+static int tenant_set(int argc, char **argv)
+{
+    struct tenant_values values;
+    struct store_tenant tenant;
+    struct store *store = NULL;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    values_init(&values);
+    code = subverb_parse(&tenant_verb, "set", argc, argv, &values, "the tenant's name", 1, 1,
+                         &names, &count);
+    if (code >= 0)
+        return code;
+    code = subverb_store(&store, &err) < 0 ||
+                   store_tenant_get(store, names[0], &tenant, &err) < 0 ||
+                   apply(&values, &tenant.quotas, &err) < 0 ||
+                   store_tenant_set(store, names[0], &tenant.quotas, &err) < 0 ||
+                   subverb_audit(store, names[0], "tenant.set", "", &err) < 0
+               ? report_error(&err)
+               : report_end(0);
+    store_close(store);
+    return code;
+}
+
+static int tenant_rm(int argc, char **argv)
+{
+    struct tenant_values values;
+    struct store *store = NULL;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    values_init(&values);
+    code = subverb_parse(&tenant_verb, "rm", argc, argv, &values, "the tenant's name", 1, 1, &names,
+                         &count);
+    if (code >= 0)
+        return code;
+    code = subverb_store(&store, &err) < 0 || store_tenant_remove(store, names[0], &err) < 0 ||
+                   subverb_audit(store, names[0], "tenant.rm", "", &err) < 0
+               ? report_error(&err)
+               : report_end(0);
+    store_close(store);
+    return code;
+}
+
+/* ---- listing ---- */
+
+struct listing {
+    struct store *store;
+    struct table *table; /* or … */
+    struct json *json;
+};
+
+static const char *quota_text(char *out, size_t size, const struct quota_info *info, uint64_t value)
+{
+    if (value == 0)
+        (void) snprintf(out, size, "-");
+    else if (info->unit == QUOTA_BYTES_UNIT)
+        (void) report_size(out, size, value);
+    else if (info->unit == QUOTA_CPUS_UNIT)
+        (void) snprintf(out, size, "%g", (double) value / 1000);
+    else
+        (void) snprintf(out, size, "%" PRIu64, value);
+    return out;
+}
+
+static void tenant_json(struct json *json, const struct store_tenant *tenant,
+                        const struct store_usage *usage)
+{
+    const struct store_quotas *q = &tenant->quotas;
+
+    json_object(json, NULL);
+    json_text(json, "name", tenant->name);
+    json_number(json, "created_ms", tenant->created_ms);
+    json_object(json, "quotas");
+    json_number(json, "sandboxes", q->sandboxes);
+    json_number(json, "cpu_milli", q->cpu_milli);
+    json_number(json, "memory_bytes", q->memory_bytes);
+    json_number(json, "disk_bytes", q->disk_bytes);
+    json_number(json, "creates_per_s", q->creates_per_s);
+    json_number(json, "requests_per_s", q->requests_per_s);
+    json_number(json, "streams", q->streams);
+    json_end(json);
+    json_object(json, "used");
+    json_number(json, "sandboxes", usage->sandboxes);
+    json_number(json, "cpu_milli", usage->cpu_milli);
+    json_number(json, "memory_bytes", usage->memory_bytes);
+    json_number(json, "disk_bytes", usage->disk_bytes);
+    json_end(json);
+    json_end(json);
+}
+
+static int list_one(void *arg, const struct store_tenant *tenant, struct err *err)
+{
+    struct listing *l = arg;
+    struct store_tenant copy = *tenant;
+    struct store_usage usage;
+    char text[32];
+
+    if (store_usage(l->store, tenant->name, &usage, err) < 0)
+        return -1;
+    if (l->json) {
+        tenant_json(l->json, tenant, &usage);
+        return 0;
+    }
+    table_cell(l->table, "%s", tenant->name);
+    table_cell(l->table, "%" PRIu64, usage.sandboxes);
+    for (size_t i = 0; i < quota_table_count; i++)
+        table_cell(l->table, "%s",
+                   quota_text(text, sizeof text, &quota_table[i], *field_of(&copy.quotas, i)));
+    return 0;
+}
+
+static int tenant_ls(int argc, char **argv)
+{
+    static const char *const headings[] = { "TENANT",     ">IN USE",     ">SANDBOXES",
+                                            ">CPUS",      ">MEMORY",     ">DISK",
+                                            ">CREATES/S", ">REQUESTS/S", ">STREAMS" };
+    struct tenant_values values;
+    struct listing l = { 0 };
+    struct table table;
+    struct json json;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    values_init(&values);
+    code = subverb_parse(&tenant_verb, "ls", argc, argv, &values, "", 0, 0, &names, &count);
+    if (code >= 0)
+        return code;
+    if (subverb_store(&l.store, &err) < 0)
+        return report_error(&err);
+    table_init(&table, ARRAY_LEN(headings), headings);
+    json_init(&json, stdout);
+    l.table = &table;
+    l.json = values.json ? &json : NULL;
+    if (values.json)
+        json_array(&json, NULL);
+    code = store_tenant_list(l.store, list_one, &l, &err) < 0 ? report_error(&err) : 0;
+    if (values.json) {
+        json_end(&json);
+        (void) json_finish(&json);
+    } else if (code == 0) {
+        (void) table_print(&table, stdout);
+    }
+    table_done(&table);
+    store_close(l.store);
+    return report_end(code);
+}
+
+int verb_tenant(int argc, char **argv)
+{
+    return subverbs_run(&tenant_verb, argc, argv);
+}
