@@ -77,14 +77,29 @@ static int put_base64(json_t *answer, const char *key, const struct text *bytes,
     return 0;
 }
 
+/* A file being read; nothing may be asked of it behind its end. */
+struct source {
+    struct stream stream;
+    bool ended;
+};
+
+static int source_next(struct source *source, const void **ret_data, uint32_t *ret_len,
+                       struct err *err)
+{
+    int r = source->ended ? 0 : files_read_next(&source->stream, ret_data, ret_len, err);
+
+    source->ended = r == 0;
+    return r;
+}
+
 /* The whole of a file that is no text, up to a bound. */
-static int read_bytes(struct stream *stream, struct text *text, size_t most, struct err *err)
+static int read_bytes(struct source *source, struct text *text, size_t most, struct err *err)
 {
     const void *data;
     uint32_t len;
     int r;
 
-    while ((r = files_read_next(stream, &data, &len, err)) == 1) {
+    while ((r = source_next(source, &data, &len, err)) == 1) {
         if (text->len + len > most)
             return err_set(err, ERR_TOO_BIG, "the file is larger than %zu bytes", most);
         if (text_add(text, data, len) < 0)
@@ -93,12 +108,12 @@ static int read_bytes(struct stream *stream, struct text *text, size_t most, str
     return r;
 }
 
-static int answer_image(struct tool_call *call, struct stream *stream, struct text *head,
+static int answer_image(struct tool_call *call, struct source *source, struct text *head,
                         const char *type, const struct file_info *info, struct err *err)
 {
     char said[96];
 
-    if (read_bytes(stream, head, IMAGE_MAX, err) < 0 ||
+    if (read_bytes(source, head, IMAGE_MAX, err) < 0 ||
         put_base64(call->answer, "data", head, err) < 0)
         return -1;
     (void) snprintf(said, sizeof said, "%s, %" PRIu64 " bytes", type, info->size);
@@ -108,7 +123,7 @@ static int answer_image(struct tool_call *call, struct stream *stream, struct te
     return 0;
 }
 
-static int answer_binary(struct tool_call *call, struct stream *stream, struct text *head,
+static int answer_binary(struct tool_call *call, struct source *source, struct text *head,
                          bool base64, const struct file_info *info, struct err *err)
 {
     char said[96];
@@ -118,12 +133,12 @@ static int answer_binary(struct tool_call *call, struct stream *stream, struct t
     (void) json_object_set_new(call->answer, "output", json_string(said));
     if (!base64)
         return 0;
-    if (read_bytes(stream, head, IMAGE_MAX, err) < 0)
+    if (read_bytes(source, head, IMAGE_MAX, err) < 0)
         return -1;
     return put_base64(call->answer, "data", head, err);
 }
 
-static int answer_text(struct tool_call *call, struct stream *stream, const struct text *head,
+static int answer_text(struct tool_call *call, struct source *source, const struct text *head,
                        struct reading *reading, bool numbers, struct err *err)
 {
     struct text out = { 0 };
@@ -132,7 +147,7 @@ static int answer_text(struct tool_call *call, struct stream *stream, const stru
     bool go = take_lines(reading, head->data, head->len);
     int r = 0;
 
-    while (go && (r = files_read_next(stream, &data, &len, err)) == 1)
+    while (go && (r = source_next(source, &data, &len, err)) == 1)
         go = take_lines(reading, data, len);
     if (r < 0)
         return -1;
@@ -160,14 +175,14 @@ static int answer_text(struct tool_call *call, struct stream *stream, const stru
 }
 
 /* Enough of the beginning to tell what it is. */
-static int read_head(struct stream *stream, struct text *head, struct err *err)
+static int read_head(struct source *source, struct text *head, struct err *err)
 {
     const void *data;
     uint32_t len;
     int r = text_add(head, "", 0);
 
     while (r >= 0 && head->len < SNIFF_BYTES) {
-        r = files_read_next(stream, &data, &len, err);
+        r = source_next(source, &data, &len, err);
         if (r <= 0)
             return r;
         r = text_add(head, data, len);
@@ -175,23 +190,23 @@ static int read_head(struct stream *stream, struct text *head, struct err *err)
     return r < 0 ? err_set(err, ERR_NO_MEMORY, "no memory for the file") : 0;
 }
 
-static int answer_file(struct tool_call *call, struct stream *stream, struct reading *reading,
+static int answer_file(struct tool_call *call, struct source *source, struct reading *reading,
                        const struct file_info *info, bool numbers, bool base64, struct err *err)
 {
     struct text head = { 0 };
     const char *image;
     size_t sniff;
-    int r = read_head(stream, &head, err);
+    int r = read_head(source, &head, err);
 
     if (r == 0) {
         sniff = head.len < SNIFF_BYTES ? head.len : SNIFF_BYTES;
         image = text_image_type(head.data, sniff);
         if (image)
-            r = answer_image(call, stream, &head, image, info, err);
+            r = answer_image(call, source, &head, image, info, err);
         else if (base64 || text_is_binary(head.data, sniff))
-            r = answer_binary(call, stream, &head, base64, info, err);
+            r = answer_binary(call, source, &head, base64, info, err);
         else
-            r = answer_text(call, stream, &head, reading, numbers, err);
+            r = answer_text(call, source, &head, reading, numbers, err);
     }
     free(head.data);
     return r;
@@ -201,7 +216,7 @@ int tool_read(struct tool_call *call, struct err *err)
 {
     const char *path = NULL, *encoding = "utf-8";
     struct reading reading = { .offset = 1, .line = 1 };
-    struct stream stream = STREAM_NONE;
+    struct source source = { .stream = STREAM_NONE };
     auto_free struct file_info *info = calloc(1, sizeof *info);
     char at[AGENT_PATH_MAX];
     struct ops_file file;
@@ -225,10 +240,10 @@ int tool_read(struct tool_call *call, struct err *err)
         return args_bad(call->x, "", "encoding", "is neither utf-8 nor base64", err);
     if (reading.offset == 0)
         reading.offset = 1;
-    if (ops_file_read(call->ops, &file, 0, 0, &stream, info, err) < 0)
+    if (ops_file_read(call->ops, &file, 0, 0, &source.stream, info, err) < 0)
         return -1;
-    r = answer_file(call, &stream, &reading, info, numbers, strcmp(encoding, "base64") == 0, err);
-    stream_close(&stream);
+    r = answer_file(call, &source, &reading, info, numbers, strcmp(encoding, "base64") == 0, err);
+    stream_close(&source.stream);
     free(reading.text.data);
     (void) json_object_set_new(call->answer, "path", json_string(info->path));
     (void) json_object_set_new(call->answer, "size", json_integer((json_int_t) info->size));
@@ -306,19 +321,19 @@ struct edit {
 static int read_whole(struct tool_call *call, const struct ops_file *file, struct text *ret,
                       uint32_t *ret_mode, struct err *err)
 {
-    struct stream stream = STREAM_NONE;
+    struct source source = { .stream = STREAM_NONE };
     auto_free struct file_info *info = calloc(1, sizeof *info);
     int r;
 
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for the file");
-    if (ops_file_read(call->ops, file, 0, 0, &stream, info, err) < 0)
+    if (ops_file_read(call->ops, file, 0, 0, &source.stream, info, err) < 0)
         return -1;
     *ret_mode = info->mode;
     r = text_add(ret, "", 0);
     r = r < 0 ? err_set(err, ERR_NO_MEMORY, "no memory for the file")
-              : read_bytes(&stream, ret, TEXT_EDIT_MAX, err);
-    stream_close(&stream);
+              : read_bytes(&source, ret, TEXT_EDIT_MAX, err);
+    stream_close(&source.stream);
     return r;
 }
 

@@ -190,13 +190,14 @@ static int ensure_default(struct ops *ops, struct tenant_entry *entry, struct er
 
     if (entry->session.sandbox[0])
         return 0;
+    entry->touched_ms = 0;
     if (find_default(ops, &box, err) < 0) {
         if (err->kind != ERR_NO_SANDBOX || tools_config_preset(&config, "standard", err) < 0 ||
             make_box(ops, &config, true, &box, err) < 0)
             return -1;
+        entry->touched_ms = io_now_ms();
     }
     session_read(&box, &entry->session);
-    entry->touched_ms = 0;
     if (box.life == LIFE_PAUSED)
         return ops_sandbox_resume(ops, box.id, entry->session.session_ms, err);
     return 0;
@@ -213,10 +214,11 @@ static int touch(struct ops *ops, const char *sandbox, uint64_t session_ms, stru
 static int find_and_touch(struct ops *ops, struct tenant_entry *entry, struct session *ret,
                           struct err *err)
 {
-    uint64_t now = io_now_ms();
+    uint64_t now;
 
     if (ensure_default(ops, entry, err) < 0)
         return -1;
+    now = io_now_ms();
     if (now - entry->touched_ms > entry->session.session_ms / TOUCH_PARTS) {
         if (touch(ops, entry->session.sandbox, entry->session.session_ms, err) < 0) {
             entry->session.sandbox[0] = '\0';

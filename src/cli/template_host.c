@@ -106,6 +106,7 @@ static const struct {
     { "dev",       0755, 0 }, { "tmp",       01777, 0 }, { "run",       0755,  0 },
     { "run/lock",  01777, 0 }, { "etc",      0755, 0 }, { "home",      0755,  0 },
     { "home/user", 0755, TEMPLATE_UID },                { "root",      0700,  0 },
+    { "workspace", 0755, TEMPLATE_UID },
     { "opt",       0755, 0 }, { "srv",       0755, 0 }, { "mnt",       0755,  0 },
     { "media",     0755, 0 }, { "boot",      0755, 0 }, { "var",       0755,  0 },
     { "var/tmp",   01777, 0 }, { "var/lib",  0755, 0 }, { "var/cache", 0755,  0 },
