@@ -362,12 +362,13 @@ static bool next_order(struct maker *m, int sock, const sigset_t *waiting, struc
 
     for (;;) {
         int n = ppoll(&p, 1, NULL, waiting);
+        bool interrupted = n < 0 && errno == EINTR; /* before reaping has an errno of its own */
 
         while (reap(m, sock, WNOHANG))
             ;
         if (n > 0)
             return recv(sock, ret, sizeof *ret, 0) == (ssize_t) sizeof *ret;
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && !interrupted)
             return false;
     }
 }

@@ -50,7 +50,8 @@ static const struct call refused[] = {
 
 /* Their answers depend on arguments: the table of rules below. */
 static const long by_argument[] = { __NR_clone,      __NR_socket,      __NR_socketpair, __NR_futex,
-                                    __NR_setsockopt, __NR_personality, __NR_ioctl };
+                                    __NR_setsockopt, __NR_personality, __NR_ioctl,
+                                    __NR_prlimit64 };
 
 /* What the kernel itself answers with EPERM or ENOSYS when an ordinary user asks for nonsense. */
 static const struct {
@@ -248,6 +249,9 @@ static const struct rule {
     { "TIOCLINUX is refused",                        __NR_ioctl, { -1, 0x541c }, EPERM },
     { "TIOCLINUX with an upper bit is refused",      __NR_ioctl, { -1, HIGH | 0x541c }, EPERM },
 
+    { "a process may ask for its own limits",        __NR_prlimit64, { 0, 7 }, PASSED },
+    { "the agent's limits are out of reach",         __NR_prlimit64, { 1, 7 }, EPERM },
+    { "also with bits in the upper half",            __NR_prlimit64, { HIGH | 1, 7 }, EPERM },
     { "the common personality is taken",             __NR_personality, { 0 }, PASSED },
     { "the personality can be asked for",            __NR_personality, { 0xffffffff }, PASSED },
     { "a debugger can turn randomisation off",       __NR_personality, { ADDR_NO_RANDOMIZE }, PASSED },
