@@ -1,9 +1,15 @@
 /* coved: the HTTP server. Runs without privilege; what it may do with sandboxes it asks of the keeper. */
 #include "api/app.h"
+#include "api/deadline.h"
+#include "api/policy_gate.h"
+#include "api/quota.h"
 #include "api/server.h"
+#include "api/tools.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "store/store.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -17,11 +23,37 @@ static void raise_descriptor_limit(void)
     }
 }
 
+/* Signals are the server's to wait for: blocked here, before the first thread is started. */
+static void block_signals(void)
+{
+    sigset_t set;
+
+    (void) sigemptyset(&set);
+    (void) sigaddset(&set, SIGTERM);
+    (void) sigaddset(&set, SIGINT);
+    (void) sigaddset(&set, SIGHUP);
+    (void) pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static int set_up(struct app *app, struct err *err)
+{
+    block_signals();
+    if (store_open(app->config.state, &app->store, err) < 0)
+        return -1;
+    app->quota = quota_new();
+    if (!app->quota)
+        return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
+    if (!(app->gate = policy_gate_new(app->config.policy, err)) || !(app->tools = tools_new(err)))
+        return -1;
+    return deadline_start(app, err);
+}
+
 int main(int argc, char **argv)
 {
     static struct app app;
     bool check = false;
-    struct err err;
+    struct err err, ignored;
+    int r;
 
     log_init("coved", LOG_INFO);
     if (config_load(&app.config, argc, argv, &check, &err) < 0) {
@@ -37,9 +69,15 @@ int main(int argc, char **argv)
     raise_descriptor_limit();
     app.started_ms = io_now_ms();
     (void) pthread_mutex_init(&app.lock, NULL);
-    if (server_run(&app, &err) < 0) {
-        log_line(LOG_ERROR, "cannot serve: %s", err.msg);
+    if (set_up(&app, &err) < 0) {
+        (void) fprintf(stderr, "coved: %s\n", err.msg);
         return err_kind_info(err.kind)->exit_code;
     }
-    return 0;
+    r = server_run(&app, &err);
+    if (r < 0)
+        log_line(LOG_ERROR, "cannot serve: %s", err.msg);
+    deadline_stop();
+    /* Not closed: requests that were cut may still look at the store, until the process ends. */
+    (void) store_audit_flush(app.store, &ignored);
+    return r < 0 ? err_kind_info(err.kind)->exit_code : 0;
 }
