@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESULTS_MAX 512
+#define RESULTS_MAX  512
 #define SEQUENCE_MAX 64
 
 struct texts {

@@ -111,12 +111,24 @@ static const struct {
     const char *name;
     void (*run)(struct analysis *an, const struct command *c);
 } builtins[] = {
-    { "export", declare },     { "declare", declare },   { "typeset", declare },
-    { "local", declare },      { "readonly", declare },  { "read", read_names },
-    { "mapfile", read_names }, { "getopts", read_names }, { "readarray", read_names },
-    { "cd", change_directory }, { "pushd", change_directory }, { "trap", trap },
-    { "alias", alias },        { "set", set_arguments }, { "unset", unset },
-    { "wait", waits },         { "sleep", waits },       { "inotifywait", waits },
+    { "export", declare },
+    { "declare", declare },
+    { "typeset", declare },
+    { "local", declare },
+    { "readonly", declare },
+    { "read", read_names },
+    { "mapfile", read_names },
+    { "getopts", read_names },
+    { "readarray", read_names },
+    { "cd", change_directory },
+    { "pushd", change_directory },
+    { "trap", trap },
+    { "alias", alias },
+    { "set", set_arguments },
+    { "unset", unset },
+    { "wait", waits },
+    { "sleep", waits },
+    { "inotifywait", waits },
 };
 
 bool builtin_run(struct analysis *an, const struct command *c)

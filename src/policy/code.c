@@ -27,28 +27,50 @@ static const struct {
     const char *name;
     enum call_kind kind;
 } calls[] = {
-    { "system", CALL_COMMAND },       { "popen", CALL_COMMAND },
-    { "Popen", CALL_COMMAND },        { "run", CALL_COMMAND },
-    { "call", CALL_COMMAND },         { "check_output", CALL_COMMAND },
-    { "check_call", CALL_COMMAND },   { "getoutput", CALL_COMMAND },
-    { "getstatusoutput", CALL_COMMAND }, { "execSync", CALL_COMMAND },
-    { "spawn", CALL_COMMAND },        { "spawnSync", CALL_COMMAND },
-    { "execFile", CALL_COMMAND },     { "execFileSync", CALL_COMMAND },
-    { "passthru", CALL_COMMAND },     { "shell_exec", CALL_COMMAND },
-    { "proc_open", CALL_COMMAND },    { "execl", CALL_COMMAND },
-    { "execlp", CALL_COMMAND },       { "execv", CALL_COMMAND },
-    { "execvp", CALL_COMMAND },       { "execve", CALL_COMMAND },
-    { "create_subprocess_shell", CALL_COMMAND }, { "execute", CALL_COMMAND },
-    { "exec", CALL_CODE },            { "eval", CALL_CODE },
-    { "compile", CALL_CODE },         { "Function", CALL_CODE },
-    { "rmtree", CALL_REMOVE },        { "rmSync", CALL_REMOVE },
-    { "rmdirSync", CALL_REMOVE },     { "rm_rf", CALL_REMOVE },
-    { "remove_entry_secure", CALL_REMOVE }, { "b64decode", CALL_DECODE },
-    { "base64_decode", CALL_DECODE }, { "decode_base64", CALL_DECODE },
-    { "decode64", CALL_DECODE },      { "atob", CALL_DECODE },
-    { "fromhex", CALL_DECODE },       { "unhexlify", CALL_DECODE },
-    { "from", CALL_DECODE },          { "open", CALL_OPEN },
-    { "writeFileSync", CALL_OPEN },   { "readFileSync", CALL_OPEN },
+    { "system", CALL_COMMAND },
+    { "popen", CALL_COMMAND },
+    { "Popen", CALL_COMMAND },
+    { "run", CALL_COMMAND },
+    { "call", CALL_COMMAND },
+    { "check_output", CALL_COMMAND },
+    { "check_call", CALL_COMMAND },
+    { "getoutput", CALL_COMMAND },
+    { "getstatusoutput", CALL_COMMAND },
+    { "execSync", CALL_COMMAND },
+    { "spawn", CALL_COMMAND },
+    { "spawnSync", CALL_COMMAND },
+    { "execFile", CALL_COMMAND },
+    { "execFileSync", CALL_COMMAND },
+    { "passthru", CALL_COMMAND },
+    { "shell_exec", CALL_COMMAND },
+    { "proc_open", CALL_COMMAND },
+    { "execl", CALL_COMMAND },
+    { "execlp", CALL_COMMAND },
+    { "execv", CALL_COMMAND },
+    { "execvp", CALL_COMMAND },
+    { "execve", CALL_COMMAND },
+    { "create_subprocess_shell", CALL_COMMAND },
+    { "execute", CALL_COMMAND },
+    { "exec", CALL_CODE },
+    { "eval", CALL_CODE },
+    { "compile", CALL_CODE },
+    { "Function", CALL_CODE },
+    { "rmtree", CALL_REMOVE },
+    { "rmSync", CALL_REMOVE },
+    { "rmdirSync", CALL_REMOVE },
+    { "rm_rf", CALL_REMOVE },
+    { "remove_entry_secure", CALL_REMOVE },
+    { "b64decode", CALL_DECODE },
+    { "base64_decode", CALL_DECODE },
+    { "decode_base64", CALL_DECODE },
+    { "decode64", CALL_DECODE },
+    { "atob", CALL_DECODE },
+    { "fromhex", CALL_DECODE },
+    { "unhexlify", CALL_DECODE },
+    { "from", CALL_DECODE },
+    { "open", CALL_OPEN },
+    { "writeFileSync", CALL_OPEN },
+    { "readFileSync", CALL_OPEN },
 };
 
 static bool has(const struct scan *s, const char *word)
@@ -67,9 +89,9 @@ static bool take_string(struct scan *s, struct field *ret)
         return false;
     wide = s->at + 2 < s->len && s->text[s->at + 1] == quote && s->text[s->at + 2] == quote ? 3 : 1;
     from = to = s->at + wide;
-    while (to < s->len && !(s->text[to] == quote && (wide == 1 || (to + 2 < s->len &&
-                                                                    s->text[to + 1] == quote &&
-                                                                    s->text[to + 2] == quote))))
+    while (to < s->len &&
+           !(s->text[to] == quote && (wide == 1 || (to + 2 < s->len && s->text[to + 1] == quote &&
+                                                    s->text[to + 2] == quote))))
         to += s->text[to] == '\\' ? 2 : 1;
     if (to > s->len)
         to = s->len;
@@ -238,14 +260,19 @@ static const struct {
     { RULE_REVERSE_SHELL,
       { "socket", "Socket", "fsockopen", "net.connect", "createConnection", "/inet/tcp" },
       { "/bin/sh", "/bin/bash", "pty.spawn", "dup2", "\"sh\"", "'sh'", "exec(\"sh", "cmd.exe" } },
-    { RULE_FORK_BOMB, { "fork()", "fork while", "fork;", "{fork", "fork}" },
+    { RULE_FORK_BOMB,
+      { "fork()", "fork while", "fork;", "{fork", "fork}" },
       { "while", "for(;;)", "loop" } },
-    { RULE_DOWNLOAD_RUN, { "urlopen(", "requests.get(", "urllib", "http.get(", "fetch(", "LWP" },
+    { RULE_DOWNLOAD_RUN,
+      { "urlopen(", "requests.get(", "urllib", "http.get(", "fetch(", "LWP" },
       { "exec(", "eval(", "eval " } },
-    { RULE_EXFILTRATION, { "os.environ", "process.env", "%ENV", "ENV.to_" },
+    { RULE_EXFILTRATION,
+      { "os.environ", "process.env", "%ENV", "ENV.to_" },
       { "requests.post", "urlopen(", "http.request", "fetch(", "sendall(", "axios.post" } },
     { RULE_ROOT, { "setuid(0", "seteuid(0", "setresuid(0", "setreuid(0" }, { "(0" } },
-    { RULE_KILL_ALL, { "os.kill(-1", "os.kill(1,", "process.kill(-1", "process.kill(1,", "kill 9, -1", "kill(-1", "kill 'KILL', -1" },
+    { RULE_KILL_ALL,
+      { "os.kill(-1", "os.kill(1,", "process.kill(-1", "process.kill(1,", "kill 9, -1", "kill(-1",
+        "kill 'KILL', -1" },
       { "kill" } },
     { RULE_CRED_METADATA, { "169.254.169.254", "metadata.google.internal" }, { "a", "6" } },
 };
@@ -260,9 +287,9 @@ static bool has_one(const struct scan *s, const char *const words[10])
 
 static void judge_habits(struct scan *s)
 {
-    static const char *const network[10] = { "requests.",   "urllib", "socket.", "http.client",
-                                             "fetch(",      "axios",  "httpx",   "aiohttp",
-                                             "Net::HTTP",   "LWP" };
+    static const char *const network[10] = { "requests.", "urllib", "socket.", "http.client",
+                                             "fetch(",    "axios",  "httpx",   "aiohttp",
+                                             "Net::HTTP", "LWP" };
 
     spend(s->an, s->len / 2 + 1);
     for (size_t i = 0; i < ARRAY_LEN(habits); i++)
@@ -284,7 +311,8 @@ void code_run(struct analysis *an, const char *language, struct flow code, const
         char now = s.text[s.at];
 
         spend(an, 1);
-        if (now == '#' && strcmp(language, "php") != 0 && (s.at == 0 || isspace((unsigned char) s.text[s.at - 1]))) {
+        if (now == '#' && strcmp(language, "php") != 0 &&
+            (s.at == 0 || isspace((unsigned char) s.text[s.at - 1]))) {
             while (s.at < s.len && s.text[s.at] != '\n')
                 s.at++;
         } else if (now == '\'' || now == '"' || now == '`') {

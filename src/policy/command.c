@@ -1,7 +1,7 @@
 #include "policy/command.h"
 
-#include "policy/expand.h"
 #include "policy/eval.h"
+#include "policy/expand.h"
 #include "policy/judge.h"
 
 #include <ctype.h>
@@ -107,8 +107,8 @@ struct flow command_join(struct analysis *an, const struct command *c, size_t fr
 /* "/usr/bin/python3.11" is python: versions of interpreters do not matter to any rule. */
 static const char *plain_name(struct analysis *an, const char *path)
 {
-    static const char *const versioned[] = { "python", "pypy", "perl", "ruby", "php", "lua",
-                                             "node",   "tclsh" };
+    static const char *const versioned[] = { "python", "pypy", "perl", "ruby",
+                                             "php",    "lua",  "node", "tclsh" };
     const char *slash = strrchr(path, '/');
     const char *name = slash && slash[1] ? slash + 1 : path;
 

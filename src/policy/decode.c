@@ -147,16 +147,3 @@ size_t decode_escapes(const char *in, size_t len, char *out)
     }
     return n;
 }
-
-ssize_t decode_base64_guess(const char *in, size_t len, char *out)
-{
-    ssize_t n;
-
-    if (len < 16)
-        return -1;
-    n = decode_base64(in, len, out);
-    for (ssize_t i = 0; i < n; i++)
-        if (!isprint((unsigned char) out[i]) && !isspace((unsigned char) out[i]))
-            return -1;
-    return n;
-}

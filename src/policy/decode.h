@@ -16,7 +16,4 @@ ssize_t decode_hex(const char *in, size_t len, char *out);
  * and what is no escape stays. */
 size_t decode_escapes(const char *in, size_t len, char *out);
 
-/* A base64 text of at least 16 characters that decodes to printable text; -1 when it is none. */
-ssize_t decode_base64_guess(const char *in, size_t len, char *out);
-
 #endif

@@ -54,11 +54,11 @@ static void redirect(struct analysis *an, const struct node *node, const struct 
     int fd = redir->fd;
 
     if (op == REDIR_DOC) {
-        io->in = keep_flow(
-            an, redir->literal
-                    ? (struct flow){ arena_text(&an->arena, redir->body, redir->body_len),
-                                     redir->body_len, 0 }
-                    : expand_doc(an, node->src, redir->body, redir->body_len));
+        io->in =
+            keep_flow(an, redir->literal
+                              ? (struct flow){ arena_text(&an->arena, redir->body, redir->body_len),
+                                               redir->body_len, 0 }
+                              : expand_doc(an, node->src, redir->body, redir->body_len));
         return;
     }
     target = expand_one(an, node->src, redir->target);

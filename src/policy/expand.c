@@ -352,8 +352,9 @@ void expand_words(struct analysis *an, const struct source *src, const struct wo
 
         brace_expand(an, *word, &texts);
         for (const struct word *it = texts.first; it; it = it->next) {
-            struct expander e = { .an = an, .src = src, .text = it->text, .len = it->len,
-                                  .span = span, .out = out };
+            struct expander e = {
+                .an = an, .src = src, .text = it->text, .len = it->len, .span = span, .out = out
+            };
 
             if (it->text != word->text) {
                 made = arena_alloc(&an->arena, sizeof *made);
@@ -382,11 +383,9 @@ struct field expand_one(struct analysis *an, const struct source *src, struct wo
 
 struct flow expand_doc(struct analysis *an, const struct source *src, const char *text, size_t len)
 {
-    struct expander e = { .an = an,
-                          .src = src,
-                          .text = text,
-                          .len = len,
-                          .span = source_span(src, text, len) };
+    struct expander e = {
+        .an = an, .src = src, .text = text, .len = len, .span = source_span(src, text, len)
+    };
 
     while (e.at < e.len) {
         char c = text[e.at];

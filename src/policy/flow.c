@@ -120,8 +120,6 @@ static void print_format(struct analysis *an, const struct command *c)
 
     if (arg < c->argc && strcmp(c->argv[arg].text, "--") == 0)
         arg++;
-    if (arg + 1 < c->argc && strcmp(c->argv[arg].text, "-v") == 0)
-        return;
     if (arg >= c->argc)
         return;
     format = arena_alloc(&an->arena, c->argv[arg].len + 1);
@@ -136,6 +134,19 @@ static void print_format(struct analysis *an, const struct command *c)
         spend(an, 8);
         arg = printf_once(an, c, format, arg);
     } while (arg < c->argc && arg > before);
+}
+
+/* printf -v NAME FORMAT ... */
+static void set_format(struct analysis *an, const struct command *c)
+{
+    struct sink text = { 0 };
+    struct command rest = *c;
+
+    rest.argv += 2;
+    rest.argc -= 2;
+    rest.out = &text;
+    print_format(an, &rest);
+    var_set(an, c->argv[2].text, sink_flow(an, &text));
 }
 
 static void cat(struct analysis *an, const struct command *c)
@@ -332,8 +343,8 @@ static void download(struct analysis *an, const struct command *c)
 static void note_download(struct analysis *an, const struct command *c)
 {
     bool curl = strcmp(c->name, "curl") == 0;
-    const struct field *to = curl ? command_value(an, c, 'o', "output")
-                                  : command_value(an, c, 'O', "output-document");
+    const struct field *to =
+        curl ? command_value(an, c, 'o', "output") : command_value(an, c, 'O', "output-document");
     bool names_itself = curl ? command_flag(c, 'O', "remote-name") : !to;
 
     if (to && strcmp(to->text, "-") != 0)
@@ -348,11 +359,26 @@ static void note_download(struct analysis *an, const struct command *c)
     }
 }
 
+/* The file that a copy ends up in: inside of its target where that is a directory. */
+static const char *copied_to(struct analysis *an, const struct field *from, const struct field *to)
+{
+    const char *slash = strrchr(from->text, '/');
+    struct sink path = { 0 };
+
+    sink_add(an, &path, to->text, to->len);
+    if (!strcmp(to->text, ".") || (to->len && to->text[to->len - 1] == '/')) {
+        sink_char(an, &path, '/');
+        sink_add(an, &path, slash ? slash + 1 : from->text, strlen(slash ? slash + 1 : from->text));
+    }
+    return path_resolve(an, sink_flow(an, &path).text);
+}
+
 /* cp, mv, tee: contents move on. */
 static void note_copy(struct analysis *an, const struct command *c)
 {
     const struct field *from = command_operand(c, 0), *to = command_operand(c, 1);
     const struct file *file;
+    const char *path;
 
     if (strcmp(c->name, "tee") == 0) {
         if (from && c->in)
@@ -361,41 +387,74 @@ static void note_copy(struct analysis *an, const struct command *c)
     }
     if (!from || !to)
         return;
-    file = file_find(an, path_resolve(an, from->text));
+    path = path_resolve(an, from->text);
+    file = file_find(an, path);
     if (file)
-        file_set(an, path_resolve(an, to->text), file->content);
+        file_set(an, copied_to(an, from, to), file->content);
+    else if (judge_is_secret(path_rule(path, from->glob, POLICY_READ)))
+        file_set(an, copied_to(an, from, to), flow_unknown(TAINT_SECRET));
 }
 
 static const struct {
     const char *name;
     void (*print)(struct analysis *an, const struct command *c);
 } printers[] = {
-    { "echo", echo },       { "printf", print_format }, { "cat", cat },
-    { "tac", cat },         { "head", cat },            { "tail", cat },
-    { "tee", cat },         { "base64", base64 },       { "openssl", openssl },
-    { "xxd", xxd },         { "rev", rev },             { "tr", tr },
-    { "sed", sed },         { "find", find },           { "which", which },
-    { "command", which },   { "pwd", pwd },             { "env", environment },
-    { "printenv", environment }, { "history", environment }, { "gunzip", unpack },
-    { "zcat", unpack },     { "gzip", unpack },         { "uudecode", unpack },
-    { "base32", unpack },   { "bzcat", unpack },        { "xzcat", unpack },
-    { "curl", download },   { "wget", download },       { "fetch", download },
-    { "aria2c", download }, { "http", download },       { "lynx", download },
-    { "nc", download },     { "ncat", download },       { "netcat", download },
-    { "telnet", download }, { "socat", download },      { "ftp", download },
-    { "dig", download },    { "nslookup", download },
+    { "echo", echo },
+    { "printf", print_format },
+    { "cat", cat },
+    { "tac", cat },
+    { "head", cat },
+    { "tail", cat },
+    { "tee", cat },
+    { "base64", base64 },
+    { "openssl", openssl },
+    { "xxd", xxd },
+    { "rev", rev },
+    { "tr", tr },
+    { "sed", sed },
+    { "find", find },
+    { "which", which },
+    { "command", which },
+    { "pwd", pwd },
+    { "env", environment },
+    { "printenv", environment },
+    { "history", environment },
+    { "gunzip", unpack },
+    { "zcat", unpack },
+    { "gzip", unpack },
+    { "uudecode", unpack },
+    { "base32", unpack },
+    { "bzcat", unpack },
+    { "xzcat", unpack },
+    { "curl", download },
+    { "wget", download },
+    { "fetch", download },
+    { "aria2c", download },
+    { "http", download },
+    { "lynx", download },
+    { "nc", download },
+    { "ncat", download },
+    { "netcat", download },
+    { "telnet", download },
+    { "socat", download },
+    { "ftp", download },
+    { "dig", download },
+    { "nslookup", download },
 };
 
 void flow_run(struct analysis *an, const struct command *c)
 {
-    static const char *const silent[] = { "true", "false", ":", "test", "[", "mkdir", "rm", "touch",
-                                          "chmod", "chown", "sleep", "exit", "return", "cp", "mv" };
+    static const char *const silent[] = { "true",  "false", ":",      "test",  "[",
+                                          "mkdir", "rm",    "touch",  "chmod", "chown",
+                                          "sleep", "exit",  "return", "cp",    "mv" };
     struct flow in = c->in ? *c->in : flow_of("");
 
     if (strcmp(c->name, "curl") == 0 || strcmp(c->name, "wget") == 0)
         note_download(an, c);
     if (strcmp(c->name, "cp") == 0 || strcmp(c->name, "mv") == 0 || strcmp(c->name, "tee") == 0)
         note_copy(an, c);
+    if (c->argc > 3 && strcmp(c->name, "printf") == 0 && strcmp(c->argv[1].text, "-v") == 0)
+        set_format(an, c);
     if (!c->out)
         return;
     for (size_t i = 0; i < ARRAY_LEN(silent); i++)

@@ -47,8 +47,8 @@ void judge_blacklist(struct analysis *an, const char *text, size_t len, struct s
 
 /* What a shell needs to be a shell; none of these starts a program. */
 static const char *const always_white[] = {
-    ":",    "true",   "false", "test",  "[",     "exit",  "return", "break", "continue", "shift",
-    "wait", "local",  "read",  "unset", "set",   "trap",  "umask",  "let",   "getopts",
+    ":",    "true",  "false", "test",  "[",   "exit", "return", "break", "continue", "shift",
+    "wait", "local", "read",  "unset", "set", "trap", "umask",  "let",   "getopts",
 };
 
 void judge_whitelist(struct analysis *an, const char *name, struct span at, const char *shown)
@@ -62,8 +62,8 @@ void judge_whitelist(struct analysis *an, const char *name, struct span at, cons
         if (strcmp(name, always_white[i]) == 0)
             return;
     for (size_t i = 0; i < policy->counts[POLICY_COMMAND_WHITELIST]; i++) {
-        enum match match = search(an, &policy->lists[POLICY_COMMAND_WHITELIST][i], name,
-                                  strlen(name), true);
+        enum match match =
+            search(an, &policy->lists[POLICY_COMMAND_WHITELIST][i], name, strlen(name), true);
 
         if (match == MATCH_YES && !is_unknown(name))
             return;
@@ -96,8 +96,7 @@ static const char *blocked_by(struct analysis *an, const char *path, bool is_glo
 }
 
 static void judge_resolved(struct analysis *an, const char *path, bool is_glob,
-                           enum policy_access access, bool rules, struct span at,
-                           const char *shown)
+                           enum policy_access access, bool rules, struct span at, const char *shown)
 {
     const char *entry;
     size_t slashes = 1;
@@ -164,10 +163,13 @@ static bool is_output_option(const char *program, const char *option)
     static const struct {
         const char *program, *option;
     } rows[] = {
-        { "curl", "-o" }, { "curl", "--output" }, { "wget", "-O" }, { "wget", "--output-document" },
-        { "gcc", "-o" },  { "cc", "-o" },         { "clang", "-o" }, { "sort", "-o" },
-        { "cp", "-t" },   { "mv", "-t" },         { "tar", "-C" },   { "tar", "--directory" },
-        { "wget", "-P" }, { "unzip", "-d" },
+        { "curl", "-o" },  { "curl", "--output" },
+        { "wget", "-O" },  { "wget", "--output-document" },
+        { "gcc", "-o" },   { "cc", "-o" },
+        { "clang", "-o" }, { "sort", "-o" },
+        { "cp", "-t" },    { "mv", "-t" },
+        { "tar", "-C" },   { "tar", "--directory" },
+        { "wget", "-P" },  { "unzip", "-d" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -224,8 +226,8 @@ static void judge_arguments(struct analysis *an, const struct command *c)
 {
     int use = use_of(c->name);
     size_t operand = 0;
-    bool pattern = use == USE_PATTERN && !command_flag(c, 'e', "regexp") &&
-                   !command_flag(c, 'f', "file");
+    bool pattern =
+        use == USE_PATTERN && !command_flag(c, 'e', "regexp") && !command_flag(c, 'f', "file");
 
     if (use == USE_TEXT)
         return;
@@ -270,9 +272,9 @@ static bool path_hijacked(const char *value)
 
 void judge_assign(struct analysis *an, const char *name, const struct field *value)
 {
-    static const char *const loaders[] = { "LD_PRELOAD",    "LD_AUDIT",  "BASH_ENV",
-                                           "PROMPT_COMMAND", "PERL5OPT", "PYTHONSTARTUP",
-                                           "RUBYOPT",       "GCONV_PATH" };
+    static const char *const loaders[] = { "LD_PRELOAD",     "LD_AUDIT",  "BASH_ENV",
+                                           "PROMPT_COMMAND", "PERL5OPT",  "PYTHONSTARTUP",
+                                           "RUBYOPT",        "GCONV_PATH" };
     struct sink line = { 0 };
     const char *shown;
 

@@ -27,11 +27,6 @@ void judge_files(struct analysis *an, const struct command *c);
 void judge_system(struct analysis *an, const struct command *c);
 void judge_network(struct analysis *an, const struct command *c);
 
-/* nc, telnet ...: raw connections. */
-bool judge_is_netcat(const char *name);
-/* curl, wget ...: any use of the network. */
-bool judge_is_network(const char *name);
-
 /* A name that some rule knows, for programs that are named by a glob ("/bin/r?"). */
 const char *judge_known_program(const char *pattern);
 

@@ -166,8 +166,8 @@ static const struct {
     const char *name;
     void (*judge)(struct analysis *an, const struct command *c);
 } files[] = {
-    { "rm", rm },         { "srm", rm },         { "mv", mv },       { "rsync", rsync },
-    { "find", find },     { "chmod", chmod_ },   { "chown", chown_ }, { "chgrp", chown_ },
+    { "rm", rm },           { "srm", rm },       { "mv", mv },        { "rsync", rsync },
+    { "find", find },       { "chmod", chmod_ }, { "chown", chown_ }, { "chgrp", chown_ },
     { "install", install }, { "dd", dd },
 };
 

@@ -13,20 +13,20 @@ static const struct {
     const char *name;
     enum net_kind kind;
 } tools[] = {
-    { "curl", NET_TOOL },      { "wget", NET_TOOL },      { "http", NET_TOOL },
-    { "fetch", NET_TOOL },     { "aria2c", NET_TOOL },    { "lynx", NET_TOOL },
-    { "ftp", NET_TOOL },       { "sftp", NET_TOOL },      { "tftp", NET_TOOL },
-    { "scp", NET_TOOL },       { "ssh", NET_TOOL },       { "dig", NET_TOOL },
-    { "nslookup", NET_TOOL },  { "host", NET_TOOL },      { "ping", NET_TOOL },
-    { "traceroute", NET_TOOL }, { "whois", NET_TOOL },    { "mail", NET_TOOL },
-    { "sendmail", NET_TOOL },  { "rclone", NET_TOOL },    { "nc", NET_RAW },
-    { "ncat", NET_RAW },       { "netcat", NET_RAW },     { "telnet", NET_RAW },
-    { "socat", NET_RAW },      { "nmap", NET_SCAN },      { "masscan", NET_SCAN },
-    { "zmap", NET_SCAN },      { "hping3", NET_SCAN },    { "tcpdump", NET_SCAN },
-    { "tshark", NET_SCAN },    { "arpspoof", NET_SCAN },  { "ettercap", NET_SCAN },
-    { "hydra", NET_SCAN },     { "nikto", NET_SCAN },     { "ngrok", NET_TUNNEL },
-    { "chisel", NET_TUNNEL },  { "cloudflared", NET_TUNNEL }, { "frpc", NET_TUNNEL },
-    { "bore", NET_TUNNEL },    { "localtunnel", NET_TUNNEL }, { "tailscale", NET_TUNNEL },
+    { "curl", NET_TOOL },       { "wget", NET_TOOL },          { "http", NET_TOOL },
+    { "fetch", NET_TOOL },      { "aria2c", NET_TOOL },        { "lynx", NET_TOOL },
+    { "ftp", NET_TOOL },        { "sftp", NET_TOOL },          { "tftp", NET_TOOL },
+    { "scp", NET_TOOL },        { "ssh", NET_TOOL },           { "dig", NET_TOOL },
+    { "nslookup", NET_TOOL },   { "host", NET_TOOL },          { "ping", NET_TOOL },
+    { "traceroute", NET_TOOL }, { "whois", NET_TOOL },         { "mail", NET_TOOL },
+    { "sendmail", NET_TOOL },   { "rclone", NET_TOOL },        { "nc", NET_RAW },
+    { "ncat", NET_RAW },        { "netcat", NET_RAW },         { "telnet", NET_RAW },
+    { "socat", NET_RAW },       { "nmap", NET_SCAN },          { "masscan", NET_SCAN },
+    { "zmap", NET_SCAN },       { "hping3", NET_SCAN },        { "tcpdump", NET_SCAN },
+    { "tshark", NET_SCAN },     { "arpspoof", NET_SCAN },      { "ettercap", NET_SCAN },
+    { "hydra", NET_SCAN },      { "nikto", NET_SCAN },         { "ngrok", NET_TUNNEL },
+    { "chisel", NET_TUNNEL },   { "cloudflared", NET_TUNNEL }, { "frpc", NET_TUNNEL },
+    { "bore", NET_TUNNEL },     { "localtunnel", NET_TUNNEL }, { "tailscale", NET_TUNNEL },
 };
 
 static int kind_of(const char *name)
@@ -37,16 +37,6 @@ static int kind_of(const char *name)
     return -1;
 }
 
-bool judge_is_netcat(const char *name)
-{
-    return kind_of(name) == NET_RAW;
-}
-
-bool judge_is_network(const char *name)
-{
-    return kind_of(name) >= 0;
-}
-
 /* Options of curl and wget whose value is a file to send; with '@' where the row says so. */
 static const struct {
     const char *program;
@@ -54,17 +44,19 @@ static const struct {
     const char *word;
     bool marked;
 } uploads[] = {
-    { "curl", 'T', "upload-file", false },   { "curl", 'd', "data", true },
-    { "curl", 0, "data-binary", true },      { "curl", 0, "data-raw", false },
-    { "curl", 0, "data-urlencode", true },   { "curl", 'F', "form", true },
-    { "wget", 0, "post-file", false },       { "wget", 0, "body-file", false },
+    { "curl", 'T', "upload-file", false }, { "curl", 'd', "data", true },
+    { "curl", 0, "data-binary", true },    { "curl", 0, "data-raw", false },
+    { "curl", 0, "data-urlencode", true }, { "curl", 'F', "form", true },
+    { "wget", 0, "post-file", false },     { "wget", 0, "body-file", false },
 };
 
 static void judge_upload(struct analysis *an, const struct command *c, const char *value)
 {
     const char *path = path_resolve(an, value);
+    const struct file *file = file_find(an, path);
 
-    if (judge_is_secret(path_rule(path, false, POLICY_READ)))
+    if (judge_is_secret(path_rule(path, false, POLICY_READ)) ||
+        (file && (file->content.taint & TAINT_SECRET)))
         violate(an, RULE_EXFILTRATION, c->at, c->shown);
     else
         violate(an, RULE_UPLOAD, c->at, c->shown);
@@ -108,8 +100,8 @@ static void socat(struct analysis *an, const struct command *c)
     for (size_t i = 1; i < c->argc; i++) {
         const char *arg = c->argv[i].text;
 
-        executes |= strcasestr(arg, "exec:") || strcasestr(arg, "system:") ||
-                    strcasestr(arg, "shell:");
+        executes |=
+            strcasestr(arg, "exec:") || strcasestr(arg, "system:") || strcasestr(arg, "shell:");
         remote |= strcasestr(arg, "tcp") || strcasestr(arg, "udp") || strcasestr(arg, "openssl") ||
                   strcasestr(arg, "ssl:") || strcasestr(arg, "sctp");
         listens |= strcasestr(arg, "listen") || strcasestr(arg, "tcp-l:");
@@ -143,9 +135,9 @@ static const struct {
     const char *name;
     void (*judge)(struct analysis *an, const struct command *c);
 } judges[] = {
-    { "curl", http },    { "wget", http },   { "nc", netcat },   { "ncat", netcat },
-    { "netcat", netcat }, { "socat", socat }, { "scp", copies },  { "rsync", copies },
-    { "ssh", ssh },      { "rclone", copies },
+    { "curl", http },     { "wget", http },     { "nc", netcat },  { "ncat", netcat },
+    { "netcat", netcat }, { "socat", socat },   { "scp", copies }, { "rsync", copies },
+    { "ssh", ssh },       { "rclone", copies },
 };
 
 /* Whether a secret goes in by a pipe, by an argument, or as a file that a raw connection sends. */

@@ -142,7 +142,10 @@ static const struct {
     const char *name;
     void (*judge)(struct analysis *an, const struct command *c);
 } judges[] = {
-    { "kill", kill_ }, { "pkill", pkill }, { "killall", pkill }, { "mount", mount },
+    { "kill", kill_ },
+    { "pkill", pkill },
+    { "killall", pkill },
+    { "mount", mount },
 };
 
 static bool any_argument(const struct command *c, const char *pattern)
@@ -184,9 +187,9 @@ void judge_system(struct analysis *an, const struct command *c)
 
 const char *judge_known_program(const char *pattern)
 {
-    static const char *const others[] = { "rm",   "bash", "sh",   "dd",    "cat",  "chmod", "chown",
-                                          "curl", "wget", "nc",   "python", "perl", "kill", "mount",
-                                          "find", "eval", "docker" };
+    static const char *const others[] = { "rm",    "bash",  "sh",   "dd",   "cat",    "chmod",
+                                          "chown", "curl",  "wget", "nc",   "python", "perl",
+                                          "kill",  "mount", "find", "eval", "docker" };
     static const char *const places[] = { "/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "" };
     size_t other_count = ARRAY_LEN(others);
 

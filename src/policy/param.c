@@ -211,7 +211,8 @@ struct flow param_value(struct analysis *an, const struct source *src, const cha
 
         return is_unknown(value.text)
                    ? flow_unknown(0)
-                   : (struct flow){ arena_text(&an->arena, digits, (size_t) size), (size_t) size, 0 };
+                   : (struct flow){ arena_text(&an->arena, digits, (size_t) size), (size_t) size,
+                                    0 };
     }
     return len ? apply(an, src, name, value, set, text, len) : value;
 }

@@ -131,8 +131,8 @@ static bool meets_from_here(const char *pattern, const char *path, bool is_glob)
             return false;
         pattern_end = strchrnul(pattern, '/');
         path_end = strchrnul(path, '/');
-        if (!part_meets(pattern, (size_t) (pattern_end - pattern), path,
-                        (size_t) (path_end - path), is_glob))
+        if (!part_meets(pattern, (size_t) (pattern_end - pattern), path, (size_t) (path_end - path),
+                        is_glob))
             return false;
         pattern = pattern_end;
         path = path_end;
@@ -305,8 +305,8 @@ enum rule path_rule(const char *path, bool is_glob, enum policy_access access)
 }
 
 static const char *const system_trees[] = {
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt",
-    "/proc", "/sbin", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local",
+    "/bin",      "/boot",      "/dev", "/etc",     "/lib",     "/lib32",   "/lib64",   "/opt",
+    "/proc",     "/sbin",      "/srv", "/sys",     "/usr",     "/usr/bin", "/usr/lib", "/usr/local",
     "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/run",
 };
 

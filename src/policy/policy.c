@@ -197,9 +197,9 @@ static bool in_list(const struct policy *policy, enum policy_list list, const ch
 void policy_analyze_tool(const struct policy *policy, const char *tool,
                          struct policy_report *report)
 {
-    bool blocked = in_list(policy, POLICY_BLOCKED_TOOLS, tool) ||
-                   (policy->counts[POLICY_ALLOWED_TOOLS] &&
-                    !in_list(policy, POLICY_ALLOWED_TOOLS, tool));
+    bool blocked =
+        in_list(policy, POLICY_BLOCKED_TOOLS, tool) ||
+        (policy->counts[POLICY_ALLOWED_TOOLS] && !in_list(policy, POLICY_ALLOWED_TOOLS, tool));
 
     policy_report_init(report);
     if (blocked)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char *const shell_names[] = { "sh",  "bash", "dash", "zsh", "ksh",
+static const char *const shell_names[] = { "sh",  "bash", "dash", "zsh",  "ksh",
                                            "ash", "mksh", "fish", "rbash" };
 
 bool shell_is(const char *name)
@@ -131,6 +131,8 @@ bool shell_run(struct analysis *an, const struct command *c)
         run_shell(an, c);
     else if (strcmp(c->name, "eval") == 0)
         run_eval(an, c);
+    else if ((strcmp(c->name, "at") == 0 || strcmp(c->name, "batch") == 0) && c->in)
+        shell_run_flow(an, c, "sh", *c->in);
     else if (strcmp(c->name, "source") == 0 || strcmp(c->name, ".") == 0)
         run_source(an, c);
     else if (strchr(c->argv[0].text, '/') && file_find(an, path_resolve(an, c->argv[0].text)))
@@ -147,26 +149,43 @@ static const struct {
     const char *module; /* letters of options that name what is run otherwise */
     bool first_operand; /* the code is the first operand */
 } interpreters[] = {
-    { "python", "python", "c", "m", false },       { "pypy", "python", "c", "m", false },
-    { "ipython", "python", "c", "m", false },      { "perl", "perl", "eE", "", false },
-    { "ruby", "ruby", "e", "", false },            { "node", "javascript", "ep", "", false },
-    { "nodejs", "javascript", "ep", "", false },   { "bun", "javascript", "e", "", false },
-    { "php", "php", "r", "", false },              { "lua", "lua", "e", "", false },
-    { "awk", "awk", "", "f", true },               { "gawk", "awk", "", "f", true },
-    { "mawk", "awk", "", "f", true },              { "deno", "javascript", "", "", false },
-    { "osascript", "applescript", "e", "", false }, { "tclsh", "tcl", "", "", false },
+    { "python", "python", "c", "m", false },
+    { "pypy", "python", "c", "m", false },
+    { "ipython", "python", "c", "m", false },
+    { "perl", "perl", "eE", "", false },
+    { "ruby", "ruby", "e", "", false },
+    { "node", "javascript", "ep", "", false },
+    { "nodejs", "javascript", "ep", "", false },
+    { "bun", "javascript", "e", "", false },
+    { "php", "php", "r", "", false },
+    { "lua", "lua", "e", "", false },
+    { "awk", "awk", "", "f", true },
+    { "gawk", "awk", "", "f", true },
+    { "mawk", "awk", "", "f", true },
+    { "deno", "javascript", "", "", false },
+    { "osascript", "applescript", "e", "", false },
+    { "tclsh", "tcl", "", "", false },
 };
 
-/* The value of the first of these options; short ones may be clustered ("perl -ne"). */
-static const struct field *code_option(struct analysis *an, const struct command *c,
-                                       const char *letters)
+/* The value of the first of these options. Before the letter in a cluster ("perl -ne") only flags may
+ * stand: "-MMIME::Base64" has no -e in it. */
+static const struct field *code_option(const struct command *c, const char *letters)
 {
-    for (; *letters; letters++) {
-        const struct field *value = command_value(
-            an, c, *letters, *letters == 'e' ? "eval" : (*letters == 'p' ? "print" : NULL));
+    static const char flags[] = "nlpaiswutTxdBSqOvEbR0123456789";
 
-        if (value)
-            return value;
+    for (size_t i = 1; i < c->argc; i++) {
+        const char *arg = c->argv[i].text, *at;
+
+        if (strcmp(arg, "--eval") == 0 || strcmp(arg, "--print") == 0)
+            return i + 1 < c->argc && *letters ? &c->argv[i + 1] : NULL;
+        if (arg[0] != '-' || arg[1] == '-')
+            continue;
+        at = arg + 1 + strcspn(arg + 1, letters);
+        if (!*at || strspn(arg + 1, flags) < (size_t) (at - arg - 1))
+            continue;
+        if (!at[1])
+            return i + 1 < c->argc ? &c->argv[i + 1] : NULL;
+        return &c->argv[i]; /* -e'code': the letter in front harms nothing */
     }
     return NULL;
 }
@@ -179,7 +198,7 @@ bool interpreter_run(struct analysis *an, const struct command *c)
 
         if (strcmp(c->name, interpreters[i].name) != 0)
             continue;
-        code = interpreters[i].first_operand ? operand : code_option(an, c, interpreters[i].code);
+        code = interpreters[i].first_operand ? operand : code_option(c, interpreters[i].code);
         if (c->out) {
             sink_char(an, c->out, UNKNOWN);
             c->out->taint |= c->in ? c->in->taint & TAINT_SECRET : 0;

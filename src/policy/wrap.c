@@ -22,8 +22,8 @@ static const struct wrapper {
     const char *words;  /* long ones, blanks between */
     unsigned operands;  /* before the command */
     enum form form;
-    char text_option;  /* whose value is shell text, such as -c; 0: none */
-    bool assignments;  /* NAME=value before the command */
+    char text_option; /* whose value is shell text, such as -c; 0: none */
+    bool assignments; /* NAME=value before the command */
 } wrappers[] = {
     /* clang-format off */
     { "env",         "uCS",            " unset chdir split-string ",   0, FORM_ARGV,  'S', true },
@@ -195,8 +195,8 @@ static void xargs(struct analysis *an, const struct command *c, size_t from, str
         len = strcspn(at, " \t\n");
         if (!len)
             break;
-        fields_add(an, &all, (struct field){ arena_text(&an->arena, at, len), len, false, in.taint,
-                                             c->at });
+        fields_add(an, &all,
+                   (struct field){ arena_text(&an->arena, at, len), len, false, in.taint, c->at });
         at += len;
     }
     inner->argv = all.at;
@@ -243,14 +243,22 @@ static void hidden_text(struct analysis *an, const struct command *c)
     static const struct {
         const char *program, *prefix;
     } rows[] = {
-        { "tar", "--checkpoint-action=exec=" }, { "tar", "--to-command=" },
-        { "tar", "--use-compress-program=" },   { "tar", "--rsh-command=" },
-        { "git", "core.pager=!" },              { "git", "core.sshCommand=" },
-        { "git", "core.fsmonitor=" },           { "rsync", "--rsh=" },
-        { "ssh", "ProxyCommand=" },             { "zip", "--unzip-command=" },
-        { "ssh", "-oProxyCommand=" },           { "vim", ":!" },
-        { "vi", ":!" },                         { "gdb", "shell " },
-        { "man", "--pager=" },                  { "sort", "--compress-program=" },
+        { "tar", "--checkpoint-action=exec=" },
+        { "tar", "--to-command=" },
+        { "tar", "--use-compress-program=" },
+        { "tar", "--rsh-command=" },
+        { "git", "core.pager=!" },
+        { "git", "core.sshCommand=" },
+        { "git", "core.fsmonitor=" },
+        { "rsync", "--rsh=" },
+        { "ssh", "ProxyCommand=" },
+        { "zip", "--unzip-command=" },
+        { "ssh", "-oProxyCommand=" },
+        { "vim", ":!" },
+        { "vi", ":!" },
+        { "gdb", "shell " },
+        { "man", "--pager=" },
+        { "sort", "--compress-program=" },
     };
 
     for (size_t i = 1; i < c->argc; i++)
@@ -276,7 +284,8 @@ static bool open_row(struct analysis *an, const struct wrapper *w, const struct 
                      struct command *inner)
 {
     const struct field *text =
-        w->text_option ? command_value(an, c, w->text_option, w->text_option == 'c' ? "command" : "split-string")
+        w->text_option ? command_value(an, c, w->text_option,
+                                       w->text_option == 'c' ? "command" : "split-string")
                        : NULL;
     size_t from = inner_at(w, c);
 
@@ -295,6 +304,27 @@ static bool open_row(struct analysis *an, const struct wrapper *w, const struct 
     return true;
 }
 
+/* docker exec NAME sh -c ..., kubectl exec POD -- bash ...: their options are too many to know, but a
+ * shell among the arguments is one. */
+static bool container(const struct command *c, struct command *inner)
+{
+    static const char *const engines[] = { "docker", "podman", "nerdctl", "kubectl", "lxc" };
+    bool known = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(engines); i++)
+        known |= strcmp(c->name, engines[i]) == 0;
+    for (size_t i = 2; known && i < c->argc; i++) {
+        const char *slash = strrchr(c->argv[i].text, '/');
+
+        if (shell_is(slash ? slash + 1 : c->argv[i].text)) {
+            inner->argv = c->argv + i;
+            inner->argc = c->argc - i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool wrap_open(struct analysis *an, const struct command *c, struct command *ret_inner)
 {
     hidden_text(an, c);
@@ -311,6 +341,8 @@ bool wrap_open(struct analysis *an, const struct command *c, struct command *ret
         ret_inner->argc = c->argc - from;
         return true;
     }
+    if (container(c, ret_inner))
+        return true;
     for (size_t i = 0; i < ARRAY_LEN(wrappers); i++)
         if (strcmp(c->name, wrappers[i].name) == 0) {
             bool got = open_row(an, &wrappers[i], c, ret_inner);

@@ -41,7 +41,8 @@ static void a_bad_regex_is_named(void)
     CHECK(policy_add(&policy, POLICY_COMMAND_BLACKLIST, "fine", &err) == 0);
     CHECK(policy_add(&policy, POLICY_COMMAND_BLACKLIST, "rm\\s+(-rf", &err) == 0);
     CHECK(policy_compile(&policy, &err) == -1);
-    CHECK_STR(err.msg, "command_blacklist: regex 'rm\\s+(-rf': missing closing parenthesis at byte 9");
+    CHECK_STR(err.msg,
+              "command_blacklist: regex 'rm\\s+(-rf': missing closing parenthesis at byte 9");
     CHECK_INT(err.kind, ERR_INVALID);
     policy_done(&policy);
 }
@@ -561,7 +562,6 @@ CHECK_MAIN(T(a_bad_regex_is_named), T(entries_are_checked_when_they_are_added),
            T(root_and_network_follow_the_policy), T(presets_differ_as_they_say),
            T(a_waived_rule_is_silent), T(positions_point_into_the_command),
            T(programs_and_paths_are_listed), T(what_cannot_be_parsed_is_said_and_the_rest_judged),
-           T(hostile_sizes_and_depths_end),
-           T(a_command_too_long_or_too_deep_is_refused), T(files_of_tools_are_judged),
-           T(code_of_a_cell_is_judged), T(every_rule_has_a_row_and_is_documented),
-           T(threads_share_a_policy))
+           T(hostile_sizes_and_depths_end), T(a_command_too_long_or_too_deep_is_refused),
+           T(files_of_tools_are_judged), T(code_of_a_cell_is_judged),
+           T(every_rule_has_a_row_and_is_documented), T(threads_share_a_policy))
