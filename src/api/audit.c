@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "base/sha256.h"
+#include "policy/rules.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -128,13 +129,27 @@ uint64_t audit_lost(void)
     return atomic_load(&lost);
 }
 
+/* A refusal that was blamed on a rule of the policy is a security event of that rule. */
+static struct audit_facts with_rule(const struct exchange *x, const struct audit_facts *facts)
+{
+    struct audit_facts own = facts ? *facts : AUDIT_FACTS;
+    const char *rule = exchange_blamed_rule(x, "policy");
+
+    if (own.refusal && own.refusal->kind == ERR_DENIED && !own.rule && rule) {
+        own.rule = rule;
+        own.risk = policy_risk_name(policy_rules[policy_rule_find(rule)].risk);
+    }
+    return own;
+}
+
 void audit_note(struct exchange *x, const char *action, const char *sandbox_id,
                 const struct audit_facts *facts)
 {
+    struct audit_facts own = with_rule(x, facts);
     struct draft d;
     struct err err;
 
-    draft_init(&d, action, sandbox_id, facts);
+    draft_init(&d, action, sandbox_id, &own);
     draft_caller(&d, x);
     if (store_audit_append(exchange_app(x)->store, &d.record, false, &err) < 0)
         note_lost(&err);

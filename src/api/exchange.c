@@ -410,6 +410,11 @@ int exchange_blame(struct exchange *x, const char *field, const char *rule, cons
     return -1;
 }
 
+const char *exchange_blamed_rule(const struct exchange *x, const char *layer)
+{
+    return x->blame_rule[0] && strcmp(x->blame_layer, layer) == 0 ? x->blame_rule : NULL;
+}
+
 /* What the caller says, or else what was blamed on the way. */
 static void add_text(json_t *to, const char *key, const char *said, const char *blamed)
 {

@@ -63,6 +63,8 @@ int exchange_reply_error(struct exchange *x, const struct err *why, const char *
 /* What an error that follows is about, for the answer that is made of it: a field of the request, or a
  * rule and its layer ("policy", "quota"). Each may be NULL. Returns -1. */
 int exchange_blame(struct exchange *x, const char *field, const char *rule, const char *layer);
+/* The rule that was blamed, if it was one of this layer; else NULL. */
+const char *exchange_blamed_rule(const struct exchange *x, const char *layer);
 
 /* length -1: not known, sent in chunks; each write is flushed. */
 int exchange_begin(struct exchange *x, int status, const char *type, int64_t length,
