@@ -98,8 +98,8 @@ static int add_server(struct text *out, struct app *app)
     if (head(out, "cove_executions_total", "counter", "Commands that ended, by reason.") < 0)
         return -1;
     for (uint32_t i = EXIT_CODE; i <= EXIT_LOST; i++)
-        if (text_addf(out, "cove_executions_total{ended=\"%s\"} %" PRIu64 "\n",
-                      agent_exit_name(i), (uint64_t) atomic_load(&m->executions[i])) < 0)
+        if (text_addf(out, "cove_executions_total{ended=\"%s\"} %" PRIu64 "\n", agent_exit_name(i),
+                      (uint64_t) atomic_load(&m->executions[i])) < 0)
             return -1;
     return single(out, "cove_sandboxes_created_total", "counter", "Sandboxes made.",
                   atomic_load(&m->created)) < 0 ||
@@ -207,8 +207,7 @@ static int add_sandboxes(struct text *out, struct ops *ops, struct err *err)
     }
     r = single(out, "cove_keeper_up", "gauge", "1 while the keeper answers.", up);
     if (r == 0)
-        r = single(out, "cove_sandboxes", "gauge", "Sandboxes of this tenant, 200 at most.",
-                   count);
+        r = single(out, "cove_sandboxes", "gauge", "Sandboxes of this tenant, 200 at most.", count);
     for (size_t g = 0; r == 0 && g < ARRAY_LEN(gauges); g++) {
         r = head(out, gauges[g].name, gauges[g].type, gauges[g].help);
         for (size_t i = 0; r == 0 && i < n; i++)

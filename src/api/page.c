@@ -62,12 +62,12 @@ int page_health(struct exchange *x, struct err *err)
     const char *trouble = app->store ? store_trouble(app->store, why, sizeof why) : NULL;
     bool healthy = up && !trouble;
 
-    return exchange_reply_json(
-        x, healthy ? 200 : 503,
-        json_pack("{s:s, s:b, s:b, s:s, s:I}", "status", healthy ? "healthy" : "unhealthy",
-                  "keeper", up, "store", !trouble, "version", COVE_VERSION, "uptime_ms",
-                  (json_int_t) (io_now_ms() - app->started_ms)),
-        err);
+    return exchange_reply_json(x, healthy ? 200 : 503,
+                               json_pack("{s:s, s:b, s:b, s:s, s:I}", "status",
+                                         healthy ? "healthy" : "unhealthy", "keeper", up, "store",
+                                         !trouble, "version", COVE_VERSION, "uptime_ms",
+                                         (json_int_t) (io_now_ms() - app->started_ms)),
+                               err);
 }
 
 static const char root_page[] = PAGE_HEAD
@@ -75,7 +75,8 @@ static const char root_page[] = PAGE_HEAD
     "<pre>curl -X POST http://localhost:8000/bash \\\n"
     "  -H \"Content-Type: application/json\" \\\n"
     "  -d '{\"command\": \"echo Hello\"}'</pre>"
-    "<p><a href=\"/docs\">All routes and tools</a> &middot; <a href=\"/health\">health</a> &middot; "
+    "<p><a href=\"/docs\">All routes and tools</a> &middot; <a href=\"/health\">health</a> "
+    "&middot; "
     "<a href=\"/openapi.yaml\">openapi.yaml</a> &middot; <a href=\"/metrics\">metrics</a></p>";
 
 int page_root(struct exchange *x, struct err *err)
@@ -111,10 +112,11 @@ static int add_routes(struct text *out)
 
 static int add_tools(struct text *out)
 {
-    if (text_addf(out, "<h2>Tools</h2><p>For <code>POST /execute</code>: "
-                       "<code>{\"tool_name\": \"Bash\", \"arguments\": {…}, \"sandbox_id\": …}</code>. "
-                       "Without a sandbox_id: your default sandbox.</p><table>"
-                       "<tr><th>Tool<th>What it does<th>Arguments") < 0)
+    if (text_addf(out,
+                  "<h2>Tools</h2><p>For <code>POST /execute</code>: "
+                  "<code>{\"tool_name\": \"Bash\", \"arguments\": {…}, \"sandbox_id\": …}</code>. "
+                  "Without a sandbox_id: your default sandbox.</p><table>"
+                  "<tr><th>Tool<th>What it does<th>Arguments") < 0)
         return -1;
     for (size_t i = 0; i < tools_count; i++)
         if (text_addf(out, "<tr><td>%s<td>%s<td><code>%s</code>", tools_table[i].name,
@@ -128,9 +130,10 @@ int page_docs(struct exchange *x, struct err *err)
     struct text out = { 0 };
     int r;
 
-    if (text_addf(&out, "%s<h1>cove: the API</h1><p>Described in full by "
-                        "<a href=\"/openapi.yaml\">openapi.yaml</a>. Keys go into "
-                        "<code>X-API-Key</code>; loopback needs none.</p>",
+    if (text_addf(&out,
+                  "%s<h1>cove: the API</h1><p>Described in full by "
+                  "<a href=\"/openapi.yaml\">openapi.yaml</a>. Keys go into "
+                  "<code>X-API-Key</code>; loopback needs none.</p>",
                   PAGE_HEAD) < 0 ||
         add_tools(&out) < 0 || add_routes(&out) < 0) {
         free(out.data);

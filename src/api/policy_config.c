@@ -87,7 +87,7 @@ int policy_from_json(struct policy *ret, json_t *security, const char *preset,
             set_member(ret, key, value, err) < 0)
             goto undo;
     }
-    key = "security";
+    key = NULL; /* the error names list and pattern */
     if (policy_compile(ret, err) < 0)
         goto undo;
     return 0;

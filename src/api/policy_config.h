@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 /* Inits, fills and compiles; on failure nothing is left to be done, and ret_field (which may be NULL) names
- * the member that is wrong. `security` may be NULL: the preset alone. */
+ * the member that is wrong, or is NULL. `security` may be NULL: the preset alone. */
 int policy_from_json(struct policy *ret, json_t *security, const char *preset,
                      const char **ret_field, struct err *err);
 

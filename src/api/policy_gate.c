@@ -198,8 +198,8 @@ static int conclude(struct app *app, const struct caller *caller, const char *sa
     if (worst)
         (void) snprintf(ret->rule, sizeof ret->rule, "%s", worst->rule);
     if (!report->allowed && worst)
-        r = err_set(err, ERR_DENIED, "refused by policy: %s (rule %s, risk %s)",
-                    worst->description, worst->rule, policy_risk_name(worst->risk));
+        r = err_set(err, ERR_DENIED, "refused by policy: %s (rule %s, risk %s)", worst->description,
+                    worst->rule, policy_risk_name(worst->risk));
     else if (!report->allowed)
         r = err_set(err, ERR_DENIED, "refused by policy");
     (void) pthread_mutex_lock(&gate->lock);

@@ -26,8 +26,7 @@ static json_t *violation_json(const struct policy_violation *v)
     return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:s%}", "rule", v->rule, "description",
                      v->description, "risk", policy_risk_name(v->risk), "denied", v->denied,
                      "offset", (json_int_t) v->offset, "length", (json_int_t) v->length, "command",
-                     v->command ? v->command : "",
-                     v->command ? strlen(v->command) : (size_t) 0);
+                     v->command ? v->command : "", v->command ? strlen(v->command) : (size_t) 0);
 }
 
 /* A command that is no UTF-8 has no place in JSON: the rest of the violation has. */
@@ -94,7 +93,7 @@ static int analyze(struct exchange *x, json_t *body, json_t **ret, struct err *e
     if (read_question(x, body, &q, err) < 0)
         return -1;
     if (policy_from_json(policy, q.security, q.preset, &field, err) < 0)
-        return exchange_blame(x, field, NULL, NULL);
+        return exchange_blame(x, field ? field : "security", NULL, NULL);
     if (q.command)
         policy_analyze(policy, q.command, &report);
     else if (q.code)
@@ -184,10 +183,10 @@ int policy_route_violations(struct exchange *x, struct err *err)
     for (int i = POLICY_RISK_LOW; i < POLICY_RISK_COUNT; i++)
         (void) json_object_set_new(by_risk, policy_risk_name((enum policy_risk) i),
                                    json_integer((json_int_t) counts.by_risk[i]));
-    return exchange_reply_json(
-        x, 200,
-        json_pack("{s:o, s:{s:I, s:I, s:o}}", "violations", seen_list(gate, tenant, risk, limit),
-                  "stats", "checked", (json_int_t) counts.checked, "denied",
-                  (json_int_t) counts.denied, "by_risk", by_risk),
-        err);
+    return exchange_reply_json(x, 200,
+                               json_pack("{s:o, s:{s:I, s:I, s:o}}", "violations",
+                                         seen_list(gate, tenant, risk, limit), "stats", "checked",
+                                         (json_int_t) counts.checked, "denied",
+                                         (json_int_t) counts.denied, "by_risk", by_risk),
+                               err);
 }

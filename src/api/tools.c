@@ -189,8 +189,8 @@ int tools_route_list(struct exchange *x, struct err *err)
     json_t *list = json_array();
 
     for (size_t i = 0; i < tools_count; i++)
-        (void) json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s}", "name", tools_table[i].name, "description",
-                            tools_table[i].help, "arguments", tools_table[i].arguments));
+        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", tools_table[i].name,
+                                                     "description", tools_table[i].help,
+                                                     "arguments", tools_table[i].arguments));
     return exchange_reply_json(x, 200, json_pack("{s:o}", "tools", list), err);
 }

@@ -66,8 +66,8 @@ int tools_route_sandbox_end(struct exchange *x, struct err *err)
         return -1;
     memcpy(session.sandbox, box.id, sizeof session.sandbox);
     session_forget(&ops, &session);
-    return exchange_reply_json(x, 200,
-                               json_pack("{s:s, s:b}", "sandbox_id", box.id, "ended", 1), err);
+    return exchange_reply_json(x, 200, json_pack("{s:s, s:b}", "sandbox_id", box.id, "ended", 1),
+                               err);
 }
 
 int tools_route_presets(struct exchange *x, struct err *err)
@@ -118,8 +118,8 @@ int tools_route_audit(struct exchange *x, struct err *err)
     if (store_audit_flush(exchange_app(x)->store, err) < 0 ||
         audit_page(exchange_app(x), &filter, &page, err) < 0)
         return -1;
-    answer = json_pack("{s:o, s:i}", "logs", page.records, "count",
-                       (int) json_array_size(page.records));
+    answer =
+        json_pack("{s:o, s:i}", "logs", page.records, "count", (int) json_array_size(page.records));
     if (page.next > 0)
         (void) json_object_set_new(answer, "next", json_integer((json_int_t) page.next));
     return exchange_reply_json(x, 200, answer, err);
@@ -152,22 +152,19 @@ int tools_route_stats(struct exchange *x, struct err *err)
 
     if (store_usage(app->store, tenant, &usage, err) < 0)
         return -1;
-    answer = json_pack(
-        "{s:s, s:I, s:{s:I, s:I, s:I, s:I}, s:o}", "tenant", tenant, "uptime_ms",
-        (json_int_t) (io_now_ms() - app->started_ms), "sandboxes", "count",
-        (json_int_t) usage.sandboxes, "cpu_milli", (json_int_t) usage.cpu_milli, "memory_bytes",
-        (json_int_t) usage.memory_bytes, "disk_bytes", (json_int_t) usage.disk_bytes, "security",
-        policy_stats(app, tenant));
-    if (session_default(&ops, &box, err) == 0 &&
-        ops_sandbox_stats(&ops, box.id, &stats, err) == 0)
-        (void) json_object_set_new(
-            answer, "default_sandbox",
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "sandbox_id", box.id, "uptime_ms",
-                      (json_int_t) stats.uptime_ms, "cpu_ms",
-                      (json_int_t) (stats.keeper.cpu_us / 1000), "memory_bytes",
-                      (json_int_t) stats.keeper.memory_bytes, "disk_bytes",
-                      (json_int_t) stats.keeper.disk_bytes, "processes",
-                      (json_int_t) stats.keeper.processes, "escape_attempts",
-                      (json_int_t) stats.refusals));
+    answer = json_pack("{s:s, s:I, s:{s:I, s:I, s:I, s:I}, s:o}", "tenant", tenant, "uptime_ms",
+                       (json_int_t) (io_now_ms() - app->started_ms), "sandboxes", "count",
+                       (json_int_t) usage.sandboxes, "cpu_milli", (json_int_t) usage.cpu_milli,
+                       "memory_bytes", (json_int_t) usage.memory_bytes, "disk_bytes",
+                       (json_int_t) usage.disk_bytes, "security", policy_stats(app, tenant));
+    if (session_default(&ops, &box, err) == 0 && ops_sandbox_stats(&ops, box.id, &stats, err) == 0)
+        (void) json_object_set_new(answer, "default_sandbox",
+                                   json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "sandbox_id",
+                                             box.id, "uptime_ms", (json_int_t) stats.uptime_ms,
+                                             "cpu_ms", (json_int_t) (stats.keeper.cpu_us / 1000),
+                                             "memory_bytes", (json_int_t) stats.keeper.memory_bytes,
+                                             "disk_bytes", (json_int_t) stats.keeper.disk_bytes,
+                                             "processes", (json_int_t) stats.keeper.processes,
+                                             "escape_attempts", (json_int_t) stats.refusals));
     return exchange_reply_json(x, 200, answer, err);
 }

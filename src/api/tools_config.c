@@ -95,13 +95,13 @@ static int read_security(struct exchange *x, json_t *object, struct tools_config
 {
     auto_free struct policy *policy = calloc(1, sizeof *policy);
     auto_free char *text = NULL;
-    const char *field = "security";
+    const char *field = NULL;
     char name[64];
 
     if (!policy)
         return err_set(err, ERR_NO_MEMORY, "no memory for the policy");
     if (policy_from_json(policy, object, config->preset, &field, err) < 0) {
-        (void) snprintf(name, sizeof name, "security.%s", field);
+        (void) snprintf(name, sizeof name, "security%s%s", field ? "." : "", field ? field : "");
         return exchange_blame(x, name, NULL, NULL);
     }
     config->root = policy->allow_root;

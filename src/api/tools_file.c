@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define READ_MAX    (4u << 20)  /* bytes of one answer */
+#define READ_MAX    (4u << 20) /* bytes of one answer */
 #define IMAGE_MAX   (5u << 20)
 #define SNIFF_BYTES 8192
 
@@ -154,8 +154,7 @@ static int answer_text(struct tool_call *call, struct source *source, const stru
     if (numbers) {
         struct text numbered = { 0 };
 
-        r = text_add_numbered(&numbered, reading->text.data, reading->text.len,
-                              reading->offset);
+        r = text_add_numbered(&numbered, reading->text.data, reading->text.len, reading->offset);
         free(reading->text.data);
         reading->text = numbered;
     }
@@ -298,8 +297,7 @@ int tool_write(struct tool_call *call, struct err *err)
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for the file");
     if (args_read(call->x, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        place(call, path, at, &file, err) < 0 ||
-        args_need(call->x, content, "content", err) < 0)
+        place(call, path, at, &file, err) < 0 || args_need(call->x, content, "content", err) < 0)
         return -1;
     if (strcmp(encoding, "utf-8") != 0 && strcmp(encoding, "base64") != 0)
         return args_bad(call->x, "", "encoding", "is neither utf-8 nor base64", err);

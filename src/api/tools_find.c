@@ -110,8 +110,10 @@ int tool_glob(struct tool_call *call, struct err *err)
     struct ops_file file;
     bool hidden = false, cut = false;
     const struct arg args[] = {
-        { "pattern", ARG_TEXT, &pattern, 0, 4000 }, { "path", ARG_TEXT, &path, 0, 0 },
-        { "limit", ARG_NUMBER, &limit, 1, FOUND_MAX }, { "hidden", ARG_BOOL, &hidden, 0, 0 },
+        { "pattern", ARG_TEXT, &pattern, 0, 4000 },
+        { "path", ARG_TEXT, &path, 0, 0 },
+        { "limit", ARG_NUMBER, &limit, 1, FOUND_MAX },
+        { "hidden", ARG_BOOL, &hidden, 0, 0 },
     };
     int r;
 
@@ -229,8 +231,7 @@ static int put_matches(struct tool_call *call, struct grep *grep, bool cut, stru
 
     if (end_of_file(grep) < 0 || text_add(&grep->out, "", 0) < 0)
         return err_set(err, ERR_NO_MEMORY, "no memory for the matches");
-    (void) json_object_set_new(call->answer, "output",
-                               json_stringn(grep->out.data, grep->out.len));
+    (void) json_object_set_new(call->answer, "output", json_stringn(grep->out.data, grep->out.len));
     (void) json_object_set(call->answer, names[grep->mode], grep->matches);
     (void) json_object_set_new(call->answer, "count", json_integer((json_int_t) grep->total));
     (void) json_object_set_new(call->answer, "file_count", json_integer((json_int_t) grep->files));
@@ -292,8 +293,8 @@ int tool_grep(struct tool_call *call, struct err *err)
     while (mode < ARRAY_LEN(modes) && strcmp(modes[mode], w.mode) != 0)
         mode++;
     if (mode == ARRAY_LEN(modes))
-        return args_bad(call->x, "", "output_mode",
-                        "is none of content, files_with_matches, count", err);
+        return args_bad(call->x, "", "output_mode", "is none of content, files_with_matches, count",
+                        err);
     grep->mode = (enum grep_mode) mode;
     grep->numbers = w.numbers;
     request.pattern = w.pattern;

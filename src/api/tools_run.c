@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OUTPUT_CHARS   30000u            /* of each stream; more is cut, and said */
-#define OUTPUT_BYTES   (4u * OUTPUT_CHARS) /* of which every character fits */
-#define TIMEOUT_MOST   3600000u
+#define OUTPUT_CHARS    30000u              /* of each stream; more is cut, and said */
+#define OUTPUT_BYTES    (4u * OUTPUT_CHARS) /* of which every character fits */
+#define TIMEOUT_MOST    3600000u
 #define RING_BACKGROUND (1u << 20)
 
 /* ---- answers ---- */
@@ -46,10 +46,8 @@ static int put_output(json_t *answer, const struct ops_output *output, struct er
         r = text_add(&all, streams[1].data, streams[1].len);
     if (r == 0) {
         (void) json_object_set_new(answer, "output", json_stringn(all.data, all.len));
-        (void) json_object_set_new(answer, "stdout",
-                                   json_stringn(streams[0].data, streams[0].len));
-        (void) json_object_set_new(answer, "stderr",
-                                   json_stringn(streams[1].data, streams[1].len));
+        (void) json_object_set_new(answer, "stdout", json_stringn(streams[0].data, streams[0].len));
+        (void) json_object_set_new(answer, "stderr", json_stringn(streams[1].data, streams[1].len));
         (void) json_object_set_new(answer, "truncated", json_boolean(cut[0] || cut[1]));
     }
     free(streams[0].data);
@@ -77,11 +75,10 @@ static void put_result(json_t *answer, const struct exec_result *result)
     (void) json_object_set_new(answer, "exit_code", json_integer(code));
     (void) json_object_set_new(answer, "exit_reason", json_string(reason));
     (void) json_object_set_new(answer, "duration_ms", json_integer((json_int_t) result->wall_ms));
-    (void) json_object_set_new(
-        answer, "resource_usage",
-        json_pack("{s:I, s:I, s:f}", "cpu_ms", (json_int_t) result->cpu_ms, "memory_peak_bytes",
-                  (json_int_t) result->peak_bytes, "memory_mb",
-                  (double) result->peak_bytes / (1024 * 1024)));
+    (void) json_object_set_new(answer, "resource_usage",
+                               json_pack("{s:I, s:I, s:f}", "cpu_ms", (json_int_t) result->cpu_ms,
+                                         "memory_peak_bytes", (json_int_t) result->peak_bytes,
+                                         "memory_mb", (double) result->peak_bytes / (1024 * 1024)));
 }
 
 /* ---- Bash ---- */
@@ -196,8 +193,7 @@ int tool_bash(struct tool_call *call, struct err *err)
 
     if (read_bash(call, &bash, err) < 0)
         return -1;
-    if (bash.env &&
-        read_env(call, bash.env, &env, &command.env_count, &env_texts, err) < 0)
+    if (bash.env && read_env(call, bash.env, &env, &command.env_count, &env_texts, err) < 0)
         return -1;
     if (bash.cwd && session_path(call->session, bash.cwd, cwd, sizeof cwd) < 0)
         return args_bad(call->x, "", "cwd", "is too long", err);
@@ -321,9 +317,9 @@ static const struct {
     const char *name;
     uint32_t number;
 } signals[] = {
-    { "KILL", SIGKILL }, { "TERM", SIGTERM }, { "INT", SIGINT },   { "HUP", SIGHUP },
-    { "QUIT", SIGQUIT }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "STOP", SIGSTOP },
-    { "CONT", SIGCONT },
+    { "KILL", SIGKILL }, { "TERM", SIGTERM }, { "INT", SIGINT },
+    { "HUP", SIGHUP },   { "QUIT", SIGQUIT }, { "USR1", SIGUSR1 },
+    { "USR2", SIGUSR2 }, { "STOP", SIGSTOP }, { "CONT", SIGCONT },
 };
 
 int tool_kill(struct tool_call *call, struct err *err)

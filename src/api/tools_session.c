@@ -17,7 +17,7 @@
 
 struct tenant_entry {
     char tenant[64];
-    pthread_mutex_t lock; /* held while its default sandbox is looked for or made */
+    pthread_mutex_t lock;   /* held while its default sandbox is looked for or made */
     struct session session; /* sandbox "": none is known */
     uint64_t touched_ms;
     struct tenant_entry *next;
@@ -80,9 +80,9 @@ static struct tenant_entry *entry_of(struct ops *ops, struct err *err)
 
 static char *session_metadata(const struct tools_config *config)
 {
-    json_t *own = json_pack("{s:I, s:I, s:s}", "session_ms", (json_int_t) config->session_ms,
-                            "timeout_ms", (json_int_t) config->timeout_ms, "workdir",
-                            config->workdir);
+    json_t *own =
+        json_pack("{s:I, s:I, s:s}", "session_ms", (json_int_t) config->session_ms, "timeout_ms",
+                  (json_int_t) config->timeout_ms, "workdir", config->workdir);
     auto_free char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
     json_t *metadata = json_pack("{s:s, s:s*}", METADATA_KEY, text ? text : "{}", GATE_METADATA,
                                  config->security[0] ? config->security : NULL);

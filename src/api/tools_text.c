@@ -78,8 +78,7 @@ int text_edit(struct text *text, const char *old, const char *new, bool all, siz
         (new_len > 0 && count > (TEXT_EDIT_MAX - (text->len - count * old_len)) / new_len))
         return err_set(err, ERR_TOO_BIG, "the edited file is larger than %u bytes", TEXT_EDIT_MAX);
     while ((hit = memmem(at, (size_t) (end - at), old, old_len))) {
-        if (text_add(&edited, at, (size_t) (hit - at)) < 0 ||
-            text_add(&edited, new, new_len) < 0)
+        if (text_add(&edited, at, (size_t) (hit - at)) < 0 || text_add(&edited, new, new_len) < 0)
             goto no_memory;
         at = hit + old_len;
     }
