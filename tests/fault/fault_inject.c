@@ -362,13 +362,14 @@ static bool due(const struct sweep *s, unsigned n, unsigned total)
 static int run(struct sweep *s, unsigned first)
 {
     unsigned total, n, tried = 0;
+    bool over = false;
     uint64_t begin = io_now_ms();
     char how[64];
 
     if (once(s, COUNT_ONLY) < 0)
         return -1;
     total = s->total;
-    for (n = first; n <= total + 100; n++) {
+    for (n = first; !over && n <= total + 100; n++) {
         if (!due(s, n, total))
             continue;
         if (s->violations > 4 * VIOLATIONS_SHOWN)
@@ -377,7 +378,7 @@ static int run(struct sweep *s, unsigned first)
         case -1:
             return -1;
         case 0:
-            n = COUNT_ONLY;
+            over = n > total; /* how many calls there are varies a little */
             break;
         default:
             tried++;

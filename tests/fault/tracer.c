@@ -103,7 +103,9 @@ static void forget(struct tracer *t, struct tracee *e)
 /* What has nothing to tell any more is let go at once. */
 static bool needed(const struct tracer *t, const struct tracee *e)
 {
-    if (e->role == ROLE_KEEPER || e->fail_with)
+    if (t->ending || e->fail_with)
+        return e->fail_with != 0;
+    if (e->role == ROLE_KEEPER)
         return true;
     return !t->done && (e->role == t->what.who || e->role == t->what.victim);
 }
@@ -203,6 +205,11 @@ static void on_fork(struct tracer *t, struct tracee *e)
     go_on(t, born, 0);
 }
 
+static bool is_birth(int event)
+{
+    return event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_VFORK;
+}
+
 static void on_stop(struct tracer *t, pid_t pid, int status)
 {
     struct tracee *e = find(t, pid);
@@ -217,8 +224,7 @@ static void on_stop(struct tracer *t, pid_t pid, int status)
         return; /* waits for on_fork */
     if (signal == (SIGTRAP | 0x80))
         on_call(t, e);
-    else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_CLONE ||
-             event == PTRACE_EVENT_VFORK)
+    else if (is_birth(event))
         on_fork(t, e);
     else if (event == PTRACE_EVENT_EXEC) {
         forget(t, e);
@@ -305,6 +311,8 @@ static void stop_and_forget(struct tracer *t, struct tracee *e)
         }
         if (WSTOPSIG(status) == (SIGTRAP | 0x80))
             on_call(t, e);
+        else if (is_birth(status >> 16)) /* or the newborn would wait for us for ever */
+            on_fork(t, e);
     }
     forget(t, e);
 }
