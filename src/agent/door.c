@@ -121,8 +121,10 @@ static int listen_for_sudo(void)
 int door_open(struct agent *agent, int listener, struct err *err)
 {
     agent->listener = (struct watch){ .fd = listener, .ready = on_listener };
-    agent->sudo_listener = (struct watch){ .fd = listen_for_sudo(), .ready = on_sudo_listener };
-    /* Without sudo's door everything else still works. */
+    /* Where nobody may be root there is no door: whoever can knock can keep us busy. Without it
+     * everything else still works. */
+    agent->sudo_listener = (struct watch){ .fd = agent->base.root_profile ? listen_for_sudo() : -1,
+                                           .ready = on_sudo_listener };
     if (agent->sudo_listener.fd >= 0)
         (void) loop_watch(&agent->loop, &agent->sudo_listener, EPOLLIN);
     if (fcntl(listener, F_SETFD, FD_CLOEXEC) < 0 || fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ||

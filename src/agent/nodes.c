@@ -111,6 +111,13 @@ struct node *nodes_child(const struct node *above, const char *name)
     return node;
 }
 
+bool nodes_within(const struct node *node, const struct node *top)
+{
+    while (node && node != top)
+        node = node->above;
+    return node != NULL;
+}
+
 struct node *nodes_move(struct nodes *nodes, struct node *node, struct node *above,
                         const char *name)
 {

@@ -32,6 +32,9 @@ struct node *nodes_child(const struct node *above, const char *name);
 
 /* The same node under another one, or by another name. Returns it, or NULL: no memory, and then it
  * is as it was. Other pointers to it are no longer good. */
+/* Whether node is top, or below it. */
+bool nodes_within(const struct node *node, const struct node *top);
+
 struct node *nodes_move(struct nodes *nodes, struct node *node, struct node *above,
                         const char *name);
 

@@ -270,7 +270,9 @@ static int call_agent(struct err *err)
     if (fd < 0 ||
         connect(fd, (struct sockaddr *) &addr,
                 (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_SUDO_SOCKET)) < 0)
-        return err_sys(err, errno, "reach the agent");
+        return errno == ECONNREFUSED
+                   ? err_set(err, ERR_NO_ROOT, "this sandbox was made without root")
+                   : err_sys(err, errno, "reach the agent");
     return take_fd(&fd);
 }
 

@@ -317,6 +317,8 @@ static int on_rename(struct watch *watch, struct node *from, const struct inotif
     }
     if (child && !to)
         drop(watch, child);
+    else if (child && nodes_within(to, child))
+        return tell_overflow(watch, err); /* names were exchanged: what we know of them is wrong */
     else if (child && !nodes_move(&watch->nodes, child, to, pair->name))
         return err_sys(err, ENOMEM, "watch");
     else if (!child && to && dir)

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#define FDS_OF_A_MESSAGE 253 /* SCM_MAX_FD of Linux */
+
 static int wait_for(int fd, short events)
 {
     struct pollfd p = { .fd = fd, .events = events };
@@ -135,6 +137,15 @@ ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size
     return n;
 }
 
+/* A peer may send a socket that is set to wait for its data when it is closed last: not at our expense. */
+static void close_foreign(int fd)
+{
+    struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+
+    (void) setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void) close(fd);
+}
+
 /* Keeps what fits, closes the rest: a peer may send more descriptors than it was asked for. */
 static void collect_fds(struct msghdr *msg, int *ret_fds, size_t max_fds, size_t *ret_fd_count)
 {
@@ -151,7 +162,7 @@ static void collect_fds(struct msghdr *msg, int *ret_fds, size_t max_fds, size_t
             if (*ret_fd_count < max_fds)
                 ret_fds[(*ret_fd_count)++] = fd;
             else
-                (void) close(fd);
+                close_foreign(fd);
         }
     }
 }
@@ -160,7 +171,8 @@ ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_
                     size_t *ret_fd_count)
 {
     union {
-        char bytes[CMSG_SPACE(sizeof(int) * IO_FDS_MAX)];
+        /* As many as one message can hold: what is cut off would be closed by the kernel, lingering. */
+        char bytes[CMSG_SPACE(sizeof(int) * FDS_OF_A_MESSAGE)];
         struct cmsghdr align;
     } control;
     struct iovec iov = { .iov_base = data, .iov_len = size };

@@ -99,13 +99,15 @@ int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *repl
     ssize_t n;
 
     if (wait_for_reply(link, op, err) < 0)
-        return -1;
+        goto broken;
     n = io_recv_fds(link->fd, reply, sizeof *reply, &fd, 1, &fd_count);
-    if (n <= 0)
-        return err_set(err, ERR_UNAVAILABLE, "the keeper went away (%s)",
-                       n < 0 ? strerror(errno) : "closed");
+    if (n <= 0) {
+        err_set(err, ERR_UNAVAILABLE, "the keeper went away (%s)",
+                n < 0 ? strerror(errno) : "closed");
+        goto broken;
+    }
     if (keeper_reply_check(reply, (size_t) n, op, err) < 0)
-        return -1;
+        goto broken;
     if (reply->err.kind != ERR_NONE) {
         *err = reply->err;
         return -1;
@@ -116,6 +118,11 @@ int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *repl
         *ret_fd = take_fd(&fd);
     }
     return 0;
+
+broken:
+    /* An answer that comes after all would be taken for the next question's. */
+    link_close(link);
+    return -1;
 }
 
 int link_call(struct link *link, const struct keeper_request *request, struct keeper_reply *reply,

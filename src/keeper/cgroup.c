@@ -45,6 +45,7 @@ struct knob {
 static const struct knob knobs[] = {
     { SANDBOX,  CG_MEMORY,  1, "memory.limit_in_bytes",       MEMORY,  NULL, false },
     { SANDBOX,  CG_MEMORY,  1, "memory.memsw.limit_in_bytes", MEMORY,  NULL, true }, /* swap accounting */
+    { SANDBOX,  CG_MEMORY,  1, "memory.kmem.tcp.limit_in_bytes", MEMORY, NULL, true }, /* v2: in memory.max */
     { SANDBOX,  CG_MEMORY,  2, "memory.max",                  MEMORY,  NULL, false },
     { SANDBOX,  CG_MEMORY,  2, "memory.swap.max",             NOTHING, NULL, true },
     { SANDBOX,  CG_PIDS,    1, "pids.max",                    PIDS,    NULL, false },
@@ -192,8 +193,11 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     if (h->version == 2)
         enable_v2(h->parent_fd);
     /* v1 takes no new device rules while sandboxes live below; they are there already then. */
-    if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh)
+    if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh) {
+        (void) unlinkat(h->root_fd, instance,
+                        AT_REMOVEDIR); /* or the next start would pass over this */
         return err_wrap(err, "cgroup %s/%s", h->mount, instance);
+    }
     if (cgroups->of[CG_DEVICES] == index && h->version == 2)
         return device_filter_attach(h->parent_fd, err);
     return 0;

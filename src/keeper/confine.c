@@ -26,7 +26,6 @@ int confine_limits(const struct limits *limits, struct err *err)
         { RLIMIT_CORE,       0,                                "core size" },
         { RLIMIT_NOFILE,     (rlim_t) limits->open_files,      "open files" },
         { RLIMIT_NPROC,      (rlim_t) limits->processes,       "processes" }, /* second line to pids.max */
-        { RLIMIT_FSIZE,      (rlim_t) limits->disk_bytes,      "file size" },
         { RLIMIT_MEMLOCK,    8 * MiB,                          "locked memory" },
         { RLIMIT_MSGQUEUE,   819200,                           "message queues" },
         { RLIMIT_SIGPENDING, 4096,                             "pending signals" },
@@ -84,6 +83,16 @@ int confine_capabilities(struct err *err)
 #endif
 #define LANDLOCK_REFER_ABI 2
 
+static long landlock_abi(void)
+{
+    return syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+bool confine_has_landlock(void)
+{
+    return landlock_abi() >= LANDLOCK_REFER_ABI;
+}
+
 /* A second line only: no device nodes, whatever the file system allows, and no signal or abstract socket
  * past the sandbox, should a namespace fail. Rights that are not handled here cost nothing; but one is
  * denied by every ruleset that does not grant it, links and renames between directories. So it is
@@ -95,7 +104,7 @@ static int landlock(struct err *err)
     } rules = { .handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
                                      LANDLOCK_ACCESS_FS_REFER };
     struct landlock_path_beneath_attr everywhere = { .allowed_access = LANDLOCK_ACCESS_FS_REFER };
-    long abi = syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    long abi = landlock_abi();
     auto_close int fd = -1, root = -1;
 
     if (abi < LANDLOCK_REFER_ABI)

@@ -18,4 +18,7 @@ int confine_capabilities(struct err *err);
 int confine_kernel(const struct seccomp_filter *notify, const struct seccomp_filter *quiet,
                    bool *ret_listening, struct err *err);
 
+/* Whether this kernel's Landlock is one that confine_kernel uses. */
+bool confine_has_landlock(void);
+
 #endif

@@ -297,11 +297,11 @@ void create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struc
 /* Round robin: an id range rests as long as can be before another sandbox gets it. */
 static struct sandbox *free_slot(struct keeper *k)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        uint32_t slot = (k->slot_next + i) % k->slot_count;
+    for (uint32_t i = 0; i < k->slot_limit; i++) {
+        uint32_t slot = (k->slot_next + i) % k->slot_limit;
 
         if (k->sandboxes[slot].info.life == LIFE_GONE) {
-            k->slot_next = (slot + 1) % k->slot_count;
+            k->slot_next = (slot + 1) % k->slot_limit;
             return &k->sandboxes[slot];
         }
     }
@@ -325,6 +325,9 @@ static int check_room(struct keeper *k, const struct keeper_request *r, struct e
     if (template_open(&t, k->templates_fd, r->template, err) < 0)
         return -1;
     template_close(&t);
+    if (fstatfs(k->state_fd, &state) == 0 &&
+        r->limits.disk_bytes > (uint64_t) state.f_blocks * (uint64_t) state.f_bsize)
+        return err_set(err, ERR_LIMIT_HOST, "limit 'disk': more than the host's disk has");
     if (fstatfs(k->state_fd, &state) == 0 && state.f_bavail < state.f_blocks / 50)
         return err_set(err, ERR_DISK_FULL, "less than 2%% of the host's disk is free");
     return 0;
@@ -371,7 +374,7 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
         return -1;
     s = free_slot(k);
     if (!s)
-        return err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_count);
+        return err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_limit);
     fill(k, s, r, connection);
     sandbox_set_life(k, s, LIFE_NEW);
     *ret = s;

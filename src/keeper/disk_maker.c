@@ -130,6 +130,10 @@ static int make_blank(struct maker *m, struct blank *b, struct err *err)
     if (make_skeleton(m->dir_fd, err) < 0 || fchdir(m->dir_fd) < 0 ||
         run_mkfs(temporary, inodes, err) < 0)
         goto undo;
+    if (fdatasync(fd) < 0) { /* the name must not outlive a power cut that the content does not */
+        err_sys(err, errno, "save a blank image");
+        goto undo;
+    }
     if (renameat(m->dir_fd, temporary, m->dir_fd, b->name) < 0) {
         err_sys(err, errno, "name a blank image");
         goto undo;

@@ -45,7 +45,7 @@ struct sandbox {
     uint32_t step_us[STEP_COUNT];
 };
 
-#define CONNECTIONS_MAX 256
+#define CONNECTIONS_MAX 2304 /* one per sandbox, as `cove run` holds it, and some more */
 
 struct connection {
     struct watch watch; /* fd -1: free */
@@ -72,7 +72,8 @@ struct keeper {
     struct seccomp_filter filter_notify, filter_quiet;
     uint32_t id_block;
     int id_lock_fd;
-    uint32_t slot_count, slot_next;
+    uint32_t slot_count;            /* always IDS_SLOTS: earlier sandboxes may be in any */
+    uint32_t slot_limit, slot_next; /* new ones go below the limit */
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting; /* of them NEW or STARTING */
     uint32_t disk_orders;

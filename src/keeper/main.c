@@ -394,12 +394,13 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)
         return -1;
-    if (sysviews_open(&k->views, (uint32_t) o->slots, err) < 0)
+    if (sysviews_open(&k->views, IDS_SLOTS, err) < 0)
         return -1;
     seccomp_compile(&k->filter_notify, true);
     seccomp_compile(&k->filter_quiet, false);
     k->sandboxes_max = (uint32_t) o->sandboxes_max;
-    k->slot_count = (uint32_t) o->slots;
+    k->slot_count = IDS_SLOTS;
+    k->slot_limit = (uint32_t) o->slots;
     k->sandboxes = map_table(k->slot_count * sizeof *k->sandboxes, err);
     if (!k->sandboxes)
         return -1;

@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "keeper/confine.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,14 +40,15 @@ static int op_hello(struct keeper *k, int index, const struct keeper_request *re
     hello->pid = (uint32_t) getpid();
     hello->sandboxes = k->sandbox_count;
     hello->sandboxes_max = k->sandboxes_max;
-    hello->ids_free = k->slot_count - k->sandbox_count;
+    hello->ids_free = k->slot_limit > k->sandbox_count ? k->slot_limit - k->sandbox_count : 0;
     hello->host_memory = k->host_memory;
     hello->host_cpu_milli = k->host_cpu_milli;
     (void) snprintf(hello->default_template, sizeof hello->default_template, "%s",
                     template_exists(k->templates_fd, "base") ? "base" : "host");
     (void) snprintf(hello->isolation, sizeof hello->isolation,
-                    "jail: namespaces, cgroup v%d, seccomp, Landlock, id range per sandbox",
-                    k->cgroups.hierarchy[k->cgroups.of[CG_MEMORY]].version);
+                    "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox",
+                    k->cgroups.hierarchy[k->cgroups.of[CG_MEMORY]].version,
+                    confine_has_landlock() ? "Landlock, " : "");
     return 0;
 }
 
@@ -230,8 +233,8 @@ void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
         struct connection *c = &k->connections[i];
 
         /* Gone is what a destroy or wait is for; only that memory ran out is news to a wait. */
-        bool as_asked = c->op == KEEPER_DESTROY ||
-                        (c->op == KEEPER_WAIT && s->failure.kind != ERR_OOM);
+        bool as_asked =
+            c->op == KEEPER_DESTROY || (c->op == KEEPER_WAIT && s->failure.kind != ERR_OOM);
 
         if (waits_for(c, s))
             answer_pending(k, i, s, as_asked ? NULL : &s->failure);
@@ -268,6 +271,20 @@ int ops_tick(struct keeper *k)
     return wait;
 }
 
+/* A caller can send nonsense faster than anybody reads a log: one line a second, with the count. */
+static void log_refusal(const struct err *err)
+{
+    static uint64_t next_ms, passed_over;
+
+    if (io_now_ms() < next_ms) {
+        passed_over++;
+        return;
+    }
+    log_line(LOG_WARNING, "refused request: %s (passed over: %" PRIu64 ")", err->msg, passed_over);
+    next_ms = io_now_ms() + 1000;
+    passed_over = 0;
+}
+
 static void handle(struct keeper *k, int index, const struct keeper_request *request, size_t len)
 {
     struct keeper_reply reply = { 0 };
@@ -277,7 +294,7 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
     int rc;
 
     if (keeper_request_check(request, len, &err) < 0) {
-        log_line(LOG_WARNING, "refused request: %s", err.msg);
+        log_refusal(&err);
         answer(k, index, len == sizeof *request ? request->op : 0, &reply, -1, &err);
         if (err.kind == ERR_PROTOCOL)
             close_connection(k, index);
