@@ -108,7 +108,7 @@ install: all
 	install -m 0755 $(BUILD)/cove $(DESTDIR)$(PREFIX)/bin/cove
 	install -m 0755 $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(DESTDIR)$(PREFIX)/libexec/cove/
 	$(BUILD)/cove completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cove
-	install -m 0644 README.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/cove/
+	install -m 0644 README.md docs/*.md docs/*.yml $(DESTDIR)$(PREFIX)/share/doc/cove/
 
 compile_commands.json:
 	$(MAKE) clean

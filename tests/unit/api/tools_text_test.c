@@ -132,9 +132,15 @@ static void base64_is_read_or_refused(void)
         const char *base64, *bytes;
         int r;
     } rows[] = {
-        { "", "", 0 },          { "aGVsbG8=", "hello", 0 }, { "aGVsbA==", "hell", 0 },
-        { "aGVs", "hel", 0 },   { "+/+/", "\xfb\xff\xbf", 0 }, { "aGV", "", -1 },
-        { "aG=s", "", -1 },     { "a===", "", -1 },         { "aGVs\naGV", "", -1 },
+        { "", "", 0 },
+        { "aGVsbG8=", "hello", 0 },
+        { "aGVsbA==", "hell", 0 },
+        { "aGVs", "hel", 0 },
+        { "+/+/", "\xfb\xff\xbf", 0 },
+        { "aGV", "", -1 },
+        { "aG=s", "", -1 },
+        { "a===", "", -1 },
+        { "aGVs\naGV", "", -1 },
         { "aGVs====", "", -1 },
     };
 
@@ -175,5 +181,5 @@ CHECK_MAIN(T(an_edit_of_what_is_not_there_is_refused),
            T(an_edit_without_a_change_is_refused), T(an_edit_that_grows_past_the_limit_is_refused),
            T(edits_replace_exactly), T(an_edit_keeps_bytes_that_are_no_text),
            T(lines_are_numbered_from_the_first), T(a_cut_does_not_split_a_character),
-           T(what_is_no_UTF_8_becomes_a_sign_that_says_so),
-           T(base64_is_read_or_refused), T(images_are_known_by_their_first_bytes), T(texts_and_other_files_are_told_apart))
+           T(what_is_no_UTF_8_becomes_a_sign_that_says_so), T(base64_is_read_or_refused),
+           T(images_are_known_by_their_first_bytes), T(texts_and_other_files_are_told_apart))
