@@ -140,8 +140,9 @@ static int write_from_caller(struct worker *w, int fd, const char *path, struct 
         while (done < head.len) {
             ssize_t n = write(fd, data + done, head.len - done);
 
+            /* The greatest file that there may be is as large as the disk. */
             if (n < 0 && errno != EINTR)
-                return path_err(err, errno, path);
+                return path_err(err, errno == EFBIG ? ENOSPC : errno, path);
             done += n > 0 ? (size_t) n : 0;
         }
     }

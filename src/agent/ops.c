@@ -348,6 +348,7 @@ static noreturn void run_worker(int sock, const struct agent_request *request,
     (void) fcntl(WORKER_SOCK, F_SETFL, fcntl(WORKER_SOCK, F_GETFL) & ~O_NONBLOCK);
     (void) prctl(PR_SET_NAME, "cove-worker", 0, 0, 0);
     (void) signal(SIGPIPE, SIG_IGN);
+    (void) signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error to be told */
     (void) umask(022);
     if (rights_become(user, root_profile, &err) < 0) {
         tell_failure(WORKER_SOCK, &err);

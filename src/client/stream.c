@@ -193,6 +193,8 @@ static size_t room_in(const struct stream *stream)
 
 int stream_poll(struct stream *stream, struct frame *ret, struct err *err)
 {
+    bool reset = false;
+
     for (;;) {
         int r = take_frame(stream, ret, err);
         ssize_t n;
@@ -204,6 +206,12 @@ int stream_poll(struct stream *stream, struct frame *ret, struct err *err)
             continue;
         if (n < 0 && errno == EAGAIN)
             return 0;
+        /* The agent closed without having read all that we sent. The kernel says that first, and only then
+         * hands out what the agent had said before. */
+        if (n < 0 && errno == ECONNRESET && !reset) {
+            reset = true;
+            continue;
+        }
         if (n <= 0)
             return gone(err);
         stream->in_have += (size_t) n;
