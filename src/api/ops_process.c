@@ -52,7 +52,7 @@ int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint
 
 /* The agent reads frame by frame, and the next one only when the process took the one before: so when an
  * empty frame behind the data has left our side, the data has arrived. */
-static int settle(struct ops_run *run, bool *ret_ended, struct err *err)
+static int settle(struct ops_run *run, struct err *err)
 {
     uint64_t end = io_now_ms() + STDIN_PATIENCE_MS;
 
@@ -64,10 +64,8 @@ static int settle(struct ops_run *run, bool *ret_ended, struct err *err)
 
         if (r < 0)
             return -1;
-        if (r == 1) {
-            *ret_ended = event.type == EXEC_END;
+        if (r == 1)
             return 0;
-        }
         if (ioctl(run->exec.stream.fd, SIOCOUTQ, &waiting) < 0)
             return err_sys(err, errno, "look at what was sent");
         if (waiting == 0)
@@ -78,16 +76,25 @@ static int settle(struct ops_run *run, bool *ret_ended, struct err *err)
     }
 }
 
+struct one_process {
+    uint32_t proc;
+    bool found, running;
+};
+
+static int look_for(void *arg, const struct agent_reply *item, struct err *err)
+{
+    struct one_process *one = arg;
+
+    (void) err;
+    if (item->proc == one->proc) {
+        one->found = true;
+        one->running = item->flags & AGENT_RUNNING;
+    }
+    return 0;
+}
+
 static int send_stdin(struct ops_run *run, const char *at, size_t len, bool end, struct err *err)
 {
-    bool ended = false;
-
-    /* Once before anything is sent: a process that had ended by then takes nothing. One that ends behind it may have
-     * ended because of it. */
-    if (settle(run, &ended, err) < 0)
-        return -1;
-    if (ended)
-        return err_set(err, ERR_STATE, "the process has ended");
     while (len > 0) {
         uint32_t piece = len < STDIN_PIECE ? (uint32_t) len : STDIN_PIECE;
 
@@ -98,15 +105,23 @@ static int send_stdin(struct ops_run *run, const char *at, size_t len, bool end,
     }
     if (end && stream_send(&run->exec.stream, FRAME_STDIN_END, NULL, 0, err) < 0)
         return -1;
-    return settle(run, &ended, err);
+    return settle(run, err);
 }
 
 int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
                       size_t len, bool end, struct err *err)
 {
+    struct one_process one = { .proc = proc };
     struct ops_run run;
     int r;
 
+    /* One that has ended takes nothing; one that ends behind this may have ended because of it. */
+    if (ops_process_list(ops, sandbox, look_for, &one, err) < 0)
+        return -1;
+    if (!one.found)
+        return err_set(err, ERR_NO_PROCESS, "there is no process %u", proc);
+    if (!one.running)
+        return err_set(err, ERR_STATE, "the process has ended");
     if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)
         return -1;
     run.exec.stream.patience_ms = STDIN_PATIENCE_MS;

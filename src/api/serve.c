@@ -10,10 +10,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define REFUSAL_STALL_MS 1000
+#define LINGER_MS        5000
+#define LINGER_IDLE_MS   1000
 
 void serve_refusal(struct conn *conn, int status, const char *code, const char *sentence)
 {
@@ -137,6 +141,23 @@ static int handle(struct exchange *x, struct err *err)
     return x->route->handler(x, err);
 }
 
+/* The client is still sending what nobody will read. Closing now would reset the connection, and the reset could
+ * overtake the answer: so our side ends first, and the rest is dropped for a while. */
+static void linger(struct exchange *x)
+{
+    uint64_t until = io_now_ms() + LINGER_MS;
+    struct pollfd p = { .fd = x->conn->fd, .events = POLLIN };
+    char scratch[16384];
+    ssize_t n = 1;
+
+    if (x->head.body == HEAD_NO_BODY || (x->head.body == HEAD_LENGTH && x->body_left == 0) ||
+        (x->head.body == HEAD_CHUNKED && chunk_done(&x->chunk)))
+        return;
+    (void) shutdown(x->conn->fd, SHUT_WR);
+    while (n > 0 && io_now_ms() < until && poll(&p, 1, LINGER_IDLE_MS) == 1)
+        n = recv(x->conn->fd, scratch, sizeof scratch, MSG_DONTWAIT);
+}
+
 /* true: the connection can take another request. */
 static bool serve_exchange(struct exchange *x)
 {
@@ -162,7 +183,11 @@ static bool serve_exchange(struct exchange *x)
              "request=%s tenant=%s method=%s path=%s status=%d bytes=%" PRIu64 " us=%" PRIu64,
              x->id, x->caller.tenant[0] ? x->caller.tenant : "-", method_name(x->head.method),
              log_quote(quoted, sizeof quoted, path), x->status, x->sent, io_now_us() - begin);
-    return !x->close && x->ended && exchange_drain(x) == 0;
+    if (!x->close && x->ended && exchange_drain(x) == 0)
+        return true;
+    if (x->ended)
+        linger(x);
+    return false;
 }
 
 /* A refused head: the connection cannot go on, since nobody knows where the next request begins. */

@@ -1,0 +1,526 @@
+"""Asks the native API everything that docs/api.md promises. Run by api_test: coved, state directory, log file."""
+import base64
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from urllib.parse import quote
+
+COVED, STATE, LOG = sys.argv[1:4]
+failed = 0
+
+
+def check(sentence, good, why=""):
+    global failed
+    if good:
+        print("ok - " + sentence)
+    else:
+        failed += 1
+        print("not ok - %s: %s" % (sentence, str(why)[:300].replace("\n", " ")))
+    sys.stdout.flush()
+
+
+def same(sentence, want, got):
+    check(sentence, want == got, "got %r, not %r" % (got, want))
+
+
+# ---- the server ----
+class Server:
+    def start(self, *more):
+        with open(LOG, "ab") as log:
+            at = log.tell()
+            self.p = subprocess.Popen([COVED, "--state", STATE, "--listen", "127.0.0.1:%d" % getattr(self, "port", 0),
+                                       "--head-timeout", "1500ms", *more], stderr=log, stdin=subprocess.DEVNULL)
+        end = time.time() + 20
+        while time.time() < end:
+            with open(LOG, "rb") as f:
+                f.seek(at)
+                found = re.search(rb"ready listen=127\.0\.0\.1:(\d+)", f.read())
+            if found:
+                self.port = int(found.group(1))
+                return
+            time.sleep(0.02)
+        print("not ok - coved starts: " + open(LOG).read()[-300:])
+        sys.exit(1)
+
+    def kill(self):
+        self.p.send_signal(signal.SIGKILL)
+        self.p.wait()
+
+
+server = Server()
+
+
+class Answer:
+    pass
+
+
+def ask(method, path, body=None, headers=None, key=None, raw=False):
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    h = dict(headers or {})
+    if key:
+        h["X-API-Key"] = key
+    if isinstance(body, (dict, list)):
+        body = json.dumps(body)
+    c.request(method, path, body=body, headers=h)
+    r = c.getresponse()
+    a = Answer()
+    a.status, a.headers, a.body = r.status, r.headers, r.read()
+    a.json = None
+    if not raw and a.body and "json" in r.headers.get("Content-Type", ""):
+        with contextlib.suppress(ValueError):
+            a.json = json.loads(a.body)
+    c.close()
+    return a
+
+
+def refused(sentence, a, status, code, field=None):
+    e = (a.json or {}).get("error", {})
+    got = (a.status, e.get("code"), e.get("field"))
+    check(sentence, got == (status, code, field) and e.get("message"), "%s %s" % (got, a.body[:200]))
+
+
+def lines(path, body=None, method="GET", headers=None):
+    """Events with the time of their arrival."""
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    c.request(method, path, body=json.dumps(body) if body is not None else None, headers=headers or {})
+    r = c.getresponse()
+    while True:
+        line = r.readline()
+        if not line:
+            return
+        yield time.time(), json.loads(line)
+
+
+def talk(data, wait=5.0):
+    """Bytes to the socket, and all that comes back."""
+    s = socket.create_connection(("127.0.0.1", server.port), timeout=wait)
+    out = b""
+    with contextlib.suppress(OSError):
+        s.sendall(data)
+        while True:
+            got = s.recv(65536)
+            if not got:
+                break
+            out += got
+    s.close()
+    return out
+
+
+def make(**body):
+    a = ask("POST", "/v1/sandboxes", body)
+    if a.status != 201:
+        print("not ok - a sandbox is made: %s" % a.body)
+        sys.exit(1)
+    return a.json
+
+
+# ---- sandboxes ----
+def sandboxes():
+    box = make(name="one", metadata={"team": "a", "n": "1"}, env={"FOO": "bar"}, timeout=600,
+               limits={"memory": "256m", "cpus": 0.5, "pids": 64})
+    check("a new sandbox is running, with what was asked for",
+          box["state"] == "running" and box["name"] == "one" and box["metadata"] == {"team": "a", "n": "1"} and
+          box["limits"]["memory"] == 256 << 20 and box["limits"]["cpus"] == 0.5 and box["profile"] == "strict", box)
+    same("get says the same", box, ask("GET", "/v1/sandboxes/" + box["id"]).json)
+    refused("a name is taken once", ask("POST", "/v1/sandboxes", {"name": "one"}), 409, "name_taken", "name")
+    for body, status, code, field in [
+            ({"colour": 1}, 400, "invalid", "colour"), ({"name": 5}, 400, "invalid", "name"),
+            ({"name": "No Good"}, 400, "invalid", "name"), ({"timeout": "x"}, 400, "invalid", "timeout"),
+            ({"timeout": 0}, 400, "invalid", "timeout"), ({"timeout": 1e15}, 400, "invalid", "timeout"),
+            ({"on_timeout": "x"}, 400, "invalid", "on_timeout"), ({"limits": {"memory": "1k"}}, 400, "limit_invalid", "limits.memory"),
+            ({"limits": {"wheels": 4}}, 400, "invalid", "limits.wheels"), ({"limits": {"memory": "900g"}}, 422, "limit_beyond_host", "limits"),
+            ({"template": "nope"}, 404, "template_not_found", "template"), ({"metadata": {"a": 1}}, 400, "invalid", "metadata"),
+            ({"metadata": {"cove.x": "1"}}, 400, "invalid", "metadata"), ({"env": {"A=B": "1"}}, 400, "invalid", "env"),
+            ({"metadata": {"a": "x" * 5000}}, 413, "too_big", "metadata"), ({"root": "yes"}, 400, "invalid", "root")]:
+        refused("create refuses " + json.dumps(body)[:50], ask("POST", "/v1/sandboxes", body), status, code, field)
+    refused("a body that is no JSON is refused", ask("POST", "/v1/sandboxes", "{"), 400, "invalid")
+    refused("a key given twice is refused", ask("POST", "/v1/sandboxes", '{"name":"a","name":"b"}'), 400, "invalid")
+    refused("a body over the route's limit is refused", ask("POST", "/v1/sandboxes", '{"name":"%s"}' % ("x" * 70000)), 413, "too_big")
+
+    a = ask("POST", "/v1/sandboxes", {}, {"Idempotency-Key": "k1"})
+    b = ask("POST", "/v1/sandboxes", {"idempotency_key": "k1"})
+    check("an idempotency key makes one sandbox", (a.status, b.status) == (201, 200) and a.json["id"] == b.json["id"] and
+          b.headers["Idempotent-Replayed"] == "true", (a.body, b.body))
+    ids = []
+    threads = [threading.Thread(target=lambda: ids.append(ask("POST", "/v1/sandboxes", {}, {"Idempotency-Key": "k2"}).json["id"]))
+               for _ in range(6)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    same("also when six ask at once", 1, len(set(ids)))
+    refused("header and field that differ are refused",
+            ask("POST", "/v1/sandboxes", {"idempotency_key": "x"}, {"Idempotency-Key": "y"}), 400, "invalid", "idempotency_key")
+
+    same("list by name", [box["id"]], [s["id"] for s in ask("GET", "/v1/sandboxes?name=one").json["sandboxes"]])
+    same("list by metadata", [box["id"]], [s["id"] for s in ask("GET", "/v1/sandboxes?metadata=team:a,n:1").json["sandboxes"]])
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = ask("GET", "/v1/sandboxes?limit=1" + ("&cursor=" + cursor if cursor else "")).json
+        seen += [s["id"] for s in page["sandboxes"]]
+        cursor = page["next"]
+    same("pages show every sandbox once, newest first", [ids[0], a.json["id"], box["id"]], seen)
+    refused("a state that is none is refused", ask("GET", "/v1/sandboxes?state=x"), 400, "invalid", "state")
+    for i in (a.json["id"], ids[0]):
+        ask("DELETE", "/v1/sandboxes/" + i)
+    refused("one that was killed is gone", ask("GET", "/v1/sandboxes/" + ids[0]), 404, "sandbox_not_found")
+    refused("and cannot be killed again", ask("DELETE", "/v1/sandboxes/" + ids[0]), 404, "sandbox_not_found")
+
+    other = os.environ["OTHER_KEY"]
+    unknown = ask("GET", "/v1/sandboxes/i" + "a" * 20, key=other)
+    foreign = ask("GET", "/v1/sandboxes/" + box["id"], key=other)
+    same("a foreign sandbox and an unknown one answer alike", unknown.body.replace(b"i" + b"a" * 20, b"ID"),
+         foreign.body.replace(box["id"].encode(), b"ID"))
+    for method, path, body in [("DELETE", "", None), ("POST", "/exec", {"command": "true"}), ("POST", "/pause", None),
+                               ("POST", "/extend", {"timeout": 9}), ("GET", "/files?path=/etc/passwd", None),
+                               ("PUT", "/files?path=x", "x"), ("GET", "/processes", None), ("GET", "/stats", None),
+                               ("POST", "/processes/1/signal", {"signal": 9}), ("GET", "/files/watch?path=/", None)]:
+        refused("another tenant cannot %s %s" % (method, path.split("?")[0] or "it"),
+                ask(method, "/v1/sandboxes/" + box["id"] + path, body, key=other), 404, "sandbox_not_found")
+    same("and lists nothing", [], ask("GET", "/v1/sandboxes", key=other).json["sandboxes"])
+    refused("a key for reading cannot make one", ask("POST", "/v1/sandboxes", {}, key=os.environ["READ_KEY"]), 403, "permission_denied")
+    mine = [ask("POST", "/v1/sandboxes", {}, key=other) for _ in range(3)]
+    same("a quota holds", [201, 201, 429], [m.status for m in mine])
+    same("and says so", "quota", mine[2].json["error"].get("layer"))
+    for m in mine[:2]:
+        ask("DELETE", "/v1/sandboxes/" + m.json["id"], key=other)
+
+    at = "/v1/sandboxes/" + box["id"]
+    same("extend moves the deadline", True, ask("POST", at + "/extend", {"timeout": 1200}).json["deadline"] > box["deadline"])
+    refused("extend needs a timeout", ask("POST", at + "/extend", {}), 400, "invalid", "timeout")
+    same("pause", "paused", ask("POST", at + "/pause").json["state"])
+    same("the paused are listed", [box["id"]], [s["id"] for s in ask("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
+    refused("a paused one runs nothing", ask("POST", at + "/exec", {"command": "true"}), 409, "wrong_state")
+    same("stats of a paused one", True, ask("GET", at + "/stats").json["memory_bytes"] > 0)
+    same("resume", "running", ask("POST", at + "/resume").json["state"])
+    stats = ask("GET", at + "/stats").json
+    check("stats have limits and uptime", stats["memory_limit_bytes"] == 256 << 20 and stats["uptime_ms"] > 0, stats)
+    return box["id"]
+
+
+# ---- executions ----
+def executions(box):
+    at = "/v1/sandboxes/" + box
+    r = ask("POST", at + "/exec", {"command": "echo $FOO $X; cat; echo no >&2; exit 3", "env": {"X": "y"}, "stdin": "in\n",
+                                   "cwd": "/tmp"}).json
+    check("a command's output, error output and code", (r["stdout"], r["stderr"], r["exit_code"], r["exit_reason"]) ==
+          ("bar y\nin\n", "no\n", 3, "exit"), r)
+    check("with accounting", all(isinstance(r[k], int) for k in ("wall_ms", "cpu_ms", "peak_bytes")) and r["peak_bytes"] > 0, r)
+    same("args are taken as they are", "a b $HOME", ask("POST", at + "/exec", {"args": ["printf", "%s", "a b $HOME"]}).json["stdout"])
+    r = ask("POST", at + "/exec", {"command": "sleep 60", "timeout": 0.2}).json
+    same("a timeout", (124, "timeout"), (r["exit_code"], r["exit_reason"]))
+    r = ask("POST", at + "/exec", {"command": "kill -TERM $$"}).json
+    same("a signal", (143, "signal", 15), (r["exit_code"], r["exit_reason"], r["signal"]))
+    r = ask("POST", at + "/exec", {"args": ["python3", "-c", "x = bytearray(1 << 30)"]}).json
+    same("out of memory", (137, "oom"), (r["exit_code"], r["exit_reason"]))
+    r = ask("POST", at + "/exec", {"command": "head -c 5000 /dev/zero | tr '\\0' x", "output_limit": 100}).json
+    same("output over the limit is cut, and said", (100, True, 5000), (len(r["stdout"]), r["stdout_truncated"], r["stdout_bytes"]))
+    r = ask("POST", at + "/exec", {"args": ["printf", r"\377\376"]}).json
+    same("what is no UTF-8 comes in base64", ("base64", b"\xff\xfe"), (r["stdout_encoding"], base64.b64decode(r["stdout"])))
+    for body, field in [({}, "command"), ({"command": "a", "args": ["b"]}, "args"), ({"args": []}, "args"), ({"args": [1]}, "args"),
+                        ({"command": "true", "timeout": -1}, "timeout"), ({"command": "true", "stdin": 5}, "stdin"),
+                        ({"command": "true", "stream": "xml"}, "stream"), ({"command": "true", "shell": 1}, "shell"),
+                        ({"command": "a\0b"}, None), ({"command": "true", "on_disconnect": "keep"}, "on_disconnect"),
+                        ({"command": "true", "output_limit": 1 << 40}, "output_limit")]:
+        refused("exec refuses " + json.dumps(body)[:40], ask("POST", at + "/exec", body), 400, "invalid", field)
+    refused("a program that is not there", ask("POST", at + "/exec", {"args": ["nonesuch"]}), 404, "path_not_found")
+    refused("a user that is not there", ask("POST", at + "/exec", {"command": "true", "user": "nobody9"}), 400, "user_not_found")
+    refused("root in a sandbox without", ask("POST", at + "/exec", {"command": "true", "user": "root"}), 403, "root_not_allowed")
+    a = ask("POST", at + "/exec", {"command": "rm -rf /"})
+    check("policy is asked", a.status == 403 and a.json["error"].get("layer") == "policy" and a.json["error"].get("rule"), a.body)
+
+    events = list(lines(at + "/exec", {"command": "echo one; sleep 1; echo two >&2; exit 4", "stream": "ndjson"}, "POST"))
+    kinds = [e["type"] for _, e in events]
+    same("a stream has its events in order", ["start", "stdout", "stderr", "end"], kinds)
+    check("and they are sent as they come", events[3][0] - events[1][0] > 0.7, events)
+    check("the last one has the accounting", events[3][1]["exit_code"] == 4 and "cpu_ms" in events[3][1], events[3])
+    a = ask("POST", at + "/exec", {"command": "echo hi"}, {"Accept": "text/event-stream"})
+    check("the same as SSE", a.headers["Content-Type"] == "text/event-stream" and
+          re.search(rb"event: stdout\ndata: \{.*hi.*\}\n\nevent: end\ndata: ", a.body), a.body)
+    events = list(lines(at + "/exec", {"command": r"printf '\303'; sleep 0.3; printf '\251'", "stream": "ndjson"}, "POST"))
+    same("a character is never cut", ["é"], [e["data"] for _, e in events if e["type"] == "stdout"])
+
+    def running(text):
+        return [p for p in ask("GET", at + "/processes").json["processes"] if p["running"] and text in " ".join(p["args"])]
+
+    def leave(body):
+        s = socket.create_connection(("127.0.0.1", server.port))
+        body = json.dumps(body)
+        s.sendall(("POST %s/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (at, len(body), body)).encode())
+        end = time.time() + 10
+        while not running(body[13:23]) and time.time() < end:
+            time.sleep(0.05)
+        was = bool(running(body[13:23]))
+        s.close()
+        end = time.time() + 3
+        while running(body[13:23]) and time.time() < end:
+            time.sleep(0.05)
+        return was, bool(running(body[13:23]))
+
+    same("a client that goes away ends what it waited for", (True, False), leave({"command": "sleep 7771"}))
+    same("and its stream", (True, False), leave({"command": "sleep 7772", "stream": "ndjson"}))
+    same("unless it is kept", (True, True), leave({"command": "sleep 7773", "stream": "ndjson", "on_disconnect": "keep"}))
+    for p in running("sleep 7773"):
+        ask("POST", "%s/processes/%d/signal" % (at, p["proc"]), {"signal": "KILL", "all": True})
+
+
+def processes(box):
+    at = "/v1/sandboxes/" + box + "/processes"
+    a = ask("POST", at, {"command": "cat; echo end", "stdin": True, "tag": "reader"})
+    same("a process starts in the background", 201, a.status)
+    one = "%s/%d" % (at, a.json["proc"])
+    same("it is listed, with its tag", ("reader", True), (ask("GET", one).json["tag"], ask("GET", one).json["running"]))
+    same("stdin is taken", 200, ask("POST", one + "/stdin", b"hello ").status)
+    same("and ended", 200, ask("POST", one + "/stdin?end=true", b"world\n").status)
+    events = [e for _, e in lines(one + "/output?from=6")]
+    same("attach from byte N", "world\nend\n", "".join(e["data"] for e in events if e["type"] == "stdout"))
+    same("up to its end", 0, events[-1]["exit_code"])
+    refused("stdin of one that has ended", ask("POST", one + "/stdin", b"x"), 409, "wrong_state")
+    refused("a byte that was never written", ask("GET", one + "/output?from=999"), 400, "invalid", "from")
+    refused("a process that never was", ask("GET", at + "/99999"), 404, "process_not_found")
+    refused("nor its output", ask("GET", at + "/99999/output"), 404, "process_not_found")
+    refused("a process that cannot be", ask("GET", at + "/zero"), 404, "process_not_found")
+    p = ask("POST", at, {"command": "sleep 1000"}).json["proc"]
+    refused("a signal that is none", ask("POST", "%s/%d/signal" % (at, p), {"signal": "HELLO"}), 400, "invalid", "signal")
+    same("a signal reaches it", 1, ask("POST", "%s/%d/signal" % (at, p), {"signal": "SIGTERM"}).json["reached"])
+    r = [e for _, e in lines("%s/%d/output" % (at, p))][-1]
+    same("and ends it", (143, "signal"), (r["exit_code"], r["exit_reason"]))
+    refused("rows need a pty", ask("POST", at, {"command": "true", "rows": 5}), 400, "invalid", "rows")
+    p = ask("POST", at, {"command": "stty size; exit", "pty": True, "rows": 33, "columns": 99}).json["proc"]
+    same("a pty has its size", "33 99\r\n", "".join(e["data"] for _, e in lines("%s/%d/output" % (at, p)) if e["type"] == "stdout"))
+    p = ask("POST", at, {"args": ["python3", "-m", "http.server", "8099", "--bind", "127.0.0.1"]}).json["proc"]
+    end, ports = time.time() + 10, []
+    while not ports and time.time() < end:
+        ports = ask("GET", "/v1/sandboxes/" + box + "/ports").json["ports"]
+        time.sleep(0.1)
+    check("its port is listed", ports and ports[0]["port"] == 8099 and ports[0]["program"].startswith("python"), ports)
+    ask("POST", "%s/%d/signal" % (at, p), {"signal": 9})
+
+
+# ---- files ----
+def files(box):
+    at = "/v1/sandboxes/" + box + "/files"
+    text = "line one\nline two\nthird\n"
+    a = ask("PUT", at + "?path=dir/a.txt&mode=640", text)
+    check("a file is written, with its directories", a.status == 200 and a.json["size"] == len(text) and a.json["mode"] == "0640" and
+          a.json["path"] == "/home/user/dir/a.txt", a.body)
+    a = ask("GET", at + "?path=dir/a.txt")
+    check("and read", a.body.decode() == text and a.headers["Content-Length"] == str(len(text)) and a.headers["ETag"], a.body)
+    tag = a.headers["ETag"]
+    same("it is not sent twice", (304, b""), (ask("GET", at + "?path=dir/a.txt", headers={"If-None-Match": tag}).status, b""))
+    h = ask("HEAD", at + "?path=dir/a.txt")
+    same("HEAD has the head alone", (200, str(len(text)), b""), (h.status, h.headers["Content-Length"], h.body))
+    r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=5-7"})
+    same("a range", (206, b"one", "bytes 5-7/%d" % len(text)), (r.status, r.body, r.headers["Content-Range"]))
+    r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=-6"})
+    same("the last bytes", b"third\n", r.body)
+    r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=500-"})
+    same("a range outside", (416, "bytes */%d" % len(text)), (r.status, r.headers["Content-Range"]))
+    r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=0-3", "If-Range": '"other"'})
+    same("a range of another version is not heeded", 200, r.status)
+    same("a file without a size is read to its end", True, b"processor" in ask("GET", at + "?path=/proc/cpuinfo").body)
+    same("an empty file", b"", (ask("PUT", at + "?path=empty", b""), ask("GET", at + "?path=empty"))[1].body)
+    ask("PUT", at + "?path=dir/a.txt&append=true", "more\n")
+    same("append", text + "more\n", ask("GET", at + "?path=dir/a.txt").body.decode())
+    refused("create refuses what exists", ask("PUT", at + "?path=dir/a.txt&create=true", "x"), 409, "already_exists")
+    refused("a directory is no file", ask("GET", at + "?path=dir"), 400, "is_a_directory")
+    refused("what is not there", ask("GET", at + "?path=nope"), 404, "path_not_found")
+    refused("a path is needed", ask("GET", at), 400, "invalid", "path")
+    refused("a mode that is none", ask("PUT", at + "?path=x&mode=9", "x"), 400, "invalid", "mode")
+    refused("a path too long", ask("GET", at + "?path=/" + "x" * 5000), 400, "invalid", "path")
+    refused("what the user may not write", ask("PUT", at + "?path=/home/x", "x"), 403, "permission_denied")
+    same("stat", ("file", "user"), (lambda j: (j["type"], j["owner"]))(ask("GET", at + "/stat?path=dir/a.txt").json))
+    same("mkdir", [201, 200], [ask("POST", at + "/mkdir", {"path": "d/e"}).status for _ in range(2)])
+    refused("mkdir without parents", ask("POST", at + "/mkdir", {"path": "p/q/r", "parents": False}), 404, "path_not_found")
+    same("move", 204, ask("POST", at + "/move", {"path": "dir/a.txt", "to": "d/e/b.txt"}).status)
+    refused("move needs a target", ask("POST", at + "/move", {"path": "x"}), 400, "invalid", "to")
+    same("chmod", 204, ask("POST", at + "/chmod", {"path": "d/e/b.txt", "mode": "600"}).status)
+    refused("chmod needs a mode", ask("POST", at + "/chmod", {"path": "x"}), 400, "invalid", "mode")
+    same("chmod was done", "0600", ask("GET", at + "/stat?path=d/e/b.txt").json["mode"])
+    same("list by depth", [1, 3], [len([e for e in ask("GET", at + "/list?path=/home/user&depth=%d" % d).json["entries"]
+                                        if "/d" in e["path"]]) - 1 for d in (1, 3)])
+    r = ask("GET", at + "/list?path=/usr/bin&limit=5").json
+    same("a list has a limit, and says so", (5, True), (len(r["entries"]), r["truncated"]))
+    same("glob", ["/home/user/d/e/b.txt"], [e["path"] for e in ask("GET", at + "/glob?path=.&pattern=**/*.txt").json["entries"]])
+    m = ask("GET", at + "/search?path=.&pattern=" + quote("t[wx]o") + "&before=1").json["matches"]
+    same("search", [(1, True, "line one"), (2, False, "line two")],
+         [(x["line"], x.get("context", False), x["text"].rstrip("\n")) for x in m])
+    refused("search needs a pattern", ask("GET", at + "/search?path=."), 400, "invalid", "pattern")
+    refused("a directory that is not empty stays", ask("DELETE", at + "?path=d"), 409, "not_empty")
+    same("unless it is meant", 3, ask("DELETE", at + "?path=d&recursive=true").json["removed"])
+
+    seen = []
+
+    def watch():
+        for _, e in lines(at + "/watch?path=/tmp&recursive=true"):
+            seen.append(e)
+            if e.get("to") == "/tmp/new.txt" or e.get("path") == "/tmp/new.txt":
+                return
+
+    t = threading.Thread(target=watch, daemon=True)
+    t.start()
+    end = time.time() + 5
+    while not seen and time.time() < end:
+        time.sleep(0.02)
+    ask("PUT", at + "?path=/tmp/new.txt", "x")
+    t.join(5)
+    check("watch tells changes as they happen", not t.is_alive() and seen[0]["type"] == "start", seen)
+
+    s = socket.create_connection(("127.0.0.1", server.port))
+    ask("PUT", at + "?path=keep.txt", "old")
+    s.sendall(("PUT %s?path=keep.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nnew" % at).encode())
+    time.sleep(0.2)
+    s.close()
+    time.sleep(0.2)
+    same("half an upload changes nothing", b"old", ask("GET", at + "?path=keep.txt").body)
+
+
+def peak():
+    with open("/proc/%d/status" % server.p.pid) as f:
+        return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1))
+
+
+def large(tmp):
+    box = make(limits={"memory": "256m", "disk": "600m"})["id"]
+    at = "http://127.0.0.1:%d/v1/sandboxes/%s/files?path=/tmp/big" % (server.port, box)
+    name = tmp + "/big"
+    piece = os.urandom(1 << 20)
+    with open(name, "wb") as f:
+        for i in range(200):
+            f.write(piece[i:] + piece[:i])
+    before = peak()
+    same("200 MB go up", 0, subprocess.call(["curl", "-sf", "-o", "/dev/null", "-T", name, at]))
+    same("in chunks, too", 0, subprocess.call("curl -sf -o /dev/null -X PUT -T - '%s' <%s" % (at, name), shell=True))
+    same("and down, the same", 0, subprocess.call("curl -sf '%s' | cmp - %s" % (at, name), shell=True))
+    check("in flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
+
+    # A reader that does not read: its own connection waits, and nobody else does.
+    slow = socket.create_connection(("127.0.0.1", server.port))
+    slow.sendall(("GET /v1/sandboxes/%s/files?path=/tmp/big HTTP/1.1\r\nHost: localhost\r\n\r\n" % box).encode())
+    time.sleep(0.3)
+    begin = time.time()
+    same("a slow reader blocks nobody", "hi\n", ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "echo hi"}).json["stdout"])
+    check("not even for a while", time.time() - begin < 5, time.time() - begin)
+    slow.close()
+    os.unlink(name)
+    full = ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/more" % make(limits={"memory": "64m", "disk": "16m"})["id"], b"x" * (24 << 20))
+    refused("a full disk is said", full, 507, "disk_full")
+
+
+# ---- the protocol ----
+def protocol():
+    def status(answer):
+        return int(answer.split(b" ")[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+    post = b"POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\n"
+    get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    for name, data, want in [
+            ("Content-Length and Transfer-Encoding", post + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+            ("two Content-Lengths", post + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400),
+            ("a folded header", get + b"X: a\r\n b\r\n\r\n", 400), ("bare LF", b"GET /health HTTP/1.1\nHost: localhost\n\n", 400),
+            ("no Host", b"GET /health HTTP/1.1\r\n\r\n", 400), ("two Hosts", get + b"Host: x\r\n\r\n", 400),
+            ("a space before the colon", get + b"X : a\r\n\r\n", 400),
+            ("a chunk size with a sign", post + b"Transfer-Encoding: chunked\r\n\r\n+2\r\n{}\r\n0\r\n\r\n", 400),
+            ("a strange coding", post + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", 501),
+            ("a head of 20 kB", get + b"X: " + b"a" * 20000 + b"\r\n\r\n", 431)]:
+        got = talk(data)
+        check("refused: " + name, status(got) == want and got.count(b"HTTP/1.1 ") == 1, got[:80])
+    check("a head that takes too long", status(talk(b"GET /health HT", 10)) == 408, "")
+    got = talk(get + b"\r\n" + get + b"Connection: close\r\n\r\n")
+    same("pipelined requests are answered in order", 2, got.count(b"HTTP/1.1 200"))
+    a = ask("PATCH", "/v1/sandboxes/i" + "a" * 20)
+    same("a method that is not there says which are", (405, {"GET", "DELETE"}), (a.status, set(a.headers["Allow"].split(", "))))
+    same("a path that is not there", 404, ask("GET", "/v1/nothing").status)
+    same("HEAD of a list", (200, b""), (lambda r: (r.status, r.body))(ask("HEAD", "/v1/sandboxes")))
+    same("a request id goes through", "abc-1", ask("GET", "/health", headers={"X-Request-Id": "abc-1"}).headers["X-Request-Id"])
+    same("a web page's Origin is refused", 403, ask("GET", "/v1/sandboxes", headers={"Origin": "http://evil.example"}).status)
+    same("a foreign Host is refused", 403, ask("GET", "/v1/sandboxes", headers={"Host": "evil.example"}).status)
+
+
+def described():
+    """Every route is in the description, and everything described is a route."""
+    spec = ask("GET", "/openapi.yaml", raw=True).body.decode()
+    found, path = set(), None
+    for line in spec[spec.index("\npaths:"):spec.index("\ncomponents:")].split("\n"):
+        if m := re.match(r"  (/\S*):$", line):
+            path = m.group(1)
+        elif m := re.match(r"    (get|put|post|delete|patch):$", line):
+            found.add((m.group(1).upper(), path))
+    rows = set()
+    for name in ("routes.c", "tools_routes.h"):
+        with open("src/api/" + name) as f:
+            for m in re.finditer(r'\{ METHOD_(\w+), +"([^"]+)"', f.read()):
+                rows.add((m.group(1), re.sub(r":(\w+)", r"{\1}", m.group(2))))
+    same("every route is described", set(), rows - found)
+    same("everything described is a route", set(), found - rows)
+
+
+# ---- restarts and deadlines ----
+def restarts():
+    box = make(timeout=600)["id"]
+    short = make(timeout=4)["id"]
+    rest = make(timeout=4, on_timeout="pause")["id"]
+    at = "/v1/sandboxes/" + box
+    p = ask("POST", at + "/processes", {"command": "for i in $(seq 1 30); do echo line $i; sleep 0.1; done"}).json["proc"]
+    got, offset = "", 0
+    events = lines("%s/processes/%d/output" % (at, p))
+    with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+        for _, e in events:
+            if e["type"] == "stdout":
+                got += e["data"]
+                offset = e["offset"] + len(e["data"])
+            if got.count("\n") >= 5:
+                server.kill()
+    begin = time.time()
+    server.start()
+    check("a server that was killed is back within a second", time.time() - begin < 3, time.time() - begin)
+    same("its sandboxes are as they were", "running", ask("GET", at).json["state"])
+    for _, e in lines("%s/processes/%d/output?from=%d" % (at, p, offset)):
+        if e["type"] == "stdout":
+            got += e["data"]
+    same("who attaches again misses nothing", "".join("line %d\n" % i for i in range(1, 31)), got)
+    end = time.time() + 15
+    while ask("GET", "/v1/sandboxes/" + short).status != 404 and time.time() < end:
+        time.sleep(0.1)
+    same("a deadline goes on where it was", 404, ask("GET", "/v1/sandboxes/" + short).status)
+    while ask("GET", "/v1/sandboxes/" + rest).json["state"] != "paused" and time.time() < end:
+        time.sleep(0.1)
+    r = ask("GET", "/v1/sandboxes/" + rest).json
+    same("or pauses, if that was asked for", ("paused", None), (r["state"], r["deadline"]))
+    r = ask("POST", "/v1/sandboxes/" + rest + "/resume", {"timeout": 60}).json
+    check("and can be resumed", r["state"] == "running" and r["deadline"], r)
+    subprocess.call([os.path.dirname(COVED) + "/cove", "kill", rest], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    same("one that somebody else ended is lost", "lost", ask("GET", "/v1/sandboxes/" + rest).json["state"])
+    server.kill()
+    server.start()
+    end = time.time() + 10
+    while ask("GET", "/v1/sandboxes/" + rest).status != 404 and time.time() < end:
+        time.sleep(0.1)
+    same("and its record goes", 404, ask("GET", "/v1/sandboxes/" + rest).status)
+    same("killed", 204, ask("DELETE", at).status)
+
+
+server.start()
+try:
+    first = sandboxes()
+    executions(first)
+    processes(first)
+    files(first)
+    large(os.path.dirname(LOG))
+    protocol()
+    described()
+    restarts()
+finally:
+    server.p.send_signal(signal.SIGTERM)
+    try:
+        server.p.wait(40)
+    except subprocess.TimeoutExpired:
+        server.kill()
+same("SIGTERM ends it cleanly", 0, server.p.returncode)
+sys.exit(1 if failed else 0)
