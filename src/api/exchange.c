@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "http/response.h"
 #include "http/url.h"
+#include "http/ws.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -438,6 +439,48 @@ int exchange_reply_error(struct exchange *x, const struct err *why, const char *
     add_text(error, "rule", rule, x->blame_rule);
     add_text(error, "layer", layer, x->blame_layer);
     return exchange_reply_json(x, status, json_pack("{s:o}", "error", error), &ignored);
+}
+
+/* ---- WebSocket ---- */
+
+static int handshake(struct exchange *x, char accept[WS_ACCEPT_SIZE], struct err *err)
+{
+    unsigned status = 0;
+
+    if (ws_handshake(&x->head, accept, &status, err) == 0)
+        return 0;
+    x->refusal_status = (int) status;
+    if (status == 426)
+        (void) exchange_add_header(x, "Sec-WebSocket-Version", "13", &(struct err){ 0 });
+    return -1;
+}
+
+int exchange_upgrade_check(struct exchange *x, struct err *err)
+{
+    char accept[WS_ACCEPT_SIZE];
+
+    return handshake(x, accept, err);
+}
+
+int exchange_upgrade(struct exchange *x, struct err *err)
+{
+    char accept[WS_ACCEPT_SIZE], buf[512];
+    struct response r;
+    ssize_t len;
+
+    if (handshake(x, accept, err) < 0)
+        return -1;
+    response_begin(&r, buf, sizeof buf, 101);
+    response_field(&r, "Upgrade", "websocket");
+    response_field(&r, "Connection", "Upgrade");
+    response_field(&r, "Sec-WebSocket-Accept", accept);
+    response_field(&r, "X-Request-Id", x->id);
+    len = response_end(&r, err);
+    if (len < 0)
+        return -1;
+    x->begun = x->ended = x->close = true;
+    x->status = 101;
+    return conn_write(x->conn, buf, (size_t) len, x->app->config.body_stall_ms, err);
 }
 
 /* ---- beginning ---- */

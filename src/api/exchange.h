@@ -80,6 +80,8 @@ bool exchange_gone(struct exchange *x);
 /* 101 Switching Protocols to a WebSocket; from then on the frames are the caller's (http/ws.h), with
  * conn_read and conn_write on exchange_conn(). The connection closes when the handler returns. */
 int exchange_upgrade(struct exchange *x, struct err *err);
+/* Only whether the request asks for one, and well: for handlers that start something before they upgrade. */
+int exchange_upgrade_check(struct exchange *x, struct err *err);
 struct conn *exchange_conn(struct exchange *x);
 
 #endif

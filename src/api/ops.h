@@ -135,6 +135,8 @@ int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t
  * client of ops->x went away. EXEC_END has the verdict on running out of memory in it. */
 #define OPS_TICK_MS 15000
 int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err);
+/* For who polls run->exec by itself: the verdict on memory, and the audit record. */
+void ops_run_ended(struct ops *ops, struct ops_run *run, struct exec_result *result);
 void ops_run_close(struct ops_run *run);
 
 /* Start, follow, collect: for callers that want the whole answer. The process is killed when the client goes. */

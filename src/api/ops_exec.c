@@ -294,16 +294,20 @@ static int wait_for_event(struct ops *ops, struct ops_run *run, struct err *err)
     return n;
 }
 
+void ops_run_ended(struct ops *ops, struct ops_run *run, struct exec_result *result)
+{
+    judge_memory(ops, run, result);
+    metrics_execution(&ops->app->metrics, result);
+    note_end(run, result);
+}
+
 int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err)
 {
     for (;;) {
         int r = exec_poll(&run->exec, ret, err);
 
-        if (r == 1 && ret->type == EXEC_END) {
-            judge_memory(ops, run, &ret->result);
-            metrics_execution(&ops->app->metrics, &ret->result);
-            note_end(run, &ret->result);
-        }
+        if (r == 1 && ret->type == EXEC_END)
+            ops_run_ended(ops, run, &ret->result);
         if (r != 0)
             return r;
         feed(run);

@@ -56,8 +56,9 @@ static int settle(struct ops_run *run, struct err *err)
 {
     uint64_t end = io_now_ms() + STDIN_PATIENCE_MS;
 
+    /* A connection that has ended means that the process has: what was sent was all that it wanted. */
     if (stream_send(&run->exec.stream, FRAME_STDIN, NULL, 0, err) < 0)
-        return -1;
+        return err->kind == ERR_UNAVAILABLE ? 0 : -1;
     for (;;) {
         struct exec_event event;
         int waiting = 0, r = exec_poll(&run->exec, &event, err);

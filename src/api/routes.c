@@ -27,6 +27,7 @@ const struct route routes[] = {
     { METHOD_GET,    "/v1/sandboxes/:id/processes/:proc/output", SCOPE_READ, 0,         v1_process_output },
     { METHOD_POST,   "/v1/sandboxes/:id/processes/:proc/stdin",  SCOPE_RUN,  1 * MiB,   v1_process_stdin },
     { METHOD_POST,   "/v1/sandboxes/:id/processes/:proc/signal", SCOPE_RUN,  4 * KiB,   v1_process_signal },
+    { METHOD_GET,    "/v1/sandboxes/:id/terminal",              SCOPE_RUN,  0,         v1_terminal },
 
     { METHOD_GET,    "/v1/sandboxes/:id/files",                 SCOPE_READ, 0,         v1_file_get },
     { METHOD_PUT,    "/v1/sandboxes/:id/files",                 SCOPE_RUN,  BODY_ANY,  v1_file_put },

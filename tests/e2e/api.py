@@ -303,6 +303,91 @@ def processes(box):
     ask("POST", "%s/%d/signal" % (at, p), {"signal": 9})
 
 
+# ---- terminal ----
+class Terminal:
+    """Just enough of a WebSocket client."""
+
+    def __init__(self, path):
+        self.s = socket.create_connection(("127.0.0.1", server.port), timeout=15)
+        self.s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % path).encode())
+        self.f = self.s.makefile("rb")
+        self.head = b""
+        while not self.head.endswith(b"\r\n\r\n"):
+            self.head += self.f.readline() or b"\r\n\r\n"
+
+    def send(self, op, data):
+        head = bytes([0x80 | op, 0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | op, 0xfe]) + len(data).to_bytes(2, "big")
+        mask = os.urandom(4)
+        self.s.sendall(head + mask + bytes(c ^ mask[i % 4] for i, c in enumerate(data)))
+
+    def next(self):
+        op, size = self.f.read(2)
+        if size == 126:
+            size = int.from_bytes(self.f.read(2), "big")
+        elif size == 127:
+            size = int.from_bytes(self.f.read(8), "big")
+        return op & 15, self.f.read(size)
+
+    def until(self, text):
+        out = b""
+        while text not in out:
+            op, data = self.next()
+            if op == 8:
+                break
+            if op == 2:
+                out += data
+        return out
+
+
+def terminal(box):
+    at = "/v1/sandboxes/%s/terminal" % box
+    same("a terminal is a WebSocket", 426, ask("GET", at).status)
+    t = Terminal(at + "?rows=30&columns=100")
+    check("the handshake is answered", b"101 " in t.head and b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in t.head, t.head)
+    op, data = t.next()
+    start = json.loads(data)
+    same("the process is named first", (1, "start"), (op, start["type"]))
+    t.send(2, b"stty size; echo mar''ker\n")
+    check("what is typed runs, in a terminal of that size", b"30 100\r\n" in t.until(b"marker"), "")
+    t.send(1, b'{"type":"resize","rows":40,"columns":120}')
+    t.send(2, b"stty size; echo mar''ker\n")
+    check("it can be resized", b"40 120\r\n" in t.until(b"marker"), "")
+    t.send(9, b"ping")
+    while True:
+        op, data = t.next()
+        if op in (10, 8):
+            break
+    same("a ping is answered", (10, b"ping"), (op, data))
+    t.s.close()
+    t = Terminal("%s?proc=%d" % (at, start["proc"]))
+    check("it goes on without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
+    t.send(2, b"exit 5\n")
+    kinds, end = [], None
+    while 8 not in kinds:
+        op, data = t.next()
+        kinds.append(op)
+        if op == 1:
+            m = json.loads(data)
+            end = m if m["type"] == "end" else end
+    same("its end is told", 5, (end or {}).get("exit_code"))
+    same("and the connection closed", 1000, int.from_bytes(data[:2], "big"))
+    t = Terminal(at)
+    t.send(1, b"nonsense")
+    while True:
+        op, data = t.next()
+        if op == 8:
+            break
+    same("a message that means nothing closes it", 1008, int.from_bytes(data[:2], "big"))
+    t = Terminal(at)
+    t.s.sendall(b"\x82\x02ab")
+    while True:
+        op, data = t.next()
+        if op == 8:
+            break
+    same("a frame without a mask closes it", 1002, int.from_bytes(data[:2], "big"))
+
+
 # ---- files ----
 def files(box):
     at = "/v1/sandboxes/" + box + "/files"
@@ -511,6 +596,7 @@ try:
     first = sandboxes()
     executions(first)
     processes(first)
+    terminal(first)
     files(first)
     large(os.path.dirname(LOG))
     protocol()
