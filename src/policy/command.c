@@ -181,12 +181,13 @@ void command_run(struct analysis *an, const struct field *argv, size_t argc, str
         c.argv++;
         c.argc--;
     }
-    if (!c.argc)
+    if (!c.argc || !enter(an, at)) /* find -exec find -exec ... comes back here */
         return;
     while (run_one(an, &c))
         if (++unwrapped == UNWRAP_MAX) {
             report_incomplete(an->report, "too many wrappers around a command");
             violate(an, RULE_TOO_COMPLEX, at, c.shown);
-            return;
+            break;
         }
+    leave(an);
 }

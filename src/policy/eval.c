@@ -13,6 +13,9 @@
 
 static const char *const arguments[] = { "1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*" };
 
+/* Levels nest: what one kind of node needs on the stack must not be paid by all of them. */
+#define OWN_FRAME __attribute__((noinline))
+
 /* Where a node reads and writes after its redirections. */
 struct io {
     const struct flow *in;
@@ -100,8 +103,8 @@ static void finish_io(struct analysis *an, struct io *io)
     file_set(an, io->path, sink_flow(an, &io->to_file));
 }
 
-static void eval_simple(struct analysis *an, const struct node *node, const struct flow *in,
-                        struct sink *out)
+static OWN_FRAME void eval_simple(struct analysis *an, const struct node *node,
+                                  const struct flow *in, struct sink *out)
 {
     struct span at = source_span(node->src, node->text, node->len);
     struct fields fields = { 0 };
@@ -124,8 +127,8 @@ static void eval_simple(struct analysis *an, const struct node *node, const stru
 }
 
 /* Kinds of stages are counted per pipe: a shell next to a netcat is a shell for the network. */
-static void eval_pipe(struct analysis *an, const struct node *node, const struct flow *in,
-                      struct sink *out)
+static OWN_FRAME void eval_pipe(struct analysis *an, const struct node *node, const struct flow *in,
+                                struct sink *out)
 {
     bool piped = node->child && node->child->next;
     unsigned shells = an->pipe_shell, netcats = an->pipe_netcat;
@@ -161,8 +164,8 @@ static void eval_pipe(struct analysis *an, const struct node *node, const struct
         an->parallel--;
 }
 
-static void eval_for(struct analysis *an, const struct node *node, const struct flow *in,
-                     struct sink *out)
+static OWN_FRAME void eval_for(struct analysis *an, const struct node *node, const struct flow *in,
+                               struct sink *out)
 {
     const char *name = arena_text(&an->arena, node->name.text, node->name.len);
     struct fields values = { 0 };
@@ -180,13 +183,19 @@ static void eval_for(struct analysis *an, const struct node *node, const struct 
     eval_node(an, node->child, in, out);
 }
 
-static void eval_loop(struct analysis *an, const struct node *node, const struct flow *in,
-                      struct sink *out)
+static OWN_FRAME void eval_expansions(struct analysis *an, const struct node *node)
 {
-    bool background = an->loop_background, waits = an->loop_waits;
     struct fields ignored = { 0 };
 
     expand_words(an, node->src, &node->words, &ignored);
+}
+
+static OWN_FRAME void eval_loop(struct analysis *an, const struct node *node, const struct flow *in,
+                                struct sink *out)
+{
+    bool background = an->loop_background, waits = an->loop_waits;
+
+    eval_expansions(an, node);
     if (node->endless) {
         an->endless++;
         an->loop_background = an->loop_waits = false;
@@ -215,7 +224,7 @@ static void eval_body(struct analysis *an, const struct func *func, const struct
 
 /* A body is judged where it is defined, with unknown arguments, in case that nobody calls it by
  * its name; and again wherever it is called. */
-static void eval_define(struct analysis *an, const struct node *node)
+static OWN_FRAME void eval_define(struct analysis *an, const struct node *node)
 {
     struct func *func;
     struct word name_word = node->name;
@@ -297,7 +306,6 @@ bool eval_function(struct analysis *an, const struct field *argv, size_t argc,
 static void eval_kind(struct analysis *an, const struct node *node, const struct flow *in,
                       struct sink *out)
 {
-    struct fields ignored = { 0 };
     struct var *vars = an->vars;
     const char *cwd = an->cwd;
 
@@ -306,7 +314,7 @@ static void eval_kind(struct analysis *an, const struct node *node, const struct
         eval_simple(an, node, in, out);
         break;
     case NODE_WORDS:
-        expand_words(an, node->src, &node->words, &ignored);
+        eval_expansions(an, node);
         break;
     case NODE_PIPE:
         eval_pipe(an, node, in, out);
@@ -342,20 +350,11 @@ static bool keeps_redirections(const struct node *node)
            memcmp(only->text, "exec", 4) == 0;
 }
 
-void eval_node(struct analysis *an, const struct node *node, const struct flow *in,
-               struct sink *out)
+static OWN_FRAME void eval_redirected(struct analysis *an, const struct node *node,
+                                      const struct flow *in, struct sink *out)
 {
     struct io io = { .in = in, .out = out };
 
-    spend(an, 16);
-    if (node->kind == NODE_LIST || node->kind == NODE_PIPE) {
-        if (!node->redirs) {
-            eval_kind(an, node, in, out);
-            return;
-        }
-    }
-    if (!enter(an, source_span(node->src, node->text, node->len)))
-        return;
     for (const struct redir *redir = node->redirs; redir; redir = redir->next)
         redirect(an, node, redir, &io);
     if (io.path)
@@ -365,7 +364,23 @@ void eval_node(struct analysis *an, const struct node *node, const struct flow *
     if (io.socket && !keeps_redirections(node))
         an->sockets--;
     finish_io(an, &io);
-    leave(an);
+}
+
+void eval_node(struct analysis *an, const struct node *node, const struct flow *in,
+               struct sink *out)
+{
+    /* Lists and pipes come between all others: they are not what nests. */
+    bool counts = node->redirs || (node->kind != NODE_LIST && node->kind != NODE_PIPE);
+
+    spend(an, 16);
+    if (counts && !enter(an, source_span(node->src, node->text, node->len)))
+        return;
+    if (node->redirs)
+        eval_redirected(an, node, in, out);
+    else
+        eval_kind(an, node, in, out);
+    if (counts)
+        leave(an);
 }
 
 void eval_source(struct analysis *an, const struct source *src, const struct flow *in,

@@ -73,12 +73,16 @@ static void http(struct analysis *an, const struct command *c)
         value = command_value(an, c, uploads[i].letter, uploads[i].word);
         if (!value || strcmp(uploads[i].word, "data-raw") == 0)
             continue;
-        at = uploads[i].marked ? strchr(value->text, '@') : value->text - 1;
-        /* "user@example.org" is data; "@file" and "name=@file" are files */
-        if (!at || (uploads[i].marked && at != value->text && at[-1] != '=') ||
-            !strcmp(at + 1, "-"))
-            continue;
-        judge_upload(an, c, at + 1);
+        at = value->text;
+        if (uploads[i].marked) {
+            /* "user@example.org" is data; "@file" and "name=@file" are files */
+            at = strchr(value->text, '@');
+            if (!at || (at != value->text && at[-1] != '='))
+                continue;
+            at++;
+        }
+        if (strcmp(at, "-") != 0)
+            judge_upload(an, c, at);
     }
 }
 

@@ -167,7 +167,7 @@ bool path_meets(const char *pattern, const char *path, bool is_glob)
         is_glob = false;
     if (strncmp(pattern, "**/", 3) != 0)
         return *path == '/' && meets_from_here(pattern, path, is_glob);
-    for (const char *at = path; at; at = strchr(at + 1, '/'))
+    for (const char *at = path; at && *at; at = strchr(at + 1, '/'))
         if (meets_from_here(pattern + 3, at, is_glob))
             return true;
     return false;

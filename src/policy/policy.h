@@ -6,7 +6,8 @@
  *          command line does not say. Isolation is what holds against the others.
  *
  * A policy is filled, compiled, and read-only from then on: any number of threads may analyse with
- * it at once. An analysis is bounded in time, memory and depth whatever it is given. */
+ * it at once. An analysis is bounded in time, memory and depth whatever it is given, and needs at
+ * most 160 KiB of stack. */
 #ifndef COVE_POLICY_POLICY_H
 #define COVE_POLICY_POLICY_H
 

@@ -207,7 +207,8 @@ static void xargs(struct analysis *an, const struct command *c, size_t from, str
 /* find: -exec, -execdir, -ok, -okdir with {} as the places that are searched. */
 static bool find_exec(struct analysis *an, const struct command *c)
 {
-    const char *place = c->argc > 1 && c->argv[1].text[0] != '-' ? c->argv[1].text : ".";
+    bool named = c->argc > 1 && *c->argv[1].text && c->argv[1].text[0] != '-';
+    const char *place = named ? c->argv[1].text : ".";
 
     for (size_t i = 1; i < c->argc; i++) {
         struct fields inner = { 0 };
@@ -263,11 +264,12 @@ static void hidden_text(struct analysis *an, const struct command *c)
 
     for (size_t i = 1; i < c->argc; i++)
         for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
-            const char *text = c->argv[i].text + strlen(rows[k].prefix);
+            size_t len = strlen(rows[k].prefix);
 
             if (strcmp(c->name, rows[k].program) == 0 &&
-                strncmp(c->argv[i].text, rows[k].prefix, strlen(rows[k].prefix)) == 0)
-                eval_text(an, text, strlen(text), c->argv[i].at, NULL, NULL);
+                strncmp(c->argv[i].text, rows[k].prefix, len) == 0)
+                eval_text(an, c->argv[i].text + len, c->argv[i].len - len, c->argv[i].at, NULL,
+                          NULL);
         }
 }
 

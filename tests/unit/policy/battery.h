@@ -138,6 +138,9 @@ static const struct sample battery[] = {
     OK("unshare_count=3; echo $unshare_count")
     OK("[ \"$(id -u)\" -eq 0 ] && echo root")
     OK("")
+    OK("\"\" ''")
+    OK("find \"\" -exec echo {} \\;")
+    OK("cd \"$(mktemp -d)\" && echo x > \"\"")
     OK("   # only a comment")
 
     /* Harmless enough to pass, but said. */
