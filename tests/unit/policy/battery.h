@@ -33,7 +33,7 @@ static const struct sample battery[] = {
     OK("echo 'Hello!'")
     OK("python --version")
     OK("cat README.md | head -50")
-    OK("grep -rn \"TODO\" src/ --include='*.c' | wc -l")
+    OK("grep -rn \"main(\" src/ --include='*.c' | wc -l")
     OK("find . -type f -name '*.py' | xargs grep -l import")
     OK("find . -name '*.pyc' -delete")
     OK("find . -name __pycache__ -type d -exec rm -rf {} +")
