@@ -11,19 +11,14 @@
 #include <sys/utsname.h>
 
 /* Changes when the way of building does, so that nothing made the old way counts as current. */
-#define RECIPE_VERSION "tree 1"
+#define RECIPE_VERSION "tree 2"
 
-/* What every Debian tree gets: the user, sources that anybody can reach, no setuid bits
- * (no_new_privs makes them useless), nothing that differs from build to build. */
+/* What every Debian tree gets: the user, no setuid bits (no_new_privs makes them useless),
+ * nothing that differs from build to build. */
 #define COMMON_STEPS                                                                               \
     "chroot \"$1\" useradd -m -u 1000 -U -s /bin/bash user\n"                                      \
-    "cat >\"$1/etc/apt/sources.list\" <<END\n"                                                     \
-    "deb http://deb.debian.org/debian $SUITE main\n"                                               \
-    "deb http://deb.debian.org/debian $SUITE-updates main\n"                                       \
-    "deb http://deb.debian.org/debian-security $SUITE-security main\n"                             \
-    "END\n"                                                                                        \
-    "rm -f \"$1\"/etc/apt/sources.list.d/* \"$1/etc/apt/apt.conf.d/99mmdebstrap\"\n"               \
-    "ln -sf /opt/cove/bin/sudo \"$1/usr/local/bin/sudo\"\n"                                         \
+    "rm -f \"$1/etc/apt/apt.conf.d/99mmdebstrap\"\n"                                               \
+    "ln -sf /opt/cove/bin/sudo \"$1/usr/local/bin/sudo\"\n"                                        \
     "rm -f \"$1\"/var/log/*.log \"$1\"/var/log/apt/* \"$1\"/var/cache/debconf/*-old\n"             \
     "rm -f \"$1\"/var/lib/dpkg/*-old \"$1\"/etc/*- \"$1\"/var/cache/ldconfig/aux-cache\n"          \
     "rm -rf \"$1\"/usr/share/info/* \"$1\"/usr/share/lintian \"$1\"/usr/share/linda\n"             \
