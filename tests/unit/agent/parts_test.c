@@ -28,13 +28,16 @@ static void a_process_name_with_parentheses_is_read_right(void)
 
 static struct sudo_options parsed;
 
+/* The words are kept: what was parsed points to them, and a literal ends with its block. */
 static int sudo(char **argv, struct err *err)
 {
+    static char *kept[16];
     int argc = 0;
 
-    while (argv[argc])
-        argc++;
-    return sudo_parse(argc, argv, &parsed, err);
+    for (; argv[argc]; argc++)
+        kept[argc] = argv[argc];
+    kept[argc] = NULL;
+    return sudo_parse(argc, kept, &parsed, err);
 }
 #define SUDO(...) sudo((char *[]){ (char *) "sudo", __VA_ARGS__ __VA_OPT__(, ) NULL }, &err)
 #define W(text)   ((char *) (uintptr_t) (text))
