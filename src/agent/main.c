@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define REAPS_PER_TURN 64
@@ -59,11 +60,13 @@ static void reap(struct timer *timer)
 
 static int take_signals(struct agent *agent, struct err *err)
 {
+    static const unsigned long plain[4]; /* the kernel's struct sigaction: handler, flags, … none */
     sigset_t set;
 
-    /* Once here, so that no command has to: a disposition other than default would be inherited. */
-    for (int number = 1; number < NSIG; number++)
-        (void) signal(number, SIG_DFL);
+    /* Once here, so that no command has to: a disposition other than default would be inherited. By the
+     * kernel's own call: libcs keep two or three signals to themselves, which may come ignored, too. */
+    for (int number = 1; number <= 64; number++)
+        (void) syscall(SYS_rt_sigaction, number, plain, NULL, 8);
     (void) sigfillset(&set);
     if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
         return err_sys(err, errno, "block signals");
