@@ -134,9 +134,12 @@ static int check_caller(struct exchange *x, struct err *err)
 
 int auth_check(struct exchange *x, struct err *err)
 {
+    int (*identify)(struct exchange *, struct err *) =
+        x->surface->identify ? x->surface->identify : check_caller;
+
     if (x->route->scope == SCOPE_NONE)
         return 0;
-    if (check_caller(x, err) < 0) {
+    if (identify(x, err) < 0) {
         if (err->kind == ERR_DENIED)
             audit_refusal(x, "auth.refused", err);
         return -1;

@@ -95,6 +95,26 @@ const char *exchange_param(const struct exchange *x, const char *name)
     return "";
 }
 
+int exchange_set_param(struct exchange *x, const char *name, const char *value)
+{
+    char *copy = keep(x, strlen(value) + 1);
+
+    if (!copy || x->param_count == EXCHANGE_PARAMS)
+        return -1;
+    (void) strcpy(copy, value);
+    x->params[x->param_count].name = name;
+    x->params[x->param_count++].value = copy;
+    return 0;
+}
+
+void exchange_set_caller(struct exchange *x, const char *tenant, const char *key_id,
+                         enum scope scope)
+{
+    (void) snprintf(x->caller.tenant, sizeof x->caller.tenant, "%s", tenant);
+    (void) snprintf(x->caller.key_id, sizeof x->caller.key_id, "%s", key_id);
+    x->caller.scope = scope;
+}
+
 const char *exchange_query(struct exchange *x, const char *name)
 {
     struct slice query = head_query(&x->head);
@@ -411,6 +431,17 @@ int exchange_blame(struct exchange *x, const char *field, const char *rule, cons
     return -1;
 }
 
+int exchange_blame_status(struct exchange *x, int status)
+{
+    x->refusal_status = status;
+    return -1;
+}
+
+int exchange_error_status(const struct exchange *x, const struct err *why)
+{
+    return x->refusal_status ? x->refusal_status : err_kind_info(why->kind)->http_status;
+}
+
 const char *exchange_blamed_rule(const struct exchange *x, const char *layer)
 {
     return x->blame_rule[0] && strcmp(x->blame_layer, layer) == 0 ? x->blame_rule : NULL;
@@ -429,7 +460,7 @@ int exchange_reply_error(struct exchange *x, const struct err *why, const char *
                          const char *rule, const char *layer)
 {
     const struct err_kind_info *info = err_kind_info(why->kind);
-    int status = x->refusal_status ? x->refusal_status : info->http_status;
+    int status = exchange_error_status(x, why);
     json_t *error = json_pack("{s:s, s:s}", "code", info->name, "message", why->msg);
     struct err ignored;
 

@@ -36,8 +36,13 @@ const struct head *exchange_head(const struct exchange *x);
 const char *exchange_id(const struct exchange *x);   /* X-Request-Id: the client's, or made */
 const char *exchange_peer(const struct exchange *x); /* address, no port */
 
-/* A ":name" segment of the route, decoded; never NULL for names of the matched route. */
+/* A ":name" segment of the route, decoded, or what a surface kept; "" if there is none. */
 const char *exchange_param(const struct exchange *x, const char *name);
+/* For surfaces, before a route is looked for. The value is copied; the name is not. */
+int exchange_set_param(struct exchange *x, const char *name, const char *value);
+/* For surfaces that know who asks by something else than a key. */
+void exchange_set_caller(struct exchange *x, const char *tenant, const char *key_id,
+                         enum scope scope);
 /* Of the query, decoded; NULL if it is not there. */
 const char *exchange_query(struct exchange *x, const char *name);
 /* NUL-terminated copy of a header's value; NULL if it is not there. */
@@ -63,6 +68,10 @@ int exchange_reply_error(struct exchange *x, const struct err *why, const char *
 /* What an error that follows is about, for the answer that is made of it: a field of the request, or a
  * rule and its layer ("policy", "quota"). Each may be NULL. Returns -1. */
 int exchange_blame(struct exchange *x, const char *field, const char *rule, const char *layer);
+/* A status that the error's kind does not say, for the answer that is made of it. Returns -1. */
+int exchange_blame_status(struct exchange *x, int status);
+/* The status that an answer made of this error has. */
+int exchange_error_status(const struct exchange *x, const struct err *why);
 /* The rule that was blamed, if it was one of this layer; else NULL. */
 const char *exchange_blamed_rule(const struct exchange *x, const char *layer);
 

@@ -5,7 +5,7 @@
 #include "api/app.h"
 #include "api/conn.h"
 #include "api/exchange.h"
-#include "api/route.h"
+#include "api/surface.h"
 #include "http/chunk.h"
 
 #define EXCHANGE_PARAMS 6
@@ -16,10 +16,11 @@ struct exchange {
     struct head head;
     char head_text[HEAD_MAX]; /* what the head's slices point into */
     const struct route *route;
+    const struct surface *surface; /* NULL until one is found */
     struct caller caller;
     char id[64];
     struct {
-        const char *name; /* borrowed from the route, without ':'; up to '/' */
+        const char *name;
         const char *value;
     } params[EXCHANGE_PARAMS];
     size_t param_count;

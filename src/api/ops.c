@@ -18,7 +18,9 @@
 
 #define SOON_MS 30000 /* deadlines that may come before the next look at all of them */
 
-#define ENV_KEY "cove.env" /* in the record's metadata; keys of ours begin with "cove." */
+/* In the record's metadata; keys of ours begin with "cove.". */
+#define ENV_KEY   "cove.env"
+#define NOTES_KEY "cove.notes"
 
 /* Creates with one idempotency key happen one after the other. */
 #define KEY_LOCKS 32
@@ -93,16 +95,19 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
     app_link_give(ops->app, link, !broken);
 }
 
-/* The user's own metadata: what is stored, without the environment. */
-static void user_metadata(const char *stored, char *out, size_t size)
+/* The user's own metadata: what is stored, without the environment and the notes, which go to ret->notes. */
+static void split_metadata(const char *stored, struct ops_sandbox *ret)
 {
     json_t *metadata = json_loads(stored[0] ? stored : "{}", 0, NULL);
+    const char *notes = json_string_value(json_object_get(metadata, NOTES_KEY));
     auto_free char *text = NULL;
 
+    (void) snprintf(ret->notes, sizeof ret->notes, "%s", notes ? notes : "");
     (void) json_object_del(metadata, ENV_KEY);
+    (void) json_object_del(metadata, NOTES_KEY);
     text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
-    (void) snprintf(out, size, "%s", text ? text : "{}");
+    (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", text ? text : "{}");
 }
 
 void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept,
@@ -117,7 +122,7 @@ void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *k
     memcpy(ret->id, record->id, sizeof ret->id);
     memcpy(ret->name, record->name, sizeof ret->name);
     memcpy(ret->template, record->template, sizeof ret->template);
-    user_metadata(record->metadata, ret->metadata, sizeof ret->metadata);
+    split_metadata(record->metadata, ret);
     ret->limits.memory_bytes = record->memory_bytes;
     ret->limits.disk_bytes = record->disk_bytes;
     ret->limits.cpu_milli = record->cpu_milli;
@@ -211,10 +216,15 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
             (void) json_array_append_new(env, json_string(create->env[i]));
         (void) json_object_set_new(metadata, ENV_KEY, env);
     }
+    if (create->notes)
+        (void) json_object_set_new(metadata, NOTES_KEY, json_string(create->notes));
     text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     if (!text)
         return err_set(err, ERR_NO_MEMORY, "no memory for the metadata");
+    if (create->notes && strlen(create->notes) >= OPS_NOTES_MAX)
+        return err_set(err, ERR_TOO_BIG, "the options to be kept with it are longer than %d bytes",
+                       OPS_NOTES_MAX - 1);
     if (strlen(text) >= size || (create->metadata && strlen(create->metadata) >= OPS_METADATA_MAX))
         return err_set(err, ERR_TOO_BIG, "metadata and env: more than %d bytes",
                        OPS_METADATA_MAX - 1);

@@ -30,12 +30,14 @@ enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 #define OPS_NAME_MAX     64   /* with the NUL, as all of these */
 #define OPS_KEY_MAX      128  /* of an idempotency key */
 #define OPS_METADATA_MAX 4096 /* of its JSON text */
+#define OPS_NOTES_MAX    2048 /* of its JSON text */
 
 struct ops_sandbox {
     char id[ID_LEN + 1];
     char name[OPS_NAME_MAX]; /* "" without one; unique in its tenant */
     char template[KEEPER_NAME_MAX];
     char metadata[OPS_METADATA_MAX];  /* a JSON object of texts; never "" */
+    char notes[OPS_NOTES_MAX];        /* what a dialect kept at the create; "" without */
     uint64_t created_ms, deadline_ms; /* real time; deadline 0: none */
     enum on_timeout on_timeout;
     bool root;
@@ -48,6 +50,7 @@ struct ops_create {
     const char *template;        /* NULL: the keeper's default */
     const char *name;            /* NULL: none */
     const char *metadata;        /* JSON text of an object; NULL: {} */
+    const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
     const char *idempotency_key; /* NULL: none */
     uint64_t timeout_ms;         /* 0: the configured preset */
     enum on_timeout on_timeout;

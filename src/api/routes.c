@@ -1,4 +1,4 @@
-#include "api/route.h"
+#include "api/surface.h"
 
 #include "api/tools_routes.h"
 #include "api/v1.h"
@@ -43,3 +43,7 @@ const struct route routes[] = {
 };
 /* clang-format on */
 const size_t route_count = ARRAY_LEN(routes);
+
+const struct surface native_surface = { .name = "v1",
+                                        .routes = routes,
+                                        .route_count = ARRAY_LEN(routes) };

@@ -63,10 +63,9 @@ static bool segment_matches(struct exchange *x, struct slice want, struct slice 
 static bool path_matches(struct exchange *x, const char *pattern, const struct url_path *path)
 {
     struct slice rest = slice_of(pattern + 1);
-    size_t used = x->arena_used;
+    size_t used = x->arena_used, kept = x->param_count;
     unsigned i = 0;
 
-    x->param_count = 0;
     while (rest.len > 0) {
         struct slice want = rest;
 
@@ -76,19 +75,21 @@ static bool path_matches(struct exchange *x, const char *pattern, const struct u
         }
         if (i >= path->count || !segment_matches(x, want, path->segments[i++])) {
             x->arena_used = used;
+            x->param_count = kept;
             return false;
         }
     }
     if (i == path->count)
         return true;
     x->arena_used = used;
+    x->param_count = kept;
     return false;
 }
 
 /* The names of params end at the next slash of the pattern: copy them out, so that handlers can use strcmp. */
-static void end_names(struct exchange *x)
+static void end_names(struct exchange *x, size_t from)
 {
-    for (size_t i = 0; i < x->param_count; i++) {
+    for (size_t i = from; i < x->param_count; i++) {
         size_t len = strcspn(x->params[i].name, "/");
         char *out = x->arena + x->arena_used;
 
@@ -99,34 +100,81 @@ static void end_names(struct exchange *x)
     }
 }
 
-static int find_route(struct exchange *x, struct err *err)
+/* Methods that a path takes, for 405. */
+struct allowed {
+    char text[128];
+};
+
+static void allow(struct allowed *allowed, enum method method)
 {
-    struct url_path path;
-    char allow[128] = "";
+    size_t len = strlen(allowed->text);
+
+    if (len + 12 < sizeof allowed->text)
+        (void) snprintf(allowed->text + len, sizeof allowed->text - len, "%s%s", len ? ", " : "",
+                        method_name(method));
+}
+
+static bool take_route(struct exchange *x, const struct surface *surface,
+                       const struct url_path *path, struct allowed *allowed)
+{
     enum method method = x->head.method == METHOD_HEAD ? METHOD_GET : x->head.method;
 
+    for (size_t i = 0; i < surface->route_count; i++) {
+        const struct route *route = &surface->routes[i];
+        size_t kept = x->param_count;
+
+        if (!path_matches(x, route->path, path))
+            continue;
+        if (route->method == method) {
+            end_names(x, kept);
+            x->surface = surface;
+            x->route = route;
+            return true;
+        }
+        x->param_count = kept;
+        allow(allowed, route->method);
+    }
+    return false;
+}
+
+static const struct surface *find_claimer(struct exchange *x)
+{
+    for (size_t i = 0; i < surface_count; i++)
+        if (surfaces[i]->claims && surfaces[i]->claims(x))
+            return surfaces[i];
+    return NULL;
+}
+
+static bool search_routes(struct exchange *x, const struct url_path *path, struct allowed *allowed)
+{
+    if (x->surface)
+        return take_route(x, x->surface, path, allowed);
+    for (size_t i = 0; i < surface_count; i++)
+        if (!surfaces[i]->claims && take_route(x, surfaces[i], path, allowed))
+            return true;
+    return false;
+}
+
+static int find_route(struct exchange *x, struct err *err)
+{
+    struct allowed allowed = { "" };
+    struct url_path path;
+
+    if (x->surface && x->surface->all) {
+        x->route = x->surface->all;
+        return 0;
+    }
     if (url_path_split(head_path(&x->head), &path, err) < 0)
         return -1;
     if (path.dots || path.hidden)
         return err_set(err, ERR_INVALID, "the path has '..' or an encoded slash in it");
-    for (size_t i = 0; i < route_count; i++) {
-        if (!path_matches(x, routes[i].path, &path))
-            continue;
-        if (routes[i].method == method) {
-            end_names(x);
-            x->route = &routes[i];
-            x->body_limit = routes[i].body_limit;
-            return 0;
-        }
-        if (strlen(allow) + 12 < sizeof allow)
-            (void) snprintf(allow + strlen(allow), sizeof allow - strlen(allow), "%s%s",
-                            allow[0] ? ", " : "", method_name(routes[i].method));
-    }
-    if (allow[0]) {
+    if (search_routes(x, &path, &allowed))
+        return 0;
+    if (allowed.text[0]) {
         x->refusal_status = 405;
-        if (exchange_add_header(x, "Allow", allow, err) < 0)
+        if (exchange_add_header(x, "Allow", allowed.text, err) < 0)
             return -1;
-        return err_set(err, ERR_INVALID, "this path takes %s", allow);
+        return err_set(err, ERR_INVALID, "this path takes %s", allowed.text);
     }
     x->refusal_status = 404;
     return err_set(err, ERR_NO_PATH, "there is nothing at this path");
@@ -136,9 +184,27 @@ static int find_route(struct exchange *x, struct err *err)
 
 static int handle(struct exchange *x, struct err *err)
 {
-    if (find_route(x, err) < 0 || auth_check(x, err) < 0)
+    int r = 0;
+
+    x->surface = find_claimer(x);
+    if (x->surface && x->surface->greet)
+        r = x->surface->greet(x, err);
+    if (r != 0)
+        return r < 0 ? -1 : 0;
+    if (find_route(x, err) < 0)
+        return -1;
+    x->body_limit = x->route->body_limit;
+    if (auth_check(x, err) < 0)
         return -1;
     return x->route->handler(x, err);
+}
+
+static void refuse(struct exchange *x, const struct err *why)
+{
+    if (x->surface && x->surface->refuse)
+        (void) x->surface->refuse(x, why);
+    else
+        (void) exchange_reply_error(x, why, NULL, NULL, NULL);
 }
 
 /* The client is still sending what nobody will read. Closing now would reset the connection, and the reset could
@@ -167,7 +233,7 @@ static bool serve_exchange(struct exchange *x)
 
     if (handle(x, &err) < 0) {
         if (!x->begun)
-            (void) exchange_reply_error(x, &err, NULL, NULL, NULL);
+            refuse(x, &err);
         else if (!x->ended)
             x->close = true; /* cut: the client must see that it is not whole */
         atomic_fetch_add(&x->app->refused, 1);

@@ -2,8 +2,8 @@
 #include "api/tools.h"
 #include "api/tools_args.h"
 #include "api/tools_text.h"
+#include "base/base64.h"
 #include "base/own.h"
-#include "http/sha1.h"
 
 #include <inttypes.h>
 #include <stdio.h>

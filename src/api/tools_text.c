@@ -1,5 +1,6 @@
 #include "api/tools_text.h"
 
+#include "base/base64.h"
 #include "base/own.h"
 #include "http/utf8.h"
 
@@ -145,47 +146,13 @@ int text_add_utf8(struct text *text, const char *data, size_t len)
 
 /* ---- base64 ---- */
 
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 int text_from_base64(struct text *text, const char *base64)
 {
-    size_t len = strlen(base64), padding = 0, begin = text->len;
+    size_t len = strlen(base64);
+    auto_free uint8_t *bytes = malloc(len + 1);
+    ssize_t n = bytes ? base64_get(base64, len, bytes) : -1;
 
-    while (padding < 2 && padding < len && base64[len - padding - 1] == '=')
-        padding++;
-    if (len % 4 != 0 || text_add(text, "", 0) < 0)
-        return -1;
-    for (size_t i = 0; i < len; i += 4) {
-        size_t take = i + 4 == len ? 3 - padding : 3;
-        uint32_t group = 0;
-        char bytes[3];
-
-        for (size_t k = 0; k < 4; k++) {
-            int digit = k > take ? 0 : digit_of(base64[i + k]);
-
-            if (digit < 0)
-                goto bad;
-            group = group << 6 | (uint32_t) digit;
-        }
-        for (size_t k = 0; k < 3; k++)
-            bytes[k] = (char) (group >> (16 - 8 * k));
-        if (text_add(text, bytes, take) < 0)
-            goto bad;
-    }
-    return 0;
-
-bad:
-    text->len = begin;
-    return -1;
+    return n < 0 ? -1 : text_add(text, (const char *) bytes, (size_t) n);
 }
 
 /* ---- what kind of file ---- */

@@ -1,7 +1,7 @@
 #include "api/v1.h"
 
+#include "base/base64.h"
 #include "base/own.h"
-#include "http/sha1.h"
 #include "http/utf8.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 #include "base/sha256.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
@@ -100,6 +101,28 @@ void sha256_of(const void *data, size_t len, unsigned char ret[SHA256_LEN])
 
     sha256_init(&hash);
     sha256_add(&hash, data, len);
+    sha256_done(&hash, ret);
+}
+
+void sha256_hmac(const void *key, size_t key_len, const void *data, size_t len,
+                 unsigned char ret[SHA256_LEN])
+{
+    unsigned char inner[64] = { 0 }, outer[64];
+    struct sha256 hash;
+
+    assert(key_len <= sizeof inner);
+    memcpy(inner, key, key_len);
+    for (size_t i = 0; i < sizeof inner; i++) {
+        outer[i] = inner[i] ^ 0x5c;
+        inner[i] ^= 0x36;
+    }
+    sha256_init(&hash);
+    sha256_add(&hash, inner, sizeof inner);
+    sha256_add(&hash, data, len);
+    sha256_done(&hash, ret);
+    sha256_init(&hash);
+    sha256_add(&hash, outer, sizeof outer);
+    sha256_add(&hash, ret, SHA256_LEN);
     sha256_done(&hash, ret);
 }
 

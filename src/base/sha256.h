@@ -20,6 +20,9 @@ void sha256_add(struct sha256 *hash, const void *data, size_t len);
 void sha256_done(struct sha256 *hash, unsigned char ret[SHA256_LEN]);
 
 void sha256_of(const void *data, size_t len, unsigned char ret[SHA256_LEN]);
+/* HMAC (RFC 2104); keys of up to 64 bytes. */
+void sha256_hmac(const void *key, size_t key_len, const void *data, size_t len,
+                 unsigned char ret[SHA256_LEN]);
 /* `count` bytes as lower case hex digits, NUL-terminated. */
 void sha256_hex(const unsigned char *bytes, size_t count, char *out);
 

@@ -58,19 +58,3 @@ void sha1(const char *text, size_t len, uint8_t out[SHA1_LEN])
     for (unsigned i = 0; i < SHA1_LEN; i++)
         out[i] = (uint8_t) (state[i / 4] >> (24 - 8 * (i % 4)));
 }
-
-void base64_put(char *out, const uint8_t *data, size_t len)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t bits = (uint32_t) data[i] << 16 | (i + 1 < len ? (uint32_t) data[i + 1] << 8 : 0) |
-                        (i + 2 < len ? data[i + 2] : 0u);
-
-        *out++ = digits[bits >> 18];
-        *out++ = digits[bits >> 12 & 63];
-        *out++ = i + 1 < len ? digits[bits >> 6 & 63] : '=';
-        *out++ = i + 2 < len ? digits[bits & 63] : '=';
-    }
-    *out = '\0';
-}

@@ -1,4 +1,4 @@
-/* sha1.h - SHA-1 and base64, for the WebSocket handshake alone (RFC 6455 asks for them). SHA-1
+/* sha1.h - SHA-1, for the WebSocket handshake alone (RFC 6455 asks for it). It
  * protects nothing there and must protect nothing anywhere else. */
 #ifndef COVE_HTTP_SHA1_H
 #define COVE_HTTP_SHA1_H
@@ -11,9 +11,5 @@
 /* One short text: at most SHA1_TEXT_MAX bytes. */
 #define SHA1_TEXT_MAX 119
 void sha1(const char *text, size_t len, uint8_t out[SHA1_LEN]);
-
-/* NUL-terminated; room for BASE64_SIZE(len). */
-#define BASE64_SIZE(len) (((len) + 2) / 3 * 4 + 1)
-void base64_put(char *out, const uint8_t *data, size_t len);
 
 #endif

@@ -1,3 +1,4 @@
+#include "base/base64.h"
 #include "http/sha1.h"
 #include "http/ws.h"
 

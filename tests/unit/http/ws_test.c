@@ -1,5 +1,6 @@
 #include "http/ws.h"
 
+#include "base/base64.h"
 #include "http/sha1.h"
 
 #include "check.h"

@@ -1,0 +1,12 @@
+/* Every dialect that the server speaks. Those that claim are asked in this order; then paths decide. */
+#include "api/surface.h"
+
+#include "base/own.h"
+#include "e2b/surfaces.h"
+
+const struct surface *const surfaces[] = {
+    &e2b_envd,    /* port 49983 of a sandbox */
+    &e2b_control, /* /sandboxes, /v2/sandboxes, /templates … */
+    &native_surface,
+};
+const size_t surface_count = ARRAY_LEN(surfaces);

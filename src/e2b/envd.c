@@ -1,0 +1,53 @@
+/* envd: over HTTP (files, health) and over Connect RPC (processes, file system), one table. */
+#include "e2b/envd.h"
+
+#include "base/own.h"
+#include "e2b/surfaces.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const struct route envd_routes[] = {
+    /* method        path                         who         body       handler */
+    { METHOD_GET,    "/health",                   SCOPE_READ, 0,         envd_health },
+};
+/* clang-format on */
+
+static bool envd_claims(struct exchange *x)
+{
+    uint16_t port;
+
+    return e2b_target(x, &port) && port == E2B_ENVD_PORT;
+}
+
+/* Who may what: /health is anybody's, /files takes a signature in the token's place, all else wants the token. */
+static int envd_identify(struct exchange *x, struct err *err)
+{
+    const struct head *head = exchange_head(x);
+    struct ops_sandbox sandbox;
+    struct e2b_notes notes;
+    const char *operation = NULL;
+
+    if (e2b_target_caller(x, &sandbox, err) < 0)
+        return -1;
+    e2b_notes_read(sandbox.notes, &notes);
+    if (!notes.secure || slice_is(head_path(head), "/health"))
+        return 0;
+    if (slice_is(head_path(head), "/files"))
+        operation = head->method == METHOD_POST ? "write" : "read";
+    return e2b_check_access(x, sandbox.id, operation, err);
+}
+
+const struct surface e2b_envd = { .name = "e2b-envd",
+                                  .claims = envd_claims,
+                                  .routes = envd_routes,
+                                  .route_count = ARRAY_LEN(envd_routes),
+                                  .identify = envd_identify,
+                                  .refuse = e2b_refuse };
+
+int envd_health(struct exchange *x, struct err *err)
+{
+    if (exchange_add_header(x, "Cache-Control", "no-store", err) < 0)
+        return -1;
+    return exchange_reply_json(x, 204, NULL, err);
+}

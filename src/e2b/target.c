@@ -1,0 +1,134 @@
+#include "e2b/e2b.h"
+
+#include "api/exchange.h"
+#include "http/url.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Decimal, 1 to 65535, without signs or blanks. */
+static bool read_port(struct slice text, uint16_t *ret)
+{
+    uint32_t port = 0;
+
+    if (text.len < 1 || text.len > 5)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return false;
+        port = 10 * port + (uint32_t) (text.at[i] - '0');
+    }
+    if (port < 1 || port > UINT16_MAX)
+        return false;
+    *ret = (uint16_t) port;
+    return true;
+}
+
+bool e2b_host_parse(struct slice host, char ret_id[ID_LEN + 1], uint16_t *ret_port)
+{
+    const char *dot = host.at ? memchr(host.at, '.', host.len) : NULL;
+    struct slice label = { host.at, dot ? (size_t) (dot - host.at) : 0 }, port = label;
+
+    if (!dot || !slice_cut(&label, '-', &port) || label.len != ID_LEN || !read_port(port, ret_port))
+        return false;
+    return slice_copy(label, ret_id, ID_LEN + 1) && id_ok(ret_id);
+}
+
+static int set_target(struct exchange *x, const char *sandbox, uint16_t port)
+{
+    char text[8];
+
+    (void) snprintf(text, sizeof text, "%u", port);
+    return exchange_set_param(x, "sandbox", sandbox) < 0 || exchange_set_param(x, "port", text) < 0
+               ? -1
+               : 0;
+}
+
+/* ---- signed links that name no sandbox ----
+ *
+ * An SDK that was told one URL for all sandboxes makes such links. Tokens differ, so at most one sandbox has made it;
+ * each costs two short hashes to try. */
+
+struct search {
+    struct app *app;
+    const char *path, *operation, *user, *expiration, *signature;
+    char found[ID_LEN + 1];
+};
+
+static int try_sandbox(void *arg, const struct store_sandbox *record, struct err *err)
+{
+    struct search *search = arg;
+    char token[E2B_TOKEN_MAX], signature[E2B_SIGNATURE_MAX];
+
+    if (e2b_access_token(search->app, record->id, token, err) < 0)
+        return -1;
+    e2b_signature(search->path, search->operation, search->user, token, search->expiration,
+                  signature);
+    if (strcmp(signature, search->signature) == 0)
+        memcpy(search->found, record->id, sizeof search->found);
+    return 0;
+}
+
+static bool find_by_signature(struct exchange *x, char ret_id[ID_LEN + 1])
+{
+    enum method method = exchange_head(x)->method;
+    const char *user = exchange_query(x, "username"), *path = exchange_query(x, "path");
+    struct search search = { .app = exchange_app(x),
+                             .path = path ? path : "",
+                             .operation = method == METHOD_POST ? "write" : "read",
+                             .user = user ? user : "",
+                             .expiration = exchange_query(x, "signature_expiration"),
+                             .signature = exchange_query(x, "signature") };
+    struct err ignored;
+
+    if (!slice_is(head_path(exchange_head(x)), "/files") || !search.signature)
+        return false;
+    if (store_sandbox_list(search.app->store, NULL, 0, 0, try_sandbox, &search, &ignored) < 0 ||
+        !search.found[0])
+        return false;
+    memcpy(ret_id, search.found, sizeof search.found);
+    return true;
+}
+
+bool e2b_target(struct exchange *x, uint16_t *ret_port)
+{
+    struct slice id = head_get(exchange_head(x), "E2b-Sandbox-Id");
+    struct slice port = head_get(exchange_head(x), "E2b-Sandbox-Port");
+    char sandbox[ID_LEN + 1] = "";
+
+    if (exchange_param(x, "port")[0]) /* found before, by the surface that was asked first */
+        return read_port(slice_of(exchange_param(x, "port")), ret_port);
+    *ret_port = E2B_ENVD_PORT;
+    if (id.at) { /* one that cannot be is kept as "": it is not there either */
+        if (port.at && !read_port(port, ret_port))
+            return false;
+        if (id.len != ID_LEN || !slice_copy(id, sandbox, sizeof sandbox) || !id_ok(sandbox))
+            sandbox[0] = '\0';
+    } else if (!e2b_host_parse(head_host(exchange_head(x)), sandbox, ret_port) &&
+               !find_by_signature(x, sandbox)) {
+        return false;
+    }
+    return set_target(x, sandbox, *ret_port) == 0;
+}
+
+int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *err)
+{
+    const char *sandbox = exchange_param(x, "sandbox");
+    struct store_sandbox record;
+    struct ops ops;
+
+    if (!sandbox[0] || store_sandbox_get(exchange_app(x)->store, NULL, sandbox, &record, err) < 0) {
+        err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
+        return exchange_blame_status(x, 502);
+    }
+    exchange_set_caller(x, record.tenant, "", SCOPE_RUN);
+    ops = ops_of(x);
+    if (ops_sandbox_get(&ops, sandbox, ret, err) < 0)
+        return err->kind == ERR_NO_SANDBOX ? exchange_blame_status(x, 502) : -1;
+    if (ret->life != LIFE_RUNNING) {
+        err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
+        return exchange_blame_status(x, 502);
+    }
+    return 0;
+}

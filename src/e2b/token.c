@@ -1,0 +1,97 @@
+#include "e2b/e2b.h"
+
+#include "base/base64.h"
+#include "base/sha256.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int token_of(struct app *app, const char *secret_name, const char *sandbox,
+                    char ret[E2B_TOKEN_MAX], struct err *err)
+{
+    unsigned char secret[32], mac[SHA256_LEN];
+
+    if (store_secret(app->store, secret_name, secret, err) < 0)
+        return -1;
+    sha256_hmac(secret, sizeof secret, sandbox, strlen(sandbox), mac);
+    sha256_hex(mac, SHA256_LEN, ret);
+    return 0;
+}
+
+int e2b_access_token(struct app *app, const char *sandbox, char ret[E2B_TOKEN_MAX], struct err *err)
+{
+    return token_of(app, "e2b.access", sandbox, ret, err);
+}
+
+int e2b_traffic_token(struct app *app, const char *sandbox, char ret[E2B_TOKEN_MAX],
+                      struct err *err)
+{
+    return token_of(app, "e2b.traffic", sandbox, ret, err);
+}
+
+void e2b_signature(const char *path, const char *operation, const char *user, const char *token,
+                   const char *expiration, char ret[E2B_SIGNATURE_MAX])
+{
+    const char *const parts[] = { path, operation, user, token, expiration };
+    unsigned char digest[SHA256_LEN];
+    char text[BASE64_SIZE(SHA256_LEN)];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    for (size_t i = 0; i < (expiration ? 5 : 4); i++) {
+        if (i > 0)
+            sha256_add(&hash, ":", 1);
+        sha256_add(&hash, parts[i], strlen(parts[i]));
+    }
+    sha256_done(&hash, digest);
+    base64_put(text, digest, sizeof digest);
+    text[strcspn(text, "=")] = '\0';
+    (void) snprintf(ret, E2B_SIGNATURE_MAX, "v1_%s", text);
+}
+
+static int refuse(struct exchange *x, const char *sentence, struct err *err)
+{
+    err_set(err, ERR_DENIED, "%s", sentence);
+    return exchange_blame_status(x, 401);
+}
+
+static int check_signature(struct exchange *x, const char *token, const char *operation,
+                           struct err *err)
+{
+    const char *path = exchange_query(x, "path"), *user = exchange_query(x, "username");
+    const char *signature = exchange_query(x, "signature");
+    const char *expiration = exchange_query(x, "signature_expiration");
+    char expected[E2B_SIGNATURE_MAX];
+    uint64_t until;
+
+    if (!signature)
+        return refuse(x, "missing signature query parameter", err);
+    e2b_signature(path ? path : "", operation, user ? user : "", token, expiration, expected);
+    if (strlen(signature) != strlen(expected) ||
+        !same_secret(signature, expected, strlen(expected)))
+        return refuse(x, "invalid signature", err);
+    if (expiration && (parse_u64(expiration, &until, err) < 0 || until < store_now_ms() / 1000))
+        return refuse(x, "signature is already expired", err);
+    return 0;
+}
+
+int e2b_check_access(struct exchange *x, const char *sandbox, const char *operation,
+                     struct err *err)
+{
+    const char *shown = exchange_header(x, "X-Access-Token");
+    char token[E2B_TOKEN_MAX];
+
+    if (e2b_access_token(exchange_app(x), sandbox, token, err) < 0)
+        return -1;
+    if (shown && strlen(shown) == strlen(token) && same_secret(shown, token, strlen(token)))
+        return 0;
+    if (!operation)
+        return refuse(x,
+                      "unauthorized access, please provide a valid access token or method "
+                      "signing if supported",
+                      err);
+    if (shown)
+        return refuse(x, "access token present in header but does not match", err);
+    return check_signature(x, token, operation, err);
+}
