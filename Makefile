@@ -71,7 +71,7 @@ $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 # base/json.c writes JSON for the command line; here jansson does, whose names are the same.
 COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
               $(filter-out src/base/json.c,$(LIB_SRCS))
-COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -pthread
+COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -lz -pthread
 
 $(BUILD)/coved: $(call objs,$(COVED_SRCS))
 	$(call say,LINK)

@@ -33,7 +33,7 @@ fuzz_layers   = $(foreach layer,keeper cli client http policy agent,$(call fuzz_
 define fuzz_link
 $(BUILD)/fuzz/$(1)_fuzz: $(BUILD)/fuzz/obj/fuzz/$(1)_fuzz.o $(patsubst %,$(BUILD)/fuzz/lib%.a,$(call fuzz_layers,$(1)))
 	$$(call say,LINK)
-	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_SAN) -o $$@ $$^ $(if $(call fuzz_includes,$(1),policy),-lpcre2-8)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(FUZZ_SAN) -o $$@ $$^ $(if $(call fuzz_includes,$(1),policy),-lpcre2-8) $(if $(call fuzz_includes,$(1),http),-lz)
 endef
 $(foreach name,$(FUZZ_NAMES),$(eval $(call fuzz_link,$(name))))
 

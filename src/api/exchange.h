@@ -51,7 +51,11 @@ const char *exchange_header(struct exchange *x, const char *name);
 /* The body, piece by piece: count, 0 at its end, -1. Sends 100 Continue when the client waits for it. More than
  * the route's limit is ERR_TOO_BIG. */
 ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *err);
-/* The whole body as a JSON object; strict, duplicates refused. An empty body is an empty object. */
+/* Before the first read, by a handler that wants the content and not its encoding: undoes the request's
+ * Content-Encoding, which may be gzip (415 otherwise). The route's limit then counts decoded bytes; what does not
+ * decode is ERR_INVALID, a bomb ERR_TOO_BIG. */
+int exchange_accept_encoding(struct exchange *x, struct err *err);
+/* The whole body as a JSON object, perhaps gzip; strict, duplicates refused. An empty body is an empty object. */
 int exchange_json(struct exchange *x, json_t **ret, struct err *err);
 
 /* Answers. Header lines first, if any; then one of reply_*, or begin, write …, end. */

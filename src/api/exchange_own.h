@@ -1,4 +1,4 @@
-/* exchange_own.h - the inside of an exchange, for those who make it: exchange.c, serve.c, auth.c. */
+/* exchange_own.h - the inside of an exchange, for those who make it: exchange*.c, serve.c, auth.c. */
 #ifndef COVE_API_EXCHANGE_OWN_H
 #define COVE_API_EXCHANGE_OWN_H
 
@@ -32,6 +32,7 @@ struct exchange {
     struct chunk chunk;
     char chunk_buf[8192];
     size_t chunk_at, chunk_have;
+    struct exchange_decoder *decoder; /* NULL: the body is taken as it is */
 
     char extra[2048]; /* header lines of the handler's */
     size_t extra_len;
@@ -44,6 +45,8 @@ struct exchange {
 
 /* After the head was parsed into x->head. */
 void exchange_init(struct exchange *x, struct app *app, struct conn *conn);
+/* Frees what the body's decoding held. */
+void exchange_done(struct exchange *x);
 /* Reads what the handler left of the body. -1: too much, or broken: the connection must close. */
 int exchange_drain(struct exchange *x);
 

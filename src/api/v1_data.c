@@ -167,7 +167,7 @@ int v1_file_put(struct exchange *x, struct err *err)
     if (v1_query_file(x, &file, err) < 0 || v1_query_mode(x, "mode", &mode, err) < 0 ||
         v1_query_bool(x, "append", &append, err) < 0 ||
         v1_query_bool(x, "create", &create, err) < 0 ||
-        v1_query_bool(x, "parents", &parents, err) < 0)
+        v1_query_bool(x, "parents", &parents, err) < 0 || exchange_accept_encoding(x, err) < 0)
         return -1;
     if (append && create)
         return v1_bad(x, err, "append", "append and create exclude each other");
