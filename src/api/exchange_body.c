@@ -125,7 +125,7 @@ int exchange_accept_encoding(struct exchange *x, struct err *err)
         (x->head.body == HEAD_LENGTH && x->head.content_length == 0))
         return 0;
     if (!slice_is_nocase(coding, "gzip") && !slice_is_nocase(coding, "x-gzip")) {
-        x->refusal_status = 415;
+        (void) exchange_blame_status(x, 415);
         (void) exchange_add_header(x, "Accept-Encoding", "gzip", &(struct err){ 0 });
         err_set(err, ERR_INVALID, "Content-Encoding: only gzip is known here");
         return exchange_blame(x, "Content-Encoding", NULL, NULL);

@@ -1,11 +1,9 @@
 /* Contents of files, both ways, and watching: streams that hold one piece at a time. */
 #include "api/v1.h"
 
+#include "api/download.h"
 #include "api/quota.h"
 #include "base/own.h"
-#include "http/date.h"
-#include "http/media.h"
-#include "http/range.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,125 +13,13 @@
 
 /* ---- download ---- */
 
-struct download {
-    struct ops_file file;
-    struct file_info info;
-    struct range range;
-    enum range_result ranged;
-    char etag[ETAG_SIZE];
-};
-
-static int add_validators(struct exchange *x, struct download *d, struct err *err)
-{
-    char date[DATE_SIZE];
-
-    date_put(date, d->info.mtime_ns / 1000000000);
-    if (exchange_add_header(x, "ETag", d->etag, err) < 0 ||
-        exchange_add_header(x, "Last-Modified", date, err) < 0)
-        return -1;
-    return exchange_add_header(x, "Accept-Ranges", "bytes", err);
-}
-
-/* What the request's conditions come to: 200, 206, 304 or 416. */
-static int judge(struct exchange *x, struct download *d)
-{
-    const struct head *head = exchange_head(x);
-    int64_t mtime = d->info.mtime_ns / 1000000000;
-
-    etag_put(d->etag, (uint64_t) d->info.mtime_ns, d->info.size);
-    if (range_not_modified(head_get(head, "If-None-Match"), head_get(head, "If-Modified-Since"),
-                           d->etag, mtime))
-        return 304;
-    d->ranged = range_applies(head_get(head, "If-Range"), d->etag, mtime)
-                    ? range_parse(head_get(head, "Range"), d->info.size, &d->range)
-                    : RANGE_NONE;
-    return d->ranged == RANGE_OK ? 206 : d->ranged == RANGE_UNSATISFIABLE ? 416 : 200;
-}
-
-static int add_range(struct exchange *x, const struct download *d, struct err *err)
-{
-    char text[RANGE_TEXT_SIZE];
-
-    if (d->ranged == RANGE_NONE)
-        return 0;
-    range_put(text, d->ranged == RANGE_OK ? &d->range : NULL, d->info.size);
-    return exchange_add_header(x, "Content-Range", text, err);
-}
-
-/* Exactly what was announced: a file that grew is cut, one that shrank cuts the connection. */
-static int copy_out(struct exchange *x, struct stream *stream, int64_t length, struct err *err)
-{
-    for (;;) {
-        const void *data;
-        uint32_t len;
-        int r = files_read_next(stream, &data, &len, err);
-
-        if (r < 0)
-            return -1;
-        if (r == 0)
-            break;
-        if (length >= 0 && len > length)
-            len = (uint32_t) length;
-        if (exchange_write(x, data, len, err) < 0)
-            return -1;
-        if (length >= 0)
-            length -= len;
-    }
-    if (length > 0)
-        return err_set(err, ERR_STATE, "the file became shorter while it was read");
-    return exchange_end(x, err);
-}
-
-static int send_file(struct exchange *x, struct download *d, int status, struct err *err)
-{
-    const char *type = media_type(slice_of(d->file.path));
-    uint64_t offset = status == 206 ? d->range.first : 0;
-    uint64_t len = status == 206 ? d->range.len : d->info.size;
-    /* Files of procfs say 0 and have content: sent in chunks to their end. */
-    int64_t length = len > 0 ? (int64_t) len : -1;
-    struct ops ops = ops_of(x);
-    struct stream stream;
-    int r;
-
-    if (exchange_head(x)->method == METHOD_HEAD) {
-        if (exchange_begin(x, status, type, length, err) < 0)
-            return -1;
-        return exchange_end(x, err);
-    }
-    if (ops_file_read(&ops, &d->file, offset, len, &stream, NULL, err) < 0)
-        return -1;
-    r = exchange_begin(x, status, type, length, err);
-    if (r == 0)
-        r = copy_out(x, &stream, length, err);
-    stream_close(&stream);
-    return r;
-}
-
 int v1_file_get(struct exchange *x, struct err *err)
 {
-    auto_free struct download *d = calloc(1, sizeof *d);
-    struct ops ops = ops_of(x);
-    int status;
+    struct ops_file file;
 
-    if (!d)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a download");
-    if (v1_query_file(x, &d->file, err) < 0 || ops_file_stat(&ops, &d->file, 0, &d->info, err) < 0)
+    if (v1_query_file(x, &file, err) < 0)
         return -1;
-    if (d->info.type != ENTRY_FILE)
-        return err_set(err, d->info.type == ENTRY_DIR ? ERR_IS_DIR : ERR_NOT_FILE, "'%.100s' is %s",
-                       d->file.path,
-                       d->info.type == ENTRY_DIR ? "a directory" : "not a regular file");
-    status = judge(x, d);
-    if (add_validators(x, d, err) < 0 || add_range(x, d, err) < 0)
-        return -1;
-    if (status == 304)
-        return exchange_reply_json(x, 304, NULL, err);
-    if (status == 416)
-        return exchange_reply_text(x, 416, "application/json",
-                                   "{\"error\":{\"code\":\"invalid\",\"message\":\"the range is "
-                                   "outside the file\",\"field\":\"Range\"}}",
-                                   err);
-    return send_file(x, d, status, err);
+    return download_reply(x, &file, err);
 }
 
 /* ---- upload ---- */
