@@ -12,6 +12,11 @@ static bool is_alive(const struct link *link)
     return recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
+const struct config *app_config(struct app *app)
+{
+    return atomic_load(&app->config);
+}
+
 /* Links are kept for reuse: a connection to the keeper costs a round trip of its own. */
 int app_link_take(struct app *app, struct link *ret, struct err *err)
 {
@@ -25,7 +30,7 @@ int app_link_take(struct app *app, struct link *ret, struct err *err)
             link_close(ret);
     }
     (void) pthread_mutex_unlock(&app->lock);
-    return found ? 0 : link_open(ret, app->config.state, err);
+    return found ? 0 : link_open(ret, app_config(app)->state, err);
 }
 
 void app_link_give(struct app *app, struct link *link, bool healthy)

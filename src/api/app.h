@@ -17,7 +17,10 @@ struct tools;
 #define APP_LINKS_MAX 64
 
 struct app {
-    struct config config;
+    _Atomic(const struct config *) config; /* by app_config(): SIGHUP puts another in its place */
+    int argc; /* for SIGHUP: settings are read again from all that they were read from */
+    char **argv;
+    bool loopback; /* listens there, so that config.local can mean something */
     struct store *store;
     struct policy_gate *gate;
     struct tools *tools; /* default sandboxes of the tools surface */
@@ -29,6 +32,10 @@ struct app {
     size_t link_count;
     struct link links[APP_LINKS_MAX]; /* idle links to the keeper */
 };
+
+/* The settings of now. They stay readable for as long as the process lives: a request that began under the old ones
+ * may end under them. */
+const struct config *app_config(struct app *app);
 
 /* A link to the keeper for one caller at a time; give it back, or drop it after a failure. */
 int app_link_take(struct app *app, struct link *ret, struct err *err);

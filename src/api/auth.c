@@ -15,17 +15,18 @@ _Static_assert((int) SCOPE_READ == STORE_SCOPE_READ && (int) SCOPE_RUN == STORE_
 
 /* A web page can make a browser send requests to loopback; it cannot choose their Host, nor hide its
  * Origin. So both must be ours before a request without a key is anybody's. */
-static bool name_is_ours(const struct app *app, struct slice host)
+static bool name_is_ours(struct app *app, struct slice host)
 {
     static const char *const own[] = { "localhost", "127.0.0.1", "[::1]", "::1" };
-    size_t domain = strlen(app->config.domain);
+    const char *ours = app_config(app)->domain;
+    size_t domain = strlen(ours);
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (slice_is_nocase(host, own[i]))
             return true;
     if (domain == 0 || host.len < domain)
         return false;
-    if (!slice_is_nocase((struct slice){ host.at + host.len - domain, domain }, app->config.domain))
+    if (!slice_is_nocase((struct slice){ host.at + host.len - domain, domain }, ours))
         return false;
     return host.len == domain || host.at[host.len - domain - 1] == '.';
 }
@@ -64,7 +65,7 @@ static int check_local(struct exchange *x, struct err *err)
 {
     struct slice origin = head_get(&x->head, "Origin");
 
-    if (!x->conn->loopback || !x->app->config.local) {
+    if (!x->conn->loopback || !x->app->loopback || !app_config(x->app)->local) {
         err_set(err, ERR_DENIED,
                 "a key is needed: send it as X-API-Key, or as Authorization: Bearer");
         return unknown(x);

@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
+#include "base/prefix.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -16,35 +17,43 @@
 
 /* clang-format off */
 const struct setting settings[] = {
-    { "state",           SETTING_TEXT,     AT(state),           "/var/lib/cove", 0, 0,
+    { "state",           SETTING_TEXT,     AT(state),           "/var/lib/cove", 0, 0, AT_START,
       "the keeper's state directory" },
-    { "listen",          SETTING_TEXT,     AT(listen),          "127.0.0.1:8000", 0, 0,
+    { "listen",          SETTING_TEXT,     AT(listen),          "127.0.0.1:8000", 0, 0, AT_START,
       "address and port; [::1]:8000 for IPv6" },
-    { "domain",          SETTING_TEXT,     AT(domain),          "localhost", 0, 0,
+    { "domain",          SETTING_TEXT,     AT(domain),          "localhost", 0, 0, LIVE,
       "names that Host may have, besides the address itself: this and all below it" },
-    { "tls_cert",        SETTING_TEXT,     AT(tls_cert),        "", 0, 0,
+    { "tls_cert",        SETTING_TEXT,     AT(tls_cert),        "", 0, 0, LIVE,
       "certificate chain, PEM; with tls_key, HTTPS instead of HTTP" },
-    { "tls_key",         SETTING_TEXT,     AT(tls_key),         "", 0, 0,
+    { "tls_key",         SETTING_TEXT,     AT(tls_key),         "", 0, 0, LIVE,
       "private key, PEM" },
-    { "threads",         SETTING_COUNT,    AT(threads),         "256", 4, 4096,
+    { "proxy_protocol",  SETTING_BOOL,     AT(proxy_protocol),  "no", 0, 0, LIVE,
+      "every connection begins with a PROXY preamble (version 1 or 2) that says who the client is" },
+    { "proxy_from",      SETTING_PREFIXES, AT(proxy_from),      "127.0.0.0/8, ::1", 0, 0, LIVE,
+      "addresses of the proxies: with proxy_protocol, nobody else may connect" },
+    { "threads",         SETTING_COUNT,    AT(threads),         "256", 4, 4096, LIVE,
       "requests served at once; more get 503" },
-    { "connections",     SETTING_COUNT,    AT(connections),     "8000", 16, 1000000,
+    { "connections",     SETTING_COUNT,    AT(connections),     "8000", 16, 1000000, LIVE,
       "open connections, idle ones included" },
-    { "idle",            SETTING_DURATION, AT(idle_ms),         "75s", 1000, 86400000,
+    { "stalled",         SETTING_COUNT,    AT(stalled),         "1000", 4, 16384, LIVE,
+      "clients that may stand still at once; beyond, each has a second, not stall_timeout" },
+    { "idle",            SETTING_DURATION, AT(idle_ms),         "75s", 1000, 86400000, LIVE,
       "how long a connection may be without a request" },
-    { "head_timeout",    SETTING_DURATION, AT(head_ms),         "10s", 100, 600000,
+    { "head_timeout",    SETTING_DURATION, AT(head_ms),         "10s", 100, 600000, LIVE,
       "how long a request's head may take" },
-    { "stall_timeout",   SETTING_DURATION, AT(body_stall_ms),   "60s", 100, 3600000,
+    { "stall_timeout",   SETTING_DURATION, AT(body_stall_ms),   "60s", 100, 3600000, LIVE,
       "how long a body or an answer may stand still" },
-    { "sandbox_timeout", SETTING_DURATION, AT(sandbox_timeout_ms), "5m", 1000, 86400000,
+    { "sandbox_timeout", SETTING_DURATION, AT(sandbox_timeout_ms), "5m", 1000, 86400000, LIVE,
       "lifetime of a sandbox that was made without one" },
-    { "sandbox_timeout_most", SETTING_DURATION, AT(sandbox_timeout_most_ms), "24h", 1000, 31536000000,
+    { "sandbox_timeout_most", SETTING_DURATION, AT(sandbox_timeout_most_ms), "24h", 1000, 31536000000, LIVE,
       "greatest lifetime that can be asked for at once" },
-    { "policy",          SETTING_TEXT,     AT(policy),          "standard", 0, 0,
+    { "policy",          SETTING_TEXT,     AT(policy),          "standard", 0, 0, AT_START,
       "rules for commands: minimal, standard or development" },
-    { "local",           SETTING_BOOL,     AT(local),           "yes", 0, 0,
+    { "audit_days",      SETTING_COUNT,    AT(audit_days),      "0", 0, 36500, LIVE,
+      "days that audit records are kept; 0: for ever" },
+    { "local",           SETTING_BOOL,     AT(local),           "yes", 0, 0, LIVE,
       "requests from loopback need no key: they are the tenant 'local'" },
-    { "verbose",         SETTING_BOOL,     AT(verbose),         "no", 0, 0,
+    { "verbose",         SETTING_BOOL,     AT(verbose),         "no", 0, 0, LIVE,
       "log every request" },
 };
 /* clang-format on */
@@ -84,6 +93,10 @@ static int set_value(struct config *config, const struct setting *s, const char 
     void *field = (char *) config + s->offset;
 
     switch (s->type) {
+    case SETTING_PREFIXES:
+        if (prefix_list_check(text, err) < 0)
+            return -1;
+        __attribute__((fallthrough));
     case SETTING_TEXT:
         if (strlen(text) >= s->size)
             return err_set(err, ERR_INVALID, "longer than %zu", s->size - 1);
@@ -222,8 +235,12 @@ void config_help(FILE *out)
         "the configuration file (default /etc/cove/coved.conf).\n\n",
         out);
     for (size_t i = 0; i < setting_count; i++)
-        (void) fprintf(out, "  %-22s %s (%s)\n", settings[i].name, settings[i].help,
+        (void) fprintf(out, "  %-22s %s%s (%s)\n", settings[i].name,
+                       settings[i].change == LIVE ? "" : "* ", settings[i].help,
                        settings[i].preset[0] ? settings[i].preset : "none");
+    (void) fputs(
+        "\nSIGHUP reads all of them again, and the certificate. Those with * need a restart.\n",
+        out);
 }
 
 int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err)
@@ -260,4 +277,21 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
     if (!config->tls_cert[0] != !config->tls_key[0])
         return err_set(err, ERR_USAGE, "tls_cert and tls_key go together");
     return 0;
+}
+
+void config_adopt(struct config *running, const struct config *fresh, config_told *told)
+{
+    for (size_t i = 0; i < setting_count; i++) {
+        const struct setting *s = &settings[i];
+        void *old = (char *) running + s->offset;
+        const void *new = (const char *) fresh + s->offset;
+        /* Texts by what they say: what is behind the NUL is not the setting. */
+        bool text = s->type == SETTING_TEXT || s->type == SETTING_PREFIXES;
+
+        if (text ? strcmp(old, new) == 0 : memcmp(old, new, s->size) == 0)
+            continue;
+        if (s->change == LIVE)
+            memcpy(old, new, s->size);
+        told(s);
+    }
 }

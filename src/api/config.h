@@ -20,15 +20,28 @@ struct config {
     char policy[32];        /* the preset that tenants have */
     uint64_t threads;       /* requests at once */
     uint64_t connections;   /* open at once, idle ones included */
+    uint64_t stalled;       /* clients that may stand still at once */
     uint64_t idle_ms;       /* a connection without a request */
     uint64_t head_ms;       /* a request head from first to last byte */
     uint64_t body_stall_ms; /* no byte of a body, or no room for one of an answer */
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
-    bool local;                                           /* loopback needs no key */
+    uint64_t audit_days;                                  /* 0: audit records are kept for ever */
+    bool proxy_protocol;  /* every connection begins with a PROXY preamble */
+    char proxy_from[256]; /* who may say so */
+    bool local;           /* loopback needs no key */
     bool verbose;
 };
 
-enum setting_type { SETTING_TEXT, SETTING_COUNT, SETTING_DURATION, SETTING_BOOL };
+enum setting_type {
+    SETTING_TEXT,
+    SETTING_COUNT,
+    SETTING_DURATION,
+    SETTING_BOOL,
+    SETTING_PREFIXES /* text: a list of base/prefix.h */
+};
+
+/* Whether SIGHUP changes it, or only a restart. */
+enum setting_change { AT_START, LIVE };
 
 struct setting {
     const char *name; /* with '_' in the file, '-' in flags */
@@ -36,6 +49,7 @@ struct setting {
     size_t offset, size;
     const char *preset;
     uint64_t least, most;
+    enum setting_change change;
     const char *help;
 };
 extern const struct setting settings[];
@@ -43,6 +57,11 @@ extern const size_t setting_count;
 
 /* All layers. *ret_check: --check-config was given. Exits by itself on --help and --version. */
 int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err);
+
+/* Pure, after SIGHUP: `running` gets what is LIVE of `fresh`; what would need a restart stays as it is. Each setting
+ * that differs is told. */
+typedef void config_told(const struct setting *setting);
+void config_adopt(struct config *running, const struct config *fresh, config_told *told);
 
 /* Pure: one setting from text. */
 int config_set(struct config *config, const char *name, const char *text, struct err *err);

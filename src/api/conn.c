@@ -1,6 +1,7 @@
 #include "api/conn.h"
 
 #include "base/own.h"
+#include "base/prefix.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,6 +10,21 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define WAIT_SLICE_MS 1000 /* also the patience while too many wait */
+
+static void name_ipv4(struct conn *conn, const struct in_addr *from)
+{
+    (void) inet_ntop(AF_INET, from, conn->peer, sizeof conn->peer);
+    conn->loopback = (ntohl(from->s_addr) >> 24) == 127;
+}
+
+static void name_ipv6(struct conn *conn, const struct in6_addr *from)
+{
+    (void) inet_ntop(AF_INET6, from, conn->peer, sizeof conn->peer);
+    conn->loopback =
+        IN6_IS_ADDR_LOOPBACK(from) || (IN6_IS_ADDR_V4MAPPED(from) && from->s6_addr[12] == 127);
+}
+
 static void name_peer(struct conn *conn)
 {
     struct sockaddr_storage from;
@@ -16,27 +32,74 @@ static void name_peer(struct conn *conn)
 
     if (getpeername(conn->fd, (struct sockaddr *) &from, &len) < 0)
         return;
-    if (from.ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *) &from;
+    if (from.ss_family == AF_INET)
+        name_ipv4(conn, &((const struct sockaddr_in *) (const void *) &from)->sin_addr);
+    else if (from.ss_family == AF_INET6)
+        name_ipv6(conn, &((const struct sockaddr_in6 *) (const void *) &from)->sin6_addr);
+}
 
-        (void) inet_ntop(AF_INET, &in->sin_addr, conn->peer, sizeof conn->peer);
-        conn->loopback = (ntohl(in->sin_addr.s_addr) >> 24) == 127;
-    } else if (from.ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const void *) &from;
+bool conn_peer_in(const struct conn *conn, const char *list)
+{
+    struct sockaddr_storage from;
+    socklen_t len = sizeof from;
 
-        (void) inet_ntop(AF_INET6, &in->sin6_addr, conn->peer, sizeof conn->peer);
-        conn->loopback = IN6_IS_ADDR_LOOPBACK(&in->sin6_addr) ||
-                         (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr) && in->sin6_addr.s6_addr[12] == 127);
+    return getpeername(conn->fd, (struct sockaddr *) &from, &len) == 0 &&
+           prefix_list_has(list, (const struct sockaddr *) &from);
+}
+
+/* A client without an address keeps the proxy's for the log, but is never loopback: whoever it is, it came through
+ * the proxy. */
+static void adopt_source(struct conn *conn, const struct proxy *proxy)
+{
+    struct in6_addr six;
+    struct in_addr four;
+
+    conn->loopback = false;
+    if (proxy->family == PROXY_IPV4) {
+        memcpy(&four, proxy->source, sizeof four);
+        name_ipv4(conn, &four);
+    } else if (proxy->family == PROXY_IPV6) {
+        memcpy(&six, proxy->source, sizeof six);
+        name_ipv6(conn, &six);
     }
 }
 
-struct conn *conn_new(int fd, struct tls_context *tls)
+int conn_preamble(struct conn *conn, struct err *err)
+{
+    struct proxy proxy;
+    ssize_t n;
+    int rc;
+
+    /* Looked at first, then taken as far as it is preamble: what follows is HTTP's, or TLS's. */
+    n = recv(conn->fd, conn->buf + conn->have, PROXY_MAX - conn->have, MSG_DONTWAIT | MSG_PEEK);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return err_set(err, ERR_UNAVAILABLE, "the client is gone");
+    rc = proxy_feed(conn->buf, conn->have + (size_t) n, &proxy, err);
+    if (rc < 0)
+        return -1;
+    if (rc == 1)
+        n = (ssize_t) (proxy.len - conn->have);
+    if (recv(conn->fd, conn->buf + conn->have, (size_t) n, MSG_DONTWAIT) != n)
+        return err_set(err, ERR_UNAVAILABLE, "the client is gone");
+    conn->have += (size_t) n;
+    if (rc == 0)
+        return 0;
+    conn->have = 0;
+    conn->preamble = false;
+    adopt_source(conn, &proxy);
+    return 1;
+}
+
+struct conn *conn_new(int fd, struct tls_context *tls, struct conn_waits *waits)
 {
     struct conn *conn = calloc(1, sizeof *conn);
 
     if (!conn)
         return NULL;
     conn->fd = fd;
+    conn->waits = waits;
     name_peer(conn);
     if (tls) {
         conn->tls = tls_new(tls, fd);
@@ -83,14 +146,23 @@ ssize_t conn_recv(struct conn *conn, void *out, size_t size)
     return n;
 }
 
+/* In slices: how many others wait is looked at again, also by those who began when there was room. */
 static int wait_for(const struct conn *conn, short events, uint64_t stall_ms, struct err *err)
 {
     struct pollfd p = { .fd = conn->fd, .events = events };
+    struct conn_waits *waits = conn->waits;
+    uint64_t left = stall_ms;
     int rc;
 
+    atomic_fetch_add(&waits->now, 1);
     do {
-        rc = poll(&p, 1, (int) stall_ms);
-    } while (rc < 0 && errno == EINTR);
+        uint64_t slice = left < WAIT_SLICE_MS ? left : WAIT_SLICE_MS;
+
+        rc = poll(&p, 1, (int) slice);
+        left -= rc == 0 ? slice : 0;
+    } while ((rc < 0 && errno == EINTR) ||
+             (rc == 0 && left > 0 && atomic_load(&waits->now) <= atomic_load(&waits->most)));
+    atomic_fetch_sub(&waits->now, 1);
     if (rc > 0)
         return 0;
     return rc < 0 ? err_sys(err, errno, "wait for the client")

@@ -7,7 +7,9 @@
 
 #include "api/tls.h"
 #include "base/err.h"
+#include "http/proxy.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,28 +17,43 @@
 
 #define CONN_BUFFER 17408 /* a head of the greatest size, and a bit of what follows */
 
+/* Threads that wait for a client to read or to send, of all connections of a server. Up to `most` of them have
+ * the patience that was asked for; while there are more, a client that stood still for a second is cut. */
+struct conn_waits {
+    atomic_size_t now, most;
+};
+
 struct conn {
-    int fd;          /* O_NONBLOCK */
-    struct tls *tls; /* NULL: plain */
+    int fd;                   /* O_NONBLOCK */
+    struct tls *tls;          /* NULL: plain */
+    struct conn_waits *waits; /* borrowed from the server */
     bool loopback;
+    bool preamble; /* who it is has yet to be told by the PROXY protocol */
     char peer[64];
     char *buf; /* NULL while idle */
     size_t have;
     uint64_t since_ms; /* idle since, or the head began at */
+    uint64_t queued_ms;
     bool head_begun;
     bool busy;                /* with a worker: not the waiter's to touch */
     struct conn *prev, *next; /* the waiter's list */
 };
 
-struct conn *conn_new(int fd, struct tls_context *tls);
+struct conn *conn_new(int fd, struct tls_context *tls, struct conn_waits *waits);
 void conn_free(struct conn *conn);
+
+/* Whether the other end of the socket is in a list of base/prefix.h. */
+bool conn_peer_in(const struct conn *conn, const char *list);
+/* Reads the PROXY preamble as far as it is there, and no byte more: 1 when it is whole (peer and loopback are the
+ * real client's from then on), 0 when it goes on, -1 when it is none, or the client is gone. */
+int conn_preamble(struct conn *conn, struct err *err);
 
 /* What is there, without waiting: count, 0 at the end, -1 with errno (EAGAIN: nothing yet). */
 ssize_t conn_recv(struct conn *conn, void *out, size_t size);
 
 /* At least one byte, or 0 at the end; waits up to stall_ms. First from the read-ahead buffer. */
 ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, struct err *err);
-/* All of it; waits up to stall_ms for each bit of room. */
+/* All of it; waits up to stall_ms for each bit of room. 0: not at all. */
 int conn_write(struct conn *conn, const void *data, size_t len, uint64_t stall_ms, struct err *err);
 
 #endif

@@ -174,8 +174,8 @@ static int send_head(struct exchange *x, int status, const char *type, int64_t l
     memcpy(buf + len + (ssize_t) x->extra_len, "\r\n", 2);
     x->begun = true;
     x->status = status;
-    return conn_write(x->conn, buf, (size_t) len + x->extra_len + 2, x->app->config.body_stall_ms,
-                      err);
+    return conn_write(x->conn, buf, (size_t) len + x->extra_len + 2,
+                      app_config(x->app)->body_stall_ms, err);
 }
 
 int exchange_begin(struct exchange *x, int status, const char *type, int64_t length,
@@ -189,7 +189,7 @@ int exchange_begin(struct exchange *x, int status, const char *type, int64_t len
 int exchange_write(struct exchange *x, const void *data, size_t len, struct err *err)
 {
     char piece[CHUNK_HEAD_MAX];
-    uint64_t stall = x->app->config.body_stall_ms;
+    uint64_t stall = app_config(x->app)->body_stall_ms;
 
     x->sent += len;
     if (x->head.method == METHOD_HEAD || len == 0)
@@ -207,7 +207,7 @@ int exchange_end(struct exchange *x, struct err *err)
     x->ended = true;
     if (!x->chunked || x->head.method == METHOD_HEAD)
         return 0;
-    return conn_write(x->conn, CHUNK_LAST, sizeof CHUNK_LAST - 1, x->app->config.body_stall_ms,
+    return conn_write(x->conn, CHUNK_LAST, sizeof CHUNK_LAST - 1, app_config(x->app)->body_stall_ms,
                       err);
 }
 
@@ -326,7 +326,7 @@ int exchange_upgrade(struct exchange *x, struct err *err)
         return -1;
     x->begun = x->ended = x->close = true;
     x->status = 101;
-    return conn_write(x->conn, buf, (size_t) len, x->app->config.body_stall_ms, err);
+    return conn_write(x->conn, buf, (size_t) len, app_config(x->app)->body_stall_ms, err);
 }
 
 /* ---- beginning ---- */

@@ -23,7 +23,7 @@ static int send_continue(struct exchange *x, struct err *err)
     if (!x->head.expect_continue || x->continued)
         return 0;
     x->continued = true;
-    return conn_write(x->conn, go, sizeof go - 1, x->app->config.body_stall_ms, err);
+    return conn_write(x->conn, go, sizeof go - 1, app_config(x->app)->body_stall_ms, err);
 }
 
 static ssize_t read_length(struct exchange *x, void *out, size_t size, struct err *err)
@@ -34,7 +34,7 @@ static ssize_t read_length(struct exchange *x, void *out, size_t size, struct er
         return 0;
     if (size > x->body_left)
         size = (size_t) x->body_left;
-    n = conn_read(x->conn, out, size, x->app->config.body_stall_ms, err);
+    n = conn_read(x->conn, out, size, app_config(x->app)->body_stall_ms, err);
     if (n == 0)
         return err_set(err, ERR_UNAVAILABLE, "the body ended early");
     if (n > 0)
@@ -52,7 +52,7 @@ static ssize_t read_chunked(struct exchange *x, char *out, size_t size, struct e
 
         if (x->chunk_have == 0) {
             ssize_t n = conn_read(x->conn, x->chunk_buf, sizeof x->chunk_buf,
-                                  x->app->config.body_stall_ms, err);
+                                  app_config(x->app)->body_stall_ms, err);
 
             if (n <= 0)
                 return n < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "the body ended early");

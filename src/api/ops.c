@@ -164,7 +164,7 @@ int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *re
 static int check_create(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
                         struct err *err)
 {
-    const struct config *config = &ops->app->config;
+    const struct config *config = app_config(ops->app);
     struct limits limits;
 
     if (create->name && !name_ok(create->name)) {
@@ -356,7 +356,7 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct 
                        struct err *err)
 {
     uint64_t timeout_ms =
-        create->timeout_ms ? create->timeout_ms : ops->app->config.sandbox_timeout_ms;
+        create->timeout_ms ? create->timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
     int r = check_create(ops, create, timeout_ms, err);
 
     if (r == 0) {

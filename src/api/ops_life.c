@@ -139,7 +139,7 @@ int ops_sandbox_pause(struct ops *ops, const char *sandbox, struct err *err)
 
 static int check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err)
 {
-    uint64_t most = ops->app->config.sandbox_timeout_most_ms;
+    uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms;
 
     if (timeout_ms >= 1000 && timeout_ms <= most)
         return 0;
@@ -158,7 +158,7 @@ int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms
         return -1;
     /* The deadline first: one that has passed would pause it again at once. */
     if (timeout_ms > 0 || record.deadline_ms <= now) {
-        uint64_t more = timeout_ms > 0 ? timeout_ms : ops->app->config.sandbox_timeout_ms;
+        uint64_t more = timeout_ms > 0 ? timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
 
         if (store_sandbox_set_deadline(ops->app->store, sandbox, now + more, record.on_timeout,
                                        err) < 0)

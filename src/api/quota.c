@@ -327,7 +327,7 @@ static void host_now(struct app *app, struct quota_host *ret)
     (void) pthread_mutex_unlock(&quota->lock);
     if (fresh)
         return;
-    quota_host_read(app->config.state, ret);
+    quota_host_read(app_config(app)->state, ret);
     (void) pthread_mutex_lock(&quota->lock);
     quota->host = *ret;
     quota->host_ms = now;

@@ -16,10 +16,23 @@
 #include <sys/socket.h>
 
 #define REFUSAL_STALL_MS 1000
+#define REFUSAL_DROP_MAX 65536
 #define LINGER_MS        5000
 #define LINGER_IDLE_MS   1000
 
-void serve_refusal(struct conn *conn, int status, const char *code, const char *sentence)
+/* Bytes that nobody read would make the close a reset, which can overtake the answer. */
+static void drop_received(struct conn *conn)
+{
+    char scratch[4096];
+
+    (void) shutdown(conn->fd, SHUT_WR);
+    for (size_t n = 0; n < REFUSAL_DROP_MAX; n += sizeof scratch)
+        if (recv(conn->fd, scratch, sizeof scratch, MSG_DONTWAIT) <= 0)
+            return;
+}
+
+void serve_refusal(struct conn *conn, uint64_t stall_ms, int status, const char *code,
+                   const char *sentence)
 {
     char head[512], body[256];
     struct response r;
@@ -35,8 +48,9 @@ void serve_refusal(struct conn *conn, int status, const char *code, const char *
     if (status == 503)
         response_field(&r, "Retry-After", "1");
     n = response_end(&r, &err);
-    if (n > 0 && conn_write(conn, head, (size_t) n, REFUSAL_STALL_MS, &err) == 0)
-        (void) conn_write(conn, body, (size_t) len, REFUSAL_STALL_MS, &err);
+    if (n > 0 && conn_write(conn, head, (size_t) n, stall_ms, &err) == 0)
+        (void) conn_write(conn, body, (size_t) len, stall_ms, &err);
+    drop_received(conn);
 }
 
 /* ---- routes ---- */
@@ -257,8 +271,8 @@ static bool serve_exchange(struct exchange *x)
     return false;
 }
 
-/* A refused head: the connection cannot go on, since nobody knows where the next request begins. */
-static bool refuse_head(struct conn *conn, const struct head *head, const struct err *err)
+/* The connection cannot go on, since nobody knows where the next request begins. */
+static bool refuse_bytes(struct conn *conn, int status, const struct err *err)
 {
     char sentence[ERR_MSG_MAX];
 
@@ -267,7 +281,7 @@ static bool refuse_head(struct conn *conn, const struct head *head, const struct
     for (char *c = sentence; *c; c++)
         if (*c == '"' || *c == '\\' || (unsigned char) *c < 0x20 || (unsigned char) *c > 0x7e)
             *c = '?';
-    serve_refusal(conn, head->status ? head->status : 400, "bad_request", sentence);
+    serve_refusal(conn, REFUSAL_STALL_MS, status ? status : 400, "bad_request", sentence);
     return false;
 }
 
@@ -284,12 +298,35 @@ static void adopt_head(struct exchange *x, struct conn *conn)
     memmove(conn->buf, conn->buf + len, conn->have);
 }
 
+_Static_assert(CONN_BUFFER >= PROXY_MAX, "a preamble fits into the buffer");
+
+/* 1: who the client is is known, 0: not yet, -1: the connection must close. */
+static int serve_preamble(struct conn *conn)
+{
+    struct err err;
+    int rc = conn_preamble(conn, &err);
+
+    if (!conn->head_begun)
+        conn->since_ms = io_now_ms();
+    conn->head_begun = rc == 0;
+    /* Whoever begins with TLS would not understand a plain answer. */
+    if (rc < 0 && !conn->tls && err.kind == ERR_INVALID)
+        (void) refuse_bytes(conn, 400, &err);
+    return rc;
+}
+
 bool serve_connection(struct app *app, struct conn *conn)
 {
     auto_free struct exchange *x = NULL;
 
     if (!conn->buf && !(conn->buf = malloc(CONN_BUFFER)))
         return false;
+    if (conn->preamble) {
+        int rc = serve_preamble(conn);
+
+        if (rc <= 0)
+            return rc == 0;
+    }
     for (;;) {
         ssize_t n = 0;
         int rc;
@@ -316,7 +353,7 @@ bool serve_connection(struct app *app, struct conn *conn)
             continue;
         }
         if (rc < 0)
-            return refuse_head(conn, &x->head, &err);
+            return refuse_bytes(conn, x->head.status, &err);
         conn->head_begun = false;
         adopt_head(x, conn);
         exchange_init(x, app, conn);

@@ -9,7 +9,8 @@
  * part of a head; false: it is to be closed. */
 bool serve_connection(struct app *app, struct conn *conn);
 
-/* A short answer without a request: 408, 503. */
-void serve_refusal(struct conn *conn, int status, const char *code, const char *sentence);
+/* A short answer without a request: 408, 503. What cannot be sent within stall_ms is not. */
+void serve_refusal(struct conn *conn, uint64_t stall_ms, int status, const char *code,
+                   const char *sentence);
 
 #endif

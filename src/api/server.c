@@ -15,22 +15,29 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
 #define BATCH      64
 #define SWEEP_MS   500
 #define LISTEN_FD  3
+#define QUEUE_MS   2000 /* a request that found no worker for so long is refused */
 #define DRAIN_MS   30000
 #define LINGER_MS  10000 /* a worker without work goes after this */
 #define STACK_SIZE (256 * 1024)
+#define FDS_EACH   3 /* of a request: a link to the keeper, a connection to the agent, a pipe's end */
+#define FDS_OWN    64 /* the store, the log, epoll, idle links */
 
 struct server {
     struct app *app;
     struct tls_context *tls;
+    struct conn_waits waits;
+    char listening[128];
     int epoll_fd, listen_fd, signal_fd;
     int spare_fd; /* given up to refuse politely when descriptors run out */
     bool draining;
+    uint64_t connections_most, warned_ms;
 
     pthread_mutex_t lock; /* all below */
     pthread_cond_t work, done;
@@ -144,18 +151,34 @@ static bool start_worker(struct server *s)
     return started;
 }
 
-/* Hands a readable connection on; lock held. False: nobody is free. */
-static bool dispatch(struct server *s, struct conn *conn)
+/* A worker that waits for a slow client does nothing else: another may work in its place. */
+static bool may_start_worker(struct server *s)
+{
+    size_t waiting = atomic_load(&s->waits.now), most = 2 * atomic_load(&s->waits.most);
+
+    return s->workers < app_config(s->app)->threads + (waiting < most ? waiting : most);
+}
+
+static size_t queue_length(const struct server *s)
 {
     size_t queued = 0;
 
     for (const struct conn *c = s->queue_first; c; c = c->next)
         queued++;
-    if (s->idle_workers <= queued && (s->workers >= s->app->config.threads || !start_worker(s)) &&
+    return queued;
+}
+
+/* Hands a readable connection on; lock held. False: nobody is free. */
+static bool dispatch(struct server *s, struct conn *conn)
+{
+    size_t queued = queue_length(s);
+
+    if (s->idle_workers <= queued && (!may_start_worker(s) || !start_worker(s)) &&
         s->workers <= queued)
         return false;
     conn->busy = true;
     conn->next = NULL;
+    conn->queued_ms = io_now_ms();
     if (s->queue_last)
         s->queue_last->next = conn;
     else
@@ -169,7 +192,8 @@ static bool dispatch(struct server *s, struct conn *conn)
 
 static void take_connection(struct server *s, int fd)
 {
-    struct conn *conn = conn_new(fd, s->tls);
+    const struct config *config = app_config(s->app);
+    struct conn *conn = conn_new(fd, s->tls, &s->waits);
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = conn };
     int one = 1;
 
@@ -179,10 +203,15 @@ static void take_connection(struct server *s, int fd)
     }
     (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     conn->since_ms = io_now_ms();
+    conn->preamble = config->proxy_protocol;
     (void) pthread_mutex_lock(&s->lock);
     s->connections++;
-    if (s->connections > s->app->config.connections) {
-        serve_refusal(conn, 503, "too_many", "as many connections as allowed are open");
+    if (s->connections > s->connections_most) {
+        serve_refusal(conn, 0, 503, "too_many", "as many connections as allowed are open");
+        drop(s, conn);
+    } else if (conn->preamble && !conn_peer_in(conn, config->proxy_from)) {
+        serve_refusal(conn, 0, 403, "permission_denied",
+                      "this server is reached through its proxy");
         drop(s, conn);
     } else if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
         drop(s, conn);
@@ -190,6 +219,30 @@ static void take_connection(struct server *s, int fd)
         list_add(s, conn);
     }
     (void) pthread_mutex_unlock(&s->lock);
+}
+
+/* Out of descriptors: the connection is taken with the spare one, told, and closed. */
+static void refuse_without_descriptor(struct server *s)
+{
+    struct conn_waits waits = { 0 };
+    uint64_t now = io_now_ms();
+    int fd;
+
+    own_close(&s->spare_fd);
+    fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        struct conn plain = { .fd = fd, .waits = &waits };
+
+        if (!s->tls)
+            serve_refusal(&plain, 0, 503, "unavailable", "the server is out of descriptors");
+        (void) close(fd);
+    }
+    s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    atomic_fetch_add(&s->app->refused, 1);
+    if (now - s->warned_ms >= 1000) {
+        log_line(LOG_WARNING, "out of descriptors: connections are refused");
+        s->warned_ms = now;
+    }
 }
 
 static void accept_all(struct server *s)
@@ -201,15 +254,8 @@ static void accept_all(struct server *s)
             take_connection(s, fd);
             continue;
         }
-        if (errno == EMFILE || errno == ENFILE) {
-            /* Out of descriptors: take it with the spare one, close it, go on. */
-            own_close(&s->spare_fd);
-            fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-            if (fd >= 0)
-                (void) close(fd);
-            s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-            log_line(LOG_WARNING, "out of descriptors: a connection was refused");
-        }
+        if (errno == EMFILE || errno == ENFILE)
+            refuse_without_descriptor(s);
         return;
     }
 }
@@ -220,48 +266,113 @@ static void on_readable(struct server *s, struct conn *conn)
     list_remove(s, conn);
     if (!dispatch(s, conn)) {
         atomic_fetch_add(&s->app->refused, 1);
-        serve_refusal(conn, 503, "too_many", "as many requests as allowed are under way");
+        serve_refusal(conn, 0, 503, "too_many", "as many requests as allowed are under way");
         drop(s, conn);
     }
     (void) pthread_mutex_unlock(&s->lock);
 }
 
+/* Lock held. Workers may have begun to wait since the queue was filled: then others take what is in it. */
+static void sweep_queue(struct server *s, uint64_t now)
+{
+    for (size_t queued = queue_length(s); s->idle_workers < queued; queued--)
+        if (!may_start_worker(s) || !start_worker(s))
+            break;
+    while (s->queue_first && now - s->queue_first->queued_ms >= QUEUE_MS) {
+        struct conn *conn = s->queue_first;
+
+        s->queue_first = conn->next;
+        if (!s->queue_first)
+            s->queue_last = NULL;
+        atomic_fetch_add(&s->app->refused, 1);
+        serve_refusal(conn, 0, 503, "too_many", "as many requests as allowed are under way");
+        drop(s, conn);
+    }
+}
+
 /* Ends what waits too long: idle connections quietly, begun heads with 408. */
 static void sweep(struct server *s)
 {
+    const struct config *config = app_config(s->app);
     uint64_t now = io_now_ms();
 
     (void) pthread_mutex_lock(&s->lock);
+    sweep_queue(s, now);
     for (struct conn *conn = s->all, *next; conn; conn = next) {
-        uint64_t most = conn->head_begun ? s->app->config.head_ms : s->app->config.idle_ms;
+        uint64_t most = conn->head_begun ? config->head_ms : config->idle_ms;
 
         next = conn->next;
         if (now - conn->since_ms < most)
             continue;
         list_remove(s, conn);
         if (conn->head_begun)
-            serve_refusal(conn, 408, "timeout", "the request's head took too long");
+            serve_refusal(conn, 0, 408, "timeout", "the request's head took too long");
         drop(s, conn);
     }
     (void) pthread_mutex_unlock(&s->lock);
 }
 
-static void load_tls(struct server *s)
+/* ---- settings ---- */
+
+/* Nothing is changed when the certificate cannot be used. */
+static int load_tls(struct server *s, const struct config *config, struct err *err)
 {
     char why[200];
-    struct tls_context *fresh;
+    struct tls_context *fresh = NULL;
 
-    if (!s->app->config.tls_cert[0])
-        return;
-    fresh = tls_context_new(s->app->config.tls_cert, s->app->config.tls_key, why, sizeof why);
-    if (!fresh) {
-        log_line(LOG_ERROR, "certificate not taken: %s", why);
-        return;
+    if (config->tls_cert[0]) {
+        fresh = tls_context_new(config->tls_cert, config->tls_key, why, sizeof why);
+        if (!fresh)
+            return err_set(err, ERR_USAGE, "the certificate or key cannot be used: %s", why);
     }
     /* Connections of the old one keep it alive by themselves. */
     if (s->tls)
         tls_context_free(s->tls);
     s->tls = fresh;
+    return 0;
+}
+
+/* Connections leave descriptors for the work that they ask for: what is under way must be able to go on. */
+static void apply_limits(struct server *s, const struct config *config)
+{
+    uint64_t most = UINT64_MAX, work = config->threads * FDS_EACH + FDS_OWN;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
+        most = files.rlim_cur - (work < files.rlim_cur / 2 ? work : files.rlim_cur / 2);
+    (void) pthread_mutex_lock(&s->lock);
+    s->connections_most = config->connections < most ? config->connections : most;
+    (void) pthread_mutex_unlock(&s->lock);
+    atomic_store(&s->waits.most, config->stalled);
+    log_init("coved", config->verbose ? LOG_DEBUG : LOG_INFO);
+}
+
+static void tell_change(const struct setting *setting)
+{
+    if (setting->change == LIVE)
+        log_line(LOG_INFO, "reload: %s is changed", setting->name);
+    else
+        log_line(LOG_WARNING, "reload: %s needs a restart, and stays as it was", setting->name);
+}
+
+static void reload(struct server *s)
+{
+    struct app *app = s->app;
+    struct config fresh, *next = malloc(sizeof *next);
+    bool check = false;
+    struct err err = { .msg = "no memory" };
+
+    if (!next || config_load(&fresh, app->argc, app->argv, &check, &err) < 0 ||
+        load_tls(s, &fresh, &err) < 0) {
+        log_line(LOG_ERROR, "not reloaded, nothing is changed: %s", err.msg);
+        free(next);
+        return;
+    }
+    *next = *app_config(app);
+    config_adopt(next, &fresh, tell_change);
+    apply_limits(s, next);
+    atomic_store(&app->config, next); /* the old one is not freed: see app_config */
+    log_line(LOG_INFO, "reloaded");
 }
 
 static void on_signal(struct server *s)
@@ -271,8 +382,7 @@ static void on_signal(struct server *s)
     if (read(s->signal_fd, &info, sizeof info) != (ssize_t) sizeof info)
         return;
     if (info.ssi_signo == SIGHUP) {
-        load_tls(s);
-        log_line(LOG_INFO, "reloaded");
+        reload(s);
         return;
     }
     log_line(LOG_INFO, "draining signal=%u", info.ssi_signo);
@@ -292,13 +402,12 @@ static bool is_inherited(void)
 
 static int start_listening(struct server *s, struct err *err)
 {
-    struct config *config = &s->app->config;
     struct address address;
 
-    if (address_parse(config->listen, &address, err) < 0)
+    if (address_parse(app_config(s->app)->listen, &address, err) < 0)
         return -1;
-    if (!address.loopback)
-        config->local = false; /* anywhere else demands keys */
+    s->app->loopback = address.loopback; /* anywhere else demands keys */
+    (void) snprintf(s->listening, sizeof s->listening, "%s", app_config(s->app)->listen);
     if (is_inherited()) {
         s->listen_fd = LISTEN_FD;
         if (fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(LISTEN_FD, F_SETFL, O_NONBLOCK) < 0)
@@ -307,7 +416,7 @@ static int start_listening(struct server *s, struct err *err)
     }
     if (address_listen(&address, &s->listen_fd, err) < 0)
         return -1;
-    address_print(&address, config->listen, sizeof config->listen);
+    address_print(&address, s->listening, sizeof s->listening);
     return 0;
 }
 
@@ -333,10 +442,8 @@ static int set_up(struct server *s, struct err *err)
     s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (s->signal_fd < 0 || s->epoll_fd < 0)
         return err_sys(err, errno, "set up");
-    load_tls(s);
-    if (s->app->config.tls_cert[0] && !s->tls)
-        return err_set(err, ERR_USAGE, "the certificate or key cannot be used");
-    if (start_listening(s, err) < 0)
+    apply_limits(s, app_config(s->app));
+    if (load_tls(s, app_config(s->app), err) < 0 || start_listening(s, err) < 0)
         return -1;
     return watch(s, s->listen_fd, &s->listen_fd, err) < 0 ||
                    watch(s, s->signal_fd, &s->signal_fd, err) < 0
@@ -379,8 +486,8 @@ int server_run(struct app *app, struct err *err)
     (void) pthread_cond_init(&s.done, NULL);
     if (set_up(&s, err) < 0)
         return -1;
-    log_line(LOG_INFO, "ready listen=%s tls=%s keys=%s", app->config.listen, s.tls ? "yes" : "no",
-             app->config.local ? "not from loopback" : "always");
+    log_line(LOG_INFO, "ready listen=%s tls=%s keys=%s", s.listening, s.tls ? "yes" : "no",
+             app->loopback && app_config(app)->local ? "not from loopback" : "always");
     while (!s.draining) {
         struct epoll_event events[BATCH];
         int n = epoll_wait(s.epoll_fd, events, BATCH, SWEEP_MS);

@@ -10,12 +10,12 @@ static const char *level_names[] = {
 };
 
 static const char *log_program = "cove";
-static enum log_level log_most = LOG_INFO;
+static _Atomic int log_most = LOG_INFO; /* SIGHUP may change it while others log */
 
 void log_init(const char *program, enum log_level most)
 {
     log_program = program;
-    log_most = most;
+    log_most = (int) most;
 }
 
 void log_line(enum log_level level, const char *fmt, ...)
@@ -26,7 +26,7 @@ void log_line(enum log_level level, const char *fmt, ...)
     va_list args;
     int n, m;
 
-    if (level > log_most)
+    if ((int) level > log_most)
         return;
     (void) clock_gettime(CLOCK_REALTIME, &now);
     (void) gmtime_r(&now.tv_sec, &utc);

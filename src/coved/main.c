@@ -38,25 +38,27 @@ static void block_signals(void)
 static int set_up(struct app *app, struct err *err)
 {
     block_signals();
-    if (store_open(app->config.state, &app->store, err) < 0)
+    if (store_open(app_config(app)->state, &app->store, err) < 0)
         return -1;
     app->quota = quota_new();
     if (!app->quota)
         return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
-    if (!(app->gate = policy_gate_new(app->config.policy, err)) || !(app->tools = tools_new(err)))
+    if (!(app->gate = policy_gate_new(app_config(app)->policy, err)) ||
+        !(app->tools = tools_new(err)))
         return -1;
     return deadline_start(app, err);
 }
 
 int main(int argc, char **argv)
 {
+    static struct config config;
     static struct app app;
     bool check = false;
     struct err err, ignored;
     int r;
 
     log_init("coved", LOG_INFO);
-    if (config_load(&app.config, argc, argv, &check, &err) < 0) {
+    if (config_load(&config, argc, argv, &check, &err) < 0) {
         (void) fprintf(stderr, "coved: %s\n", err.msg);
         return err_kind_info(err.kind)->exit_code;
     }
@@ -64,8 +66,10 @@ int main(int argc, char **argv)
         (void) puts("the configuration is fine");
         return 0;
     }
-    if (app.config.verbose)
-        log_init("coved", LOG_DEBUG);
+    log_init("coved", config.verbose ? LOG_DEBUG : LOG_INFO);
+    app.argc = argc;
+    app.argv = argv;
+    atomic_init(&app.config, &config);
     raise_descriptor_limit();
     app.started_ms = io_now_ms();
     (void) pthread_mutex_init(&app.lock, NULL);
