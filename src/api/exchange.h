@@ -57,6 +57,8 @@ ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *er
 int exchange_accept_encoding(struct exchange *x, struct err *err);
 /* The whole body as a JSON object, perhaps gzip; strict, duplicates refused. An empty body is an empty object. */
 int exchange_json(struct exchange *x, json_t **ret, struct err *err);
+/* The same of a text that was read already, which is not empty. */
+int exchange_json_text(const char *text, size_t len, json_t **ret, struct err *err);
 
 /* Answers. Header lines first, if any; then one of reply_*, or begin, write …, end. */
 int exchange_add_header(struct exchange *x, const char *name, const char *value, struct err *err);

@@ -216,12 +216,29 @@ static int depth_ok(const char *text, size_t len, struct err *err)
     return 0;
 }
 
+int exchange_json_text(const char *text, size_t len, json_t **ret, struct err *err)
+{
+    json_error_t why;
+    json_t *json;
+
+    if (depth_ok(text, len, err) < 0)
+        return -1;
+    json = json_loadb(text, len, JSON_FLAGS, &why);
+    if (!json)
+        return err_set(err, ERR_INVALID, "the body is not JSON: %s (line %d, column %d)", why.text,
+                       why.line, why.column);
+    if (!json_is_object(json)) {
+        json_decref(json);
+        return err_set(err, ERR_INVALID, "the body is not a JSON object");
+    }
+    *ret = json;
+    return 0;
+}
+
 int exchange_json(struct exchange *x, json_t **ret, struct err *err)
 {
     auto_free char *text = NULL;
     size_t have = 0, room = 0;
-    json_error_t why;
-    json_t *json;
     ssize_t n;
 
     if (exchange_accept_encoding(x, err) < 0)
@@ -244,18 +261,7 @@ int exchange_json(struct exchange *x, json_t **ret, struct err *err)
         *ret = json_object();
         return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the body");
     }
-    if (depth_ok(text, have, err) < 0)
-        return -1;
-    json = json_loadb(text, have, JSON_FLAGS, &why);
-    if (!json)
-        return err_set(err, ERR_INVALID, "the body is not JSON: %s (line %d, column %d)", why.text,
-                       why.line, why.column);
-    if (!json_is_object(json)) {
-        json_decref(json);
-        return err_set(err, ERR_INVALID, "the body is not a JSON object");
-    }
-    *ret = json;
-    return 0;
+    return exchange_json_text(text, have, ret, err);
 }
 
 int exchange_drain(struct exchange *x)
