@@ -56,7 +56,8 @@ static int keep(void *arg, const struct store_sandbox *record, struct err *err)
     }
     due = &round->list[round->count++];
     *due = (struct due){ .created_ms = record->created_ms,
-                         .deadline_ms = record->deadline_ms,
+                         .deadline_ms =
+                             (record->on_timeout & STORE_TIMEOUT_HELD) ? 0 : record->deadline_ms,
                          .on_timeout = record->on_timeout };
     memcpy(due->id, record->id, sizeof due->id);
     memcpy(due->tenant, record->tenant, sizeof due->tenant);
@@ -111,7 +112,8 @@ static void pause_it(struct app *app, struct link *link, const struct due *due)
         log_line(LOG_WARNING, "sandbox=%s not paused at its deadline: %s", due->id, err.msg);
         return;
     }
-    if (store_sandbox_set_deadline(app->store, due->id, 0, due->on_timeout, &err) < 0)
+    if (store_sandbox_set_deadline(app->store, due->id, store_now_ms(),
+                                   due->on_timeout | STORE_TIMEOUT_HELD, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s deadline not cleared: %s", due->id, err.msg);
     note(app, due, "sandbox.expire", NULL);
     log_line(LOG_INFO, "sandbox=%s paused at its deadline", due->id);

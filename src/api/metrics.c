@@ -189,25 +189,26 @@ static const struct gauge {
 
 static int add_sandboxes(struct text *out, struct ops *ops, struct err *err)
 {
-    struct ops_filter filter = { .life = -1, .limit = OPS_PAGE_MAX };
+    struct ops_filter filter = { .limit = OPS_PAGE_MAX };
     auto_free struct sample *samples = calloc(OPS_PAGE_MAX, sizeof *samples);
-    auto_free struct ops_sandbox *list = NULL;
-    size_t count = 0, n = 0;
-    uint64_t next;
+    struct ops_page page = { .list = NULL };
+    size_t n = 0;
     bool up;
     int r;
 
     if (!samples)
         return err_set(err, ERR_NO_MEMORY, "no memory for the page");
     /* A page without sandboxes says more about a keeper that is down than no page. */
-    up = ops_sandbox_list(ops, &filter, &list, &count, &next, err) == 0;
-    for (size_t i = 0; i < count; i++) { /* one that ends meanwhile is left out */
-        memcpy(samples[n].id, list[i].id, sizeof samples[n].id);
-        n += ops_sandbox_stats(ops, list[i].id, &samples[n].stats, err) == 0;
+    up = ops_sandbox_list(ops, &filter, &page, err) == 0;
+    for (size_t i = 0; i < page.count; i++) { /* one that ends meanwhile is left out */
+        memcpy(samples[n].id, page.list[i].id, sizeof samples[n].id);
+        n += ops_sandbox_stats(ops, page.list[i].id, &samples[n].stats, err) == 0;
     }
+    free(page.list);
     r = single(out, "cove_keeper_up", "gauge", "1 while the keeper answers.", up);
     if (r == 0)
-        r = single(out, "cove_sandboxes", "gauge", "Sandboxes of this tenant, 200 at most.", count);
+        r = single(out, "cove_sandboxes", "gauge", "Sandboxes of this tenant, 200 at most.",
+                   page.count);
     for (size_t g = 0; r == 0 && g < ARRAY_LEN(gauges); g++) {
         r = head(out, gauges[g].name, gauges[g].type, gauges[g].help);
         for (size_t i = 0; r == 0 && i < n; i++)

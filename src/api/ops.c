@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/own.h"
 
 #include <inttypes.h>
@@ -113,15 +114,19 @@ static void split_metadata(const char *stored, struct ops_sandbox *ret)
 void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept,
               struct ops_sandbox *ret)
 {
+    bool held = record->on_timeout & STORE_TIMEOUT_HELD;
+
     *ret = (struct ops_sandbox){ .created_ms = record->created_ms,
-                                 .deadline_ms = record->deadline_ms,
-                                 .on_timeout = record->on_timeout == STORE_TIMEOUT_PAUSE
+                                 .deadline_ms = held ? 0 : record->deadline_ms,
+                                 .held_ms = held ? record->deadline_ms : 0,
+                                 .on_timeout = (record->on_timeout & STORE_TIMEOUT_PAUSE)
                                                    ? ON_TIMEOUT_PAUSE
                                                    : ON_TIMEOUT_KILL,
                                  .life = LIFE_GONE };
     memcpy(ret->id, record->id, sizeof ret->id);
     memcpy(ret->name, record->name, sizeof ret->name);
     memcpy(ret->template, record->template, sizeof ret->template);
+    memcpy(ret->asked, record->template, sizeof ret->asked);
     split_metadata(record->metadata, ret);
     ret->limits.memory_bytes = record->memory_bytes;
     ret->limits.disk_bytes = record->disk_bytes;
@@ -250,7 +255,9 @@ static int fill_record(struct ops *ops, const struct ops_create *create, uint64_
                     create->template ? create->template : "");
     (void) snprintf(record->idempotency_key, sizeof record->idempotency_key, "%s",
                     create->idempotency_key ? create->idempotency_key : "");
-    if (sandbox_new_id(record->id, err) < 0)
+    if (create->id)
+        (void) snprintf(record->id, sizeof record->id, "%s", create->id);
+    else if (sandbox_new_id(record->id, err) < 0)
         return -1;
     if (stored_metadata(create, record->metadata, sizeof record->metadata, err) < 0)
         return exchange_blame(ops->x, "metadata", NULL, NULL);
@@ -291,6 +298,12 @@ static int make(struct ops *ops, const struct ops_create *create,
     if (app_link_take(ops->app, &link, err) < 0)
         return -1;
     r = sandbox_create(&link, &spec, &kept, err);
+    if (r < 0 && err->kind == ERR_NO_TEMPLATE && create->or_default) {
+        log_line(LOG_INFO, "sandbox=%s template=%s is not there, the default is taken", record->id,
+                 record->template);
+        spec.template = NULL;
+        r = sandbox_create(&link, &spec, &kept, err);
+    }
     ops_box_close(ops, &link, r, err);
     if (r == 0)
         ops_view(record, &kept, ret);

@@ -35,10 +35,12 @@ enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 struct ops_sandbox {
     char id[ID_LEN + 1];
     char name[OPS_NAME_MAX]; /* "" without one; unique in its tenant */
-    char template[KEEPER_NAME_MAX];
+    char template[KEEPER_NAME_MAX];   /* what it is made of */
+    char asked[KEEPER_NAME_MAX];      /* the template that the create named; "": none */
     char metadata[OPS_METADATA_MAX];  /* a JSON object of texts; never "" */
     char notes[OPS_NOTES_MAX];        /* what a dialect kept at the create; "" without */
     uint64_t created_ms, deadline_ms; /* real time; deadline 0: none */
+    uint64_t held_ms;                 /* paused without a deadline since then; else 0 */
     enum on_timeout on_timeout;
     bool root;
     uint32_t life; /* enum keeper_life; LIFE_GONE: lost */
@@ -47,7 +49,9 @@ struct ops_sandbox {
 };
 
 struct ops_create {
+    const char *id;              /* from sandbox_new_id; NULL: a new one */
     const char *template;        /* NULL: the keeper's default */
+    bool or_default;             /* the keeper's default also if there is no such template */
     const char *name;            /* NULL: none */
     const char *metadata;        /* JSON text of an object; NULL: {} */
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
@@ -64,27 +68,40 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct 
                        struct err *err);
 int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err);
 
+#define OPS_FILTER_META 16
 struct ops_filter {
-    const char *name; /* NULL: any */
-    int life;         /* enum keeper_life; -1: any */
-    const char *meta_keys[8], *meta_values[8];
+    const char *name;  /* NULL: any */
+    const char *asked; /* the template that the create named; NULL: any */
+    uint32_t lives;    /* bit n: enum keeper_life n is wanted; 0: any */
+    const char *meta_keys[OPS_FILTER_META], *meta_values[OPS_FILTER_META];
     size_t meta_count;
+    uint64_t since_ms; /* made then or later */
+    bool oldest_first;
     uint64_t after; /* the cursor that the page before gave; 0: from the start */
     size_t limit;   /* 1 to OPS_PAGE_MAX */
 };
 #define OPS_PAGE_MAX 200
 
-/* Newest first. The array is the caller's to free; ret_next: cursor of the next page, 0 at the end. */
-int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter,
-                     struct ops_sandbox **ret_list, size_t *ret_count, uint64_t *ret_next,
+struct ops_page {
+    struct ops_sandbox *list; /* the caller's to free */
+    size_t count;
+    uint64_t next;    /* cursor of the next page, 0 at the end */
+    uint64_t running; /* of all that the filter lets through, on whatever page */
+};
+/* Newest first, if not said otherwise. */
+int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct ops_page *ret,
                      struct err *err);
 /* The deadline becomes now + timeout_ms. */
 int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
                        struct ops_sandbox *ret, struct err *err);
 int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err);
-int ops_sandbox_pause(struct ops *ops, const char *sandbox, struct err *err);
+/* hold: without a deadline until it is resumed. Else its deadline goes on. */
+int ops_sandbox_pause(struct ops *ops, const char *sandbox, bool hold, struct err *err);
 /* timeout_ms 0: the deadline stays if it is still to come, else the preset. */
 int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms, struct err *err);
+/* Running afterwards, with at least that time left: resumed if it was paused, its deadline never earlier than it was. */
+int ops_sandbox_connect(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
+                        bool *ret_resumed, struct ops_sandbox *ret, struct err *err);
 
 struct ops_stats {
     struct keeper_stats keeper;

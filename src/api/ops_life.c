@@ -9,16 +9,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- lists ---- */
+/* ---- lists ----
+ *
+ * First every record of the tenant that the filter lets through, as little of it as is needed; then the keeper's
+ * list, once, for their states; then the records of one page, whole. What is made between the first two is in
+ * neither or in both. */
+
+struct match {
+    uint64_t seq;
+    char id[ID_LEN + 1];
+    const struct keeper_sandbox *kept; /* NULL: lost */
+};
 
 struct listing {
-    struct ops *ops;
     const struct ops_filter *filter;
-    struct ops_sandbox *list;
-    size_t count;
-    uint64_t last; /* cursor of the last one taken */
-    bool full;
-    struct link link;
+    struct match *matches; /* newest first */
+    size_t count, room;
 };
 
 static bool metadata_matches(const struct ops_filter *filter, const char *text)
@@ -38,60 +44,112 @@ static bool metadata_matches(const struct ops_filter *filter, const char *text)
     return matches;
 }
 
-static int list_one(void *arg, const struct store_sandbox *record, struct err *err)
+static bool passes(const struct ops_filter *filter, const struct store_sandbox *record)
+{
+    return (!filter->name || strcmp(filter->name, record->name) == 0) &&
+           (!filter->asked || strcmp(filter->asked, record->template) == 0) &&
+           record->created_ms >= filter->since_ms && metadata_matches(filter, record->metadata);
+}
+
+static int add_match(void *arg, const struct store_sandbox *record, struct err *err)
 {
     struct listing *l = arg;
-    struct ops_sandbox *to = &l->list[l->count];
-    struct keeper_sandbox kept;
-    int r;
+    struct match *match;
 
-    if (l->count == l->filter->limit) { /* one more is there: a next page is worth asking for */
-        l->full = true;
-        return err_set(err, ERR_NONE, "enough");
+    if (!passes(l->filter, record))
+        return 0;
+    if (l->count == l->room) {
+        size_t room = l->room ? 2 * l->room : 64;
+        struct match *more = realloc(l->matches, room * sizeof *more);
+
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the list");
+        l->matches = more;
+        l->room = room;
     }
-    if (l->filter->name && strcmp(l->filter->name, record->name) != 0)
-        return 0;
-    if (!metadata_matches(l->filter, record->metadata))
-        return 0;
-    r = sandbox_get(&l->link, record->id, &kept, err);
-    if (r < 0 && err->kind != ERR_NO_SANDBOX)
-        return -1;
-    ops_view(record, r == 0 ? &kept : NULL, to);
-    if (l->filter->life >= 0 && to->life != (uint32_t) l->filter->life)
-        return 0;
-    l->count++;
-    l->last = record->seq;
+    match = &l->matches[l->count++];
+    *match = (struct match){ .seq = record->seq };
+    memcpy(match->id, record->id, sizeof match->id);
     return 0;
 }
 
-int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter,
-                     struct ops_sandbox **ret_list, size_t *ret_count, uint64_t *ret_next,
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct keeper_sandbox *) a)->id, ((const struct keeper_sandbox *) b)->id);
+}
+
+static void find_kept(struct listing *l, struct keeper_sandbox *kept, size_t count)
+{
+    struct keeper_sandbox key = { .life = 0 };
+
+    if (count == 0)
+        return;
+    qsort(kept, count, sizeof *kept, by_id);
+    for (size_t i = 0; i < l->count; i++) {
+        memcpy(key.id, l->matches[i].id, sizeof l->matches[i].id);
+        l->matches[i].kept = bsearch(&key, kept, count, sizeof *kept, by_id);
+    }
+}
+
+static int fill_page(struct ops *ops, const struct listing *l, struct ops_page *page,
                      struct err *err)
 {
-    struct listing l = { .ops = ops, .filter = filter };
-    int r;
+    const struct ops_filter *filter = l->filter;
+    uint64_t last = 0;
 
-    /* One more: a slot to look at what may not be wanted. */
-    l.list = calloc(filter->limit + 1, sizeof *l.list);
-    if (!l.list)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the list");
-    if (app_link_take(ops->app, &l.link, err) < 0) {
-        free(l.list);
-        return -1;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct match *m = &l->matches[filter->oldest_first ? l->count - 1 - i : i];
+        uint32_t life = m->kept ? m->kept->life : LIFE_GONE;
+        struct store_sandbox record;
+
+        if (filter->lives && !(filter->lives & (1u << life)))
+            continue;
+        page->running += life == LIFE_RUNNING;
+        if (filter->after &&
+            (filter->oldest_first ? m->seq <= filter->after : m->seq >= filter->after))
+            continue;
+        if (page->count == filter->limit) { /* the rest is only counted */
+            page->next = last;
+            continue;
+        }
+        if (store_sandbox_get(ops->app->store, ops->caller->tenant, m->id, &record, err) < 0) {
+            if (err->kind != ERR_NO_SANDBOX)
+                return -1;
+            continue; /* ended since */
+        }
+        ops_view(&record, m->kept, &page->list[page->count++]);
+        last = m->seq;
     }
-    r = store_sandbox_list(ops->app->store, ops->caller->tenant, filter->after, 0, list_one, &l,
-                           err);
-    if (r < 0 && l.full)
-        r = 0;
-    ops_box_close(ops, &l.link, r, err);
-    if (r < 0) {
-        free(l.list);
-        return -1;
-    }
-    *ret_list = l.list;
-    *ret_count = l.count;
-    *ret_next = l.full ? l.last : 0;
     return 0;
+}
+
+int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct ops_page *ret,
+                     struct err *err)
+{
+    struct ops_page page = { .list = calloc(filter->limit, sizeof *page.list) };
+    struct listing l = { .filter = filter };
+    auto_free struct keeper_sandbox *kept = NULL;
+    size_t kept_count = 0;
+    struct link link;
+    int r = -1;
+
+    if (!page.list)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the list");
+    if (store_sandbox_list(ops->app->store, ops->caller->tenant, 0, 0, add_match, &l, err) == 0 &&
+        app_link_take(ops->app, &link, err) == 0) {
+        r = sandbox_list(&link, &kept, &kept_count, err);
+        ops_box_close(ops, &link, r, err);
+    }
+    if (r == 0) {
+        find_kept(&l, kept, kept_count);
+        r = fill_page(ops, &l, &page, err);
+    }
+    free(l.matches);
+    if (r < 0)
+        free(page.list);
+    else
+        *ret = page;
+    return r;
 }
 
 /* ---- changes ---- */
@@ -132,16 +190,25 @@ int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
     return store_sandbox_remove(ops->app->store, sandbox, err);
 }
 
-int ops_sandbox_pause(struct ops *ops, const char *sandbox, struct err *err)
+int ops_sandbox_pause(struct ops *ops, const char *sandbox, bool hold, struct err *err)
 {
-    return change(ops, sandbox, "sandbox.pause", sandbox_freeze, err);
+    struct store_sandbox record;
+
+    if (change(ops, sandbox, "sandbox.pause", sandbox_freeze, err) < 0)
+        return -1;
+    if (!hold)
+        return 0;
+    return ops_find(ops, sandbox, &record, err) < 0
+               ? -1
+               : store_sandbox_set_deadline(ops->app->store, sandbox, store_now_ms(),
+                                            record.on_timeout | STORE_TIMEOUT_HELD, err);
 }
 
 static int check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err)
 {
     uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms;
 
-    if (timeout_ms >= 1000 && timeout_ms <= most)
+    if (timeout_ms > 0 && timeout_ms <= most)
         return 0;
     err_set(err, ERR_INVALID, "timeout: 1 to %" PRIu64 " seconds", most / 1000);
     return exchange_blame(ops->x, "timeout", NULL, NULL);
@@ -157,11 +224,11 @@ int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms
     if (ops_find(ops, sandbox, &record, err) < 0)
         return -1;
     /* The deadline first: one that has passed would pause it again at once. */
-    if (timeout_ms > 0 || record.deadline_ms <= now) {
+    if (timeout_ms > 0 || record.deadline_ms <= now || (record.on_timeout & STORE_TIMEOUT_HELD)) {
         uint64_t more = timeout_ms > 0 ? timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
 
-        if (store_sandbox_set_deadline(ops->app->store, sandbox, now + more, record.on_timeout,
-                                       err) < 0)
+        if (store_sandbox_set_deadline(ops->app->store, sandbox, now + more,
+                                       record.on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
             return -1;
         deadline_changed(ops->app);
     }
@@ -176,12 +243,36 @@ int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms
 
     if (check_timeout(ops, timeout_ms, err) < 0 || ops_find(ops, sandbox, &record, err) < 0 ||
         store_sandbox_set_deadline(ops->app->store, sandbox, store_now_ms() + timeout_ms,
-                                   record.on_timeout, err) < 0)
+                                   record.on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
         return -1;
     deadline_changed(ops->app);
     if (audit_durable(ops->x, "sandbox.extend", sandbox, &facts, err) < 0)
         return -1;
     return ops_sandbox_get(ops, sandbox, ret, err);
+}
+
+/* Paused, resumed by another at the same time, running: each is fine in the end. */
+int ops_sandbox_connect(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
+                        bool *ret_resumed, struct ops_sandbox *ret, struct err *err)
+{
+    bool resumed = false;
+
+    if (check_timeout(ops, timeout_ms, err) < 0 || ops_sandbox_get(ops, sandbox, ret, err) < 0)
+        return -1;
+    if (ret->life == LIFE_GONE)
+        return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%s'", sandbox);
+    if (ret->life == LIFE_PAUSED) {
+        if (ops_sandbox_resume(ops, sandbox, timeout_ms, err) == 0)
+            resumed = true;
+        else if (err->kind != ERR_STATE)
+            return -1;
+        if (ops_sandbox_get(ops, sandbox, ret, err) < 0)
+            return -1;
+    }
+    *ret_resumed = resumed;
+    if (resumed || ret->deadline_ms == 0 || ret->deadline_ms >= store_now_ms() + timeout_ms)
+        return 0;
+    return ops_sandbox_extend(ops, sandbox, timeout_ms, ret, err);
 }
 
 int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *ret, struct err *err)

@@ -166,19 +166,17 @@ static int make_box(struct ops *ops, const struct tools_config *config, bool as_
 /* The default sandbox as the store knows it, if it lives. */
 static int find_default(struct ops *ops, struct ops_sandbox *ret, struct err *err)
 {
-    struct ops_filter filter = { .name = SESSION_NAME, .life = -1, .limit = 1 };
-    struct ops_sandbox *list = NULL;
-    uint64_t next;
-    size_t count;
+    struct ops_filter filter = { .name = SESSION_NAME, .limit = 1 };
+    struct ops_page page;
     bool alive;
 
-    if (ops_sandbox_list(ops, &filter, &list, &count, &next, err) < 0)
+    if (ops_sandbox_list(ops, &filter, &page, err) < 0)
         return -1;
-    alive = count > 0 && list[0].life != LIFE_GONE && list[0].life != LIFE_STOPPING;
-    if (count > 0)
-        *ret = list[0];
-    free(list);
-    if (count > 0 && !alive) /* lost: its name is needed again */
+    alive = page.count > 0 && page.list[0].life != LIFE_GONE && page.list[0].life != LIFE_STOPPING;
+    if (page.count > 0)
+        *ret = page.list[0];
+    free(page.list);
+    if (page.count > 0 && !alive) /* lost: its name is needed again */
         (void) ops_sandbox_kill(ops, ret->id, err);
     return alive ? 0 : err_set(err, ERR_NO_SANDBOX, "there is no default sandbox");
 }

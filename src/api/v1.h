@@ -32,6 +32,10 @@ struct v1_field {
 int v1_read(struct exchange *x, json_t *object, const struct v1_field *rows, size_t count,
             void *out, struct err *err);
 
+/* The same, but fields without a row are passed over: for dialects whose clients may know more than we do. */
+int v1_read_known(struct exchange *x, json_t *object, const struct v1_field *rows, size_t count,
+                  void *out, struct err *err);
+
 /* -1: "<field>: <text>", blamed on that field. */
 int v1_bad(struct exchange *x, struct err *err, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -109,6 +109,19 @@ int v1_read(struct exchange *x, json_t *object, const struct v1_field *rows, siz
     return 0;
 }
 
+int v1_read_known(struct exchange *x, json_t *object, const struct v1_field *rows, size_t count,
+                  void *out, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *value = json_object_get(object, rows[i].name);
+
+        if (value && !json_is_null(value) &&
+            read_one(x, &rows[i], value, (char *) out + rows[i].offset, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int v1_texts(struct exchange *x, const char *field, json_t *array, const char ***ret,
              size_t *ret_count, struct err *err)
 {

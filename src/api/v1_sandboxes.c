@@ -150,19 +150,19 @@ int v1_sandbox_create(struct exchange *x, struct err *err)
 
 /* ---- list ---- */
 
-static int read_state(struct exchange *x, int *ret, struct err *err)
+static int read_state(struct exchange *x, uint32_t *ret, struct err *err)
 {
     const char *state = exchange_query(x, "state");
 
-    *ret = -1;
+    *ret = 0;
     if (!state)
         return 0;
     for (uint32_t life = 0; life < LIFE_GONE; life++)
         if (strcmp(keeper_life_name(life), state) == 0)
-            *ret = (int) life;
+            *ret = 1u << life;
     if (strcmp(state, "lost") == 0)
-        *ret = LIFE_GONE;
-    return *ret >= 0 ? 0 : v1_bad(x, err, "state", "'running', 'paused' or 'lost' is needed");
+        *ret = 1u << LIFE_GONE;
+    return *ret ? 0 : v1_bad(x, err, "state", "'running', 'paused' or 'lost' is needed");
 }
 
 /* ?metadata=key:value; several are divided by commas. The text is changed. */
@@ -184,18 +184,17 @@ static int read_metadata(struct exchange *x, char *text, struct ops_filter *filt
     return 0;
 }
 
-static int reply_list(struct exchange *x, const struct ops_sandbox *list, size_t count,
-                      uint64_t next, struct err *err)
+static int reply_list(struct exchange *x, const struct ops_page *page, struct err *err)
 {
     json_t *array = json_array();
     char cursor[24];
 
-    for (size_t i = 0; i < count; i++)
-        (void) json_array_append_new(array, v1_sandbox_json(&list[i]));
-    (void) snprintf(cursor, sizeof cursor, "%" PRIu64, next);
+    for (size_t i = 0; i < page->count; i++)
+        (void) json_array_append_new(array, v1_sandbox_json(&page->list[i]));
+    (void) snprintf(cursor, sizeof cursor, "%" PRIu64, page->next);
     return exchange_reply_json(x, 200,
                                json_pack("{s:o, s:o}", "sandboxes", array, "next",
-                                         next ? json_string(cursor) : json_null()),
+                                         page->next ? json_string(cursor) : json_null()),
                                err);
 }
 
@@ -203,20 +202,22 @@ int v1_sandbox_list(struct exchange *x, struct err *err)
 {
     const char *metadata = exchange_query(x, "metadata");
     auto_free char *own = metadata ? strdup(metadata) : NULL;
-    auto_free struct ops_sandbox *list = NULL;
     struct ops_filter filter = { .name = exchange_query(x, "name") };
     struct ops ops = ops_of(x);
-    uint64_t limit = PAGE_PRESET, next;
-    size_t count;
+    uint64_t limit = PAGE_PRESET;
+    struct ops_page page;
+    int r;
 
-    if (read_state(x, &filter.life, err) < 0 || read_metadata(x, own, &filter, err) < 0 ||
+    if (read_state(x, &filter.lives, err) < 0 || read_metadata(x, own, &filter, err) < 0 ||
         v1_query_count(x, "limit", 1, OPS_PAGE_MAX, &limit, err) < 0 ||
         v1_query_count(x, "cursor", 0, INT64_MAX, &filter.after, err) < 0)
         return -1;
     filter.limit = (size_t) limit;
-    if (ops_sandbox_list(&ops, &filter, &list, &count, &next, err) < 0)
+    if (ops_sandbox_list(&ops, &filter, &page, err) < 0)
         return -1;
-    return reply_list(x, list, count, next, err);
+    r = reply_list(x, &page, err);
+    free(page.list);
+    return r;
 }
 
 /* ---- one ---- */
@@ -274,7 +275,7 @@ int v1_sandbox_pause(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(x);
 
-    if (ops_sandbox_pause(&ops, exchange_param(x, "id"), err) < 0)
+    if (ops_sandbox_pause(&ops, exchange_param(x, "id"), false, err) < 0)
         return -1;
     return v1_sandbox_get(x, err);
 }

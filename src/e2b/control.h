@@ -1,10 +1,64 @@
-/* control.h - the handlers of the control plane, for the table in control.c. */
+/* control.h - the control plane: its handlers, for the table in control.c, and what they share.
+ *
+ * Handlers only translate; every operation is of ops.h. */
 #ifndef COVE_E2B_CONTROL_H
 #define COVE_E2B_CONTROL_H
 
 #include "api/route.h"
+#include "api/v1.h"
 #include "e2b/e2b.h"
 
-route_handler control_kill;
+/* ---- reading ---- */
+
+/* The sandbox of the route. "<id>-<client id>", as old SDKs say it, is its first part. */
+const char *control_id(struct exchange *x, char buffer[ID_LEN + 1]);
+/* The body's whole number of seconds, in milliseconds; absent: `preset`. One below `least_s` is refused with the
+ * sentence that SDKs know, as is one beyond the configured greatest. */
+int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t preset_ms,
+                    uint64_t *ret_ms, struct err *err);
+
+/* Pure: "Name", "name:default", "namespace/name" → "name". A tag of another name is ERR_NO_TEMPLATE, what cannot be a
+ * template's name ERR_INVALID. */
+int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err);
+/* Whether every server of E2B has it, so that SDKs ask for it without being told. */
+bool control_template_standard(const char *name);
+
+/* Pure: ?metadata= after the query was decoded, into pairs that live in `text`, which is changed. */
+int control_metadata(char *text, struct ops_filter *filter, struct err *err);
+/* Pure: the cursor of a list, as SDKs get and send it back. */
+#define CONTROL_TOKEN_MAX 32
+void control_token_put(uint64_t cursor, bool oldest_first, char out[CONTROL_TOKEN_MAX]);
+int control_token_get(const char *text, bool oldest_first, uint64_t *ret, struct err *err);
+/* Pure: RFC 3339, with a fraction and an offset. Milliseconds since 1970; -1: not one. */
+int64_t control_time_parse(const char *text);
+
+/* ---- create's options: control_options.c ---- */
+
+struct control_create {
+    struct ops_create ops;
+    struct e2b_notes notes;
+    json_t *metadata, *env; /* borrowed from the body */
+    char template[KEEPER_NAME_MAX];
+};
+/* `v2`: the later path, which has other presets. */
+int control_options(struct exchange *x, json_t *body, bool v2, struct control_create *ret,
+                    struct err *err);
+/* The fields of "network", as far as they can be kept. */
+int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes, struct err *err);
+
+/* ---- answers ---- */
+
+/* What create, connect and resume say. */
+int control_reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
+                          struct err *err);
+/* What lists say; `detail`: with what only the sandbox's own page says. */
+json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *sandbox, bool detail);
+
+/* ---- handlers ---- */
+
+route_handler control_create_v1, control_create_v2, control_list;
+route_handler control_get, control_kill, control_set_timeout, control_refresh;
+route_handler control_connect_v1, control_connect_v2, control_pause, control_resume;
+route_handler control_network_put;
 
 #endif

@@ -123,6 +123,8 @@ int store_key_list(struct store *store, const char *tenant, store_key_each *each
 /* ---- sandboxes ---- */
 
 enum store_on_timeout { STORE_TIMEOUT_KILL, STORE_TIMEOUT_PAUSE };
+/* Beside one of them: it is paused until somebody resumes it, and deadline_ms is when that began. */
+#define STORE_TIMEOUT_HELD 16
 
 struct store_sandbox {
     uint64_t seq; /* grows with every sandbox: the cursor of lists */
@@ -132,7 +134,7 @@ struct store_sandbox {
     char template[STORE_NAME_MAX];
     char metadata[STORE_METADATA_MAX]; /* "" or a JSON object */
     uint64_t created_ms, deadline_ms;  /* real time; deadline 0: none */
-    int on_timeout;
+    int on_timeout; /* enum store_on_timeout, and perhaps STORE_TIMEOUT_HELD */
     char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
 };

@@ -1,0 +1,58 @@
+/* Names of templates, as SDKs say them. */
+#include "e2b/control.h"
+
+#include "base/own.h"
+#include "http/slice.h"
+
+#include <string.h>
+
+/* The alias of a template that a person made elsewhere may have the team's name before it; here names have no such
+ * parts, and one team sees all templates, so that what is behind the last slash says it all. */
+static struct slice bare_name(struct slice text)
+{
+    struct slice before;
+
+    while (slice_cut(&text, '/', &before))
+        ;
+    return text;
+}
+
+static bool chars_ok(struct slice text, const char *more)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!((text.at[i] >= 'a' && text.at[i] <= 'z') ||
+              (text.at[i] >= '0' && text.at[i] <= '9') || strchr(more, text.at[i])))
+            return false;
+    return text.len > 0;
+}
+
+int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err)
+{
+    struct slice trimmed = slice_trim(slice_of(text)), rest, name;
+    char lower[2 * KEEPER_NAME_MAX];
+    bool tagged;
+
+    if (!slice_copy(trimmed, lower, sizeof lower))
+        return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
+    for (char *c = lower; *c; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char) (*c - 'A' + 'a');
+    rest = slice_of(lower);
+    tagged = slice_cut(&rest, ':', &name);
+    name = bare_name(tagged ? name : rest);
+    if (!chars_ok(name, "-_.") || (tagged && !chars_ok(rest, "-_.")))
+        return err_set(err, ERR_INVALID, "Invalid template reference: '%.60s'", text);
+    if ((tagged && !slice_is(rest, "default")) || !slice_copy(name, ret, KEEPER_NAME_MAX))
+        return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
+    return 0;
+}
+
+bool control_template_standard(const char *name)
+{
+    static const char *const names[] = { "base", "code-interpreter-v1" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
