@@ -1,6 +1,7 @@
 #include "agent/entry.h"
 
 #include "agent/user.h"
+#include "agent/xattr.h"
 #include "base/own.h"
 
 #include <string.h>
@@ -77,4 +78,24 @@ void entry_target(struct agent_reply *reply, int dirfd, const char *name, char *
         return;
     out[n] = '\0';
     reply->target = out;
+}
+
+void entry_detail(struct agent_reply *reply, const struct agent_request *request,
+                  struct entry_room *room)
+{
+    const char *path = reply->path;
+    struct stat st;
+
+    if ((request->flags & AGENT_RESOLVE) && reply->type == ENTRY_LINK) {
+        reply->target = realpath(path, room->target);
+        if (reply->target && stat(reply->target, &st) == 0) {
+            reply->target_type = entry_type(st.st_mode);
+            reply->target_mode = st.st_mode & 07777;
+        }
+    }
+    if (request->name && (reply->type == ENTRY_FILE || reply->type == ENTRY_DIR ||
+                          reply->target_type == ENTRY_FILE || reply->target_type == ENTRY_DIR)) {
+        reply->attrs.data = room->attrs;
+        reply->attrs.len = xattr_collect(path, request->name, room->attrs, sizeof room->attrs);
+    }
 }

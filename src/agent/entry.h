@@ -8,6 +8,7 @@
 
 #include "wire/agent.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 
 enum agent_entry_type entry_type(mode_t mode);
@@ -18,5 +19,14 @@ void entry_fill(struct agent_reply *reply, const char *path, const struct stat *
 
 /* The target of a link into the reply; nothing where it cannot be read. `size` bytes at out. */
 void entry_target(struct agent_reply *reply, int dirfd, const char *name, char *out, size_t size);
+
+/* What a request wants beyond that, of the entry at reply->path: where a link leads in the end (AGENT_RESOLVE), and
+ * attributes whose names begin with request->name. Nothing where it cannot be had. The reply borrows from `room`. */
+struct entry_room {
+    char target[PATH_MAX];
+    char attrs[AGENT_ATTRS_MAX];
+};
+void entry_detail(struct agent_reply *reply, const struct agent_request *request,
+                  struct entry_room *room);
 
 #endif

@@ -4,6 +4,7 @@
 #include "agent/entry.h"
 #include "agent/path.h"
 #include "agent/place.h"
+#include "agent/xattr.h"
 #include "base/own.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ int file_reply_entry(struct worker *w, const char *path, uint32_t extra, uint64_
 
 int file_stat(struct worker *w, struct err *err)
 {
+    static struct entry_room room;
     char path[PATH_TEXT_MAX], target[AGENT_PATH_MAX];
     struct agent_reply reply = { 0 };
     struct stat st;
@@ -39,6 +41,7 @@ int file_stat(struct worker *w, struct err *err)
     entry_fill(&reply, path, &st);
     if (S_ISLNK(st.st_mode))
         entry_target(&reply, AT_FDCWD, path, target, sizeof target);
+    entry_detail(&reply, w->request, &room);
     return answer_record(w, FRAME_REPLY, &reply, err);
 }
 
@@ -163,6 +166,16 @@ static int write_stream(struct worker *w, struct place *place, struct err *err)
     return answer_record(w, FRAME_END, &reply, err);
 }
 
+/* What was somebody else's becomes the user's when root's rights were lent for this; attributes as asked for. */
+static int own_and_mark(struct worker *w, struct place *place, struct err *err)
+{
+    if (w->lent && fchown(place->fd, w->user->uid, w->user->gid) < 0)
+        return path_err(err, errno, place->path);
+    if (w->request->name)
+        return xattr_replace(place->fd, place->path, w->request->name, &w->request->attrs, err);
+    return 0;
+}
+
 int file_write(struct worker *w, struct err *err)
 {
     const struct agent_request *r = w->request;
@@ -182,7 +195,9 @@ int file_write(struct worker *w, struct err *err)
         return -1;
     if (place_open(&place, r->flags, r->mode, err) < 0)
         return -1;
-    rc = write_stream(w, &place, err);
+    rc = own_and_mark(w, &place, err);
+    if (rc == 0)
+        rc = write_stream(w, &place, err);
     place_done(&place);
     return rc;
 }

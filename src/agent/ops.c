@@ -350,7 +350,8 @@ static noreturn void run_worker(int sock, const struct agent_request *request,
     (void) signal(SIGPIPE, SIG_IGN);
     (void) signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error to be told */
     (void) umask(022);
-    if (rights_become(user, root_profile, &err) < 0) {
+    worker.lent = root_profile && (request->flags & AGENT_AS_ROOT);
+    if ((worker.lent ? rights_lend(user, &err) : rights_become(user, root_profile, &err)) < 0) {
         tell_failure(WORKER_SOCK, &err);
         _exit(1);
     }

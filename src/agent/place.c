@@ -25,8 +25,11 @@ static int open_plain(struct place *place, uint32_t flags, uint32_t mode, struct
     int how = O_WRONLY | O_CREAT;
 
     how |= flags & AGENT_APPEND ? O_APPEND : 0;
-    how |= flags & AGENT_CREATE ? O_EXCL : 0;
-    place->fd = file_open_regular(AT_FDCWD, place->path, how, place->path, err);
+    /* Whether it is new is known only this way. */
+    place->fd = file_open_regular(AT_FDCWD, place->path, how | O_EXCL, place->path, err);
+    place->made = place->fd >= 0 && !(flags & AGENT_APPEND);
+    if (place->fd < 0 && err->kind == ERR_EXISTS && !(flags & AGENT_CREATE))
+        place->fd = file_open_regular(AT_FDCWD, place->path, how, place->path, err);
     if (place->fd < 0)
         return -1;
     if (!(flags & AGENT_APPEND) && ftruncate(place->fd, 0) < 0)
@@ -159,11 +162,25 @@ int place_finish(struct place *place, struct stat *ret_st, struct err *err)
     if (place->dir >= 0 && give_name(place) < 0)
         return path_err(err, errno, place->path);
     *ret_st = st;
+    place->made = false;
     return 0;
+}
+
+/* Half a file that was not there before: taken away, if it is still the one that was made. */
+static void take_away(struct place *place)
+{
+    struct stat st, now;
+
+    if (fstat(place->fd, &st) == 0 && lstat(place->path, &now) == 0 && st.st_dev == now.st_dev &&
+        st.st_ino == now.st_ino)
+        (void) unlink(place->path);
 }
 
 void place_done(struct place *place)
 {
+    if (place->made && place->fd >= 0)
+        take_away(place);
+    place->made = false;
     if (place->temp[0])
         (void) unlinkat(place->dir, place->temp, 0);
     place->temp[0] = '\0';

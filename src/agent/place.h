@@ -20,6 +20,7 @@ struct place {
     int fd;                   /* write here */
     int dir;                  /* atomic: of the file */
     bool replace;             /* atomic: the name may be in use */
+    bool made;                /* straight: it was not there before */
     char name[256];           /* atomic: in dir */
     char temp[32];            /* atomic: name until place_finish; "": has none */
 };
@@ -35,7 +36,7 @@ int place_open(struct place *place, uint32_t flags, uint32_t mode, struct err *e
 /* The file is whole: it gets its name. */
 int place_finish(struct place *place, struct stat *ret_st, struct err *err);
 
-/* Without place_finish: as if nothing had been. */
+/* Without place_finish: as if nothing had been, but for what was there and was written straight into. */
 void place_done(struct place *place);
 
 /* ".cove-" and 16 hex digits that nobody can guess. */

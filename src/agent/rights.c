@@ -67,3 +67,22 @@ int rights_become(const struct user *user, bool root_profile, struct err *err)
         return err_sys(err, errno, "dumpable");
     return 0;
 }
+
+int rights_lend(const struct user *user, struct err *err)
+{
+    static const struct user root = { .name = "root" };
+
+    if (rights_become(&root, true, err) < 0)
+        return -1;
+    (void) syscall(SYS_setfsgid, user->gid);
+    (void) syscall(SYS_setfsuid, user->uid);
+    /* Neither call says whether it worked; asking for an id that cannot be does. */
+    if ((uint32_t) syscall(SYS_setfsgid, (gid_t) -1) != user->gid ||
+        (uint32_t) syscall(SYS_setfsuid, (uid_t) -1) != user->uid)
+        return err_set(err, ERR_DENIED, "uid %u or gid %u cannot be lent to", user->uid, user->gid);
+    if (set_caps(BOOT_ROOT_CAPS) < 0) /* the change took those on files */
+        return err_sys(err, errno, "capabilities");
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_sys(err, errno, "dumpable");
+    return 0;
+}

@@ -16,4 +16,7 @@ int rights_boot(struct err *err);
  * `root_profile`, uid 0 keeps BOOT_ROOT_CAPS; everybody else ends with none. */
 int rights_become(const struct user *user, bool root_profile, struct err *err);
 
+/* Root of the root profile, with all its capabilities, but whatever it makes is the user's (fsuid, fsgid). */
+int rights_lend(const struct user *user, struct err *err);
+
 #endif

@@ -19,6 +19,7 @@
 /* One entry of a listing. Returns how many were sent: it may be gone since it was read. */
 static int list_item(struct worker *w, struct walk *walk, struct err *err)
 {
+    static struct entry_room room;
     char target[AGENT_PATH_MAX];
     struct agent_reply item = { .path = walk->path };
     struct stat st;
@@ -31,6 +32,7 @@ static int list_item(struct worker *w, struct walk *walk, struct err *err)
         item.type = entry_type((mode_t) DTTOIF(walk->type));
     if (item.type == ENTRY_LINK)
         entry_target(&item, walk->dirfd, walk->name, target, sizeof target);
+    entry_detail(&item, w->request, &room);
     return answer_record(w, FRAME_ITEM, &item, err) < 0 ? -1 : 1;
 }
 
@@ -75,7 +77,7 @@ int subtree_list(struct worker *w, struct err *err)
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return path_err(err, errno, path);
-    rc = walk_open(&walk, fd, path, 0, err);
+    rc = walk_open(&walk, fd, path, w->request->flags & AGENT_SORTED ? WALK_SORTED : 0, err);
     if (rc == 0)
         rc = list_walk(w, &walk, &end, err);
     walk_close(&walk);

@@ -90,6 +90,107 @@ static void close_far(struct walk *walk)
     far->dir = NULL;
 }
 
+/* ---- sorted ---- */
+
+/* One directory's names: type and text, one behind the other; `at` has where each begins. */
+struct walk_names {
+    char *text;
+    size_t used, room;
+    size_t *at;
+    size_t count, at_room, next;
+};
+
+static void names_free(struct walk_names *names)
+{
+    if (!names)
+        return;
+    free(names->text);
+    free(names->at);
+    free(names);
+}
+
+static bool names_add(struct walk_names *names, const struct dirent *e)
+{
+    size_t len = strlen(e->d_name) + 1;
+
+    if (names->used + 1 + len > names->room) {
+        size_t room = 2 * names->room + 4096;
+        char *text = realloc(names->text, room);
+
+        if (!text)
+            return false;
+        names->text = text;
+        names->room = room;
+    }
+    if (names->count == names->at_room) {
+        size_t room = 2 * names->at_room + 256;
+        size_t *at = realloc(names->at, room * sizeof *at);
+
+        if (!at)
+            return false;
+        names->at = at;
+        names->at_room = room;
+    }
+    names->at[names->count++] = names->used;
+    names->text[names->used] = (char) e->d_type;
+    memcpy(names->text + names->used + 1, e->d_name, len);
+    names->used += 1 + len;
+    return true;
+}
+
+static const char *sorting; /* qsort takes no context; a worker is one thread */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(sorting + *(const size_t *) a + 1, sorting + *(const size_t *) b + 1);
+}
+
+static const struct dirent *read_entry(DIR *dir)
+{
+    const struct dirent *e;
+
+    do {
+        e = readdir(dir);
+    } while (e && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0));
+    return e;
+}
+
+static struct walk_names *names_read(DIR *dir)
+{
+    struct walk_names *names = calloc(1, sizeof *names);
+    const struct dirent *e;
+
+    while (names && (e = read_entry(dir)))
+        if (!names_add(names, e)) {
+            names_free(names);
+            return NULL;
+        }
+    if (names && names->count > 0) {
+        sorting = names->text;
+        qsort(names->at, names->count, sizeof *names->at, compare_names);
+    }
+    return names;
+}
+
+/* The next name of the top directory, or NULL. */
+static const char *next_name(struct walk *walk, unsigned char *ret_type)
+{
+    struct walk_names *names = top(walk)->names;
+    const struct dirent *e;
+
+    if (names) {
+        if (names->next == names->count)
+            return NULL;
+        *ret_type = (unsigned char) names->text[names->at[names->next]];
+        return names->text + names->at[names->next++] + 1;
+    }
+    e = read_entry(top(walk)->dir);
+    if (!e)
+        return NULL;
+    *ret_type = e->d_type;
+    return e->d_name;
+}
+
 /* Takes fd over. */
 static int push(struct walk *walk, int taken, const struct stat *st, bool linked, struct err *err)
 {
@@ -104,6 +205,10 @@ static int push(struct walk *walk, int taken, const struct stat *st, bool linked
     if (!level.dir)
         return path_err(err, errno, walk->path);
     (void) take_fd(&fd);
+    if ((walk->flags & WALK_SORTED) && !(level.names = names_read(level.dir))) {
+        (void) closedir(level.dir);
+        return err_sys(err, ENOMEM, "walk %zu levels", walk->depth);
+    }
     walk->levels[walk->depth++] = level;
     walk->linked += linked;
     close_far(walk);
@@ -171,6 +276,7 @@ static int leave(struct walk *walk, struct err *err)
     done = *top(walk);
     walk->left = fcntl(dirfd(done.dir), F_DUPFD_CLOEXEC, 3);
     (void) closedir(done.dir);
+    names_free(done.names);
     walk->depth--;
     walk->linked -= done.linked;
     if (walk->left < 0)
@@ -181,23 +287,22 @@ static int leave(struct walk *walk, struct err *err)
 
 int walk_next(struct walk *walk, struct err *err)
 {
-    const struct dirent *e;
+    const char *name;
+    unsigned char type;
     size_t at, len;
 
     own_close(&walk->left);
-    do {
-        e = readdir(top(walk)->dir);
-    } while (e && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0));
-    if (!e)
+    name = next_name(walk, &type);
+    if (!name)
         return leave(walk, err);
     at = walk->path_len = top(walk)->path_len;
     if (grow(walk, err) < 0)
         return -1;
-    len = strlen(e->d_name);
+    len = strlen(name);
     walk->path[at] = '/';
-    memcpy(walk->path + at + 1, e->d_name, len + 1);
+    memcpy(walk->path + at + 1, name, len + 1);
     walk->path_len = at + 1 + len;
-    set_current(walk, walk->path + at + 1, e->d_type);
+    set_current(walk, walk->path + at + 1, type);
     return WALK_ENTRY;
 }
 
@@ -237,8 +342,10 @@ bool walk_is_dir(const struct walk *walk)
 void walk_close(struct walk *walk)
 {
     own_close(&walk->left);
-    for (size_t i = 0; i < walk->depth; i++)
+    for (size_t i = 0; i < walk->depth; i++) {
         own_dir(&walk->levels[i].dir);
+        names_free(walk->levels[i].names);
+    }
     free(walk->levels);
     free(walk->path);
     *walk = (struct walk) WALK_INIT;

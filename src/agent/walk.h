@@ -26,6 +26,10 @@
 
 #define WALK_ONE_FS    1u /* mount points are not entered */
 #define WALK_SKIP_PROC 2u /* nor are procfs and sysfs, unless the walk began in one */
+#define WALK_SORTED                                                                                \
+    4u /* by name; takes memory for the names of the directories that the walk is in */
+
+struct walk_names;
 
 enum walk_step { WALK_END, WALK_ENTRY, WALK_LEAVE };
 
@@ -35,7 +39,8 @@ struct walk_level {
     dev_t dev;
     ino_t ino;
     size_t path_len;
-    bool linked; /* entered through a link: ".." is not the directory above */
+    bool linked;              /* entered through a link: ".." is not the directory above */
+    struct walk_names *names; /* WALK_SORTED: read when it was entered */
 };
 
 struct walk {

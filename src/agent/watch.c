@@ -12,6 +12,7 @@
 #include "agent/watch.h"
 
 #include "agent/answer.h"
+#include "agent/entry.h"
 #include "agent/nodes.h"
 #include "agent/path.h"
 #include "agent/walk.h"
@@ -58,10 +59,21 @@ static uint64_t hash_of(const struct node *node, const char *name)
 static int tell(struct watch *watch, enum agent_event event, const char *path, const char *target,
                 bool dir, struct err *err)
 {
+    static struct entry_room room;
+    bool there = event == EVENT_CREATE || event == EVENT_WRITE || event == EVENT_CHMOD;
+    const char *now = event == EVENT_RENAME ? target : there ? path : NULL;
     struct agent_reply item = {
         .event = event, .path = path, .target = target, .type = dir ? ENTRY_DIR : ENTRY_NONE
     };
+    struct stat st;
 
+    if (now && (watch->w->request->flags & AGENT_RESOLVE) && lstat(now, &st) == 0) {
+        entry_fill(&item, now, &st);
+        entry_detail(&item, watch->w->request, &room);
+        item.flags = AGENT_ENTRY;
+        item.path = path;
+        item.target = event == EVENT_RENAME ? target : item.target;
+    }
     return answer_record(watch->w, FRAME_ITEM, &item, err);
 }
 

@@ -7,7 +7,7 @@
  * What holds when worker_main is called:
  *   - descriptors: 0-2 are the agent's (/dev/null), `sock` is the only other one, blocking,
  * CLOEXEC;
- *   - uid, gid, supplementary groups are the user's; umask 022; cwd "/"; no_new_privs;
+ *   - uid, gid, supplementary groups are the user's (or rights_lend was called); umask 022; cwd "/"; no_new_privs;
  *   - no capabilities, except for root in a sandbox with root (BOOT_ROOT_CAPS);
  *   - every signal has its default action and none is blocked, but SIGPIPE is ignored;
  *   - the process is undumpable and dies when the agent quiesces (SIGKILL).
@@ -23,6 +23,7 @@ struct worker {
     int sock;                            /* owned: the connection to the caller */
     const struct agent_request *request; /* decoded and checked by agent_request_decode */
     const struct user *user;
+    bool lent; /* AGENT_AS_ROOT: root's rights, and what is made is the user's */
     const uint8_t *early; /* bytes of the caller that arrived behind the request frame: they */
     size_t early_len;     /* come before anything read from sock */
 };

@@ -88,3 +88,68 @@ int xattr_remove(struct worker *w, struct err *err)
         return xattr_err(err, errno, path, w->request->name);
     return answer_record(w, FRAME_REPLY, &reply, err);
 }
+
+/* Behind the prefix, or NULL. */
+static const char *rest_of(const char *name, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return strncmp(name, prefix, len) == 0 && name[len] ? name + len : NULL;
+}
+
+uint32_t xattr_collect(const char *path, const char *prefix, char *out, size_t size)
+{
+    static char names[LIST_MAX];
+    size_t used = 0;
+    ssize_t n = listxattr(path, names, sizeof names);
+
+    for (const char *name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
+        const char *rest = rest_of(name, prefix);
+        size_t len = rest ? strlen(rest) + 1 : 0;
+        ssize_t got;
+
+        if (!rest || used + len + 1 > size)
+            continue;
+        got = getxattr(path, name, out + used + len, size - used - len - 1);
+        if (got < 0 || memchr(out + used + len, '\0', (size_t) got))
+            continue;
+        memcpy(out + used, rest, len);
+        used += len + (size_t) got;
+        out[used++] = '\0';
+    }
+    return (uint32_t) used;
+}
+
+static int remove_all(int fd, const char *path, const char *prefix, struct err *err)
+{
+    static char names[LIST_MAX];
+    ssize_t n = flistxattr(fd, names, sizeof names);
+
+    if (n < 0 && errno != EOPNOTSUPP)
+        return xattr_err(err, errno, path, "the list");
+    for (const char *name = names; n > 0 && name < names + n; name += strlen(name) + 1)
+        if (rest_of(name, prefix) && fremovexattr(fd, name) < 0 && errno != ENODATA)
+            return xattr_err(err, errno, path, name);
+    return 0;
+}
+
+int xattr_replace(int fd, const char *path, const char *prefix, const struct texts *attrs,
+                  struct err *err)
+{
+    char name[512];
+
+    if (remove_all(fd, path, prefix, err) < 0)
+        return -1;
+    for (const char *rest = NULL; (rest = texts_next(attrs, rest));) {
+        const char *value = texts_next(attrs, rest);
+
+        if (!value)
+            return err_set(err, ERR_INVALID, "attrs: a name without a value");
+        if (snprintf(name, sizeof name, "%s%s", prefix, rest) >= (int) sizeof name)
+            return err_set(err, ERR_INVALID, "attrs: a name that is too long");
+        if (fsetxattr(fd, name, value, strlen(value), 0) < 0)
+            return xattr_err(err, errno, path, name);
+        rest = value;
+    }
+    return 0;
+}

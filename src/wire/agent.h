@@ -13,6 +13,7 @@
 #define AGENT_VERSION 1u
 #define AGENT_PATH_MAX 4096u
 #define AGENT_TEXT_MAX (512u * 1024u)
+#define AGENT_ATTRS_MAX 8192u
 
 enum agent_op {
     AGENT_NONE,
@@ -62,7 +63,10 @@ enum agent_op {
 #define AGENT_FILES_ONLY 16384u   /* GREP: one item per file with a match */
 #define AGENT_HIDDEN 32768u       /* GLOB, GREP: names with a leading dot too */
 #define AGENT_INHERIT_FDS 65536u  /* EXEC by sudo: stdio comes as descriptors with the request */
-#define AGENT_FLAG_ALL 131071u
+#define AGENT_RESOLVE 131072u     /* STAT, LIST, WATCH: links with what they lead to in the end */
+#define AGENT_SORTED 262144u      /* LIST: each directory in the order of its names */
+#define AGENT_AS_ROOT 524288u     /* files: root's power in a sandbox with root, in the user's name */
+#define AGENT_FLAG_ALL 1048575u
 
 struct agent_request {
     uint32_t version; /* AGENT_VERSION */
@@ -86,13 +90,14 @@ struct agent_request {
     uint32_t mode;  /* WRITE, MKDIR, CHMOD: permission bits + AGENT_MODE_SET */
     uint32_t depth; /* LIST: levels, 0: 1 */
     const char *owner, *group; /* CHOWN */
-    const char *name;          /* XATTR_* */
+    const char *name;          /* XATTR_*; STAT, LIST, WATCH, WRITE: the beginning of the names in attrs */
     struct bytes value;        /* XATTR_SET */
     const char *pattern;       /* GLOB, GREP */
     const char *include;       /* GREP: glob that file names must match */
     uint64_t limit;            /* LIST, GLOB, GREP: items at most; 0: the agent's own limit */
     uint32_t context_before, context_after; /* GREP: lines */
     uint32_t port;                          /* DIAL */
+    struct texts attrs; /* WRITE, with name: rest of a name, value, …: all there are of these names */
 };
 
 #define AGENT_MODE_SET 0x10000u /* tells mode 0 from no mode */
@@ -128,6 +133,7 @@ enum agent_exit { EXIT_NONE, EXIT_CODE, EXIT_SIGNAL, EXIT_TIMEOUT, EXIT_OOM, EXI
 #define AGENT_BINARY 8u    /* GREP: a match in a file that is no text */
 #define AGENT_CONTEXT 16u  /* GREP: a neighbour, not a match */
 #define AGENT_IS_PTY 32u   /* PROCS */
+#define AGENT_ENTRY 64u    /* WATCH: the item has the entry in it */
 
 struct agent_reply {
     uint32_t kind;       /* ERROR: enum err_kind */
@@ -164,6 +170,8 @@ struct agent_reply {
     const char *program; /* REFUSALS, PORTS: the process's name */
     uint32_t port;
     const char *address; /* PORTS */
+    uint32_t target_type, target_mode; /* RESOLVE: of what a link leads to; NONE: to nothing */
+    struct texts attrs;                /* rest of a name, value, … */
 };
 
 extern const struct field agent_request_fields[];
