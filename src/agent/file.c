@@ -125,11 +125,11 @@ int file_read(struct worker *w, struct err *err)
     return answer_data_end(w, err);
 }
 
-/* DATA frames into the file until DATA_END. */
-static int write_from_caller(struct worker *w, int fd, const char *path, struct err *err)
+int file_receive(struct worker *w, int fd, const char *path, uint64_t *ret_bytes, struct err *err)
 {
     uint8_t *data = answer_data_room();
 
+    *ret_bytes = 0;
     for (;;) {
         struct frame_head head;
         size_t done = 0;
@@ -148,6 +148,7 @@ static int write_from_caller(struct worker *w, int fd, const char *path, struct 
                 return path_err(err, errno == EFBIG ? ENOSPC : errno, path);
             done += n > 0 ? (size_t) n : 0;
         }
+        *ret_bytes += head.len;
     }
 }
 
@@ -155,10 +156,11 @@ static int write_stream(struct worker *w, struct place *place, struct err *err)
 {
     struct agent_reply ready = { 0 }, reply = { 0 };
     struct stat st;
+    uint64_t bytes;
 
     if (answer_record(w, FRAME_REPLY, &ready, err) < 0)
         return -1;
-    if (write_from_caller(w, place->fd, place->path, err) < 0)
+    if (file_receive(w, place->fd, place->path, &bytes, err) < 0)
         return -1;
     if (place_finish(place, &st, err) < 0)
         return -1;

@@ -5,6 +5,7 @@
 #include "agent/glob.h"
 #include "agent/grep.h"
 #include "agent/move.h"
+#include "agent/pack.h"
 #include "agent/port.h"
 #include "agent/subtree.h"
 #include "agent/watch.h"
@@ -35,6 +36,8 @@ static const struct {
     [AGENT_GREP]         = { grep_run },
     [AGENT_PORTS]        = { port_list },
     [AGENT_DIAL]         = { port_dial },
+    [AGENT_PACK]         = { pack_run },
+    [AGENT_UNPACK]       = { unpack_run },
     /* clang-format on */
 };
 
@@ -48,7 +51,7 @@ int worker_main(struct worker *w)
     else if (ops[op].run(w, &err) == 0)
         return 0;
     answer_error(w, &err);
-    if (op == AGENT_WRITE && err.kind != ERR_UNAVAILABLE)
+    if ((op == AGENT_WRITE || op == AGENT_UNPACK) && err.kind != ERR_UNAVAILABLE)
         answer_drain(w);
     return 1;
 }

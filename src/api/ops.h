@@ -219,6 +219,20 @@ int ops_file_remove(struct ops *ops, const struct ops_file *file, uint32_t flags
                     uint64_t *ret_count, struct err *err);
 int ops_file_chmod(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
                    struct err *err);
+/* Whole trees. Then as client/files.h says, and stream_close; each entry is asked of ops_file_pack_may or _unpack_may
+ * before it goes on: 0 it may, -1 it may not. */
+int ops_file_pack(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
+                  struct file_info *ret_info, struct err *err);
+int ops_file_pack_may(struct ops *ops, const struct ops_file *file, const char *entry,
+                      struct err *err);
+int ops_file_unpack(struct ops *ops, const struct ops_file *file, uint32_t flags,
+                    struct stream *ret, struct err *err);
+int ops_file_unpack_may(struct ops *ops, const struct ops_file *file, const char *entry,
+                        struct err *err);
+/* failed: NULL, and it is ended here; or why no more entries come. Either way it is noted. */
+int ops_file_unpack_end(struct ops *ops, const struct ops_file *file, struct stream *stream,
+                        const struct err *failed, uint64_t *ret_entries, uint64_t *ret_bytes,
+                        struct err *err);
 /* Then files_watch_next, and stream_close. */
 int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
                    struct err *err);

@@ -6,6 +6,9 @@
 
 #include "base/own.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* The caller's sandbox, ready to be asked. Closed by done(). */
 struct visit {
     struct link link;
@@ -170,6 +173,76 @@ int ops_file_chmod(struct ops *ops, const struct ops_file *file, uint32_t mode, 
         return -1;
     r = files_chmod(&v.at, file->path, mode, flags, err);
     return done(ops, file, &v, "file.chmod", r, err);
+}
+
+/* ---- trees ---- */
+
+static int may(struct ops *ops, const struct ops_file *file, const char *entry,
+               enum policy_access access, struct err *err)
+{
+    char path[2 * AGENT_PATH_MAX];
+    struct policy_verdict verdict;
+    size_t len = strlen(file->path);
+
+    (void) snprintf(path, sizeof path, "%s%s%s", file->path,
+                    len > 0 && file->path[len - 1] == '/' ? "" : "/", entry);
+    if (policy_gate_path(ops->app, ops->caller, file->sandbox, path, access, &verdict, err) == 0)
+        return 0;
+    (void) err_wrap(err, "the archive's entry '%.80s'", entry);
+    return exchange_blame(ops->x, "path", verdict.rule, "policy");
+}
+
+int ops_file_pack_may(struct ops *ops, const struct ops_file *file, const char *entry,
+                      struct err *err)
+{
+    return may(ops, file, entry, POLICY_READ, err);
+}
+
+int ops_file_unpack_may(struct ops *ops, const struct ops_file *file, const char *entry,
+                        struct err *err)
+{
+    return may(ops, file, entry, POLICY_WRITE, err);
+}
+
+int ops_file_pack(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
+                  struct file_info *ret_info, struct err *err)
+{
+    struct visit v;
+
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
+        return -1;
+    return done(ops, file, &v, NULL, files_pack_open(&v.at, file->path, flags, ret, ret_info, err),
+                err);
+}
+
+int ops_file_unpack(struct ops *ops, const struct ops_file *file, uint32_t flags,
+                    struct stream *ret, struct err *err)
+{
+    struct visit v;
+    int r;
+
+    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
+        return -1;
+    r = files_unpack_open(&v.at, file->path, flags, ret, err);
+    return done(ops, file, &v, r < 0 ? "file.unpack" : NULL, r, err);
+}
+
+int ops_file_unpack_end(struct ops *ops, const struct ops_file *file, struct stream *stream,
+                        const struct err *failed, uint64_t *ret_entries, uint64_t *ret_bytes,
+                        struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+    uint64_t entries = 0, bytes = 0;
+    int r = failed ? -1 : files_unpack_end(stream, &entries, &bytes, err);
+
+    facts.file_bytes = bytes;
+    facts.refusal = r < 0 ? (failed ? failed : err) : NULL;
+    audit_note(ops->x, "file.unpack", file->sandbox, &facts);
+    if (r < 0)
+        return -1;
+    *ret_entries = entries;
+    *ret_bytes = bytes;
+    return 0;
 }
 
 int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,

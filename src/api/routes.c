@@ -32,6 +32,8 @@ const struct route routes[] = {
     { METHOD_GET,    "/v1/sandboxes/:id/files",                 SCOPE_READ, 0,         v1_file_get },
     { METHOD_PUT,    "/v1/sandboxes/:id/files",                 SCOPE_RUN,  BODY_ANY,  v1_file_put },
     { METHOD_DELETE, "/v1/sandboxes/:id/files",                 SCOPE_RUN,  0,         v1_file_delete },
+    { METHOD_GET,    "/v1/sandboxes/:id/files/tar",             SCOPE_READ, 0,         v1_tar_get },
+    { METHOD_PUT,    "/v1/sandboxes/:id/files/tar",             SCOPE_RUN,  BODY_ANY,  v1_tar_put },
     { METHOD_GET,    "/v1/sandboxes/:id/files/stat",            SCOPE_READ, 0,         v1_file_stat },
     { METHOD_GET,    "/v1/sandboxes/:id/files/list",            SCOPE_READ, 0,         v1_file_list },
     { METHOD_GET,    "/v1/sandboxes/:id/files/glob",            SCOPE_READ, 0,         v1_file_glob },

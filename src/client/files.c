@@ -358,3 +358,68 @@ int files_watch_next(struct stream *stream, struct agent_reply *ret, struct err 
 {
     return stream_reply(stream, FRAME_ITEM, ret, err);
 }
+
+/* ---- trees ---- */
+
+int files_pack_open(const struct files_at *at, const char *path, uint32_t flags, struct stream *ret,
+                    struct file_info *ret_info, struct err *err)
+{
+    struct agent_request request = { .op = AGENT_PACK, .path = path, .flags = flags };
+    struct agent_reply reply;
+
+    if (open_as(at, &request, ret, err) < 0)
+        return -1;
+    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
+        stream_close(ret);
+        return -1;
+    }
+    if (ret_info)
+        info_from(ret_info, &reply);
+    return 0;
+}
+
+int files_unpack_open(const struct files_at *at, const char *path, uint32_t flags,
+                      struct stream *ret, struct err *err)
+{
+    struct agent_request request = { .op = AGENT_UNPACK, .path = path, .flags = flags };
+    struct agent_reply reply;
+
+    if (open_as(at, &request, ret, err) < 0)
+        return -1;
+    if (stream_reply(ret, FRAME_REPLY, &reply, err) == 0)
+        return 0;
+    stream_close(ret);
+    return -1;
+}
+
+static int send_record(struct stream *stream, enum frame_type type, const struct agent_reply *reply,
+                       struct err *err)
+{
+    uint8_t data[4 * AGENT_PATH_MAX + 512];
+    ssize_t len = agent_reply_encode(reply, data, sizeof data, err);
+
+    return len < 0 ? -1 : stream_send(stream, type, data, (uint32_t) len, err);
+}
+
+int files_unpack_entry(struct stream *stream, const struct agent_reply *entry, struct err *err)
+{
+    return send_record(stream, FRAME_ITEM, entry, err);
+}
+
+int files_unpack_entry_end(struct stream *stream, struct err *err)
+{
+    return stream_send(stream, FRAME_DATA_END, NULL, 0, err);
+}
+
+int files_unpack_end(struct stream *stream, uint64_t *ret_entries, uint64_t *ret_bytes,
+                     struct err *err)
+{
+    struct agent_reply reply = { 0 };
+
+    if (send_record(stream, FRAME_END, &reply, err) < 0 ||
+        stream_reply(stream, FRAME_END, &reply, err) < 0)
+        return -1;
+    *ret_entries = reply.count;
+    *ret_bytes = reply.total;
+    return 0;
+}

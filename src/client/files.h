@@ -76,6 +76,19 @@ int files_xattr_list(const struct files_at *at, const char *path, exec_item_fn e
 int files_xattr_remove(const struct files_at *at, const char *path, const char *name,
                        struct err *err);
 
+/* A whole tree, entry by entry, in one operation. Of PACK: stream_item for the next entry, whose path is relative; behind
+ * one of type ENTRY_FILE, files_read_next until 0. `flags`: AGENT_READABLE. */
+int files_pack_open(const struct files_at *at, const char *path, uint32_t flags, struct stream *ret,
+                    struct file_info *ret_info, struct err *err);
+/* Of UNPACK: entries with path, type, mode, size, mtime_ns and target; behind a file without a target,
+ * files_write_next and files_unpack_entry_end. A file with one is another name of that path. `flags`: AGENT_PARENTS. */
+int files_unpack_open(const struct files_at *at, const char *path, uint32_t flags,
+                      struct stream *ret, struct err *err);
+int files_unpack_entry(struct stream *stream, const struct agent_reply *entry, struct err *err);
+int files_unpack_entry_end(struct stream *stream, struct err *err);
+int files_unpack_end(struct stream *stream, uint64_t *ret_entries, uint64_t *ret_bytes,
+                     struct err *err);
+
 /* Watching: open, then events until the caller closes the stream. */
 int files_watch_open(const struct files_at *at, const char *path, uint32_t flags,
                      struct stream *ret, struct err *err);

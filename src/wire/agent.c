@@ -130,6 +130,8 @@ const struct agent_op_info agent_ops[AGENT_OP_COUNT] = {
     [AGENT_DIAL]         = { "dial", 0, 0, 1 },
     [AGENT_QUIESCE]      = { "quiesce", 0, 0, 0 },
     [AGENT_REFUSALS]     = { "refusals", 0, 0, 0 },
+    [AGENT_PACK]         = { "pack", AGENT_READABLE, 1, 1 },
+    [AGENT_UNPACK]       = { "unpack", AGENT_PARENTS, 1, 1 },
 };
 
 ssize_t agent_request_encode(const struct agent_request *request, void *out, size_t size,
@@ -192,6 +194,8 @@ static int check_needs(const struct agent_request *r, struct err *err)
     case AGENT_PORTS:
     case AGENT_QUIESCE:
     case AGENT_REFUSALS:
+    case AGENT_PACK:
+    case AGENT_UNPACK:
     case AGENT_OP_COUNT:
         break;
     }

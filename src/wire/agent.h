@@ -42,6 +42,8 @@ enum agent_op {
     AGENT_DIAL,     /* REPLY; from then on raw bytes both ways */
     AGENT_QUIESCE,  /* REPLY; then the agent closes every connection but its listener */
     AGENT_REFUSALS, /* ITEM per refused system call and program, END */
+    AGENT_PACK,     /* REPLY: entry; ITEM per entry below it, of a file with DATA ..., DATA_END; END */
+    AGENT_UNPACK,   /* REPLY (ready); ITEM as of PACK and END are taken; END: count, total */
     AGENT_OP_COUNT
 };
 
@@ -54,7 +56,7 @@ enum agent_op {
 #define AGENT_ALL 32u          /* SIGNAL: every descendant, not just the process group */
 #define AGENT_RECURSIVE 64u    /* REMOVE, WATCH, CHMOD, CHOWN */
 #define AGENT_ATOMIC 128u      /* WRITE: the old content stays until the new is whole */
-#define AGENT_PARENTS 256u     /* WRITE, MKDIR, MOVE: missing parents are made */
+#define AGENT_PARENTS 256u     /* WRITE, MKDIR, MOVE, UNPACK: missing parents are made */
 #define AGENT_NOFOLLOW 512u    /* STAT: of the link itself */
 #define AGENT_APPEND 1024u     /* WRITE */
 #define AGENT_CREATE 2048u     /* WRITE: refuse if it exists */
@@ -66,7 +68,8 @@ enum agent_op {
 #define AGENT_RESOLVE 131072u     /* STAT, LIST, WATCH: links with what they lead to in the end */
 #define AGENT_SORTED 262144u      /* LIST: each directory in the order of its names */
 #define AGENT_AS_ROOT 524288u     /* files: root's power in a sandbox with root, in the user's name */
-#define AGENT_FLAG_ALL 1048575u
+#define AGENT_READABLE 1048576u   /* PACK: what may not be read is left out */
+#define AGENT_FLAG_ALL 2097151u
 
 struct agent_request {
     uint32_t version; /* AGENT_VERSION */

@@ -1,7 +1,9 @@
 """Files over HTTP: encodings, archives, signed URLs. Run by files_test: coved, state directory, log file."""
 import gzip
 import http.client
+import io
 import json
+import tarfile
 
 from asking import ask, check, refused, run, same, server
 
@@ -61,4 +63,139 @@ def encodings():
     c.close()
 
 
-run(begin, encodings)
+# ---- archives ----
+def archive(*entries, fmt=tarfile.PAX_FORMAT):
+    """Entries are (name, content), (name, content, changes) or a TarInfo."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=fmt) as t:
+        for e in entries:
+            info = tarfile.TarInfo(e[0])
+            info.mode, info.mtime = 0o644, 1700000000
+            for k, v in (e[2] if len(e) > 2 else {}).items():
+                setattr(info, k, v)
+            content = (e[1] or b"") if info.isreg() else b""
+            info.size = len(content)
+            t.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
+DIR = {"type": tarfile.DIRTYPE, "mode": 0o755}
+
+
+def link(target, kind=tarfile.SYMTYPE):
+    return {"type": kind, "linkname": target}
+
+
+def sh(command):
+    return ask("POST", box + "/exec", {"command": command}).json["stdout"]
+
+
+def tree():
+    """One of everything that goes through."""
+    return [("d", None, {"type": tarfile.DIRTYPE, "mode": 0o555, "mtime": 1600000000}), ("d/a.sh", b"#!/bin/sh\n", {"mode": 0o750}),
+            ("d/l", None, link("../else where")), ("d/out", None, link("/etc/passwd")), ("d/same", None, link("d/a.sh", tarfile.LNKTYPE)),
+            ("new/parents/f", b"x" * 70000), ("empty", b""), ("name with \xfc", b"u"), ("p" * 90 + "/" + "q" * 120, b"long")]
+
+
+def read_back(path, more=""):
+    a = ask("GET", box + "/files/tar?path=" + path + more)
+    same("an archive comes", (200, "application/gzip" if "gzip" in more else "application/x-tar"), (a.status, a.headers["Content-Type"]))
+    with tarfile.open(fileobj=io.BytesIO(a.body)) as t:
+        return {m.name: (m.type, m.mode, m.mtime, m.linkname, t.extractfile(m).read() if m.isreg() else None) for m in t}
+
+
+def archives():
+    at = box + "/files/tar?path="
+    for fmt, name in ((tarfile.USTAR_FORMAT, "ustar"), (tarfile.GNU_FORMAT, "GNU"), (tarfile.PAX_FORMAT, "pax")):
+        entries = tree() if name != "ustar" else tree()[:-1]
+        a = ask("PUT", at + "/tmp/t-" + name, archive(*entries, fmt=fmt))
+        same("an archive of %s is unpacked" % name, (200, len(entries)), (a.status, (a.json or {}).get("entries")))
+        got = read_back("/tmp/t-" + name, "&gzip=1" if name == "GNU" else "")
+        same("%s: a directory has its mode and time" % name, (tarfile.DIRTYPE, 0o555, 1600000000), got["d"][:3])
+        same("%s: a file, too, and its content" % name, (tarfile.REGTYPE, 0o750, 1700000000, "", b"#!/bin/sh\n"), got["d/a.sh"])
+        same("%s: links stay links" % name, ["../else where", "/etc/passwd"], [got["d/l"][3], got["d/out"][3]])
+        same("%s: everything is there" % name, sorted([e[0] for e in entries] + ["new", "new/parents"] + (["p" * 90] if name != "ustar" else [])),
+             sorted(got))
+        same("%s: and whole" % name, b"x" * 70000, got["new/parents/f"][4])
+    same("a second name is the same file", "2\n", sh("stat -c %h /tmp/t-pax/d/same"))
+    same("owned by the user", "user\n", sh("stat -c %U /tmp/t-pax/d/a.sh"))
+
+    a = ask("PUT", at + "/tmp/z", gzip.compress(archive(("a", b"zipped"))), headers=GZIP)
+    same("gzip on the way in", (200, b"zipped"), (a.status, ask("GET", box + "/files?path=/tmp/z/a").body))
+    same("a file alone is an archive of one", {"a"}, set(read_back("/tmp/z/a")))
+    h = ask("HEAD", at + "/tmp/z")
+    same("HEAD has the head alone", (200, b""), (h.status, h.body))
+    refused("what is not there", ask("GET", at + "/tmp/nope"), 404, "path_not_found")
+    refused("nor is it made, if one says so", ask("PUT", at + "/tmp/nope/x&parents=false", archive()), 404, "path_not_found")
+    refused("what the user may not read", ask("GET", at + "/root"), 403, "permission_denied")
+    refused("nor write", ask("PUT", at + "/home", archive(("x", b"x"))), 403, "permission_denied")
+    same("an archive of nothing", 0, ask("PUT", at + "/tmp/z", archive()).json["entries"])
+    ask("PUT", at + "/tmp/z", archive(("a", b"newer")))
+    same("what is there is replaced", b"newer", ask("GET", box + "/files?path=/tmp/z/a").body)
+    sh("mkdir -p /tmp/u/no; echo x >/tmp/u/x; mkfifo /tmp/u/fifo; chmod 0 /tmp/u/no")
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    c.request("GET", at + "/tmp/u")
+    try:
+        c.getresponse().read()
+        cut = False
+    except http.client.IncompleteRead:
+        cut = True
+    check("a directory that cannot be read cuts the answer", cut)
+    same("or is left out on request; FIFOs always are", {"x"}, set(read_back("/tmp/u", "&skip_unreadable=true")))
+
+
+def hostile_archives():
+    at = box + "/files/tar?path=/tmp/h"
+    sh("mkdir -p /tmp/h /tmp/victim; echo safe >/tmp/victim/f; ln -s /tmp/victim /tmp/h/old; ln -s /tmp/victim/f /tmp/h/file")
+    for sentence, entries, status, code in (
+            ("an absolute path", [("/tmp/victim/f", b"bad")], 400, "invalid"),
+            ("a path that climbs", [("a/../../victim/f", b"bad")], 400, "invalid"),
+            ("a path through a link that came along", [("l", None, link("/tmp/victim")), ("l/f", b"bad")], 400, "not_a_directory"),
+            ("a path through a link that was there", [("old/f", b"bad")], 400, "not_a_directory"),
+            ("a directory where a link is", [("old", None, DIR)], 400, "not_a_directory"),
+            ("a hard link that leads out", [("h", None, link("../victim/f", tarfile.LNKTYPE))], 400, "invalid"),
+            ("a hard link to an absolute path", [("h", None, link("/tmp/victim/f", tarfile.LNKTYPE))], 400, "invalid"),
+            ("a hard link through a link", [("h", None, link("old/f", tarfile.LNKTYPE)), ("h", b"bad")], 400, "not_a_directory"),
+            ("a device", [("dev", None, {"type": tarfile.CHRTYPE})], 400, "invalid"),
+            ("a FIFO", [("fifo", None, {"type": tarfile.FIFOTYPE})], 400, "invalid"),
+            ("a file over a directory", [("dir", None, DIR), ("dir", b"bad")], 400, "is_a_directory")):
+        a = ask("PUT", at, archive(("first", b"1"), *entries))
+        refused("refused: " + sentence, a, status, code)
+        name = entries[-1][0] if "through a link that" in sentence else entries[0][0]
+        check("and it says which entry", name.split("/")[0 if name[0] != "/" else 1] in a.json["error"]["message"], a.body)
+    same("none of them touched anything outside", "safe\n", sh("cat /tmp/victim/f"))
+    same("a file takes the place of a link, not of what it leads to", ["new", "safe\n"],
+         [(ask("PUT", at, archive(("file", b"new"))), sh("cat /tmp/h/file"))[1], sh("cat /tmp/victim/f")])
+    good = archive(("first", b"1" * 3000), ("second", b"2"))
+    refused("half an archive", ask("PUT", at, good[:1500]), 400, "invalid")
+    refused("one without its end", ask("PUT", at, good[:512 * 9]), 400, "invalid")
+    refused("no archive", ask("PUT", at, b"hello" * 500), 400, "invalid")
+    refused("something behind it", ask("PUT", at, good + b"x"), 400, "invalid")
+    refused("an encoding that is not known", ask("PUT", at, good, headers={"Content-Encoding": "zstd"}), 415, "invalid", "Content-Encoding")
+    same("nothing of ours is left", "", sh("find /tmp/h -name '.cove-*'"))
+    refused("the policy looks at every entry", ask("PUT", box + "/files/tar?path=/", archive(("etc/shadow", b"x"))), 403, "permission_denied",
+            "path")
+
+
+def archive_size():
+    at = box + "/files/tar?path=/tmp/many"
+    a = ask("PUT", at, archive(*[("d%d/f%d" % (i % 50, i), b"%d" % i) for i in range(3000)]))
+    same("three thousand files", (200, 3000), (a.status, a.json.get("entries")))
+    same("come back", 3050, len(read_back("/tmp/many")))
+
+    def peak():
+        with open("/proc/%d/status" % server.p.pid) as f:
+            return int(next(line for line in f if line.startswith("VmHWM")).split()[1])
+
+    big = archive(("big", bytes(range(256)) * (64 << 12)))
+    before = peak()
+    same("64 MB go up", 200, ask("PUT", box + "/files/tar?path=/tmp/big", big).status)
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c.request("GET", box + "/files/tar?path=/tmp/big&gzip=1")
+    with tarfile.open(fileobj=c.getresponse(), mode="r|gz") as t:
+        same("and down", [("big", 64 << 20)], [(m.name, m.size) for m in t])
+    check("in flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
+    ask("DELETE", box + "/files?path=/tmp/big&recursive=true")
+
+
+run(begin, encodings, archives, hostile_archives, archive_size)

@@ -44,7 +44,7 @@ static void refusals_name_what_is_wrong(void)
     } cases[] = {
         { { .version = 2, .op = AGENT_INFO }, ERR_PROTOCOL, "version 2, this agent speaks 1" },
         { { .version = 1 }, ERR_PROTOCOL, "unknown operation 0" },
-        { { .version = 1, .op = AGENT_OP_COUNT }, ERR_PROTOCOL, "unknown operation 26" },
+        { { .version = 1, .op = AGENT_OP_COUNT }, ERR_PROTOCOL, "unknown operation 28" },
         { { .version = 1, .op = AGENT_INFO, .flags = AGENT_PTY },
           ERR_INVALID,
           "info: flags 0x1 mean nothing here" },
@@ -53,7 +53,7 @@ static void refusals_name_what_is_wrong(void)
           "stat: flags 0x40 mean nothing here" },
         { { .version = 1, .op = AGENT_EXEC, .flags = AGENT_FLAG_ALL + 1 },
           ERR_INVALID,
-          "flags: 1048576 is over 1048575" },
+          "flags: 2097152 is over 2097151" },
         { { .version = 1, .op = AGENT_STAT }, ERR_INVALID, "stat: path is missing" },
         { { .version = 1, .op = AGENT_STAT, .path = "" }, ERR_INVALID, "stat: path is missing" },
         { { .version = 1, .op = AGENT_EXEC },
