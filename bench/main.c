@@ -1,9 +1,11 @@
 /* cove-bench - measures cove, side by side with its peers. docs/benchmarks.md says how to read it.
  *
  *   cove-bench            everything. BENCH_ROUNDS=200 and BENCH_COUNT=1000 say how much (0: leave
- *                         that part out), BENCH_DISK=64m the disk of the crowd's sandboxes
+ *                         that part out), BENCH_DISK=64m the disk of the crowd's sandboxes,
+ *                         BENCH_API=1 whether the server is measured, BENCH_FILE=1g its large file
  *   cove-bench --check    a short run that judges correctness only, as a test: no peers, no times
  */
+#include "api.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "compare.h"
@@ -41,14 +43,14 @@ static uint64_t setting(const char *name, uint64_t preset)
     return value;
 }
 
-static uint64_t crowd_disk(void)
+static uint64_t setting_size(const char *name, uint64_t preset)
 {
-    const char *text = getenv("BENCH_DISK");
+    const char *text = getenv(name);
     struct err err;
-    uint64_t bytes = 0;
+    uint64_t bytes = preset;
 
     if (text && *text && parse_size(text, &bytes, &err) < 0) {
-        (void) fprintf(stderr, "cove-bench: BENCH_DISK: %s\n", err.msg);
+        (void) fprintf(stderr, "cove-bench: %s: %s\n", name, err.msg);
         exit(2);
     }
     return bytes;
@@ -88,13 +90,39 @@ static int run_compare(struct rig *rig, unsigned rounds, struct err *err)
 static int run_crowd(struct rig *rig, size_t count, struct err *err)
 {
     struct crowd crowd;
-    int rc = crowd_init(&crowd, rig, count, crowd_disk(), err);
+    int rc = crowd_init(&crowd, rig, count, setting_size("BENCH_DISK", 0), err);
 
     if (rc == 0) {
         rc = crowd_run(&crowd, err);
         crowd_report(&crowd);
     }
     crowd_done(&crowd);
+    return rc;
+}
+
+/* Section 6. */
+static int run_api(struct rig *rig, unsigned rounds, size_t count, struct err *err)
+{
+    struct api api;
+    uint64_t ignored;
+    int rc;
+
+    /* The crowd ends with its keeper's end. */
+    if (rig->up < 0 && rig_start(rig, 0, &ignored, err) < 0)
+        return -1;
+    rc = api_init(&api, rig, true, err);
+
+    for (unsigned i = 0; rc == 0 && i < rounds && !stop_asked; i++)
+        api_round(&api, i);
+    if (rc == 0 && count && !stop_asked)
+        api_crowd(&api, count, API_CLIENTS);
+    if (rc == 0 && !stop_asked) {
+        api_requests(&api, 40000);
+        api_idle(&api, 5000);
+        api_transfer(&api, setting_size("BENCH_FILE", 1u << 30));
+        api_report(&api);
+    }
+    api_done(&api);
     return rc;
 }
 
@@ -118,6 +146,9 @@ static int bench(struct rig *rig)
         return report_failure(&err);
     if (count && !stop_asked && run_crowd(rig, count, &err) < 0)
         return report_failure(&err);
+    if (setting("BENCH_API", 1) && !stop_asked &&
+        run_api(rig, rounds ? (unsigned) rounds : 50, count, &err) < 0)
+        return report_failure(&err);
     report_verdicts();
     return 0;
 }
@@ -137,6 +168,7 @@ static void judge(bool good, const char *sentence, const char *why)
 #define CHECK_CREATES 20
 #define CHECK_EXECS   30
 #define CHECK_CROWD   50
+#define CHECK_API     10
 
 static void check_compare(struct rig *rig)
 {
@@ -184,6 +216,35 @@ static void check_crowd(struct rig *rig)
     crowd_done(&crowd);
 }
 
+/* The server's measurements, small: every answer must be the right one. */
+static void check_api(struct rig *rig)
+{
+    struct api api;
+    struct err err;
+
+    if (api_init(&api, rig, false, &err) < 0) {
+        judge(false, "the server starts and makes a sandbox", err.msg);
+        api_done(&api);
+        return;
+    }
+    for (unsigned i = 0; i < CHECK_API; i++)
+        api_round(&api, i);
+    judge(api.create.count == CHECK_API && api.exec.count == CHECK_API && !api.failures,
+          "10 sandboxes are made and 10 commands run through the server", api.why.msg);
+    api_crowd(&api, CHECK_CROWD, API_CLIENTS);
+    judge(api.crowd_created == CHECK_CROWD && !api.crowd_failures,
+          "50 sandboxes are made and removed by 32 clients", api.why.msg);
+    api_requests(&api, 400);
+    judge(api.load.answered == 400, "400 short requests over 16 connections are answered",
+          "some are not");
+    api_idle(&api, 200);
+    judge(api.idle_count == 200, "200 idle connections stay and are answered", api.why.msg);
+    api_transfer(&api, 32u << 20);
+    judge(api.transfer.up_us && api.transfer.down_us && !api.failures,
+          "32 MiB go into a sandbox and come back", api.why.msg);
+    api_done(&api);
+}
+
 /* Percentiles are values that were measured. */
 static void check_series(void)
 {
@@ -201,6 +262,7 @@ static int check(struct rig *rig)
 {
     check_series();
     check_compare(rig);
+    check_api(rig);
     check_crowd(rig);
     return bad ? 1 : 0;
 }

@@ -220,17 +220,16 @@ int lane_list(struct lane *lane, size_t *ret_count, struct err *err)
     return 0;
 }
 
-/* argv: texts one behind the other, with their NULs. */
-static int lane_run(struct lane *lane, const char *id, const char *argv, size_t len,
+static int lane_run(struct lane *lane, const char *id, const struct agent_request *request,
                     uint64_t *ret_first_us, struct err *err)
 {
-    struct agent_request request = { .args = { .data = argv, .len = (uint32_t) len } };
+    const char *what = request->command ? request->command : request->args.data;
     struct exec_event event = { 0 };
     struct exec exec;
     uint64_t first = 0;
     int rc;
 
-    if (exec_start(&exec, &lane->link, id, &request, err) < 0)
+    if (exec_start(&exec, &lane->link, id, request, err) < 0)
         return -1;
     while ((rc = exec_next(&exec, &event, err)) == 1 && event.type != EXEC_END)
         if (!first && event.len)
@@ -239,26 +238,35 @@ static int lane_run(struct lane *lane, const char *id, const char *argv, size_t 
     if (rc < 0)
         return -1;
     if (event.result.ended != EXIT_CODE || event.result.exit_code != 0)
-        return err_set(err, ERR_INTERNAL, "%s ended with %s, code %u", argv,
+        return err_set(err, ERR_INTERNAL, "%s ended with %s, code %u", what,
                        agent_exit_name(event.result.ended), event.result.exit_code);
     if (!ret_first_us)
         return 0;
     if (!first)
-        return err_set(err, ERR_INTERNAL, "%s wrote nothing", argv);
+        return err_set(err, ERR_INTERNAL, "%s wrote nothing", what);
     *ret_first_us = first;
     return 0;
 }
 
 int lane_echo(struct lane *lane, const char *id, uint64_t *ret_first_us, struct err *err)
 {
-    static const char argv[] = "/usr/bin/echo\0x";
+    static const char argv[] = "/usr/bin/echo\0x"; /* one behind the other, with their NULs */
+    struct agent_request request = { .args = { .data = argv, .len = sizeof argv } };
 
-    return lane_run(lane, id, argv, sizeof argv, ret_first_us, err);
+    return lane_run(lane, id, &request, ret_first_us, err);
 }
 
 int lane_true(struct lane *lane, const char *id, struct err *err)
 {
     static const char argv[] = "/usr/bin/true";
+    struct agent_request request = { .args = { .data = argv, .len = sizeof argv } };
 
-    return lane_run(lane, id, argv, sizeof argv, NULL, err);
+    return lane_run(lane, id, &request, NULL, err);
+}
+
+int lane_shell_true(struct lane *lane, const char *id, struct err *err)
+{
+    struct agent_request request = { .command = "true" };
+
+    return lane_run(lane, id, &request, NULL, err);
 }

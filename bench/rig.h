@@ -55,6 +55,9 @@ int lane_create(struct lane *lane, const struct limits *limits, struct keeper_sa
 int lane_echo(struct lane *lane, const char *id, uint64_t *ret_first_us, struct err *err);
 int lane_true(struct lane *lane, const char *id, struct err *err);
 
+/* `true` as the text of a command, which a login shell runs. */
+int lane_shell_true(struct lane *lane, const char *id, struct err *err);
+
 int lane_destroy(struct lane *lane, const char *id, struct err *err);
 
 /* How many sandboxes a listing of all of them has. */

@@ -1,0 +1,306 @@
+/* The server's cost: processor time of short requests, memory of idle connections, large files. */
+#include "api.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "host.h"
+#include "launch.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOAD_CONNECTIONS 16
+
+static void note(struct api *api, const struct err *err)
+{
+    api->failures++;
+    api->why = *err;
+}
+
+/* ---- short requests ---- */
+
+struct gang {
+    uint16_t port;
+    char path[128];
+    size_t count, want_len;
+    size_t next, answered; /* atomic */
+};
+
+static void *gang_client(void *arg)
+{
+    struct gang *gang = arg;
+    struct caller caller;
+    struct err err;
+
+    if (caller_open(&caller, gang->port, &err) == 0)
+        while (__atomic_fetch_add(&gang->next, 1, __ATOMIC_RELAXED) < gang->count &&
+               caller_ask(&caller, "GET", gang->path, NULL, 200, &err) == 0)
+            if (caller.body_len == gang->want_len)
+                __atomic_fetch_add(&gang->answered, 1, __ATOMIC_RELAXED);
+    caller_close(&caller);
+    return NULL;
+}
+
+static void load(const struct server *server, struct gang *gang, struct api_load *ret)
+{
+    pthread_t threads[LOAD_CONNECTIONS];
+    unsigned started = 0;
+    uint64_t begin = io_now_us(), cpu = server_cpu_us(server);
+
+    gang->port = server->port;
+    gang->next = gang->answered = 0;
+    while (started < LOAD_CONNECTIONS &&
+           pthread_create(&threads[started], NULL, gang_client, gang) == 0)
+        started++;
+    for (unsigned i = 0; i < started; i++)
+        (void) pthread_join(threads[i], NULL);
+    ret->wall_us += io_now_us() - begin;
+    ret->cpu_us += server_cpu_us(server) - cpu;
+    ret->answered += gang->answered;
+    ret->failures += gang->count - gang->answered;
+}
+
+#define LOAD_TURNS 4
+
+void api_requests(struct api *api, size_t count)
+{
+    struct gang gang = { .count = count / LOAD_TURNS };
+    struct gang other = { .count = count / LOAD_TURNS, .path = "/short.json" };
+    char file[160];
+    struct err err;
+
+    (void) snprintf(gang.path, sizeof gang.path, "/v1/sandboxes/%s", api->living);
+    if (caller_ask(&api->caller, "GET", gang.path, NULL, 200, &err) < 0)
+        return note(api, &err);
+    api->short_len = gang.want_len = other.want_len = api->caller.body_len;
+    (void) snprintf(file, sizeof file, "%s/short.json", api->root);
+    if (server_file(file, api->caller.body, &err) < 0)
+        return note(api, &err);
+    /* In turns, so that what else the machine does hits both. */
+    for (unsigned turn = 0; turn < LOAD_TURNS; turn++) {
+        load(&api->coved, &gang, &api->load);
+        if (!api->without_nginx[0])
+            load(&api->nginx, &other, &api->load_nginx);
+    }
+}
+
+/* ---- idle connections ---- */
+
+void api_idle(struct api *api, size_t count)
+{
+    auto_free struct caller *callers = calloc(count, sizeof *callers);
+    struct err err;
+    uint64_t before;
+    size_t open = 0, alive = 0;
+
+    if (!callers)
+        return;
+    /* What the server keeps after its first requests is no cost of a connection. */
+    before = host_resident_kib(api->coved.work);
+    while (open < count && caller_open(&callers[open], api->coved.port, &err) == 0) {
+        int rc = caller_ask(&callers[open], "GET", "/health", NULL, 200, &err);
+
+        free(callers[open].room); /* ours, not the server's: of thousands it adds up */
+        callers[open].room = NULL;
+        open++;
+        if (rc < 0)
+            break;
+    }
+    api->idle_count = open;
+    if (open < count)
+        note(api, &err);
+    (void) usleep(300000);
+    before = host_resident_kib(api->coved.work) - before;
+    api->idle_kib = (int64_t) before > 0 ? before : 0;
+    /* Every hundredth must still be answered. */
+    for (size_t i = 0; i < open; i += 100) {
+        callers[i].room = malloc(CALLER_ROOM + 1);
+        if (callers[i].room && caller_ask(&callers[i], "GET", "/health", NULL, 200, &err) == 0)
+            alive++;
+        else
+            note(api, &err);
+    }
+    if (alive != (open + 99) / 100)
+        api->idle_count = 0;
+    for (size_t i = 0; i < open; i++)
+        caller_close(&callers[i]);
+}
+
+/* ---- large files ---- */
+
+static uint64_t curl(struct api *api, const char *from, const char *to, const char *url)
+{
+    char *const up[] = { (char *) "curl", (char *) "-sSf", (char *) "-o", (char *) "/dev/null",
+                         (char *) "-T",   (char *) from,   (char *) url,  NULL };
+    char *const down[] = { (char *) "curl", (char *) "-sSf", (char *) "-o",
+                           (char *) to,     (char *) url,    NULL };
+    struct launch_result result;
+    struct err err;
+
+    if (launch_run(from ? up : down, LAUNCH_NULL, &result) == 0)
+        return result.total_us;
+    err_set(&err, ERR_INTERNAL, "curl %s: %s", url, result.said);
+    note(api, &err);
+    return 0;
+}
+
+static void transfer(struct api *api, const struct server *server, const char *source,
+                     const char *url, struct api_transfer *ret)
+{
+    uint64_t before, peak;
+
+    server_peak_reset(server);
+    before = host_resident_kib(server->work);
+    ret->up_us = curl(api, source, NULL, url);
+    if (ret->up_us)
+        ret->down_us = curl(api, NULL, "/dev/null", url);
+    peak = server_peak_kib(server);
+    ret->peak_kib = peak > before ? peak - before : 0;
+}
+
+/* The file that went in is asked for once more, by its last byte. */
+static void check_length(struct api *api, uint64_t bytes)
+{
+    char path[160], want[64];
+    struct err err;
+
+    (void) snprintf(path, sizeof path, "/v1/sandboxes/%s/files/stat?path=/tmp/large", api->living);
+    (void) snprintf(want, sizeof want, "%llu", (unsigned long long) bytes);
+    if (caller_ask(&api->caller, "GET", path, NULL, 200, &err) < 0)
+        return note(api, &err);
+    if (!strstr(api->caller.body, want)) {
+        err_set(&err, ERR_INTERNAL, "the large file is not %s bytes: %.150s", want,
+                api->caller.body);
+        note(api, &err);
+    }
+}
+
+void api_transfer(struct api *api, uint64_t bytes)
+{
+    char source[160], url[200];
+    struct err err;
+    auto_close int fd = -1;
+
+    (void) snprintf(source, sizeof source, "%s/large", api->rig->dir);
+    fd = open(source, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, (off_t) bytes) < 0) {
+        err_sys(&err, errno, "make %s", source);
+        return note(api, &err);
+    }
+    api->transfer_bytes = bytes;
+    (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/sandboxes/%s/files?path=/tmp/large",
+                    api->coved.port, api->living);
+    transfer(api, &api->coved, source, url, &api->transfer);
+    check_length(api, bytes);
+    if (!api->without_nginx[0]) {
+        (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/large", api->nginx.port);
+        transfer(api, &api->nginx, source, url, &api->transfer_nginx);
+    }
+    (void) unlink(source);
+}
+
+/* ---- what came of it ---- */
+
+static double per_cpu_second(const struct api_load *load)
+{
+    return load->cpu_us ? (double) load->answered * 1e6 / (double) load->cpu_us : 0;
+}
+
+static double speed(uint64_t bytes, uint64_t us)
+{
+    return us ? (double) bytes / 1e3 / (double) us : 0; /* GB per second */
+}
+
+static void report_latency(struct api *api)
+{
+    double create =
+        ((double) series_at(&api->create, 50) - (double) series_at(&api->create_keeper, 50)) / 1e3;
+    double exec =
+        ((double) series_at(&api->exec, 50) - (double) series_at(&api->exec_agent, 50)) / 1e3;
+
+    report_series_head("one request at a time, connection kept");
+    report_series("create: the keeper itself", &api->create_keeper, 0, NULL);
+    report_series("create: POST /v1/sandboxes", &api->create, series_at(&api->create_keeper, 50),
+                  NULL);
+    report_series("run true in a shell: the agent itself", &api->exec_agent, 0, NULL);
+    report_series("run true in a shell: POST /bash", &api->exec, series_at(&api->exec_agent, 50),
+                  NULL);
+    if (!api->create.count)
+        return;
+    report_target(create <= 2, "create through the API: p50 %.2f ms above the keeper's (at most 2)",
+                  create);
+    report_target(exec <= 1, "POST /bash: p50 %.2f ms above the agent's exec (at most 1)", exec);
+}
+
+static void report_load(struct api *api)
+{
+    double ours = per_cpu_second(&api->load), theirs = per_cpu_second(&api->load_nginx);
+
+    report_fact("short requests", "GET /v1/sandboxes/ID, %zu bytes, %d connections", api->short_len,
+                LOAD_CONNECTIONS);
+    report_fact("  coved", "%.0f per CPU second, %.0f per second, %zu failures", ours,
+                api->load.wall_us ? (double) api->load.answered * 1e6 / (double) api->load.wall_us
+                                  : 0,
+                api->load.failures);
+    if (api->without_nginx[0])
+        return report_fact("  nginx", "- (%s)", api->without_nginx);
+    report_fact("  nginx, a file of that size", "%.0f per CPU second, %.0f per second", theirs,
+                api->load_nginx.wall_us
+                    ? (double) api->load_nginx.answered * 1e6 / (double) api->load_nginx.wall_us
+                    : 0);
+    report_target(ours * 2 >= theirs,
+                  "short requests per CPU second: nginx does %.2f times as many (at most 2)",
+                  ours > 0 ? theirs / ours : 0);
+}
+
+static void report_transfer(struct api *api)
+{
+    double up = speed(api->transfer_bytes, api->transfer.up_us);
+    double down = speed(api->transfer_bytes, api->transfer.down_us);
+    double their_up = speed(api->transfer_bytes, api->transfer_nginx.up_us);
+    double their_down = speed(api->transfer_bytes, api->transfer_nginx.down_us);
+
+    report_fact("a large file, by curl", "%.2f GB", (double) api->transfer_bytes / 1e9);
+    report_fact("  coved, into a sandbox and out of it", "%.2f and %.2f GB/s; memory +%.1f MiB", up,
+                down, (double) api->transfer.peak_kib / 1024);
+    report_target(api->transfer.peak_kib < 16 * 1024,
+                  "large files in flat memory: +%.1f MiB (below 16)",
+                  (double) api->transfer.peak_kib / 1024);
+    if (api->without_nginx[0])
+        return;
+    report_fact("  nginx, PUT and GET", "%.2f and %.2f GB/s", their_up, their_down);
+    report_target(up * 2 >= their_up, "upload: %.0f %% of nginx's speed (at least 50)",
+                  their_up > 0 ? 100 * up / their_up : 0);
+    report_target(down * 2 >= their_down, "download: %.0f %% of nginx's speed (at least 50)",
+                  their_down > 0 ? 100 * down / their_down : 0);
+}
+
+void api_report(struct api *api)
+{
+    double each = api->idle_count ? (double) api->idle_kib / (double) api->idle_count : 0;
+
+    report_section("6. The server");
+    report_latency(api);
+    if (api->crowd_count) {
+        report_fact("sandboxes by many clients", "%zu by %d connections in %.2f s, %zu failures",
+                    api->crowd_created, API_CLIENTS, (double) api->crowd_us / 1e6,
+                    api->crowd_failures);
+        report_target(
+            api->crowd_failures == 0 &&
+                (double) api->crowd_us / 1e6 * 1000 <= 15 * (double) api->crowd_count,
+            "%zu sandboxes by %d clients: %.2f s, %zu failures (at most 15 s for 1000, none)",
+            api->crowd_count, API_CLIENTS, (double) api->crowd_us / 1e6, api->crowd_failures);
+    }
+    report_load(api);
+    report_fact("idle connections", "%zu, %.1f KiB each", api->idle_count, each);
+    report_target(api->idle_count && each <= 8, "an idle connection: %.1f KiB (at most 8)", each);
+    report_transfer(api);
+    if (api->failures)
+        report_fact("failures", "%u, the last: %s", api->failures, api->why.msg);
+}
