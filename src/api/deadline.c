@@ -1,5 +1,9 @@
 /* One round: read every record, do what is due, remember the next deadline, sleep until then (at most
- * ROUND_MS, so that a clock that was set, or a record that another program changed, is noticed).
+ * ROUND_MS, so that a record that another program changed is noticed).
+ *
+ * Deadlines are real time, so that they survive a restart, but mean a length of time: a sandbox that was given five
+ * minutes has five minutes. So when the clock is set, they move along with it. A timer of the kernel's says at
+ * once that it was set; how far is the difference to a clock that nobody can set.
  *
  * What is lost is looked for at every round, too: with one list of the keeper's, not one question for each. A
  * record that is being made has no sandbox yet; so one counts as lost only when it is older than this
@@ -14,10 +18,16 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ROUND_MS      5000
+#define JUMP_MS       2000 /* less is drift */
 #define LOST_AFTER_MS (LINK_PATIENCE_MS + 30000)
 
 struct due {
@@ -29,11 +39,12 @@ struct due {
 
 static struct {
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool running, stop, again;
-    uint64_t began_ms; /* real time */
-} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+    bool running;
+    atomic_bool stop;
+    int wake_fd, clock_fd; /* an eventfd; a timer that ends when the clock is set */
+    uint64_t began_ms;     /* real time */
+    int64_t ahead_ms;      /* real time, compared with the clock that nobody can set */
+} own = { .wake_fd = -1, .clock_fd = -1 };
 
 struct round {
     struct due *list;
@@ -146,6 +157,45 @@ static void report_lost(struct app *app, const struct due *due)
     forget(app, due);
 }
 
+/* ---- the clock ---- */
+
+static int64_t clock_ahead_ms(void)
+{
+    struct timespec steady;
+
+    (void) clock_gettime(CLOCK_BOOTTIME, &steady); /* goes on while the machine sleeps */
+    return (int64_t) store_now_ms() -
+           ((int64_t) steady.tv_sec * 1000 + (int64_t) steady.tv_nsec / 1000000);
+}
+
+int64_t deadline_jump(int64_t *ahead_ms, int64_t now_ahead_ms)
+{
+    int64_t jump = now_ahead_ms - *ahead_ms;
+
+    if (jump > -JUMP_MS && jump < JUMP_MS)
+        jump = 0; /* a clock that is drawn to the right time bit by bit counts when it adds up */
+    else
+        *ahead_ms = now_ahead_ms;
+    return jump;
+}
+
+/* Before anything is judged by the time of day. */
+static void follow_clock(struct app *app)
+{
+    /* ABSTIME with CANCEL_ON_SET: readable (ECANCELED) as soon as the clock was set. */
+    const struct itimerspec never = { .it_value.tv_sec = 1ll << 33 };
+    int64_t jump = deadline_jump(&own.ahead_ms, clock_ahead_ms());
+    struct err err;
+
+    (void) timerfd_settime(own.clock_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+    if (jump == 0)
+        return;
+    own.began_ms += (uint64_t) jump;
+    log_line(LOG_WARNING, "the clock was set by %" PRId64 " ms: deadlines follow", jump);
+    if (store_sandbox_shift(app->store, jump, &err) < 0)
+        log_line(LOG_ERROR, "deadlines do not follow: %s", err.msg);
+}
+
 /* Returns how long to sleep. */
 static uint64_t act(struct app *app, struct link *link, struct round *round,
                     struct keeper_sandbox *kept, size_t kept_count)
@@ -201,28 +251,17 @@ static uint64_t one_round(struct app *app)
 static void *watch(void *arg)
 {
     struct app *app = arg;
+    struct pollfd wait[] = { { .fd = own.wake_fd, .events = POLLIN },
+                             { .fd = own.clock_fd, .events = POLLIN } };
 
-    (void) pthread_mutex_lock(&own.lock);
-    while (!own.stop) {
-        struct timespec until;
-        uint64_t sleep_ms;
+    while (!atomic_load(&own.stop)) {
+        uint64_t count, sleep_ms;
 
-        own.again = false;
-        (void) pthread_mutex_unlock(&own.lock);
+        follow_clock(app);
         sleep_ms = one_round(app);
-        (void) clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += (time_t) (sleep_ms / 1000);
-        until.tv_nsec += (long) (sleep_ms % 1000) * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        (void) pthread_mutex_lock(&own.lock);
-        while (!own.stop && !own.again &&
-               pthread_cond_timedwait(&own.wake, &own.lock, &until) != ETIMEDOUT)
-            ;
+        (void) poll(wait, 2, (int) sleep_ms);
+        IGNORE(read(own.wake_fd, &count, sizeof count));
     }
-    (void) pthread_mutex_unlock(&own.lock);
     return NULL;
 }
 
@@ -231,6 +270,11 @@ int deadline_start(struct app *app, struct err *err)
     int why;
 
     own.began_ms = store_now_ms();
+    own.ahead_ms = clock_ahead_ms();
+    own.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    own.clock_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (own.wake_fd < 0 || own.clock_fd < 0)
+        return err_sys(err, errno, "watch the clock");
     why = pthread_create(&own.thread, NULL, watch, app);
     if (why)
         return err_sys(err, why, "start the thread of deadlines");
@@ -242,19 +286,16 @@ void deadline_stop(void)
 {
     if (!own.running)
         return;
-    (void) pthread_mutex_lock(&own.lock);
-    own.stop = true;
-    (void) pthread_cond_signal(&own.wake);
-    (void) pthread_mutex_unlock(&own.lock);
+    atomic_store(&own.stop, true);
+    deadline_changed(NULL);
     (void) pthread_join(own.thread, NULL);
     own.running = false;
 }
 
 void deadline_changed(struct app *app)
 {
+    const uint64_t one = 1;
+
     (void) app;
-    (void) pthread_mutex_lock(&own.lock);
-    own.again = true;
-    (void) pthread_cond_signal(&own.wake);
-    (void) pthread_mutex_unlock(&own.lock);
+    IGNORE(write(own.wake_fd, &one, sizeof one));
 }

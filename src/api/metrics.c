@@ -113,7 +113,8 @@ static int add_server(struct text *out, struct app *app)
                           "Requests answered with an error.", atomic_load(&app->refused)) < 0 ||
                    single(out, "cove_quota_refusals_total", "counter",
                           "Requests refused by a quota or for want of room on the host.",
-                          quota.requests + quota.creates + quota.streams + quota.host) < 0 ||
+                          quota.requests + quota.creates + quota.streams + quota.stored +
+                              quota.host) < 0 ||
                    single(out, "cove_audit_lost_total", "counter",
                           "Audit records that could not be kept.", audit_lost()) < 0 ||
                    head(out, "cove_uptime_seconds", "gauge", "Since the server started.") < 0 ||

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "base/sha256.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -186,9 +187,11 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
         return exchange_blame(ops->x, "idempotency_key", NULL, NULL);
     }
     if (timeout_ms < 1000 || timeout_ms > config->sandbox_timeout_most_ms) {
-        err_set(err, ERR_INVALID, "timeout: 1 to %" PRIu64 " seconds",
+        const char *field = create->timeout_field ? create->timeout_field : "timeout";
+
+        err_set(err, ERR_INVALID, "%s: 1 to %" PRIu64 " seconds", field,
                 config->sandbox_timeout_most_ms / 1000);
-        return exchange_blame(ops->x, "timeout", NULL, NULL);
+        return exchange_blame(ops->x, field, NULL, NULL);
     }
     /* One at a time, so that the one that is wrong can be named. */
     for (size_t i = 0; i < limit_count; i++) {
@@ -237,6 +240,32 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
     return 0;
 }
 
+/* What was asked for, as it was understood: whoever repeats a key must ask for the same. */
+static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX], struct err *err)
+{
+    json_t *metadata = create->metadata ? json_loads(create->metadata, 0, NULL) : NULL;
+    json_t *env = json_array(), *limits = json_array(), *request;
+    unsigned char sum[SHA256_LEN];
+    auto_free char *text = NULL;
+
+    for (size_t i = 0; i < create->env_count; i++)
+        (void) json_array_append_new(env, json_string(create->env[i]));
+    for (size_t i = 0; i < limit_count; i++)
+        (void) json_array_append_new(
+            limits, json_integer((json_int_t) limit_value(&create->limits, &limit_table[i])));
+    request = json_pack("{s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*}", "template",
+                        create->template, "name", create->name, "notes", create->notes, "timeout",
+                        (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout,
+                        "root", create->root, "limits", limits, "env", env, "metadata", metadata);
+    text = request ? json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(request);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the request");
+    sha256_of(text, strlen(text), sum);
+    sha256_hex(sum, sizeof sum, out);
+    return 0;
+}
+
 static int fill_record(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
                        struct store_sandbox *record, struct err *err)
 {
@@ -259,6 +288,8 @@ static int fill_record(struct ops *ops, const struct ops_create *create, uint64_
         (void) snprintf(record->id, sizeof record->id, "%s", create->id);
     else if (sandbox_new_id(record->id, err) < 0)
         return -1;
+    if (create->idempotency_key && hash_request(create, record->request_hash, err) < 0)
+        return -1;
     if (stored_metadata(create, record->metadata, sizeof record->metadata, err) < 0)
         return exchange_blame(ops->x, "metadata", NULL, NULL);
     return 0;
@@ -276,6 +307,8 @@ static void blame_create(struct ops *ops, const struct err *err)
         { ERR_TOO_MANY, NULL, NULL, "quota" },
     };
 
+    if (exchange_blamed_rule(ops->x, "quota"))
+        return; /* it was said already which */
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].kind == err->kind)
             (void) exchange_blame(ops->x, rows[i].field, rows[i].rule, rows[i].layer);
@@ -339,6 +372,15 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
 static int replay(struct ops *ops, const struct ops_create *create,
                   const struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
 {
+    char hash[STORE_HASH_MAX];
+
+    if (hash_request(create, hash, err) < 0)
+        return -1;
+    /* A record of an older version has none. */
+    if (record->request_hash[0] && strcmp(hash, record->request_hash) != 0) {
+        err_set(err, ERR_EXISTS, "this idempotency key was used before, for another request");
+        return exchange_blame(ops->x, "idempotency_key", NULL, NULL);
+    }
     if (look(ops, record, ret, err) < 0)
         return -1;
     if (ret->life == LIFE_GONE && make(ops, create, record, ret, err) < 0)

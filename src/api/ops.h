@@ -57,6 +57,7 @@ struct ops_create {
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
     const char *idempotency_key; /* NULL: none */
     uint64_t timeout_ms;         /* 0: the configured preset */
+    const char *timeout_field;   /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
     struct limits limits;   /* begin with limits_preset() */

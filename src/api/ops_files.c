@@ -3,6 +3,7 @@
 #include "api/audit.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
+#include "api/quota.h"
 
 #include "base/own.h"
 
@@ -104,7 +105,7 @@ int ops_file_write(struct ops *ops, const struct ops_file *file, uint32_t mode, 
     struct visit v;
     int r;
 
-    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
+    if (quota_store(ops->x, err) < 0 || begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
     r = files_write_open(&v.at, file->path, mode, flags, ret, err);
     return done(ops, file, &v, r < 0 ? "file.write" : NULL, r, err);

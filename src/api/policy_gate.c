@@ -76,6 +76,12 @@ int policy_gate_check(const char *security, struct err *err)
     return r;
 }
 
+int policy_gate_within(struct app *app, const struct policy *policy, const char **ret_member,
+                       struct err *err)
+{
+    return policy_within(policy, &app->gate->tenant_policy->policy, ret_member, err);
+}
+
 /* ---- which policy ---- */
 
 /* The rules in a sandbox's metadata; *ret NULL: none. */

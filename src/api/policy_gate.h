@@ -48,6 +48,10 @@ int policy_gate_tool(struct app *app, const struct caller *caller, const char *s
 #define GATE_METADATA "cove.security"
 int policy_gate_check(const char *security, struct err *err);
 
+/* Whether rules of a sandbox's own are at least as strict as its tenant's; see policy_within. */
+int policy_gate_within(struct app *app, const struct policy *policy, const char **ret_member,
+                       struct err *err);
+
 struct gate_counts {
     uint64_t checked, denied;
     uint64_t by_risk[POLICY_RISK_COUNT]; /* violations */

@@ -34,7 +34,7 @@ struct tenant {
     struct store_quotas limits;
     uint64_t read_ms;
     struct bucket requests, creates;
-    uint64_t streams;
+    uint64_t streams, stored;
 };
 
 struct quota {
@@ -152,8 +152,8 @@ static bool bucket_take(struct bucket *bucket, uint64_t per_s)
 }
 
 /* Counts it, says when to come back, and writes down that it was refused. */
-static int refuse(struct exchange *x, uint64_t *counter, const char *action, unsigned seconds,
-                  struct err *err)
+static int refuse(struct exchange *x, uint64_t *counter, const char *rule, const char *action,
+                  unsigned seconds, struct err *err)
 {
     char text[16];
     struct err ignored;
@@ -163,6 +163,7 @@ static int refuse(struct exchange *x, uint64_t *counter, const char *action, uns
     (void) pthread_mutex_unlock(&x->app->quota->lock);
     (void) snprintf(text, sizeof text, "%u", seconds);
     (void) exchange_add_header(x, "Retry-After", text, &ignored);
+    (void) exchange_blame(x, NULL, rule, "quota");
     audit_refusal(x, action, err);
     return -1;
 }
@@ -181,7 +182,8 @@ int quota_request(struct exchange *x, struct err *err)
     if (taken)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of requests: %" PRIu64 " per second are allowed", most);
-    return refuse(x, &x->app->quota->refused.requests, "quota.requests", RATE_RETRY_S, err);
+    return refuse(x, &x->app->quota->refused.requests, "requests-per-s", "quota.requests",
+                  RATE_RETRY_S, err);
 }
 
 int quota_stream_begin(struct exchange *x, struct err *err)
@@ -199,7 +201,7 @@ int quota_stream_begin(struct exchange *x, struct err *err)
     if (!full)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of streams: %" PRIu64 " at once are allowed", most);
-    return refuse(x, &x->app->quota->refused.streams, "quota.streams", RETRY_S, err);
+    return refuse(x, &x->app->quota->refused.streams, "streams", "quota.streams", RETRY_S, err);
 }
 
 void quota_stream_end(struct exchange *x)
@@ -351,7 +353,7 @@ static int check_sums(struct exchange *x, const struct quota_want *want, struct 
     leave(x->app);
     if (store_quotas_allow(&limits, &used, &more, err) == 0)
         return 0;
-    return refuse(x, &x->app->quota->refused.creates, "quota.sandboxes", RETRY_S, err);
+    return refuse(x, &x->app->quota->refused.creates, NULL, "quota.sandboxes", RETRY_S, err);
 }
 
 /* Last, so that a create that fails otherwise uses no token. */
@@ -369,7 +371,37 @@ static int check_rate(struct exchange *x, struct err *err)
     if (taken)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of creates: %" PRIu64 " per second are allowed", most);
-    return refuse(x, &x->app->quota->refused.creates, "quota.creates", RATE_RETRY_S, err);
+    return refuse(x, &x->app->quota->refused.creates, "creates-per-s", "quota.creates",
+                  RATE_RETRY_S, err);
+}
+
+void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes)
+{
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&app->quota->lock);
+    t = find_tenant(app->quota, tenant, &ignored);
+    if (t)
+        t->stored = bytes;
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+int quota_store(struct exchange *x, struct err *err)
+{
+    struct tenant *t = enter(x->app, x->caller.tenant, err);
+    uint64_t stored, most;
+
+    if (!t)
+        return -1;
+    stored = t->stored;
+    most = t->limits.stored_bytes;
+    leave(x->app);
+    if (most == 0 || stored < most)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of stored-bytes: %g MiB are stored, %g MiB are allowed",
+            (double) (stored >> 10) / 1024, (double) (most >> 10) / 1024);
+    return refuse(x, &x->app->quota->refused.stored, "stored-bytes", "quota.stored", RETRY_S, err);
 }
 
 int quota_create(struct exchange *x, const struct quota_want *want, struct err *err)
@@ -378,6 +410,7 @@ int quota_create(struct exchange *x, const struct quota_want *want, struct err *
 
     host_now(x->app, &host);
     if (quota_host_check(&host, err) < 0)
-        return refuse(x, &x->app->quota->refused.host, "quota.host", RETRY_S, err);
-    return check_sums(x, want, err) < 0 || check_rate(x, err) < 0 ? -1 : 0;
+        return refuse(x, &x->app->quota->refused.host, "host", "quota.host", RETRY_S, err);
+    return quota_store(x, err) < 0 || check_sums(x, want, err) < 0 || check_rate(x, err) < 0 ? -1
+                                                                                             : 0;
 }

@@ -1,7 +1,7 @@
 /* quota.h - how much a tenant may ask at once and per second, and what the host can still give.
  *
  * Refusals of a tenant's own limits are ERR_TOO_MANY (429), those of the host ERR_UNAVAILABLE (503); both say
- * why, and have a Retry-After header added to the exchange. Limits are the tenant's in the store; a change
+ * why, name the quota as `rule`, and have a Retry-After header added to the exchange. Limits are the tenant's in the store; a change
  * counts within a second.
  *
  * Callers: auth.c (every request), ops (creates, streams). */
@@ -26,6 +26,11 @@ struct quota_want {
  * free memory, disk, processes and descriptors. store_sandbox_add then checks the sums again, exactly. */
 int quota_create(struct exchange *x, const struct quota_want *want, struct err *err);
 
+/* Before something is written into a sandbox: whether the tenant stores more than it may already. */
+int quota_store(struct exchange *x, struct err *err);
+/* What its sandboxes hold on their disks, as upkeep.c measured it. */
+void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes);
+
 /* A long answer or a terminal, from begin to end. end only after a begin that returned 0. */
 int quota_stream_begin(struct exchange *x, struct err *err);
 void quota_stream_end(struct exchange *x);
@@ -43,7 +48,7 @@ int quota_host_check(const struct quota_host *host, struct err *err);
 
 /* For /metrics and GET /stats: refusals since the start. */
 struct quota_counts {
-    uint64_t requests, creates, streams, host;
+    uint64_t requests, creates, streams, stored, host;
 };
 void quota_counts(struct app *app, struct quota_counts *ret);
 

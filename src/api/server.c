@@ -92,13 +92,12 @@ static void rest(struct server *s, struct conn *conn)
 
 static struct conn *next_work(struct server *s)
 {
-    struct timespec until;
+    struct timespec until = io_after_ms(LINGER_MS);
 
-    (void) clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LINGER_MS / 1000;
     s->idle_workers++;
     while (!s->queue_first)
-        if (pthread_cond_timedwait(&s->work, &s->lock, &until) == ETIMEDOUT && !s->queue_first)
+        if (pthread_cond_clockwait(&s->work, &s->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT &&
+            !s->queue_first)
             break;
     s->idle_workers--;
     if (s->queue_first) {
@@ -454,7 +453,7 @@ static int set_up(struct server *s, struct err *err)
 /* New connections are refused by the kernel; requests under way end; then we do. */
 static void drain(struct server *s)
 {
-    struct timespec until;
+    struct timespec until = io_after_ms(DRAIN_MS);
 
     own_close(&s->listen_fd);
     (void) pthread_mutex_lock(&s->lock);
@@ -464,10 +463,8 @@ static void drain(struct server *s)
         list_remove(s, conn);
         drop(s, conn);
     }
-    (void) clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += DRAIN_MS / 1000;
     while (s->connections > 0)
-        if (pthread_cond_timedwait(&s->done, &s->lock, &until) == ETIMEDOUT)
+        if (pthread_cond_clockwait(&s->done, &s->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
             break;
     if (s->connections > 0)
         log_line(LOG_WARNING, "cut connections=%zu", s->connections);

@@ -76,7 +76,7 @@ int tools_route_presets(struct exchange *x, struct err *err)
     struct tools_config config;
 
     for (size_t i = 0; i < tools_preset_count; i++) {
-        if (tools_config_preset(&config, tools_presets[i].name, err) < 0)
+        if (tools_config_preset(exchange_app(x), &config, tools_presets[i].name, err) < 0)
             continue;
         (void) json_object_set_new(presets, tools_presets[i].name, tools_config_json(&config));
     }

@@ -21,9 +21,11 @@ const struct tools_preset tools_presets[] = {
 /* clang-format on */
 const size_t tools_preset_count = ARRAY_LEN(tools_presets);
 
-int tools_config_preset(struct tools_config *config, const char *name, struct err *err)
+int tools_config_preset(struct app *app, struct tools_config *config, const char *name,
+                        struct err *err)
 {
     uint64_t cores = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t most_ms = app_config(app)->sandbox_timeout_most_ms;
 
     for (size_t i = 0; i < tools_preset_count; i++) {
         const struct tools_preset *preset = &tools_presets[i];
@@ -33,7 +35,7 @@ int tools_config_preset(struct tools_config *config, const char *name, struct er
         memset(config, 0, sizeof *config);
         config->preset = preset->name;
         limits_preset(&config->limits);
-        /* A preset fits every host; what is asked for by number is refused when it does not. */
+        /* A preset fits every host and its settings; what is asked for by number is refused when it does not. */
         config->limits.cpu_milli =
             preset->cpu_milli < cores * 1000 ? preset->cpu_milli : cores * 1000;
         config->limits.memory_bytes = preset->memory_mb * MEGA;
@@ -41,6 +43,8 @@ int tools_config_preset(struct tools_config *config, const char *name, struct er
         config->limits.processes = preset->processes;
         config->timeout_ms = preset->timeout_s * 1000;
         config->session_ms = preset->session_min * 60000;
+        if (config->session_ms > most_ms)
+            config->session_ms = most_ms;
         config->auto_cleanup = true;
         return 0;
     }
@@ -89,9 +93,27 @@ static int read_network(struct exchange *x, json_t *object, struct err *err)
     return err_set(err, ERR_UNSUPPORTED, "network: sandboxes of this server have no network");
 }
 
+/* Who may only run things may not loosen what the tenant was given: rules that were asked for are refused then, rules
+ * that a preset brings along are left out. true: they count. */
+static bool may_have(struct exchange *x, const struct policy *policy, bool asked, struct err *err)
+{
+    const char *member = NULL;
+    char name[64];
+
+    if (exchange_caller(x)->scope >= SCOPE_ADMIN ||
+        policy_gate_within(exchange_app(x), policy, &member, err) == 0)
+        return true;
+    if (asked) {
+        (void) snprintf(name, sizeof name, "security.%s", member);
+        (void) exchange_blame(x, name, "policy-loosened", "policy");
+        (void) err_wrap(err, "a key of scope run may only tighten its policy");
+    }
+    return false;
+}
+
 /* Checked here, kept as text: the gate reads it again. */
-static int read_security(struct exchange *x, json_t *object, struct tools_config *config,
-                         struct err *err)
+static int read_security(struct exchange *x, json_t *object, bool asked,
+                         struct tools_config *config, struct err *err)
 {
     auto_free struct policy *policy = calloc(1, sizeof *policy);
     auto_free char *text = NULL;
@@ -103,6 +125,10 @@ static int read_security(struct exchange *x, json_t *object, struct tools_config
     if (policy_from_json(policy, object, config->preset, &field, err) < 0) {
         (void) snprintf(name, sizeof name, "security%s%s", field ? "." : "", field ? field : "");
         return exchange_blame(x, name, NULL, NULL);
+    }
+    if (!may_have(x, policy, asked, err)) {
+        policy_done(policy);
+        return asked ? -1 : 0;
     }
     config->root = policy->allow_root;
     policy_done(policy);
@@ -145,13 +171,13 @@ int tools_config_read(struct exchange *x, json_t *object, struct tools_config *r
 
     if (args_read(x, object, "", args, ARRAY_LEN(args), err) < 0)
         return -1;
-    if (tools_config_preset(ret, preset, err) < 0)
+    if (tools_config_preset(exchange_app(x), ret, preset, err) < 0)
         return exchange_blame(x, "preset", NULL, NULL);
     if (json_object_get(object, "preset") || security) { /* the preset's rules, and more */
         own = security ? json_copy(security) : json_object();
         if (!json_object_get(own, "preset"))
             (void) json_object_set_new(own, "preset", json_string(ret->preset));
-        r = read_security(x, own, ret, err);
+        r = read_security(x, own, security != NULL, ret, err);
         json_decref(own);
     }
     if (r < 0 || (limits && read_limits(x, limits, ret, err) < 0) ||

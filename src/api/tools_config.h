@@ -37,7 +37,8 @@ extern const struct tools_preset tools_presets[];
 extern const size_t tools_preset_count;
 
 /* NULL or an unknown name: ERR_INVALID. */
-int tools_config_preset(struct tools_config *config, const char *name, struct err *err);
+int tools_config_preset(struct app *app, struct tools_config *config, const char *name,
+                        struct err *err);
 /* All of a request's object; `default` goes to ret_default. */
 int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
                       bool *ret_default, struct err *err);

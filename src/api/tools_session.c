@@ -147,6 +147,7 @@ static int make_box(struct ops *ops, const struct tools_config *config, bool as_
         .name = as_default ? SESSION_NAME : NULL,
         .metadata = metadata,
         .timeout_ms = config->session_ms,
+        .timeout_field = "session_timeout_minutes",
         .on_timeout = config->auto_cleanup ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE,
         .root = config->root,
         .limits = config->limits,
@@ -190,7 +191,8 @@ static int ensure_default(struct ops *ops, struct tenant_entry *entry, struct er
         return 0;
     entry->touched_ms = 0;
     if (find_default(ops, &box, err) < 0) {
-        if (err->kind != ERR_NO_SANDBOX || tools_config_preset(&config, "standard", err) < 0 ||
+        if (err->kind != ERR_NO_SANDBOX ||
+            tools_config_preset(ops->app, &config, "standard", err) < 0 ||
             make_box(ops, &config, true, &box, err) < 0)
             return -1;
         entry->touched_ms = io_now_ms();

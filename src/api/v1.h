@@ -93,6 +93,9 @@ int v1_stream_event(struct v1_stream *stream, json_t *event, struct err *err);
 int v1_stream_ping(struct v1_stream *stream, struct err *err);
 /* A failure after the beginning: an event "error", and the end. */
 int v1_stream_fail(struct v1_stream *stream, const struct err *why, struct err *err);
+/* ERR_NO_PROCESS when the route's sandbox never had it. */
+int v1_process_exists(struct exchange *x, uint32_t proc, struct err *err);
+
 /* Output and end of a process, until it ends. */
 int v1_stream_run(struct v1_stream *stream, struct ops *ops, struct ops_run *run, struct err *err);
 

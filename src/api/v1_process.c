@@ -106,18 +106,32 @@ static int find_process(void *arg, const struct agent_reply *item, struct err *e
     return 0;
 }
 
-static int look_up(struct exchange *x, struct one_process *one, struct err *err)
+/* one->proc is what is looked for. */
+static int find_one(struct exchange *x, struct one_process *one, struct err *err)
 {
     struct ops ops = ops_of(x);
 
-    *one = (struct one_process){ .found = NULL };
-    if (read_proc(x, &one->proc, err) < 0)
-        return -1;
+    one->found = NULL;
     if (ops_process_list(&ops, exchange_param(x, "id"), find_process, one, err) < 0) {
         json_decref(one->found);
         return -1;
     }
     return one->found ? 0 : err_set(err, ERR_NO_PROCESS, "there is no process %u", one->proc);
+}
+
+static int look_up(struct exchange *x, struct one_process *one, struct err *err)
+{
+    return read_proc(x, &one->proc, err) < 0 ? -1 : find_one(x, one, err);
+}
+
+int v1_process_exists(struct exchange *x, uint32_t proc, struct err *err)
+{
+    struct one_process one = { .proc = proc };
+
+    if (find_one(x, &one, err) < 0)
+        return -1;
+    json_decref(one.found);
+    return 0;
 }
 
 int v1_process_get(struct exchange *x, struct err *err)

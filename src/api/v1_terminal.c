@@ -240,6 +240,9 @@ static int start(struct terminal *t, struct err *err)
         v1_query_count(t->x, "proc", 1, UINT32_MAX, &proc, err) < 0 ||
         v1_query_count(t->x, "from", 0, INT64_MAX, &from, err) < 0)
         return -1;
+    /* Asked for first: what cannot be is an answer, and not the end of a WebSocket. */
+    if (proc > 0 && v1_process_exists(t->x, (uint32_t) proc, err) < 0)
+        return -1;
     if (proc > 0)
         return ops_run_attach(&t->ops, sandbox, (uint32_t) proc, from, 0, 0, &t->run, err);
     if (!command) {

@@ -105,6 +105,18 @@ uint64_t io_now_ms(void)
     return io_now_us() / 1000u;
 }
 
+struct timespec io_after_ms(uint64_t ms)
+{
+    struct timespec at;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t) (ms / 1000);
+    at.tv_nsec += (long) (ms % 1000) * 1000000;
+    at.tv_sec += at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
 ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count)
 {
     union {

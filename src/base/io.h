@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* All of it or -1 with errno; a peer that closes early is EPIPE. EINTR is retried; a descriptor
  * that is set O_NONBLOCK is waited for. */
@@ -18,6 +19,8 @@ int io_write_text(int dirfd, const char *path, const char *text);
 /* Milliseconds and microseconds of CLOCK_MONOTONIC. */
 uint64_t io_now_ms(void);
 uint64_t io_now_us(void);
+/* That much later, on CLOCK_MONOTONIC: for waits that a clock that is set must not stretch. */
+struct timespec io_after_ms(uint64_t ms);
 
 #define IO_FDS_MAX 8
 

@@ -36,7 +36,7 @@ static const struct option verify_options[] = {
     { 0, "head", OPTION_TEXT, AT(head), "HASH", COMPLETE_NONE, "a hash noted earlier must still be in the chain" },
 };
 static const struct option prune_options[] = {
-    { 0, "older", OPTION_DURATION, AT(older_ms), "TIME", COMPLETE_NONE, "what is older than 90d …" },
+    { 0, "older-than", OPTION_DURATION, AT(older_ms), "TIME", COMPLETE_NONE, "what is older than 90d …" },
 };
 
 static int audit_ls(int argc, char **argv);
@@ -51,7 +51,7 @@ static const struct verb subs[] = {
       .options = verify_options, .option_count = ARRAY_LEN(verify_options), .run = audit_verify },
     { .name = "export", .synopsis = "[OPTION…]", .summary = "every record as a line of JSON, oldest first",
       .options = export_options, .option_count = ARRAY_LEN(export_options), .run = audit_export },
-    { .name = "prune", .synopsis = "--older TIME", .summary = "forget old records; the chain goes on",
+    { .name = "prune", .synopsis = "--older-than TIME", .summary = "forget old records; the chain goes on",
       .options = prune_options, .option_count = ARRAY_LEN(prune_options), .run = audit_prune },
 };
 
@@ -256,7 +256,7 @@ static int audit_prune(int argc, char **argv)
     if (code >= 0)
         return code;
     if (values.older_ms == 0 || values.older_ms > store_now_ms()) {
-        (void) err_set(&err, ERR_USAGE, "audit prune: say with --older what may go");
+        (void) err_set(&err, ERR_USAGE, "audit prune: say with --older-than what may go");
         code = report_error(&err);
     } else if (store_audit_prune(store, store_now_ms() - values.older_ms, &count, &err) < 0) {
         code = report_error(&err);

@@ -27,6 +27,7 @@ static const struct option quota_options[] = {
     { 0, "creates-per-s",  OPTION_NUMBER, AT(quotas.creates_per_s),  "N",    COMPLETE_NONE, "new sandboxes per second" },
     { 0, "requests-per-s", OPTION_NUMBER, AT(quotas.requests_per_s), "N",    COMPLETE_NONE, "requests per second" },
     { 0, "streams",        OPTION_NUMBER, AT(quotas.streams),        "N",    COMPLETE_NONE, "long answers and terminals at once" },
+    { 0, "stored-bytes",   OPTION_SIZE,   AT(quotas.stored_bytes),   "SIZE", COMPLETE_NONE, "bytes that its sandboxes hold on their disks" },
 };
 static const struct option json_option[] = {
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
@@ -197,6 +198,7 @@ static void tenant_json(struct json *json, const struct store_tenant *tenant,
     json_number(json, "creates_per_s", q->creates_per_s);
     json_number(json, "requests_per_s", q->requests_per_s);
     json_number(json, "streams", q->streams);
+    json_number(json, "stored_bytes", q->stored_bytes);
     json_end(json);
     json_object(json, "used");
     json_number(json, "sandboxes", usage->sandboxes);
@@ -230,9 +232,9 @@ static int list_one(void *arg, const struct store_tenant *tenant, struct err *er
 
 static int tenant_ls(int argc, char **argv)
 {
-    static const char *const headings[] = { "TENANT",     ">IN USE",     ">SANDBOXES",
-                                            ">CPUS",      ">MEMORY",     ">DISK",
-                                            ">CREATES/S", ">REQUESTS/S", ">STREAMS" };
+    static const char *const headings[] = { "TENANT",   ">IN USE", ">SANDBOXES", ">CPUS",
+                                            ">MEMORY",  ">DISK",   ">CREATES/S", ">REQUESTS/S",
+                                            ">STREAMS", ">STORED" };
     struct tenant_values values;
     struct listing l = { 0 };
     struct table table;

@@ -5,6 +5,7 @@
 #include "api/quota.h"
 #include "api/server.h"
 #include "api/tools.h"
+#include "api/upkeep.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "store/store.h"
@@ -46,7 +47,7 @@ static int set_up(struct app *app, struct err *err)
     if (!(app->gate = policy_gate_new(app_config(app)->policy, err)) ||
         !(app->tools = tools_new(err)))
         return -1;
-    return deadline_start(app, err);
+    return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ? -1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
     if (r < 0)
         log_line(LOG_ERROR, "cannot serve: %s", err.msg);
     deadline_stop();
+    upkeep_stop();
     /* Not closed: requests that were cut may still look at the store, until the process ends. */
     (void) store_audit_flush(app.store, &ignored);
     return r < 0 ? err_kind_info(err.kind)->exit_code : 0;

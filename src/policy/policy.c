@@ -205,3 +205,56 @@ void policy_analyze_tool(const struct policy *policy, const char *tool,
     if (blocked)
         report_violation(report, RULE_BLOCKED_TOOL, true, 0, 0, tool, "");
 }
+
+/* ---- comparing ---- */
+
+/* Every entry of `some` is in `all`. */
+static bool is_subset(const struct policy *some, const struct policy *all, enum policy_list list)
+{
+    for (size_t i = 0; i < some->counts[list]; i++)
+        if (!in_list(all, list, some->lists[list][i].text))
+            return false;
+    return true;
+}
+
+/* A list of what is forbidden may grow; of what alone is allowed, or is not looked at, only shrink. */
+static bool list_within(const struct policy *policy, const struct policy *base,
+                        enum policy_list list)
+{
+    switch (list) {
+    case POLICY_BLOCKED_TOOLS:
+    case POLICY_COMMAND_BLACKLIST:
+    case POLICY_BLOCKED_PATHS:
+        return is_subset(base, policy, list);
+    case POLICY_ALLOWED_TOOLS:
+    case POLICY_COMMAND_WHITELIST:
+        return base->counts[list] == 0 ||
+               (policy->counts[list] > 0 && is_subset(policy, base, list));
+    case POLICY_WAIVED_RULES:
+        return is_subset(policy, base, list);
+    case POLICY_LIST_COUNT:
+        break;
+    }
+    return false;
+}
+
+int policy_within(const struct policy *policy, const struct policy *base, const char **ret_member,
+                  struct err *err)
+{
+    const char *member = NULL;
+
+    for (int list = 0; list < POLICY_LIST_COUNT && !member; list++)
+        if (!list_within(policy, base, (enum policy_list) list))
+            member = policy_list_name((enum policy_list) list);
+    if (policy->allow_root && !base->allow_root)
+        member = "allow_root";
+    if (policy->network && !base->network)
+        member = "network";
+    if (policy->max_risk > base->max_risk)
+        member = "max_risk";
+    if (!member)
+        return 0;
+    if (ret_member)
+        *ret_member = member;
+    return err_set(err, ERR_DENIED, "%s would be looser than the tenant's policy", member);
+}

@@ -67,6 +67,11 @@ int policy_add(struct policy *policy, enum policy_list list, const char *text, s
 /* Once, after the last policy_add and before the first analysis. Names the pattern that is bad. */
 int policy_compile(struct policy *policy, struct err *err);
 
+/* Whether everything that `policy` lets pass, `base` lets pass as well. -1 with ERR_DENIED, and in *ret_member (may be
+ * NULL) the name of what would be loosened: "network", "max_risk", a list's. Lists are compared by their texts. */
+int policy_within(const struct policy *policy, const struct policy *base, const char **ret_member,
+                  struct err *err);
+
 /* These never fail: what cannot be understood is in the report. The report is init'ed here and is
  * the caller's to policy_report_done. The policy must be compiled. */
 void policy_analyze(const struct policy *policy, const char *command, struct policy_report *report);

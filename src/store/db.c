@@ -7,9 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define OUR_ID     0x636f7665 /* "cove" */
-#define OUR_SCHEMA 1
-#define BUSY_MS    5000
+#define OUR_ID  0x636f7665 /* "cove" */
+#define BUSY_MS 5000
 
 /* What SQLite's results mean to a caller; others are ERR_INTERNAL with SQLite's own words. */
 static const struct {
@@ -155,10 +154,20 @@ static int check_ours(struct db *db, int64_t *ret_version, struct err *err)
         return -1;
     if (id != OUR_ID && (tables > 0 || id != 0))
         return err_set(err, ERR_UNAVAILABLE, "the file is another program's, not cove's");
-    if (*ret_version > OUR_SCHEMA)
+    if (*ret_version > DB_VERSION)
         return err_set(err, ERR_UNAVAILABLE,
                        "the store is of a later version of cove (%lld, this one knows %d)",
-                       (long long) *ret_version, OUR_SCHEMA);
+                       (long long) *ret_version, DB_VERSION);
+    return 0;
+}
+
+static int upgrade(struct db *db, int64_t version, struct err *err)
+{
+    if (version == 0 && exec(db, db_schema, err) < 0)
+        return -1;
+    for (int64_t i = version == 0 ? 0 : version - 1; i < DB_VERSION - 1; i++)
+        if (exec(db, db_upgrades[i], err) < 0)
+            return -1;
     return 0;
 }
 
@@ -169,7 +178,7 @@ static int make_schema(struct db *db, struct err *err)
 
     if (exec(db, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (check_ours(db, &version, err) < 0 || (version == 0 && exec(db, db_schema, err) < 0)) {
+    if (check_ours(db, &version, err) < 0 || upgrade(db, version, err) < 0) {
         (void) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
         return -1;
     }
@@ -201,7 +210,7 @@ int db_open(struct db *db, const char *path, bool writer, struct err *err)
              "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
              "PRAGMA journal_size_limit = 16777216",
              err) < 0 ||
-        (version == 0 && make_schema(db, err) < 0))
+        (version < DB_VERSION && make_schema(db, err) < 0))
         goto undo;
     return 0;
 

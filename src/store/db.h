@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DB_VERSION 2 /* of the schema */
+
 enum sql {
     SQL_BEGIN,
     SQL_COMMIT,
@@ -37,6 +39,7 @@ enum sql {
     SQL_SANDBOX_BY_NAME,
     SQL_SANDBOX_BY_IDEMPOTENCY,
     SQL_SANDBOX_SET_DEADLINE,
+    SQL_SANDBOX_SHIFT,
     SQL_SANDBOX_REMOVE,
     SQL_SANDBOX_LIST,
     SQL_USAGE,
@@ -53,6 +56,7 @@ enum sql {
 };
 extern const char *const db_sql[SQL_COUNT];
 extern const char db_schema[];
+extern const char *const db_upgrades[DB_VERSION - 1];
 
 struct db {
     sqlite3 *handle;

@@ -1,6 +1,6 @@
 #include "store/db.h"
 
-/* Version 1. Later versions add to it: user_version says what a file has. */
+/* Version 1. Later ones are made of it by db_upgrades: user_version says what a file has. */
 const char db_schema[] =
     "CREATE TABLE tenants("
     "  name TEXT PRIMARY KEY, created_ms INT NOT NULL, sandboxes INT NOT NULL,"
@@ -39,13 +39,21 @@ const char db_schema[] =
     "PRAGMA application_id = 0x636f7665;"
     "PRAGMA user_version = 1;";
 
+/* From version n + 1 to n + 2, each in the transaction that brings a file up to date. What is new has a default, so that
+ * a server of the version before, if one still runs, goes on with the same file. */
+const char *const db_upgrades[DB_VERSION - 1] = {
+    "ALTER TABLE tenants ADD COLUMN stored_bytes INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN request_hash TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 2;",
+};
+
 #define TENANT                                                                                     \
     "name, created_ms, sandboxes, cpu_milli, memory_bytes, disk_bytes, creates_per_s, "            \
-    "requests_per_s, streams"
+    "requests_per_s, streams, stored_bytes"
 #define KEY "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
-    "idempotency_key, cpu_milli, memory_bytes, disk_bytes"
+    "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash"
 
 /* clang-format off */
 const char *const db_sql[SQL_COUNT] = {
@@ -58,10 +66,11 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_SAVE_DONE]          = "RELEASE job",
     [SQL_SECRET_ADD]         = "INSERT OR IGNORE INTO secrets VALUES(?, ?)",
     [SQL_SECRET_GET]         = "SELECT value FROM secrets WHERE name = ?",
-    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?)",
+    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?,?)",
     [SQL_TENANT_SET]         = "UPDATE tenants SET sandboxes = ?2, cpu_milli = ?3, "
                                "memory_bytes = ?4, disk_bytes = ?5, creates_per_s = ?6, "
-                               "requests_per_s = ?7, streams = ?8 WHERE name = ?1",
+                               "requests_per_s = ?7, streams = ?8, stored_bytes = ?9 "
+                               "WHERE name = ?1",
     [SQL_TENANT_GET]         = "SELECT " TENANT " FROM tenants WHERE name = ?",
     [SQL_TENANT_LIST]        = "SELECT " TENANT " FROM tenants ORDER BY name",
     [SQL_TENANT_REMOVE]      = "DELETE FROM tenants WHERE name = ?",
@@ -78,7 +87,8 @@ const char *const db_sql[SQL_COUNT] = {
                                "(last_used_ms < ?2 - 60000 OR last_used_ms > ?2 + 60000)",
     [SQL_SANDBOX_ADD]        = "INSERT INTO sandboxes(id, tenant, name, template, metadata, "
                                "created_ms, deadline_ms, on_timeout, idempotency_key, cpu_milli, "
-                               "memory_bytes, disk_bytes) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+                               "memory_bytes, disk_bytes, request_hash) "
+                               "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [SQL_SANDBOX_GET]        = "SELECT " SANDBOX " FROM sandboxes WHERE id = ?1 "
                                "AND (?2 = '' OR tenant = ?2)",
     [SQL_SANDBOX_BY_NAME]    = "SELECT " SANDBOX " FROM sandboxes "
@@ -87,6 +97,8 @@ const char *const db_sql[SQL_COUNT] = {
                                "WHERE idempotency_key = ?1 AND idempotency_key <> '' AND tenant = ?2",
     [SQL_SANDBOX_SET_DEADLINE] = "UPDATE sandboxes SET deadline_ms = ?2, on_timeout = ?3 "
                                "WHERE id = ?1",
+    [SQL_SANDBOX_SHIFT]      = "UPDATE sandboxes SET created_ms = max(created_ms + ?1, 0), deadline_ms = "
+                               "CASE deadline_ms WHEN 0 THEN 0 ELSE max(deadline_ms + ?1, 1) END",
     [SQL_SANDBOX_REMOVE]     = "DELETE FROM sandboxes WHERE id = ?",
     [SQL_SANDBOX_LIST]       = "SELECT " SANDBOX " FROM sandboxes WHERE (?1 = '' OR tenant = ?1) "
                                "AND (?2 = 0 OR seq < ?2) ORDER BY seq DESC LIMIT ?3",

@@ -72,6 +72,7 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->cpu_milli = db_number(stmt, 10);
     ret->memory_bytes = db_number(stmt, 11);
     ret->disk_bytes = db_number(stmt, 12);
+    db_copy(stmt, 13, ret->request_hash, sizeof ret->request_hash);
 }
 
 /* ---- changes ---- */
@@ -112,10 +113,10 @@ static int add(struct db *db, void *arg, struct err *err)
     if (tenant_read(db, s->tenant, &tenant, err) < 0 || usage_read(db, s->tenant, &used, err) < 0 ||
         store_quotas_allow(&tenant.quotas, &used, &more, err) < 0)
         return -1;
-    return db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiii", s->id, s->tenant, s->name, s->template,
+    return db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiit", s->id, s->tenant, s->name, s->template,
                   s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
                   (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
-                  (int64_t) s->memory_bytes, (int64_t) s->disk_bytes);
+                  (int64_t) s->memory_bytes, (int64_t) s->disk_bytes, s->request_hash);
 }
 
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)
@@ -152,6 +153,16 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
 static int remove_sandbox(struct db *db, void *arg, struct err *err)
 {
     return db_run(db, err, SQL_SANDBOX_REMOVE, "t", (const char *) arg);
+}
+
+static int shift(struct db *db, void *arg, struct err *err)
+{
+    return db_run(db, err, SQL_SANDBOX_SHIFT, "i", *(const int64_t *) arg);
+}
+
+int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err)
+{
+    return store_write(store, shift, &by_ms, err);
 }
 
 int store_sandbox_remove(struct store *store, const char *id, struct err *err)

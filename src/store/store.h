@@ -50,6 +50,8 @@ struct store_quotas {
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* sums of the limits of its sandboxes */
     uint64_t creates_per_s, requests_per_s;
     uint64_t streams; /* long answers and terminals at once */
+    uint64_t
+        stored_bytes; /* that its sandboxes hold on their disks now, not what they could hold */
 };
 
 struct store_tenant {
@@ -136,6 +138,7 @@ struct store_sandbox {
     uint64_t created_ms, deadline_ms;  /* real time; deadline 0: none */
     int on_timeout; /* enum store_on_timeout, and perhaps STORE_TIMEOUT_HELD */
     char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
+    char request_hash[STORE_HASH_MAX];            /* of what was asked for with that key */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
 };
 
@@ -151,6 +154,8 @@ int store_sandbox_find_idempotency(struct store *store, const char *tenant, cons
                                    struct store_sandbox *ret, struct err *err);
 int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t deadline_ms,
                                int on_timeout, struct err *err);
+/* The clock was set by so much: every deadline and time of creation moves along. */
+int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err);
 /* One that is not there is no error. */
 int store_sandbox_remove(struct store *store, const char *id, struct err *err);
 typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, struct err *err);

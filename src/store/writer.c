@@ -32,12 +32,8 @@ struct batch {
 
 static void wait_ms(struct store *store, unsigned ms)
 {
-    struct timespec until;
+    struct timespec until = io_after_ms(ms);
 
-    (void) clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long) ms * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     (void) pthread_cond_timedwait(&store->work, &store->lock, &until);
 }
 

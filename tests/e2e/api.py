@@ -79,6 +79,12 @@ def sandboxes():
     check("an idempotency key makes one sandbox", (a.status, b.status) == (201, 200) and a.json["id"] == b.json["id"] and
           b.headers["Idempotent-Replayed"] == "true", (a.body, b.body))
     ids = []
+    refused("the same key with another request is refused",
+            ask("POST", "/v1/sandboxes", {"timeout": 99, "idempotency_key": "k1"}), 409, "already_exists", "idempotency_key")
+    c = ask("POST", "/v1/sandboxes", {"metadata": {"a": "1", "b": "2"}, "idempotency_key": "k3"})
+    d = ask("POST", "/v1/sandboxes", {"metadata": {"b": "2", "a": "1"}, "idempotency_key": "k3"})
+    check("in another order it is the same request", (c.status, d.status) == (201, 200), (c.body, d.body))
+    ask("DELETE", "/v1/sandboxes/" + c.json["id"])
     threads = [threading.Thread(target=lambda: ids.append(ask("POST", "/v1/sandboxes", {}, {"Idempotency-Key": "k2"}).json["id"]))
                for _ in range(6)]
     [t.start() for t in threads]
@@ -207,6 +213,9 @@ def processes(box):
     same("it is listed, with its tag", ("reader", True), (ask("GET", one).json["tag"], ask("GET", one).json["running"]))
     same("stdin is taken", 200, ask("POST", one + "/stdin", b"hello ").status)
     same("and ended", 200, ask("POST", one + "/stdin?end=true", b"world\n").status)
+    end = time.time() + 10
+    while ask("GET", one).json["running"] and time.time() < end:  # a byte that is not there yet cannot be asked for
+        time.sleep(0.02)
     events = [e for _, e in lines(one + "/output?from=6")]
     same("attach from byte N", "world\nend\n", "".join(e["data"] for e in events if e["type"] == "stdout"))
     same("up to its end", 0, events[-1]["exit_code"])
@@ -289,6 +298,7 @@ def terminal(box):
             break
     same("a ping is answered", (10, b"ping"), (op, data))
     t.s.close()
+    check("an unknown process is 404, before the upgrade", b"HTTP/1.1 404 " in Terminal(at + "?proc=4000000").head, "")
     t = Terminal("%s?proc=%d" % (at, start["proc"]))
     check("it goes on without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
     t.send(2, b"exit 5\n")

@@ -1,10 +1,12 @@
-"""What operates a server: the PROXY protocol, SIGHUP. Run by server_test."""
+"""What operates a server: the PROXY protocol, SIGHUP, quotas, who may loosen what, retention. Run by server_test."""
+import hashlib
 import os
 import signal
+import sqlite3
 import ssl
 import struct
 import subprocess
-import sys
+import time
 
 from served import LOG, STATE, Server, check, finish, log_since, log_size, read_all, same, status_of, within
 
@@ -53,8 +55,14 @@ key = os.environ["ADMIN_KEY"]
 answer = s.raw(v1("203.0.113.77") + GET.replace(b"\r\n\r\n", b"\r\nX-API-Key: " + key.encode() + b"\r\n\r\n"))
 same("with its key a client from elsewhere is served", 200, status_of(answer))
 s.raw(v1("203.0.113.88") + GET)
-export = subprocess.run([os.environ["COVE"], "--state", STATE, "audit", "export"], capture_output=True, text=True).stdout
-check("the audit log has the client's address, not the proxy's", '"peer": "203.0.113.88"' in export, export[-300:])
+
+
+def has_peer():
+    said = subprocess.run([os.environ["COVE"], "--state", STATE, "audit", "export"], capture_output=True, text=True).stdout
+    return '"peer": "203.0.113.88"' in said
+
+
+check("the audit log has the client's address, not the proxy's", within(5, has_peer))
 s.end()
 
 s = Server("--proxy-protocol", "yes", "--proxy-from", "192.0.2.0/24").start()
@@ -144,4 +152,115 @@ hup(s)
 same("whether loopback needs a key changes, too", 401, create(60))
 check("and what is logged", within(5, lambda: "status=401" in log_since(0)), log_since(0)[-200:])
 same("coved ends as it should", 0, s.end())
+
+# ---- stored bytes ----
+run_key, admin_key = os.environ["RUN_KEY"], os.environ["ADMIN_KEY"]
+
+
+def cove(*args):
+    return subprocess.run([os.environ["COVE"], "--state", STATE, *args], capture_output=True, text=True).stdout
+
+
+s = Server().start()
+MiB = 1 << 20
+cove("tenant", "set", "team", "--stored-bytes", "8m")
+check("the quota is listed", "8 MiB" in cove("tenant", "ls"), cove("tenant", "ls"))
+box = s.ask("POST", "/v1/sandboxes", {"limits": {"disk": "64m"}}, run_key).json["id"]
+put = "/v1/sandboxes/%s/files?path=/home/user/" % box
+same("a tenant that stores less than it may can upload", 200, s.ask("PUT", put + "a", b"x" * (10 * MiB), run_key).status // 100 * 100)
+
+
+def refused():
+    return s.ask("PUT", put + "b", b"x", run_key).status == 429
+
+
+check("once it is measured, one that stores more cannot", within(12, refused))
+a = s.ask("PUT", put + "b", b"x", run_key)
+same("it is told by which quota", ("too_many", "quota", "stored-bytes"), tuple(a.error.get(k) for k in ("code", "layer", "rule")))
+check("with its figures, and when to come again", "8 MiB are allowed" in a.error["message"] and a.headers["Retry-After"] == "5", a.body)
+a = s.ask("POST", "/v1/sandboxes", {}, run_key)
+same("a create is refused, too", (429, "stored-bytes"), (a.status, a.error.get("rule")))
+same("and the tools' writes", 429, s.ask("POST", "/file/write", {"path": "c", "content": "x", "sandbox_id": box}, run_key).status)
+same("what it has can be read", 200, s.ask("GET", put + "a", None, run_key).status)
+same("and removed", 200, s.ask("DELETE", put + "a", None, run_key).status)
+check("then there is room again", within(12, lambda: not refused()))
+cove("tenant", "set", "team", "--stored-bytes", "0")
+
+# ---- who may loosen a policy ----
+for name, security, field in (("root", {"allow_root": True}, "allow_root"), ("network", {"network": True}, "network"),
+                              ("a higher risk", {"max_risk": "critical"}, "max_risk"),
+                              ("a rule less", {"waived_rules": ["destructive.rm-root"]}, "waived_rules")):
+    a = s.ask("POST", "/sandbox", {"security": security}, run_key)
+    same("a key of scope run cannot give its sandbox %s" % name, (403, "security." + field, "policy"),
+         (a.status, a.error.get("field"), a.error.get("layer")))
+a = s.ask("POST", "/sandbox", {"security": {"blocked_tools": ["Grep"], "max_risk": "low"}}, run_key)
+same("it can tighten", 200, a.status // 100 * 100)
+tight = a.json["sandbox_id"]
+same("and that counts", 403, s.ask("POST", "/execute", {"tool_name": "Grep", "arguments": {"pattern": "x"}, "sandbox_id": tight}, run_key).status)
+a = s.ask("POST", "/sandbox", {"preset": "development"}, run_key)
+same("a looser preset gives it its sizes, but not its rules", (2048, False), (a.json["config"]["resource_limits"]["memory_mb"], "security" in a.json["config"]))
+a = s.ask("POST", "/sandbox", {"security": {"allow_root": True}}, admin_key)
+same("a key of scope admin can loosen", 200, a.status // 100 * 100)
+same("and with allow_root there is a root", "0\n", s.ask("POST", "/v1/sandboxes/%s/exec" % a.json["sandbox_id"],
+                                                       {"command": "id -u", "user": "root"}, admin_key).json["stdout"])
+a = s.ask("POST", "/v1/sandboxes/%s/exec" % tight, {"command": "id -u", "user": "root"}, run_key)
+same("without it there is none", (403, "root_not_allowed"), (a.status, a.error.get("code")))
+same("loopback's own tenant is admin", 200, s.ask("POST", "/sandbox", {"security": {"network": True}}).status // 100 * 100)
+a = s.ask("POST", "/sandbox", {"session_timeout_minutes": 3000})
+same("a session longer than allowed is blamed by its own name", (400, "session_timeout_minutes"), (a.status, a.error.get("field")))
+s.end()
+
+# ---- sessions end ----
+s = Server("--sandbox-timeout", "2s", "--sandbox-timeout-most", "2s").start()
+first = s.ask("POST", "/bash", {"command": "true"}).json["sandbox_id"]
+for _ in range(4):
+    time.sleep(0.8)
+    again = s.ask("POST", "/bash", {"command": "true"}).json["sandbox_id"]
+same("use keeps the default sandbox", first, again)
+
+
+def state_of(sandbox):
+    a = s.ask("GET", "/v1/sandboxes/" + sandbox)
+    return a.json["state"] if a.status == 200 else a.status
+
+
+stays = s.ask("POST", "/sandbox", {"auto_cleanup": False}).json["sandbox_id"]
+check("without use its session ends, and it with it", within(10, lambda: state_of(first) == 404), state_of(first))
+check("without auto_cleanup a sandbox is paused then", within(10, lambda: state_of(stays) == "paused"), state_of(stays))
+check("another default sandbox is made when one is needed", s.ask("POST", "/bash", {"command": "true"}).json["sandbox_id"] != first)
+s.ask("DELETE", "/v1/sandboxes/" + stays)
+s.end()
+
+# ---- retention of the audit log ----
+old_state = tmp + "/old"
+os.makedirs(old_state)
+subprocess.run([os.environ["COVE"], "--state", old_state, "tenant", "ls"], check=True, capture_output=True)
+db = sqlite3.connect(old_state + "/server/cove.db")
+head, day = bytes(32), 86400000
+for seq, age in ((1, 10), (2, 9), (3, 8), (4, 1)):
+    texts = ["local", "local", "", "exec.run", "ok", "", "", "", "", "", ""]  # as in the chain
+    at = int(time.time() * 1000) - age * day
+    data = head + b"".join(struct.pack(">q", n) for n in (seq, at, -1, -(1 << 63)))
+    data += b"".join(struct.pack(">q", len(t)) + t.encode() for t in texts)
+    head = hashlib.sha256(data).digest()
+    db.execute("INSERT INTO audit VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", [seq, at, *texts, -1, -(1 << 63), head])
+db.execute("UPDATE chain SET head_seq = 4, head_hash = ?", [head])
+db.commit()
+db.close()
+
+
+def audit(*args):
+    return subprocess.run([os.environ["COVE"], "--state", old_state, "audit", *args], capture_output=True, text=True).stdout
+
+
+check("a log with old records is whole", audit("verify").startswith("whole records=4 first=1"), audit("verify"))
+at = log_size()
+p = subprocess.Popen([os.environ["COVED"], "--state", old_state, "--listen", "127.0.0.1:0", "--audit-days", "5"], stderr=open(LOG, "ab"))
+check("records older than audit_days are forgotten", within(10, lambda: "audit log pruned records=3 days=5" in log_since(at)), log_since(at))
+p.terminate()
+p.wait()
+check("the chain goes on from there", audit("verify").startswith("whole records=2 first=4 "), audit("verify"))
+check("and says that it was cut", "audit.prune" in audit("ls"), audit("ls"))
+same("cove audit prune cuts, too", "1 records\n", audit("prune", "--older-than", "12h"))
+check("and leaves it whole", audit("verify").startswith("whole records=2 first=5 "), audit("verify"))
 finish()

@@ -586,13 +586,67 @@ static void threads_share_a_policy(void)
     policy_done(&policy);
 }
 
-CHECK_MAIN(T(a_bad_regex_is_named), T(entries_are_checked_when_they_are_added),
-           T(an_unknown_preset_is_refused), T(a_regex_that_explodes_denies),
-           T(the_blacklist_sees_what_would_run), T(the_whitelist_binds_every_program),
-           T(blocked_paths_hold_however_they_are_written), T(tools_are_allowed_and_blocked),
-           T(root_and_network_follow_the_policy), T(presets_differ_as_they_say),
-           T(a_waived_rule_is_silent), T(positions_point_into_the_command),
-           T(programs_and_paths_are_listed), T(what_cannot_be_parsed_is_said_and_the_rest_judged),
+/* The member that is looser than the preset `base`, once `list` has `text` as well; "" if none is. */
+static const char *looser(const char *preset, int list, const char *text, const char *base,
+                          int base_list, const char *base_text)
+{
+    static struct policy policy, other;
+    const char *member = "";
+    struct err err;
+
+    make(&policy, preset);
+    make(&other, base);
+    CHECK(!text || policy_add(&policy, (enum policy_list) list, text, &err) == 0);
+    CHECK(!base_text || policy_add(&other, (enum policy_list) base_list, base_text, &err) == 0);
+    if (policy_within(&policy, &other, &member, &err) < 0)
+        CHECK_INT(err.kind, ERR_DENIED);
+    policy_done(&policy);
+    policy_done(&other);
+    return member;
+}
+
+static void a_policy_is_within_another_that_allows_as_much(void)
+{
+    static const struct {
+        const char *preset;
+        int list;
+        const char *text, *base;
+        int base_list;
+        const char *base_text, *member;
+    } cases[] = {
+        { "standard", 0, NULL, "standard", 0, NULL, "" },
+        { "minimal", 0, NULL, "standard", 0, NULL, "" },
+        { "standard", 0, NULL, "development", 0, NULL, "" },
+        { "standard", 0, NULL, "minimal", 0, NULL, "max_risk" },
+        { "development", 0, NULL, "standard", 0, NULL, "network" },
+        { NULL, 0, NULL, "standard", 0, NULL, "blocked_paths" },
+        { "standard", POLICY_BLOCKED_TOOLS, "Bash", "standard", 0, NULL, "" },
+        { "standard", 0, NULL, "standard", POLICY_BLOCKED_TOOLS, "Bash", "blocked_tools" },
+        { "standard", POLICY_COMMAND_BLACKLIST, "x", "standard", 0, NULL, "" },
+        { "standard", 0, NULL, "standard", POLICY_COMMAND_BLACKLIST, "x", "command_blacklist" },
+        { "standard", POLICY_ALLOWED_TOOLS, "Read", "standard", 0, NULL, "" },
+        { "standard", 0, NULL, "standard", POLICY_ALLOWED_TOOLS, "Read", "allowed_tools" },
+        { "standard", POLICY_ALLOWED_TOOLS, "Bash", "standard", POLICY_ALLOWED_TOOLS, "Read",
+          "allowed_tools" },
+        { "standard", 0, NULL, "standard", POLICY_COMMAND_WHITELIST, "ls", "command_whitelist" },
+        { "standard", POLICY_WAIVED_RULES, "abuse.miner", "standard", 0, NULL, "waived_rules" },
+        { "standard", 0, NULL, "standard", POLICY_WAIVED_RULES, "abuse.miner", "" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK_STR(looser(cases[i].preset, cases[i].list, cases[i].text, cases[i].base,
+                         cases[i].base_list, cases[i].base_text),
+                  cases[i].member);
+}
+
+CHECK_MAIN(T(a_bad_regex_is_named), T(a_policy_is_within_another_that_allows_as_much),
+           T(entries_are_checked_when_they_are_added), T(an_unknown_preset_is_refused),
+           T(a_regex_that_explodes_denies), T(the_blacklist_sees_what_would_run),
+           T(the_whitelist_binds_every_program), T(blocked_paths_hold_however_they_are_written),
+           T(tools_are_allowed_and_blocked), T(root_and_network_follow_the_policy),
+           T(presets_differ_as_they_say), T(a_waived_rule_is_silent),
+           T(positions_point_into_the_command), T(programs_and_paths_are_listed),
+           T(what_cannot_be_parsed_is_said_and_the_rest_judged),
            T(hostile_sizes_and_depths_end_on_a_small_stack),
            T(a_command_too_long_or_too_deep_is_refused), T(files_of_tools_are_judged),
            T(code_of_a_cell_is_judged), T(every_rule_has_a_row_and_is_documented),

@@ -101,6 +101,57 @@ static void a_file_that_is_no_store_is_refused_and_left_alone(void)
     end();
 }
 
+/* What version 1 had, made of what we have. */
+static void an_older_store_is_brought_up_to_date(void)
+{
+    struct store_quotas quotas = { .sandboxes = 5, .stored_bytes = 7 };
+    struct store_tenant tenant;
+    struct store_sandbox got;
+
+    begin();
+    CHECK(store_tenant_add(store, "old", &quotas, &err) == 0);
+    store_close(store);
+    store = NULL;
+    sql("ALTER TABLE tenants DROP COLUMN stored_bytes; ALTER TABLE sandboxes DROP COLUMN "
+        "request_hash;"
+        "PRAGMA user_version = 1");
+    sql("INSERT INTO sandboxes(id, tenant, name, template, metadata, created_ms, deadline_ms, "
+        "on_timeout,"
+        " idempotency_key, cpu_milli, memory_bytes, disk_bytes)"
+        " VALUES('" ID("a") "', 'old', '', '', '{}', 1, 2, 0, 'k', 3, 4, 5)");
+    CHECK(store_open(state, &store, &err) == 0);
+    CHECK(store_tenant_get(store, "old", &tenant, &err) == 0);
+    CHECK_INT(tenant.quotas.sandboxes, 5);
+    CHECK_INT(tenant.quotas.stored_bytes, 0);
+    CHECK(store_sandbox_find_idempotency(store, "old", "k", &got, &err) == 0);
+    CHECK_STR(got.request_hash, "");
+    CHECK_INT(got.disk_bytes, 5);
+    end();
+}
+
+static void a_clock_that_is_set_takes_the_deadlines_along(void)
+{
+    struct store_sandbox got;
+
+    begin();
+    sql("INSERT INTO sandboxes(id, tenant, name, template, metadata, created_ms, deadline_ms, "
+        "on_timeout,"
+        " idempotency_key, cpu_milli, memory_bytes, disk_bytes)"
+        " VALUES('" ID("a") "', 'local', '', '', '{}', 5000, 9000, 0, '', 1, 1, 1),"
+                            "       ('" ID(
+                                "b") "', 'local', '', '', '{}', 5000, 0, 0, '', 1, 1, 1)");
+    CHECK(store_sandbox_shift(store, 1000, &err) == 0);
+    CHECK(store_sandbox_get(store, NULL, ID("a"), &got, &err) == 0);
+    CHECK_INT(got.created_ms, 6000);
+    CHECK_INT(got.deadline_ms, 10000);
+    CHECK(store_sandbox_get(store, NULL, ID("b"), &got, &err) == 0);
+    CHECK_INT(got.deadline_ms, 0); /* none stays none */
+    CHECK(store_sandbox_shift(store, -20000, &err) == 0);
+    CHECK(store_sandbox_get(store, NULL, ID("a"), &got, &err) == 0);
+    CHECK_INT(got.deadline_ms, 1); /* past, but one */
+    end();
+}
+
 static void another_programs_database_is_refused(void)
 {
     struct store *other = NULL;
@@ -119,7 +170,7 @@ static void a_later_versions_store_is_refused(void)
     begin();
     sql("PRAGMA user_version = 9");
     CHECK(store_open(state, &other, &err) == -1);
-    CHECK(strstr(err.msg, "of a later version of cove (9, this one knows 1)") != NULL);
+    CHECK(strstr(err.msg, "of a later version of cove (9, this one knows 2)") != NULL);
     end();
 }
 
@@ -439,6 +490,8 @@ static void a_quota_holds_for_many_threads(void)
 
 CHECK_MAIN(T(sha256_gives_the_published_values),
            T(a_file_that_is_no_store_is_refused_and_left_alone),
+           T(an_older_store_is_brought_up_to_date),
+           T(a_clock_that_is_set_takes_the_deadlines_along),
            T(another_programs_database_is_refused), T(a_later_versions_store_is_refused),
            T(only_the_owner_can_read_the_store), T(a_secret_stays_the_same),
            T(tenants_are_added_changed_and_removed),

@@ -1,0 +1,196 @@
+/* Only tenants that have a quota of stored bytes are measured. One sandbox is one question to the keeper, of some
+ * 50 microseconds of its time: a thousand of them every few seconds are about one percent of it, and between a
+ * few questions others get their turn. */
+#include "api/upkeep.h"
+
+#include "api/app.h"
+#include "api/audit.h"
+#include "api/quota.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "client/sandbox.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define ROUND_MS     3000
+#define PRUNE_MS     3600000
+#define AT_ONCE      32 /* questions, then a pause */
+#define PAUSE_MS     10
+#define TENANTS_MOST 4096
+#define DAY_MS       86400000ull
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool running, stop;
+} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+/* false: the server ends. */
+static bool pause_ms(uint64_t ms)
+{
+    struct timespec until = io_after_ms(ms);
+    bool stop;
+
+    (void) pthread_mutex_lock(&own.lock);
+    while (!own.stop &&
+           pthread_cond_clockwait(&own.wake, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+        ;
+    stop = own.stop;
+    (void) pthread_mutex_unlock(&own.lock);
+    return !stop;
+}
+
+/* ---- stored bytes ---- */
+
+struct ids {
+    char (*list)[ID_LEN + 1];
+    size_t count, room;
+};
+
+static int keep_id(void *arg, const struct store_sandbox *record, struct err *err)
+{
+    struct ids *ids = arg;
+
+    if (ids->count == ids->room) {
+        size_t room = ids->room ? 2 * ids->room : 64;
+        void *more = realloc(ids->list, room * sizeof *ids->list);
+
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "no memory for a list of sandboxes");
+        ids->list = more;
+        ids->room = room;
+    }
+    memcpy(ids->list[ids->count++], record->id, sizeof *ids->list);
+    return 0;
+}
+
+/* One that is gone, or is being made, has nothing. */
+static int sum_up(struct app *app, const struct ids *ids, uint64_t *ret, struct err *err)
+{
+    struct keeper_stats stats;
+    struct link link;
+    int r = 0;
+
+    *ret = 0;
+    if (app_link_take(app, &link, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ids->count; i++) {
+        if (i % AT_ONCE == AT_ONCE - 1 && !pause_ms(PAUSE_MS))
+            break;
+        r = sandbox_stats(&link, ids->list[i], &stats, err);
+        if (r == 0)
+            *ret += stats.disk_bytes;
+        else if (err->kind == ERR_UNAVAILABLE || err->kind == ERR_PROTOCOL)
+            break;
+        r = 0;
+    }
+    app_link_give(app, &link, r == 0);
+    return r;
+}
+
+static void measure(struct app *app, const char *tenant)
+{
+    struct ids ids = { .list = NULL };
+    uint64_t stored;
+    struct err err;
+
+    if (store_sandbox_list(app->store, tenant, 0, 0, keep_id, &ids, &err) == 0 &&
+        sum_up(app, &ids, &stored, &err) == 0)
+        quota_set_stored(app, tenant, stored);
+    else /* the figure of before stays */
+        log_line(LOG_WARNING, "tenant=%s stored bytes not measured: %s", tenant, err.msg);
+    free(ids.list);
+}
+
+struct names {
+    char (*list)[STORE_TENANT_MAX];
+    size_t count;
+};
+
+static int keep_name(void *arg, const struct store_tenant *tenant, struct err *err)
+{
+    struct names *names = arg;
+
+    (void) err;
+    if (tenant->quotas.stored_bytes > 0 && names->count < TENANTS_MOST)
+        memcpy(names->list[names->count++], tenant->name, sizeof *names->list);
+    return 0;
+}
+
+static void measure_all(struct app *app)
+{
+    struct names names = { .list = malloc(TENANTS_MOST * sizeof *names.list) };
+    struct err err;
+
+    if (names.list && store_tenant_list(app->store, keep_name, &names, &err) == 0)
+        for (size_t i = 0; i < names.count; i++)
+            measure(app, names.list[i]);
+    free(names.list);
+}
+
+/* ---- the audit log ---- */
+
+static void prune(struct app *app)
+{
+    uint64_t days = app_config(app)->audit_days, count = 0, now = store_now_ms();
+    struct err err;
+
+    if (days == 0 || days * DAY_MS >= now)
+        return;
+    if (store_audit_prune(app->store, now - days * DAY_MS, &count, &err) < 0) {
+        log_line(LOG_WARNING, "audit log not pruned: %s", err.msg);
+        return;
+    }
+    if (count == 0)
+        return;
+    audit_system(app, "", "audit.prune", "", NULL);
+    log_line(LOG_INFO, "audit log pruned records=%" PRIu64 " days=%" PRIu64, count, days);
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *arg)
+{
+    struct app *app = arg;
+    uint64_t pruned_ms = 0, pruned_days = 0;
+
+    do {
+        uint64_t now = io_now_ms(), days = app_config(app)->audit_days;
+
+        measure_all(app);
+        /* Also at once when the setting was changed. */
+        if (pruned_ms == 0 || now - pruned_ms >= PRUNE_MS || days != pruned_days) {
+            prune(app);
+            pruned_ms = now;
+            pruned_days = days;
+        }
+    } while (pause_ms(ROUND_MS));
+    return NULL;
+}
+
+int upkeep_start(struct app *app, struct err *err)
+{
+    int why = pthread_create(&own.thread, NULL, run, app);
+
+    if (why)
+        return err_sys(err, why, "start the thread of upkeep");
+    own.running = true;
+    return 0;
+}
+
+void upkeep_stop(void)
+{
+    if (!own.running)
+        return;
+    (void) pthread_mutex_lock(&own.lock);
+    own.stop = true;
+    (void) pthread_cond_signal(&own.wake);
+    (void) pthread_mutex_unlock(&own.lock);
+    (void) pthread_join(own.thread, NULL);
+    own.running = false;
+}

@@ -1,0 +1,16 @@
+/* upkeep.h - what the server does by itself, in a thread of its own: measures what tenants store, and forgets audit
+ * records that are older than config.audit_days.
+ *
+ * Owns:    the thread.
+ * Callers: main.c. */
+#ifndef COVE_API_UPKEEP_H
+#define COVE_API_UPKEEP_H
+
+#include "base/err.h"
+
+struct app;
+
+int upkeep_start(struct app *app, struct err *err);
+void upkeep_stop(void);
+
+#endif
