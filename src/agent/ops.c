@@ -13,12 +13,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdnoreturn.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define WORKER_SOCK    3
 #define ANCESTORS_MOST 4096
+#define TAG_MAX        257 /* with the NUL */
 
 typedef enum conn_taken handler(struct conn *conn, const struct agent_request *request,
                                 struct err *err);
@@ -189,6 +191,8 @@ void ops_signalled(struct agent *agent, uint64_t id, uint32_t count)
 /* A list is made item by item, as the caller reads; `id` and `data` remember the place. */
 struct cursor {
     uint32_t last;
+    uint32_t pid; /* PROCS: only this one, if not 0; only those with this tag, if not "" */
+    char tag[TAG_MAX];
 };
 
 static void cursor_free(struct conn *conn)
@@ -197,13 +201,19 @@ static void cursor_free(struct conn *conn)
     conn->data = NULL;
 }
 
-static enum conn_taken start_list(struct conn *conn, const struct conn_kind *kind, struct err *err)
+static enum conn_taken start_list(struct conn *conn, const struct conn_kind *kind,
+                                  const struct agent_request *request, struct err *err)
 {
-    conn->data = calloc(1, sizeof(struct cursor));
-    if (!conn->data) {
+    struct cursor *cursor = calloc(1, sizeof *cursor);
+
+    if (!cursor) {
         err_set(err, ERR_NO_MEMORY, "no memory for a list");
         return CONN_BAD;
     }
+    cursor->pid = request->pid;
+    if (request->tag)
+        (void) snprintf(cursor->tag, sizeof cursor->tag, "%s", request->tag);
+    conn->data = cursor;
     conn->kind = kind;
     conn_flush(conn);
     return CONN_DONE;
@@ -219,17 +229,28 @@ static bool end_list(struct conn *conn)
     return true;
 }
 
+static bool is_wanted(const struct cursor *cursor, const struct agent_reply *item)
+{
+    if (cursor->pid && item->pid != cursor->pid)
+        return false;
+    return !cursor->tag[0] || (item->tag && strcmp(item->tag, cursor->tag) == 0);
+}
+
 static bool fill_procs(struct conn *conn)
 {
     struct cursor *cursor = conn->data;
     struct agent_reply item;
-    const struct proc *proc = NULL;
+    bool found = false;
 
-    while (cursor->last < conn->agent->last_handle && !proc)
-        proc = proc_find(conn->agent, ++cursor->last);
-    if (!proc)
+    while (cursor->last < conn->agent->last_handle && !found) {
+        const struct proc *proc = proc_find(conn->agent, ++cursor->last);
+
+        if (proc)
+            proc_describe(proc, &item);
+        found = proc && is_wanted(cursor, &item);
+    }
+    if (!found)
         return end_list(conn);
-    proc_describe(proc, &item);
     return conn_reply(conn, FRAME_ITEM, &item) == 0;
 }
 
@@ -257,15 +278,13 @@ static const struct conn_kind refusals_kind = { .fill = fill_refusals, .closed =
 static enum conn_taken op_procs(struct conn *conn, const struct agent_request *request,
                                 struct err *err)
 {
-    (void) request;
-    return start_list(conn, &procs_kind, err);
+    return start_list(conn, &procs_kind, request, err);
 }
 
 static enum conn_taken op_refusals(struct conn *conn, const struct agent_request *request,
                                    struct err *err)
 {
-    (void) request;
-    return start_list(conn, &refusals_kind, err);
+    return start_list(conn, &refusals_kind, request, err);
 }
 
 /* The caller reads REPLY at once, and the end of the connection when nobody else is connected any

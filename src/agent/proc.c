@@ -301,7 +301,8 @@ void proc_describe(const struct proc *proc, struct agent_reply *ret)
     *ret = (struct agent_reply){
         .proc = proc->handle,
         .pid = (uint32_t) proc->pid,
-        .flags = (running ? AGENT_RUNNING : 0) | (proc->is_pty ? AGENT_IS_PTY : 0),
+        .flags = (running ? AGENT_RUNNING : 0) | (proc->is_pty ? AGENT_IS_PTY : 0) |
+                 (running && live->in.fd >= 0 ? AGENT_TAKES_STDIN : 0),
         .ended = running ? EXIT_NONE : proc->ended,
         .exit_code = proc->exit_code,
         .signal = proc->signal,

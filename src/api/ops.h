@@ -179,12 +179,22 @@ uint32_t ops_exit_code(const struct exec_result *result);
 
 int ops_process_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
                      struct err *err);
+/* One that the agent started, by its pid or its tag: the one that runs, else the last that had it. */
+struct ops_process {
+    uint32_t proc, pid;
+    bool running, pty, takes_stdin;
+};
+int ops_process_find(struct ops *ops, const char *sandbox, uint32_t pid, const char *tag,
+                     struct ops_process *ret, struct err *err);
 /* `all`: every descendant. */
 int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint32_t number,
                        bool all, uint64_t *ret_count, struct err *err);
 /* Bytes for the stdin of a process started with AGENT_STDIN or a terminal; `end` closes it behind them. */
 int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
                       size_t len, bool end, struct err *err);
+/* Of a process with a terminal. */
+int ops_process_resize(struct ops *ops, const char *sandbox, uint32_t proc, uint16_t rows,
+                       uint16_t columns, struct err *err);
 int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
                   struct err *err);
 

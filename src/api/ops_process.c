@@ -36,6 +36,42 @@ int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void 
     return items(ops, sandbox, AGENT_PORTS, each, context, err);
 }
 
+static int take_process(void *arg, const struct agent_reply *item, struct err *err)
+{
+    struct ops_process *one = arg;
+    bool running = item->flags & AGENT_RUNNING;
+
+    (void) err;
+    if (!one->running || running)
+        *one = (struct ops_process){ .proc = item->proc,
+                                     .pid = item->pid,
+                                     .running = running,
+                                     .pty = item->flags & AGENT_IS_PTY,
+                                     .takes_stdin = item->flags & AGENT_TAKES_STDIN };
+    return 0;
+}
+
+int ops_process_find(struct ops *ops, const char *sandbox, uint32_t pid, const char *tag,
+                     struct ops_process *ret, struct err *err)
+{
+    struct ops_process one = { .proc = 0 };
+    struct link link;
+    int r;
+
+    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
+        return -1;
+    r = exec_find(&link, sandbox, pid, tag, take_process, &one, err);
+    ops_box_close(ops, &link, r, err);
+    if (r < 0)
+        return -1;
+    if (one.proc == 0 && tag)
+        return err_set(err, ERR_NO_PROCESS, "process with tag '%.128s' not found", tag);
+    if (one.proc == 0)
+        return err_set(err, ERR_NO_PROCESS, "process with pid %u not found", pid);
+    *ret = one;
+    return 0;
+}
+
 int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint32_t number,
                        bool all, uint64_t *ret_count, struct err *err)
 {
@@ -129,6 +165,23 @@ int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const
     r = send_stdin(&run, data, len, end, err);
     ops_run_close(&run);
     ops_audit(ops, "exec.stdin", sandbox, r < 0 ? err : NULL);
+    return r;
+}
+
+int ops_process_resize(struct ops *ops, const char *sandbox, uint32_t proc, uint16_t rows,
+                       uint16_t columns, struct err *err)
+{
+    struct ops_run run;
+    int r;
+
+    if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)
+        return -1;
+    run.exec.stream.patience_ms = STDIN_PATIENCE_MS;
+    (void) exec_resize(&run.exec, rows, columns); /* nothing is queued before it: there is room */
+    r = exec_flush(&run.exec, err);
+    if (r == 0)
+        r = settle(&run, err);
+    ops_run_close(&run);
     return r;
 }
 

@@ -187,15 +187,14 @@ int exec_texts(const char *const *items, size_t count, struct texts *ret_texts, 
     return 0;
 }
 
-int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_item_fn each,
-               void *context, struct err *err)
+static int items(struct link *link, const char *sandbox, const struct agent_request *request,
+                 exec_item_fn each, void *context, struct err *err)
 {
-    struct agent_request request = { .op = op };
     struct agent_reply reply;
     struct stream stream;
     int r;
 
-    if (stream_open(&stream, link, sandbox, &request, err) < 0)
+    if (stream_open(&stream, link, sandbox, request, err) < 0)
         return -1;
     while ((r = stream_item(&stream, &reply, err)) == 1)
         if (each(context, &reply, err) < 0) {
@@ -204,6 +203,22 @@ int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_it
         }
     stream_close(&stream);
     return r;
+}
+
+int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_item_fn each,
+               void *context, struct err *err)
+{
+    struct agent_request request = { .op = op };
+
+    return items(link, sandbox, &request, each, context, err);
+}
+
+int exec_find(struct link *link, const char *sandbox, uint32_t pid, const char *tag,
+              exec_item_fn each, void *context, struct err *err)
+{
+    struct agent_request request = { .op = AGENT_PROCS, .pid = pid, .tag = tag };
+
+    return items(link, sandbox, &request, each, context, err);
 }
 
 int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,

@@ -74,6 +74,9 @@ int exec_texts(const char *const *items, size_t count, struct texts *ret_texts, 
 typedef int (*exec_item_fn)(void *context, const struct agent_reply *item, struct err *err);
 int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_item_fn each,
                void *context, struct err *err);
+/* Of PROCS, only those with this pid (0: any) and this tag (NULL: any). */
+int exec_find(struct link *link, const char *sandbox, uint32_t pid, const char *tag,
+              exec_item_fn each, void *context, struct err *err);
 int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
               uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err);
 

@@ -10,6 +10,14 @@
 static const struct route envd_routes[] = {
     /* method        path                         who         body       handler */
     { METHOD_GET,    "/health",                   SCOPE_READ, 0,         envd_health },
+    { METHOD_POST,   "/process.Process/Start",       SCOPE_RUN,  4 * MiB,   process_start },
+    { METHOD_POST,   "/process.Process/Connect",     SCOPE_RUN,  64 * KiB,  process_connect },
+    { METHOD_POST,   "/process.Process/List",        SCOPE_READ, 64 * KiB,  process_list },
+    { METHOD_POST,   "/process.Process/SendInput",   SCOPE_RUN,  4 * MiB,   process_send_input },
+    { METHOD_POST,   "/process.Process/StreamInput", SCOPE_RUN,  BODY_ANY,  process_stream_input },
+    { METHOD_POST,   "/process.Process/CloseStdin",  SCOPE_RUN,  64 * KiB,  process_close_stdin },
+    { METHOD_POST,   "/process.Process/Update",      SCOPE_RUN,  64 * KiB,  process_update },
+    { METHOD_POST,   "/process.Process/SendSignal",  SCOPE_RUN,  64 * KiB,  process_send_signal },
 };
 /* clang-format on */
 

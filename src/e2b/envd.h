@@ -9,4 +9,7 @@
 
 route_handler envd_health;
 
+route_handler process_start, process_connect, process_list, process_send_input,
+    process_stream_input, process_close_stdin, process_update, process_send_signal;
+
 #endif

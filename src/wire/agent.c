@@ -41,6 +41,7 @@ const struct field agent_request_fields[] = {
     { 32, "context_after", FIELD_U32, AT(context_after), 1000 },
     { 33, "port", FIELD_U32, AT(port), 65535 },
     { 34, "attrs", FIELD_LIST, AT(attrs), AGENT_ATTRS_MAX },
+    { 35, "pid", FIELD_U32, AT(pid), 0 },
 };
 const size_t agent_request_field_count = ARRAY_LEN(agent_request_fields);
 

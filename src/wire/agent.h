@@ -83,7 +83,7 @@ struct agent_request {
     struct texts args;   /* EXEC: argv */
     struct texts env;    /* EXEC: K=V, on top of the user's own environment */
     const char *cwd;     /* EXEC: NULL: home */
-    const char *tag;     /* EXEC: a name for PROCS */
+    const char *tag;     /* EXEC: a name for PROCS; PROCS: those with this one alone */
     uint32_t rows, columns;
     uint64_t timeout_ms; /* EXEC: 0: none */
     uint64_t ring_bytes; /* EXEC: output kept per stream; 0: 256 KiB */
@@ -101,6 +101,7 @@ struct agent_request {
     uint32_t context_before, context_after; /* GREP: lines */
     uint32_t port;                          /* DIAL */
     struct texts attrs; /* WRITE, with name: rest of a name, value, …: all there are of these names */
+    uint32_t pid;                           /* PROCS: of this one alone; 0: of any */
 };
 
 #define AGENT_MODE_SET 0x10000u /* tells mode 0 from no mode */
@@ -137,6 +138,7 @@ enum agent_exit { EXIT_NONE, EXIT_CODE, EXIT_SIGNAL, EXIT_TIMEOUT, EXIT_OOM, EXI
 #define AGENT_CONTEXT 16u  /* GREP: a neighbour, not a match */
 #define AGENT_IS_PTY 32u   /* PROCS */
 #define AGENT_ENTRY 64u    /* WATCH: the item has the entry in it */
+#define AGENT_TAKES_STDIN 128u /* PROCS: its stdin is open */
 
 struct agent_reply {
     uint32_t kind;       /* ERROR: enum err_kind */
