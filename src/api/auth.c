@@ -3,6 +3,7 @@
 #include "api/audit.h"
 #include "api/exchange_own.h"
 #include "api/quota.h"
+#include "api/sign.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -130,6 +131,8 @@ static int check_caller(struct exchange *x, struct err *err)
 
     if (rc < 0)
         return unknown(x);
+    if (rc == 0 && sign_shown(x))
+        return sign_check(x, err);
     return rc == 1 ? check_key(x, key, err) : check_local(x, err);
 }
 

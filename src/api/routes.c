@@ -39,6 +39,7 @@ const struct route routes[] = {
     { METHOD_GET,    "/v1/sandboxes/:id/files/glob",            SCOPE_READ, 0,         v1_file_glob },
     { METHOD_GET,    "/v1/sandboxes/:id/files/search",          SCOPE_READ, 0,         v1_file_search },
     { METHOD_GET,    "/v1/sandboxes/:id/files/watch",           SCOPE_READ, 0,         v1_file_watch },
+    { METHOD_POST,   "/v1/sandboxes/:id/files/sign",            SCOPE_READ, 64 * KiB,  v1_file_sign },
     { METHOD_POST,   "/v1/sandboxes/:id/files/mkdir",           SCOPE_RUN,  64 * KiB,  v1_file_mkdir },
     { METHOD_POST,   "/v1/sandboxes/:id/files/move",            SCOPE_RUN,  64 * KiB,  v1_file_move },
     { METHOD_POST,   "/v1/sandboxes/:id/files/chmod",           SCOPE_RUN,  64 * KiB,  v1_file_chmod },

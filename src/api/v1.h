@@ -136,6 +136,7 @@ int v1_file_glob(struct exchange *x, struct err *err);
 int v1_file_search(struct exchange *x, struct err *err);
 int v1_file_watch(struct exchange *x, struct err *err);
 
+int v1_file_sign(struct exchange *x, struct err *err);
 int v1_tar_get(struct exchange *x, struct err *err);
 int v1_tar_put(struct exchange *x, struct err *err);
 

@@ -140,6 +140,37 @@ static int look_up(struct db *db, const char *id, struct store_key *ret,
     return 1;
 }
 
+/* Only to those who have shown the key, or something that was made with it. */
+static int still_good(const struct store_key *key, struct err *err)
+{
+    if (key->revoked_ms)
+        return err_set(err, ERR_DENIED, "this key was revoked");
+    if (key->expires_ms && key->expires_ms <= store_now_ms())
+        return err_set(err, ERR_DENIED, "this key has expired");
+    return 0;
+}
+
+int store_key_get(struct store *store, const char *id, struct store_key *ret, struct err *err)
+{
+    unsigned char hash[SHA256_LEN];
+    struct store_key key = { 0 };
+    struct db db;
+    int rc;
+
+    if (reader_take(store, &db, err) < 0)
+        return -1;
+    rc = look_up(&db, id, &key, hash, err);
+    reader_give(store, &db);
+    if (rc < 0)
+        return -1;
+    if (rc == 0)
+        return err_set(err, ERR_DENIED, "not a key of this server");
+    if (still_good(&key, err) < 0)
+        return -1;
+    *ret = key;
+    return 0;
+}
+
 int store_key_find(struct store *store, const char *text, struct store_key *ret, struct err *err)
 {
     unsigned char asked[SHA256_LEN], known[SHA256_LEN] = { 0 };
@@ -163,10 +194,8 @@ int store_key_find(struct store *store, const char *text, struct store_key *ret,
     same = same_secret(asked, known, sizeof asked);
     if (rc == 0 || !same)
         return err_set(err, ERR_DENIED, "not a key of this server");
-    if (key.revoked_ms)
-        return err_set(err, ERR_DENIED, "this key was revoked");
-    if (key.expires_ms && key.expires_ms <= store_now_ms())
-        return err_set(err, ERR_DENIED, "this key has expired");
+    if (still_good(&key, err) < 0)
+        return -1;
     *ret = key;
     return 0;
 }

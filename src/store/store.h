@@ -112,6 +112,8 @@ int store_key_create(struct store *store, const char *tenant, int scope, const c
 /* ERR_DENIED for a text that is no key, unknown, expired or revoked: msg says which of
  * "not a key of this server", "has expired", "was revoked" (the latter two only to who has the key). */
 int store_key_find(struct store *store, const char *text, struct store_key *ret, struct err *err);
+/* The same by its public id alone: for what was signed in a key's name. Proves nothing by itself. */
+int store_key_get(struct store *store, const char *id, struct store_key *ret, struct err *err);
 /* Notes the use of a key, at most once a minute and key. *ret_noted: this call did. */
 int store_key_used(struct store *store, const char *id, uint64_t now_ms, bool *ret_noted,
                    struct err *err);

@@ -3,7 +3,11 @@ import gzip
 import http.client
 import io
 import json
+import os
+import subprocess
+import sys
 import tarfile
+import time
 
 from asking import ask, check, refused, run, same, server
 
@@ -198,4 +202,72 @@ def archive_size():
     ask("DELETE", box + "/files?path=/tmp/big&recursive=true")
 
 
-run(begin, encodings, archives, hostile_archives, archive_size)
+# ---- signed URLs ----
+def signed():
+    other, reader = os.environ["OTHER_KEY"], os.environ["READ_KEY"]
+    a = ask("POST", "/v1/sandboxes", {}, key=other)
+    theirs = "/v1/sandboxes/" + a.json["id"]
+    same("a file to sign for", 200, ask("PUT", theirs + "/files?path=s/a b.txt".replace(" ", "%20"), "secret", key=other).status)
+
+    def sign(key=other, status=200, at=theirs, **body):
+        a = ask("POST", at + "/files/sign", body, key=key)
+        same("signing answers %d" % status, status, a.status)
+        if status != 200:
+            return a
+        check("the URL is one of this server", a.json["url"].startswith("http://127.0.0.1:%d/v1/" % server.port), a.body)
+        return a.json["url"][len("http://127.0.0.1:%d" % server.port):]
+
+    read = sign(path="s/a b.txt", operation="read")
+    write = sign(path="up.txt", operation="write", expires_in=60)
+    a = ask("GET", read)
+    same("whoever has the URL reads, without a key", (200, b"secret"), (a.status, a.body))
+    same("with HEAD, too", 200, ask("HEAD", read).status)
+    r = ask("GET", read, headers={"Range": "bytes=0-2"})
+    same("and a range", (206, b"sec"), (r.status, r.body))
+    same("writes, where that was signed", 200, ask("PUT", write, gzip.compress(b"uploaded"), headers=GZIP).status)
+    same("to where it says", b"uploaded", ask("GET", theirs + "/files?path=up.txt", key=other).body)
+
+    refused("a URL for reading does not write", ask("PUT", read, "x"), 403, "permission_denied", "signature")
+    refused("one for writing does not read", ask("GET", write), 403, "permission_denied", "signature")
+    refused("nor does it when it says so", ask("GET", write.replace("operation=write", "operation=read")), 401, "permission_denied", "signature")
+    last = "0" if read[-1] != "0" else "1"
+    for sentence, url in (("a changed signature", read[:-1] + last), ("a short one", read[:-1]), ("an empty one", read[:read.index("signature=") + 10]),
+                          ("another path", read.replace("a%20b.txt", "c.txt")), ("another user", read + "&user=root"),
+                          ("a later end", read.replace("expires=", "expires=9")), ("no end", read.replace("expires=", "x=")),
+                          ("another sandbox", read.replace(theirs, box)), ("no key", read.replace("&key=", "&x="))):
+        refused("refused: " + sentence, ask("GET", url), 401, "permission_denied", "signature")
+    refused("other routes heed no signature, and without a key from afar there is none",
+            ask("GET", theirs + "/files/stat?" + read.split("?")[1]), 404, "sandbox_not_found")
+    short = sign(path="s/a b.txt", operation="read", expires_in=1)
+    time.sleep(2.1)
+    refused("a URL ends", ask("GET", short), 403, "permission_denied", "signature")
+
+    for field, body in (("path", {"operation": "read"}), ("operation", {"path": "x"}), ("operation", {"path": "x", "operation": "list"}),
+                        ("expires_in", {"path": "x", "operation": "read", "expires_in": 8 * 86400}),
+                        ("path", {"path": "x" * 4096, "operation": "read"})):
+        refused("signing is refused: " + field, ask("POST", theirs + "/files/sign", body, key=other), 400, "invalid", field)
+    sign(key=reader, status=403, path="x", operation="write")
+    sign(status=404, at=box, path="x", operation="read")
+    by_reader = sign(key=reader, path="s/a b.txt", operation="read")
+    same("a key that may read signs for reading", 200, ask("GET", by_reader).status)
+
+    def cove(*words):
+        return subprocess.run([os.path.dirname(sys.argv[1]) + "/cove", *words], env=dict(os.environ, COVE_STATE=sys.argv[2]),
+                              capture_output=True, text=True)
+
+    cove("key", "revoke", reader[4:16])
+    refused("a revoked key takes its URLs along", ask("GET", by_reader), 401, "permission_denied", "signature")
+    same("and no others", 200, ask("GET", read).status)
+
+    mine = sign(key=None, at=box, path="z.txt", operation="read")
+    check("the local tenant's name no key", "key=" not in mine, mine)
+    same("and work", 200, ask("GET", mine).status)
+    noted = [r["action"] for r in ask("GET", "/audit-logs?limit=1000", key=other).json["logs"]]
+    check("it is all in the audit", {"url.sign", "url.read", "url.write"} <= set(noted), sorted(set(noted)))
+    server.kill()
+    server.start()
+    same("URLs outlive the server", 200, ask("GET", read).status)
+    ask("DELETE", theirs, key=other)
+
+
+run(begin, encodings, signed, archives, hostile_archives, archive_size)
