@@ -81,6 +81,9 @@ $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)
 	$(Q)$(MUSL_CC) $(AGENT_LDFLAGS) -o $@ $^
 
+# Taken in by .incbin, which no dependency file knows.
+$(BUILD)/obj/src/api/v1_spec.o: spec/openapi.yaml
+
 $(BUILD)/obj/%.o: %.c
 	$(call say,CC  )
 	$(Q)mkdir -p $(@D)
