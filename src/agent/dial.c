@@ -74,7 +74,7 @@ static int connect_port(uint32_t port, struct err *err)
         return fd;
     if (errno == ETIMEDOUT)
         return err_set(err, ERR_TIMEOUT, "port %u does not accept", port);
-    return err_set(err, ERR_UNAVAILABLE, "nothing listens on port %u", port);
+    return err_set(err, ERR_NO_PORT, "nothing listens on port %u", port);
 }
 
 /* The receiver of this lane is gone, or its end has been passed on. */

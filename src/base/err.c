@@ -38,6 +38,7 @@ static const struct err_kind_info kinds[] = {
     [ERR_UNAVAILABLE] = { "unavailable", 503, 69, "the keeper or the sandbox does not answer" },
     [ERR_PROTOCOL]    = { "protocol", 502, 76, "a peer broke the protocol" },
     [ERR_UNSUPPORTED] = { "unsupported", 501, 78, "not possible on this host or template" },
+    [ERR_NO_PORT]     = { "port_closed", 502, 79, "nothing listens on that port of the sandbox" },
 };
 _Static_assert(ARRAY_LEN(kinds) == ERR_KIND_COUNT, "every kind has a row");
 

@@ -45,6 +45,7 @@ enum err_kind {
     ERR_UNAVAILABLE, /* the keeper or the agent does not answer */
     ERR_PROTOCOL,    /* a peer said something it must not say */
     ERR_UNSUPPORTED, /* this host or template cannot do it */
+    ERR_NO_PORT,     /* nothing listens on that port of the sandbox */
     ERR_KIND_COUNT
 };
 

@@ -90,6 +90,7 @@ static const unsigned char by_kind[] = {
     [ERR_UNAVAILABLE] = UNAVAILABLE,
     [ERR_PROTOCOL]    = INTERNAL,
     [ERR_UNSUPPORTED] = UNIMPLEMENTED,
+    [ERR_NO_PORT]     = UNAVAILABLE,
 };
 /* clang-format on */
 _Static_assert(ARRAY_LEN(by_kind) == ERR_KIND_COUNT, "every kind has a row");
