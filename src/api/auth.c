@@ -2,6 +2,7 @@
 
 #include "api/audit.h"
 #include "api/exchange_own.h"
+#include "api/port_host.h"
 #include "api/quota.h"
 #include "api/sign.h"
 #include "store/store.h"
@@ -52,6 +53,17 @@ static struct slice origin_host(struct slice origin)
     return host;
 }
 
+/* A page that a sandbox serves has a name of ours and is not ours: it may reach its own sandbox and nothing else. */
+static bool origin_may(struct slice origin, struct slice host)
+{
+    char page[ID_LEN + 1], asked[ID_LEN + 1];
+    uint16_t port;
+
+    if (!port_host_parse(origin, page, &port))
+        return true;
+    return port_host_parse(host, asked, &port) && strcmp(page, asked) == 0;
+}
+
 /* 401: nobody we know. 403 is for those whom we know, and who may not. */
 static int unknown(struct exchange *x)
 {
@@ -62,7 +74,7 @@ static int unknown(struct exchange *x)
     return -1;
 }
 
-static int check_local(struct exchange *x, struct err *err)
+int auth_local(struct exchange *x, struct err *err)
 {
     struct slice origin = head_get(&x->head, "Origin");
 
@@ -75,6 +87,8 @@ static int check_local(struct exchange *x, struct err *err)
         return err_set(err, ERR_DENIED, "Host is not a name of this server");
     if (origin.at && !name_is_ours(x->app, origin_host(origin)))
         return err_set(err, ERR_DENIED, "Origin is not a name of this server");
+    if (origin.at && !origin_may(origin_host(origin), head_host(&x->head)))
+        return err_set(err, ERR_DENIED, "Origin is a page of a sandbox: it needs a key like anybody");
     (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
     x->caller.scope = SCOPE_ADMIN;
     return 0;
@@ -111,7 +125,7 @@ static void note_use(struct exchange *x, const struct store_key *key)
         audit_note(x, "key.use", "", NULL);
 }
 
-static int check_key(struct exchange *x, const char *text, struct err *err)
+int auth_key(struct exchange *x, const char *text, struct err *err)
 {
     struct store_key key;
 
@@ -133,7 +147,7 @@ static int check_caller(struct exchange *x, struct err *err)
         return unknown(x);
     if (rc == 0 && sign_shown(x))
         return sign_check(x, err);
-    return rc == 1 ? check_key(x, key, err) : check_local(x, err);
+    return rc == 1 ? auth_key(x, key, err) : auth_local(x, err);
 }
 
 int auth_check(struct exchange *x, struct err *err)

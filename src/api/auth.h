@@ -7,4 +7,9 @@
 /* Fills the exchange's caller for its route, or refuses. */
 int auth_check(struct exchange *x, struct err *err);
 
+/* For surfaces that take something else besides: the caller is who has that key; or the local tenant, if this comes
+ * from loopback and Host and Origin are ours. */
+int auth_key(struct exchange *x, const char *text, struct err *err);
+int auth_local(struct exchange *x, struct err *err);
+
 #endif

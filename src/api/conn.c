@@ -121,29 +121,49 @@ void conn_free(struct conn *conn)
     free(conn);
 }
 
-static ssize_t recv_some(struct conn *conn, void *out, size_t size, short *ret_events)
+static ssize_t recv_some(struct conn *conn, void *out, size_t size)
 {
-    *ret_events = POLLIN;
-    return conn->tls ? tls_recv(conn->tls, out, size, ret_events)
+    conn->read_wants = POLLIN;
+    return conn->tls ? tls_recv(conn->tls, out, size, &conn->read_wants)
                      : recv(conn->fd, out, size, MSG_DONTWAIT);
 }
 
-static ssize_t send_some(struct conn *conn, const void *data, size_t len, short *ret_events)
+static ssize_t send_some(struct conn *conn, const void *data, size_t len)
 {
-    *ret_events = POLLOUT;
-    return conn->tls ? tls_send(conn->tls, data, len, ret_events)
+    conn->write_wants = POLLOUT;
+    return conn->tls ? tls_send(conn->tls, data, len, &conn->write_wants)
                      : send(conn->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 ssize_t conn_recv(struct conn *conn, void *out, size_t size)
 {
-    short events;
     ssize_t n;
 
     do {
-        n = recv_some(conn, out, size, &events);
+        n = recv_some(conn, out, size);
     } while (n < 0 && errno == EINTR);
     return n;
+}
+
+ssize_t conn_send(struct conn *conn, const void *data, size_t len)
+{
+    ssize_t n;
+
+    do {
+        n = send_some(conn, data, len);
+    } while (n < 0 && errno == EINTR);
+    if (n != 0)
+        return n;
+    errno = EPIPE;
+    return -1;
+}
+
+void conn_end(struct conn *conn)
+{
+    if (conn->tls)
+        tls_end(conn->tls);
+    else
+        (void) shutdown(conn->fd, SHUT_WR);
 }
 
 /* In slices: how many others wait is looked at again, also by those who began when there was room. */
@@ -180,8 +200,7 @@ ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, 
         return (ssize_t) n;
     }
     for (;;) {
-        short events;
-        ssize_t n = recv_some(conn, out, size, &events);
+        ssize_t n = recv_some(conn, out, size);
 
         if (n >= 0)
             return n;
@@ -189,7 +208,7 @@ ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, 
             continue;
         if (errno != EAGAIN)
             return err_sys(err, errno, "read from the client");
-        if (wait_for(conn, events, stall_ms, err) < 0)
+        if (wait_for(conn, conn->read_wants, stall_ms, err) < 0)
             return -1;
     }
 }
@@ -199,8 +218,7 @@ int conn_write(struct conn *conn, const void *data, size_t len, uint64_t stall_m
     const char *at = data;
 
     while (len > 0) {
-        short events;
-        ssize_t n = send_some(conn, at, len, &events);
+        ssize_t n = send_some(conn, at, len);
 
         if (n > 0) {
             at += n;
@@ -208,7 +226,7 @@ int conn_write(struct conn *conn, const void *data, size_t len, uint64_t stall_m
         } else if (n < 0 && errno == EINTR) {
             continue;
         } else if (n < 0 && errno == EAGAIN) {
-            if (wait_for(conn, events, stall_ms, err) < 0)
+            if (wait_for(conn, conn->write_wants, stall_ms, err) < 0)
                 return -1;
         } else {
             return err_sys(err, n == 0 ? EPIPE : errno, "write to the client");

@@ -35,6 +35,7 @@ struct conn {
     uint64_t since_ms; /* idle since, or the head began at */
     uint64_t queued_ms;
     bool head_begun;
+    short read_wants, write_wants; /* what the last read and write wait for: TLS may want the other one */
     bool busy;                /* with a worker: not the waiter's to touch */
     struct conn *prev, *next; /* the waiter's list */
 };
@@ -50,6 +51,11 @@ int conn_preamble(struct conn *conn, struct err *err);
 
 /* What is there, without waiting: count, 0 at the end, -1 with errno (EAGAIN: nothing yet). */
 ssize_t conn_recv(struct conn *conn, void *out, size_t size);
+
+/* As much as there is room for, without waiting: count, -1 with errno (EAGAIN: none). */
+ssize_t conn_send(struct conn *conn, const void *data, size_t len);
+/* Nothing more will be sent; the other direction goes on. */
+void conn_end(struct conn *conn);
 
 /* At least one byte, or 0 at the end; waits up to stall_ms. First from the read-ahead buffer. */
 ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, struct err *err);

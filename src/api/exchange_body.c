@@ -16,6 +16,11 @@
 #define JSON_DEPTH 64
 #define READ_PIECE 16384
 
+static uint64_t stall_of(const struct exchange *x)
+{
+    return x->eager ? 0 : app_config(x->app)->body_stall_ms;
+}
+
 static int send_continue(struct exchange *x, struct err *err)
 {
     static const char go[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -34,7 +39,7 @@ static ssize_t read_length(struct exchange *x, void *out, size_t size, struct er
         return 0;
     if (size > x->body_left)
         size = (size_t) x->body_left;
-    n = conn_read(x->conn, out, size, app_config(x->app)->body_stall_ms, err);
+    n = conn_read(x->conn, out, size, stall_of(x), err);
     if (n == 0)
         return err_set(err, ERR_UNAVAILABLE, "the body ended early");
     if (n > 0)
@@ -51,8 +56,8 @@ static ssize_t read_chunked(struct exchange *x, char *out, size_t size, struct e
         int rc;
 
         if (x->chunk_have == 0) {
-            ssize_t n = conn_read(x->conn, x->chunk_buf, sizeof x->chunk_buf,
-                                  app_config(x->app)->body_stall_ms, err);
+            ssize_t n =
+                conn_read(x->conn, x->chunk_buf, sizeof x->chunk_buf, stall_of(x), err);
 
             if (n <= 0)
                 return n < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "the body ended early");

@@ -29,6 +29,7 @@ struct exchange {
 
     uint64_t body_limit, body_left, body_read;
     bool continued;
+    bool eager; /* a read of the body does not wait: ERR_TIMEOUT says that nothing is there yet */
     struct chunk chunk;
     char chunk_buf[8192];
     size_t chunk_at, chunk_have;

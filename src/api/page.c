@@ -29,13 +29,13 @@ static bool wants_html(struct exchange *x)
     return accept && strstr(accept, "text/html");
 }
 
-static int reply_page(struct exchange *x, const char *html, struct err *err)
+static int reply_page(struct exchange *x, int status, const char *html, struct err *err)
 {
     if (exchange_add_header(x, "Content-Security-Policy",
                             "default-src 'none'; style-src 'unsafe-inline'", err) < 0 ||
         exchange_add_header(x, "Vary", "Accept", err) < 0)
         return -1;
-    return exchange_reply_text(x, 200, "text/html; charset=utf-8", html, err);
+    return exchange_reply_text(x, status, "text/html; charset=utf-8", html, err);
 }
 
 /* The keeper answers. */
@@ -86,7 +86,7 @@ int page_root(struct exchange *x, struct err *err)
     bool up;
 
     if (wants_html(x))
-        return reply_page(x, root_page, err);
+        return reply_page(x, 200, root_page, err);
     up = keeper_up(app, &hello);
     return exchange_reply_json(x, 200,
                                json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "service", "cove",
@@ -104,7 +104,8 @@ static int add_routes(struct text *out)
     if (text_addf(out, "<h2>Routes</h2><table><tr><th>Method<th>Path<th>Scope") < 0)
         return -1;
     for (size_t i = 0; i < route_count; i++)
-        if (text_addf(out, "<tr><td>%s<td><code>%s</code><td>%s", method_name(routes[i].method),
+        if (text_addf(out, "<tr><td>%s<td><code>%s</code><td>%s",
+                      routes[i].method == METHOD_ANY ? "any" : method_name(routes[i].method),
                       routes[i].path, scopes[routes[i].scope]) < 0)
             return -1;
     return text_addf(out, "</table>");
@@ -139,7 +140,31 @@ int page_docs(struct exchange *x, struct err *err)
         free(out.data);
         return err_set(err, ERR_NO_MEMORY, "no memory for the page");
     }
-    r = reply_page(x, out.data, err);
+    r = reply_page(x, 200, out.data, err);
+    free(out.data);
+    return r;
+}
+
+bool page_wanted(struct exchange *x)
+{
+    struct slice mode = head_get(exchange_head(x), "Sec-Fetch-Mode");
+
+    return wants_html(x) && (!mode.at || slice_is(mode, "navigate"));
+}
+
+int page_trouble(struct exchange *x, int status, const char *title, const char *what,
+                 const char *todo, struct err *err)
+{
+    struct text out = { 0 };
+    int r;
+
+    if (text_addf(&out, "%s<h1>%s</h1><p>%s</p><p>%s</p>", PAGE_HEAD, title, what, todo) < 0) {
+        free(out.data);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the page");
+    }
+    r = exchange_add_header(x, "Cache-Control", "no-store", err) < 0
+            ? -1
+            : reply_page(x, status, out.data, err);
     free(out.data);
     return r;
 }

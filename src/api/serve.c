@@ -74,9 +74,9 @@ static bool segment_matches(struct exchange *x, struct slice want, struct slice 
     return true;
 }
 
-static bool path_matches(struct exchange *x, const char *pattern, const struct url_path *path)
+static bool path_matches(struct exchange *x, struct slice pattern, const struct url_path *path)
 {
-    struct slice rest = slice_of(pattern + 1);
+    struct slice rest = { pattern.at + 1, pattern.len - 1 };
     size_t used = x->arena_used, kept = x->param_count;
     unsigned i = 0;
 
@@ -98,6 +98,38 @@ static bool path_matches(struct exchange *x, const char *pattern, const struct u
     x->arena_used = used;
     x->param_count = kept;
     return false;
+}
+
+/* A pattern with "*" behind its last slash: the segments before are matched as ever, the rest is not looked at. */
+static bool start_matches(struct exchange *x, const char *pattern, struct slice raw)
+{
+    size_t len = strlen(pattern), slashes = 0, n = 0;
+    struct slice rest = { raw.at, raw.len };
+    char copy[HEAD_LINE_MAX + 1];
+    struct url_path path;
+    struct err ignored;
+
+    for (const char *c = pattern; *c; c++)
+        slashes += *c == '/';
+    while (rest.len > 0 && (n += *rest.at == '/') < slashes) {
+        rest.at++;
+        rest.len--;
+    }
+    if (n + 1 < slashes ||
+        url_path_split((struct slice){ raw.at, raw.len - rest.len }, &path, &ignored) < 0 ||
+        path.dots || path.hidden || !path_matches(x, (struct slice){ pattern, len - 2 }, &path))
+        return false;
+    return slice_copy(rest.len > 0 ? rest : slice_of("/"), copy, sizeof copy) &&
+           exchange_set_param(x, "*", copy) == 0;
+}
+
+static bool route_matches(struct exchange *x, const char *pattern, const struct url_path *path)
+{
+    size_t len = strlen(pattern);
+
+    if (pattern[len - 1] == '*')
+        return start_matches(x, pattern, head_path(&x->head));
+    return path && path_matches(x, (struct slice){ pattern, len }, path);
 }
 
 /* The names of params end at the next slash of the pattern: copy them out, so that handlers can use strcmp. */
@@ -137,9 +169,9 @@ static bool take_route(struct exchange *x, const struct surface *surface,
         const struct route *route = &surface->routes[i];
         size_t kept = x->param_count;
 
-        if (!path_matches(x, route->path, path))
+        if (!route_matches(x, route->path, path))
             continue;
-        if (route->method == method) {
+        if (route->method == method || route->method == METHOD_ANY) {
             end_names(x, kept);
             x->surface = surface;
             x->route = route;
@@ -179,9 +211,11 @@ static int find_route(struct exchange *x, struct err *err)
         return 0;
     }
     if (url_path_split(head_path(&x->head), &path, err) < 0)
-        return -1;
+        return search_routes(x, NULL, &allowed) ? 0 : -1;
     if (path.dots || path.hidden)
-        return err_set(err, ERR_INVALID, "the path has '..' or an encoded slash in it");
+        return search_routes(x, NULL, &allowed)
+                   ? 0
+                   : err_set(err, ERR_INVALID, "the path has '..' or an encoded slash in it");
     if (search_routes(x, &path, &allowed))
         return 0;
     if (allowed.text[0]) {

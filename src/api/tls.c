@@ -101,6 +101,12 @@ ssize_t tls_send(struct tls *tls, const void *data, size_t len, short *ret_event
     return verdict(tls, SSL_write(ssl_of(tls), data, len > PIECE ? PIECE : (int) len), ret_events);
 }
 
+void tls_end(struct tls *tls)
+{
+    (void) SSL_shutdown(ssl_of(tls));
+    ERR_clear_error();
+}
+
 bool tls_pending(const struct tls *tls)
 {
     return SSL_pending(ssl_of(tls)) > 0;

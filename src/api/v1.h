@@ -122,6 +122,7 @@ int v1_process_output(struct exchange *x, struct err *err);
 int v1_process_stdin(struct exchange *x, struct err *err);
 int v1_process_signal(struct exchange *x, struct err *err);
 int v1_port_list(struct exchange *x, struct err *err);
+int v1_port_relay(struct exchange *x, struct err *err);
 int v1_terminal(struct exchange *x, struct err *err);
 
 int v1_file_get(struct exchange *x, struct err *err);

@@ -16,8 +16,6 @@
  * /files, by the signature in the query. True: the exchange has the params "sandbox" and "port". A sandbox that is
  * named is not necessarily there. */
 bool e2b_target(struct exchange *x, uint16_t *ret_port);
-/* {port}-{id} of a host name's first label. */
-bool e2b_host_parse(struct slice host, char ret_id[ID_LEN + 1], uint16_t *ret_port);
 
 /* The caller becomes who owns the sandbox. Unknown, gone, paused: 502 with the body that SDKs look for. */
 int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *err);

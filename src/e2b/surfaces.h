@@ -8,5 +8,6 @@
 
 extern const struct surface e2b_control;
 extern const struct surface e2b_envd;
+extern const struct surface e2b_ports;
 
 #endif

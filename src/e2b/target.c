@@ -1,39 +1,12 @@
 #include "e2b/e2b.h"
 
 #include "api/exchange.h"
+#include "api/port_host.h"
 #include "http/url.h"
 #include "store/store.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Decimal, 1 to 65535, without signs or blanks. */
-static bool read_port(struct slice text, uint16_t *ret)
-{
-    uint32_t port = 0;
-
-    if (text.len < 1 || text.len > 5)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.at[i] < '0' || text.at[i] > '9')
-            return false;
-        port = 10 * port + (uint32_t) (text.at[i] - '0');
-    }
-    if (port < 1 || port > UINT16_MAX)
-        return false;
-    *ret = (uint16_t) port;
-    return true;
-}
-
-bool e2b_host_parse(struct slice host, char ret_id[ID_LEN + 1], uint16_t *ret_port)
-{
-    const char *dot = host.at ? memchr(host.at, '.', host.len) : NULL;
-    struct slice label = { host.at, dot ? (size_t) (dot - host.at) : 0 }, port = label;
-
-    if (!dot || !slice_cut(&label, '-', &port) || label.len != ID_LEN || !read_port(port, ret_port))
-        return false;
-    return slice_copy(label, ret_id, ID_LEN + 1) && id_ok(ret_id);
-}
 
 static int set_target(struct exchange *x, const char *sandbox, uint16_t port)
 {
@@ -98,14 +71,14 @@ bool e2b_target(struct exchange *x, uint16_t *ret_port)
     char sandbox[ID_LEN + 1] = "";
 
     if (exchange_param(x, "port")[0]) /* found before, by the surface that was asked first */
-        return read_port(slice_of(exchange_param(x, "port")), ret_port);
+        return port_parse(slice_of(exchange_param(x, "port")), ret_port);
     *ret_port = E2B_ENVD_PORT;
     if (id.at) { /* one that cannot be is kept as "": it is not there either */
-        if (port.at && !read_port(port, ret_port))
+        if (port.at && !port_parse(port, ret_port))
             return false;
         if (id.len != ID_LEN || !slice_copy(id, sandbox, sizeof sandbox) || !id_ok(sandbox))
             sandbox[0] = '\0';
-    } else if (!e2b_host_parse(head_host(exchange_head(x)), sandbox, ret_port) &&
+    } else if (!port_host_parse(head_host(exchange_head(x)), sandbox, ret_port) &&
                !find_by_signature(x, sandbox)) {
         return false;
     }

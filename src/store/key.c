@@ -113,7 +113,7 @@ int store_key_create(struct store *store, const char *tenant, int scope, const c
 
 /* ---- finding ---- */
 
-static bool looks_like_key(const char *text)
+bool store_key_shaped(const char *text)
 {
     return strncmp(text, PREFIX, PREFIX_LEN) == 0 &&
            strspn(text + PREFIX_LEN, "0123456789abcdef") == 2 * RANDOM &&
@@ -180,7 +180,7 @@ int store_key_find(struct store *store, const char *text, struct store_key *ret,
     bool same;
     int rc;
 
-    if (!looks_like_key(text))
+    if (!store_key_shaped(text))
         return err_set(err, ERR_DENIED, "not a key of this server");
     memcpy(id, text + PREFIX_LEN, ID_DIGITS);
     if (reader_take(store, &db, err) < 0)

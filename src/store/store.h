@@ -114,6 +114,8 @@ int store_key_create(struct store *store, const char *tenant, int scope, const c
 int store_key_find(struct store *store, const char *text, struct store_key *ret, struct err *err);
 /* The same by its public id alone: for what was signed in a key's name. Proves nothing by itself. */
 int store_key_get(struct store *store, const char *id, struct store_key *ret, struct err *err);
+/* Whether it looks like a key of a server such as this, known or not. */
+bool store_key_shaped(const char *text);
 /* Notes the use of a key, at most once a minute and key. *ret_noted: this call did. */
 int store_key_used(struct store *store, const char *id, uint64_t now_ms, bool *ret_noted,
                    struct err *err);

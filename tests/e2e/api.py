@@ -480,7 +480,9 @@ def described():
     for name in ("routes.c", "tools_routes.h"):
         with open("src/api/" + name) as f:
             for m in re.finditer(r'\{ METHOD_(\w+), +"([^"]+)"', f.read()):
-                rows.add((m.group(1), re.sub(r":(\w+)", r"{\1}", m.group(2))))
+                where = re.sub(r":(\w+)", r"{\1}", m.group(2)).replace("/*", "/{path}")
+                every = ("GET", "PUT", "POST", "DELETE", "PATCH")
+                rows.update((method, where) for method in (every if m.group(1) == "ANY" else (m.group(1),)))
     same("every route is described", set(), rows - found)
     same("everything described is a route", set(), found - rows)
 

@@ -1,0 +1,25 @@
+/* /v1/sandboxes/:id/ports/:port/…: a server inside, by path. */
+#include "api/port_host.h"
+#include "api/relay.h"
+#include "api/v1.h"
+#include "base/own.h"
+
+/* These answers come from a sandbox and share their origin with the API: in a browser they get an origin of their own,
+ * so that a page among them cannot ask the API as the person who looks at it. Previews with their own host names
+ * (docs/previews.md) have no need of this. */
+#define OWN_ORIGIN "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads"
+
+int v1_port_relay(struct exchange *x, struct err *err)
+{
+    static const char *const drop[] = { "X-API-Key" };
+    struct relay_ask ask = { .sandbox = exchange_param(x, "id"),
+                             .path = slice_of(exchange_param(x, "*")),
+                             .drop = drop,
+                             .drop_count = ARRAY_LEN(drop) };
+
+    if (!port_parse(slice_of(exchange_param(x, "port")), &ask.port))
+        return v1_bad(x, err, "port", "a port is a number from 1 to 65535");
+    if (exchange_add_header(x, "Content-Security-Policy", OWN_ORIGIN, err) < 0)
+        return -1;
+    return relay_exchange(x, &ask, err);
+}

@@ -1,0 +1,407 @@
+"""HTTP and WebSocket servers inside a sandbox, through coved. Run by relay_test: coved, state directory, log file."""
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import socket
+import struct
+import threading
+import time
+
+from asking import ask, check, refused, run, same, server
+
+OWN, OTHER, READ = (os.environ[k] for k in ("OWN_KEY", "OTHER_KEY", "READ_KEY"))
+MIB = 1 << 20
+
+
+def connect(timeout=20.0):
+    return socket.create_connection(("127.0.0.1", server.port), timeout=timeout)
+
+
+def until_end(s):
+    """All that comes, and whether it ended well (by an end, not by a reset)."""
+    out = b""
+    try:
+        while got := s.recv(65536):
+            out += got
+        return out, True
+    except OSError:
+        return out, False
+
+
+def talk(data, timeout=20.0):
+    s = connect(timeout)
+    s.sendall(data)
+    out, _ = until_end(s)
+    s.close()
+    return out
+
+
+class Box:
+    def __init__(self, timeout=600):
+        made = ask("POST", "/v1/sandboxes", {"timeout": timeout}).json
+        self.id = made["id"]
+        self.at = "/v1/sandboxes/" + self.id
+
+    def serve(self):
+        with open("tests/e2e/relay_server.py", "rb") as f:
+            ask("PUT", self.at + "/files?path=server.py", f.read())
+        p = ask("POST", self.at + "/processes", {"command": "exec python3 server.py"}).json["proc"]
+        end = time.time() + 20
+        while time.time() < end and self.get("/ready").status != 200:
+            time.sleep(0.05)
+        return p
+
+    def host(self, port=3000):
+        return "%d-%s.localhost:%d" % (port, self.id, server.port)
+
+    def get(self, path, method="GET", body=None, port=3000, **headers):
+        return ask(method, path, body, {"Host": self.host(port), **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+    def raw(self, path, more="Connection: close\r\n", method="GET", version="1.1", body=b""):
+        return ("%s %s HTTP/%s\r\nHost: %s\r\n%s\r\n" % (method, path, version, self.host(), more)).encode() + body
+
+
+box = None
+
+
+def requests():
+    global box
+    box = Box()
+    box.serve()
+    a = box.get("/a%2Fb/../c;d=1?x=1&y=%20&x=2", X_Own="1", Accept="text/plain")
+    same("a request arrives as it was sent: path and query raw", ("GET", "/a%2Fb/../c;d=1?x=1&y=%20&x=2"),
+         (json.loads(a.body)["method"], json.loads(a.body)["target"]))
+    h = json.loads(a.body)["headers"]
+    same("with its Host and its own headers", (box.host(), "1", "text/plain"), (h["host"], h["x-own"], h["accept"]))
+    same("and who sent it", ("127.0.0.1", "http", box.host()),
+         (h["x-forwarded-for"], h["x-forwarded-proto"], h["x-forwarded-host"]))
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"):
+        a = box.get("/m", method, b"body" if method != "TRACE" else None)
+        got = json.loads(a.body)
+        same("%s with a body arrives" % method, (method, 4 if method != "TRACE" else 0), (got["method"], got["size"]))
+    a = ask("GET", box.at + "/ports/3000/a/%2e%2e//b?q=1", headers={"X-API-Key": OWN})
+    got = json.loads(a.body)
+    same("the same by path, with a key", ("/a/%2e%2e//b?q=1", True), (got["target"], "x-api-key" not in got["headers"]))
+    check("a page that comes by path has an origin of its own in a browser",
+          a.headers["Content-Security-Policy"].startswith("sandbox ") and "same-origin" not in a.headers["Content-Security-Policy"])
+    same("by path, without anything behind the port", "/", json.loads(ask("GET", box.at + "/ports/3000").body)["target"])
+    same("by path, any method", "PROPFIND", json.loads(ask("PROPFIND", box.at + "/ports/3000/").body)["method"])
+    a = ask("GET", "/h", headers={"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "3000"})
+    same("by E2B's headers, which stay outside", [], [k for k in json.loads(a.body)["headers"] if k.startswith("e2b")])
+    same("a server on ::1 is reached", 200, box.get("/", port=3001).status)
+    same("a server on 0.0.0.0 is reached", 200, box.get("/", port=3002).status)
+    a = box.get("/x", Connection="close, X-Secret", X_Secret="1", Keep_Alive="5", TE="trailers", Proxy_Authorization="Basic x",
+                Authorization="Bearer " + OWN)
+    h = json.loads(a.body)["headers"]
+    same("headers of one connection, and keys of this server, stay outside", [],
+         [k for k in ("x-secret", "keep-alive", "te", "proxy-authorization", "authorization") if k in h])
+    a = box.get("/x", Authorization="Basic dXNlcjpwYXNz", X_Api_Key=OWN, X_Access_Token="mine", Cookie="a=1")
+    h = json.loads(a.body)["headers"]
+    same("an application's own credentials go in", ("Basic dXNlcjpwYXNz", "mine", "a=1", False),
+         (h.get("authorization"), h.get("x-access-token"), h.get("cookie"), "x-api-key" in h))
+
+
+def bodies():
+    data = os.urandom(100 * MIB)
+    sha = hashlib.sha256(data).hexdigest()
+    before = memory()
+    got = json.loads(box.get("/up", "POST", data).body)
+    same("100 MiB go in with a length", (len(data), sha), (got["size"], got["sha"]))
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c.request("POST", "/up", (data[i:i + 100000] for i in range(0, len(data), 100000)), {"Host": box.host()}, encode_chunked=True)
+    got = json.loads(c.getresponse().read())
+    same("and in chunks", (len(data), sha), (got["size"], got["sha"]))
+    want = hashlib.sha256(b"0123456789abcdef" * (len(data) // 16)).hexdigest()
+    for kind in ("length", "chunked", "end"):
+        a = box.get("/big?n=%d&kind=%s" % (len(data), kind))
+        same("100 MiB come out, framed by %s" % kind, want, hashlib.sha256(a.body).hexdigest())
+    check("in flat memory", memory() - before < 20 * MIB, memory() - before)
+    same("what goes in comes out meanwhile", data[:4 * MIB], duplex(data[:4 * MIB]))
+
+
+def memory():
+    with open("/proc/%d/status" % server.p.pid) as f:
+        return [int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS")][0]
+
+
+def duplex(data):
+    """Writes and reads at once."""
+    s = connect()
+    sent = threading.Thread(target=lambda: s.sendall(box.raw("/duplex", "Content-Length: %d\r\n" % len(data), "POST", body=data)))
+    sent.start()
+    r = http.client.HTTPResponse(s)
+    r.begin()
+    out = r.read()
+    sent.join()
+    s.close()
+    return out
+
+
+def answers():
+    s = connect()
+    s.sendall(box.raw("/one", "") + box.raw("/two", "") + box.raw("/three"))
+    out, _ = until_end(s)
+    same("three pipelined requests have three answers, in order", [b"/one", b"/two", b"/three"],
+         [p.split(b'"target": "')[1].split(b'"')[0] for p in out.split(b"HTTP/1.1 200 OK")[1:]])
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    ports = set()
+    for path in ("/a", "/big?n=70000&kind=chunked", "/raw?name=toend", "/raw?name=204", "/raw?name=304", "/b"):
+        c.request("GET", path, headers={"Host": box.host()})
+        c.getresponse().read()
+        ports.add(c.sock.getsockname()[1])
+    same("one connection takes one request after the other, however answers are framed", 1, len(ports))
+    c.request("HEAD", "/big?n=123456", headers={"Host": box.host()})
+    r = c.getresponse()
+    same("HEAD has the length and no body", ("123456", b""), (r.headers["Content-Length"], r.read()))
+    c.request("HEAD", "/big?n=5&kind=chunked", headers={"Host": box.host()})
+    c.getresponse().read()
+    c.request("GET", "/b", headers={"Host": box.host()})
+    same("and the connection goes on", 200, c.getresponse().status)
+    a = box.get("/raw?name=204")
+    same("204 has no body, whatever its server says", (204, b"", None), (a.status, a.body, a.headers["Content-Length"]))
+    same("304 says the length of what it stands for", "99", box.get("/raw?name=304").headers["Content-Length"])
+    a = box.get("/raw?name=hop")
+    same("headers of one connection stay inside", [None] * 3, [a.headers[k] for k in ("X-Own", "Keep-Alive", "Proxy-Authenticate")])
+    same("others come out, each as often as it was sent", ("1", ["a=1", "b=2"]), (a.headers["X-Stays"], a.headers.get_all("Set-Cookie")))
+    same("an HTTP/1.0 server is understood", b"old", box.get("/raw?name=old").body)
+    out = talk(box.raw("/raw?name=toend", "", version="1.0"))
+    check("an HTTP/1.0 client gets no chunks", out.endswith(b"\r\n\r\nuntil the end") and b"chunked" not in out, out)
+    out = talk(box.raw("/big?n=100&kind=chunked", "", version="1.0"))
+    check("also not where the server sent them", out.endswith(b"\r\n\r\n" + b"0123456789abcdef" * 6 + b"0123") and b"chunked" not in out, out)
+    out = talk(box.raw("/raw?name=hints"))
+    check("early hints come before the answer, an unasked 100 does not", out.startswith(b"HTTP/1.1 103 ") and b"Link: </a>" in out and
+          b" 100 " not in out and out.endswith(b"\r\n\r\nok"), out)
+    s = connect()
+    s.sendall(box.raw("/up", "Expect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n", "POST"))
+    first = s.recv(1000)
+    s.sendall(b"hello")
+    out, _ = until_end(s)
+    check("a client that waits for 100 gets the server's", first == b"HTTP/1.1 100 Continue\r\n\r\n" and b'"size": 5' in out, first + out)
+    s = connect()
+    s.sendall(box.raw("/early", "Expect: 100-continue\r\nContent-Length: 5\r\n", "POST"))
+    out, _ = until_end(s)
+    check("or its refusal, and nothing is sent", out.startswith(b"HTTP/1.1 413 ") and b" 100 " not in out, out)
+    s = connect()
+    s.sendall(box.raw("/early", "Content-Length: %d\r\n" % (64 * MIB), "POST"))
+    with contextlib.suppress(OSError):
+        for _ in range(64):
+            s.sendall(b"x" * MIB)
+    out, _ = until_end(s)
+    check("an answer that does not wait for the body arrives", out.startswith(b"HTTP/1.1 413 "), out[:200])
+
+
+def streams():
+    s = connect()
+    s.sendall(box.raw("/sse"))
+    times, out = [], b""
+    while got := s.recv(65536):
+        times += [time.time()] * got.count(b"data: ")
+        out += got
+    check("events come as they are made", len(times) == 5 and times[4] - times[0] > 0.5 and out.endswith(b"0\r\n\r\n"), out)
+    s = connect()
+    s.sendall(box.raw("/endless?name=client"))
+    s.recv(1000)
+    s.close()
+    check("a client that goes ends its exchange inside", left("client"))
+    s = connect()
+    s.sendall(box.raw("/hang?name=waiting"))
+    time.sleep(0.3)
+    s.close()
+    check("also one that waits for its answer", left("waiting"))
+    s = connect()
+    s.sendall(box.raw("/big?n=%d" % (20 * MIB)))
+    time.sleep(0.5)
+    same("a client that does not read holds up nobody", 200, box.get("/").status)
+    out, _ = until_end(s)
+    same("and gets all when it does", 20 * MIB, len(out.split(b"\r\n\r\n", 1)[1]))
+    both = [box.raw("/sse?n=3") for _ in range(20)]
+    socks = [connect() for _ in both]
+    [s.sendall(r) for s, r in zip(socks, both)]
+    same("twenty streams at once", 20, sum(until_end(s)[0].endswith(b"0\r\n\r\n") for s in socks))
+
+
+def left(name):
+    end = time.time() + 10
+    while time.time() < end:
+        if name in json.loads(box.get("/left").body):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def frame(op, data):
+    mask = os.urandom(4)
+    size = bytes([128 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
+    return bytes([128 | op]) + size + mask + bytes(a ^ b for a, b in zip(data, mask * (len(data) // 4 + 1)))
+
+
+WS = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+
+def read_exactly(s, n):
+    out = b""
+    while len(out) < n:
+        got = s.recv(n - len(out))
+        if not got:
+            return out
+        out += got
+    return out
+
+
+def websocket(s, sentence):
+    """With the first frame in the packet of the request."""
+    s.sendall(box.raw("/ws", WS) + frame(1, b"first"))
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += s.recv(1)
+    check(sentence + ": the handshake is the server's", head.startswith(b"HTTP/1.1 101 ") and
+          b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" in head, head)
+    same(sentence + ": what came with the request", b"\x81\x05first", read_exactly(s, 7))
+    s.sendall(frame(2, b"x" * 60000))
+    same(sentence + ": a large message", b"\x82\x7e\xea\x60" + b"x" * 60000, read_exactly(s, 60004))
+    for i in range(200):
+        s.sendall(frame(1, b"m%03d" % i))
+        if read_exactly(s, 6) != b"\x81\x04m%03d" % i:
+            check(sentence + ": two hundred messages", False, i)
+            return
+    s.sendall(frame(8, b"\x03\xe8"))
+    out, _ = until_end(s)
+    same(sentence + ": and its end", b"\x88\x02\x03\xe8", out)
+    s.close()
+
+
+def upgrades():
+    websocket(connect(), "a WebSocket")
+    s = connect()
+    s.sendall(box.raw("/reverse", "Connection: Upgrade\r\nUpgrade: reverse\r\n") + b"abc")
+    s.sendall(b"def")
+    time.sleep(0.2)
+    s.shutdown(socket.SHUT_WR)
+    out, _ = until_end(s)
+    check("any protocol: the end of one direction is passed on, the other goes on", out.endswith(b"\r\n\r\nfedcba"), out)
+    records = ask("GET", "/audit-logs?action=port.upgrade").json
+    check("an upgrade is in the audit log", box.id in json.dumps(records), records)
+    s = connect()
+    s.sendall(("GET %s/ports/3000/ws HTTP/1.1\r\nHost: localhost\r\n%s\r\n" % (box.at, WS)).encode() + frame(1, b"hi"))
+    out = b""
+    while not out.endswith(b"\x81\x02hi") and (got := s.recv(1000)):
+        out += got
+    check("a WebSocket by path", out.startswith(b"HTTP/1.1 101 "), out)
+    s.close()
+
+
+def hostile():
+    for name, why in (("both", "Content-Length and Transfer-Encoding"), ("twice", "Content-Length twice"), ("lf", "LF alone"),
+                      ("folded", "folding"), ("cr", "CR without LF"), ("nul", "byte 0x00"), ("ssh", "does not begin"),
+                      ("status", "status"), ("unasked", "not asked for"), ("nothing", "without an answer"),
+                      ("badchunk", "the answer's body")):
+        a = ask("GET", box.at + "/ports/3000/raw?name=" + name)
+        check("an answer is refused: " + name, a.status == 502 and why in a.json["error"]["message"] and a.json["error"]["code"] ==
+              "protocol", a.body)
+    out = talk(box.raw("/raw?name=interims"))
+    check("so are answers before the answer without end", out.count(b" 103 ") == 16 and b"HTTP/1.1 502 " in out, out)
+    same("and a head without end", 502, box.get("/drip").status)
+    out = talk(box.raw("/raw?name=more", "") + box.raw("/after"))
+    check("what stands behind an answer is nobody's", b"evil" not in out and out.count(b"HTTP/1.1 200") == 2, out)
+    for name in ("shortlength", "shortchunk"):
+        out = talk(box.raw("/raw?name=" + name, ""))
+        check("an answer that ends early does not end well: " + name, b"hello" in out and not out.endswith(b"0\r\n\r\n") and
+              out.count(b"HTTP/1.1") == 1, out)
+    for bad in (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"Transfer-Encoding: chunked, chunked\r\n"):
+        out = talk(box.raw("/x", bad.decode(), "POST", body=b"0\r\n\r\n"))
+        check("and no such request gets in", out.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")), out)
+
+
+def refusals():
+    a = box.get("/", port=3999)
+    same("a closed port says so", (502, {"sandboxId": box.id, "message": "The sandbox is running but port is not open", "port": 3999,
+                                         "code": 502}), (a.status, a.json))
+    refused("also by path", ask("GET", box.at + "/ports/3999/"), 502, "port_closed")
+    refused("a port that is none", ask("GET", box.at + "/ports/70000/"), 400, "invalid", "port")
+    ghost = "i" + "a" * 20
+    a = ask("GET", "/", headers={"Host": "3000-%s.localhost" % ghost})
+    same("an unknown sandbox says so", (502, {"sandboxId": ghost, "message": "The sandbox was not found", "code": 502}), (a.status, a.json))
+    for name, headers in (("a host with a bad port", {"Host": "99999-%s.localhost" % box.id}), ("one with a bad id", {"Host": "80-short.localhost"}),
+                          ("a bad port header", {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "x"}),
+                          ("a bad id header", {"E2b-Sandbox-Id": "../x", "E2b-Sandbox-Port": "80"})):
+        a = ask("GET", "/", headers=headers)
+        check(name + " is refused in plain text", a.status == 400 and a.headers["Content-Type"].startswith("text/plain") and
+              a.body.startswith(b"Invalid "), a.body)
+    browser = {"Accept": "text/html,*/*", "Sec-Fetch-Mode": "navigate"}
+    for name, host, word in (("a closed port", box.host(3999), b"Nothing listens there"), ("no sandbox", "3000-%s.localhost" % ghost, b"No such sandbox")):
+        a = ask("GET", "/", headers={"Host": host, **browser})
+        check("a browser gets a page: " + name, a.status == 502 and a.headers["Content-Type"].startswith("text/html") and word in a.body, a.body[:200])
+    a = ask("GET", "/", headers={"Host": box.host(3999), "Accept": "text/html", "Sec-Fetch-Mode": "cors"})
+    check("a script does not", a.json is not None, a.body)
+    same("a path with dots outside of a port is refused as ever", 400, ask("GET", "/v1/sandboxes/%2e%2e/ports/3000/").status)
+
+
+def rights():
+    same("a key of the tenant opens a private port", 200, box.get("/", X_API_Key=OWN).status)
+    a = box.get("/", X_API_Key=OTHER)
+    same("one of another tenant does not", (403, {"sandboxId", "message", "code"}, 403), (a.status, set(a.json), a.json["code"]))
+    same("nor a key that only reads", 403, box.get("/", X_API_Key=READ).status)
+    same("by path neither", [404, 403], [ask("GET", box.at + "/ports/3000/", key=k).status for k in (OTHER, READ)])
+    a = box.get("/", E2b_Traffic_Access_Token="0" * 64)
+    check("a wrong traffic token is refused", a.status == 403 and "wrong" in a.json["message"], a.body)
+    check("a page elsewhere cannot use loopback's right", box.get("/", Origin="http://evil.example").status == 403)
+    second = Box()
+    page = "http://3000-%s.localhost:%d" % (second.id, server.port)
+    same("nor the page of another sandbox", 403, box.get("/", "POST", b"", Origin=page).status)
+    same("its own page can", 200, box.get("/", "POST", b"", Origin="http://" + box.host(8080)).status)
+    same("but not ask the API", 403, ask("POST", "/v1/sandboxes", "{}", {"Origin": "http://" + box.host()}).status)
+    same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", {"Origin": "http://localhost:%d" % server.port}).status)
+    ask("DELETE", second.at)
+
+
+def endings():
+    dying = Box()
+    dying.serve()
+    socks = []
+    for kind in ("chunked", "end"):
+        for version in ("1.1", "1.0"):
+            s = connect()
+            s.sendall(dying.raw("/endless?kind=" + kind, version=version))
+            socks.append((kind, version, s))
+    waits = connect()
+    waits.sendall(dying.raw("/hang"))
+    pipe = connect()
+    pipe.sendall(dying.raw("/ws", WS))
+    pipe.recv(1000)
+    time.sleep(0.3)
+    ask("DELETE", dying.at)
+    for kind, version, s in socks:
+        out, well = until_end(s)
+        check("a sandbox that is killed cuts its answers (%s, HTTP/%s)" % (kind, version),
+              out and not out.endswith(b"0\r\n\r\n") and (version == "1.1" or not well), (out[-40:], well))
+    out, _ = until_end(waits)
+    check("one that had not begun is 502", out.startswith(b"HTTP/1.1 502 "), out)
+    same("and its pipes", b"", until_end(pipe)[0])
+    a = dying.get("/")
+    same("then it is not there", (502, "The sandbox was not found"), (a.status, a.json["message"]))
+    asleep = Box()
+    ask("POST", asleep.at + "/pause")
+    same("nor is one that is paused", (502, "The sandbox was not found"), (asleep.get("/").status, asleep.get("/").json["message"]))
+    ask("DELETE", asleep.at)
+
+
+def idle():
+    server.p.terminate()
+    server.p.wait(40)
+    server.start("--relay-idle", "1s", "--stall-timeout", "1s")
+    a = box.get("/hang")
+    check("a server that does not answer is given up", a.status == 504, a.body)
+    s = connect()
+    s.sendall(box.raw("/ws", WS))
+    s.recv(1000)
+    same("so is a pipe that nobody uses", b"", until_end(s)[0])
+    s = connect()
+    s.sendall(box.raw("/big?n=%d" % (50 * MIB)))
+    time.sleep(3)
+    check("and a client that does not read", len(until_end(s)[0]) < 50 * MIB)
+    ask("DELETE", box.at)
+
+
+run(requests, bodies, answers, streams, upgrades, hostile, refusals, rights, endings, idle)
