@@ -191,7 +191,8 @@ void ops_signalled(struct agent *agent, uint64_t id, uint32_t count)
 /* A list is made item by item, as the caller reads; `id` and `data` remember the place. */
 struct cursor {
     uint32_t last;
-    uint32_t pid; /* PROCS: only this one, if not 0; only those with this tag, if not "" */
+    uint32_t only; /* PROCS: this handle, if not 0; this pid, if not 0; this tag, if not "" */
+    uint32_t pid;
     char tag[TAG_MAX];
 };
 
@@ -210,6 +211,8 @@ static enum conn_taken start_list(struct conn *conn, const struct conn_kind *kin
         err_set(err, ERR_NO_MEMORY, "no memory for a list");
         return CONN_BAD;
     }
+    cursor->only = request->proc;
+    cursor->last = request->proc > 0 ? request->proc - 1 : 0;
     cursor->pid = request->pid;
     if (request->tag)
         (void) snprintf(cursor->tag, sizeof cursor->tag, "%s", request->tag);
@@ -240,9 +243,12 @@ static bool fill_procs(struct conn *conn)
 {
     struct cursor *cursor = conn->data;
     struct agent_reply item;
+    uint32_t most = conn->agent->last_handle;
     bool found = false;
 
-    while (cursor->last < conn->agent->last_handle && !found) {
+    if (cursor->only && cursor->only < most)
+        most = cursor->only;
+    while (cursor->last < most && !found) {
         const struct proc *proc = proc_find(conn->agent, ++cursor->last);
 
         if (proc)

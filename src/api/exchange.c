@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#define SMALL_CHUNK 4096
+
 struct app *exchange_app(struct exchange *x)
 {
     return x->app;
@@ -186,6 +188,19 @@ int exchange_begin(struct exchange *x, int status, const char *type, int64_t len
     return send_head(x, status, type, length, err);
 }
 
+/* A small chunk leaves in one piece: three would be three packets, and wake the client three times. */
+static int write_small(struct exchange *x, const void *data, size_t len, uint64_t stall,
+                       struct err *err)
+{
+    char piece[CHUNK_HEAD_MAX + SMALL_CHUNK + sizeof CHUNK_TAIL];
+    size_t at = chunk_head(piece, len);
+
+    memcpy(piece + at, data, len);
+    at += len;
+    memcpy(piece + at, CHUNK_TAIL, sizeof CHUNK_TAIL - 1);
+    return conn_write(x->conn, piece, at + sizeof CHUNK_TAIL - 1, stall, err);
+}
+
 int exchange_write(struct exchange *x, const void *data, size_t len, struct err *err)
 {
     char piece[CHUNK_HEAD_MAX];
@@ -196,6 +211,8 @@ int exchange_write(struct exchange *x, const void *data, size_t len, struct err 
         return 0;
     if (!x->chunked)
         return conn_write(x->conn, data, len, stall, err);
+    if (len <= SMALL_CHUNK)
+        return write_small(x, data, len, stall, err);
     if (conn_write(x->conn, piece, chunk_head(piece, len), stall, err) < 0 ||
         conn_write(x->conn, data, len, stall, err) < 0)
         return -1;

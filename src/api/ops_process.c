@@ -51,8 +51,8 @@ static int take_process(void *arg, const struct agent_reply *item, struct err *e
     return 0;
 }
 
-int ops_process_find(struct ops *ops, const char *sandbox, uint32_t pid, const char *tag,
-                     struct ops_process *ret, struct err *err)
+static int find(struct ops *ops, const char *sandbox, const struct agent_request *which,
+                struct ops_process *ret, struct err *err)
 {
     struct ops_process one = { .proc = 0 };
     struct link link;
@@ -60,16 +60,27 @@ int ops_process_find(struct ops *ops, const char *sandbox, uint32_t pid, const c
 
     if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
         return -1;
-    r = exec_find(&link, sandbox, pid, tag, take_process, &one, err);
+    r = exec_find(&link, sandbox, which, take_process, &one, err);
     ops_box_close(ops, &link, r, err);
     if (r < 0)
         return -1;
-    if (one.proc == 0 && tag)
-        return err_set(err, ERR_NO_PROCESS, "process with tag '%.128s' not found", tag);
-    if (one.proc == 0)
-        return err_set(err, ERR_NO_PROCESS, "process with pid %u not found", pid);
-    *ret = one;
+    if (one.proc != 0)
+        *ret = one;
+    else if (which->tag)
+        return err_set(err, ERR_NO_PROCESS, "process with tag '%.128s' not found", which->tag);
+    else if (which->pid)
+        return err_set(err, ERR_NO_PROCESS, "process with pid %u not found", which->pid);
+    else
+        return err_set(err, ERR_NO_PROCESS, "there is no process %u", which->proc);
     return 0;
+}
+
+int ops_process_find(struct ops *ops, const char *sandbox, uint32_t pid, const char *tag,
+                     struct ops_process *ret, struct err *err)
+{
+    struct agent_request which = { .pid = pid, .tag = tag };
+
+    return find(ops, sandbox, &which, ret, err);
 }
 
 int ops_process_signal(struct ops *ops, const char *sandbox, uint32_t proc, uint32_t number,
@@ -113,23 +124,6 @@ static int settle(struct ops_run *run, struct err *err)
     }
 }
 
-struct one_process {
-    uint32_t proc;
-    bool found, running;
-};
-
-static int look_for(void *arg, const struct agent_reply *item, struct err *err)
-{
-    struct one_process *one = arg;
-
-    (void) err;
-    if (item->proc == one->proc) {
-        one->found = true;
-        one->running = item->flags & AGENT_RUNNING;
-    }
-    return 0;
-}
-
 static int send_stdin(struct ops_run *run, const char *at, size_t len, bool end, struct err *err)
 {
     while (len > 0) {
@@ -148,15 +142,14 @@ static int send_stdin(struct ops_run *run, const char *at, size_t len, bool end,
 int ops_process_stdin(struct ops *ops, const char *sandbox, uint32_t proc, const void *data,
                       size_t len, bool end, struct err *err)
 {
-    struct one_process one = { .proc = proc };
+    struct agent_request which = { .proc = proc };
+    struct ops_process one;
     struct ops_run run;
     int r;
 
     /* One that has ended takes nothing; one that ends behind this may have ended because of it. */
-    if (ops_process_list(ops, sandbox, look_for, &one, err) < 0)
+    if (find(ops, sandbox, &which, &one, err) < 0)
         return -1;
-    if (!one.found)
-        return err_set(err, ERR_NO_PROCESS, "there is no process %u", proc);
     if (!one.running)
         return err_set(err, ERR_STATE, "the process has ended");
     if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, err) < 0)

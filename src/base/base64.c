@@ -3,15 +3,23 @@
 void base64_put(char *out, const uint8_t *data, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t bits = (uint32_t) data[i] << 16 | (i + 1 < len ? (uint32_t) data[i + 1] << 8 : 0) |
-                        (i + 2 < len ? data[i + 2] : 0u);
+    for (; i + 2 < len; i += 3, out += 4) {
+        uint32_t bits = (uint32_t) data[i] << 16 | (uint32_t) data[i + 1] << 8 | data[i + 2];
+
+        out[0] = digits[bits >> 18];
+        out[1] = digits[bits >> 12 & 63];
+        out[2] = digits[bits >> 6 & 63];
+        out[3] = digits[bits & 63];
+    }
+    if (i < len) {
+        uint32_t bits = (uint32_t) data[i] << 16 | (i + 1 < len ? (uint32_t) data[i + 1] << 8 : 0);
 
         *out++ = digits[bits >> 18];
         *out++ = digits[bits >> 12 & 63];
         *out++ = i + 1 < len ? digits[bits >> 6 & 63] : '=';
-        *out++ = i + 2 < len ? digits[bits & 63] : '=';
+        *out++ = '=';
     }
     *out = '\0';
 }

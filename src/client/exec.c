@@ -213,10 +213,12 @@ int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_it
     return items(link, sandbox, &request, each, context, err);
 }
 
-int exec_find(struct link *link, const char *sandbox, uint32_t pid, const char *tag,
+int exec_find(struct link *link, const char *sandbox, const struct agent_request *which,
               exec_item_fn each, void *context, struct err *err)
 {
-    struct agent_request request = { .op = AGENT_PROCS, .pid = pid, .tag = tag };
+    struct agent_request request = {
+        .op = AGENT_PROCS, .proc = which->proc, .pid = which->pid, .tag = which->tag
+    };
 
     return items(link, sandbox, &request, each, context, err);
 }

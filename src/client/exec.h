@@ -74,8 +74,8 @@ int exec_texts(const char *const *items, size_t count, struct texts *ret_texts, 
 typedef int (*exec_item_fn)(void *context, const struct agent_reply *item, struct err *err);
 int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_item_fn each,
                void *context, struct err *err);
-/* Of PROCS, only those with this pid (0: any) and this tag (NULL: any). */
-int exec_find(struct link *link, const char *sandbox, uint32_t pid, const char *tag,
+/* Of PROCS, only those with proc, pid and tag of `which` (0 and NULL: any). */
+int exec_find(struct link *link, const char *sandbox, const struct agent_request *which,
               exec_item_fn each, void *context, struct err *err);
 int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
               uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err);

@@ -241,7 +241,8 @@ static int read_start(struct start *start, struct rpc *rpc, json_t *in, struct e
     return pty ? process_size(pty, &start->command.rows, &start->command.columns, err) : 0;
 }
 
-/* The agent says that something is not there; SDKs want to know whether it is the directory. */
+/* The agent says that something is not there; SDKs want to know whether it is the directory. And arguments that are too
+ * long are no rate limit. */
 static int explain(struct start *start, struct rpc *rpc, json_t *in, struct err *err)
 {
     const char *said = json_string_value(rpc_field(rpc_field(in, "process"), "cwd"));
@@ -251,10 +252,10 @@ static int explain(struct start *start, struct rpc *rpc, json_t *in, struct err 
     struct file_info info;
     struct err why;
 
-    if (err->kind != ERR_NO_PATH && err->kind != ERR_NOT_DIR)
+    if (err->kind != ERR_NO_PATH && err->kind != ERR_NOT_DIR && err->kind != ERR_TOO_BIG)
         return -1;
-    if (start->command.cwd && ops_file_stat(&rpc->ops, &dir, 0, &info, &why) < 0 &&
-        (why.kind == ERR_NO_PATH || why.kind == ERR_NOT_DIR))
+    if (err->kind == ERR_NO_PATH && start->command.cwd &&
+        ops_file_stat(&rpc->ops, &dir, 0, &info, &why) < 0 && why.kind == ERR_NO_PATH)
         return err_set(err, ERR_INVALID, "cwd '%.160s' does not exist", said);
     err->kind = ERR_INVALID;
     return err_wrap(err, "error starting process '%.64s'", start->args[0]);

@@ -75,7 +75,7 @@ struct agent_request {
     uint32_t version; /* AGENT_VERSION */
     uint32_t op;
     uint32_t flags;
-    uint32_t proc;       /* ATTACH, SIGNAL: the handle of EXEC's reply */
+    uint32_t proc;       /* ATTACH, SIGNAL: the handle of EXEC's reply; PROCS: of this one alone */
     const char *user;    /* whose rights; NULL: the template's user */
     const char *path;    /* absolute, or relative to the user's home */
     const char *to;      /* MOVE: the new path */
