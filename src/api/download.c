@@ -52,28 +52,55 @@ static int add_range(struct exchange *x, const struct download *d, struct err *e
     return exchange_add_header(x, "Content-Range", text, err);
 }
 
-/* Exactly what was announced: a file that grew is cut, one that shrank cuts the connection. */
-static int copy_out(struct exchange *x, struct stream *stream, int64_t length, struct err *err)
-{
-    for (;;) {
-        const void *data;
-        uint32_t len;
-        int r = files_read_next(stream, &data, &len, err);
+/* A piece of the content, and where it goes on. */
+struct piece {
+    const void *data;
+    uint32_t len;
+    int r; /* of files_read_next */
+};
 
-        if (r < 0)
-            return -1;
-        if (r == 0)
-            break;
+static void next_piece(struct stream *stream, struct piece *piece, struct err *err)
+{
+    piece->len = 0;
+    piece->r = files_read_next(stream, &piece->data, &piece->len, err);
+}
+
+/* Exactly what was announced: a file that grew is cut, one that shrank cuts the connection. */
+static int copy_out(struct exchange *x, struct stream *stream, struct piece *piece, int64_t length,
+                    struct err *err)
+{
+    for (; piece->r == 1; next_piece(stream, piece, err)) {
+        uint32_t len = piece->len;
+
         if (length >= 0 && len > length)
             len = (uint32_t) length;
-        if (exchange_write(x, data, len, err) < 0)
+        if (exchange_write(x, piece->data, len, err) < 0)
             return -1;
         if (length >= 0)
             length -= len;
     }
+    if (piece->r < 0)
+        return -1;
     if (length > 0)
         return err_set(err, ERR_STATE, "the file became shorter while it was read");
     return exchange_end(x, err);
+}
+
+static int copy_file(struct exchange *x, const char *type, int status, struct stream *stream,
+                     uint64_t offset, int64_t length, struct err *err)
+{
+    struct piece piece = { .data = "" };
+
+    next_piece(stream, &piece, err);
+    if (piece.r < 0)
+        return -1;
+    if (length < 0 && piece.r == 0) /* it is empty and not only said so */
+        length = 0;
+    if (offset == 0 && strcmp(type, "application/octet-stream") == 0)
+        type = media_sniff(piece.data, piece.len);
+    if (exchange_begin(x, status, type, length, err) < 0)
+        return -1;
+    return copy_out(x, stream, &piece, length, err);
 }
 
 static int send_file(struct exchange *x, struct download *d, int status, struct err *err)
@@ -94,9 +121,7 @@ static int send_file(struct exchange *x, struct download *d, int status, struct 
     }
     if (ops_file_read(&ops, &d->file, offset, len, &stream, NULL, err) < 0)
         return -1;
-    r = exchange_begin(x, status, type, length, err);
-    if (r == 0)
-        r = copy_out(x, &stream, length, err);
+    r = copy_file(x, type, status, &stream, offset, length, err);
     stream_close(&stream);
     return r;
 }
@@ -113,9 +138,9 @@ int download_reply(struct exchange *x, const struct ops_file *file, struct err *
     if (ops_file_stat(&ops, file, 0, &d->info, err) < 0)
         return -1;
     if (d->info.type != ENTRY_FILE)
-        return err_set(err, d->info.type == ENTRY_DIR ? ERR_IS_DIR : ERR_NOT_FILE, "'%.100s' is %s",
-                       file->path,
-                       d->info.type == ENTRY_DIR ? "a directory" : "not a regular file");
+        return err_set(err, d->info.type == ENTRY_DIR ? ERR_IS_DIR : ERR_NOT_FILE, "%.150s: %s",
+                       d->info.path,
+                       d->info.type == ENTRY_DIR ? "is a directory" : "not a regular file");
     status = judge(x, d);
     if (add_validators(x, d, err) < 0 || add_range(x, d, err) < 0)
         return -1;

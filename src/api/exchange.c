@@ -112,10 +112,14 @@ const char *exchange_query(struct exchange *x, const char *name)
 {
     struct slice query = head_query(&x->head);
     struct err ignored;
+    size_t before = x->arena_used;
     char *out = keep(x, query.len + 1);
 
-    if (!out || !query.at || url_query_get(query, name, out, query.len + 1, &ignored) != 1)
+    if (!out || !query.at || url_query_get(query, name, out, query.len + 1, &ignored) != 1) {
+        x->arena_used = before;
         return NULL;
+    }
+    x->arena_used = before + strlen(out) + 1; /* a long query may be asked for many names */
     return out;
 }
 

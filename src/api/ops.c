@@ -67,6 +67,29 @@ int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err)
     return ops_find(ops, sandbox, &record, err);
 }
 
+int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct err *err)
+{
+    struct store_sandbox record;
+    json_t *metadata, *object, *item;
+    size_t i;
+
+    if (ops_find(ops, sandbox, &record, err) < 0)
+        return -1;
+    object = json_object();
+    metadata = json_loads(record.metadata, 0, NULL);
+    json_array_foreach(json_object_get(metadata, ENV_KEY), i, item)
+    {
+        const char *text = json_string_value(item), *value = text ? strchr(text, '=') : NULL;
+
+        if (value)
+            (void) json_object_setn_new(object, text, (size_t) (value - text),
+                                        json_string(value + 1));
+    }
+    json_decref(metadata);
+    *ret = object;
+    return object ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the environment");
+}
+
 int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, json_t **ret_env,
                  struct err *err)
 {

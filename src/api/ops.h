@@ -34,7 +34,7 @@ enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 
 struct ops_sandbox {
     char id[ID_LEN + 1];
-    char name[OPS_NAME_MAX]; /* "" without one; unique in its tenant */
+    char name[OPS_NAME_MAX];          /* "" without one; unique in its tenant */
     char template[KEEPER_NAME_MAX];   /* what it is made of */
     char asked[KEEPER_NAME_MAX];      /* the template that the create named; "": none */
     char metadata[OPS_METADATA_MAX];  /* a JSON object of texts; never "" */
@@ -110,6 +110,9 @@ struct ops_stats {
     uint64_t uptime_ms, refusals; /* of system calls; 0 while paused */
 };
 int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *ret, struct err *err);
+
+/* The environment of every command in it, as an object; the caller's to json_decref. */
+int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct err *err);
 
 /* Whether the caller may use it at all: cheap, for surfaces that check before they read a body. */
 int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err);
@@ -203,6 +206,9 @@ int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void 
 /* Which sandbox, whose rights (NULL: the template's user), and which path. */
 struct ops_file {
     const char *sandbox, *user, *path;
+    bool as_root; /* root's rights where the sandbox has root, in the user's name: AGENT_AS_ROOT */
+    const char *attr_prefix; /* as in struct files_at */
+    struct texts attrs;
 };
 
 /* flags as in client/files.h */
@@ -210,6 +216,11 @@ int ops_file_stat(struct ops *ops, const struct ops_file *file, uint32_t flags,
                   struct file_info *ret, struct err *err);
 int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, uint64_t limit,
                   exec_item_fn each, void *context, bool *ret_truncated, struct err *err);
+/* Entries as the agent tells them: op AGENT_STAT or AGENT_LIST, depth, limit and flags of `request`. ret_truncated
+ * may be NULL. */
+int ops_file_entries(struct ops *ops, const struct ops_file *file,
+                     const struct agent_request *request, exec_item_fn each, void *context,
+                     bool *ret_truncated, struct err *err);
 /* op AGENT_GLOB or AGENT_GREP, pattern, include, flags, limit and context of `request`. */
 int ops_file_search(struct ops *ops, const struct ops_file *file,
                     const struct agent_request *request, exec_item_fn each, void *context,
@@ -244,7 +255,7 @@ int ops_file_unpack_may(struct ops *ops, const struct ops_file *file, const char
 int ops_file_unpack_end(struct ops *ops, const struct ops_file *file, struct stream *stream,
                         const struct err *failed, uint64_t *ret_entries, uint64_t *ret_bytes,
                         struct err *err);
-/* Then files_watch_next, and stream_close. */
+/* Then files_watch_poll or files_watch_next, and stream_close. */
 int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
                    struct err *err);
 

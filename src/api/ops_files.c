@@ -31,8 +31,12 @@ static int begin(struct ops *ops, const struct ops_file *file, enum policy_acces
 {
     if (ops_box_open(ops, file->sandbox, &visit->link, NULL, err) < 0)
         return -1;
-    visit->at =
-        (struct files_at){ .link = &visit->link, .sandbox = file->sandbox, .user = file->user };
+    visit->at = (struct files_at){ .link = &visit->link,
+                                   .sandbox = file->sandbox,
+                                   .user = file->user,
+                                   .as_root = file->as_root,
+                                   .attr_prefix = file->attr_prefix,
+                                   .attrs = file->attrs };
     if (check_policy(ops, file, file->path, access, err) == 0)
         return 0;
     ops_box_close(ops, &visit->link, -1, err);
@@ -69,6 +73,21 @@ int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, 
     if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
     r = files_list(&v.at, file->path, depth, limit, each, context, ret_truncated, err);
+    return done(ops, file, &v, NULL, r, err);
+}
+
+int ops_file_entries(struct ops *ops, const struct ops_file *file,
+                     const struct agent_request *request, exec_item_fn each, void *context,
+                     bool *ret_truncated, struct err *err)
+{
+    struct agent_request own = *request;
+    struct visit v;
+    int r;
+
+    own.path = file->path;
+    if (begin(ops, file, POLICY_READ, &v, err) < 0)
+        return -1;
+    r = files_entries(&v.at, &own, each, context, ret_truncated, err);
     return done(ops, file, &v, NULL, r, err);
 }
 

@@ -90,15 +90,10 @@ static int next_change(struct exchange *x, struct stream *stream, struct agent_r
     for (;;) {
         struct pollfd fds[] = { { .fd = stream->fd, .events = POLLIN },
                                 { .fd = exchange_fd(x), .events = POLLRDHUP } };
-        struct frame frame;
-        int r = stream_poll(stream, &frame, err);
+        int r = files_watch_poll(stream, ret, err);
 
-        if (r < 0)
-            return -1;
-        if (r == 1 && frame.type != FRAME_ITEM)
-            return stream_unexpected(&frame, err);
-        if (r == 1)
-            return agent_reply_decode(ret, frame.data, frame.len, err) < 0 ? -1 : 1;
+        if (r != 0)
+            return r;
         r = poll(fds, ARRAY_LEN(fds), OPS_TICK_MS);
         if (r < 0 && errno != EINTR)
             return err_sys(err, errno, "wait for changes");

@@ -33,7 +33,16 @@ static uint32_t mode_field(uint32_t mode)
 static int open_as(const struct files_at *at, struct agent_request *request, struct stream *ret,
                    struct err *err)
 {
+    bool told = request->op == AGENT_STAT || request->op == AGENT_LIST ||
+                request->op == AGENT_WATCH || request->op == AGENT_WRITE;
+
     request->user = at->user;
+    if (at->as_root)
+        request->flags |= agent_ops[request->op].flags & AGENT_AS_ROOT;
+    if (told && at->attr_prefix)
+        request->name = at->attr_prefix;
+    if (request->op == AGENT_WRITE && at->attr_prefix)
+        request->attrs = at->attrs;
     return stream_open(ret, at->link, at->sandbox, request, err);
 }
 
@@ -122,6 +131,18 @@ int files_search(const struct files_at *at, const struct agent_request *request,
 
     if (copy.op != AGENT_GLOB && copy.op != AGENT_GREP)
         return err_set(err, ERR_INVALID, "a search is glob or grep");
+    return ask_items(at, &copy, each, context, ret_truncated, err);
+}
+
+int files_entries(const struct files_at *at, const struct agent_request *request, exec_item_fn each,
+                  void *context, bool *ret_truncated, struct err *err)
+{
+    struct agent_request copy = *request;
+
+    if (copy.op == AGENT_STAT)
+        return ask(at, &copy, each, context, err);
+    if (copy.op != AGENT_LIST)
+        return err_set(err, ERR_INVALID, "entries come from stat or list");
     return ask_items(at, &copy, each, context, ret_truncated, err);
 }
 
@@ -357,6 +378,20 @@ int files_watch_open(const struct files_at *at, const char *path, uint32_t flags
 int files_watch_next(struct stream *stream, struct agent_reply *ret, struct err *err)
 {
     return stream_reply(stream, FRAME_ITEM, ret, err);
+}
+
+int files_watch_poll(struct stream *stream, struct agent_reply *ret, struct err *err)
+{
+    struct frame frame;
+    int r = stream_poll(stream, &frame, err);
+
+    if (r <= 0)
+        return r;
+    if (frame.type == FRAME_END)
+        return err_set(err, ERR_NO_PATH, "what was watched is gone");
+    if (frame.type != FRAME_ITEM)
+        return stream_unexpected(&frame, err);
+    return agent_reply_decode(ret, frame.data, frame.len, err) < 0 ? -1 : 1;
 }
 
 /* ---- trees ---- */

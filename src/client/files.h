@@ -15,6 +15,10 @@ struct files_at {
     struct link *link;
     const char *sandbox;
     const char *user; /* NULL: the template's */
+    bool as_root;     /* AGENT_AS_ROOT wherever it means something */
+    /* Extended attributes by the beginning of their names: told with entries, and set by a write. NULL: none. */
+    const char *attr_prefix;
+    struct texts attrs;
 };
 
 /* What is known of one file. Texts are copies, cut to fit. */
@@ -38,6 +42,10 @@ int files_list(const struct files_at *at, const char *path, uint32_t depth, uint
 /* GLOB and GREP: op, path, pattern, include, flags, limit and context of `request`. */
 int files_search(const struct files_at *at, const struct agent_request *request, exec_item_fn each,
                  void *context, bool *ret_truncated, struct err *err);
+
+/* STAT, or LIST with depth and limit: entries as the agent tells them, with flags, as_root and attr_prefix. */
+int files_entries(const struct files_at *at, const struct agent_request *request, exec_item_fn each,
+                  void *context, bool *ret_truncated, struct err *err);
 
 /* Reading: open, then data until 0, then close. */
 int files_read_open(const struct files_at *at, const char *path, uint64_t offset, uint64_t length,
@@ -93,5 +101,7 @@ int files_unpack_end(struct stream *stream, uint64_t *ret_entries, uint64_t *ret
 int files_watch_open(const struct files_at *at, const char *path, uint32_t flags,
                      struct stream *ret, struct err *err);
 int files_watch_next(struct stream *stream, struct agent_reply *ret, struct err *err);
+/* Without waiting: 1 with an event, 0 when there is none now. What was watched is gone: ERR_NO_PATH. */
+int files_watch_poll(struct stream *stream, struct agent_reply *ret, struct err *err);
 
 #endif

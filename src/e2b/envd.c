@@ -18,6 +18,20 @@ static const struct route envd_routes[] = {
     { METHOD_POST,   "/process.Process/CloseStdin",  SCOPE_RUN,  64 * KiB,  process_close_stdin },
     { METHOD_POST,   "/process.Process/Update",      SCOPE_RUN,  64 * KiB,  process_update },
     { METHOD_POST,   "/process.Process/SendSignal",  SCOPE_RUN,  64 * KiB,  process_send_signal },
+    { METHOD_GET,    "/metrics",                  SCOPE_READ, 0,         envd_metrics },
+    { METHOD_GET,    "/envs",                     SCOPE_READ, 0,         envd_envs },
+    { METHOD_GET,    "/files",                    SCOPE_READ, 0,         envd_download },
+    { METHOD_POST,   "/files",                    SCOPE_RUN,  BODY_ANY,  envd_upload },
+    { METHOD_POST,   "/files/compose",            SCOPE_RUN,  1 * MiB,   envd_compose },
+    { METHOD_POST,   "/filesystem.Filesystem/Stat",             SCOPE_READ, 64 * KiB, filesystem_stat },
+    { METHOD_POST,   "/filesystem.Filesystem/MakeDir",          SCOPE_RUN,  64 * KiB, filesystem_make_dir },
+    { METHOD_POST,   "/filesystem.Filesystem/Move",             SCOPE_RUN,  64 * KiB, filesystem_move },
+    { METHOD_POST,   "/filesystem.Filesystem/Remove",           SCOPE_RUN,  64 * KiB, filesystem_remove },
+    { METHOD_POST,   "/filesystem.Filesystem/ListDir",          SCOPE_READ, 64 * KiB, filesystem_list_dir },
+    { METHOD_POST,   "/filesystem.Filesystem/WatchDir",         SCOPE_READ, 64 * KiB, filesystem_watch_dir },
+    { METHOD_POST,   "/filesystem.Filesystem/CreateWatcher",    SCOPE_READ, 64 * KiB, filesystem_create_watcher },
+    { METHOD_POST,   "/filesystem.Filesystem/GetWatcherEvents", SCOPE_READ, 64 * KiB, filesystem_get_watcher_events },
+    { METHOD_POST,   "/filesystem.Filesystem/RemoveWatcher",    SCOPE_READ, 64 * KiB, filesystem_remove_watcher },
 };
 /* clang-format on */
 
@@ -48,14 +62,8 @@ static int envd_identify(struct exchange *x, struct err *err)
 
 const struct surface e2b_envd = { .name = "e2b-envd",
                                   .claims = envd_claims,
+                                  .greet = envd_greet,
                                   .routes = envd_routes,
                                   .route_count = ARRAY_LEN(envd_routes),
                                   .identify = envd_identify,
                                   .refuse = e2b_refuse };
-
-int envd_health(struct exchange *x, struct err *err)
-{
-    if (exchange_add_header(x, "Cache-Control", "no-store", err) < 0)
-        return -1;
-    return exchange_reply_json(x, 204, NULL, err);
-}

@@ -173,6 +173,11 @@ int rpc_serve_unary(struct exchange *x, rpc_unary *method, struct err *err)
     if (r == 0)
         r = method(x, in, &out, &why);
     json_decref(in);
+    if (exchange_begun(x)) { /* by the method itself */
+        if (r < 0)
+            *err = why;
+        return r;
+    }
     if (r == 0)
         return exchange_reply_json(x, 200, out ? out : json_object(), err);
     json_decref(out);

@@ -16,7 +16,7 @@
 
 /* ---- unary ---- */
 
-/* *ret: the answer, taken; left NULL it is {}. */
+/* *ret: the answer, taken; left NULL it is {}. One that is too large to be held is sent by the method itself. */
 typedef int rpc_unary(struct exchange *x, json_t *in, json_t **ret, struct err *err);
 int rpc_serve_unary(struct exchange *x, rpc_unary *method, struct err *err);
 

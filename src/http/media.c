@@ -68,6 +68,33 @@ const char *media_type(struct slice filename)
     return "application/octet-stream";
 }
 
+const char *media_sniff(const void *data, size_t len)
+{
+    static const struct {
+        const char *begins;
+        size_t len;
+        const char *type;
+    } known[] = {
+        /* clang-format off */
+        { "\x89PNG\r\n\x1a\n", 8, "image/png" },
+        { "\xff\xd8\xff",       3, "image/jpeg" },
+        { "GIF8",              4, "image/gif" },
+        { "%PDF-",             5, "application/pdf" },
+        { "PK\x03\x04",        4, "application/zip" },
+        { "\x1f\x8b\x08",       3, "application/gzip" },
+        /* clang-format on */
+    };
+    const unsigned char *bytes = data;
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (len >= known[i].len && memcmp(data, known[i].begins, known[i].len) == 0)
+            return known[i].type;
+    for (size_t i = 0; i < len && i < 512; i++)
+        if (bytes[i] < ' ' && !strchr("\t\n\f\r\x1b", bytes[i] ? bytes[i] : 1))
+            return "application/octet-stream";
+    return "text/plain; charset=utf-8";
+}
+
 bool media_is_text(const char *type)
 {
     static const char *const texts[] = {

@@ -14,7 +14,7 @@
 #define MULTIPART_BOUNDARY_MAX 70   /* RFC 2046 */
 #define MULTIPART_HEAD_MAX     4096 /* bytes of one part's headers */
 #define MULTIPART_FIELDS_MAX   16   /* of one part */
-#define MULTIPART_PARTS_MAX    1024
+#define MULTIPART_PARTS_MAX    16384
 #define MULTIPART_EPILOGUE_MAX 1024 /* bytes behind the last boundary, which are dropped */
 
 enum multipart_event {

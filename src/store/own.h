@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #define STORE_READERS   8     /* idle connections that are kept */
+#define STORE_SECRETS   16    /* that are kept in memory */
 #define STORE_QUEUE_MAX 16384 /* audit records that may wait for the disk */
 
 struct store_job;
@@ -32,6 +33,13 @@ struct store {
 
     size_t reader_count;
     struct db readers[STORE_READERS];
+
+    /* Secrets never change: each is read once. */
+    size_t secret_count;
+    struct {
+        char name[32];
+        unsigned char value[32];
+    } secrets[STORE_SECRETS];
 };
 
 /* Runs in the writer thread, in a transaction that is committed before store_write returns; what a
