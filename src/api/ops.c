@@ -21,8 +21,8 @@
 #define SOON_MS 30000 /* deadlines that may come before the next look at all of them */
 
 /* In the record's metadata; keys of ours begin with "cove.". */
-#define ENV_KEY   "cove.env"
-#define NOTES_KEY "cove.notes"
+#define NOTES_KEY   "cove.notes"
+#define OLD_ENV_KEY "cove.env" /* of records that a version before this one made */
 
 /* Creates with one idempotency key happen one after the other. */
 #define KEY_LOCKS 32
@@ -67,17 +67,55 @@ int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err)
     return ops_find(ops, sandbox, &record, err);
 }
 
-int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct err *err)
+static int read_env(struct ops *ops, const struct store_sandbox *record, json_t **ret,
+                    struct err *err)
+{
+    auto_free char *text = NULL;
+
+    if (store_sandbox_env(ops->app->store, record->id, &text, err) < 0)
+        return -1;
+    if (text) {
+        *ret = json_loads(text, 0, NULL);
+    } else {
+        json_t *metadata = json_loads(record->metadata, 0, NULL);
+
+        *ret = json_incref(json_object_get(metadata, OLD_ENV_KEY));
+        json_decref(metadata);
+    }
+    return 0;
+}
+
+int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err)
 {
     struct store_sandbox record;
-    json_t *metadata, *object, *item;
-    size_t i;
+    auto_free char *text = NULL;
+    json_t *metadata;
 
     if (ops_find(ops, sandbox, &record, err) < 0)
         return -1;
+    metadata = json_loads(record.metadata[0] ? record.metadata : "{}", 0, NULL);
+    if (metadata && json_object_set_new(metadata, NOTES_KEY, json_string(notes)) == 0)
+        text = json_dumps(metadata, JSON_COMPACT);
+    json_decref(metadata);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the options");
+    if (strlen(notes) >= OPS_NOTES_MAX || strlen(text) >= STORE_METADATA_MAX)
+        return err_set(err, ERR_TOO_BIG, "the options to be kept are too long");
+    if (store_sandbox_set_metadata(ops->app->store, sandbox, text, err) < 0)
+        return -1;
+    return audit_life(ops, "sandbox.options", sandbox, io_now_ms(), err);
+}
+
+int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct err *err)
+{
+    json_t *list = NULL, *object, *item;
+    struct store_sandbox record;
+    size_t i;
+
+    if (ops_find(ops, sandbox, &record, err) < 0 || read_env(ops, &record, &list, err) < 0)
+        return -1;
     object = json_object();
-    metadata = json_loads(record.metadata, 0, NULL);
-    json_array_foreach(json_object_get(metadata, ENV_KEY), i, item)
+    json_array_foreach(list, i, item)
     {
         const char *text = json_string_value(item), *value = text ? strchr(text, '=') : NULL;
 
@@ -85,7 +123,7 @@ int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct e
             (void) json_object_setn_new(object, text, (size_t) (value - text),
                                         json_string(value + 1));
     }
-    json_decref(metadata);
+    json_decref(list);
     *ret = object;
     return object ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the environment");
 }
@@ -97,12 +135,8 @@ int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, js
 
     if (ops_find(ops, sandbox, &record, err) < 0)
         return -1;
-    if (ret_env) {
-        json_t *metadata = json_loads(record.metadata, 0, NULL);
-
-        *ret_env = json_incref(json_object_get(metadata, ENV_KEY));
-        json_decref(metadata);
-    }
+    if (ret_env && read_env(ops, &record, ret_env, err) < 0)
+        return -1;
     if (app_link_take(ops->app, ret_link, err) == 0)
         return 0;
     if (ret_env) {
@@ -120,7 +154,7 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
     app_link_give(ops->app, link, !broken);
 }
 
-/* The user's own metadata: what is stored, without the environment and the notes, which go to ret->notes. */
+/* The user's own metadata: what is stored, without the notes, which go to ret->notes. */
 static void split_metadata(const char *stored, struct ops_sandbox *ret)
 {
     json_t *metadata = json_loads(stored[0] ? stored : "{}", 0, NULL);
@@ -128,8 +162,8 @@ static void split_metadata(const char *stored, struct ops_sandbox *ret)
     auto_free char *text = NULL;
 
     (void) snprintf(ret->notes, sizeof ret->notes, "%s", notes ? notes : "");
-    (void) json_object_del(metadata, ENV_KEY);
     (void) json_object_del(metadata, NOTES_KEY);
+    (void) json_object_del(metadata, OLD_ENV_KEY);
     text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", text ? text : "{}");
@@ -230,7 +264,7 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
     return 0;
 }
 
-/* The metadata with the environment in it, as one text. */
+/* The metadata with the notes in it, as one text. */
 static int stored_metadata(const struct ops_create *create, char *out, size_t size, struct err *err)
 {
     json_t *metadata = json_loads(create->metadata ? create->metadata : "{}", 0, NULL);
@@ -239,13 +273,6 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
     if (!json_is_object(metadata)) {
         json_decref(metadata);
         return err_set(err, ERR_INVALID, "metadata: not a JSON object");
-    }
-    if (create->env_count > 0) {
-        json_t *env = json_array();
-
-        for (size_t i = 0; i < create->env_count; i++)
-            (void) json_array_append_new(env, json_string(create->env[i]));
-        (void) json_object_set_new(metadata, ENV_KEY, env);
     }
     if (create->notes)
         (void) json_object_set_new(metadata, NOTES_KEY, json_string(create->notes));
@@ -257,8 +284,7 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
         return err_set(err, ERR_TOO_BIG, "the options to be kept with it are longer than %d bytes",
                        OPS_NOTES_MAX - 1);
     if (strlen(text) >= size || (create->metadata && strlen(create->metadata) >= OPS_METADATA_MAX))
-        return err_set(err, ERR_TOO_BIG, "metadata and env: more than %d bytes",
-                       OPS_METADATA_MAX - 1);
+        return err_set(err, ERR_TOO_BIG, "metadata: more than %d bytes", OPS_METADATA_MAX - 1);
     (void) strcpy(out, text);
     return 0;
 }
@@ -286,6 +312,28 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
         return err_set(err, ERR_NO_MEMORY, "no memory for the request");
     sha256_of(text, strlen(text), sum);
     sha256_hex(sum, sizeof sum, out);
+    return 0;
+}
+
+/* NULL without any. */
+static int stored_env(const struct ops_create *create, char **ret, struct err *err)
+{
+    auto_free char *text = NULL;
+    json_t *env;
+
+    *ret = NULL;
+    if (create->env_count == 0)
+        return 0;
+    env = json_array();
+    for (size_t i = 0; i < create->env_count; i++)
+        (void) json_array_append_new(env, json_string(create->env[i]));
+    text = json_dumps(env, JSON_COMPACT);
+    json_decref(env);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the environment");
+    if (strlen(text) >= OPS_ENV_MAX)
+        return err_set(err, ERR_TOO_BIG, "env: more than %d bytes", OPS_ENV_MAX - 1);
+    *ret = take_ptr(&text);
     return 0;
 }
 
@@ -374,11 +422,16 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
                                .disk_bytes = create->limits.disk_bytes };
     uint64_t begun = io_now_us();
     struct store_sandbox record;
+    auto_free char *env = NULL;
     struct err ignored;
 
     if (quota_create(ops->x, &want, err) < 0 ||
-        fill_record(ops, create, timeout_ms, &record, err) < 0 ||
-        store_sandbox_add(ops->app->store, &record, err) < 0)
+        fill_record(ops, create, timeout_ms, &record, err) < 0)
+        return -1;
+    if (stored_env(create, &env, err) < 0)
+        return exchange_blame(ops->x, "env", NULL, NULL);
+    record.env = env;
+    if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
     if (make(ops, create, &record, ret, err) < 0) {
         atomic_fetch_add(&ops->app->metrics.create_failures, 1);

@@ -11,9 +11,13 @@
 
 #include "api/app.h"
 #include "api/exchange.h"
+#include "api/history.h"
 #include "client/exec.h"
 #include "client/files.h"
 #include "client/sandbox.h"
+
+struct audit_filter; /* store/store.h */
+struct audit_record;
 
 struct ops {
     struct app *app;
@@ -27,10 +31,11 @@ struct ops ops_of(struct exchange *x);
 
 enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 
-#define OPS_NAME_MAX     64   /* with the NUL, as all of these */
-#define OPS_KEY_MAX      128  /* of an idempotency key */
-#define OPS_METADATA_MAX 4096 /* of its JSON text */
-#define OPS_NOTES_MAX    2048 /* of its JSON text */
+#define OPS_NAME_MAX     64     /* with the NUL, as all of these */
+#define OPS_KEY_MAX      128    /* of an idempotency key */
+#define OPS_METADATA_MAX 4096   /* of its JSON text */
+#define OPS_NOTES_MAX    2048   /* of its JSON text */
+#define OPS_ENV_MAX      131072 /* of all environment variables, as JSON */
 
 struct ops_sandbox {
     char id[ID_LEN + 1];
@@ -113,6 +118,15 @@ int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *re
 
 /* The environment of every command in it, as an object; the caller's to json_decref. */
 int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct err *err);
+/* The points of history.h, and records of the audit: of this sandbox, the filter's tenant and sandbox_id are set here.
+ * Records are there also when the sandbox is not any more. */
+int ops_sandbox_history(struct ops *ops, const char *sandbox, uint64_t from_ms, uint64_t until_ms,
+                        struct history_point **ret, size_t *ret_count, struct err *err);
+int ops_sandbox_records(struct ops *ops, const char *sandbox, const struct audit_filter *filter,
+                        int (*each)(void *, const struct audit_record *, struct err *), void *arg,
+                        struct err *err);
+/* In the place of those that the create gave. */
+int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err);
 
 /* Whether the caller may use it at all: cheap, for surfaces that check before they read a body. */
 int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err);

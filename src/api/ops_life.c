@@ -275,6 +275,30 @@ int ops_sandbox_connect(struct ops *ops, const char *sandbox, uint64_t timeout_m
     return ops_sandbox_extend(ops, sandbox, timeout_ms, ret, err);
 }
 
+int ops_sandbox_history(struct ops *ops, const char *sandbox, uint64_t from_ms, uint64_t until_ms,
+                        struct history_point **ret, size_t *ret_count, struct err *err)
+{
+    if (ops_sandbox_check(ops, sandbox, err) < 0)
+        return -1;
+    return history_read(sandbox, from_ms, until_ms, ret, ret_count, err);
+}
+
+int ops_sandbox_records(struct ops *ops, const char *sandbox, const struct audit_filter *filter,
+                        int (*each)(void *, const struct audit_record *, struct err *), void *arg,
+                        struct err *err)
+{
+    struct audit_filter own = *filter;
+
+    if (!id_ok(sandbox))
+        return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.40s'", sandbox);
+    own.tenant = ops->caller->tenant;
+    own.sandbox_id = sandbox;
+    /* What was noted just now is to be seen. */
+    return store_audit_flush(ops->app->store, err) < 0
+               ? -1
+               : store_audit_list(ops->app->store, &own, each, arg, err);
+}
+
 int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *ret, struct err *err)
 {
     struct keeper_sandbox kept;

@@ -1,6 +1,7 @@
 /* coved: the HTTP server. Runs without privilege; what it may do with sandboxes it asks of the keeper. */
 #include "api/app.h"
 #include "api/deadline.h"
+#include "api/history.h"
 #include "api/policy_gate.h"
 #include "api/quota.h"
 #include "api/server.h"
@@ -47,7 +48,9 @@ static int set_up(struct app *app, struct err *err)
     if (!(app->gate = policy_gate_new(app_config(app)->policy, err)) ||
         !(app->tools = tools_new(err)))
         return -1;
-    return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ? -1 : 0;
+    return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 || history_start(app, err) < 0
+               ? -1
+               : 0;
 }
 
 int main(int argc, char **argv)
@@ -83,6 +86,7 @@ int main(int argc, char **argv)
         log_line(LOG_ERROR, "cannot serve: %s", err.msg);
     deadline_stop();
     upkeep_stop();
+    history_stop();
     /* Not closed: requests that were cut may still look at the store, until the process ends. */
     (void) store_audit_flush(app.store, &ignored);
     return r < 0 ? err_kind_info(err.kind)->exit_code : 0;

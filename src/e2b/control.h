@@ -59,6 +59,10 @@ json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *sandb
 route_handler control_create_v1, control_create_v2, control_list;
 route_handler control_get, control_kill, control_set_timeout, control_refresh;
 route_handler control_connect_v1, control_connect_v2, control_pause, control_resume;
-route_handler control_network_put;
+route_handler control_network_put, control_list_v1;
+route_handler control_metrics, control_metrics_many, control_logs_v1, control_logs_v2;
+route_handler control_snapshot_absent, control_fork_absent, control_snapshots_none;
+route_handler control_template_unknown, control_build_absent, control_volumes_absent;
+route_handler control_secrets_absent;
 
 #endif

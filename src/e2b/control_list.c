@@ -178,6 +178,32 @@ static int reply_page(struct exchange *x, const struct ops_page *page, bool olde
     return exchange_reply_json(x, 200, array, err);
 }
 
+/* The list of old SDKs: all that run, without pages. */
+int control_list_v1(struct exchange *x, struct err *err)
+{
+    const char *metadata = exchange_query(x, "metadata");
+    auto_free char *own = metadata ? strdup(metadata) : NULL;
+    struct ops_filter filter = { .limit = OPS_PAGE_MAX, .lives = 1u << LIFE_RUNNING };
+    struct ops ops = ops_of(x);
+    struct ops_page page;
+    json_t *array;
+
+    if (own && control_metadata(own, &filter, err) < 0)
+        return -1;
+    array = json_array();
+    do {
+        if (ops_sandbox_list(&ops, &filter, &page, err) < 0) {
+            json_decref(array);
+            return -1;
+        }
+        for (size_t i = 0; i < page.count; i++)
+            (void) json_array_append_new(array, control_sandbox_json(x, &page.list[i], false));
+        free(page.list);
+        filter.after = page.next;
+    } while (page.next);
+    return exchange_reply_json(x, 200, array, err);
+}
+
 int control_list(struct exchange *x, struct err *err)
 {
     const char *metadata = exchange_query(x, "metadata");

@@ -221,3 +221,45 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->ops.limits.cpu_milli = CPU_MILLI;
     return 0;
 }
+
+/* ---- later ---- */
+
+static int change_network(struct exchange *x, json_t *body, struct ops_sandbox *sandbox,
+                          struct err *err)
+{
+    json_t *internet = json_object_get(body, "allow_internet_access");
+    struct ops ops = ops_of(x);
+    struct e2b_notes notes;
+    char text[OPS_NOTES_MAX];
+
+    e2b_notes_read(sandbox->notes, &notes);
+    notes.internet = -1; /* what is not said is cleared */
+    if (internet && !json_is_boolean(internet))
+        return v1_bad(x, err, "allow_internet_access", "true or false is needed");
+    if (internet)
+        notes.internet = json_is_true(internet);
+    (void) json_object_del(body, "allow_internet_access");
+    if (json_object_get(body, "allowPublicTraffic"))
+        return v1_bad(x, err, "allowPublicTraffic", "can only be said at the create");
+    if (control_network(x, body, &notes, err) < 0 ||
+        e2b_notes_print(&notes, text, sizeof text, err) < 0)
+        return -1;
+    return ops_sandbox_set_notes(&ops, sandbox->id, text, err);
+}
+
+int control_network_put(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct ops_sandbox sandbox;
+    char buffer[ID_LEN + 1];
+    json_t *body;
+    int r;
+
+    if (exchange_json(x, &body, err) < 0)
+        return -1;
+    r = ops_sandbox_get(&ops, control_id(x, buffer), &sandbox, err);
+    if (r == 0)
+        r = change_network(x, body, &sandbox, err);
+    json_decref(body);
+    return r < 0 ? -1 : exchange_reply_json(x, 204, NULL, err);
+}

@@ -146,13 +146,14 @@ int control_refresh(struct exchange *x, struct err *err)
 /* ---- pauses: memory stays where it is, the processes stand still ---- */
 
 struct life_body {
-    json_t *timeout;
+    json_t *timeout, *auto_pause;
     bool memory;
 };
 
 static const struct v1_field life_fields[] = {
     { "timeout", V1_ANY, offsetof(struct life_body, timeout), 0, 0 },
     { "memory", V1_BOOL, offsetof(struct life_body, memory), 0, 0 },
+    { "autoPause", V1_ANY, offsetof(struct life_body, auto_pause), 0, 0 },
 };
 
 /* *ret_ms: how long it lives from now on. */
@@ -168,6 +169,8 @@ static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, s
     if (r == 0 && !body.memory)
         r = err_set(err, ERR_UNSUPPORTED,
                     "memory: a pause without memory is not offered by this server");
+    if (r == 0 && body.auto_pause)
+        r = err_set(err, ERR_UNSUPPORTED, "autoPause: can only be said at the create");
     if (r == 0)
         r = control_timeout(x, body.timeout, 1, preset_ms, ret_ms, err);
     json_decref(json);

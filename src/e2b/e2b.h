@@ -46,7 +46,7 @@ struct e2b_notes {
     bool secure;         /* envd wants its token */
     bool public_traffic; /* ports other than envd's need no token */
     bool auto_resume;
-    int internet; /* allow_internet_access: -1 not said, 0, 1 */
+    int internet;        /* allow_internet_access: -1 not said, 0, 1 */
     uint64_t timeout_s;  /* that the create asked for: what an automatic resume gives */
     char deny_out[1024]; /* JSON array of network.denyOut; "" without */
 };

@@ -398,10 +398,12 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_
         ret->memory_bytes = read_number(cgroups, CG_MEMORY, name, "memory.usage_in_bytes", NULL);
         ret->memory_peak_bytes =
             read_number(cgroups, CG_MEMORY, name, "memory.max_usage_in_bytes", NULL);
+        ret->memory_cache_bytes = read_number(cgroups, CG_MEMORY, name, "memory.stat", "cache ");
         ret->oom_kills = read_number(cgroups, CG_MEMORY, name, "memory.oom_control", "oom_kill ");
     } else {
         ret->memory_bytes = read_number(cgroups, CG_MEMORY, name, "memory.current", NULL);
         ret->memory_peak_bytes = read_number(cgroups, CG_MEMORY, name, "memory.peak", NULL);
+        ret->memory_cache_bytes = read_number(cgroups, CG_MEMORY, name, "memory.stat", "file ");
         ret->oom_kills = read_number(cgroups, CG_MEMORY, name, "memory.events", "oom_kill ");
     }
     if (cpu && cpu->version == 1)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 2 /* of the schema */
+#define DB_VERSION 3 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -40,8 +40,12 @@ enum sql {
     SQL_SANDBOX_BY_IDEMPOTENCY,
     SQL_SANDBOX_SET_DEADLINE,
     SQL_SANDBOX_SHIFT,
+    SQL_SANDBOX_SET_METADATA,
     SQL_SANDBOX_REMOVE,
     SQL_SANDBOX_LIST,
+    SQL_ENV_ADD,
+    SQL_ENV_GET,
+    SQL_ENV_REMOVE,
     SQL_USAGE,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,

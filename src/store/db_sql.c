@@ -45,6 +45,9 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "ALTER TABLE tenants ADD COLUMN stored_bytes INT NOT NULL DEFAULT 0;"
     "ALTER TABLE sandboxes ADD COLUMN request_hash TEXT NOT NULL DEFAULT '';"
     "PRAGMA user_version = 2;",
+    /* Environments may be long, and only commands need them: not in the records that everybody reads. */
+    "CREATE TABLE environments(id TEXT PRIMARY KEY, env TEXT NOT NULL) WITHOUT ROWID;"
+    "PRAGMA user_version = 3;",
 };
 
 #define TENANT                                                                                     \
@@ -99,9 +102,13 @@ const char *const db_sql[SQL_COUNT] = {
                                "WHERE id = ?1",
     [SQL_SANDBOX_SHIFT]      = "UPDATE sandboxes SET created_ms = max(created_ms + ?1, 0), deadline_ms = "
                                "CASE deadline_ms WHEN 0 THEN 0 ELSE max(deadline_ms + ?1, 1) END",
+    [SQL_SANDBOX_SET_METADATA] = "UPDATE sandboxes SET metadata = ?2 WHERE id = ?1",
     [SQL_SANDBOX_REMOVE]     = "DELETE FROM sandboxes WHERE id = ?",
     [SQL_SANDBOX_LIST]       = "SELECT " SANDBOX " FROM sandboxes WHERE (?1 = '' OR tenant = ?1) "
                                "AND (?2 = 0 OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
+    [SQL_ENV_ADD]            = "INSERT INTO environments VALUES(?, ?)",
+    [SQL_ENV_GET]            = "SELECT env FROM environments WHERE id = ?",
+    [SQL_ENV_REMOVE]         = "DELETE FROM environments WHERE id = ?",
     [SQL_USAGE]              = "SELECT count(*), total(cpu_milli), total(memory_bytes), "
                                "total(disk_bytes) FROM sandboxes WHERE tenant = ?",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",

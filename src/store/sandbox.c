@@ -72,6 +72,7 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->cpu_milli = db_number(stmt, 10);
     ret->memory_bytes = db_number(stmt, 11);
     ret->disk_bytes = db_number(stmt, 12);
+    ret->env = NULL;
     db_copy(stmt, 13, ret->request_hash, sizeof ret->request_hash);
 }
 
@@ -113,6 +114,8 @@ static int add(struct db *db, void *arg, struct err *err)
     if (tenant_read(db, s->tenant, &tenant, err) < 0 || usage_read(db, s->tenant, &used, err) < 0 ||
         store_quotas_allow(&tenant.quotas, &used, &more, err) < 0)
         return -1;
+    if (s->env && db_run(db, err, SQL_ENV_ADD, "tt", s->id, s->env) < 0)
+        return -1;
     return db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiit", s->id, s->tenant, s->name, s->template,
                   s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
                   (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
@@ -130,6 +133,13 @@ struct deadline {
     int on_timeout;
 };
 
+static int changed_one(struct db *db, const char *id, struct err *err)
+{
+    return sqlite3_changes(db->handle) == 1
+               ? 0
+               : err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.63s'", id);
+}
+
 static int set_deadline(struct db *db, void *arg, struct err *err)
 {
     const struct deadline *d = arg;
@@ -137,9 +147,7 @@ static int set_deadline(struct db *db, void *arg, struct err *err)
     if (db_run(db, err, SQL_SANDBOX_SET_DEADLINE, "tii", d->id, (int64_t) d->at_ms,
                (int64_t) d->on_timeout) < 0)
         return -1;
-    return sqlite3_changes(db->handle) == 1
-               ? 0
-               : err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.63s'", d->id);
+    return changed_one(db, d->id, err);
 }
 
 int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t deadline_ms,
@@ -150,8 +158,31 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
     return store_write(store, set_deadline, &d, err);
 }
 
+struct change {
+    const char *id, *text;
+};
+
+static int set_metadata(struct db *db, void *arg, struct err *err)
+{
+    const struct change *c = arg;
+
+    if (db_run(db, err, SQL_SANDBOX_SET_METADATA, "tt", c->id, c->text) < 0)
+        return -1;
+    return changed_one(db, c->id, err);
+}
+
+int store_sandbox_set_metadata(struct store *store, const char *id, const char *metadata,
+                               struct err *err)
+{
+    struct change c = { id, metadata };
+
+    return store_write(store, set_metadata, &c, err);
+}
+
 static int remove_sandbox(struct db *db, void *arg, struct err *err)
 {
+    if (db_run(db, err, SQL_ENV_REMOVE, "t", (const char *) arg) < 0)
+        return -1;
     return db_run(db, err, SQL_SANDBOX_REMOVE, "t", (const char *) arg);
 }
 
@@ -198,6 +229,29 @@ int store_sandbox_get(struct store *store, const char *tenant, const char *id,
                       struct store_sandbox *ret, struct err *err)
 {
     return find(store, SQL_SANDBOX_GET, tenant, id, ret, err);
+}
+
+int store_sandbox_env(struct store *store, const char *id, char **ret, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    char *env = NULL;
+    struct db db;
+    int rc = -1;
+
+    if (reader_take(store, &db, err) < 0)
+        return -1;
+    stmt = db_stmt(&db, SQL_ENV_GET, err);
+    if (stmt) {
+        db_bind(stmt, "t", id);
+        rc = db_step(&db, stmt, err);
+    }
+    if (rc == 1 && !(env = strdup(db_text(stmt, 0))))
+        rc = err_set(err, ERR_NO_MEMORY, "no memory for the environment");
+    reader_give(store, &db);
+    if (rc < 0)
+        return -1;
+    *ret = env;
+    return 0;
 }
 
 int store_sandbox_find_name(struct store *store, const char *tenant, const char *name,

@@ -144,6 +144,7 @@ struct store_sandbox {
     char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
     char request_hash[STORE_HASH_MAX];            /* of what was asked for with that key */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
+    const char *env; /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
 };
 
 /* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -152,6 +153,8 @@ int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, 
 /* tenant NULL: any. ERR_NO_SANDBOX for a foreign one as for an unknown one. */
 int store_sandbox_get(struct store *store, const char *tenant, const char *id,
                       struct store_sandbox *ret, struct err *err);
+/* Of any tenant's: what the record had as env, for the caller to free; NULL without. */
+int store_sandbox_env(struct store *store, const char *id, char **ret, struct err *err);
 int store_sandbox_find_name(struct store *store, const char *tenant, const char *name,
                             struct store_sandbox *ret, struct err *err);
 int store_sandbox_find_idempotency(struct store *store, const char *tenant, const char *key,
@@ -160,6 +163,8 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
                                int on_timeout, struct err *err);
 /* The clock was set by so much: every deadline and time of creation moves along. */
 int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err);
+int store_sandbox_set_metadata(struct store *store, const char *id, const char *metadata,
+                               struct err *err);
 /* One that is not there is no error. */
 int store_sandbox_remove(struct store *store, const char *id, struct err *err);
 typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, struct err *err);

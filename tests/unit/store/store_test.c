@@ -113,7 +113,7 @@ static void an_older_store_is_brought_up_to_date(void)
     store_close(store);
     store = NULL;
     sql("ALTER TABLE tenants DROP COLUMN stored_bytes; ALTER TABLE sandboxes DROP COLUMN "
-        "request_hash;"
+        "request_hash; DROP TABLE environments;"
         "PRAGMA user_version = 1");
     sql("INSERT INTO sandboxes(id, tenant, name, template, metadata, created_ms, deadline_ms, "
         "on_timeout,"
@@ -170,7 +170,31 @@ static void a_later_versions_store_is_refused(void)
     begin();
     sql("PRAGMA user_version = 9");
     CHECK(store_open(state, &other, &err) == -1);
-    CHECK(strstr(err.msg, "of a later version of cove (9, this one knows 2)") != NULL);
+    CHECK(strstr(err.msg, "of a later version of cove (9, this one knows 3)") != NULL);
+    end();
+}
+
+static void an_environment_lives_as_long_as_its_sandbox(void)
+{
+    struct store_sandbox sandbox = { .id = ID("a"), .tenant = "local", .env = "[\"X=1\"]" };
+    struct store_sandbox got;
+    char *env = NULL;
+
+    begin();
+    CHECK_INT(store_sandbox_add(store, &sandbox, &err), 0);
+    CHECK_INT(store_sandbox_get(store, NULL, sandbox.id, &got, &err), 0);
+    CHECK(got.env == NULL);
+    CHECK_INT(store_sandbox_env(store, sandbox.id, &env, &err), 0);
+    CHECK_STR(env ? env : "", "[\"X=1\"]");
+    free(env);
+    CHECK_INT(store_sandbox_set_metadata(store, sandbox.id, "{\"a\":\"b\"}", &err), 0);
+    CHECK_INT(store_sandbox_get(store, NULL, sandbox.id, &got, &err), 0);
+    CHECK_STR(got.metadata, "{\"a\":\"b\"}");
+    CHECK_INT(store_sandbox_remove(store, sandbox.id, &err), 0);
+    CHECK_INT(store_sandbox_env(store, sandbox.id, &env, &err), 0);
+    CHECK(env == NULL);
+    CHECK_INT(store_sandbox_set_metadata(store, sandbox.id, "{}", &err), -1);
+    CHECK_INT(err.kind, ERR_NO_SANDBOX);
     end();
 }
 
@@ -490,7 +514,7 @@ static void a_quota_holds_for_many_threads(void)
 
 CHECK_MAIN(T(sha256_gives_the_published_values),
            T(a_file_that_is_no_store_is_refused_and_left_alone),
-           T(an_older_store_is_brought_up_to_date),
+           T(an_older_store_is_brought_up_to_date), T(an_environment_lives_as_long_as_its_sandbox),
            T(a_clock_that_is_set_takes_the_deadlines_along),
            T(another_programs_database_is_refused), T(a_later_versions_store_is_refused),
            T(only_the_owner_can_read_the_store), T(a_secret_stays_the_same),
