@@ -191,12 +191,19 @@ static const struct surface *find_claimer(struct exchange *x)
     return NULL;
 }
 
+/* An encoded slash is for surfaces that take one: to others such a path has no segments. */
+static const struct url_path *path_for(const struct surface *surface, const struct url_path *path)
+{
+    return path && path->hidden && !surface->slashes ? NULL : path;
+}
+
 static bool search_routes(struct exchange *x, const struct url_path *path, struct allowed *allowed)
 {
     if (x->surface)
-        return take_route(x, x->surface, path, allowed);
+        return take_route(x, x->surface, path_for(x->surface, path), allowed);
     for (size_t i = 0; i < surface_count; i++)
-        if (!surfaces[i]->claims && take_route(x, surfaces[i], path, allowed))
+        if (!surfaces[i]->claims &&
+            take_route(x, surfaces[i], path_for(surfaces[i], path), allowed))
             return true;
     return false;
 }
@@ -212,12 +219,10 @@ static int find_route(struct exchange *x, struct err *err)
     }
     if (url_path_split(head_path(&x->head), &path, err) < 0)
         return search_routes(x, NULL, &allowed) ? 0 : -1;
-    if (path.dots || path.hidden)
-        return search_routes(x, NULL, &allowed)
-                   ? 0
-                   : err_set(err, ERR_INVALID, "the path has '..' or an encoded slash in it");
-    if (search_routes(x, &path, &allowed))
+    if (search_routes(x, path.dots ? NULL : &path, &allowed))
         return 0;
+    if (path.dots || path.hidden)
+        return err_set(err, ERR_INVALID, "the path has '..' or an encoded slash in it");
     if (allowed.text[0]) {
         x->refusal_status = 405;
         if (exchange_add_header(x, "Allow", allowed.text, err) < 0)

@@ -19,6 +19,7 @@ struct surface {
 
     const struct route *routes;
     size_t route_count;
+    bool slashes;            /* a ":name" of its routes may have an encoded slash in it */
     const struct route *all; /* instead of routes: takes every method and path, raw */
 
     /* Fills in the caller (exchange_set_caller), or says who it is not. NULL: by key, auth.h. */

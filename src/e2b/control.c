@@ -61,4 +61,5 @@ static const struct route control_routes[] = {
 const struct surface e2b_control = { .name = "e2b",
                                      .routes = control_routes,
                                      .route_count = ARRAY_LEN(control_routes),
+                                     .slashes = true, /* team/template */
                                      .refuse = e2b_refuse };
