@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define KEEPER_VERSION 2u
+#define KEEPER_VERSION 1u
 #define KEEPER_MAGIC 0x45564f43u /* "COVE" */
 #define KEEPER_NAME_MAX 64
 #define KEEPER_LIST_MAX 16
@@ -87,10 +87,10 @@ const char *keeper_disk_name(uint32_t kind);
 struct keeper_stats {
     uint64_t cpu_us;
     uint64_t memory_bytes, memory_peak_bytes;
-    uint64_t memory_cache_bytes; /* of memory_bytes: pages of files */
     uint64_t oom_kills;
     uint64_t processes;
     uint64_t disk_bytes, disk_inodes; /* in use */
+    uint64_t memory_cache_bytes;      /* of memory_bytes: pages of files */
 };
 
 struct keeper_hello {
