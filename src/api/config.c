@@ -23,6 +23,10 @@ const struct setting settings[] = {
       "address and port; [::1]:8000 for IPv6" },
     { "domain",          SETTING_TEXT,     AT(domain),          "localhost", 0, 0, LIVE,
       "names that Host may have, besides the address itself: this and all below it" },
+    { "public_domain",   SETTING_TEXT,     AT(public_domain),   "", 0, 0, LIVE,
+      "what SDKs are told: {port}-{id} before it is the name of a port; may have a port of its own" },
+    { "tls_listen",      SETTING_TEXT,     AT(tls_listen),      "", 0, 0, AT_START,
+      "a second address, for HTTPS alone; listen is then plain HTTP" },
     { "tls_cert",        SETTING_TEXT,     AT(tls_cert),        "", 0, 0, LIVE,
       "certificate chain, PEM; with tls_key, HTTPS instead of HTTP" },
     { "tls_key",         SETTING_TEXT,     AT(tls_key),         "", 0, 0, LIVE,
@@ -278,6 +282,8 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
     }
     if (!config->tls_cert[0] != !config->tls_key[0])
         return err_set(err, ERR_USAGE, "tls_cert and tls_key go together");
+    if (config->tls_listen[0] && !config->tls_cert[0])
+        return err_set(err, ERR_USAGE, "tls_listen needs tls_cert and tls_key");
     return 0;
 }
 

@@ -16,6 +16,8 @@ struct config {
     char state[256];
     char listen[128];
     char domain[128];
+    char public_domain[128]; /* what clients are told; may have a port */
+    char tls_listen[128];    /* "": TLS, if at all, is on listen */
     char tls_cert[256], tls_key[256];
     char policy[32];        /* the preset that tenants have */
     uint64_t threads;       /* requests at once */

@@ -1,8 +1,8 @@
 #include "api/server.h"
 
 #include "api/conn.h"
+#include "api/listener.h"
 #include "api/serve.h"
-#include "base/address.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -21,7 +21,6 @@
 
 #define BATCH      64
 #define SWEEP_MS   500
-#define LISTEN_FD  3
 #define QUEUE_MS   2000 /* a request that found no worker for so long is refused */
 #define DRAIN_MS   30000
 #define LINGER_MS  10000 /* a worker without work goes after this */
@@ -33,8 +32,8 @@ struct server {
     struct app *app;
     struct tls_context *tls;
     struct conn_waits waits;
-    char listening[128];
-    int epoll_fd, listen_fd, signal_fd;
+    struct listener listeners[LISTENERS_MAX];
+    int epoll_fd, signal_fd;
     int spare_fd; /* given up to refuse politely when descriptors run out */
     bool draining;
     uint64_t connections_most, warned_ms;
@@ -189,10 +188,10 @@ static bool dispatch(struct server *s, struct conn *conn)
 
 /* ---- the waiter ---- */
 
-static void take_connection(struct server *s, int fd)
+static void take_connection(struct server *s, int fd, const struct listener *from)
 {
     const struct config *config = app_config(s->app);
-    struct conn *conn = conn_new(fd, s->tls, &s->waits);
+    struct conn *conn = conn_new(fd, from->plain ? NULL : s->tls, &s->waits);
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = conn };
     int one = 1;
 
@@ -221,18 +220,18 @@ static void take_connection(struct server *s, int fd)
 }
 
 /* Out of descriptors: the connection is taken with the spare one, told, and closed. */
-static void refuse_without_descriptor(struct server *s)
+static void refuse_without_descriptor(struct server *s, const struct listener *from)
 {
     struct conn_waits waits = { 0 };
     uint64_t now = io_now_ms();
     int fd;
 
     own_close(&s->spare_fd);
-    fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    fd = accept4(from->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
         struct conn plain = { .fd = fd, .waits = &waits };
 
-        if (!s->tls)
+        if (from->plain || !s->tls)
             serve_refusal(&plain, 0, 503, "unavailable", "the server is out of descriptors");
         (void) close(fd);
     }
@@ -244,17 +243,17 @@ static void refuse_without_descriptor(struct server *s)
     }
 }
 
-static void accept_all(struct server *s)
+static void accept_all(struct server *s, const struct listener *from)
 {
     for (int i = 0; i < BATCH; i++) {
-        int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(from->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            take_connection(s, fd);
+            take_connection(s, fd, from);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE)
-            refuse_without_descriptor(s);
+            refuse_without_descriptor(s, from);
         return;
     }
 }
@@ -390,35 +389,6 @@ static void on_signal(struct server *s)
 
 /* ---- start and end ---- */
 
-/* Socket 3, when whoever started us listens already (LISTEN_FDS, as systemd and `cove up` do it): then no
- * connection is refused while the server is being restarted. */
-static bool is_inherited(void)
-{
-    const char *count = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
-
-    return count && strcmp(count, "1") == 0 && pid && strtol(pid, NULL, 10) == (long) getpid();
-}
-
-static int start_listening(struct server *s, struct err *err)
-{
-    struct address address;
-
-    if (address_parse(app_config(s->app)->listen, &address, err) < 0)
-        return -1;
-    s->app->loopback = address.loopback; /* anywhere else demands keys */
-    (void) snprintf(s->listening, sizeof s->listening, "%s", app_config(s->app)->listen);
-    if (is_inherited()) {
-        s->listen_fd = LISTEN_FD;
-        if (fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(LISTEN_FD, F_SETFL, O_NONBLOCK) < 0)
-            return err_sys(err, errno, "use the socket that was handed over");
-        return 0;
-    }
-    if (address_listen(&address, &s->listen_fd, err) < 0)
-        return -1;
-    address_print(&address, s->listening, sizeof s->listening);
-    return 0;
-}
-
 static int watch(struct server *s, int fd, void *tag, struct err *err)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = tag };
@@ -442,12 +412,13 @@ static int set_up(struct server *s, struct err *err)
     if (s->signal_fd < 0 || s->epoll_fd < 0)
         return err_sys(err, errno, "set up");
     apply_limits(s, app_config(s->app));
-    if (load_tls(s, app_config(s->app), err) < 0 || start_listening(s, err) < 0)
+    if (load_tls(s, app_config(s->app), err) < 0 ||
+        listeners_open(s->listeners, app_config(s->app), &s->app->loopback, err) < 0)
         return -1;
-    return watch(s, s->listen_fd, &s->listen_fd, err) < 0 ||
-                   watch(s, s->signal_fd, &s->signal_fd, err) < 0
-               ? -1
-               : 0;
+    for (size_t i = 0; i < LISTENERS_MAX; i++)
+        if (s->listeners[i].fd >= 0 && watch(s, s->listeners[i].fd, &s->listeners[i], err) < 0)
+            return -1;
+    return watch(s, s->signal_fd, &s->signal_fd, err);
 }
 
 /* New connections are refused by the kernel; requests under way end; then we do. */
@@ -455,7 +426,7 @@ static void drain(struct server *s)
 {
     struct timespec until = io_after_ms(DRAIN_MS);
 
-    own_close(&s->listen_fd);
+    listeners_close(s->listeners);
     (void) pthread_mutex_lock(&s->lock);
     while (s->all) {
         struct conn *conn = s->all;
@@ -477,25 +448,32 @@ int server_run(struct app *app, struct err *err)
     uint64_t swept = 0;
 
     s.app = app;
-    s.listen_fd = s.signal_fd = s.epoll_fd = s.spare_fd = -1;
+    s.signal_fd = s.epoll_fd = s.spare_fd = -1;
+    for (size_t i = 0; i < LISTENERS_MAX; i++)
+        s.listeners[i].fd = -1;
     (void) pthread_mutex_init(&s.lock, NULL);
     (void) pthread_cond_init(&s.work, NULL);
     (void) pthread_cond_init(&s.done, NULL);
     if (set_up(&s, err) < 0)
         return -1;
-    log_line(LOG_INFO, "ready listen=%s tls=%s keys=%s", s.listening, s.tls ? "yes" : "no",
+    log_line(LOG_INFO, "ready listen=%s tls=%s keys=%s", s.listeners[0].at,
+             s.listeners[1].at[0] ? s.listeners[1].at
+             : s.tls              ? "yes"
+                                  : "no",
              app->loopback && app_config(app)->local ? "not from loopback" : "always");
     while (!s.draining) {
         struct epoll_event events[BATCH];
         int n = epoll_wait(s.epoll_fd, events, BATCH, SWEEP_MS);
 
         for (int i = 0; i < n; i++) {
-            if (events[i].data.ptr == &s.listen_fd)
-                accept_all(&s);
-            else if (events[i].data.ptr == &s.signal_fd)
+            void *what = events[i].data.ptr;
+
+            if (what == &s.listeners[0] || what == &s.listeners[1])
+                accept_all(&s, what);
+            else if (what == &s.signal_fd)
                 on_signal(&s);
             else
-                on_readable(&s, events[i].data.ptr);
+                on_readable(&s, what);
         }
         if (io_now_ms() - swept >= SWEEP_MS) {
             sweep(&s);

@@ -24,9 +24,10 @@ static int add_token(struct exchange *x, json_t *json, const char *name,
     return json_object_set_new(json, name, json_string(token));
 }
 
+/* Only where there is one that works: SDKs put "https://{port}-{id}." before it. */
 static void add_domain(struct exchange *x, json_t *json)
 {
-    const char *domain = app_config(exchange_app(x))->domain;
+    const char *domain = app_config(exchange_app(x))->public_domain;
 
     if (domain[0])
         (void) json_object_set_new(json, "domain", json_string(domain));
