@@ -2,7 +2,8 @@
  *
  * The socket stays open here, so that connections wait instead of being refused while coved is started anew.
  *
- * Owns:    the listening socket, and the directory <state>/server, which is the server's user's.
+ * Owns:    the listening sockets, and the directory <state>/server, which is the server's user's. Certificate and key are
+ *          copied there: root's own, 0600, could not be read without privilege.
  * Callers: up.c. */
 #ifndef COVE_CLI_SERVE_H
 #define COVE_CLI_SERVE_H
@@ -17,8 +18,12 @@
 
 struct serve {
     int listen_fd;
-    int probe_fd;    /* a question that was not answered yet */
-    char listen[80]; /* with the port that 0 became */
+    int tls_fd;          /* -1: no second address */
+    int probe_fd;        /* a question that was not answered yet */
+    char listen[80];     /* with the port that 0 became */
+    char tls_listen[80]; /* the same; "" without */
+    /* As they were given; NULL: not. */
+    const char *domain, *public_domain, *tls_cert, *tls_key;
     uid_t uid;
     gid_t gid;        /* of the user */
     gid_t keeper_gid; /* who may reach the keeper's socket */
@@ -31,7 +36,9 @@ struct serve {
 /* The user "cove", made if need be. */
 int serve_user(struct serve *serve, struct err *err);
 /* Listens; a port that is taken is refused here, before anything was started. */
-int serve_listen(struct serve *serve, const char *listen, struct err *err);
+int serve_listen(struct serve *serve, const char *listen, const char *tls_listen, struct err *err);
+/* Takes certificate and key as they are now. */
+int serve_copy_tls(const struct serve *serve, const char *state, struct err *err);
 /* The directory and the program. */
 int serve_start(struct serve *serve, const char *state, const sigset_t *mask, struct err *err);
 /* It ended by itself: starts it again, or -1 when it keeps ending. */

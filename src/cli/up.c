@@ -26,6 +26,7 @@
 
 struct up_options {
     const char *group, *max_sandboxes, *slots, *listen;
+    const char *domain, *public_domain, *tls_listen, *tls_cert, *tls_key;
     bool verbose, no_server;
 };
 
@@ -41,6 +42,16 @@ static const struct option up_options[] = {
       "user id ranges to use" },
     { 0, "listen", OPTION_TEXT, AT(listen), "ADDR:PORT", COMPLETE_NONE,
       "where the HTTP server listens; default " SERVE_LISTEN_PRESET },
+    { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE,
+      "name of the server; ports of sandboxes are below it" },
+    { 0, "public-domain", OPTION_TEXT, AT(public_domain), "NAME[:PORT]", COMPLETE_NONE,
+      "what SDKs are told to find ports of sandboxes below" },
+    { 0, "tls-listen", OPTION_TEXT, AT(tls_listen), "ADDR:PORT", COMPLETE_NONE,
+      "HTTPS here, and plain HTTP at --listen" },
+    { 0, "tls-cert", OPTION_TEXT, AT(tls_cert), "FILE", COMPLETE_FILE,
+      "certificate chain, PEM; without --tls-listen, HTTPS at --listen" },
+    { 0, "tls-key", OPTION_TEXT, AT(tls_key), "FILE", COMPLETE_FILE,
+      "its private key, PEM" },
     { 0, "no-server", OPTION_FLAG, AT(no_server), NULL, COMPLETE_NONE,
       "start the keeper alone" },
     { 'v', "verbose",       OPTION_FLAG, AT(verbose),       NULL,   COMPLETE_NONE, "log more" },
@@ -145,8 +156,12 @@ static void print_ready(const struct keeper_hello *hello, const struct serve *se
     printf("try it in another terminal:  cove%s%s run -- python3 -c 'print(1+1)'\n",
            is_default ? "" : " --state ", is_default ? "" : state);
     if (serve->listen_fd >= 0) {
-        printf("the API is at http://%s (docs/api.md):\n", serve->listen);
-        printf("  curl -X POST http://%s/v1/sandboxes\n", serve->listen);
+        const char *scheme = serve->tls_cert && serve->tls_fd < 0 ? "https" : "http";
+
+        printf("the API is at %s://%s (docs/api.md):\n", scheme, serve->listen);
+        printf("  curl -X POST %s://%s/v1/sandboxes\n", scheme, serve->listen);
+        if (serve->tls_fd >= 0)
+            printf("and with TLS at https://%s (docs/previews.md)\n", serve->tls_listen);
     }
     (void) fflush(stdout);
 }
@@ -185,9 +200,13 @@ static void take_signals(struct watched *w, int signal_fd)
 
         if (number == SIGCHLD)
             continue;
-        if (number == SIGHUP && w->serve->pid > 0)
+        if (number == SIGHUP && w->serve->pid > 0) {
+            struct err err;
+
+            if (serve_copy_tls(w->serve, report_state(), &err) < 0)
+                report_note("%s; the old certificate stays", err.msg);
             (void) kill(w->serve->pid, number);
-        else if (number == SIGHUP)
+        } else if (number == SIGHUP)
             (void) kill(w->keeper, number);
         else if (!w->stopping)
             stop(w, number);
@@ -300,7 +319,8 @@ static int prepare(const struct up_options *options, struct serve *serve, struct
 
     if (options->no_server && options->listen)
         return err_set(err, ERR_USAGE, "up: --listen and --no-server exclude each other");
-    if (!options->no_server && (serve_user(serve, err) < 0 || serve_listen(serve, listen, err) < 0))
+    if (!options->no_server &&
+        (serve_user(serve, err) < 0 || serve_listen(serve, listen, options->tls_listen, err) < 0))
         return -1;
     return options->group ? group_find(options->group, &serve->keeper_gid, err) : 0;
 }
@@ -308,7 +328,15 @@ static int prepare(const struct up_options *options, struct serve *serve, struct
 static int up(struct up_options *options, struct err *err)
 {
     struct serve serve = {
-        .listen_fd = -1, .probe_fd = -1, .pid = -1, .verbose = options->verbose
+        .listen_fd = -1,
+        .tls_fd = -1,
+        .probe_fd = -1,
+        .pid = -1,
+        .verbose = options->verbose,
+        .domain = options->domain,
+        .public_domain = options->public_domain,
+        .tls_cert = options->tls_cert,
+        .tls_key = options->tls_key,
     };
     struct watched w = { .serve = &serve };
     struct keeper_hello hello;

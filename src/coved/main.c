@@ -1,5 +1,6 @@
 /* coved: the HTTP server. Runs without privilege; what it may do with sandboxes it asks of the keeper. */
 #include "api/app.h"
+#include "api/cert.h"
 #include "api/deadline.h"
 #include "api/history.h"
 #include "api/policy_gate.h"
@@ -13,6 +14,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 static void raise_descriptor_limit(void)
@@ -53,6 +55,17 @@ static int set_up(struct app *app, struct err *err)
                : 0;
 }
 
+/* coved make-cert DIR DOMAIN keep|force, for `cove cert dev`: 0 made, 1 kept, 2 refused. */
+static int make_cert(char **argv)
+{
+    char why[200];
+    int r = cert_dev(argv[2], argv[3], strcmp(argv[4], "force") == 0, why, sizeof why);
+
+    if (r < 0)
+        (void) fprintf(stderr, "cove: %s\n", why);
+    return r < 0 ? 2 : r == 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct config config;
@@ -61,6 +74,8 @@ int main(int argc, char **argv)
     struct err err, ignored;
     int r;
 
+    if (argc == 5 && strcmp(argv[1], "make-cert") == 0)
+        return make_cert(argv);
     log_init("coved", LOG_INFO);
     if (config_load(&config, argc, argv, &check, &err) < 0) {
         (void) fprintf(stderr, "coved: %s\n", err.msg);

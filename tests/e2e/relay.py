@@ -4,12 +4,15 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import socket
+import ssl
 import struct
+import subprocess
 import threading
 import time
 
-from asking import ask, check, refused, run, same, server
+from asking import COVED, LOG, ask, check, refused, run, same, server
 
 OWN, OTHER, READ = (os.environ[k] for k in ("OWN_KEY", "OTHER_KEY", "READ_KEY"))
 MIB = 1 << 20
@@ -39,6 +42,8 @@ def talk(data, timeout=20.0):
 
 
 class Box:
+    domain = "localhost"
+
     def __init__(self, timeout=600):
         made = ask("POST", "/v1/sandboxes", {"timeout": timeout}).json
         self.id = made["id"]
@@ -54,7 +59,7 @@ class Box:
         return p
 
     def host(self, port=3000):
-        return "%d-%s.localhost:%d" % (port, self.id, server.port)
+        return "%d-%s.%s:%d" % (port, self.id, Box.domain, server.port)
 
     def get(self, path, method="GET", body=None, port=3000, **headers):
         return ask(method, path, body, {"Host": self.host(port), **{k.replace("_", "-"): v for k, v in headers.items()}})
@@ -387,10 +392,103 @@ def endings():
     ask("DELETE", asleep.at)
 
 
-def idle():
+def restart(*more):
     server.p.terminate()
     server.p.wait(40)
-    server.start("--relay-idle", "1s", "--stall-timeout", "1s")
+    server.start(*more)
+
+
+def cove(*args):
+    p = subprocess.run([os.path.join(os.path.dirname(COVED), "cove"), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return p.returncode, p.stdout.decode()
+
+
+def certificates():
+    """The CA and certificate that cove cert dev makes; the directory they are in."""
+    out = os.path.join(os.path.dirname(LOG), "tls")
+    code, said = cove("cert", "dev", "--domain", "sbx.test", "--out", out)
+    check("cove cert dev says how to trust and use what it made", code == 0 and "NODE_EXTRA_CA_CERTS=" + out in said and
+          "--cacert" in said and "cove up --tls-listen" in said, said)
+    same("keys are their owner's alone", [0o600, 0o600], [os.stat(os.path.join(out, k)).st_mode & 0o777 for k in ("key.pem", "ca.key")])
+    with open(os.path.join(out, "cert.pem")) as f:
+        before = f.read()
+    code, said = cove("cert", "dev", "--domain", "sbx.test", "--out", out)
+    with open(os.path.join(out, "cert.pem")) as f:
+        check("again, it leaves what is good", code == 0 and "nothing to do" in said and f.read() == before, said)
+    code, said = cove("cert", "dev", "--domain", "other.test", "--out", out)
+    check("and never replaces it unasked", code != 0 and "--force" in said, said)
+    for bad in ("localhost", "a,DNS:evil.test", "-x.test", "a..test", "x." + "a" * 300):
+        same("a domain that is none is refused: " + bad[:20], False, cove("cert", "dev", "--domain", bad, "--out", out + "2")[0] == 0)
+    return out
+
+
+def tls_socket(port, out, host):
+    context = ssl.create_default_context(cafile=os.path.join(out, "ca.pem"))
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=20), server_hostname=host)
+
+
+def tls():
+    out = certificates()
+    restart("--tls-listen", "127.0.0.1:0", "--tls-cert", out + "/cert.pem", "--tls-key", out + "/key.pem", "--domain", "sbx.test",
+            "--public-domain", "sbx.test:8443")
+    with open(LOG, "rb") as f:
+        port = int(re.findall(rb"tls=127\.0\.0\.1:(\d+)", f.read())[-1])
+    Box.domain = "sbx.test"
+    same("plain HTTP goes on beside TLS", 200, ask("GET", "/health").status)
+    name = "3000-%s.sbx.test" % box.id
+    s = tls_socket(port, out, name)
+    s.sendall(box.raw("/x").replace(box.host().encode(), name.encode()))
+    got, _ = until_end(s)
+    check("a port's own name is good for its certificate, and leads there", b"HTTP/1.1 200" in got and
+          b'"x-forwarded-proto": "https"' in got, got)
+    check("the API, too", b"healthy" in all_of(tls_socket(port, out, "localhost"), b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    with contextlib.suppress(ssl.SSLError):
+        tls_socket(port, out, "3000-x.evil.test")
+        check("another name is not", False)
+    websocket(tls_socket(port, out, name), "a WebSocket over TLS")
+    got = all_of(tls_socket(port, out, name), box.raw("/big?n=%d" % (30 * MIB)))
+    same("30 MiB over TLS", 30 * MIB, len(got.split(b"\r\n\r\n", 1)[1]))
+    data = os.urandom(8 * MIB)
+    got = all_of(tls_socket(port, out, name), box.raw("/up", "Connection: close\r\nContent-Length: %d\r\n" % len(data), "POST", body=data))
+    check("8 MiB the other way", hashlib.sha256(data).hexdigest().encode() in got, got[-200:])
+    s = tls_socket(port, out, name)
+    s.sendall(box.raw("/endless?name=tls"))
+    s.recv(1000)
+    s.close()
+    check("a client over TLS that goes ends its exchange inside", left("tls"))
+    made = ask("POST", "/sandboxes", {"templateID": "base", "timeout": 60})
+    if made.status == 404:
+        made = ask("POST", "/sandboxes", {"templateID": "host", "timeout": 60})
+    check("SDKs are told the public domain", (made.json or {}).get("domain") == "sbx.test:8443", made.body)
+    if made.json and "sandboxID" in made.json:
+        a = ask("GET", "/", headers={"Host": "3999-%s.sbx.test" % made.json["sandboxID"], "X-Api-Key": "mine"})
+        same("a port of a sandbox of E2B's is open to everybody", "The sandbox is running but port is not open", (a.json or {}).get("message"))
+        ask("DELETE", "/v1/sandboxes/" + made.json["sandboxID"])
+    private = ask("POST", "/sandboxes", {"templateID": "host", "timeout": 60, "secure": True, "network": {"allowPublicTraffic": False}})
+    if check_made(private):
+        box_id, token = private.json["sandboxID"], private.json["trafficAccessToken"]
+        for why, headers, status in (("without a token", {}, 403), ("with a wrong one", {"e2b-traffic-access-token": "x"}, 403),
+                                     ("with its token", {"e2b-traffic-access-token": token}, 502), ("with a key", {"X-API-Key": OWN}, 502)):
+            a = ask("GET", "/", headers={"Host": "3999-%s.sbx.test" % box_id, **headers})
+            same("without public traffic, " + why, status, a.status)
+        ask("DELETE", "/v1/sandboxes/" + box_id)
+
+
+def check_made(a):
+    check("a sandbox without public traffic is made", a.status == 201 and (a.json or {}).get("trafficAccessToken"), a.body)
+    return a.status == 201 and a.json.get("trafficAccessToken")
+
+
+def all_of(s, request):
+    s.sendall(request)
+    out, _ = until_end(s)
+    s.close()
+    return out
+
+
+def idle():
+    Box.domain = "localhost"
+    restart("--relay-idle", "1s", "--stall-timeout", "1s")
     a = box.get("/hang")
     check("a server that does not answer is given up", a.status == 504, a.body)
     s = connect()
@@ -404,4 +502,4 @@ def idle():
     ask("DELETE", box.at)
 
 
-run(requests, bodies, answers, streams, upgrades, hostile, refusals, rights, endings, idle)
+run(requests, bodies, answers, streams, upgrades, hostile, refusals, rights, endings, tls, idle)
