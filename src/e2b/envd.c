@@ -52,6 +52,8 @@ static int envd_identify(struct exchange *x, struct err *err)
 
     if (e2b_target_caller(x, &sandbox, err) < 0)
         return -1;
+    if (exchange_set_param(x, "template", sandbox.template) < 0)
+        return err_set(err, ERR_INTERNAL, "no room for the name of a template");
     e2b_notes_read(sandbox.notes, &notes);
     if (!notes.secure || slice_is(head_path(head), "/health"))
         return 0;

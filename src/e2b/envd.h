@@ -1,6 +1,6 @@
 /* envd.h - the handlers of envd, the server that E2B has at port 49983 of every sandbox, for the table in envd.c.
  *
- * Every exchange here has the param "sandbox", and a caller who owns it (e2b_target_caller). */
+ * Every exchange here has the params "sandbox" and "template", and a caller who owns it (e2b_target_caller). */
 #ifndef COVE_E2B_ENVD_H
 #define COVE_E2B_ENVD_H
 

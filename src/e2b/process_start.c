@@ -173,15 +173,13 @@ static int add_env(struct start *start, const char *name, const char *value, str
 
 static int read_env(struct start *start, struct rpc *rpc, json_t *process, struct err *err)
 {
-    struct ops_sandbox sandbox;
-    const char *id = exchange_param(rpc->x, "sandbox"), *name;
     const char *const own[][2] = { { "E2B_SANDBOX", "true" },
-                                   { "E2B_SANDBOX_ID", id },
-                                   { "E2B_TEMPLATE_ID", sandbox.template } };
+                                   { "E2B_SANDBOX_ID", exchange_param(rpc->x, "sandbox") },
+                                   { "E2B_TEMPLATE_ID", exchange_param(rpc->x, "template") } };
     json_t *envs = NULL, *value;
+    const char *name;
 
-    if (rpc_object(process, "envs", &envs, err) < 0 ||
-        ops_sandbox_get(&rpc->ops, id, &sandbox, err) < 0)
+    if (rpc_object(process, "envs", &envs, err) < 0)
         return -1;
     start->env = calloc(json_object_size(envs) + ARRAY_LEN(own), sizeof *start->env);
     if (!start->env)

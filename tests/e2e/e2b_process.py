@@ -188,7 +188,7 @@ def environment():
     box = Box({"envVars": {"FROM_BOX": "box", "BOTH": "box"}})
     out = text(box.run("env", envs={"BOTH": "call", "EMPTY": "", "QUOTED": "a'b\"c $HOME\n."}).out)
     for line in ("FROM_BOX=box", "BOTH=call", "EMPTY=", "HOME=/home/user", "USER=user", "LOGNAME=user",
-                 "E2B_SANDBOX=true", "E2B_SANDBOX_ID=" + box.id, "QUOTED=a'b\"c $HOME"):
+                 "E2B_SANDBOX=true", "E2B_TEMPLATE_ID=host", "E2B_SANDBOX_ID=" + box.id, "QUOTED=a'b\"c $HOME"):
         check("the environment has " + line.split("=")[0], line + "\n" in out, out)
     check("there is a PATH", "\nPATH=/" in out, out)
     same("a variable of ours can be set", "mine\n",
@@ -399,6 +399,27 @@ def killed():
         same("so does a stream (%s)" % name, 502, box.start("true").status)
 
 
+def expired():
+    box = Box({"timeout": 2})
+    stream = box.start("sleep 60")
+    begun(stream)
+    r = Result(stream)
+    same("a sandbox whose time is over: cut, and 502", (None, None, 502), (r.end, r.exit, box.health()))
+
+
+def paused():
+    box = Box()
+    stream = box.start("echo 1; sleep 1; echo 2")
+    begun(stream)
+    same("a sandbox is paused under its process", 204, asking.ask("POST", "/sandboxes/%s/pause" % box.id, {}).status)
+    same("a call is 502 meanwhile", 502, box.unary("List", {})[0])
+    time.sleep(1.2)
+    same("it goes on", 201, asking.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
+    r = Result(stream)
+    same("and so does the process", (b"1\n2\n", {}), (bytes(r.out), r.end))
+    box.kill()
+
+
 # ---- much, and many ----
 def slow_reader():
     s = socket.create_connection(("127.0.0.1", asking.server.port))
@@ -477,7 +498,7 @@ def parts():
     global b
     b = Box()
     for part in (forms, exits, splits, malformed, headers, access, environment, inputs, foreign, connect, disconnect,
-                 terminal, deadlines, killed, slow_reader, much, many):
+                 terminal, deadlines, killed, expired, paused, slow_reader, much, many):
         part()
     same("the sandbox is killed", 204, b.kill())
 
