@@ -1,9 +1,9 @@
 // Sandbox: every call of the control plane, and the classes of its errors.
 import {
-  ALL_TRAFFIC, AuthenticationError, E2B, InvalidArgumentError, RateLimitError, Sandbox, SandboxError,
-  SandboxNotFoundError, Secret, Template, TimeoutError, Volume, waitForPort,
+  ALL_TRAFFIC, AuthenticationError, BuildError, E2B, InvalidArgumentError, RateLimitError, Sandbox, SandboxError,
+  SandboxNotFoundError, Secret, SecretError, Template, TimeoutError, Volume, VolumeError,
 } from 'e2b'
-import { finish, holds, is, like, part, refuses, sandbox, sleep, template, until } from './check.mjs'
+import { finish, holds, is, like, part, refuses, sandbox, template, until } from './check.mjs'
 
 const gone = 'i' + '0'.repeat(20)
 const foreign = { apiKey: process.env.OTHER_KEY }
@@ -72,7 +72,7 @@ await part('create refused', async () => {
   await refuses('an egress proxy', SandboxError, /(400|501): /, () => Sandbox.create(template, { network: { egressProxy: { address: 'proxy.example:1080' } } }))
   await refuses('rules that change headers on the way out', SandboxError, /(400|501): /, () =>
     Sandbox.create(template, { network: { rules: { 'api.example': [{ transform: { headers: { a: 'b' } } }] } } }))
-  await refuses('names in allowOut without a denial of the rest', SandboxError, /400: /, () =>
+  await refuses('names in allowOut without a denial of the rest', SandboxError, /(400|501): /, () =>
     Sandbox.create(template, { network: { allowOut: ['example.com'] } }))
   await refuses('a token for another service', SandboxError, /(400|501): /, () =>
     Sandbox.create(template, { iam: { tokens: { t: { audience: 'a', tokenType: 'JWT-SVID' } } } }))
@@ -234,20 +234,48 @@ await part('getMetrics', async () => {
   await busy.kill()
 }, 40_000)
 
+await part('pause and resume', async () => {
+  const box = await sandbox({ timeoutMs: 60_000, envs: { KEPT: 'yes' } })
+  const token = await box.downloadUrl('x')
+  is('pause', true, await box.pause())
+  is('pause again', false, await box.pause())
+  is('betaPause', false, await box.betaPause())
+  is('static pause', false, await Sandbox.pause(box.sandboxId))
+  is('static betaPause', false, await Sandbox.betaPause(box.sandboxId))
+  is('it does not run', false, await box.isRunning())
+  is('its state', 'paused', (await box.getInfo()).state)
+  await refuses('a command', SandboxNotFoundError, /not running anymore/, () => box.commands.run('true'))
+  await refuses('a file', TimeoutError, /sandbox/i, () => box.files.read('x'))
+  const same = await Sandbox.connect(box.sandboxId)
+  is('connect resumes', [box.sandboxId, true], [same.sandboxId, await same.isRunning()])
+  is('its state', 'running', (await box.getInfo()).state)
+  is('its token is the same', token, await same.downloadUrl('x'))
+  is('the old handle works too', 'yes\n', (await box.commands.run('echo $KEPT')).stdout)
+  await refuses('without memory', SandboxError, /501: /, () => box.pause({ keepMemory: false }))
+  is('it was left alone', true, await box.isRunning())
+  const ends = await sandbox({ timeoutMs: 1500, lifecycle: { onTimeout: 'pause' } })
+  is('at its end it can be paused', 'pause', (await ends.getInfo()).lifecycle?.onTimeout)
+  is('and is', 'paused', (await until((info) => info.state === 'paused', () => ends.getInfo(), 10_000)).state)
+  is('kill of a paused one', true, await ends.kill())
+  await refuses('connect after that', SandboxNotFoundError, /not found/, () => Sandbox.connect(ends.sandboxId))
+})
+
 await part('what is not there yet says so', async () => {
   const box = await sandbox()
-  const missing = /(501|not supported|not available|not implemented)/i
-  await refuses('pause', SandboxError, missing, () => box.pause())
-  await refuses('betaPause', SandboxError, missing, () => box.betaPause())
-  await refuses('static pause without memory', SandboxError, missing, () => Sandbox.pause(box.sandboxId, { keepMemory: false }))
-  await refuses('static betaPause', SandboxError, missing, () => Sandbox.betaPause(box.sandboxId))
+  const missing = /^501: /
   await refuses('createSnapshot', SandboxError, missing, () => box.createSnapshot({ name: 'one' }))
-  await refuses('deleteSnapshot', SandboxError, missing, () => Sandbox.deleteSnapshot('team/one:default'))
+  await refuses('static createSnapshot', SandboxError, missing, () => Sandbox.createSnapshot(box.sandboxId))
+  is('no snapshots are listed', [[], []], [await box.listSnapshots().nextItems(), await Sandbox.listSnapshots({ limit: 5 }).nextItems()])
+  holds('deleteSnapshot', await Sandbox.deleteSnapshot('team/one:default').then((was) => was === false, (err) => missing.test(err.message)))
   await refuses('fork', SandboxError, missing, () => box.fork({ count: 2 }))
-  await refuses('an end by pause', SandboxError, missing, () => Sandbox.create(template, { lifecycle: { onTimeout: 'pause', autoResume: true } }))
-  await refuses('an MCP gateway', SandboxError, /404|501/, () => Sandbox.create({ mcp: { time: {} } }))
-  await refuses('Volume', Error, /./, () => Volume.list())
-  await refuses('Secret', Error, /./, () => Secret.list().nextItems()).catch(() => {})
+  await refuses('static fork', SandboxError, missing, () => Sandbox.fork(box.sandboxId, { timeoutMs: 10_000 }))
+  await refuses('an MCP gateway', SandboxError, /^(404|501): /, () => Sandbox.create({ mcp: { time: {} } }))
+  await refuses('Volume.list', VolumeError, /^(403|404|501): /, () => Volume.list())
+  await refuses('Volume.create', VolumeError, /^(403|404|501): /, () => Volume.create('v'))
+  await refuses('Secret.list', SecretError, /^(403|404|501): /, () => Secret.list().nextItems())
+  await refuses('Secret.create', SecretError, /^(403|404|501): /, () => Secret.create('s', 'v'))
+  await refuses('Template.build', BuildError, /501/, () => Template.build(Template().fromImage('debian:12').runCmd('true'), 'mine'))
+  is('a template that is not there', false, await Template.exists('no-such-template'))
   is('the sandbox is as it was', true, await box.isRunning())
 })
 
