@@ -7,6 +7,7 @@
 #include "api/audit.h"
 #include "api/deadline.h"
 #include "api/ops_own.h"
+#include "api/policy_gate.h"
 #include "api/quota.h"
 
 #include "base/hash.h"
@@ -142,6 +143,7 @@ static void split_metadata(const char *stored, struct ops_sandbox *ret)
     (void) snprintf(ret->notes, sizeof ret->notes, "%s", notes ? notes : "");
     (void) json_object_del(metadata, OPS_NOTES_KEY);
     (void) json_object_del(metadata, OLD_ENV_KEY);
+    (void) json_object_del(metadata, GATE_E2B);
     text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", text ? text : "{}");
@@ -254,6 +256,8 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
     }
     if (create->notes)
         (void) json_object_set_new(metadata, OPS_NOTES_KEY, json_string(create->notes));
+    if (create->e2b)
+        (void) json_object_set_new(metadata, GATE_E2B, json_true());
     text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     if (!text)

@@ -87,7 +87,7 @@ static void an_unknown_preset_is_refused(void)
 
     make(&policy, NULL);
     CHECK(policy_preset(&policy, "lax", &err) == -1);
-    CHECK_STR(err.msg, "preset 'lax': must be minimal, standard or development");
+    CHECK_STR(err.msg, "preset 'lax': must be minimal, standard, development or open");
     policy_done(&policy);
 }
 
