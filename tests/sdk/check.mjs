@@ -62,7 +62,7 @@ export async function part(name, body, limitMs = 60000) {
       new Promise((_, fail) => { timer = setTimeout(() => fail(new Error(`no end after ${limitMs} ms`)), limitMs) }),
     ])
   } catch (err) {
-    holds('goes to its end', false, err?.stack?.replace(/\s+at .*node_modules.*/g, '') ?? err)
+    holds('goes to its end', false, `${err?.cause ?? ''} ${err?.stack?.replace(/\s+at .*node_modules.*/g, '') ?? err}`)
   }
   clearTimeout(timer)
   if (process.env.TIMES) console.log(`# ${name}: ${Date.now() - begun} ms`)

@@ -257,6 +257,7 @@ await part('a full disk', async () => {
 
 await part('signed links', async () => {
   await files.write('linked ž.txt', 'by link')
+  await files.write('/root/secret', 'r', { user: 'root' })
   const down = await box.downloadUrl('linked ž.txt')
   let answer = await fetch(down)
   is('a download', [200, 'by link'], [answer.status, await answer.text()])

@@ -104,7 +104,7 @@ await part('getInfo, kill, connect of what is not there', async () => {
   is('an id that is none', false, await Sandbox.kill('nonsense').catch((err) => (/400/.test(err.message) ? false : err)))
   await refuses('pause', SandboxNotFoundError, /not found/, () => Sandbox.pause(gone))
   await refuses('createSnapshot', SandboxNotFoundError, /not found/, () => Sandbox.createSnapshot(gone))
-  await refuses('fork', SandboxNotFoundError, /not found/, () => Sandbox.fork(gone))
+  await refuses('fork', SandboxNotFoundError, /no sandbox/, () => Sandbox.fork(gone))
 })
 
 await part('connect', async () => {
