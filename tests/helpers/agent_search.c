@@ -493,14 +493,14 @@ static void listening_ports_are_listed_with_their_program(void)
     own_close(&listener);
 }
 
-static void a_port_without_a_listener_is_unavailable(void)
+static void a_port_without_a_listener_is_told(void)
 {
     uint16_t port;
     int fd = listen_on(AF_INET, &port);
     char want[64];
 
     own_close(&fd);
-    CHECK_INT(ask(REQ(.op = AGENT_DIAL, .port = port), NOBODY), ERR_UNAVAILABLE);
+    CHECK_INT(ask(REQ(.op = AGENT_DIAL, .port = port), NOBODY), ERR_NO_PORT);
     (void) snprintf(want, sizeof want, "nothing listens on port %u", port);
     CHECK_STR(last_error, want);
 }
@@ -583,7 +583,7 @@ static const struct check_test tests[] = {
     T(an_overflow_is_told_and_the_watch_goes_on),
     T(a_watch_ends_with_its_caller_or_its_subject),
     T(listening_ports_are_listed_with_their_program),
-    T(a_port_without_a_listener_is_unavailable),
+    T(a_port_without_a_listener_is_told),
     T(a_dialled_port_relays_both_ways_with_half_close),
     T(a_port_of_version_6_alone_is_reached_too),
     T(a_dialled_port_is_hung_up_when_its_caller_goes),
