@@ -17,6 +17,8 @@ static int preflight(struct exchange *x, struct err *err)
     const char *headers = exchange_header(x, "Access-Control-Request-Headers");
 
     /* A header's value is without line breaks, or the head would not have been taken. */
+    if (!method)
+        return err_set(err, ERR_TOO_BIG, "a head that is too large");
     if (headers && strlen(headers) > 1024)
         headers = "*";
     if (exchange_add_header(x, "Access-Control-Allow-Methods", method, err) < 0 ||
