@@ -124,7 +124,11 @@ def contents():
     name = "/home/user/ünï cödé/文件 \U0001f40b.txt"
     same("names may be of any letters", name, box.put(name, b"whale").json[0]["path"])
     a = box.get(name)
-    check("and are told so that a header can hold it", a.body == b"whale" and "filename*=utf-8''" in a.headers["Content-Disposition"], a.headers.items())
+    check("and are told so that a header can hold it", a.body == b"whale" and
+          a.headers["Content-Disposition"] == "inline; filename*=utf-8''" + quote(os.path.basename(name), safe=""), a.headers.items())
+    odd = "a \"b\" \\.txt"
+    box.put(odd, b"q")
+    same("quotes in it are quoted", r'inline; filename="a \"b\" \\.txt"', box.get(odd).headers["Content-Disposition"])
     long = "/tmp/" + "/".join(["ü" * 100] * 8)
     same("a long path is found, too", b"deep", box.get(long).body if box.put(long, b"deep").status == 200 else None)
     refused("one that is too long is refused", box.get("/" + "x" * 5000), 400)
