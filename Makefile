@@ -63,6 +63,9 @@ $(BUILD)/cove: $(call objs,$(CLI_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
 
+# What is assembled in with .incbin is no header that the compiler would tell of.
+$(BUILD)/obj/src/cli/template_kernels.o: $(wildcard kernels/*)
+
 # Static: the privileged program loads nothing after it was built, and forks faster.
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)

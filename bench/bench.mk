@@ -1,5 +1,4 @@
-# `make bench`: builds, installs the peers that are missing, measures. BENCH_ROUNDS=200 BENCH_COUNT=1000
-# BENCH_SDK=100; docs/benchmarks.md has the rest.
+# `make bench`: builds, installs the peers that are missing, measures. BENCH_ROUNDS=200 BENCH_COUNT=1000.
 
 BENCH_SRCS := $(wildcard bench/*.c)
 
@@ -17,4 +16,3 @@ bench:
 	tools/deps bench
 	$(MAKE) all $(BUILD)/cove-bench
 	$(BUILD)/cove-bench
-	BUILD=$(BUILD) bench/sdk/run

@@ -65,7 +65,6 @@ struct ops_create {
     const char *timeout_field;   /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
-    bool e2b;               /* the setting e2b_policy counts for it */
     struct limits limits;   /* begin with limits_preset() */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
@@ -215,6 +214,28 @@ int ops_process_resize(struct ops *ops, const char *sandbox, uint32_t proc, uint
                        uint16_t columns, struct err *err);
 int ops_port_list(struct ops *ops, const char *sandbox, exec_item_fn each, void *context,
                   struct err *err);
+
+/* ---- cells: code for an interpreter that runs already, started with AGENT_STDIN and AGENT_DETACH ---- */
+
+struct ops_cell {
+    const char *program, *option; /* what would run such code: "python3", "-c"; NULL: a shell */
+    const char *code;             /* for policy and audit */
+    uint32_t proc;                /* the interpreter */
+    uint64_t from_stdout, from_stderr;
+    const char *line; /* for its stdin, which stays open; borrowed until the end */
+    size_t line_len;
+};
+
+/* Policy and audit: once per cell, before it is started. */
+int ops_cell_judge(struct ops *ops, const char *sandbox, const struct ops_cell *cell,
+                   struct err *err);
+/* Then ops_cell_next, and ops_run_close, which leaves the interpreter running. */
+int ops_cell_start(struct ops *ops, const char *sandbox, const struct ops_cell *cell,
+                   struct ops_run *ret, struct err *err);
+/* 1 with an event; 0: wait_ms passed, or the client went away just now, which *ret_gone then says (and the caller
+ * may go on without it); -1. */
+int ops_cell_next(struct ops *ops, struct ops_run *run, int wait_ms, bool *ret_gone,
+                  struct exec_event *ret, struct err *err);
 
 /* ---- files ---- */
 

@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/template_files.h"
+#include "cli/template_kernels.h"
 #include "cli/template_store.h"
 #include "cli/tree.h"
 
@@ -194,7 +195,7 @@ static int finish_tree(struct building *b, struct manifest *manifest, struct err
         return err_sys(err, errno, "open the tree");
     if (empty_dev(root_fd, err) < 0 || template_files_put(root_fd, FILES_TREE, err) < 0 ||
         tree_mkdir(root_fd, "workspace", 0755, TEMPLATE_UID, err) < 0 ||
-        template_put_sudo(root_fd, err) < 0 ||
+        template_put_kernels(root_fd, err) < 0 || template_put_sudo(root_fd, err) < 0 ||
         template_check_tree(root_fd, MANIFEST_TREE, err) < 0 ||
         tree_measure(b->build_fd, "root", &size, err) < 0)
         return -1;

@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "cli/programs.h"
 #include "cli/template_files.h"
+#include "cli/template_kernels.h"
 #include "cli/template_store.h"
 #include "cli/tree.h"
 
@@ -319,7 +320,7 @@ static int stamp(int etc_fd, char out[65], struct err *err)
     const struct visit visit = { stamp_source, &hash };
     char agent[PATH_MAX];
 
-    hash = template_files_hash(hash, FILES_HOST);
+    hash = template_kernels_hash(template_files_hash(hash, FILES_HOST));
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         hash = hash_text(hash, dirs[i].path);
     for (size_t i = 0; i < ARRAY_LEN(sources); i++)
@@ -374,7 +375,8 @@ static int fill(int root_fd, int host_etc_fd, struct err *err)
         if (visit_source(host_etc_fd, sources[i].path, &visit, err) < 0)
             return err_wrap(err, "copy /etc/%s", sources[i].path);
     /* Last: a file of ours wins over a copy. */
-    if (template_files_put(root_fd, FILES_HOST, err) < 0 || template_put_sudo(root_fd, err) < 0)
+    if (template_files_put(root_fd, FILES_HOST, err) < 0 ||
+        template_put_kernels(root_fd, err) < 0 || template_put_sudo(root_fd, err) < 0)
         return -1;
     return template_check_tree(root_fd, MANIFEST_HOST, err);
 }

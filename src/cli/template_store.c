@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "base/parse.h"
 #include "cli/programs.h"
+#include "cli/template_kernels.h"
 #include "cli/report.h"
 #include "cli/tree.h"
 #include "client/sandbox.h"
@@ -367,7 +368,8 @@ int template_refresh_sudo(const char *state, int store_fd, struct err *err)
         template_fd = openat(store_fd, list[i].name, DIR_FLAGS);
         if (template_fd >= 0)
             root_fd = openat(template_fd, list[i].manifest.root, DIR_FLAGS);
-        if (root_fd >= 0 && template_put_sudo(root_fd, err) < 0)
+        if (root_fd >= 0 &&
+            (template_put_kernels(root_fd, err) < 0 || template_put_sudo(root_fd, err) < 0))
             return err_wrap(err, "template '%s'", list[i].name);
     }
     return 0;

@@ -69,8 +69,8 @@ int template_check_tree(int root_fd, uint32_t kind, struct err *err);
  */
 int template_put_sudo(int root_fd, struct err *err);
 
-/* The same for every built template that no sandbox uses: after an update of cove its sudo and the
- * agent must again be of one version. */
+/* The same, and the kernels, for every built template that no sandbox uses: after an update of cove its sudo and the
+ * agent, its kernels and the server must again be of one version. */
 int template_refresh_sudo(const char *state, int store_fd, struct err *err);
 
 #endif

@@ -6,6 +6,7 @@
 
 const struct surface *const surfaces[] = {
     &e2b_envd,    /* port 49983 of a sandbox */
+    &e2b_code,    /* port 49999: the code interpreter */
     &e2b_ports,   /* any other port: behind those that are served here */
     &e2b_control, /* /sandboxes, /v2/sandboxes, /templates … */
     &native_surface,

@@ -40,6 +40,10 @@ void e2b_signature(const char *path, const char *operation, const char *user, co
 int e2b_check_access(struct exchange *x, const char *sandbox, const char *operation,
                      struct err *err);
 
+/* Whether a request to any other port of the sandbox may pass (ports.c): 0, or -1 with 403. Where public traffic is off, by
+ * the traffic token or a key of the sandbox's tenant. */
+int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err);
+
 /* ---- notes.c: what a create said that only this dialect knows ---- */
 
 struct e2b_notes {

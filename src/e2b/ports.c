@@ -80,7 +80,7 @@ static int check_key(struct exchange *x, const char *owner, bool keyless, struct
     return refuse_token(x, "this port is private: the header " TOKEN_HEADER " is missing", err);
 }
 
-static int check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err)
+int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err)
 {
     const char *shown = exchange_header(x, TOKEN_HEADER);
     char owner[sizeof exchange_caller(x)->tenant], token[E2B_TOKEN_MAX];
@@ -112,7 +112,7 @@ static int ports_identify(struct exchange *x, struct err *err)
         return err_set(err, ERR_INVALID, "Invalid sandbox ID");
     if (e2b_target_caller(x, &sandbox, err) < 0)
         return -1;
-    return check_traffic(x, &sandbox, err);
+    return e2b_check_traffic(x, &sandbox, err);
 }
 
 static int ports_relay(struct exchange *x, struct err *err)

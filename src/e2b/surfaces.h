@@ -9,5 +9,6 @@
 extern const struct surface e2b_control;
 extern const struct surface e2b_envd;
 extern const struct surface e2b_ports;
+extern const struct surface e2b_code;
 
 #endif

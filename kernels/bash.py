@@ -1,0 +1,127 @@
+"""The bash kernel: one bash that lives as long as the context, so directory, variables and functions stay.
+
+bash takes cells from a pipe, each ended by a NUL, and answers on another with the exit status. It prints straight into the
+pipes of the pump. Interrupted, it leaves the cell at once and waits for the next.
+
+A cell whose last command fails ends with an error of the name ExitCode; `exit` in a cell ends bash, and the next cell gets
+a new one."""
+
+import json
+import os
+import select
+import shlex
+import signal
+
+TAKE, TELL = 9, 8
+
+# The status is told before the next cell is read, so that an interrupt, which goes on with the loop, tells it, too.
+LOOP = ("trap 'continue 9999' INT; shopt -s expand_aliases; "
+        "while printf '%s\\0' \"$?\" >&8; IFS= read -r -d '' -u 9 __cove_cell; do "
+        "eval \"unset __cove_cell; $__cove_cell\"; done")
+
+SAVE = "__cove_had_{0}=${{{0}+x}}; __cove_was_{0}=${{{0}-}}; export {0}={1}"
+RESTORE = ("if [ -n \"$__cove_had_{0}\" ]; then export {0}=\"$__cove_was_{0}\"; else unset {0}; fi; "
+           "unset __cove_had_{0} __cove_was_{0}")
+
+
+class Bash:
+    def __init__(self):
+        take, self.give = os.pipe()
+        self.hear, tell = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            for fd, wanted in ((take, TAKE), (tell, TELL)):
+                os.dup2(fd, wanted)
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "-c", LOOP])
+        os.close(take)
+        os.close(tell)
+        self.end = os.pidfd_open(self.pid)
+        self.heard = b""
+        self.ended = None
+
+    def status(self):
+        """Of the cell that runs; None: bash has ended."""
+        poll = select.poll()
+        poll.register(self.hear, select.POLLIN)
+        poll.register(self.end, select.POLLIN)
+        while b"\0" not in self.heard:
+            ready = [fd for fd, _ in poll.poll()]
+            data = os.read(self.hear, 4096) if self.hear in ready else b""
+            if not data and self.end in ready:
+                return self.over()
+            self.heard += data
+        text, _, self.heard = self.heard.partition(b"\0")
+        return int(text) if text.isdigit() else 1
+
+    def over(self):
+        _, status = os.waitpid(self.pid, 0)
+        self.ended = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+        for fd in (self.give, self.hear, self.end):
+            os.close(fd)
+        return None
+
+    def run(self, code):
+        data = code.encode("utf-8", "replace").replace(b"\0", b"") + b"\0"
+        try:
+            while data:
+                data = data[os.write(self.give, data):]
+        except BrokenPipeError:
+            pass
+        return self.status()
+
+
+class Kernel:
+    def __init__(self, cells, events):
+        self.cells = os.fdopen(cells, "rb")
+        self.events = events
+        self.bash = None
+        self.count = 0
+        self.interrupted = False
+
+    def emit(self, **event):
+        data = (json.dumps(event, separators=(",", ":")) + "\n").encode("ascii")
+        while data:
+            data = data[os.write(self.events, data):]
+
+    def ready(self):
+        """Another bash where the last one has ended."""
+        if self.bash is None or self.bash.ended is not None:
+            self.bash = Bash()
+            self.bash.status()
+        return self.bash
+
+    def run(self, cell):
+        env = {n: v for n, v in (cell.get("env") or {}).items() if n.isidentifier()}
+        bash = self.ready()
+        for name, value in env.items():
+            bash.run(SAVE.format(name, shlex.quote(value)))
+        self.interrupted = False
+        status = bash.run(cell["code"])
+        if status is None:
+            self.emit(type="error", name="ExitCode", value=str(bash.ended),
+                      traceback="bash ended with exit code %d: its variables and functions are gone" % bash.ended)
+            return
+        if self.interrupted:
+            self.emit(type="error", name="KeyboardInterrupt", value="", traceback="the cell was interrupted")
+        elif status:
+            self.emit(type="error", name="ExitCode", value=str(status),
+                      traceback="the last command ended with exit code %d" % status)
+        for name in env:
+            bash.run(RESTORE.format(name))
+
+    def on_interrupt(self, number, frame):
+        self.interrupted = True
+
+    def serve(self):
+        signal.signal(signal.SIGINT, self.on_interrupt)
+        for line in self.cells:
+            cell = json.loads(line)
+            self.count += 1
+            self.emit(type="begin", id=cell["id"], execution_count=self.count)
+            self.run(cell)
+            self.emit(type="end", id=cell["id"])
+
+
+def main(cells, events, load):
+    Kernel(cells, events).serve()

@@ -1,0 +1,443 @@
+/* A context is the processes with its tag, cove.kernel.<language>.<id>: the newest is its kernel, the first says when the
+ * context was made. A kernel that died leaves its context, whose next cell gets a new one. A context that was removed has a
+ * process of the tag cove.removed.<language>.<id> behind its kernels, which did nothing but come into the list. So all of it is
+ * in the agent's list of processes, which outlives us; what the list says is checked, since it comes from the sandbox. */
+#include "e2b/code.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "base/sha256.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define TAG     "cove.kernel."
+#define REMOVED "cove.removed."
+#define TAG_MAX 96
+#define PROGRAM "/opt/cove/kernels/kernel.py"
+#define CWD     "/home/user"
+#define RING    (1u << 20)
+#define KILL_MS 5000
+
+/* clang-format off */
+static const struct code_language languages[] = {
+    /* name          alias  program    option  listed */
+    { "python",      "py",  "python3", "-c",   true  },
+    { "javascript",  "js",  "node",    "-e",   true  },
+    { "typescript",  "ts",  "node",    "-e",   false },
+    { "bash",        "sh",  NULL,      NULL,   false },
+};
+/* clang-format on */
+
+const struct code_language *code_language_at(size_t n)
+{
+    return n < ARRAY_LEN(languages) ? &languages[n] : NULL;
+}
+
+const struct code_language *code_language_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+        if (strcmp(languages[i].name, name) == 0 ||
+            (languages[i].alias && strcmp(languages[i].alias, name) == 0))
+            return &languages[i];
+    return NULL;
+}
+
+/* ---- ids ---- */
+
+static void print_uuid(unsigned char bytes[16], char ret[CODE_ID_MAX])
+{
+    char hex[33];
+
+    bytes[6] = (unsigned char) ((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char) ((bytes[8] & 0x3f) | 0x80);
+    sha256_hex(bytes, 16, hex);
+    (void) snprintf(ret, CODE_ID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+                    hex + 20);
+}
+
+/* Always the same for a sandbox and a language, so that nobody has to remember it. */
+static void default_id(const char *sandbox, const struct code_language *language,
+                       char ret[CODE_ID_MAX])
+{
+    unsigned char digest[SHA256_LEN];
+    char text[ID_LEN + 32];
+    int len = snprintf(text, sizeof text, "%s %s", sandbox, language->name);
+
+    sha256_of(text, (size_t) len, digest);
+    print_uuid(digest, ret);
+}
+
+static bool is_id(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len == CODE_ID_MAX - 1 && strspn(text, "0123456789abcdef-") == len;
+}
+
+/* ---- what the sandbox has ---- */
+
+struct seen {
+    struct code_context context; /* id, cwd, language, proc, from_* */
+    uint32_t newest;
+    bool removed;
+};
+
+struct scan {
+    const char *sandbox;
+    size_t count;
+    struct seen items[CODE_CONTEXTS];
+};
+
+static bool read_tag(const char *tag, const char *prefix, const struct code_language **ret_language,
+                     const char **ret_id)
+{
+    char name[16];
+    const char *dot;
+
+    if (!tag || strncmp(tag, prefix, strlen(prefix)) != 0)
+        return false;
+    tag += strlen(prefix);
+    dot = strchr(tag, '.');
+    if (!dot || (size_t) (dot - tag) >= sizeof name || !is_id(dot + 1))
+        return false;
+    memcpy(name, tag, (size_t) (dot - tag));
+    name[dot - tag] = '\0';
+    *ret_language = code_language_find(name);
+    *ret_id = dot + 1;
+    return *ret_language != NULL;
+}
+
+static struct seen *seen_of(struct scan *scan, const char *id)
+{
+    for (size_t i = 0; i < scan->count; i++)
+        if (strcmp(scan->items[i].context.id, id) == 0)
+            return &scan->items[i];
+    if (scan->count == CODE_CONTEXTS)
+        return NULL;
+    scan->items[scan->count] = (struct seen){ .newest = 0 };
+    (void) snprintf(scan->items[scan->count].context.id, CODE_ID_MAX, "%s", id);
+    return &scan->items[scan->count++];
+}
+
+/* Handles grow, and the list comes in their order; what comes out of it is old or new by the handle alone. */
+static int look(void *arg, const struct agent_reply *item, struct err *err)
+{
+    struct scan *scan = arg;
+    const struct code_language *language;
+    bool running = item->flags & AGENT_RUNNING, removed;
+    struct code_context *context;
+    struct seen *seen;
+    const char *id;
+
+    (void) err;
+    removed = read_tag(item->tag, REMOVED, &language, &id);
+    if ((!removed && !read_tag(item->tag, TAG, &language, &id)) || !(seen = seen_of(scan, id)) ||
+        item->proc <= seen->newest)
+        return 0;
+    context = &seen->context;
+    context->language = language;
+    seen->newest = item->proc;
+    seen->removed = removed;
+    context->proc = running ? item->proc : 0;
+    context->from_stdout = item->stdout_bytes;
+    context->from_stderr = item->stderr_bytes;
+    (void) snprintf(context->sandbox, sizeof context->sandbox, "%s", scan->sandbox);
+    (void) snprintf(context->cwd, CODE_CWD_MAX, "%s", item->cwd ? item->cwd : CWD);
+    return 0;
+}
+
+static struct scan *scan_new(struct ops *ops, const char *sandbox, struct err *err)
+{
+    struct scan *scan = calloc(1, sizeof *scan);
+
+    if (!scan) {
+        err_set(err, ERR_NO_MEMORY, "no memory for the contexts");
+        return NULL;
+    }
+    scan->sandbox = sandbox;
+    if (ops_process_list(ops, sandbox, look, scan, err) == 0)
+        return scan;
+    free(scan);
+    return NULL;
+}
+
+/* A context that has not been started: of no process. */
+static const struct code_context *set_default(struct code_context *context, const char *sandbox,
+                                              const struct code_language *language)
+{
+    *context = (struct code_context){ .language = language, .cwd = CWD };
+    (void) snprintf(context->sandbox, sizeof context->sandbox, "%s", sandbox);
+    default_id(sandbox, language, context->id);
+    return context;
+}
+
+/* ---- finding ---- */
+
+static int not_found(const char *id, struct err *err)
+{
+    return err_set(err, ERR_NO_PROCESS, "Context %.64s not found", id);
+}
+
+static int find_unmet(struct ops *ops, const char *sandbox, const char *id, bool is_default,
+                      const struct code_language *language, struct code_context **ret,
+                      struct err *err)
+{
+    auto_free struct scan *scan = scan_new(ops, sandbox, err);
+    struct code_context start;
+    struct seen *seen;
+
+    if (!scan)
+        return -1;
+    seen = seen_of(scan, id);
+    if (seen && seen->newest && !seen->removed)
+        *ret = code_registry_add(&seen->context);
+    else if (is_default || (language && language->listed && !(seen && seen->removed)))
+        *ret = code_registry_add(set_default(&start, sandbox, language));
+    else
+        return not_found(id, err);
+    return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for a context");
+}
+
+int code_context_find(struct ops *ops, const char *sandbox, const char *id,
+                      const struct code_language *language, struct code_context **ret,
+                      struct err *err)
+{
+    char made[CODE_ID_MAX];
+    bool is_default = !id;
+
+    if (ops_sandbox_check(ops, sandbox, err) < 0)
+        return -1;
+    if (id && !is_id(id))
+        return not_found(id, err);
+    for (size_t i = 0; id && !language && i < ARRAY_LEN(languages); i++) {
+        default_id(sandbox, &languages[i], made);
+        if (strcmp(made, id) == 0)
+            language = &languages[i];
+    }
+    if (!id) {
+        default_id(sandbox, language, made);
+        id = made;
+    }
+    if ((*ret = code_registry_get(sandbox, id)))
+        return 0;
+    return find_unmet(ops, sandbox, id, is_default, language, ret, err);
+}
+
+/* ---- kernels ---- */
+
+int code_context_start(struct ops *ops, struct code_context *context, bool *ret_fresh,
+                       struct err *err)
+{
+    const char *const args[] = { "python3", PROGRAM, context->language->name };
+    char tag[TAG_MAX];
+    struct ops_command command = { .args = args,
+                                   .arg_count = ARRAY_LEN(args),
+                                   .cwd = context->cwd,
+                                   .tag = tag,
+                                   .ring_bytes = RING,
+                                   .flags = AGENT_STDIN | AGENT_DETACH };
+    struct ops_run run;
+
+    *ret_fresh = context->proc == 0;
+    if (context->removed)
+        return not_found(context->id, err);
+    if (!*ret_fresh)
+        return 0;
+    (void) snprintf(tag, sizeof tag, TAG "%s.%s", context->language->name, context->id);
+    if (ops_run_start(ops, context->sandbox, &command, &run, err) < 0)
+        return -1;
+    context->proc = run.exec.proc;
+    context->from_stdout = context->from_stderr = 0;
+    ops_run_close(&run);
+    return 0;
+}
+
+/* True: it has ended. */
+static bool wait_end(struct ops *ops, const char *sandbox, uint32_t proc, unsigned ms)
+{
+    uint64_t until = io_now_ms() + ms;
+    bool gone = true; /* whoever asked: this is finished for others, too */
+    struct exec_event event;
+    struct ops_run run;
+    struct err ignored;
+    int r = 1;
+
+    if (ops_run_attach(ops, sandbox, proc, 0, 0, AGENT_NO_OUTPUT, &run, &ignored) < 0)
+        return true;
+    event.type = EXEC_STDOUT;
+    while (r == 1 && event.type != EXEC_END && io_now_ms() < until)
+        r = ops_cell_next(ops, &run, (int) ms, &gone, &event, &ignored);
+    ops_run_close(&run);
+    return r < 0 || (r == 1 && event.type == EXEC_END);
+}
+
+/* With all that it started. */
+static int end_kernel(struct ops *ops, struct code_context *context, struct err *err)
+{
+    uint32_t proc = context->proc;
+    struct err ignored;
+    uint64_t count;
+
+    if (proc == 0)
+        return 0;
+    (void) ops_process_signal(ops, context->sandbox, proc, SIGKILL, true, &count, &ignored);
+    if (!wait_end(ops, context->sandbox, proc, KILL_MS))
+        return err_set(err, ERR_TIMEOUT, "the kernel does not end");
+    return 0;
+}
+
+static int note_removal(struct ops *ops, const struct code_context *context, struct err *err)
+{
+    const char *const args[] = { "true" };
+    char tag[TAG_MAX];
+    struct ops_command command = {
+        .args = args, .arg_count = ARRAY_LEN(args), .tag = tag, .flags = AGENT_DETACH
+    };
+    struct ops_run run;
+
+    (void) snprintf(tag, sizeof tag, REMOVED "%s.%s", context->language->name, context->id);
+    if (ops_run_start(ops, context->sandbox, &command, &run, err) < 0)
+        return -1;
+    ops_run_close(&run);
+    return 0;
+}
+
+/* ---- handlers ---- */
+
+static json_t *context_json(const struct code_context *context)
+{
+    return json_pack("{s:s, s:s, s:o}", "id", context->id, "language", context->language->name,
+                     "cwd", json_string(context->cwd) ?: json_string(""));
+}
+
+/* In the order of their making; those that are there from the start on come first. */
+int code_context_list(struct exchange *x, struct err *err)
+{
+    const char *sandbox = exchange_param(x, "sandbox");
+    struct ops ops = ops_of(x);
+    auto_free struct scan *scan = scan_new(&ops, sandbox, err);
+    json_t *list = json_array();
+
+    if (!scan) {
+        json_decref(list);
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(languages); i++) {
+        struct code_context start;
+        struct seen *seen;
+
+        (void) set_default(&start, sandbox, &languages[i]);
+        seen = seen_of(scan, start.id);
+        if (languages[i].listed && !(seen && seen->removed))
+            (void) json_array_append_new(list, context_json(&start));
+        if (seen && languages[i].listed)
+            seen->removed = true; /* is in the list now, or must not be */
+    }
+    for (size_t i = 0; i < scan->count; i++)
+        if (scan->items[i].newest && !scan->items[i].removed)
+            (void) json_array_append_new(list, context_json(&scan->items[i].context));
+    return exchange_reply_json(x, 200, list, err);
+}
+
+static const char *text_member(const json_t *body, const char *name, const char *preset,
+                               struct err *err)
+{
+    const json_t *value = json_object_get(body, name);
+
+    if (!value || json_is_null(value))
+        return preset;
+    if (!json_is_string(value))
+        err_set(err, ERR_INVALID, "%s: a text is needed", name);
+    return json_string_value(value);
+}
+
+static int read_context(struct exchange *x, const json_t *body, struct code_context *ret,
+                        struct err *err)
+{
+    const char *language = text_member(body, "language", "python", err);
+    const char *cwd = text_member(body, "cwd", CWD, err);
+    unsigned char random[16];
+
+    if (!language || !cwd)
+        return -1;
+    *ret = (struct code_context){ .language = code_language_find(language) };
+    if (!ret->language)
+        return err_set(err, ERR_INVALID, "language: '%.40s' is not supported", language);
+    if (strlen(cwd) >= CODE_CWD_MAX)
+        return err_set(err, ERR_INVALID, "cwd: longer than %d bytes", CODE_CWD_MAX - 1);
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return err_set(err, ERR_INTERNAL, "no random bytes");
+    print_uuid(random, ret->id);
+    (void) snprintf(ret->cwd, CODE_CWD_MAX, "%s", cwd);
+    (void) snprintf(ret->sandbox, sizeof ret->sandbox, "%s", exchange_param(x, "sandbox"));
+    return 0;
+}
+
+static int create(struct ops *ops, const struct code_context *wanted, struct err *err)
+{
+    auto_free struct scan *scan = scan_new(ops, wanted->sandbox, err);
+    struct code_context *context;
+    bool fresh;
+    int r;
+
+    if (!scan)
+        return -1;
+    if (scan->count == CODE_CONTEXTS)
+        return err_set(err, ERR_TOO_MANY, "the sandbox has %d contexts", CODE_CONTEXTS);
+    context = code_registry_add(wanted);
+    if (!context)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a context");
+    r = code_context_start(ops, context, &fresh, err);
+    if (r < 0)
+        code_registry_remove(context);
+    code_registry_put(context);
+    return r;
+}
+
+int code_context_create(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct code_context wanted;
+    json_t *body;
+    int r;
+
+    if (exchange_json(x, &body, err) < 0)
+        return -1;
+    r = read_context(x, body, &wanted, err);
+    json_decref(body);
+    if (r < 0 || create(&ops, &wanted, err) < 0)
+        return -1;
+    return exchange_reply_json(x, 200, context_json(&wanted), err);
+}
+
+static int end_context(struct exchange *x, bool remove, struct err *err)
+{
+    struct code_context *context;
+    struct ops ops = ops_of(x);
+    int r;
+
+    if (code_context_find(&ops, exchange_param(x, "sandbox"), exchange_param(x, "id"), NULL,
+                          &context, err) < 0)
+        return -1;
+    if (remove)
+        code_registry_remove(context);
+    r = end_kernel(&ops, context, err);
+    if (r == 0 && remove)
+        r = note_removal(&ops, context, err);
+    code_registry_put(context);
+    return r < 0 ? -1 : exchange_reply_text(x, 200, "text/plain", "", err);
+}
+
+/* The next cell gets a new kernel, in the same place and with nothing of the old one. */
+int code_context_restart(struct exchange *x, struct err *err)
+{
+    return end_context(x, false, err);
+}
+
+int code_context_remove(struct exchange *x, struct err *err)
+{
+    return end_context(x, true, err);
+}

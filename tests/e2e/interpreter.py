@@ -1,0 +1,348 @@
+"""The code interpreter on the wire: what its SDKs send, and what they never would. Run by tests/e2e/interpreter_test."""
+import http.client
+import json
+import os
+import socket
+import threading
+import time
+
+import asking
+from asking import ask, check, same
+
+b = None  # the sandbox that most parts share
+
+
+class Box:
+    def __init__(self, **create):
+        a = ask("POST", "/v2/sandboxes", {"templateID": "host", "timeout": 600, **create},
+                headers={"Content-Type": "application/json"})
+        assert a.status == 201, a.body
+        self.id, self.token = a.json["sandboxID"], a.json.get("envdAccessToken")
+        self.traffic = a.json.get("trafficAccessToken")
+
+    def headers(self, token=True):
+        h = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49999", "Content-Type": "application/json"}
+        if token and self.token:
+            h["X-Access-Token"] = self.token
+        return h
+
+    def ask(self, method, path, body=None, token=False, **more):
+        return ask(method, path, body, headers={**self.headers(token), **more})
+
+    def open(self, code, **more):
+        """The answer as it comes: connection and response."""
+        c = http.client.HTTPConnection("127.0.0.1", asking.server.port, timeout=60)
+        c.request("POST", "/execute", json.dumps({"code": code, **more}), self.headers())
+        return c, c.getresponse()
+
+    def run(self, code, **more):
+        c, r = self.open(code, **more)
+        return Run(r.status, r.read())
+
+    def context(self, **more):
+        return self.ask("POST", "/contexts", more).json["id"]
+
+    def kill(self):
+        return ask("DELETE", "/sandboxes/" + self.id).status
+
+
+class Run:
+    def __init__(self, status, body):
+        self.status, self.body = status, body
+        self.events = [json.loads(line) for line in body.splitlines()] if status == 200 else []
+
+    def of(self, kind):
+        return [e for e in self.events if e["type"] == kind]
+
+    @property
+    def out(self):
+        return "".join(e["text"] for e in self.of("stdout"))
+
+    @property
+    def err(self):
+        return "".join(e["text"] for e in self.of("stderr"))
+
+    @property
+    def error(self):
+        return (self.of("error") or [{}])[0]
+
+    @property
+    def text(self):
+        return next((e.get("text") for e in self.of("result") if e["is_main_result"]), None)
+
+
+def hang_up(c, r):
+    """At once: the response has a hold on the socket, too."""
+    c.sock and c.sock.shutdown(socket.SHUT_RDWR)
+    r.close()
+    c.close()
+
+
+def wire():
+    run = b.run("print('hi')\n1+1")
+    same("events come in order, the end last", ["number_of_executions", "stdout", "result", "end_of_execution"],
+         [e["type"] for e in run.events])
+    same("the count is 1", 1, run.events[0]["execution_count"])
+    check("output has a timestamp", run.of("stdout")[0]["timestamp"], run.events)
+    same("a result says that it is the main one", {"type": "result", "text": "2", "is_main_result": True},
+         run.of("result")[0])
+    check("a line is ASCII, whatever it says", b.run("'\u00e9\U0001F600'").body.isascii())
+    same("names stay from cell to cell", "6", (b.run("x = 5"), b.run("x + 1"))[1].text)
+    same("nulls are as good as nothing, as the Python SDK sends them", "7",
+         b.run("7", context_id=None, language=None, env_vars=None).text)
+    same("health", (200, b"OK"), (lambda a: (a.status, a.body))(b.ask("GET", "/health")))
+
+
+def refusals():
+    for sentence, body in (("no JSON", "{"), ("an array", "[]"), ("no code", {}), ("code that is no text", {"code": 5}),
+                           ("a language that is none", {"code": "1", "language": "cobol"}),
+                           ("a language that is no text", {"code": "1", "language": 5}),
+                           ("context and language", {"code": "1", "language": "python", "context_id": "x"}),
+                           ("variables that are a list", {"code": "1", "env_vars": []}),
+                           ("a variable that is a number", {"code": "1", "env_vars": {"A": 1}}),
+                           ("a variable with = in its name", {"code": "1", "env_vars": {"A=B": "1"}})):
+        a = b.ask("POST", "/execute", body, token=True)
+        check("%s: 400 with words" % sentence, a.status == 400 and a.body and not a.body.startswith(b"{"),
+              (a.status, a.body))
+    for name in ("x", "../../etc", "0" * 36, "a" * 5000):
+        a = b.ask("POST", "/execute", {"code": "1", "context_id": name}, token=True)
+        same("a context that is none: 404 (%s)" % name[:10], (404, True), (a.status, b"not found" in a.body))
+    same("removing what is not there: 404", 404, b.ask("DELETE", "/contexts/nope").status)
+    same("restarting what is not there: 404", 404, b.ask("POST", "/contexts/nope/restart", {}).status)
+    same("a context in no directory: 4xx", True, 400 <= b.ask("POST", "/contexts", {"cwd": "/nope"}).status < 500)
+    same("a context of no language: 400", 400, b.ask("POST", "/contexts", {"language": "x"}).status)
+    same("an execution without the token: 401", 401, b.ask("POST", "/execute", {"code": "1"}).status)
+    same("with a wrong one: 401", 401,
+         b.ask("POST", "/execute", {"code": "1"}, **{"X-Access-Token": "0" * 64}).status)
+    same("a sandbox that is none: 502", 502,
+         ask("POST", "/execute", {"code": "1"}, headers={**b.headers(), "E2b-Sandbox-Id": "i" + "0" * 20}).status)
+    same("a path that is none: 404", 404, b.ask("GET", "/nope").status)
+
+
+def private():
+    p = Box(network={"allowPublicTraffic": False})
+    a = p.ask("GET", "/contexts")
+    same("with public traffic off, contexts want the traffic token", 403, a.status)
+    same("and take it", 200, p.ask("GET", "/contexts", **{"E2B-Traffic-Access-Token": p.traffic}).status)
+    same("a wrong one does not pass", 403, p.ask("GET", "/contexts", **{"E2B-Traffic-Access-Token": "x"}).status)
+    p.kill()
+
+
+def contexts():
+    c = Box()
+    listed = c.ask("GET", "/contexts").json
+    same("two contexts at the start", ["python", "javascript"], [x["language"] for x in listed])
+    same("in /home/user", ["/home/user"] * 2, [x["cwd"] for x in listed])
+    made = c.ask("POST", "/contexts", {"cwd": "/tmp"}).json
+    same("a new one is the last of the list", made, c.ask("GET", "/contexts").json[-1])
+    same("its directory", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
+    c.run("y = 1")
+    same("its names are its own", "NameError", c.run("y", context_id=made["id"]).error.get("name"))
+    same("the default one can be named", "1", c.run("y", context_id=listed[0]["id"]).text)
+    same("restart: 200", 200, c.ask("POST", "/contexts/%s/restart" % made["id"], {}).status)
+    run = c.run("'os' in globals()", context_id=made["id"])
+    same("then names are gone and the count begins anew", ("False", 1), (run.text, run.events[0]["execution_count"]))
+    same("its directory is the same", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
+    same("it keeps its place in the list", made, c.ask("GET", "/contexts").json[-1])
+    same("remove: 200", 200, c.ask("DELETE", "/contexts/" + made["id"]).status)
+    same("it is not listed", listed, c.ask("GET", "/contexts").json)
+    same("and runs nothing", 404, c.run("1", context_id=made["id"]).status)
+    same("removed twice: 404", 404, c.ask("DELETE", "/contexts/" + made["id"]).status)
+    asking.server.kill()
+    asking.server.start()
+    same("contexts survive a restart of the server", "1", c.run("y").text)
+    same("removed ones stay removed", 404, c.run("1", context_id=made["id"]).status)
+    c.kill()
+
+
+def environment():
+    e = Box(envVars={"BOX": "of the box"})
+    code = "import os; os.environ.get('A', 'none') + os.environ.get('BOX', 'none')"
+    same("variables of a cell and of the sandbox", "bof the box", e.run(code, env_vars={"A": "b"}).text)
+    same("those of a cell are gone behind it", "noneof the box", e.run(code).text)
+    same("one that hides the sandbox's comes and goes", ("nonex", "noneof the box"),
+         (e.run(code, env_vars={"BOX": "x"}).text, e.run(code).text))
+    same("javascript", ("b", "undefined"), (e.run("process.env.A", language="js", env_vars={"A": "b"}).text,
+                                            e.run("typeof process.env.A", language="js").text))
+    same("bash", ("b\n", "none\n"), (e.run("echo ${A-none}", language="bash", env_vars={"A": "b"}).out,
+                                     e.run("echo ${A-none}", language="bash").out))
+    e.kill()
+
+
+def turns():
+    """One at a time, in the order of their coming; one that hangs up leaves the queue."""
+    b.run("import time; order = []")
+    first = b.open("time.sleep(1.5)")
+    time.sleep(0.2)
+    waiting = []
+    for i in range(4):
+        waiting.append(b.open("order.append(%d)" % i))
+        time.sleep(0.1)
+    hang_up(*waiting[1])
+    t = time.time()
+    same("another context does not wait", "2", b.run("1+1", context_id=b.context()).text)
+    check("(not at all)", time.time() - t < 1.2, time.time() - t)
+    for i in (0, 2, 3):
+        waiting[i][1].read()
+    first[1].read()
+    same("cells wait for their turn", "[0, 2, 3]", b.run("order").text)
+
+
+def disconnects():
+    for sentence, code, again in (
+            ("python that sleeps", "import time\nn = 1\ntime.sleep(60)", ("n", "1")),
+            ("python that loops", "n = 2\nwhile True: pass", ("n", "2")),
+            ("a program of python's", "n = 3\nimport subprocess; subprocess.run(['sleep', '60'])", ("n", "3"))):
+        c, r = b.open(code)
+        time.sleep(0.5)
+        t = time.time()
+        hang_up(c, r)
+        same("%s is interrupted by a hang-up, and names stay" % sentence, again[1], b.run(again[0]).text)
+        check("(at once)", time.time() - t < 5, time.time() - t)
+    c, r = b.open("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(1)")
+    time.sleep(0.3)
+    hang_up(c, r)
+    same("a kernel that cannot be interrupted is killed, and another comes", "2", b.run("1+1").text)
+
+
+def deaths():
+    run = b.run("print('last words'); import os; os._exit(3)")
+    same("a kernel that ends is an error", "UnexpectedEndOfExecution", run.error.get("name"))
+    same("what it printed is there", "last words\n", run.out)
+    same("and the end of the stream", "end_of_execution", run.events[-1]["type"])
+    same("the next cell has a new kernel", ("1", 1), (lambda r: (r.text, r.events[0]["execution_count"]))(b.run("1")))
+    same("killed from inside", "UnexpectedEndOfExecution",
+         b.run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)").error.get("name"))
+    same("and again", "1", b.run("1").text)
+    b.run("import os, threading, time\nthreading.Timer(0.1, lambda: os._exit(1)).start()")
+    time.sleep(0.4)
+    same("one that ends between two cells is not noticed", "2", b.run("1+1").text)
+    m = Box()
+    run = m.run("x = bytearray(8 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
+    check("out of memory: an error, not the end", run.error.get("name") in ("UnexpectedEndOfExecution", "MemoryError"),
+          run.events)
+    same("the sandbox lives", "2", m.run("1+1").text)
+    c, r = m.open("import time; time.sleep(60)")
+    time.sleep(0.3)
+    m.kill()
+    try:
+        cut = not r.read().endswith(b"end_of_execution\"}\n")
+    except (http.client.HTTPException, ConnectionError):
+        cut = True
+    check("a sandbox that is killed cuts its streams", cut)
+
+
+def resident():
+    with open("/proc/%d/status" % asking.server.p.pid) as f:
+        return int(next(line for line in f if line.startswith("VmRSS")).split()[1]) << 10
+
+
+def much():
+    before, most, size = resident(), 0, 0
+    c, r = b.open("for i in range(100): print('x' * (1 << 20))")
+    for line in r:
+        e = json.loads(line)
+        size += len(e.get("text", "")) if e["type"] == "stdout" else 0
+        most = max(most, resident()) if size % 7 == 0 else most
+    same("100 MiB of output, all of it", 100 * ((1 << 20) + 1), size)
+    check("without coved growing by it", most - before < 40 << 20, (before, most))
+    c, r = b.open("for i in range(100): print('x' * (1 << 20))")
+    time.sleep(1.5)
+    check("nor when nobody reads", resident() - before < 40 << 20, (before, resident()))
+    hang_up(c, r)
+    same("afterwards", "2", b.run("1+1").text)
+    run = b.run("class P:\n  def _repr_png_(self): return b'p' * (6 << 20)\nP()")
+    same("a picture of 6 MB", 8 << 20, len(run.of("result")[0]["png"]))
+    run = b.run("class P:\n  def _repr_png_(self): return b'p' * (30 << 20)\nP()")
+    same("one of 30 MB is not sent, and said to be too big", ([], True), (run.of("result"), "too big" in run.err))
+    same("a program's output", 5 << 20, len(b.run("import os; os.system('yes | head -c %d')" % (5 << 20)).out))
+
+
+GARBAGE = """
+import os, sys
+k = sys.modules['cove_python'].kernel
+def raw(data):
+    while data: data = data[os.write(k.events, data):]
+"""
+
+
+def hostile():
+    b.run(GARBAGE)
+    for sentence, data in (("bytes", "os.urandom(5000) + b'\\n'"), ("half an event", "b'{\"type\":\"stdout\",\\n'"),
+                           ("deep nesting", "b'{\"type\":\"stdout\",\"text\":\"a\",\"x\":' + b'[' * 100000 + b'\\n'"),
+                           ("an event of no type", "b'{\"type\":\"x\"}\\n'"),
+                           ("ends of other cells", "b'{\"type\":\"end\",\"id\":\"0\"}\\n' * 1000")):
+        run = b.run("raw(%s); 5" % data)
+        same("%s on the control pipe: the cell goes on" % sentence, ("5", "end_of_execution"),
+             (run.text, run.events[-1]["type"]))
+    run = b.run("raw(b'{\"type\":\"stdout\",\"text\":\"' + b'a' * (40 << 20) + b'\"}\\n'); 6")
+    same("a line of 40 MiB is dropped with words, and the cell goes on", ("ResultTooBig", "6"),
+         (run.error.get("name"), run.text))
+    run = b.run("raw(b'{\"type\":\"stdout\",\"text\":\"a\",\"evil\":1}\\n')")
+    same("fields that nobody knows are dropped", {"type", "text", "timestamp"}, set(run.of("stdout")[0]))
+    r = b.run("for fd in range(3, 300):\n  try: os.close(fd)\n  except OSError: pass")
+    same("a kernel that closes its descriptors has ended", "UnexpectedEndOfExecution", r.error.get("name"))
+    same("and the next cell has a new one", "2", b.run("1+1").text)
+
+
+def policy():
+    run = b.run("import os; os.system('rm -rf /')")
+    same("the policy judges cells", "PolicyError", run.error.get("name"))
+    same("in bash, too", "PolicyError", b.run("rm -rf /", language="bash").error.get("name"))
+    same("a long cell is judged to its end", "PolicyError",
+         b.run("x = '%s'\nimport os; os.system('rm -rf /')" % ("a" * 300000)).error.get("name"))
+    same("a long cell runs", "300000", b.run("len('%s')" % ("a" * 300000)).text)
+    a = ask("GET", "/audit-logs?limit=50", headers={})
+    rows = json.loads(a.body) if a.status == 200 else {}
+    check("cells are in the audit, by their hash", b"exec.cell" in a.body and b"rm -rf" not in a.body,
+          (a.status, str(rows)[:200]))
+
+
+def magics():
+    for sentence, code, want in (
+            ("a program", "!echo $((1+2))", "3\n"),
+            ("its output as a value", "x = !echo a; echo b\nprint(x)", "['a', 'b']\n"),
+            ("names in a command", "n = 5\nfor i in range(2):\n    !echo {i} $n", "0 5\n1 5\n"),
+            ("%pwd", "print(get_ipython().run_line_magic('pwd', ''))", "/home/user\n"),
+            ("%%bash", "%%bash\nA=1; echo $A", "1\n"),
+            ("%%writefile", "%%writefile /tmp/f.txt\nhello", "Writing /tmp/f.txt\n"),
+            ("a text with magics in it is a text", "print('''\n!x\n%y\n''')", "\n!x\n%y\n\n")):
+        same("magic: " + sentence, want, b.run(code).out)
+    same("magic: one that is none", "UsageError", b.run("%nope").error.get("name"))
+    same("%time shows the value, too", ("45", True), (lambda r: (r.text, "Wall time" in r.out))(b.run("%time sum(range(10))")))
+    check("help", "Docstring" in b.run("len?").out)
+    same("a semicolon keeps the value back", None, b.run("5;").text)
+    same("top-level await", "3", b.run("import asyncio\nawait asyncio.sleep(0.01, 3)").text)
+    same("input() says why not", "EOFError", b.run("input('x')").error.get("name"))
+    run = b.run("def f():\n    return 1/0\nf()")
+    check("a traceback has the lines of the cell", "----> 2" in run.error["traceback"].replace("     ", "")
+          or "2     return 1/0" in run.error["traceback"], run.error)
+    same("exit() ends the cell, not the kernel", None, b.run("exit()").error.get("name"))
+    same("a thread's output", "t\n", b.run("import threading\nt = threading.Thread(target=print, args=('t',))\n"
+                                           "t.start(); t.join()").out)
+    run = b.run("class A:\n" + "".join("  def _repr_%s_(self): return %r\n" % (n, n) for n in (
+        "html", "markdown", "svg", "latex", "javascript")) +
+        "  def _repr_png_(self): return b'png'\n  def _repr_jpeg_(self): return b'jpg'\n"
+        "  def _repr_pdf_(self): return b'pdf'\n  def _repr_json_(self): return {'a': float('nan')}\n"
+        "  def _repr_mimebundle_(self, **_): return {'x/y': 1}\nA()")
+    got = run.of("result")[0]
+    same("every look", {"html": "html", "markdown": "markdown", "svg": "svg", "latex": "latex", "javascript": "javascript",
+                        "png": "cG5n", "jpeg": "anBn", "pdf": "cGRm", "json": {"a": None}, "extra": {"x/y": 1}},
+         {k: v for k, v in got.items() if k not in ("type", "text", "is_main_result")})
+    run = b.run("from IPython.display import display, HTML\ndisplay(HTML('<b/>'))\n5")
+    same("display()", [("<b/>", False), (None, True)], [(r.get("html"), r["is_main_result"]) for r in run.of("result")])
+    run = b.run("import os\nif os.fork() == 0: print('child')\nelse: os.wait(); print('parent')")
+    same("a fork that comes back", {"child", "parent"}, set(run.out.split()))
+    same("and one kernel is left", "2", b.run("1+1").text)
+
+
+def parts():
+    global b
+    b = Box()
+    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much):
+        part()
+    same("the sandbox is killed", 204, b.kill())
+    contexts()
+
+
+asking.run(parts)
