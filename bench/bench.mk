@@ -1,4 +1,5 @@
-# `make bench`: builds, installs the peers that are missing, measures. BENCH_ROUNDS=200 BENCH_COUNT=1000.
+# `make bench`: builds, installs the peers that are missing, measures. BENCH_ROUNDS=200 BENCH_COUNT=1000
+# BENCH_SDK=100; docs/benchmarks.md has the rest.
 
 BENCH_SRCS := $(wildcard bench/*.c)
 
@@ -16,3 +17,4 @@ bench:
 	tools/deps bench
 	$(MAKE) all $(BUILD)/cove-bench
 	$(BUILD)/cove-bench
+	BUILD=$(BUILD) bench/sdk/run

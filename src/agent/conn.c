@@ -26,8 +26,11 @@ static void on_patience(struct timer *timer)
         conn_close(conn);
         return;
     }
-    err_set(&err, ERR_TIMEOUT, "no whole %s in %d s",
-            conn->kind && conn->kind->frame ? "request" : "answer", CONN_PATIENCE_MS / 1000);
+    if (conn->in_later)
+        err_set(&err, ERR_TOO_MANY, "busy with others for %d s", CONN_PATIENCE_MS / 1000);
+    else
+        err_set(&err, ERR_TIMEOUT, "no whole %s in %d s",
+                conn->kind && conn->kind->frame ? "request" : "answer", CONN_PATIENCE_MS / 1000);
     conn_fail(conn, &err);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define BACKLOG  128
+#define BACKLOG  512 /* an SDK may ask two hundred things at once */
 #define PER_TURN 16
 #define REST_MS  100
 

@@ -333,6 +333,19 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
     return CONN_DONE;
 }
 
+/* A worker's place is free: for the request that has waited longest. */
+static void next_in_turn(struct agent *agent)
+{
+    struct conn *oldest = NULL;
+
+    for (struct conn *conn = agent->conns.first; conn; conn = conn->next)
+        if (conn->kind == &ops_request_kind && conn->in_later && !conn->closed && !conn->ending &&
+            (!oldest || conn->id < oldest->id))
+            oldest = conn;
+    if (oldest)
+        conn_retry(oldest);
+}
+
 bool ops_worker_reaped(struct agent *agent, pid_t pid)
 {
     for (size_t i = 0; i < agent->worker_count; i++) {
@@ -341,6 +354,7 @@ bool ops_worker_reaped(struct agent *agent, pid_t pid)
         agent->workers[i] = agent->workers[--agent->worker_count];
         if (agent->worker_count == 0)
             end_quiesce(agent);
+        next_in_turn(agent);
         return true;
     }
     return false;
@@ -394,10 +408,8 @@ static enum conn_taken start_worker(struct conn *conn, const struct agent_reques
 
     if (find_user(conn, request, &user, err) < 0)
         return CONN_BAD;
-    if (agent->worker_count == AGENT_WORKERS_MAX) {
-        err_set(err, ERR_TOO_MANY, "%d file operations are under way already", AGENT_WORKERS_MAX);
-        return CONN_BAD;
-    }
+    if (agent->worker_count == AGENT_WORKERS_MAX) /* its turn comes, or its patience ends */
+        return CONN_LATER;
     pid = fork();
     if (pid == 0)
         run_worker(conn->watch.fd, request, &user, agent->base.root_profile);

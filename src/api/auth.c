@@ -88,7 +88,8 @@ int auth_local(struct exchange *x, struct err *err)
     if (origin.at && !name_is_ours(x->app, origin_host(origin)))
         return err_set(err, ERR_DENIED, "Origin is not a name of this server");
     if (origin.at && !origin_may(origin_host(origin), head_host(&x->head)))
-        return err_set(err, ERR_DENIED, "Origin is a page of a sandbox: it needs a key like anybody");
+        return err_set(err, ERR_DENIED,
+                       "Origin is a page of a sandbox: it needs a key like anybody");
     (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
     x->caller.scope = SCOPE_ADMIN;
     return 0;

@@ -35,8 +35,9 @@ struct conn {
     uint64_t since_ms; /* idle since, or the head began at */
     uint64_t queued_ms;
     bool head_begun;
-    short read_wants, write_wants; /* what the last read and write wait for: TLS may want the other one */
-    bool busy;                /* with a worker: not the waiter's to touch */
+    short read_wants,
+        write_wants; /* what the last read and write wait for: TLS may want the other one */
+    bool busy;       /* with a worker: not the waiter's to touch */
     struct conn *prev, *next; /* the waiter's list */
 };
 

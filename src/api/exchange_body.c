@@ -56,8 +56,7 @@ static ssize_t read_chunked(struct exchange *x, char *out, size_t size, struct e
         int rc;
 
         if (x->chunk_have == 0) {
-            ssize_t n =
-                conn_read(x->conn, x->chunk_buf, sizeof x->chunk_buf, stall_of(x), err);
+            ssize_t n = conn_read(x->conn, x->chunk_buf, sizeof x->chunk_buf, stall_of(x), err);
 
             if (n <= 0)
                 return n < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "the body ended early");

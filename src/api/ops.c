@@ -7,6 +7,7 @@
 #include "api/audit.h"
 #include "api/deadline.h"
 #include "api/ops_own.h"
+#include "api/policy_gate.h"
 #include "api/quota.h"
 
 #include "base/hash.h"
@@ -21,7 +22,6 @@
 #define SOON_MS 30000 /* deadlines that may come before the next look at all of them */
 
 /* In the record's metadata; keys of ours begin with "cove.". */
-#define NOTES_KEY   "cove.notes"
 #define OLD_ENV_KEY "cove.env" /* of records that a version before this one made */
 
 /* Creates with one idempotency key happen one after the other. */
@@ -85,27 +85,6 @@ static int read_env(struct ops *ops, const struct store_sandbox *record, json_t 
     return 0;
 }
 
-int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err)
-{
-    struct store_sandbox record;
-    auto_free char *text = NULL;
-    json_t *metadata;
-
-    if (ops_find(ops, sandbox, &record, err) < 0)
-        return -1;
-    metadata = json_loads(record.metadata[0] ? record.metadata : "{}", 0, NULL);
-    if (metadata && json_object_set_new(metadata, NOTES_KEY, json_string(notes)) == 0)
-        text = json_dumps(metadata, JSON_COMPACT);
-    json_decref(metadata);
-    if (!text)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the options");
-    if (strlen(notes) >= OPS_NOTES_MAX || strlen(text) >= STORE_METADATA_MAX)
-        return err_set(err, ERR_TOO_BIG, "the options to be kept are too long");
-    if (store_sandbox_set_metadata(ops->app->store, sandbox, text, err) < 0)
-        return -1;
-    return audit_life(ops, "sandbox.options", sandbox, io_now_ms(), err);
-}
-
 int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct err *err)
 {
     json_t *list = NULL, *object, *item;
@@ -158,12 +137,13 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
 static void split_metadata(const char *stored, struct ops_sandbox *ret)
 {
     json_t *metadata = json_loads(stored[0] ? stored : "{}", 0, NULL);
-    const char *notes = json_string_value(json_object_get(metadata, NOTES_KEY));
+    const char *notes = json_string_value(json_object_get(metadata, OPS_NOTES_KEY));
     auto_free char *text = NULL;
 
     (void) snprintf(ret->notes, sizeof ret->notes, "%s", notes ? notes : "");
-    (void) json_object_del(metadata, NOTES_KEY);
+    (void) json_object_del(metadata, OPS_NOTES_KEY);
     (void) json_object_del(metadata, OLD_ENV_KEY);
+    (void) json_object_del(metadata, GATE_E2B);
     text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", text ? text : "{}");
@@ -275,7 +255,9 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
         return err_set(err, ERR_INVALID, "metadata: not a JSON object");
     }
     if (create->notes)
-        (void) json_object_set_new(metadata, NOTES_KEY, json_string(create->notes));
+        (void) json_object_set_new(metadata, OPS_NOTES_KEY, json_string(create->notes));
+    if (create->e2b)
+        (void) json_object_set_new(metadata, GATE_E2B, json_true());
     text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     if (!text)

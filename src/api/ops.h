@@ -65,6 +65,7 @@ struct ops_create {
     const char *timeout_field;   /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
+    bool e2b;               /* the setting e2b_policy counts for it */
     struct limits limits;   /* begin with limits_preset() */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;

@@ -275,6 +275,28 @@ int ops_sandbox_connect(struct ops *ops, const char *sandbox, uint64_t timeout_m
     return ops_sandbox_extend(ops, sandbox, timeout_ms, ret, err);
 }
 
+int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+    struct store_sandbox record;
+    auto_free char *text = NULL;
+    json_t *metadata;
+
+    if (ops_find(ops, sandbox, &record, err) < 0)
+        return -1;
+    metadata = json_loads(record.metadata[0] ? record.metadata : "{}", 0, NULL);
+    if (metadata && json_object_set_new(metadata, OPS_NOTES_KEY, json_string(notes)) == 0)
+        text = json_dumps(metadata, JSON_COMPACT);
+    json_decref(metadata);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the options");
+    if (strlen(notes) >= OPS_NOTES_MAX || strlen(text) >= STORE_METADATA_MAX)
+        return err_set(err, ERR_TOO_BIG, "the options to be kept are too long");
+    if (store_sandbox_set_metadata(ops->app->store, sandbox, text, err) < 0)
+        return -1;
+    return audit_durable(ops->x, "sandbox.options", sandbox, &facts, err);
+}
+
 int ops_sandbox_history(struct ops *ops, const char *sandbox, uint64_t from_ms, uint64_t until_ms,
                         struct history_point **ret, size_t *ret_count, struct err *err)
 {

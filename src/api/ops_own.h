@@ -7,6 +7,9 @@
 
 #include <jansson.h>
 
+/* What a dialect keeps, in the record's metadata. */
+#define OPS_NOTES_KEY "cove.notes"
+
 /* The record of the caller's sandbox. */
 int ops_find(struct ops *ops, const char *sandbox, struct store_sandbox *ret, struct err *err);
 /* A record and what the keeper has of it; NULL: nothing. */

@@ -1,4 +1,4 @@
-/* Which policy counts: that of the sandbox, if it was made with rules of its own, else its tenant's. Finding it out
+/* Which policy counts: that of the sandbox, if it was made with rules of its own, else its tenant's or E2B's. Finding it out
  * costs a look into the store, so the answer is kept in a small table that ids are hashed into; ids are
  * never used twice and rules never change, so an entry is right for ever, and a collision only costs another look.
  *
@@ -14,23 +14,19 @@
 #include <stdio.h>
 #include <string.h>
 
-struct policy_gate *policy_gate_new(const char *preset, struct err *err)
+static struct gate_rules *rules_of_preset(const char *preset, struct err *err)
 {
-    struct policy_gate *gate = calloc(1, sizeof *gate);
+    struct gate_rules *rules = calloc(1, sizeof *rules);
 
-    if (!gate || !(gate->tenant_policy = calloc(1, sizeof *gate->tenant_policy))) {
-        free(gate);
+    if (!rules) {
         err_set(err, ERR_NO_MEMORY, "no memory for the policy");
         return NULL;
     }
-    (void) pthread_mutex_init(&gate->lock, NULL);
-    gate->tenant_policy->refs = 1;
-    if (policy_from_json(&gate->tenant_policy->policy, NULL, preset, NULL, err) < 0) {
-        free(gate->tenant_policy);
-        free(gate);
-        return NULL;
-    }
-    return gate;
+    rules->refs = 1;
+    if (policy_from_json(&rules->policy, NULL, preset, NULL, err) == 0)
+        return rules;
+    free(rules);
+    return NULL;
 }
 
 static void rules_unref(struct gate_rules *rules)
@@ -41,12 +37,32 @@ static void rules_unref(struct gate_rules *rules)
     free(rules);
 }
 
+struct policy_gate *policy_gate_new(const char *preset, const char *e2b, struct err *err)
+{
+    struct policy_gate *gate = calloc(1, sizeof *gate);
+
+    if (!gate) {
+        err_set(err, ERR_NO_MEMORY, "no memory for the policy");
+        return NULL;
+    }
+    gate->tenant_policy = rules_of_preset(preset, err);
+    gate->e2b_policy = gate->tenant_policy ? rules_of_preset(e2b ? e2b : preset, err) : NULL;
+    if (!gate->e2b_policy) {
+        rules_unref(gate->tenant_policy);
+        free(gate);
+        return NULL;
+    }
+    (void) pthread_mutex_init(&gate->lock, NULL);
+    return gate;
+}
+
 void policy_gate_free(struct policy_gate *gate)
 {
     if (!gate)
         return;
     for (size_t i = 0; i < GATE_BOXES; i++)
         rules_unref(gate->boxes[i].rules);
+    rules_unref(gate->e2b_policy);
     rules_unref(gate->tenant_policy);
     while (gate->tenants) {
         struct gate_tenant *tenant = gate->tenants;
@@ -84,8 +100,8 @@ int policy_gate_within(struct app *app, const struct policy *policy, const char 
 
 /* ---- which policy ---- */
 
-/* The rules in a sandbox's metadata; *ret NULL: none. */
-static int rules_read(struct app *app, const char *sandbox, struct gate_rules **ret,
+/* The rules in a sandbox's metadata; *ret NULL: none, and *ret_e2b says which preset counts. */
+static int rules_read(struct app *app, const char *sandbox, struct gate_rules **ret, bool *ret_e2b,
                       struct err *err)
 {
     auto_free struct store_sandbox *box = malloc(sizeof *box);
@@ -100,6 +116,7 @@ static int rules_read(struct app *app, const char *sandbox, struct gate_rules **
     if (store_sandbox_get(app->store, NULL, sandbox, box, err) < 0)
         return -1;
     metadata = json_loads(box->metadata[0] ? box->metadata : "{}", 0, NULL);
+    *ret_e2b = json_is_true(json_object_get(metadata, GATE_E2B));
     text = gate_metadata(metadata, GATE_METADATA);
     if (text) {
         security = json_loads(text, 0, NULL);
@@ -125,7 +142,7 @@ static int rules_of(struct app *app, const char *sandbox, struct gate_rules **re
     struct policy_gate *gate = app->gate;
     struct gate_rules *rules = NULL;
     struct gate_box *slot;
-    bool known = !sandbox || !app->store || !id_ok(sandbox);
+    bool known = !sandbox || !app->store || !id_ok(sandbox), e2b = false;
 
     (void) pthread_mutex_lock(&gate->lock);
     slot = &gate->boxes[hash_text(HASH_START, sandbox) % GATE_BOXES];
@@ -140,13 +157,17 @@ static int rules_of(struct app *app, const char *sandbox, struct gate_rules **re
     (void) pthread_mutex_unlock(&gate->lock);
     if (known)
         return 0;
-    if (rules_read(app, sandbox, &rules, err) < 0) {
+    if (rules_read(app, sandbox, &rules, &e2b, err) < 0) {
         if (err->kind != ERR_NO_SANDBOX)
             return -1;
         return rules_of(app, NULL, ret, err); /* whoever asked will hear that it is not there */
     }
     (void) pthread_mutex_lock(&gate->lock);
     rules_unref(slot->rules);
+    if (!rules && e2b) {
+        rules = gate->e2b_policy;
+        rules->refs++;
+    }
     slot->rules = rules;
     (void) snprintf(slot->sandbox, sizeof slot->sandbox, "%s", sandbox);
     *ret = rules ? rules : gate->tenant_policy;

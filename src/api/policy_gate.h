@@ -25,8 +25,8 @@ struct policy_verdict {
     size_t violations;
 };
 
-/* `preset`: of tenants; NULL: "standard". */
-struct policy_gate *policy_gate_new(const char *preset, struct err *err);
+/* `preset`: of tenants; NULL: "standard". `e2b`: of what E2B's dialect makes; NULL: the same. */
+struct policy_gate *policy_gate_new(const char *preset, const char *e2b, struct err *err);
 void policy_gate_free(struct policy_gate *gate);
 
 /* All of these: 0 when it may go on, -1 with ERR_DENIED and the reason. The verdict is always filled.
@@ -47,6 +47,10 @@ int policy_gate_tool(struct app *app, const struct caller *caller, const char *s
  * keeps the text in its metadata under GATE_METADATA, where a later process finds it. */
 #define GATE_METADATA "cove.security"
 int policy_gate_check(const char *security, struct err *err);
+
+/* Set in the metadata of sandboxes that were made through E2B's dialect (ops_create.e2b): the setting `e2b_policy`
+ * counts for them. */
+#define GATE_E2B "cove.e2b"
 
 /* Whether rules of a sandbox's own are at least as strict as its tenant's; see policy_within. */
 int policy_gate_within(struct app *app, const struct policy *policy, const char **ret_member,

@@ -38,6 +38,7 @@ struct gate_tenant {
 struct policy_gate {
     pthread_mutex_t lock; /* all of it but the insides of policies, which never change */
     struct gate_rules *tenant_policy;
+    struct gate_rules *e2b_policy;
     struct gate_box boxes[GATE_BOXES];
     struct gate_seen seen[GATE_SEEN];
     uint64_t seen_count; /* the next goes to seen[seen_count % GATE_SEEN] */

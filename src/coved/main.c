@@ -47,7 +47,7 @@ static int set_up(struct app *app, struct err *err)
     app->quota = quota_new();
     if (!app->quota)
         return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
-    if (!(app->gate = policy_gate_new(app_config(app)->policy, err)) ||
+    if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
         !(app->tools = tools_new(err)))
         return -1;
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 || history_start(app, err) < 0

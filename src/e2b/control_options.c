@@ -216,6 +216,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->notes.timeout_s = ret->ops.timeout_ms / 1000;
     ret->ops.template = ret->template;
     ret->ops.or_default = control_template_standard(ret->template);
+    ret->ops.e2b = true;
     ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */
     limits_preset(&ret->ops.limits);
     ret->ops.limits.cpu_milli = CPU_MILLI;

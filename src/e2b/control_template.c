@@ -6,17 +6,6 @@
 
 #include <string.h>
 
-/* The alias of a template that a person made elsewhere may have the team's name before it; here names have no such
- * parts, and one team sees all templates, so that what is behind the last slash says it all. */
-static struct slice bare_name(struct slice text)
-{
-    struct slice before;
-
-    while (slice_cut(&text, '/', &before))
-        ;
-    return text;
-}
-
 static bool chars_ok(struct slice text, const char *more)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -24,6 +13,15 @@ static bool chars_ok(struct slice text, const char *more)
               (text.at[i] >= '0' && text.at[i] <= '9') || strchr(more, text.at[i])))
             return false;
     return text.len > 0;
+}
+
+/* The alias of a template that a person made elsewhere may have the team's name before it; here names have no such
+ * part, and every team sees all templates, so that what is behind the slash says it all. */
+static bool cut_team(struct slice *name)
+{
+    struct slice team;
+
+    return !slice_cut(name, '/', &team) || chars_ok(team, "-_");
 }
 
 int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err)
@@ -39,8 +37,9 @@ int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct er
             *c = (char) (*c - 'A' + 'a');
     rest = slice_of(lower);
     tagged = slice_cut(&rest, ':', &name);
-    name = bare_name(tagged ? name : rest);
-    if (!chars_ok(name, "-_.") || (tagged && !chars_ok(rest, "-_.")))
+    if (!tagged)
+        name = rest;
+    if (!cut_team(&name) || !chars_ok(name, "-_.") || (tagged && !chars_ok(rest, "-_.")))
         return err_set(err, ERR_INVALID, "Invalid template reference: '%.60s'", text);
     if ((tagged && !slice_is(rest, "default")) || !slice_copy(name, ret, KEEPER_NAME_MAX))
         return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);

@@ -114,7 +114,8 @@ static int add_disposition(struct exchange *x, const char *path, struct err *err
         (void) strcpy(out + n, "\"");
     } else {
         n = (size_t) snprintf(out, sizeof out, "inline; filename*=utf-8''");
-        (void) url_encode(name, out + n, sizeof out - n);
+        n += url_encode(name, out + n, sizeof out - n); /* 255 bytes are 765 at most: it fits */
+        out[n] = '\0';
     }
     return exchange_add_header(x, "Content-Disposition", out, err);
 }
@@ -131,7 +132,6 @@ int envd_download(struct exchange *x, struct err *err)
     }
     file.attr_prefix = NULL;
     if (exchange_add_header(x, "Vary", "Accept-Encoding", err) < 0 ||
-        exchange_add_header(x, "X-Content-Type-Options", "nosniff", err) < 0 ||
         add_disposition(x, file.path, err) < 0)
         return -1;
     if (download_reply(x, &file, err) < 0)

@@ -44,6 +44,11 @@ static int try_sandbox(void *arg, const struct store_sandbox *record, struct err
     return 0;
 }
 
+static bool is_signed_link(struct exchange *x)
+{
+    return slice_is(head_path(exchange_head(x)), "/files") && exchange_query(x, "signature");
+}
+
 static bool find_by_signature(struct exchange *x, char ret_id[ID_LEN + 1])
 {
     enum method method = exchange_head(x)->method;
@@ -56,7 +61,7 @@ static bool find_by_signature(struct exchange *x, char ret_id[ID_LEN + 1])
                              .signature = exchange_query(x, "signature") };
     struct err ignored;
 
-    if (!slice_is(head_path(exchange_head(x)), "/files") || !search.signature)
+    if (!is_signed_link(x))
         return false;
     if (store_sandbox_list(search.app->store, NULL, 0, 0, try_sandbox, &search, &ignored) < 0 ||
         !search.found[0])
@@ -80,7 +85,7 @@ bool e2b_target(struct exchange *x, uint16_t *ret_port)
         if (id.len != ID_LEN || !slice_copy(id, sandbox, sizeof sandbox) || !id_ok(sandbox))
             sandbox[0] = '\0';
     } else if (!port_host_parse(head_host(exchange_head(x)), sandbox, ret_port) &&
-               !find_by_signature(x, sandbox)) {
+               !find_by_signature(x, sandbox) && !is_signed_link(x)) {
         return false;
     }
     return set_target(x, sandbox, *ret_port) == 0;
@@ -140,6 +145,11 @@ int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *e
     struct store_sandbox record;
     struct ops ops;
 
+    if (!sandbox[0] && !head_get(exchange_head(x), "E2b-Sandbox-Id").at) {
+        err_set(err, ERR_DENIED,
+                "invalid signature"); /* no sandbox has made this link, or it is gone */
+        return exchange_blame_status(x, 401);
+    }
     if (!sandbox[0] || store_sandbox_get(exchange_app(x)->store, NULL, sandbox, &record, err) < 0) {
         err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
         return exchange_blame_status(x, 502);

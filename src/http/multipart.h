@@ -12,7 +12,7 @@
 #include "http/slice.h"
 
 #define MULTIPART_BOUNDARY_MAX 70   /* RFC 2046 */
-#define MULTIPART_HEAD_MAX     4096 /* bytes of one part's headers */
+#define MULTIPART_HEAD_MAX     8192 /* bytes of one part's headers: a path of 4095 fits */
 #define MULTIPART_FIELDS_MAX   16   /* of one part */
 #define MULTIPART_PARTS_MAX    16384
 #define MULTIPART_EPILOGUE_MAX 1024 /* bytes behind the last boundary, which are dropped */
@@ -36,7 +36,7 @@ enum multipart_state {
 struct multipart {
     /* Of the part that began last. */
     char name[256];
-    char filename[1024]; /* filename* where given */
+    char filename[4096]; /* filename* where given */
     char type[128];      /* "" if the part does not say */
     bool has_filename;
 

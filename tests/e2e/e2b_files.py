@@ -276,6 +276,7 @@ def compose():
     ask("POST", "/files/compose", {"source_paths": ["whole/all", "tail"], "destination": "whole/all"}, h)
     same("the destination may be one of them", "000111222!", box.sh("cat whole/all"))
     refused("sources are needed", ask("POST", "/files/compose", {"destination": "y"}, h), 400)
+    refused("not too many", ask("POST", "/files/compose", {"source_paths": ["whole/all"] * 1025, "destination": "y"}, h), 400, "1024")
 
 
 # ---- who may ----
@@ -426,6 +427,34 @@ def listing():
     print("# a thousand entries in %d ms" % (took * 1000))
 
 
+def many_at_once():
+    """As many calls as an SDK has connections: those that find the sandbox busy wait for their turn."""
+    box = boxes["a"]
+    got = []
+
+    def one(i):
+        got.append((box.rpc("Stat", {"path": "/etc"}) if i % 2 else box.rpc("ListDir", {"path": "/etc"})).status)
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(200)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    same("two hundred calls at once are all answered", {200: 200}, {s: got.count(s) for s in set(got)})
+
+
+def without_root():
+    """A sandbox of the native API, which has no root: envd has no more rights than the user."""
+    a = ask("POST", "/v1/sandboxes", {"template": "host"})
+    box = Box.__new__(Box)
+    box.id = a.json["id"]
+    box.token = ask("GET", "/sandboxes/" + box.id).json["envdAccessToken"]
+    same("it is served", b"x", box.get("f").body if box.put("f", b"x").status == 200 else None)
+    refused("a place of root's is refused", box.put("/srv/x", b"x"), 403)
+    refused("also in root's name", box.upload({"path": "/tmp/x", "username": "root"}, b"x", "application/octet-stream"), 403)
+    code("also to make a directory", box.rpc("MakeDir", {"path": "/srv/x"}), 403, "permission_denied")
+    ask("DELETE", "/sandboxes/" + box.id)
+
+
 # ---- watching ----
 class Stream:
     """WatchDir, until it is closed; events are kept as they come."""
@@ -554,6 +583,14 @@ def watchers():
     code("nor removed again", box.rpc("RemoveWatcher", {"watcherId": w}), 404, "not_found")
     code("a missing directory", box.rpc("CreateWatcher", {"path": "/gone"}), 404, "not_found")
     code("a file", box.rpc("CreateWatcher", {"path": "/home/user/hello.txt"}), 400, "invalid_argument")
+    box.sh("mkdir -p /tmp/flood")
+    w = box.rpc("CreateWatcher", {"path": "/tmp/flood"}).json["watcherId"]
+    box.sh("cd /tmp/flood; for i in $(seq 25000); do echo >>a; echo >>b; done")
+    end = time.time() + 20
+    while time.time() < end and (a := box.rpc("GetWatcherEvents", {"watcherId": w})).status == 200:
+        pass
+    code("events that nobody asks for are not kept for ever, and their loss is told", a, 500, "internal", "lost")
+    box.rpc("RemoveWatcher", {"watcherId": w})
     ids = [box.rpc("CreateWatcher", {"path": "/tmp"}).json.get("watcherId") for _ in range(16)]
     code("a sandbox has so many watchers and no more", box.rpc("CreateWatcher", {"path": "/tmp"}), 429, "resource_exhausted")
     other = Box()
@@ -570,4 +607,5 @@ def watchers():
     same("and calls are 502", 502, other.rpc("GetWatcherEvents", {"watcherId": ids[0]}).status)
 
 
-run(contents, conditions, forms, breaking_off, metadata, large, compose, access, around, entries, listing, streams, watchers, full_disk)
+run(contents, conditions, forms, breaking_off, metadata, large, compose, access, around, entries, listing, many_at_once,
+    without_root, streams, watchers, full_disk)

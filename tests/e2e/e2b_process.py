@@ -339,7 +339,9 @@ def terminal():
         return b.unary("SendInput", {"process": {"pid": pid}, "input": {"pty": b64(line)}})
 
     same("input for a terminal", (200, {}), type_in(b"stty size; echo $TERM; tty\n"))
-    time.sleep(0.5)
+    shown = b""
+    while b"/dev/pts/" not in shown:
+        shown += base64.b64decode(stream.next()["event"]["data"]["pty"])
     same("Update changes its size", (200, {}),
          b.unary("Update", {"process": {"pid": pid}, "pty": {"size": {"cols": 33, "rows": 11}}}))
     answer_is("stdin of a terminal is internal", 500, "internal",
@@ -347,10 +349,9 @@ def terminal():
     answer_is("CloseStdin of a terminal is internal", 500, "internal", b.unary("CloseStdin", {"process": {"pid": pid}}))
     type_in(b"stty size; head -c 200000 /dev/zero | tr '\\0' z; exit 5\n")
     r = Result(stream)
-    shown = text(r.pty)
+    shown = text(shown + r.pty)
     check("it has the size that was asked for", "17 91\r\n" in shown, shown[:300])
     check("TERM is the client's", "xterm-256color\r\n" in shown, shown[:300])
-    check("it is a terminal", "/dev/pts/" in shown, shown[:300])
     check("it has its new size", "11 33\r\n" in shown, shown[:600])
     same("all comes as pty", (b"", b"", 5), (bytes(r.out), bytes(r.err), r.exit["exitCode"]))
     check("in pieces of 16 KiB at most", r.pty.count(b"z") >= 200000 and 0 < r.largest <= 16384, r.largest)
@@ -374,8 +375,8 @@ def deadlines():
     b.unary("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"})
     stream.close()
     r = b.run("sleep 2.5; echo x", headers={"Keepalive-Ping-Interval": "1"})
-    same("a silent process: keepalives", (2, b"x\n", 0), (r.keepalives, bytes(r.out), r.exit["exitCode"]))
-    r = b.run("for i in 1 2 3 4 5 6; do echo x; sleep 0.3; done", headers={"Keepalive-Ping-Interval": "1"})
+    check("a silent process: keepalives", 2 <= r.keepalives <= 4 and r.out == b"x\n", (r.keepalives, r.out))
+    r = b.run("for i in 1 2 3 4 5 6; do echo x; sleep 0.5; done", headers={"Keepalive-Ping-Interval": "2"})
     same("one that speaks: none", 0, r.keepalives)
 
 

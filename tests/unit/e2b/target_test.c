@@ -18,25 +18,18 @@ static void a_host_names_port_and_sandbox(void)
     CHECK_INT(port, 49983);
     CHECK(port_host_parse(slice_of("1-" ID ".sandboxes.example.com"), id, &port));
     CHECK_INT(port, 1);
-    CHECK(port_host_parse(slice_of("80-I0000ABCDEFGHIJKLMNOP.x"), id, &port)); /* names have no case */
+    CHECK(port_host_parse(slice_of("80-I0000ABCDEFGHIJKLMNOP.x"), id,
+                          &port)); /* names have no case */
     CHECK_STR(id, ID);
 }
 
 static void other_hosts_name_none(void)
 {
     static const char *const rows[] = {
-        "localhost",
-        "127.0.0.1",
-        "49983-" ID,
-        "-" ID ".x",
-        "0-" ID ".x",
-        "65536-" ID ".x",
-        "+1-" ID ".x",
-        "80-" ID "q.x",
-        "80-i0000abcdefghijklmno.x",
-        "80." ID ".x",
-        "80--" ID ".x",
-        ".x",
+        "localhost",   "127.0.0.1",    "49983-" ID,
+        "-" ID ".x",   "0-" ID ".x",   "65536-" ID ".x",
+        "+1-" ID ".x", "80-" ID "q.x", "80-i0000abcdefghijklmno.x",
+        "80." ID ".x", "80--" ID ".x", ".x",
     };
     char id[ID_LEN + 1];
     uint16_t port;

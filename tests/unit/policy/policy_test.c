@@ -87,7 +87,7 @@ static void an_unknown_preset_is_refused(void)
 
     make(&policy, NULL);
     CHECK(policy_preset(&policy, "lax", &err) == -1);
-    CHECK_STR(err.msg, "preset 'lax': must be minimal, standard or development");
+    CHECK_STR(err.msg, "preset 'lax': must be minimal, standard, development or open");
     policy_done(&policy);
 }
 
@@ -287,7 +287,23 @@ static void presets_differ_as_they_say(void)
         policy_report_done(&report);
         policy_done(&policy);
     }
-    CHECK(policy_preset_name(3) == NULL);
+    CHECK_STR(policy_preset_name(3), "open");
+    CHECK(policy_preset_name(4) == NULL);
+}
+
+static void open_judges_and_lets_pass(void)
+{
+    static struct policy policy;
+
+    make(&policy, "open");
+    compile(&policy);
+    policy_analyze(&policy, "sudo apt-get install -y jq", &report);
+    CHECK(report.allowed && !find("privilege.root"));
+    policy_report_done(&report);
+    policy_analyze(&policy, "rm -rf /etc; useradd eve", &report);
+    CHECK(report.allowed && find("privilege.accounts"));
+    policy_report_done(&report);
+    policy_done(&policy);
 }
 
 static void a_waived_rule_is_silent(void)
@@ -645,6 +661,7 @@ CHECK_MAIN(T(a_bad_regex_is_named), T(a_policy_is_within_another_that_allows_as_
            T(the_whitelist_binds_every_program), T(blocked_paths_hold_however_they_are_written),
            T(tools_are_allowed_and_blocked), T(root_and_network_follow_the_policy),
            T(presets_differ_as_they_say), T(a_waived_rule_is_silent),
+           T(open_judges_and_lets_pass), T(a_waived_rule_is_silent),
            T(positions_point_into_the_command), T(programs_and_paths_are_listed),
            T(what_cannot_be_parsed_is_said_and_the_rest_judged),
            T(hostile_sizes_and_depths_end_on_a_small_stack),

@@ -1,0 +1,465 @@
+"""Asks E2B's control plane what its SDKs ask, byte by byte as they do. Run by e2b_control_test: coved, state, log."""
+import datetime
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from urllib.parse import quote, urlencode
+
+COVED, STATE, LOG = sys.argv[1:4]
+KEY, READ_KEY, OTHER_KEY = (os.environ[k] for k in ("KEY", "READ_KEY", "OTHER_KEY"))
+NOBODY = "i0000aaaaaaaaaaaaaaaa"
+failed = 0
+
+
+def check(sentence, good, why=""):
+    global failed
+    if good:
+        print("ok - " + sentence)
+    else:
+        failed += 1
+        print("not ok - %s: %s" % (sentence, str(why)[:300].replace("\n", " ")))
+    sys.stdout.flush()
+
+
+def same(sentence, want, got):
+    check(sentence, want == got, "got %r, not %r" % (got, want))
+
+
+# ---- the server ----
+class Server:
+    port = 0
+
+    def start(self, *more):
+        with open(LOG, "ab") as log:
+            at = log.tell()
+            self.p = subprocess.Popen([COVED, "--state", STATE, "--listen", "127.0.0.1:%d" % self.port, *more],
+                                      stderr=log, stdin=subprocess.DEVNULL)
+        end = time.time() + 20
+        while time.time() < end:
+            with open(LOG, "rb") as f:
+                f.seek(at)
+                found = re.search(rb"ready listen=127\.0\.0\.1:(\d+)", f.read())
+            if found:
+                self.port = int(found.group(1))
+                return
+            time.sleep(0.02)
+        print("not ok - coved starts: " + open(LOG).read()[-300:])
+        sys.exit(1)
+
+    def end(self, how=signal.SIGTERM):
+        self.p.send_signal(how)
+        self.p.wait()
+
+
+server = Server()
+
+
+class Answer:
+    pass
+
+
+def ask(method, path, body=None, key=KEY, headers=None, chunked=False):
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    h = dict(headers or {})
+    if key:
+        h["X-API-KEY"] = key
+    if isinstance(body, (dict, list)):
+        body = json.dumps(body, indent=2)
+    if isinstance(body, str):
+        body = body.encode()
+    if body is not None:
+        h.setdefault("Content-Type", "application/json")
+    if chunked:
+        body = iter([body[i:i + 7] for i in range(0, len(body), 7)])
+    c.request(method, path, body=body, headers=h, encode_chunked=chunked)
+    r = c.getresponse()
+    a = Answer()
+    a.status, a.headers, a.body = r.status, r.headers, r.read()
+    a.type = r.headers.get("Content-Type", "")
+    a.json = json.loads(a.body) if a.body and "json" in a.type else None
+    c.close()
+    return a
+
+
+def envd(method, path, sandbox, body=None, token=None):
+    h = {"E2b-Sandbox-Id": sandbox, "E2b-Sandbox-Port": "49983"}
+    if token:
+        h["X-Access-Token"] = token
+    return ask(method, path, body, key=None, headers=h)
+
+
+def refused(sentence, a, status, text=None):
+    """An error of the control plane: its code is the status, as a number, and its type is JSON."""
+    j = a.json if isinstance(a.json, dict) else {}
+    good = (a.status == status and j.get("code") == status and type(j.get("code")) is int and j.get("message")
+            and a.type.startswith("application/json") and (text is None or text in j["message"]))
+    check(sentence, good, "%s %s %s" % (a.status, a.type, a.body[:200]))
+
+
+def create(path="/v2/sandboxes", **body):
+    body.setdefault("templateID", "base")
+    a = ask("POST", path, body)
+    if a.status != 201:
+        print("not ok - a sandbox is made: %s %s" % (a.status, a.body))
+        sys.exit(1)
+    return a.json
+
+
+def kill(*boxes):
+    for box in boxes:
+        ask("DELETE", "/sandboxes/" + box["sandboxID"])
+
+
+def info(box):
+    return ask("GET", "/sandboxes/" + box["sandboxID"]).json
+
+
+def moment(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def wait_for(what, seconds=15):
+    end = time.time() + seconds
+    while time.time() < end:
+        if what():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def encoded(metadata):
+    """As the SDKs do it: each key and value, the form, and then the query."""
+    return quote(urlencode({quote(k): quote(v) for k, v in metadata.items()}))
+
+
+server.start("--public-domain", "sbx.test:8443")
+
+# ---- create: refusals first ----
+REFUSED = [
+    ("no template is named", {}, 400, "templateID"),
+    ("an unknown template", {"templateID": "no-such"}, 404, "no-such"),
+    ("a tag that is not there", {"templateID": "base:v7"}, 404, "base:v7"),
+    ("a name that cannot be", {"templateID": "../base"}, 400, None),
+    ("a template that is no text", {"templateID": 7}, 400, "templateID"),
+    ("no time at all", {"timeout": 0}, 400, "Timeout must be greater than 0"),
+    ("a negative time", {"timeout": -5}, 400, "Timeout must be greater than 0"),
+    ("more time than is allowed", {"timeout": 10**9}, 400, "Timeout cannot be greater than 24 hours"),
+    ("a time that is a text", {"timeout": "5"}, 400, "timeout"),
+    ("a time with a fraction", {"timeout": 1.5}, 400, "timeout"),
+    ("metadata that is no object", {"metadata": ["a"]}, 400, "metadata"),
+    ("metadata that is no text", {"metadata": {"a": 1}}, 400, "metadata"),
+    ("metadata of our own names", {"metadata": {"cove.notes": "{}"}}, 400, "metadata"),
+    ("too much metadata", {"metadata": {"a": "x" * 5000}}, 400, "metadata"),
+    ("variables that are no text", {"envVars": {"A": None}}, 400, "envVars"),
+    ("variables with a bad name", {"envVars": {"A=B": "c"}}, 400, "envVars"),
+    ("too many variables", {"envVars": {"A%d" % i: "x" * 1000 for i in range(140)}}, 400, "env"),
+    ("internet access that is no truth", {"allow_internet_access": "yes"}, 400, "allow_internet_access"),
+    ("allowOut", {"network": {"allowOut": ["1.1.1.1"], "denyOut": ["0.0.0.0/0"]}}, 501, "network.allowOut"),
+    ("an egress proxy", {"network": {"egressProxy": {"address": "a:1"}}}, 501, "network.egressProxy"),
+    ("rules", {"network": {"rules": {"a.b": [{}]}}}, 501, "network.rules"),
+    ("a masked host", {"network": {"maskRequestHost": "localhost:${PORT}"}}, 501, "network.maskRequestHost"),
+    ("https ports", {"network": {"httpsPorts": [3000]}}, 501, "network.httpsPorts"),
+    ("a field of the network that nobody knows", {"network": {"allowIn": []}}, 400, "allowIn"),
+    ("denyOut with a name", {"network": {"denyOut": ["example.com"]}}, 400, "network.denyOut"),
+    ("denyOut with too many bits", {"network": {"denyOut": ["10.0.0.0/33"]}}, 400, "network.denyOut"),
+    ("denyOut too long", {"network": {"denyOut": ["10.0.0.1"] * 200}}, 400, "network.denyOut"),
+    ("autoPauseMemory without autoPause", {"autoPauseMemory": False}, 400, "autoPauseMemory"),
+    ("autoPauseMemory with autoResume",
+     {"autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}}, 400, "autoPauseMemory"),
+    ("a pause without memory", {"autoPause": True, "autoPauseMemory": False}, 501, "autoPauseMemory"),
+    ("autoResume without a word", {"autoResume": {}}, 400, "autoResume"),
+    ("identity tokens", {"iam": {"tokens": {"a": {"audience": "b"}}}}, 501, "iam"),
+    ("volumes", {"volumeMounts": [{"name": "v", "path": "/v"}]}, 501, "volumeMounts"),
+]
+for what, body, status, text in REFUSED:
+    if what != "no template is named":
+        body.setdefault("templateID", "base")
+    refused("create refuses: " + what, ask("POST", "/v2/sandboxes", body), status, text)
+refused("create refuses: what is no JSON", ask("POST", "/v2/sandboxes", "{"), 400)
+refused("create refuses: a body too big", ask("POST", "/v2/sandboxes", "{" + " " * 300000 + "}"), 413)
+refused("create refuses: private ports without tokens",
+        ask("POST", "/sandboxes", {"templateID": "base", "network": {"allowPublicTraffic": False}}), 400, "allowPublic")
+refused("a key that nobody made is 401", ask("POST", "/v2/sandboxes", {"templateID": "base"}, key="e2b_" + "0" * 40), 401)
+refused("a key that may only look is 403", ask("POST", "/v2/sandboxes", {"templateID": "base"}, key=READ_KEY), 403)
+same("nothing was made of all that", [], ask("GET", "/v2/sandboxes").json)
+
+# ---- create ----
+begun = time.time()
+a = ask("POST", "/v2/sandboxes", {"templateID": "Base:default", "timeout": 60, "metadata": {"user": "ann"},
+                                  "envVars": {"GREETING": "hi there", "LONG": "x" * 100000},
+                                  "later": {"than": "us"}}, chunked=True)
+box = a.json or {}
+same("create answers 201", 201, a.status)
+check("with an id as SDKs know it", re.fullmatch(r"i[a-z0-9]{20}", box.get("sandboxID", "")), box)
+same("the template's name", ("base", "base"), (box.get("templateID"), box.get("alias")))
+same("the version of envd", "0.6.13", box.get("envdVersion"))
+check("a client id", isinstance(box.get("clientID"), str) and box["clientID"], box)
+check("and a token", re.fullmatch("[0-9a-f]{64}", box.get("envdAccessToken", "")), box)
+check("no token for ports that are public", not box.get("trafficAccessToken"), box)
+same("the domain of ports", "sbx.test:8443", box.get("domain"))
+
+detail = info(box)
+same("its page has the same names", {k: box[k] for k in ("sandboxID", "templateID", "clientID", "envdAccessToken")},
+     {k: detail.get(k) for k in ("sandboxID", "templateID", "clientID", "envdAccessToken")})
+same("its state, metadata and size", ("running", {"user": "ann"}, 2, 512, 1024),
+     tuple(detail.get(k) for k in ("state", "metadata", "cpuCount", "memoryMB", "diskSizeMB")))
+check("its start and end", abs(moment(detail["startedAt"]) - begun) < 10
+      and abs(moment(detail["endAt"]) - moment(detail["startedAt"]) - 60) < 1, detail)
+same("internet access that was not spoken of is null", (True, None),
+     ("allowInternetAccess" in detail, detail.get("allowInternetAccess")))
+same("its life", {"autoResume": False, "onTimeout": "kill"}, detail.get("lifecycle"))
+same("the old form of its id is known", box["sandboxID"],
+     (ask("GET", "/sandboxes/%s-abcd1234" % box["sandboxID"]).json or {}).get("sandboxID"))
+looked = ask("GET", "/sandboxes/" + box["sandboxID"], key=READ_KEY)
+same("a key that may only look gets no token", (200, False), (looked.status, "envdAccessToken" in looked.json))
+
+ran = ask("POST", "/v1/sandboxes/%s/exec" % box["sandboxID"],
+          {"command": 'echo "$E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID $GREETING ${#LONG}"'}).json
+same("commands know where they are, and have the variables, long ones too",
+     "true %s base hi there 100000\n" % box["sandboxID"], ran.get("stdout"))
+
+v1 = create("/sandboxes", secure=True, autoPause=False, autoResume={"enabled": False}, allow_internet_access=True,
+            metadata={}, envVars={}, timeout=300, network=None, mcp=None)
+detail = info(v1)
+check("the older path has what Python sends", v1.get("envdAccessToken") and detail["allowInternetAccess"] is True, v1)
+open_box = create("/sandboxes")
+detail = info(open_box)
+check("without 'secure' there is no token, and the time is short",
+      "envdAccessToken" not in open_box and abs(moment(detail["endAt"]) - moment(detail["startedAt"]) - 15) < 1, detail)
+closed = create(allow_internet_access=False, autoPause=True,
+                network={"allowPublicTraffic": False, "denyOut": ["0.0.0.0/0", "10.0.0.1", "::/0"], "allowOut": []})
+detail = info(closed)
+check("private ports have a token", re.fullmatch("[0-9a-f]{64}", closed.get("trafficAccessToken") or "")
+      and closed["trafficAccessToken"] != closed["envdAccessToken"], closed)
+same("what was said of the network is shown", (False, {"allowPublicTraffic": False,
+                                                      "denyOut": ["0.0.0.0/0", "10.0.0.1", "::/0"]}, "pause"),
+     (detail["allowInternetAccess"], detail["network"], detail["lifecycle"]["onTimeout"]))
+
+a = ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"denyOut": ["192.168.0.0/16"]})
+detail = info(closed)
+same("the network can be said anew; what is left out is cleared",
+     (204, None, {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}),
+     (a.status, detail["allowInternetAccess"], detail["network"]))
+refused("but only what can be kept", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"allowOut": ["a.b"]}),
+        501, "allowOut")
+refused("and not who may come in", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"],
+                                       {"allowPublicTraffic": True}), 400, "allowPublicTraffic")
+same("refusals change nothing", {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}, info(closed)["network"])
+
+# ---- others' sandboxes, and none ----
+for who, sandbox, key in (("unknown", NOBODY, KEY), ("foreign", box["sandboxID"], OTHER_KEY), ("impossible", "x" * 300, KEY)):
+    at = "/sandboxes/" + sandbox
+    for method, path, body in (("GET", at, None), ("DELETE", at, None), ("POST", at + "/connect", {"timeout": 5}),
+                               ("POST", "/v2" + at + "/connect", {}), ("POST", at + "/pause", {}),
+                               ("POST", at + "/resume", {}), ("POST", at + "/timeout", {"timeout": 5}),
+                               ("POST", at + "/refreshes", {}), ("PUT", at + "/network", {}),
+                               ("POST", at + "/snapshots", {}), ("POST", at + "/fork", {}),
+                               ("GET", at + "/metrics", None), ("GET", at + "/logs", None),
+                               ("GET", "/v2" + at + "/logs", None)):
+        refused("%s: %s %s is 404" % (who, method, path.replace(sandbox, "{id}")), ask(method, path, body, key=key), 404)
+same("nobody's metrics are none", {"sandboxes": {}},
+     ask("GET", "/sandboxes/metrics?sandbox_ids=%s,%s" % (NOBODY, box["sandboxID"]), key=OTHER_KEY).json)
+same("the sandbox is still there", 200, ask("GET", "/sandboxes/" + box["sandboxID"]).status)
+
+# ---- time ----
+at = "/sandboxes/" + box["sandboxID"]
+before = moment(info(box)["endAt"])
+a = ask("POST", at + "/connect", {"timeout": 5})
+same("connect to one that runs is 200 with the same token", (200, box["envdAccessToken"]),
+     (a.status, a.json["envdAccessToken"]))
+same("and never shortens", before, moment(info(box)["endAt"]))
+same("connect may extend", 200, ask("POST", "/v2" + at + "/connect").status)
+check("by 300 seconds if nothing is said", abs(moment(info(box)["endAt"]) - time.time() - 300) < 5, info(box)["endAt"])
+same("timeout answers 204", 204, ask("POST", at + "/timeout", {"timeout": 30}).status)
+check("and may shorten", abs(moment(info(box)["endAt"]) - time.time() - 30) < 5, info(box)["endAt"])
+same("refreshes answer 204", 204, ask("POST", at + "/refreshes", {"duration": 100}).status)
+check("and only extend", abs(moment(info(box)["endAt"]) - time.time() - 100) < 5, info(box)["endAt"])
+same("a short one changes nothing", 204, ask("POST", at + "/refreshes", {"duration": 1}).status)
+check("indeed", moment(info(box)["endAt"]) - time.time() > 90, info(box)["endAt"])
+refused("a refresh has its bounds", ask("POST", at + "/refreshes", {"duration": 3601}), 400)
+refused("a timeout without a number is refused", ask("POST", at + "/timeout", {}), 400, "timeout")
+refused("one that is too long, too", ask("POST", at + "/timeout", {"timeout": 86401}), 400, "24 hours")
+refused("connect knows the same bounds", ask("POST", at + "/connect", {"timeout": 0}), 400, "greater than 0")
+same("time that is up", 204, ask("POST", "/sandboxes/%s/timeout" % v1["sandboxID"], {"timeout": 0}).status)
+check("ends a sandbox", wait_for(lambda: ask("GET", "/sandboxes/" + v1["sandboxID"]).status == 404))
+same("and envd says 502", 502, envd("GET", "/health", v1["sandboxID"]).status)
+same("but its log is there", 200, ask("GET", "/v2/sandboxes/%s/logs" % v1["sandboxID"]).status)
+
+# ---- pauses ----
+ask("POST", "/v1" + at + "/exec", {"command": "(while :; do date +%s%N > /tmp/clock; sleep 0.05; done) >/dev/null 2>&1 &"})
+same("a running sandbox is healthy", 204, envd("GET", "/health", box["sandboxID"]).status)
+same("pause answers 204", 204, ask("POST", at + "/pause").status)
+refused("a second one is 409", ask("POST", at + "/pause", {"memory": True}), 409, "already paused")
+same("a paused sandbox is 502 to envd", (502, "The sandbox was not found"),
+     (lambda a: (a.status, a.json["message"]))(envd("GET", "/health", box["sandboxID"])))
+detail = info(box)
+check("its state is paused, its end the time of the pause",
+      detail["state"] == "paused" and abs(moment(detail["endAt"]) - time.time()) < 10, detail)
+same("lists show it among the paused", [box["sandboxID"]],
+     [s["sandboxID"] for s in ask("GET", "/v2/sandboxes?state=paused").json])
+refused("its time cannot be set", ask("POST", at + "/timeout", {"timeout": 60}), 404, "paused")
+a = ask("POST", "/v2" + at + "/connect", {"timeout": 60})
+same("connect resumes it: 201, the same id, the same token", (201, box["sandboxID"], box["envdAccessToken"]),
+     (a.status, a.json["sandboxID"], a.json["envdAccessToken"]))
+ticks = [ask("POST", "/v1" + at + "/exec", {"command": "sleep 0.3; cat /tmp/clock"}).json["stdout"] for _ in range(2)]
+check("its processes go on", ticks[0] and ticks[0] != ticks[1], ticks)
+refused("resume of one that runs is 409", ask("POST", at + "/resume", {"timeout": 60}), 409)
+refused("a pause without memory is not offered", ask("POST", at + "/pause", {"memory": False}), 501, "memory")
+refused("nor a change of what happens at the end", ask("POST", at + "/resume", {"autoPause": True}), 501, "autoPause")
+same("pause and resume, the old way", (204, 201),
+     (ask("POST", at + "/pause", {}).status, ask("POST", at + "/resume", {"timeout": 60}).status))
+check("a deadline of its own again", abs(moment(info(box)["endAt"]) - time.time() - 60) < 5, info(box)["endAt"])
+same("pause, with seconds left", (204, 204), (ask("POST", at + "/timeout", {"timeout": 2}).status,
+                                              ask("POST", at + "/pause", {}).status))
+
+sleeper = create(timeout=2, autoPause=True, autoResume={"enabled": True})
+deaf = create(timeout=2, autoPause=True)
+for b in (sleeper, deaf):
+    check("time that is up pauses what asked for it", wait_for(lambda: info(b)["state"] == "paused"), info(b))
+same("a pause outlives the deadline before it", (200, "paused"),
+     (lambda a: (a.status, a.json["state"]))(ask("GET", at)))
+LIST = "/process.Process/List"
+same("asking whether it runs wakes nobody", (502, "paused"),
+     (envd("GET", "/health", sleeper["sandboxID"]).status, info(sleeper)["state"]))
+same("a stranger wakes nobody", (502, "paused"),
+     (envd("POST", LIST, sleeper["sandboxID"], {}, "0" * 64).status, info(sleeper)["state"]))
+same("autoResume: a request wakes it", (200, "running"),
+     (envd("POST", LIST, sleeper["sandboxID"], {}, sleeper["envdAccessToken"]).status, info(sleeper)["state"]))
+check("for five minutes at least", moment(info(sleeper)["endAt"]) - time.time() > 290, info(sleeper)["endAt"])
+same("without it, nothing does", (502, "paused"),
+     (envd("POST", LIST, deaf["sandboxID"], {}, deaf["envdAccessToken"]).status, info(deaf)["state"]))
+
+server.end(signal.SIGKILL)
+server.start()
+same("pauses outlive the server", ["paused", "paused"], [info(b)["state"] for b in (box, deaf)])
+same("tokens, too", box["envdAccessToken"], info(box)["envdAccessToken"])
+same("kill of a paused sandbox deletes it", (204, 404), (ask("DELETE", at).status, ask("GET", at).status))
+refused("a second kill is 404", ask("DELETE", at), 404)
+kill(sleeper, deaf, closed, open_box)
+
+# ---- lists ----
+odd = {"a": "b c&", "k=": "100% ü+日本", "empty": ""}
+boxes = [create(metadata=dict(odd, n=str(i), half=str(i % 2)), timeout=600) for i in range(30)]
+ids = [b["sandboxID"] for b in boxes]
+ask("POST", "/sandboxes/%s/pause" % ids[3])
+ask("POST", "/sandboxes/%s/pause" % ids[4])
+other = ask("POST", "/v2/sandboxes", {"templateID": "base"}, key=OTHER_KEY)
+same("another tenant has one", 201, other.status)
+limit = ask("POST", "/v2/sandboxes", {"templateID": "base"}, key=OTHER_KEY)
+refused("and no more: 429", limit, 429)
+check("with seconds to wait", (limit.headers.get("Retry-After") or "").isdigit(), limit.headers)
+
+
+def listed(query="", key=KEY):
+    a = ask("GET", "/v2/sandboxes" + query, key=key)
+    if a.status != 200:
+        return a.status, None, None
+    return [s["sandboxID"] for s in a.json], a.headers.get("X-Next-Token"), a.headers.get("X-Total-Running")
+
+
+def pages(query):
+    out, token, sizes = [], "", []
+    while token is not None and len(sizes) < 50:
+        got, token, running = listed("?" + query + ("&nextToken=" + quote(token) if token else ""))
+        out += got
+        sizes.append(len(got))
+    return out, sizes
+
+
+same("a list is newest first, paused and running together", (ids[::-1], None, "28"), listed())
+same("in pages of seven", (ids[::-1], [7, 7, 7, 7, 2]), pages("limit=7"))
+same("oldest first, in pages", (ids, [15, 15]), pages("limit=15&order=asc"))
+same("only those that run", [i for n, i in enumerate(ids[::-1]) if 29 - n not in (3, 4)], listed("?state=running")[0])
+same("only the paused, in pages", ([ids[4], ids[3]], [1, 1]), pages("state=paused&limit=1"))
+same("both, with a comma", 30, len(listed("?state=running,paused")[0]))
+same("metadata, encoded three times", ids[::-1], listed("?metadata=" + encoded(odd))[0])
+same("all pairs must match", [ids[7]], listed("?metadata=" + encoded({"n": "7", "half": "1"}))[0])
+same("exactly", [], listed("?metadata=" + encoded({"n": "7", "half": "0"}))[0])
+same("the way the SDK was seen to write it", ids[::-1], listed("?metadata=a%3Db%252520c%252526")[0])
+same("metadata in pages, none twice", (ids[1::2][::-1], [4, 4, 4, 3]), pages("limit=4&metadata=" + encoded({"half": "1"})))
+same("the total is what the filter lets through", "14", listed("?limit=1&metadata=" + encoded({"half": "1"}))[2])
+same("of a template", 30, len(listed("?template=base")[0]))
+same("of one that is not there", [], listed("?template=nope")[0])
+started = info(boxes[20])["startedAt"]
+same("from a time on, that time included", ids[20:][::-1], listed("?startedAfter=" + quote(started))[0])
+same("a page stays where it was while others come and go", ids[:26][::-1][:5],
+     (lambda first: (kill(boxes[29], boxes[26]), listed("?limit=5&nextToken=" + first[1]))[1][0])(listed("?limit=4")))
+same("another tenant sees its own", [other.json["sandboxID"]], listed(key=OTHER_KEY)[0])
+for query in ("limit=0", "limit=101", "limit=x", "order=up", "state=dead", "state=running,", "nextToken=zzz",
+              "nextToken=asc-1", "startedAfter=yesterday", "template=base:v1", "metadata=a", "metadata=a%3Db%3Dc"):
+    refused("a list refuses " + query, ask("GET", "/v2/sandboxes?" + query), 400)
+same("the old list has those that run", [i for n, i in enumerate(ids[::-1]) if 29 - n not in (3, 4, 26, 29)],
+     [s["sandboxID"] for s in ask("GET", "/sandboxes").json])
+entry = ask("GET", "/v2/sandboxes?limit=1").json[0]
+same("an entry has these fields and no token",
+     ["alias", "clientID", "cpuCount", "diskSizeMB", "endAt", "envdVersion", "memoryMB", "metadata", "sandboxID",
+      "startedAt", "state", "templateID"], sorted(entry))
+ask("DELETE", "/sandboxes/" + other.json["sandboxID"], key=OTHER_KEY)
+kill(*boxes[2:])
+
+# ---- metrics ----
+at = "/sandboxes/" + ids[0]
+ask("POST", "/v1" + at + "/exec", {"command": "head -c 3000000 /dev/zero > /home/user/zeros; cat /home/user/zeros | wc -c"})
+check("a point comes within 30 seconds", wait_for(lambda: ask("GET", at + "/metrics").json, 30))
+check("and another", wait_for(lambda: len(ask("GET", at + "/metrics").json) >= 2, 15))
+points = ask("GET", at + "/metrics").json
+same("a point has these fields", ["cpuCount", "cpuUsedPct", "diskTotal", "diskUsed", "memCache", "memTotal", "memUsed",
+                                 "timestamp", "timestampUnix"], sorted(points[-1]))
+p = points[-1]
+check("with numbers that can be", p["cpuCount"] == 2 and p["memTotal"] == 512 << 20 and 0 < p["memUsed"] < p["memTotal"]
+      and p["diskTotal"] == 1 << 30 and p["diskUsed"] >= 3000000 and 0 <= p["cpuUsedPct"] <= 100
+      and 0 <= p["memCache"] <= p["memUsed"], p)
+check("about five seconds apart", all(4 <= b["timestampUnix"] - a["timestampUnix"] <= 7
+                                      for a, b in zip(points, points[1:])), points)
+same("none before it was", [], ask("GET", at + "/metrics?start=1&end=1000").json)
+same("only those asked for", [p], ask("GET", at + "/metrics?start=%d&end=%d" % ((p["timestampUnix"],) * 2)).json)
+refused("not from the end to the start", ask("GET", at + "/metrics?start=10&end=5"), 400)
+same("the last of several", {ids[0], ids[1]},
+     set(ask("GET", "/sandboxes/metrics?sandbox_ids=%s,%s,%s" % (ids[0], ids[1], NOBODY)).json["sandboxes"]))
+refused("of some, not of none", ask("GET", "/sandboxes/metrics"), 400)
+refused("and not of too many", ask("GET", "/sandboxes/metrics?sandbox_ids=" + ",".join([NOBODY] * 101)), 400)
+
+# ---- logs ----
+ask("POST", "/v1" + at + "/exec", {"command": "exit 3"})
+a = ask("GET", "/v2" + at + "/logs").json["logs"]
+check("the log begins with the create", a and a[0]["message"].startswith("sandbox.create ok") and a[0]["level"] == "info", a[:1])
+same("every entry has these fields", {("fields", "level", "message", "timestamp")}, {tuple(sorted(e)) for e in a})
+check("a command that failed is a warning", any(e["level"] == "warn" and "exit=3" in e["message"] for e in a), a[-1])
+check("commands are not in it", "head -c" not in json.dumps(a))
+same("backward is the other way round", a[::-1], ask("GET", "/v2" + at + "/logs?direction=backward").json["logs"])
+same("so many", a[:1], ask("GET", "/v2" + at + "/logs?limit=1").json["logs"])
+same("by level", [e for e in a if e["level"] == "warn"], ask("GET", "/v2" + at + "/logs?level=warn").json["logs"])
+same("by text", a[:1], ask("GET", "/v2" + at + "/logs?search=sandbox.create").json["logs"])
+same("from a time on", [], ask("GET", "/v2" + at + "/logs?cursor=%d" % (1000 * (time.time() + 60))).json["logs"])
+old = ask("GET", at + "/logs").json
+same("the older form has lines and entries", ([e["message"] for e in a], a),
+     ([e["line"] for e in old["logs"]], old["logEntries"]))
+refused("a level that is none", ask("GET", "/v2" + at + "/logs?level=loud"), 400)
+refused("a direction that is none", ask("GET", "/v2" + at + "/logs?direction=up"), 400)
+
+# ---- what there is not ----
+for method, path, status in (
+        ("POST", at + "/snapshots", 501), ("POST", at + "/fork", 501), ("POST", "/v3/templates", 501),
+        ("POST", "/v2/templates", 501), ("POST", "/templates", 501), ("GET", "/templates", 501),
+        ("POST", "/v2/templates/t/builds/b", 404), ("GET", "/templates/t/builds/b/status", 404),
+        ("GET", "/templates/t/files/" + "0" * 64, 404), ("GET", "/templates/aliases/x", 404),
+        ("POST", "/templates/tags", 404), ("DELETE", "/templates/tags", 404), ("GET", "/templates/t/tags", 404),
+        ("DELETE", "/templates/t", 404), ("DELETE", "/templates/team%2Fname%3Atag", 404),
+        ("POST", "/volumes", 501), ("GET", "/volumes", 501), ("DELETE", "/volumes/v", 501),
+        ("POST", "/secrets", 403), ("GET", "/secrets", 403), ("DELETE", "/secrets/s", 403)):
+    refused("%s %s says that it is not there" % (method, path.replace(ids[0], "{id}")),
+            ask(method, path, {} if method == "POST" else None), status)
+same("there are no snapshots", [], ask("GET", "/snapshots?limit=5").json)
+refused("a key is needed for that, too", ask("GET", "/snapshots", key="e2b_" + "1" * 40), 401)
+same("an encoded slash is still no way around", 400, ask("GET", "/v1/sandboxes/a%2Fb").status)
+same("health needs no key", 200, ask("GET", "/health", key=None).status)
+
+kill(boxes[0], boxes[1])
+same("all are gone", [], ask("GET", "/v2/sandboxes").json)
+server.end()
+sys.exit(failed > 0)

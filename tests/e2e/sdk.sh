@@ -1,0 +1,83 @@
+# sdk.sh - for tests that use E2B's npm packages: the packages, a server with two tenants, and node.
+#
+#   . "$(dirname "$0")/lib.sh"
+#   . "$(dirname "$0")/sdk.sh"
+#   need_sdk                    # or skips; $sdk_run is a directory where `import 'e2b'` works
+#   start_keeper
+#   start_server                # exports what the SDKs look at: E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL
+#   run_node program.mjs        # a program in $sdk_run; its ok lines count
+#   stop_server
+#
+# The packages are installed once, by exact version, below the build directory.
+# shellcheck shell=bash disable=SC2154
+
+sdk_packages=(e2b@2.51.0 @e2b/code-interpreter@2.8.0)
+sdk_dir=$BUILD/npm-e2b
+server_pid=
+
+sdk_installed() {
+    local package
+    for package in "${sdk_packages[@]}"; do
+        grep -q "\"version\": \"${package##*@}\"" "$sdk_dir/node_modules/${package%@*}/package.json" 2>/dev/null || return 1
+    done
+}
+
+need_sdk() {
+    local program
+    for program in node npm curl; do
+        command -v $program >/dev/null || { skip "$(basename "$0")" "needs $program"; exit 77; }
+    done
+    mkdir -p "$sdk_dir"
+    exec {sdk_lock}>"$sdk_dir/lock"
+    flock "$sdk_lock"
+    if ! sdk_installed; then
+        echo '{"private":true}' >"$sdk_dir/package.json"
+        if ! timeout 300 npm install --prefix "$sdk_dir" --no-audit --no-fund --ignore-scripts --save-exact \
+            "${sdk_packages[@]}" >"$tmp/npm.log" 2>&1; then
+            skip "$(basename "$0")" "npm cannot install ${sdk_packages[*]}: $(brief "$(tail -n 3 "$tmp/npm.log")")"
+            exit 77
+        fi
+    fi
+    flock -u "$sdk_lock"
+    # Modules are looked for beside and above the program: so the programs run from a copy beside the packages.
+    sdk_run=$tmp/sdk
+    mkdir "$sdk_run"
+    ln -s "$sdk_dir/node_modules" "$sdk_run/node_modules"
+}
+
+start_server() { # flags for coved…
+    local url
+    cove tenant add sdk --sandboxes 0 --cpus 0 --memory 0 --disk 0 --creates-per-s 0 --requests-per-s 0 --streams 0 >/dev/null
+    cove tenant add other --sandboxes 2 >/dev/null
+    "$BUILD/coved" --state "$COVE_STATE" --listen "127.0.0.1:${SDK_PORT:-0}" "$@" >"$tmp/coved.log" 2>&1 </dev/null &
+    server_pid=$!
+    if ! within 20 grep -q 'ready listen=' "$tmp/coved.log"; then
+        not_ok "coved starts" "$(tail -n 3 "$tmp/coved.log")"
+        exit 1
+    fi
+    url=http://$(grep -oE '127\.0\.0\.1:[0-9]+' "$tmp/coved.log" | head -n 1)
+    E2B_API_KEY=$(cove key create sdk 2>/dev/null)
+    OTHER_KEY=$(cove key create other 2>/dev/null)
+    export E2B_API_KEY OTHER_KEY E2B_API_URL=$url E2B_SANDBOX_URL=$url
+}
+
+stop_server() {
+    [ -n "$server_pid" ] || return 0
+    kill "$server_pid" 2>/dev/null
+    wait "$server_pid"
+    is "the server ends well" 0 $?
+    server_pid=
+}
+
+run_node() { # program in $sdk_run, arguments…
+    local rc
+    (cd "$sdk_run" && timeout "${SDK_TIMEOUT:-240}" node --no-warnings "$@")
+    rc=$?
+    # 1: its own lines said what is wrong; anything else did not come to its end.
+    [ $rc -le 1 ] || not_ok "$1 comes to its end" "exit $rc"
+    [ $rc -eq 0 ] || failures=$((failures + 1))
+    if dead "$server_pid"; then
+        not_ok "the server outlives $1" "$(tail -n 3 "$tmp/coved.log")"
+        exit 1
+    fi
+}

@@ -1,0 +1,304 @@
+// Sandbox: every call of the control plane, and the classes of its errors.
+import {
+  ALL_TRAFFIC, AuthenticationError, BuildError, E2B, InvalidArgumentError, RateLimitError, Sandbox, SandboxError,
+  SandboxNotFoundError, Secret, SecretError, Template, TimeoutError, Volume, VolumeError,
+} from 'e2b'
+import { finish, holds, is, like, part, refuses, sandbox, template, until } from './check.mjs'
+
+const gone = 'i' + '0'.repeat(20)
+const foreign = { apiKey: process.env.OTHER_KEY }
+
+await part('create', async () => {
+  const before = Date.now()
+  const box = await sandbox({
+    metadata: { owner: 'Ö & co', kind: 'all options' },
+    envs: { COLOUR: 'blue', EMPTY: '', LONG: 'x'.repeat(5000) },
+    timeoutMs: 90_000,
+    secure: true,
+    allowInternetAccess: false,
+    lifecycle: { onTimeout: 'kill' },
+  })
+  like('an id is i and twenty letters or digits', /^i[a-z0-9]{20}$/, box.sandboxId)
+  holds('the domain is a name', typeof box.sandboxDomain === 'string' && box.sandboxDomain.length > 0, box.sandboxDomain)
+  is('it runs', true, await box.isRunning())
+  const info = await box.getInfo()
+  is('its id comes back', box.sandboxId, info.sandboxId)
+  is('its metadata too', { owner: 'Ö & co', kind: 'all options' }, info.metadata)
+  is('its state is running', 'running', info.state)
+  like('its envd is new enough for everything', /^0\.6\.\d+$/, info.envdVersion)
+  holds('it started now', Math.abs(info.startedAt.getTime() - before) < 30_000, info.startedAt)
+  const life = info.endAt.getTime() - info.startedAt.getTime()
+  holds('it ends when it was asked to', Math.abs(life - 90_000) < 3_000, life)
+  holds('it has processors', Number.isInteger(info.cpuCount) && info.cpuCount >= 1, info.cpuCount)
+  holds('it has memory', info.memoryMB >= 128, info.memoryMB)
+  holds('it has a template', typeof info.templateId === 'string' && info.templateId.length > 0, info.templateId)
+  is('it may not reach the internet, as was asked', false, info.allowInternetAccess)
+  is('it is killed at its end', 'kill', info.lifecycle?.onTimeout)
+  is('environment variables are in every command', 'blue::5000', (await box.commands.run('echo "$COLOUR:$EMPTY:${#LONG}"')).stdout.trim())
+  is('a sandbox knows that it is one', `true ${box.sandboxId}`, (await box.commands.run('echo $E2B_SANDBOX $E2B_SANDBOX_ID')).stdout.trim())
+  is('kill says that it was there', true, await box.kill())
+  is('kill again says that it was not', false, await box.kill())
+  is('it no longer runs', false, await box.isRunning())
+})
+
+await part('create without options', async () => {
+  const box = await Sandbox.create(template)
+  const info = await box.getInfo()
+  is('metadata is empty', {}, info.metadata)
+  const life = info.endAt.getTime() - info.startedAt.getTime()
+  holds('five minutes is the lifetime', Math.abs(life - 300_000) < 3_000, life)
+  is('the static kill', true, await Sandbox.kill(box.sandboxId))
+})
+
+await part('create with the template in the options', async () => {
+  const box = await Sandbox.create({ template, timeoutMs: 60_000, metadata: { way: 'options' } })
+  is('it is made', 'options', (await box.getInfo()).metadata.way)
+  await box.kill()
+})
+
+await part('create refused', async () => {
+  await refuses('an unknown template', SandboxError, /404: .*no-such-template/, () => Sandbox.create('no-such-template'))
+  await refuses('a template name that is none', SandboxError, /40[04]/, () => Sandbox.create('../etc'))
+  await refuses('no lifetime at all', SandboxError, /400: .*[Tt]imeout/, () => Sandbox.create(template, { timeoutMs: 0 }))
+  await refuses('a lifetime beyond the greatest', SandboxError, /400: .*timeout/i, () => Sandbox.create(template, { timeoutMs: 1000 * 3600 * 24 * 30 }))
+  await refuses('no key', AuthenticationError, /API key is required/, async () => {
+    const key = process.env.E2B_API_KEY
+    delete process.env.E2B_API_KEY
+    try { return await Sandbox.create(template) } finally { process.env.E2B_API_KEY = key }
+  })
+  await refuses('a wrong key', AuthenticationError, /./, () => Sandbox.create(template, { apiKey: 'e2b_' + '0'.repeat(40) }))
+  await refuses('a key of another shape', AuthenticationError, /./, () => Sandbox.create(template, { apiKey: 'secret' }))
+  await refuses('a volume', SandboxError, /(400|403|404|501): /, () => Sandbox.create(template, { volumeMounts: { '/mnt/v': 'none' } }))
+  await refuses('an egress proxy', SandboxError, /(400|501): /, () => Sandbox.create(template, { network: { egressProxy: { address: 'proxy.example:1080' } } }))
+  await refuses('rules that change headers on the way out', SandboxError, /(400|501): /, () =>
+    Sandbox.create(template, { network: { rules: { 'api.example': [{ transform: { headers: { a: 'b' } } }] } } }))
+  await refuses('names in allowOut without a denial of the rest', SandboxError, /(400|501): /, () =>
+    Sandbox.create(template, { network: { allowOut: ['example.com'] } }))
+  await refuses('a token for another service', SandboxError, /(400|501): /, () =>
+    Sandbox.create(template, { iam: { tokens: { t: { audience: 'a', tokenType: 'JWT-SVID' } } } }))
+  await refuses('a lifecycle that the SDK itself knows to be wrong', InvalidArgumentError, /onTimeout/, () =>
+    Sandbox.create(template, { lifecycle: { onTimeout: 'vanish' } }))
+})
+
+await part('network options', async () => {
+  const shut = await sandbox({ allowInternetAccess: false })
+  is('no internet', false, (await shut.getInfo()).allowInternetAccess)
+  const denied = await sandbox({ network: { denyOut: [ALL_TRAFFIC] } })
+  is('all traffic denied: told by getInfo', [ALL_TRAFFIC], (await denied.getInfo()).network?.denyOut)
+  is('and no address can be reached', 'no', (await denied.commands.run('timeout 2 bash -c "</dev/tcp/192.0.2.1/80" 2>/dev/null && echo yes || echo no')).stdout.trim())
+  const guarded = await sandbox({ network: { allowPublicTraffic: false } })
+  holds('a sandbox whose ports are not public has a token for them', guarded.trafficAccessToken?.length > 16, guarded.trafficAccessToken)
+  is('getInfo says so', false, (await guarded.getInfo()).network?.allowPublicTraffic)
+  const open = await sandbox()
+  is('another has none', undefined, open.trafficAccessToken)
+  await refuses('updateNetwork of a sandbox that is not there', SandboxNotFoundError, /not found/, () => Sandbox.updateNetwork(gone, { denyOut: [ALL_TRAFFIC] }))
+})
+
+await part('getInfo, kill, connect of what is not there', async () => {
+  await refuses('getInfo', SandboxNotFoundError, /not found/, () => Sandbox.getInfo(gone))
+  await refuses('getFullInfo', SandboxNotFoundError, /not found/, () => Sandbox.getFullInfo(gone))
+  await refuses('connect', SandboxNotFoundError, /not found/, () => Sandbox.connect(gone))
+  await refuses('setTimeout', SandboxNotFoundError, /not found/, () => Sandbox.setTimeout(gone, 60_000))
+  await refuses('getMetrics', SandboxNotFoundError, /not found/, () => Sandbox.getMetrics(gone))
+  is('kill', false, await Sandbox.kill(gone))
+  is('an id that is none', false, await Sandbox.kill('nonsense').catch((err) => (/400/.test(err.message) ? false : err)))
+  await refuses('pause', SandboxNotFoundError, /not found/, () => Sandbox.pause(gone))
+  await refuses('createSnapshot', SandboxNotFoundError, /not found/, () => Sandbox.createSnapshot(gone))
+  await refuses('fork', SandboxNotFoundError, /no sandbox/, () => Sandbox.fork(gone))
+})
+
+await part('connect', async () => {
+  const box = await sandbox({ timeoutMs: 60_000, envs: { A: '1' } })
+  const end = (await box.getInfo()).endAt.getTime()
+  const same = await Sandbox.connect(box.sandboxId)
+  is('the same sandbox', box.sandboxId, same.sandboxId)
+  is('commands run through the second handle', '1', (await same.commands.run('echo $A')).stdout.trim())
+  await Sandbox.connect(box.sandboxId, { timeoutMs: 10_000 })
+  holds('connect never shortens a life', (await box.getInfo()).endAt.getTime() >= end, await box.getInfo())
+  await Sandbox.connect(box.sandboxId, { timeoutMs: 600_000 })
+  holds('but may lengthen it', (await box.getInfo()).endAt.getTime() > end + 500_000)
+  is('connect of an instance is the instance', box, await box.connect())
+  await same.files.write('from-second', 'x')
+  is('what one writes the other reads', 'x', await box.files.read('from-second'))
+  await box.kill()
+  await refuses('not after its end', SandboxNotFoundError, /not found/, () => Sandbox.connect(box.sandboxId))
+})
+
+await part('setTimeout', async () => {
+  const box = await sandbox({ timeoutMs: 60_000 })
+  await box.setTimeout(600_000)
+  let left = (await box.getInfo()).endAt.getTime() - Date.now()
+  holds('it lengthens', Math.abs(left - 600_000) < 5_000, left)
+  await Sandbox.setTimeout(box.sandboxId, 30_000)
+  left = (await box.getInfo()).endAt.getTime() - Date.now()
+  holds('it shortens, static', Math.abs(left - 30_000) < 5_000, left)
+  await box.setTimeout(1000)
+  is('and ends the sandbox', false, await until((running) => !running, () => box.isRunning(), 10_000))
+  await refuses('commands then say why', TimeoutError, /sandbox/i, () => box.files.read('x'))
+  await refuses('a command too', SandboxNotFoundError, /not running anymore/, () => box.commands.run('true'))
+  is('getInfo', SandboxNotFoundError, (await until((err) => err, () => box.getInfo().then(() => undefined, (err) => err)))?.constructor)
+})
+
+await part('list', async () => {
+  const tag = `t${process.pid}`
+  const boxes = []
+  for (let i = 0; i < 5; i++) boxes.push(await sandbox({ metadata: { tag, even: String(i % 2 === 0), 'odd key': 'a=b&c%20d é' } }))
+  const all = async (opts) => {
+    const found = []
+    const pages = Sandbox.list(opts)
+    while (pages.hasNext) found.push(...(await pages.nextItems()))
+    return found.map((info) => info.sandboxId)
+  }
+  const ids = boxes.map((box) => box.sandboxId)
+  is('by metadata, newest first', [...ids].reverse(), await all({ query: { metadata: { tag } } }))
+  is('oldest first when asked', ids, await all({ query: { metadata: { tag } }, order: 'asc' }))
+  is('all pairs must match', [ids[4], ids[2], ids[0]], await all({ query: { metadata: { tag, even: 'true' } } }))
+  is('a pair of difficult characters', [...ids].reverse(), await all({ query: { metadata: { tag, 'odd key': 'a=b&c%20d é' } } }))
+  is('a value that nobody has', [], await all({ query: { metadata: { tag, even: 'maybe' } } }))
+  is('running ones', [...ids].reverse(), await all({ query: { metadata: { tag }, state: ['running'] } }))
+  is('running and paused ones', [...ids].reverse(), await all({ query: { metadata: { tag }, state: ['running', 'paused'] } }))
+  is('no paused ones', [], await all({ query: { metadata: { tag }, state: ['paused'] } }))
+  is('by template', [...ids].reverse(), await all({ query: { metadata: { tag }, template } }))
+  is('an unknown template has none', [], await all({ query: { metadata: { tag }, template: 'no-such' } }))
+  is('after a moment that is past', 5, (await all({ query: { metadata: { tag }, startedAfter: new Date(Date.now() - 600_000) } })).length)
+  is('after one to come', [], await all({ query: { metadata: { tag }, startedAfter: new Date(Date.now() + 600_000) } }))
+  const pages = Sandbox.list({ query: { metadata: { tag } }, limit: 2 })
+  const sizes = []
+  const paged = []
+  while (pages.hasNext) {
+    const items = await pages.nextItems()
+    sizes.push(items.length)
+    paged.push(...items.map((info) => info.sandboxId))
+  }
+  is('pages of two', [2, 2, 1], sizes)
+  is('have each once and in order', [...ids].reverse(), paged)
+  await refuses('no page after the last', Error, /No more items/, () => pages.nextItems())
+  const first = Sandbox.list({ query: { metadata: { tag } }, limit: 3 })
+  await first.nextItems()
+  is('a token goes on where another stopped', [ids[1], ids[0]], await all({ query: { metadata: { tag } }, limit: 3, nextToken: first.nextToken }))
+  const up = Sandbox.list({ query: { metadata: { tag } }, limit: 4, order: 'asc' })
+  await up.nextItems()
+  is('pages also upwards', [ids[4]], (await up.nextItems()).map((info) => info.sandboxId))
+  await refuses('a token that is none', SandboxError, /400: /, () => Sandbox.list({ nextToken: '???' }).nextItems())
+  await refuses('a limit beyond a hundred', SandboxError, /400: /, () => Sandbox.list({ limit: 1000 }).nextItems())
+  const [one] = await Sandbox.list({ query: { metadata: { tag } }, limit: 1 }).nextItems()
+  is('an item has its metadata', tag, one.metadata.tag)
+  holds('and dates', one.startedAt instanceof Date && one.endAt > one.startedAt)
+  holds('and sizes', one.cpuCount >= 1 && one.memoryMB >= 128)
+  is("another tenant's list has none of them", [], (await Sandbox.list({ ...foreign, query: { metadata: { tag } } }).nextItems()).map((info) => info.sandboxId))
+  await boxes[0].kill()
+  is('a killed one is not listed', 4, (await all({ query: { metadata: { tag } } })).length)
+  await Promise.all(boxes.map((box) => box.kill()))
+})
+
+await part('another tenant', async () => {
+  const box = await sandbox()
+  const id = box.sandboxId
+  await refuses('cannot see it', SandboxNotFoundError, /not found/, () => Sandbox.getInfo(id, foreign))
+  await refuses('cannot connect', SandboxNotFoundError, /not found/, () => Sandbox.connect(id, foreign))
+  await refuses('cannot end it later', SandboxNotFoundError, /not found/, () => Sandbox.setTimeout(id, 1000, foreign))
+  is('cannot kill it', false, await Sandbox.kill(id, foreign))
+  const spy = new Sandbox({ sandboxId: id, envdVersion: '0.6.13', envdAccessToken: 'f'.repeat(64) })
+  await refuses('a wrong access token: files', AuthenticationError, /./, () => spy.files.read('/etc/passwd'))
+  await refuses('a wrong access token: listing', AuthenticationError, /./, () => spy.files.list('/'))
+  await refuses('a wrong access token: commands', AuthenticationError, /./, () => spy.commands.list())
+  const bare = new Sandbox({ sandboxId: id, envdVersion: '0.6.13' })
+  await refuses('no access token', AuthenticationError, /./, () => bare.files.read('/etc/passwd'))
+  is('it lives', true, await box.isRunning())
+})
+
+await part('quota and rate', async () => {
+  const boxes = [await Sandbox.create(template, foreign), await Sandbox.create(template, foreign)]
+  const err = await refuses('one more than the tenant may have', RateLimitError, /./, () => Sandbox.create(template, { ...foreign, retries: 0 }))
+  is('with its status', 429, err?.statusCode)
+  await Promise.all(boxes.map((box) => box.kill()))
+  const after = await until((box) => box, () => Sandbox.create(template, { ...foreign, retries: 0 }).catch(() => undefined))
+  holds('and again when there is room', after)
+  await after?.kill()
+})
+
+await part('getMetrics', async () => {
+  const box = await sandbox()
+  const busy = await box.commands.run('timeout 20 sh -c "while :; do :; done"', { background: true })
+  const points = await until((list) => list.length > 0, () => box.getMetrics(), 30_000)
+  holds('a point comes', points.length > 0, points)
+  const p = points.at(-1) ?? {}
+  holds('a date', p.timestamp instanceof Date && Math.abs(p.timestamp - Date.now()) < 60_000, p)
+  holds('a share of processors', typeof p.cpuUsedPct === 'number' && p.cpuUsedPct >= 0, p)
+  holds('their count', p.cpuCount >= 1, p)
+  holds('memory', p.memUsed > 0 && p.memTotal >= p.memUsed, p)
+  holds('of it, cache', p.memCache >= 0, p)
+  holds('disk', p.diskTotal > 0 && p.diskUsed >= 0 && p.diskUsed < p.diskTotal, p)
+  is('none before it existed', [], await box.getMetrics({ start: new Date(Date.now() - 7200_000), end: new Date(Date.now() - 3600_000) }))
+  holds('all since it began', (await Sandbox.getMetrics(box.sandboxId, { start: new Date(Date.now() - 60_000), end: new Date() })).length > 0)
+  await busy.kill()
+}, 40_000)
+
+await part('pause and resume', async () => {
+  const box = await sandbox({ timeoutMs: 60_000, envs: { KEPT: 'yes' } })
+  const token = await box.downloadUrl('x')
+  is('pause', true, await box.pause())
+  is('pause again', false, await box.pause())
+  is('betaPause', false, await box.betaPause())
+  is('static pause', false, await Sandbox.pause(box.sandboxId))
+  is('static betaPause', false, await Sandbox.betaPause(box.sandboxId))
+  is('it does not run', false, await box.isRunning())
+  is('its state', 'paused', (await box.getInfo()).state)
+  await refuses('a command', SandboxNotFoundError, /not running anymore/, () => box.commands.run('true'))
+  await refuses('a file', TimeoutError, /sandbox/i, () => box.files.read('x'))
+  const same = await Sandbox.connect(box.sandboxId)
+  is('connect resumes', [box.sandboxId, true], [same.sandboxId, await same.isRunning()])
+  is('its state', 'running', (await box.getInfo()).state)
+  is('its token is the same', token, await same.downloadUrl('x'))
+  is('the old handle works too', 'yes\n', (await box.commands.run('echo $KEPT')).stdout)
+  await refuses('without memory', SandboxError, /501: /, () => box.pause({ keepMemory: false }))
+  is('it was left alone', true, await box.isRunning())
+  const ends = await sandbox({ timeoutMs: 1500, lifecycle: { onTimeout: 'pause' } })
+  is('at its end it can be paused', 'pause', (await ends.getInfo()).lifecycle?.onTimeout)
+  is('and is', 'paused', (await until((info) => info.state === 'paused', () => ends.getInfo(), 10_000)).state)
+  is('kill of a paused one', true, await ends.kill())
+  await refuses('connect after that', SandboxNotFoundError, /not found/, () => Sandbox.connect(ends.sandboxId))
+})
+
+await part('what is not there yet says so', async () => {
+  const box = await sandbox()
+  const missing = /^501: /
+  await refuses('createSnapshot', SandboxError, missing, () => box.createSnapshot({ name: 'one' }))
+  await refuses('static createSnapshot', SandboxError, missing, () => Sandbox.createSnapshot(box.sandboxId))
+  is('no snapshots are listed', [[], []], [await box.listSnapshots().nextItems(), await Sandbox.listSnapshots({ limit: 5 }).nextItems()])
+  holds('deleteSnapshot', await Sandbox.deleteSnapshot('team/one:default').then((was) => was === false, (err) => missing.test(err.message)))
+  await refuses('fork', SandboxError, missing, () => box.fork({ count: 2 }))
+  await refuses('static fork', SandboxError, missing, () => Sandbox.fork(box.sandboxId, { timeoutMs: 10_000 }))
+  await refuses('an MCP gateway', SandboxError, /^(404|501): /, () => Sandbox.create({ mcp: { time: {} } }))
+  await refuses('Volume.list', VolumeError, /^(403|404|501): /, () => Volume.list())
+  await refuses('Volume.create', VolumeError, /^(403|404|501): /, () => Volume.create('v'))
+  await refuses('Secret.list', SecretError, /^(403|404|501): /, () => Secret.list().nextItems())
+  await refuses('Secret.create', SecretError, /^(403|404|501): /, () => Secret.create('s', 'v'))
+  await refuses('Template.build', BuildError, /501/, () => Template.build(Template().fromImage('debian:12').runCmd('true'), 'mine'))
+  is('a template that is not there', false, await Template.exists('no-such-template'))
+  is('the sandbox is as it was', true, await box.isRunning())
+})
+
+await part('hosts', async () => {
+  const box = await sandbox()
+  is('getHost is port, id, domain', `3000-${box.sandboxId}.${box.sandboxDomain}`, box.getHost(3000))
+  is('getMcpUrl', `https://50005-${box.sandboxId}.${box.sandboxDomain}/mcp`, box.getMcpUrl())
+  is('no gateway, no token', undefined, await box.getMcpToken().catch(() => undefined))
+})
+
+await part('a bound client', async () => {
+  const client = new E2B({ apiKey: process.env.E2B_API_KEY, apiUrl: process.env.E2B_API_URL, sandboxUrl: process.env.E2B_SANDBOX_URL })
+  const box = await client.Sandbox.create(template, { timeoutMs: 60_000 })
+  is('works as the functions do', 'bound', (await box.commands.run('echo bound')).stdout.trim())
+  is('and kills', true, await box.kill())
+})
+
+await part('request timeouts and abortion', async () => {
+  const box = await sandbox()
+  const stop = new AbortController()
+  stop.abort()
+  await refuses('a request that was aborted before it began', DOMException, /abort/i, () => box.getInfo({ signal: stop.signal }))
+  holds('the next one is answered', await box.isRunning())
+})
+
+await finish()
