@@ -65,6 +65,7 @@ helpers: $(HELPERS)
 
 test:
 	tools/deps test
+	tools/promtool $(BUILD)/tools
 	$(MAKE) all unit helpers
 	tests/run
 
