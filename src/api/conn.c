@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #define WAIT_SLICE_MS 1000 /* also the patience while too many wait */
+#define WAIT_LEAST_MS 20   /* while there are twice as many as that */
 
 static void name_ipv4(struct conn *conn, const struct in_addr *from)
 {
@@ -166,6 +167,19 @@ void conn_end(struct conn *conn)
         (void) shutdown(conn->fd, SHUT_WR);
 }
 
+/* How long one may wait before it is looked at again whether too many do: the more there are, the sooner, so that the
+ * number of those who wait stays bounded however fast others come. */
+static uint64_t slice_ms(struct conn_waits *waits)
+{
+    size_t now = atomic_load(&waits->now), most = atomic_load(&waits->most);
+
+    if (now <= most)
+        return WAIT_SLICE_MS;
+    return now >= 2 * most
+               ? WAIT_LEAST_MS
+               : WAIT_SLICE_MS - (now - most) * (WAIT_SLICE_MS - WAIT_LEAST_MS) / (most ? most : 1);
+}
+
 /* In slices: how many others wait is looked at again, also by those who began when there was room. */
 static int wait_for(const struct conn *conn, short events, uint64_t stall_ms, struct err *err)
 {
@@ -176,7 +190,7 @@ static int wait_for(const struct conn *conn, short events, uint64_t stall_ms, st
 
     atomic_fetch_add(&waits->now, 1);
     do {
-        uint64_t slice = left < WAIT_SLICE_MS ? left : WAIT_SLICE_MS;
+        uint64_t most = slice_ms(waits), slice = left < most ? left : most;
 
         rc = poll(&p, 1, (int) slice);
         left -= rc == 0 ? slice : 0;

@@ -18,7 +18,8 @@
 #define CONN_BUFFER 17408 /* a head of the greatest size, and a bit of what follows */
 
 /* Threads that wait for a client to read or to send, of all connections of a server. Up to `most` of them have
- * the patience that was asked for; while there are more, a client that stood still for a second is cut. */
+ * the patience that was asked for; while there are more, a client that stood still for a second is cut, and sooner
+ * the more there are. */
 struct conn_waits {
     atomic_size_t now, most;
 };
@@ -36,9 +37,10 @@ struct conn {
     uint64_t queued_ms;
     bool head_begun;
     short read_wants,
-        write_wants; /* what the last read and write wait for: TLS may want the other one */
-    bool busy;       /* with a worker: not the waiter's to touch */
-    struct conn *prev, *next; /* the waiter's list */
+        write_wants;       /* what the last read and write wait for: TLS may want the other one */
+    bool busy;             /* with a worker: only shutdown() may be called by others */
+    atomic_bool resumable; /* its answer can be asked for again from where it ended */
+    struct conn *prev, *next; /* of the waiter's list, of the queue, or of the list of busy ones */
 };
 
 struct conn *conn_new(int fd, struct tls_context *tls, struct conn_waits *waits);

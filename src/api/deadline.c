@@ -148,13 +148,20 @@ static bool is_lost(const struct due *due, uint64_t now)
     return due->created_ms < own.began_ms || now > due->created_ms + LOST_AFTER_MS;
 }
 
+/* A create that is repeated with its key may be about to make it again, under the same id: then its record was renewed,
+ * and is not ours to remove. */
 static void report_lost(struct app *app, const struct due *due)
 {
     struct err why = { .kind = ERR_NO_SANDBOX, .msg = "the keeper does not have it any more" };
+    bool removed = false;
+    struct err err;
 
-    log_line(LOG_WARNING, "lost sandbox=%s tenant=%s", due->id, due->tenant);
+    if (store_sandbox_remove_old(app->store, due->id, due->created_ms, &removed, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s record not removed: %s", due->id, err.msg);
+    if (!removed)
+        return;
+    log_line(LOG_WARNING, "sandbox=%s is lost: %s", due->id, why.msg);
     note(app, due, "sandbox.lost", &why);
-    forget(app, due);
 }
 
 /* ---- the clock ---- */

@@ -259,6 +259,11 @@ int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err
     return reply_bytes(x, status, "application/json", text, strlen(text), err);
 }
 
+void exchange_resumable(struct exchange *x)
+{
+    atomic_store(&x->conn->resumable, true);
+}
+
 int exchange_blame(struct exchange *x, const char *field, const char *rule, const char *layer)
 {
     (void) snprintf(x->blame_field, sizeof x->blame_field, "%s", field ? field : "");

@@ -88,6 +88,10 @@ int exchange_write(struct exchange *x, const void *data, size_t len, struct err 
 int exchange_end(struct exchange *x, struct err *err);
 bool exchange_begun(const struct exchange *x);
 
+/* From here on the answer may be cut when the server is to end: its client can go on with the next one, and misses
+ * nothing. For long answers about what goes on by itself. */
+void exchange_resumable(struct exchange *x);
+
 /* To poll for the client's end while something else is awaited: readable means gone (or pipelining). */
 int exchange_fd(const struct exchange *x);
 bool exchange_gone(struct exchange *x);

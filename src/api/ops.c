@@ -17,7 +17,11 @@
 #include "base/sha256.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
+
+#define SETTLE_MS      30000 /* longer than a create takes */
+#define SETTLE_LOOK_MS 10
 
 #define SOON_MS 30000 /* deadlines that may come before the next look at all of them */
 
@@ -426,9 +430,27 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     return audit_life(ops, "sandbox.create", record.id, begun / 1000, err);
 }
 
-/* A key that was used before: its sandbox, which is made now if a crash came between. */
-static int replay(struct ops *ops, const struct ops_create *create,
-                  const struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
+/* A server that was killed may have left the keeper in the middle of making it, or of clearing it away. */
+static int look_settled(struct ops *ops, const struct store_sandbox *record,
+                        struct ops_sandbox *ret, struct err *err)
+{
+    uint64_t until = io_now_ms() + SETTLE_MS;
+
+    for (;;) {
+        if (look(ops, record, ret, err) < 0)
+            return -1;
+        if (ret->life != LIFE_NEW && ret->life != LIFE_STARTING && ret->life != LIFE_STOPPING)
+            return 0;
+        if (io_now_ms() >= until)
+            return err_set(err, ERR_UNAVAILABLE, "the sandbox of this key is not ready");
+        (void) poll(NULL, 0, SETTLE_LOOK_MS);
+    }
+}
+
+/* A key that was used before: its sandbox, which is made now if a crash came between. The record is renewed before, so
+ * that nobody takes the sandbox for lost while it is being made. 1: the record went meanwhile. */
+static int replay(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
+                  struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
 {
     char hash[STORE_HASH_MAX];
 
@@ -439,9 +461,17 @@ static int replay(struct ops *ops, const struct ops_create *create,
         err_set(err, ERR_EXISTS, "this idempotency key was used before, for another request");
         return exchange_blame(ops->x, "idempotency_key", NULL, NULL);
     }
-    if (look(ops, record, ret, err) < 0)
+    if (look_settled(ops, record, ret, err) < 0)
         return -1;
-    if (ret->life == LIFE_GONE && make(ops, create, record, ret, err) < 0)
+    ret->replayed = true;
+    if (ret->life != LIFE_GONE)
+        return 0;
+    record->created_ms = store_now_ms();
+    record->deadline_ms = record->created_ms + timeout_ms;
+    if (store_sandbox_renew(ops->app->store, record->id, record->created_ms, record->deadline_ms,
+                            err) < 0)
+        return err->kind == ERR_NO_SANDBOX ? 1 : -1;
+    if (make(ops, create, record, ret, err) < 0)
         return -1;
     ret->replayed = true;
     return 0;
@@ -458,9 +488,11 @@ static int create_once(struct ops *ops, const struct ops_create *create, uint64_
     (void) pthread_mutex_lock(lock);
     if (store_sandbox_find_idempotency(ops->app->store, ops->caller->tenant,
                                        create->idempotency_key, &record, err) == 0)
-        r = replay(ops, create, &record, ret, err);
+        r = replay(ops, create, timeout_ms, &record, ret, err);
     else
-        r = err->kind == ERR_NO_SANDBOX ? create_new(ops, create, timeout_ms, ret, err) : -1;
+        r = err->kind == ERR_NO_SANDBOX ? 1 : -1;
+    if (r == 1)
+        r = create_new(ops, create, timeout_ms, ret, err);
     (void) pthread_mutex_unlock(lock);
     return r;
 }

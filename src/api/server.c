@@ -23,6 +23,7 @@
 #define SWEEP_MS   500
 #define QUEUE_MS   2000 /* a request that found no worker for so long is refused */
 #define DRAIN_MS   30000
+#define CUT_MS     500
 #define LINGER_MS  10000 /* a worker without work goes after this */
 #define STACK_SIZE (256 * 1024)
 #define FDS_EACH   3 /* of a request: a link to the keeper, a connection to the agent, a pipe's end */
@@ -42,26 +43,27 @@ struct server {
     pthread_cond_t work, done;
     struct conn *queue_first, *queue_last; /* by conn->next; waiting for a worker */
     struct conn *all;                      /* every connection that is not queued or busy */
-    size_t connections, workers, idle_workers;
+    struct conn *busy;                     /* with a worker */
+    size_t connections, workers, idle_workers, queued;
 };
 
 /* ---- the list of waiting connections ---- */
 
-static void list_add(struct server *s, struct conn *conn)
+static void list_add(struct conn **list, struct conn *conn)
 {
     conn->prev = NULL;
-    conn->next = s->all;
-    if (s->all)
-        s->all->prev = conn;
-    s->all = conn;
+    conn->next = *list;
+    if (*list)
+        (*list)->prev = conn;
+    *list = conn;
 }
 
-static void list_remove(struct server *s, struct conn *conn)
+static void list_remove(struct conn **list, struct conn *conn)
 {
     if (conn->prev)
         conn->prev->next = conn->next;
     else
-        s->all = conn->next;
+        *list = conn->next;
     if (conn->next)
         conn->next->prev = conn->prev;
     conn->prev = conn->next = NULL;
@@ -82,11 +84,26 @@ static void rest(struct server *s, struct conn *conn)
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = conn };
 
     conn->busy = false;
-    list_add(s, conn);
+    list_add(&s->all, conn);
     if (epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, conn->fd, &event) < 0) {
-        list_remove(s, conn);
+        list_remove(&s->all, conn);
         drop(s, conn);
     }
+}
+
+/* The one that waits longest; NULL: none does. */
+static struct conn *queue_take(struct server *s)
+{
+    struct conn *conn = s->queue_first;
+
+    if (!conn)
+        return NULL;
+    s->queue_first = conn->next;
+    if (!s->queue_first)
+        s->queue_last = NULL;
+    s->queued--;
+    conn->next = NULL;
+    return conn;
 }
 
 static struct conn *next_work(struct server *s)
@@ -99,16 +116,7 @@ static struct conn *next_work(struct server *s)
             !s->queue_first)
             break;
     s->idle_workers--;
-    if (s->queue_first) {
-        struct conn *conn = s->queue_first;
-
-        s->queue_first = conn->next;
-        if (!s->queue_first)
-            s->queue_last = NULL;
-        conn->next = NULL;
-        return conn;
-    }
-    return NULL;
+    return queue_take(s);
 }
 
 static void *worker(void *arg)
@@ -120,9 +128,12 @@ static void *worker(void *arg)
     while ((conn = next_work(s))) {
         bool stays;
 
+        list_add(&s->busy, conn);
         (void) pthread_mutex_unlock(&s->lock);
         stays = serve_connection(s->app, conn);
         (void) pthread_mutex_lock(&s->lock);
+        list_remove(&s->busy, conn);
+        atomic_store(&conn->resumable, false);
         if (stays && !s->draining)
             rest(s, conn);
         else
@@ -157,23 +168,14 @@ static bool may_start_worker(struct server *s)
     return s->workers < app_config(s->app)->threads + (waiting < most ? waiting : most);
 }
 
-static size_t queue_length(const struct server *s)
-{
-    size_t queued = 0;
-
-    for (const struct conn *c = s->queue_first; c; c = c->next)
-        queued++;
-    return queued;
-}
-
-/* Hands a readable connection on; lock held. False: nobody is free. */
+/* Hands a readable connection on; lock held. False: there is nobody who could ever take it. Otherwise it waits in the
+ * queue, at most QUEUE_MS: a burst of short requests is no reason to refuse any. */
 static bool dispatch(struct server *s, struct conn *conn)
 {
-    size_t queued = queue_length(s);
-
-    if (s->idle_workers <= queued && (!may_start_worker(s) || !start_worker(s)) &&
-        s->workers <= queued)
+    if (s->idle_workers <= s->queued && (!may_start_worker(s) || !start_worker(s)) &&
+        s->workers == 0)
         return false;
+    s->queued++;
     conn->busy = true;
     conn->next = NULL;
     conn->queued_ms = io_now_ms();
@@ -214,7 +216,7 @@ static void take_connection(struct server *s, int fd, const struct listener *fro
     } else if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
         drop(s, conn);
     } else {
-        list_add(s, conn);
+        list_add(&s->all, conn);
     }
     (void) pthread_mutex_unlock(&s->lock);
 }
@@ -261,7 +263,7 @@ static void accept_all(struct server *s, const struct listener *from)
 static void on_readable(struct server *s, struct conn *conn)
 {
     (void) pthread_mutex_lock(&s->lock);
-    list_remove(s, conn);
+    list_remove(&s->all, conn);
     if (!dispatch(s, conn)) {
         atomic_fetch_add(&s->app->refused, 1);
         serve_refusal(conn, 0, 503, "too_many", "as many requests as allowed are under way");
@@ -273,15 +275,12 @@ static void on_readable(struct server *s, struct conn *conn)
 /* Lock held. Workers may have begun to wait since the queue was filled: then others take what is in it. */
 static void sweep_queue(struct server *s, uint64_t now)
 {
-    for (size_t queued = queue_length(s); s->idle_workers < queued; queued--)
+    for (size_t more = s->queued; more > s->idle_workers; more--)
         if (!may_start_worker(s) || !start_worker(s))
             break;
     while (s->queue_first && now - s->queue_first->queued_ms >= QUEUE_MS) {
-        struct conn *conn = s->queue_first;
+        struct conn *conn = queue_take(s);
 
-        s->queue_first = conn->next;
-        if (!s->queue_first)
-            s->queue_last = NULL;
         atomic_fetch_add(&s->app->refused, 1);
         serve_refusal(conn, 0, 503, "too_many", "as many requests as allowed are under way");
         drop(s, conn);
@@ -302,7 +301,7 @@ static void sweep(struct server *s)
         next = conn->next;
         if (now - conn->since_ms < most)
             continue;
-        list_remove(s, conn);
+        list_remove(&s->all, conn);
         if (conn->head_begun)
             serve_refusal(conn, 0, 408, "timeout", "the request's head took too long");
         drop(s, conn);
@@ -421,22 +420,37 @@ static int set_up(struct server *s, struct err *err)
     return watch(s, s->signal_fd, &s->signal_fd, err);
 }
 
-/* New connections are refused by the kernel; requests under way end; then we do. */
+/* Lock held. false: not all are gone by then. */
+static bool wait_for_connections(struct server *s, uint64_t ms)
+{
+    struct timespec until = io_after_ms(ms);
+
+    while (s->connections > 0)
+        if (pthread_cond_clockwait(&s->done, &s->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
+            return s->connections == 0;
+    return true;
+}
+
+/* New connections are refused by the kernel; requests under way end; then we do. Who can go on elsewhere is cut first: an
+ * answer that only ends with its process would hold up the next server, and with it everybody else. */
 static void drain(struct server *s)
 {
-    struct timespec until = io_after_ms(DRAIN_MS);
 
     listeners_close(s->listeners);
     (void) pthread_mutex_lock(&s->lock);
     while (s->all) {
         struct conn *conn = s->all;
 
-        list_remove(s, conn);
+        list_remove(&s->all, conn);
         drop(s, conn);
     }
-    while (s->connections > 0)
-        if (pthread_cond_clockwait(&s->done, &s->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
+    for (uint64_t waited = 0; waited < DRAIN_MS; waited += CUT_MS) {
+        if (wait_for_connections(s, CUT_MS))
             break;
+        for (struct conn *conn = s->busy; conn; conn = conn->next)
+            if (atomic_load(&conn->resumable))
+                (void) shutdown(conn->fd, SHUT_RDWR);
+    }
     if (s->connections > 0)
         log_line(LOG_WARNING, "cut connections=%zu", s->connections);
     (void) pthread_mutex_unlock(&s->lock);

@@ -159,6 +159,7 @@ int v1_process_output(struct exchange *x, struct err *err)
         return -1;
     r = ops_run_attach(&ops, exchange_param(x, "id"), one.proc, from, from_stderr, 0, &run, err);
     if (r == 0) {
+        exchange_resumable(x);
         r = v1_stream_process(x, &run, v1_accepts(x) == V1_SSE, false, err);
         ops_run_close(&run);
     }

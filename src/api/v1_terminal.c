@@ -287,6 +287,7 @@ int v1_terminal(struct exchange *x, struct err *err)
         return -1;
     r = start(t, err);
     if (r == 0) {
+        exchange_resumable(x);
         r = talk(t, err);
         ops_run_close(&t->run);
     }

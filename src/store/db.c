@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define OUR_ID  0x636f7665 /* "cove" */
-#define BUSY_MS 5000
+#define OUR_ID    0x636f7665 /* "cove" */
+#define BUSY_MS   5000
+#define WHOLE_MAX (32 << 20)
 
 /* What SQLite's results mean to a caller; others are ERR_INTERNAL with SQLite's own words. */
 static const struct {
@@ -171,6 +172,34 @@ static int upgrade(struct db *db, int64_t version, struct err *err)
     return 0;
 }
 
+/* Before anything is written: a page that is bad would be found by whoever needs it first, in the middle of something.
+ * Small files are looked at as a whole; of large ones, which are large by their audit log, the other tables. */
+static int check_whole(struct db *db, struct err *err)
+{
+    static const char *const small[] = {
+        "PRAGMA quick_check('tenants')",   "PRAGMA quick_check('keys')",
+        "PRAGMA quick_check('sandboxes')", "PRAGMA quick_check('secrets')",
+        "PRAGMA quick_check('chain')",     NULL,
+    };
+    static const char *const all[] = { "PRAGMA quick_check(1)", NULL };
+    int64_t pages, size;
+
+    if (pragma_number(db, "PRAGMA page_count", &pages, err) < 0 ||
+        pragma_number(db, "PRAGMA page_size", &size, err) < 0)
+        return -1;
+    for (const char *const *sql = pages * size <= WHOLE_MAX ? all : small; *sql; sql++) {
+        sqlite3_stmt *stmt = NULL;
+        bool fine = sqlite3_prepare_v2(db->handle, *sql, -1, &stmt, NULL) == SQLITE_OK &&
+                    sqlite3_step(stmt) == SQLITE_ROW && strcmp(db_text(stmt, 0), "ok") == 0;
+
+        (void) sqlite3_finalize(stmt);
+        if (!fine)
+            return err_set(err, ERR_UNAVAILABLE,
+                           "the store is damaged: restore cove.db from a copy");
+    }
+    return 0;
+}
+
 /* Looked at again under the lock: two programs may start at once. */
 static int make_schema(struct db *db, struct err *err)
 {
@@ -205,6 +234,8 @@ int db_open(struct db *db, const char *path, bool writer, struct err *err)
             goto undo;
         return 0;
     }
+    if (version > 0 && check_whole(db, err) < 0)
+        goto undo;
     /* FULL: a commit is on disk, not only in order. The journal shrinks back after a burst. */
     if (exec(db,
              "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"

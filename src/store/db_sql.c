@@ -103,6 +103,8 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_SANDBOX_SHIFT]      = "UPDATE sandboxes SET created_ms = max(created_ms + ?1, 0), deadline_ms = "
                                "CASE deadline_ms WHEN 0 THEN 0 ELSE max(deadline_ms + ?1, 1) END",
     [SQL_SANDBOX_SET_METADATA] = "UPDATE sandboxes SET metadata = ?2 WHERE id = ?1",
+    [SQL_SANDBOX_RENEW]      = "UPDATE sandboxes SET created_ms = ?2, deadline_ms = ?3 WHERE id = ?1",
+    [SQL_SANDBOX_REMOVE_OLD] = "DELETE FROM sandboxes WHERE id = ?1 AND created_ms = ?2",
     [SQL_SANDBOX_REMOVE]     = "DELETE FROM sandboxes WHERE id = ?",
     [SQL_SANDBOX_LIST]       = "SELECT " SANDBOX " FROM sandboxes WHERE (?1 = '' OR tenant = ?1) "
                                "AND (?2 = 0 OR seq < ?2) ORDER BY seq DESC LIMIT ?3",

@@ -196,6 +196,53 @@ int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err)
     return store_write(store, shift, &by_ms, err);
 }
 
+struct times {
+    const char *id;
+    uint64_t created_ms, deadline_ms;
+    bool changed;
+};
+
+static int renew(struct db *db, void *arg, struct err *err)
+{
+    const struct times *t = arg;
+
+    if (db_run(db, err, SQL_SANDBOX_RENEW, "tii", t->id, (int64_t) t->created_ms,
+               (int64_t) t->deadline_ms) < 0)
+        return -1;
+    return sqlite3_changes(db->handle) == 1
+               ? 0
+               : err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%s'", t->id);
+}
+
+int store_sandbox_renew(struct store *store, const char *id, uint64_t created_ms,
+                        uint64_t deadline_ms, struct err *err)
+{
+    struct times t = { .id = id, .created_ms = created_ms, .deadline_ms = deadline_ms };
+
+    return store_write(store, renew, &t, err);
+}
+
+static int remove_old(struct db *db, void *arg, struct err *err)
+{
+    struct times *t = arg;
+
+    if (db_run(db, err, SQL_SANDBOX_REMOVE_OLD, "ti", t->id, (int64_t) t->created_ms) < 0)
+        return -1;
+    t->changed = sqlite3_changes(db->handle) == 1;
+    return t->changed ? db_run(db, err, SQL_ENV_REMOVE, "t", t->id) : 0;
+}
+
+int store_sandbox_remove_old(struct store *store, const char *id, uint64_t created_ms,
+                             bool *ret_removed, struct err *err)
+{
+    struct times t = { .id = id, .created_ms = created_ms };
+
+    if (store_write(store, remove_old, &t, err) < 0)
+        return -1;
+    *ret_removed = t.changed;
+    return 0;
+}
+
 int store_sandbox_remove(struct store *store, const char *id, struct err *err)
 {
     return store_write(store, remove_sandbox, (void *) id, err);

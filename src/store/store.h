@@ -140,7 +140,7 @@ struct store_sandbox {
     char template[STORE_NAME_MAX];
     char metadata[STORE_METADATA_MAX]; /* "" or a JSON object */
     uint64_t created_ms, deadline_ms;  /* real time; deadline 0: none */
-    int on_timeout; /* enum store_on_timeout, and perhaps STORE_TIMEOUT_HELD */
+    int on_timeout;                    /* enum store_on_timeout, and perhaps STORE_TIMEOUT_HELD */
     char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
     char request_hash[STORE_HASH_MAX];            /* of what was asked for with that key */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
@@ -165,8 +165,14 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
 int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err);
 int store_sandbox_set_metadata(struct store *store, const char *id, const char *metadata,
                                struct err *err);
+/* It is being made anew: its times, as they are from now on. ERR_NO_SANDBOX when it is not there any more. */
+int store_sandbox_renew(struct store *store, const char *id, uint64_t created_ms,
+                        uint64_t deadline_ms, struct err *err);
 /* One that is not there is no error. */
 int store_sandbox_remove(struct store *store, const char *id, struct err *err);
+/* Only if it was not renewed since it was read. *ret_removed: it is gone. */
+int store_sandbox_remove_old(struct store *store, const char *id, uint64_t created_ms,
+                             bool *ret_removed, struct err *err);
 typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, struct err *err);
 /* Newest first, those behind the cursor `after` (a seq; 0: from the start); tenant NULL: all;
  * limit 0: all. */

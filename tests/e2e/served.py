@@ -1,5 +1,6 @@
 """For tests of the server: starts coved, asks it, checks. Imported, with COVED, STATE and LOG in the environment."""
 import contextlib
+import ctypes
 import http.client
 import json
 import os
@@ -60,6 +61,10 @@ class Answer:
         self.error = self.json.get("error", {}) if isinstance(self.json, dict) else {}
 
 
+def end_with_us():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: also when this test is killed
+
+
 class Server:
     def __init__(self, *args, wrap=()):
         self.args, self.wrap, self.port, self.p = args, list(wrap), 0, None
@@ -68,7 +73,8 @@ class Server:
         at = log_size()
         with open(LOG, "ab") as log:
             self.p = subprocess.Popen([*self.wrap, COVED, "--state", STATE, "--listen", "127.0.0.1:%d" % self.port,
-                                       *self.args, *more], stderr=log, stdin=subprocess.DEVNULL)
+                                       *self.args, *more], stderr=log, stdout=log, stdin=subprocess.DEVNULL,
+                                      preexec_fn=end_with_us)
         ready = None
 
         def is_ready():
