@@ -19,10 +19,12 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
-#define BATCH      64
-#define SWEEP_MS   500
-#define QUEUE_MS   2000 /* a request that found no worker for so long is refused */
-#define DRAIN_MS   30000
+#define BATCH    64
+#define SWEEP_MS 500
+#define QUEUE_MS 2000 /* a request that found no worker for so long is refused */
+#define DRAIN_MS 30000
+/* Kept by the kernel for a client that does not read; it would keep megabytes. */
+#define UNSENT_MAX (256 * 1024)
 #define CUT_MS     500
 #define LINGER_MS  10000 /* a worker without work goes after this */
 #define STACK_SIZE (256 * 1024)
@@ -195,13 +197,14 @@ static void take_connection(struct server *s, int fd, const struct listener *fro
     const struct config *config = app_config(s->app);
     struct conn *conn = conn_new(fd, from->plain ? NULL : s->tls, &s->waits);
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = conn };
-    int one = 1;
+    int one = 1, unsent = UNSENT_MAX;
 
     if (!conn) {
         (void) close(fd);
         return;
     }
     (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     conn->since_ms = io_now_ms();
     conn->preamble = config->proxy_protocol;
     (void) pthread_mutex_lock(&s->lock);
