@@ -47,8 +47,8 @@ need_sdk() {
 
 start_server() { # flags for coved…
     local url
-    cove tenant add sdk --sandboxes 0 --cpus 0 --memory 0 --disk 0 --creates-per-s 0 --requests-per-s 0 --streams 0 >/dev/null
-    cove tenant add other --sandboxes 2 >/dev/null
+    cove tenant add sdk --sandboxes 0 --cpus 0 --memory 0 --disk 0 --creates-per-s 0 --requests-per-s 0 --streams 0 >/dev/null 2>&1
+    cove tenant add other --sandboxes 2 >/dev/null 2>&1
     "$BUILD/coved" --state "$COVE_STATE" --listen "127.0.0.1:${SDK_PORT:-0}" "$@" >"$tmp/coved.log" 2>&1 </dev/null &
     server_pid=$!
     if ! within 20 grep -q 'ready listen=' "$tmp/coved.log"; then
@@ -59,6 +59,18 @@ start_server() { # flags for coved…
     E2B_API_KEY=$(cove key create sdk 2>/dev/null)
     OTHER_KEY=$(cove key create other 2>/dev/null)
     export E2B_API_KEY OTHER_KEY E2B_API_URL=$url E2B_SANDBOX_URL=$url
+}
+
+# A second address, for HTTPS, under a domain whose certificate is made here. Sets E2B_DOMAIN and takes the addresses away.
+start_server_tls() {
+    local port
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    export COVE_DOMAIN=sandboxes.localhost
+    cove cert dev --domain "$COVE_DOMAIN" --out "$tmp/tls" >"$tmp/cert.log" 2>&1 || not_ok "cove cert dev" "$(brief "$(cat "$tmp/cert.log")")"
+    start_server --tls-listen "127.0.0.1:$port" --tls-cert "$tmp/tls/cert.pem" --tls-key "$tmp/tls/key.pem" \
+        --domain "$COVE_DOMAIN" --public-domain "$COVE_DOMAIN:$port"
+    export E2B_DOMAIN=$COVE_DOMAIN:$port NODE_EXTRA_CA_CERTS=$tmp/tls/ca.pem
+    unset E2B_API_URL E2B_SANDBOX_URL
 }
 
 stop_server() {
