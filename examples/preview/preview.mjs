@@ -46,7 +46,7 @@ async function ready() {
 }
 
 const title = (html) => html.match(/<h1>(.*?)<\/h1>/)[1]
-console.log(`preview: https://${sandbox.getHost(port)}`)
+console.log(direct ? `preview: port ${port} of ${sandbox.sandboxId}, at ${direct}` : `preview: https://${sandbox.getHost(port)}`)
 console.log(`it says: ${title(await ready())}`)
 for (let i = 0; i < 2; i++) await ask('/count')
 console.log(`visits: ${(await (await ask('/count')).json()).visits}`)
