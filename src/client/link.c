@@ -91,16 +91,17 @@ static int wait_for_reply(struct link *link, enum keeper_op op, struct err *err)
     }
 }
 
-int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fd,
-                 struct err *err)
+int link_receive_fds(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fds,
+                     size_t want, struct err *err)
 {
-    auto_close int fd = -1;
+    int fds[KEEPER_FDS_MAX] = { -1, -1, -1 };
     size_t fd_count = 0;
+    int rc = -1;
     ssize_t n;
 
     if (wait_for_reply(link, op, err) < 0)
         goto broken;
-    n = io_recv_fds(link->fd, reply, sizeof *reply, &fd, 1, &fd_count);
+    n = io_recv_fds(link->fd, reply, sizeof *reply, fds, KEEPER_FDS_MAX, &fd_count);
     if (n <= 0) {
         err_set(err, ERR_UNAVAILABLE, "the keeper went away (%s)",
                 n < 0 ? strerror(errno) : "closed");
@@ -110,19 +111,30 @@ int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *repl
         goto broken;
     if (reply->err.kind != ERR_NONE) {
         *err = reply->err;
-        return -1;
+        goto out;
     }
-    if (ret_fd) {
-        if (fd < 0)
-            return err_set(err, ERR_PROTOCOL, "the keeper sent no descriptor");
-        *ret_fd = take_fd(&fd);
+    if (fd_count < want) {
+        err_set(err, ERR_PROTOCOL, "the keeper sent %zu descriptors, not %zu", fd_count, want);
+        goto out;
     }
-    return 0;
+    for (size_t i = 0; i < want; i++)
+        ret_fds[i] = take_fd(&fds[i]);
+    rc = 0;
+    goto out;
 
 broken:
     /* An answer that comes after all would be taken for the next question's. */
     link_close(link);
-    return -1;
+out:
+    for (size_t i = 0; i < KEEPER_FDS_MAX; i++)
+        own_close(&fds[i]);
+    return rc;
+}
+
+int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fd,
+                 struct err *err)
+{
+    return link_receive_fds(link, op, reply, ret_fd, ret_fd ? 1 : 0, err);
 }
 
 int link_call(struct link *link, const struct keeper_request *request, struct keeper_reply *reply,
@@ -153,4 +165,16 @@ int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err
     if (link_name(request.sandbox, "sandbox", sandbox, err) < 0)
         return -1;
     return link_call(link, &request, &reply, ret_fd, err);
+}
+
+int link_gateway(struct link *link, const char *sandbox, int ret_fds[GATEWAY_FDS], struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_GATEWAY);
+    if (link_name(request.sandbox, "sandbox", sandbox, err) < 0 ||
+        link_send(link, &request, err) < 0)
+        return -1;
+    return link_receive_fds(link, KEEPER_GATEWAY, &reply, ret_fds, GATEWAY_FDS, err);
 }

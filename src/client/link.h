@@ -35,8 +35,15 @@ int link_send(struct link *link, const struct keeper_request *request, struct er
 int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fd,
                  struct err *err);
 
+/* `want` descriptors, or none and -1. */
+int link_receive_fds(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fds,
+                     size_t want, struct err *err);
+
 /* A connection to the agent of a sandbox: one operation. */
 int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err *err);
+
+/* The way out of a sandbox, in the caller's hands: see enum keeper_gateway. */
+int link_gateway(struct link *link, const char *sandbox, int ret_fds[GATEWAY_FDS], struct err *err);
 
 /* Puts an id or name into a request; ERR_INVALID when it is neither. */
 int link_name(char out[KEEPER_NAME_MAX], const char *what, const char *name, struct err *err);

@@ -4,15 +4,12 @@
 #include "keeper/device_filter.h"
 
 #include "base/own.h"
+#include "keeper/bpf.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define ANY_MINOR UINT32_MAX
 
@@ -29,22 +26,7 @@ static const struct {
     { 136, ANY_MINOR } /* pts */
 };
 
-#define INSN(c, d, s, o, i)                                                                        \
-    ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
-#define LOAD(reg, field)                                                                           \
-    INSN(BPF_LDX | BPF_MEM | BPF_W, reg, BPF_REG_1,                                                \
-         (int16_t) offsetof(struct bpf_cgroup_dev_ctx, field), 0)
-#define MOVE(reg, value)           INSN(BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, value)
-#define COPY(to, from)             INSN(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0)
-#define AND(reg, value)            INSN(BPF_ALU64 | BPF_AND | BPF_K, reg, 0, 0, value)
-#define RIGHT(reg, value)          INSN(BPF_ALU64 | BPF_RSH | BPF_K, reg, 0, 0, value)
-#define SKIP_IF_NOT(reg, value, n) INSN(BPF_JMP | BPF_JNE | BPF_K, reg, 0, n, (int32_t) (value))
-#define LEAVE                      INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-
-static int bpf_call(int cmd, union bpf_attr *attr)
-{
-    return (int) syscall(__NR_bpf, cmd, attr, sizeof *attr);
-}
+#define LOAD(reg, field) LOAD_FROM(reg, BPF_REG_1, struct bpf_cgroup_dev_ctx, field)
 
 static size_t write_program(struct bpf_insn *out)
 {
@@ -57,7 +39,7 @@ static size_t write_program(struct bpf_insn *out)
     out[n++] = COPY(BPF_REG_5, BPF_REG_2);
     out[n++] = AND(BPF_REG_5, 0xffff);
     out[n++] = SKIP_IF_NOT(BPF_REG_5, BPF_DEVCG_DEV_CHAR, 1);
-    out[n++] = INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0);
+    out[n++] = SKIP(1);
     out[n++] = LEAVE;
     out[n++] = RIGHT(BPF_REG_2, 16);
     out[n++] = AND(BPF_REG_2, BPF_DEVCG_ACC_MKNOD);

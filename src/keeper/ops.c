@@ -5,6 +5,7 @@
 #include "base/own.h"
 #include "keeper/confine.h"
 #include "keeper/create.h"
+#include "keeper/gateway.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
@@ -21,7 +22,7 @@
 #define LATER     1 /* a handler's answer: the reply comes when something happened */
 
 typedef int handler(struct keeper *k, int index, const struct keeper_request *request,
-                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                     struct err *err);
 
 static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
@@ -31,12 +32,12 @@ static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
 }
 
 static int op_hello(struct keeper *k, int index, const struct keeper_request *request,
-                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                     struct err *err)
 {
     struct keeper_hello *hello = &reply->hello;
 
-    (void) index, (void) request, (void) sandbox, (void) ret_fd, (void) err;
+    (void) index, (void) request, (void) sandbox, (void) ret_fds, (void) err;
     hello->pid = (uint32_t) getpid();
     hello->sandboxes = k->sandbox_count;
     hello->sandboxes_max = k->sandboxes_max;
@@ -65,12 +66,12 @@ static void wait_for(struct keeper *k, int index, uint32_t op, const struct sand
 }
 
 static int op_create(struct keeper *k, int index, const struct keeper_request *request,
-                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                      struct err *err)
 {
     struct sandbox *made = NULL;
 
-    (void) sandbox, (void) reply, (void) ret_fd;
+    (void) sandbox, (void) reply, (void) ret_fds;
     if (create_begin(k, request, index, &made, err) < 0)
         return -1;
     wait_for(k, index, KEEPER_CREATE, made);
@@ -78,18 +79,19 @@ static int op_create(struct keeper *k, int index, const struct keeper_request *r
 }
 
 static int op_get(struct keeper *k, int index, const struct keeper_request *request,
-                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd, struct err *err)
+                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                  struct err *err)
 {
-    (void) k, (void) index, (void) request, (void) ret_fd, (void) err;
+    (void) k, (void) index, (void) request, (void) ret_fds, (void) err;
     put_sandbox(reply, sandbox);
     return 0;
 }
 
 static int op_list(struct keeper *k, int index, const struct keeper_request *request,
-                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                    struct err *err)
 {
-    (void) index, (void) sandbox, (void) ret_fd, (void) err;
+    (void) index, (void) sandbox, (void) ret_fds, (void) err;
     for (uint32_t i = request->cursor; i < k->slot_count; i++) {
         if (k->sandboxes[i].info.life == LIFE_GONE)
             continue;
@@ -103,29 +105,29 @@ static int op_list(struct keeper *k, int index, const struct keeper_request *req
 }
 
 static int op_connect(struct keeper *k, int index, const struct keeper_request *request,
-                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                       struct err *err)
 {
     (void) index, (void) request;
     put_sandbox(reply, sandbox);
-    return sandbox_connect(k, sandbox, ret_fd, err);
+    return sandbox_connect(k, sandbox, ret_fds, err);
 }
 
 static int op_stats(struct keeper *k, int index, const struct keeper_request *request,
-                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                     struct err *err)
 {
-    (void) index, (void) request, (void) ret_fd;
+    (void) index, (void) request, (void) ret_fds;
     return sandbox_stats(k, sandbox, &reply->stats, err);
 }
 
 static int op_freeze(struct keeper *k, int index, const struct keeper_request *request,
-                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                      struct err *err)
 {
     bool frozen = request->op == KEEPER_FREEZE;
 
-    (void) ret_fd;
+    (void) ret_fds;
     if (sandbox_freeze(k, sandbox, frozen, err) < 0)
         return -1;
     if (cgroup_freeze_done(&k->cgroups, sandbox->info.id, frozen) == 1) {
@@ -138,10 +140,10 @@ static int op_freeze(struct keeper *k, int index, const struct keeper_request *r
 }
 
 static int op_destroy(struct keeper *k, int index, const struct keeper_request *request,
-                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd,
+                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                       struct err *err)
 {
-    (void) reply, (void) ret_fd, (void) err;
+    (void) reply, (void) ret_fds, (void) err;
     wait_for(k, index, request->op, sandbox);
     if (request->op == KEEPER_DESTROY)
         sandbox_stop(k, sandbox, "destroyed");
@@ -149,11 +151,12 @@ static int op_destroy(struct keeper *k, int index, const struct keeper_request *
 }
 
 static int op_tie(struct keeper *k, int index, const struct keeper_request *request,
-                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fd, struct err *err)
+                  struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                  struct err *err)
 {
     uint32_t before = sandbox->info.flags;
 
-    (void) request, (void) ret_fd;
+    (void) request, (void) ret_fds;
     /* Written down: a keeper that comes after us must not keep it for nobody. */
     sandbox->info.flags |= KEEPER_FLAG_TIED;
     if (sandbox->info.flags != before && sandbox_record(k, sandbox, err) < 0) {
@@ -166,11 +169,22 @@ static int op_tie(struct keeper *k, int index, const struct keeper_request *requ
     return 0;
 }
 
+static int op_gateway(struct keeper *k, int index, const struct keeper_request *request,
+                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                      struct err *err)
+{
+    (void) index, (void) request, (void) reply;
+    if (sandbox->info.life != LIFE_RUNNING && sandbox->info.life != LIFE_PAUSED)
+        return err_set(err, ERR_STATE, "sandbox '%s' is %s", sandbox->info.id,
+                       keeper_life_name(sandbox->info.life));
+    return gateway_open(&k->nets, sandbox->pid.fd, ret_fds, err);
+}
+
 static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_HELLO] = op_hello,   [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
     [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
     [KEEPER_FREEZE] = op_freeze, [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
-    [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,
+    [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,    [KEEPER_GATEWAY] = op_gateway,
 };
 
 /* ---- connections ---- */
@@ -189,17 +203,21 @@ static void close_connection(struct keeper *k, int index)
 }
 
 /* A caller that does not take its answer is gone: the socket holds many of this size. */
-static void answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply, int fd,
-                   const struct err *err)
+static void answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply,
+                   const int *fds, const struct err *err)
 {
     int sock = k->connections[index].watch.fd;
+    size_t count = 0;
+
+    while (fds && count < KEEPER_FDS_MAX && fds[count] >= 0)
+        count++;
 
     reply->magic = KEEPER_MAGIC;
     reply->version = KEEPER_VERSION;
     reply->op = op;
     if (err)
         reply->err = *err;
-    if (io_send_fds(sock, reply, sizeof *reply, &fd, fd >= 0 ? 1 : 0) != (ssize_t) sizeof *reply)
+    if (io_send_fds(sock, reply, sizeof *reply, fds, count) != (ssize_t) sizeof *reply)
         close_connection(k, index);
 }
 
@@ -211,7 +229,7 @@ static void answer_pending(struct keeper *k, int index, const struct sandbox *s,
     put_sandbox(&reply, s);
     k->connections[index].pending = false;
     keeper_watch_quiet(k, &k->connections[index].watch, false);
-    answer(k, index, k->connections[index].op, &reply, -1, err);
+    answer(k, index, k->connections[index].op, &reply, NULL, err);
 }
 
 static bool waits_for(const struct connection *c, const struct sandbox *s)
@@ -289,13 +307,13 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
 {
     struct keeper_reply reply = { 0 };
     struct sandbox *sandbox = NULL;
-    auto_close int fd = -1;
+    int fds[KEEPER_FDS_MAX] = { -1, -1, -1 };
     struct err err = { 0 };
     int rc;
 
     if (keeper_request_check(request, len, &err) < 0) {
         log_refusal(&err);
-        answer(k, index, len == sizeof *request ? request->op : 0, &reply, -1, &err);
+        answer(k, index, len == sizeof *request ? request->op : 0, &reply, NULL, &err);
         if (err.kind == ERR_PROTOCOL)
             close_connection(k, index);
         return;
@@ -304,13 +322,15 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
         sandbox = sandbox_find(k, request->sandbox);
         if (!sandbox) {
             err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
-            answer(k, index, request->op, &reply, -1, &err);
+            answer(k, index, request->op, &reply, NULL, &err);
             return;
         }
     }
-    rc = handlers[request->op](k, index, request, sandbox, &reply, &fd, &err);
+    rc = handlers[request->op](k, index, request, sandbox, &reply, fds, &err);
     if (rc != LATER)
-        answer(k, index, request->op, &reply, fd, rc < 0 ? &err : NULL);
+        answer(k, index, request->op, &reply, fds, rc < 0 ? &err : NULL);
+    for (size_t i = 0; i < KEEPER_FDS_MAX; i++)
+        own_close(&fds[i]);
 }
 
 static void on_request(struct keeper *k, struct watch *watch)

@@ -17,6 +17,7 @@ const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
     [KEEPER_DESTROY] = { "destroy", 1, 0 },
     [KEEPER_TIE]     = { "tie", 1, 0 },
     [KEEPER_WAIT]    = { "wait", 1, 0 },
+    [KEEPER_GATEWAY] = { "gateway", 1, 0 },
 };
 
 static const char *const life_names[] = {

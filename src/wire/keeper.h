@@ -33,8 +33,19 @@ enum keeper_op {
     KEEPER_DESTROY, /* the reply comes when nothing of it is left */
     KEEPER_TIE,     /* from now on the sandbox ends when this connection does */
     KEEPER_WAIT,    /* the reply comes when the sandbox is gone, with the reason */
+    KEEPER_GATEWAY, /* descriptors of enum keeper_gateway: whoever holds them is its way out */
     KEEPER_OP_COUNT
 };
+
+/* The descriptors of a reply to KEEPER_GATEWAY, in this order. The sandbox has a way out as long as the last one is
+ * open; what arrives on the first two is what its programs sent to addresses that are not its own. */
+enum keeper_gateway {
+    GATEWAY_TCP,  /* listens; getsockname() of what it accepts is the address that was meant */
+    GATEWAY_DNS,  /* UDP to port 53 of any address */
+    GATEWAY_HOLD, /* only to be held */
+    GATEWAY_FDS
+};
+#define KEEPER_FDS_MAX 3
 
 /* For KEEPER_CREATE */
 #define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */
