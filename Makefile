@@ -43,6 +43,7 @@ STORE_SRCS  := $(wildcard src/store/*.c)
 POLICY_SRCS := $(wildcard src/policy/*.c)
 API_SRCS    := $(wildcard src/api/*.c)
 E2B_SRCS    := $(wildcard src/e2b/*.c)
+EGRESS_SRCS := $(wildcard src/egress/*.c)
 AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c,$(LIB_SRCS))
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -72,7 +73,7 @@ $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^
 
 # base/json.c writes JSON for the command line; here jansson does, whose names are the same.
-COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
+COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
               $(filter-out src/base/json.c,$(LIB_SRCS))
 COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -lz -pthread
 

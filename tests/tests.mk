@@ -27,6 +27,9 @@ $(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)
 $(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/obj/tests/unit/http/%.o $(call objs,$(wildcard src/http/*.c src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lz
+$(filter $(BUILD)/tests/egress/%,$(UNIT_TESTS)): $(BUILD)/tests/egress/%: $(BUILD)/obj/tests/unit/egress/%.o $(call objs,$(wildcard src/egress/*.c src/http/*.c src/base/*.c))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -pthread -lz
 $(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8
@@ -36,7 +39,7 @@ $(filter $(BUILD)/tests/api/%,$(UNIT_TESTS)): $(BUILD)/tests/api/%: $(BUILD)/obj
 $(filter $(BUILD)/tests/e2b/%,$(UNIT_TESTS)): $(BUILD)/tests/e2b/%: $(BUILD)/obj/tests/unit/e2b/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(BUILD)/tests/api/% $(BUILD)/tests/e2b/% $(BUILD)/tests/store/% $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
+$(filter-out $(BUILD)/tests/api/% $(BUILD)/tests/egress/% $(BUILD)/tests/e2b/% $(BUILD)/tests/store/% $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

@@ -1,0 +1,148 @@
+#include "egress/egress_own.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define GIVEN_LEAST_MS 300000 /* programs keep addresses longer than they are told */
+#define EVENTS_PER_S   20
+
+/* ---- buckets ---- */
+
+uint64_t bucket_level(struct bucket *b)
+{
+    uint64_t now = io_now_ms(), most = b->rate * 1000;
+    uint64_t more = (now - b->filled_ms) * b->rate;
+
+    b->level_milli =
+        b->level_milli + more > most || b->filled_ms == 0 ? most : b->level_milli + more;
+    b->filled_ms = now;
+    return b->level_milli / 1000;
+}
+
+bool bucket_take(struct bucket *b, uint64_t count)
+{
+    if (b->rate == 0)
+        return true;
+    if (bucket_level(b) < count)
+        return false;
+    b->level_milli -= count * 1000;
+    return true;
+}
+
+/* ---- names and addresses ---- */
+
+void box_give(struct box *box, const struct ip *ip, const char *name, uint32_t ttl)
+{
+    uint64_t keep = (uint64_t) ttl * 1000 + 60000, now = io_now_ms();
+    struct given *slot = NULL;
+
+    for (size_t i = 0; i < GIVEN_MAX && !slot; i++)
+        if (ip_same(&box->given[i].ip, ip) && strcmp(box->given[i].name, name) == 0)
+            slot = &box->given[i];
+    if (!slot)
+        slot = &box->given[box->given_next++ % GIVEN_MAX];
+    slot->ip = *ip;
+    (void) strcpy(slot->name, name);
+    slot->until_ms = now + (keep < GIVEN_LEAST_MS ? GIVEN_LEAST_MS : keep);
+}
+
+const char *box_name_of(const struct box *box, const struct ip *ip, size_t *at)
+{
+    uint64_t now = io_now_ms();
+
+    for (; *at < GIVEN_MAX; ++*at)
+        if (box->given[*at].until_ms > now && ip_same(&box->given[*at].ip, ip))
+            return box->given[(*at)++].name;
+    return NULL;
+}
+
+bool box_gave(const struct box *box, const struct ip *ip, const char *name)
+{
+    const char *other;
+    size_t at = 0;
+
+    while ((other = box_name_of(box, ip, &at)))
+        if (strcmp(other, name) == 0)
+            return true;
+    return false;
+}
+
+bool box_takes(const struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
+               const char *name, char ret_rule[RULE_TEXT_MAX])
+{
+    struct rules_verdict verdict = rules_address(box->rules, ip, port, name, kind_here(e, ip));
+
+    (void) strcpy(ret_rule, verdict.rule);
+    return verdict.allowed;
+}
+
+/* ---- life ---- */
+
+struct box *box_find(struct egress *e, const char *id)
+{
+    for (struct box *box = e->boxes; box; box = box->next)
+        if (strcmp(box->id, id) == 0)
+            return box;
+    return NULL;
+}
+
+struct box *box_new(struct egress *e, const char *id, const int fds[3], struct err *err)
+{
+    const struct egress_limits *limits = &e->config.limits;
+    struct box *box = calloc(1, sizeof *box);
+    int on = 1;
+
+    if (!box) {
+        for (int i = 0; i < 3; i++)
+            (void) close(fds[i]);
+        err_set(err, ERR_NO_MEMORY, "no memory for a gateway");
+        return NULL;
+    }
+    (void) snprintf(box->id, sizeof box->id, "%s", id);
+    box->tcp = (struct source){ .fd = fds[0], .ready = flow_accept };
+    box->dns = (struct source){ .fd = fds[1], .ready = question_udp };
+    box->hold_fd = fds[2];
+    box->connects.rate = limits->connects_per_s;
+    box->bytes.rate = limits->bytes_per_s;
+    box->questions.rate = limits->questions_per_s;
+    box->events.rate = EVENTS_PER_S;
+    (void) setsockopt(box->dns.fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
+    (void) setsockopt(box->dns.fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+    if (source_arm(e, &box->tcp, EPOLLIN) < 0 || source_arm(e, &box->dns, EPOLLIN) < 0) {
+        err_set(err, ERR_INTERNAL, "the gateway cannot wait for another sandbox");
+        box->next = e->boxes;
+        e->boxes = box;
+        box_free(e, box);
+        return NULL;
+    }
+    box->next = e->boxes;
+    e->boxes = box;
+    return box;
+}
+
+void box_free(struct egress *e, struct box *box)
+{
+    struct box **at = &e->boxes;
+
+    while (*at != box)
+        at = &(*at)->next;
+    *at = box->next;
+    while (box->flows)
+        flow_end(e, box->flows, true);
+    for (struct lookup *lookup = e->lookups, *next; lookup; lookup = next) {
+        next = lookup->next;
+        if (lookup->box == box)
+            lookup_free(e, lookup);
+    }
+    source_close(e, &box->tcp);
+    source_close(e, &box->dns);
+    own_close(&box->hold_fd);
+    free(box->rules);
+    bury(e, box);
+}

@@ -1,0 +1,77 @@
+/* egress.h - the gateway: what sandboxes may reach, they reach through it, and nothing else.
+ *
+ * One thread holds the sockets that the keeper opened inside the sandboxes (KEEPER_GATEWAY), answers their questions for
+ * names, accepts their connections, asks the rules, connects from this host, and copies bytes. A sandbox without rules
+ * here has no way out at all.
+ *
+ *   name asked      → allowed? → asked of this host's name servers → addresses checked → remembered, answered
+ *   connection      → address allowed? or a name in it (SNI, Host) that is → connected to an address that was checked
+ *
+ * Owns:    the sockets from egress_set on, and every connection.
+ * Callers: api. All functions from any thread; events come on the gateway's own.
+ * Never:   trusts a name that a sandbox brings along with an address: the address it connects to is one that it
+ *          resolved itself, or that is allowed as such. */
+#ifndef COVE_EGRESS_EGRESS_H
+#define COVE_EGRESS_EGRESS_H
+
+#include "egress/rules.h"
+
+#define EGRESS_ID_MAX  64
+#define EGRESS_SERVERS 3
+
+enum egress_what {
+    EGRESS_CONNECT, /* let out; told when it has ended */
+    EGRESS_REFUSED, /* a connection */
+    EGRESS_NAME,    /* a name was refused */
+    EGRESS_FAILED,  /* let out, but nobody answered there */
+    EGRESS_WHATS
+};
+const char *egress_what_name(enum egress_what what);
+
+struct egress_event {
+    char sandbox[EGRESS_ID_MAX];
+    enum egress_what what;
+    char host[RULE_NAME_MAX]; /* "" if none is known */
+    struct ip ip;
+    uint16_t port; /* 0 for names */
+    char rule[RULE_TEXT_MAX];
+    uint64_t sent, received, ms;
+};
+typedef void egress_event_fn(void *context, const struct egress_event *event);
+
+struct egress_limits { /* of one sandbox */
+    uint64_t connections;
+    uint64_t connects_per_s;
+    uint64_t bytes_per_s; /* both ways; 0: no limit */
+    uint64_t idle_ms;
+    uint64_t questions_per_s;
+};
+
+struct egress_config {
+    struct egress_limits limits;
+    char servers[EGRESS_SERVERS][IP_TEXT_MAX]; /* name servers; none: those of /etc/resolv.conf */
+    uint16_t server_port;                      /* 0: 53 */
+    egress_event_fn *event;
+    void *context;
+};
+
+struct egress;
+
+int egress_start(const struct egress_config *config, struct egress **ret, struct err *err);
+/* Cuts everything. Accepts NULL. */
+void egress_stop(struct egress *egress);
+
+/* Rules of a sandbox, copied. fds: its sockets, taken in any case; NULL: it has them already, and only the rules change,
+ * which cuts the connections that they do not allow. ERR_NO_SANDBOX: it has none. */
+int egress_set(struct egress *egress, const char *sandbox, const struct rules *rules,
+               const int fds[3], struct err *err);
+bool egress_has(struct egress *egress, const char *sandbox);
+/* One that is not there is no error. */
+void egress_drop(struct egress *egress, const char *sandbox);
+
+struct egress_counts {
+    uint64_t sandboxes, connections, connects, refused, questions, bytes;
+};
+void egress_counts(struct egress *egress, struct egress_counts *ret);
+
+#endif

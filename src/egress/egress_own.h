@@ -1,0 +1,184 @@
+/* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, relay.c, question.c, lookup.c.
+ *
+ * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
+ * ended is put aside and freed at the end of the loop's round, since an event that the kernel gave out before may still
+ * point to it. */
+#ifndef COVE_EGRESS_EGRESS_OWN_H
+#define COVE_EGRESS_EGRESS_OWN_H
+
+#include "egress/dns.h"
+#include "egress/egress.h"
+#include "egress/http_watch.h"
+#include "egress/sniff.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A descriptor that is waited for; embedded in what it belongs to. */
+struct source {
+    int fd;
+    uint32_t armed; /* events; 0: not in epoll */
+    void (*ready)(struct egress *e, struct source *source, uint32_t events); /* NULL: ended */
+};
+
+struct bucket { /* of tokens: `rate` a second, and as many saved up */
+    uint64_t rate, level_milli, filled_ms;
+};
+
+/* An address that was given out for a name. */
+struct given {
+    struct ip ip;
+    char name[RULE_NAME_MAX];
+    uint64_t until_ms;
+};
+#define GIVEN_MAX 256
+
+struct box {
+    char id[EGRESS_ID_MAX];
+    struct rules *rules;
+    struct source tcp, dns;
+    int hold_fd;
+    struct bucket connects, bytes, questions, events;
+    struct flow *flows;
+    size_t flow_count, lookup_count;
+    size_t given_next;
+    struct given given[GIVEN_MAX];
+    struct box *next;
+};
+
+enum side_of { CLIENT, SERVER };
+
+struct side {
+    struct source source;
+    struct flow *flow;
+    uint8_t *held; /* read from the other side, not yet taken by this one; NULL: nothing */
+    size_t held_len, held_at;
+    bool ended; /* nothing more comes from it */
+    bool shut;  /* nothing more goes to it */
+};
+
+enum flow_state { FLOW_SNIFF, FLOW_LOOKUP, FLOW_CONNECT, FLOW_RELAY, FLOW_NAMES, FLOW_LINGER };
+
+struct flow {
+    struct box *box;
+    struct side sides[2];
+    enum flow_state state;
+    struct ip ip; /* meant by the client */
+    uint16_t port;
+    char name
+        [RULE_NAME_MAX]; /* from what it sent, or by which the address was given out; "" if none */
+    char rule[RULE_TEXT_MAX];
+    bool plain_http;
+    uint8_t *first; /* bytes of the client that nobody has let pass */
+    size_t first_len;
+    struct http_watch *watch; /* NULL: bytes pass unread */
+    struct dns_answer targets;
+    size_t target_next;
+    struct lookup *lookup;
+    uint64_t begun_ms, deadline_ms; /* deadline of the state; in FLOW_RELAY: of doing nothing */
+    uint64_t sent, received;
+    struct flow *prev, *next;
+};
+
+/* Who waits for a name server. */
+typedef void lookup_fn(struct egress *e, struct lookup *lookup, const struct dns_answer *answer);
+
+struct lookup {
+    struct source source;
+    struct box *box;
+    struct flow *flow; /* or the question below */
+    lookup_fn *done;
+    struct dns_question question;
+    struct sockaddr_storage from; /* of a question over UDP */
+    socklen_t from_len;
+    struct ip asked; /* the address that it came to, and so comes from */
+    char name[RULE_NAME_MAX];
+    enum dns_type type;
+    uint16_t id;
+    unsigned tries;
+    uint64_t deadline_ms;
+    struct lookup *prev, *next;
+};
+
+#define EVENTS_MAX   256
+#define COPY_SIZE    (256 * 1024)
+#define OWN_IPS      64
+#define GRAVES_BATCH 64
+
+struct grave {
+    void *what;
+    struct grave *next;
+};
+
+struct egress {
+    struct egress_config config;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    int epoll_fd, wake_fd;
+    bool stop;
+    struct box *boxes;
+    struct lookup *lookups;
+    struct grave *graves;
+    size_t event_count;
+    struct egress_event events[EVENTS_MAX];
+    struct ip own[OWN_IPS]; /* addresses of this host */
+    size_t own_count;
+    bool has6; /* this host has a way out for IPv6 */
+    struct ip servers[EGRESS_SERVERS];
+    size_t server_count;
+    uint64_t looked_ms, ticked_ms;
+    struct egress_counts counts;
+    uint8_t copy[COPY_SIZE];
+};
+
+/* ---- loop.c ---- */
+int source_arm(struct egress *e, struct source *source, uint32_t events);
+void source_close(struct egress *e, struct source *source);
+/* Freed when the round is over. */
+void bury(struct egress *e, void *what);
+void tell(struct egress *e, struct box *box, const struct egress_event *event);
+/* What is special about an address here. */
+const char *kind_here(const struct egress *e, const struct ip *ip);
+
+/* ---- box.c ---- */
+bool bucket_take(struct bucket *bucket, uint64_t count);
+uint64_t bucket_level(struct bucket *bucket);
+void box_give(struct box *box, const struct ip *ip, const char *name, uint32_t ttl);
+bool box_gave(const struct box *box, const struct ip *ip, const char *name);
+/* The next name that an address was given out for, behind *at (0 first); NULL: no more. */
+const char *box_name_of(const struct box *box, const struct ip *ip, size_t *at);
+struct box *box_find(struct egress *e, const char *id);
+struct box *box_new(struct egress *e, const char *id, const int fds[3], struct err *err);
+void box_free(struct egress *e, struct box *box);
+/* Whether an address that a name server gave may be given out and connected to. */
+bool box_takes(const struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
+               const char *name, char ret_rule[RULE_TEXT_MAX]);
+
+/* ---- flow.c: a connection until it is let out ---- */
+void flow_accept(struct egress *e, struct source *listener, uint32_t events);
+void flow_tick(struct egress *e, struct flow *flow, uint64_t now);
+/* The rules have changed. */
+void flow_judge_again(struct egress *e, struct flow *flow);
+/* `reset`: the client sees that it was cut. */
+void flow_end(struct egress *e, struct flow *flow, bool reset);
+void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what);
+
+/* ---- relay.c: a connection that is let out ---- */
+void relay_begin(struct egress *e, struct flow *flow);
+void relay_ready(struct egress *e, struct source *source, uint32_t events);
+void relay_arm(struct egress *e, struct flow *flow);
+
+/* ---- question.c: names asked by the sandbox ---- */
+void question_udp(struct egress *e, struct source *source, uint32_t events);
+/* Bytes have come on a connection to port 53. */
+void question_tcp(struct egress *e, struct flow *flow);
+
+/* ---- lookup.c: names asked of this host's name servers ---- */
+/* NULL: too many at once, or no descriptor. */
+struct lookup *lookup_start(struct egress *e, struct box *box, const char *name, enum dns_type type,
+                            lookup_fn *done);
+void lookup_free(struct egress *e, struct lookup *lookup);
+void lookup_tick(struct egress *e, uint64_t now);
+void lookup_servers(struct egress *e);
+
+#endif

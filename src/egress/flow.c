@@ -1,0 +1,437 @@
+/* A connection until it is let out, or not:
+ *
+ *   accepted ── address allowed as such ──────────────────────────────┐
+ *      └─ SNIFF: which name do its first bytes have? ── given out ────┤
+ *                     └─ LOOKUP: which addresses has that name? ──────┴─ CONNECT ── RELAY
+ *
+ * A program that waits for the other side to speak first is not made to wait for ever: after SNIFF_MS it is judged by
+ * the names that its address was given out for. */
+#include "egress/egress_own.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define ACCEPTS_AT_ONCE 32
+#define SNIFF_MS        400
+#define HALF_MS         10000 /* for the rest of a hello or a head whose beginning came */
+#define CONNECT_MS      10000
+#define DNS_PORT        53
+#define NAMES_MS        30000
+#define LINGER_MS       2000
+
+/* ---- ends ---- */
+
+void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what)
+{
+    struct egress_event event = { .what = what,
+                                  .ip = flow->ip,
+                                  .port = flow->port,
+                                  .sent = flow->sent,
+                                  .received = flow->received,
+                                  .ms = io_now_ms() - flow->begun_ms };
+
+    (void) strcpy(event.host, flow->name);
+    (void) strcpy(event.rule, flow->rule);
+    tell(e, flow->box, &event);
+}
+
+static void close_hard(struct egress *e, struct source *source, bool reset)
+{
+    struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+    if (reset && source->fd >= 0)
+        (void) setsockopt(source->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    source_close(e, source);
+}
+
+void flow_end(struct egress *e, struct flow *flow, bool reset)
+{
+    if (flow->lookup) {
+        flow->lookup->flow = NULL;
+        lookup_free(e, flow->lookup);
+    }
+    for (int s = CLIENT; s <= SERVER; s++) {
+        close_hard(e, &flow->sides[s].source, reset);
+        free(flow->sides[s].held);
+        flow->sides[s].held = NULL;
+    }
+    free(flow->first);
+    flow->first = NULL;
+    free(flow->watch);
+    flow->watch = NULL;
+    if (flow->prev)
+        flow->prev->next = flow->next;
+    else
+        flow->box->flows = flow->next;
+    if (flow->next)
+        flow->next->prev = flow->prev;
+    flow->box->flow_count--;
+    bury(e, flow);
+}
+
+/* Closing at once would reset the connection if there is more of the client's, and the reset could overtake the answer:
+ * what still comes is dropped for a while. */
+static void on_linger(struct egress *e, struct source *source, uint32_t events)
+{
+    struct side *side = (struct side *) (void *) ((char *) source - offsetof(struct side, source));
+    ssize_t n = recv(source->fd, e->copy, sizeof e->copy, MSG_DONTWAIT);
+
+    (void) events;
+    if (n == 0 || (n < 0 && errno != EAGAIN))
+        flow_end(e, side->flow, false);
+}
+
+static void linger(struct egress *e, struct flow *flow)
+{
+    struct source *client = &flow->sides[CLIENT].source;
+
+    flow->state = FLOW_LINGER;
+    flow->deadline_ms = io_now_ms() + LINGER_MS;
+    client->ready = on_linger;
+    if (shutdown(client->fd, SHUT_WR) < 0 || source_arm(e, client, EPOLLIN) < 0)
+        flow_end(e, flow, false);
+}
+
+/* Who speaks HTTP can be told why; all others see the connection cut. */
+static void refuse(struct egress *e, struct flow *flow, const char *rule)
+{
+    char host[RULE_NAME_MAX], body[800], answer[1100];
+    int len;
+
+    (void) snprintf(flow->rule, sizeof flow->rule, "%s", rule);
+    e->counts.refused++;
+    flow_tell(e, flow, EGRESS_REFUSED);
+    if (!flow->plain_http) {
+        flow_end(e, flow, true);
+        return;
+    }
+    if (flow->name[0])
+        (void) strcpy(host, flow->name);
+    else
+        ip_print(&flow->ip, host);
+    (void) snprintf(body, sizeof body,
+                    "This sandbox may not reach %s port %u: %s.\n"
+                    "Whoever owns it can allow it in its network policy.\n",
+                    host, flow->port, rule);
+    len = snprintf(answer, sizeof answer,
+                   "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                   "Content-Length: %zu\r\nX-Cove-Refused: network\r\nConnection: close\r\n\r\n%s",
+                   strlen(body), body);
+    (void) send(flow->sides[CLIENT].source.fd, answer, (size_t) len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    linger(e, flow);
+}
+
+/* ---- out ---- */
+
+static void try_next(struct egress *e, struct flow *flow);
+
+static void on_connected(struct egress *e, struct source *source, uint32_t events)
+{
+    struct side *side = (struct side *) (void *) ((char *) source - offsetof(struct side, source));
+    socklen_t len = sizeof(int);
+    int failure = 0;
+
+    (void) events;
+    if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &failure, &len) < 0 || failure != 0)
+        try_next(e, side->flow);
+    else
+        relay_begin(e, side->flow);
+}
+
+/* -1: not even begun. */
+static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
+{
+    struct side *server = &flow->sides[SERVER];
+    struct sockaddr_storage at;
+    socklen_t len = ip_to_sockaddr(ip, flow->port, &at);
+    int on = 1;
+
+    source_close(e, &server->source);
+    server->source =
+        (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                         .ready = on_connected };
+    if (server->source.fd < 0)
+        return -1;
+    (void) setsockopt(server->source.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(server->source.fd, (const struct sockaddr *) &at, len) < 0 && errno != EINPROGRESS)
+        return -1;
+    flow->deadline_ms = io_now_ms() + CONNECT_MS;
+    return source_arm(e, &server->source, EPOLLOUT);
+}
+
+static void try_next(struct egress *e, struct flow *flow)
+{
+    flow->state = FLOW_CONNECT;
+    /* What the client says now can wait; that it left is seen when there is somebody to tell. */
+    (void) source_arm(e, &flow->sides[CLIENT].source, 0);
+    while (flow->target_next < flow->targets.count)
+        if (connect_to(e, flow, &flow->targets.list[flow->target_next++]) == 0)
+            return;
+    flow_tell(e, flow, EGRESS_FAILED);
+    flow_end(e, flow, true);
+}
+
+static void let_out(struct egress *e, struct flow *flow, const char *rule)
+{
+    (void) snprintf(flow->rule, sizeof flow->rule, "%s", rule);
+    e->counts.connects++;
+    flow->target_next = 0;
+    try_next(e, flow);
+}
+
+static void let_out_to(struct egress *e, struct flow *flow, const struct ip *ip, const char *rule)
+{
+    flow->targets.count = 1;
+    flow->targets.list[0] = *ip;
+    let_out(e, flow, rule);
+}
+
+/* ---- by name ---- */
+
+/* The addresses of a name that the client brought along: those that may be, its own choice first. */
+static void resolved(struct egress *e, struct lookup *lookup, const struct dns_answer *answer)
+{
+    struct flow *flow = lookup->flow;
+    char rule[RULE_TEXT_MAX] = "the name has no address";
+
+    flow->targets.count = 0;
+    for (size_t i = 0; i < answer->count; i++) {
+        struct ip ip = answer->list[i];
+
+        if (!box_takes(e, flow->box, &ip, flow->port, flow->name, rule))
+            continue;
+        box_give(flow->box, &ip, flow->name, answer->ttl);
+        if (ip_same(&ip, &flow->ip) && flow->targets.count > 0) {
+            flow->targets.list[flow->targets.count++] = flow->targets.list[0];
+            flow->targets.list[0] = ip;
+        } else {
+            flow->targets.list[flow->targets.count++] = ip;
+        }
+    }
+    if (flow->targets.count == 0)
+        refuse(e, flow, rule);
+    else
+        let_out(e, flow, rule);
+}
+
+static void ask_for_name(struct egress *e, struct flow *flow)
+{
+    flow->state = FLOW_LOOKUP;
+    flow->deadline_ms = UINT64_MAX; /* the lookup has its own */
+    (void) source_arm(e, &flow->sides[CLIENT].source, 0);
+    flow->lookup =
+        lookup_start(e, flow->box, flow->name, ip_is4(&flow->ip) ? DNS_A : DNS_AAAA, resolved);
+    if (!flow->lookup)
+        refuse(e, flow, "no name server answers");
+    else
+        flow->lookup->flow = flow;
+}
+
+/* ---- judging ---- */
+
+/* No name in it: one of those that the address was given out for may do. */
+static void judge_unnamed(struct egress *e, struct flow *flow)
+{
+    const char *kind = kind_here(e, &flow->ip), *name;
+    struct rules_verdict verdict =
+        rules_address(flow->box->rules, &flow->ip, flow->port, NULL, kind);
+    size_t at = 0;
+
+    while (!verdict.allowed && (name = box_name_of(flow->box, &flow->ip, &at))) {
+        struct rules_verdict named =
+            rules_address(flow->box->rules, &flow->ip, flow->port, name, kind);
+
+        if (named.allowed) {
+            (void) strcpy(flow->name, name);
+            verdict = named;
+        }
+    }
+    if (verdict.allowed)
+        let_out_to(e, flow, &flow->ip, verdict.rule);
+    else
+        refuse(e, flow, verdict.rule);
+}
+
+static void judge_named(struct egress *e, struct flow *flow)
+{
+    struct rules_verdict verdict =
+        rules_address(flow->box->rules, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
+
+    if (!verdict.allowed) {
+        refuse(e, flow, verdict.rule);
+        return;
+    }
+    if (verdict.by_name && flow->plain_http) {
+        flow->watch = malloc(sizeof *flow->watch);
+        if (!flow->watch) {
+            refuse(e, flow, "no memory");
+            return;
+        }
+        http_watch_init(flow->watch, flow->name);
+    }
+    if (!verdict.by_name || box_gave(flow->box, &flow->ip, flow->name))
+        let_out_to(e, flow, &flow->ip, verdict.rule);
+    else
+        ask_for_name(e, flow);
+}
+
+static void judge_first(struct egress *e, struct flow *flow, bool patient)
+{
+    enum sniff kind = sniff_first(flow->first, flow->first_len, flow->name);
+
+    flow->plain_http = kind == SNIFF_HTTP;
+    if (kind == SNIFF_MORE && patient)
+        return;
+    if (kind == SNIFF_BAD || (kind == SNIFF_MORE && flow->first_len > 0))
+        refuse(e, flow, "what it says cannot be read");
+    else if (flow->name[0])
+        judge_named(e, flow);
+    else
+        judge_unnamed(e, flow);
+}
+
+/* ---- the client's first bytes ---- */
+
+static void on_first(struct egress *e, struct source *source, uint32_t events)
+{
+    struct side *side = (struct side *) (void *) ((char *) source - offsetof(struct side, source));
+    struct flow *flow = side->flow;
+    ssize_t n;
+
+    (void) events;
+    if (!flow->first && !(flow->first = malloc(SNIFF_MAX))) {
+        flow_end(e, flow, true);
+        return;
+    }
+    n = recv(source->fd, flow->first + flow->first_len, SNIFF_MAX - flow->first_len, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n <= 0) { /* it left, or says nothing and never will */
+        flow_end(e, flow, n < 0);
+        return;
+    }
+    if (flow->first_len == 0)
+        flow->deadline_ms = io_now_ms() + HALF_MS;
+    flow->first_len += (size_t) n;
+    if (flow->state == FLOW_NAMES)
+        question_tcp(e, flow);
+    else
+        judge_first(e, flow, true);
+}
+
+static void judge(struct egress *e, struct flow *flow)
+{
+    const struct rules *rules = flow->box->rules;
+    const char *kind = kind_here(e, &flow->ip);
+    struct rules_verdict verdict = rules_address(rules, &flow->ip, flow->port, NULL, kind);
+    bool names_count = rules_need_name(rules);
+
+    if (flow->port == DNS_PORT && !(verdict.allowed && kind)) {
+        flow->state = FLOW_NAMES;
+        flow->deadline_ms = flow->begun_ms + NAMES_MS;
+    } else if (verdict.allowed && (!names_count || rules->deny_count == 0)) {
+        let_out_to(e, flow, &flow->ip, verdict.rule);
+        return;
+    } else {
+        /* Also what will be refused is looked at: who speaks HTTP gets a reason. */
+        flow->state = FLOW_SNIFF;
+        flow->deadline_ms = flow->begun_ms + SNIFF_MS;
+    }
+    if (source_arm(e, &flow->sides[CLIENT].source, EPOLLIN | EPOLLRDHUP) < 0)
+        flow_end(e, flow, true);
+}
+
+static struct flow *flow_new(struct box *box, int fd)
+{
+    struct flow *flow = calloc(1, sizeof *flow);
+
+    if (!flow)
+        return NULL;
+    flow->box = box;
+    flow->begun_ms = io_now_ms();
+    for (int s = CLIENT; s <= SERVER; s++) {
+        flow->sides[s].flow = flow;
+        flow->sides[s].source.fd = -1;
+    }
+    flow->sides[CLIENT].source = (struct source){ .fd = fd, .ready = on_first };
+    flow->next = box->flows;
+    if (box->flows)
+        box->flows->prev = flow;
+    box->flows = flow;
+    box->flow_count++;
+    return flow;
+}
+
+void flow_accept(struct egress *e, struct source *listener, uint32_t events)
+{
+    struct box *box = (struct box *) (void *) ((char *) listener - offsetof(struct box, tcp));
+
+    (void) events;
+    for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
+        struct sockaddr_storage at;
+        socklen_t len = sizeof at;
+        struct flow *flow = NULL;
+
+        if (fd < 0)
+            return;
+        if (box->flow_count < e->config.limits.connections && bucket_take(&box->connects, 1))
+            flow = flow_new(box, fd);
+        if (!flow) {
+            struct source refused = { .fd = fd };
+
+            e->counts.refused++;
+            close_hard(e, &refused, true);
+            continue;
+        }
+        (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (getsockname(fd, (struct sockaddr *) &at, &len) < 0 ||
+            !ip_of_sockaddr((const struct sockaddr *) &at, &flow->ip, &flow->port))
+            flow_end(e, flow, true);
+        else
+            judge(e, flow);
+    }
+}
+
+/* ---- time and change ---- */
+
+void flow_tick(struct egress *e, struct flow *flow, uint64_t now)
+{
+    if (flow->state == FLOW_RELAY && flow->box->bytes.rate > 0)
+        relay_arm(e, flow); /* what stood still for want of tokens */
+    if (now < flow->deadline_ms)
+        return;
+    if (flow->state == FLOW_SNIFF)
+        judge_first(e, flow, false);
+    else if (flow->state == FLOW_CONNECT)
+        try_next(e, flow);
+    else {
+        if (flow->state == FLOW_RELAY)
+            flow_tell(e, flow, EGRESS_CONNECT);
+        flow_end(e, flow, true);
+    }
+}
+
+void flow_judge_again(struct egress *e, struct flow *flow)
+{
+    struct rules_verdict verdict;
+
+    if (flow->state != FLOW_RELAY && flow->state != FLOW_CONNECT)
+        return; /* it will be judged by the new rules */
+    verdict = rules_address(flow->box->rules, &flow->ip, flow->port,
+                            flow->name[0] ? flow->name : NULL, kind_here(e, &flow->ip));
+    if (!verdict.allowed) {
+        (void) strcpy(flow->rule, verdict.rule);
+        flow_tell(e, flow, EGRESS_REFUSED);
+        flow_end(e, flow, true);
+    }
+}

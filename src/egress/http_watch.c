@@ -1,0 +1,80 @@
+#include "egress/http_watch.h"
+
+#include <string.h>
+
+void http_watch_init(struct http_watch *watch, const char *name)
+{
+    *watch = (struct http_watch){ .upgraded = false };
+    (void) strcpy(watch->name, name);
+}
+
+/* A whole head at `data`: its length, 0 when there is more to come, -1. */
+static ssize_t pass_head(struct http_watch *w, const uint8_t *data, size_t len, struct err *err)
+{
+    char name[RULE_NAME_MAX] = "";
+    struct slice host;
+    int rc;
+
+    head_init(&w->head);
+    rc = head_feed(&w->head, (const char *) data, len, err);
+    if (rc <= 0)
+        return rc;
+    host = head_host(&w->head);
+    if (host.at && !name_normal(host.at, host.len, name))
+        name[0] = '\0';
+    if (strcmp(name, w->name) != 0)
+        return err_set(err, ERR_DENIED, "a request on this connection is for another host");
+    w->upgraded = w->head.upgrade;
+    w->body_left = w->head.body == HEAD_LENGTH ? w->head.content_length : 0;
+    w->in_chunks = w->head.body == HEAD_CHUNKED;
+    if (w->in_chunks)
+        w->chunk = (struct chunk){ .left = 0 };
+    return w->head.len;
+}
+
+/* Of a body in chunks: what of it is here. */
+static ssize_t pass_chunks(struct http_watch *w, const uint8_t *data, size_t len, struct err *err)
+{
+    size_t passed = 0;
+
+    while (passed < len && !chunk_done(&w->chunk)) {
+        struct slice ignored;
+        size_t used = 0;
+
+        if (chunk_read(&w->chunk, (const char *) data + passed, len - passed, &used, &ignored,
+                       err) < 0)
+            return -1;
+        if (used == 0)
+            break;
+        passed += used;
+    }
+    w->in_chunks = !chunk_done(&w->chunk);
+    return (ssize_t) passed;
+}
+
+ssize_t http_watch_feed(struct http_watch *w, const uint8_t *data, size_t len, struct err *err)
+{
+    size_t passed = 0;
+
+    while (passed < len) {
+        size_t left = len - passed;
+        ssize_t n;
+
+        if (w->upgraded)
+            return (ssize_t) len;
+        if (w->body_left > 0) {
+            n = (ssize_t) (left < w->body_left ? left : w->body_left);
+            w->body_left -= (uint64_t) n;
+        } else if (w->in_chunks) {
+            n = pass_chunks(w, data + passed, left, err);
+        } else {
+            n = pass_head(w, data + passed, left, err);
+        }
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        passed += (size_t) n;
+    }
+    return (ssize_t) passed;
+}

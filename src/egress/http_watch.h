@@ -1,0 +1,27 @@
+/* http_watch.h - whether all requests of a plain HTTP connection are for the host that it was let out for.
+ *
+ * Bytes pass only up to the end of what was understood: a second request for another host, or one whose end two
+ * parsers would see in two places, never leaves. After a request to upgrade the rest is not HTTP and passes.
+ *
+ * Pure. */
+#ifndef COVE_EGRESS_HTTP_WATCH_H
+#define COVE_EGRESS_HTTP_WATCH_H
+
+#include "egress/rules.h"
+#include "http/chunk.h"
+#include "http/head.h"
+
+struct http_watch {
+    char name[RULE_NAME_MAX]; /* normal; "" is an address in Host, or none */
+    bool upgraded, in_chunks;
+    uint64_t body_left;
+    struct chunk chunk;
+    struct head head;
+};
+
+void http_watch_init(struct http_watch *watch, const char *name);
+/* How many of the bytes may go, from the first on; the rest is shown again, with more behind. -1: the connection is to
+ * be cut. */
+ssize_t http_watch_feed(struct http_watch *watch, const uint8_t *data, size_t len, struct err *err);
+
+#endif

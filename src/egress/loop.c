@@ -1,0 +1,300 @@
+#include "egress/egress_own.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#define BATCH   128
+#define TICK_MS 100
+#define LOOK_MS 10000 /* how often addresses and name servers of this host are read again */
+
+static const char *const what_names[] = { [EGRESS_CONNECT] = "connect",
+                                          [EGRESS_REFUSED] = "refused",
+                                          [EGRESS_NAME] = "name_refused",
+                                          [EGRESS_FAILED] = "failed" };
+_Static_assert(ARRAY_LEN(what_names) == EGRESS_WHATS, "every event has a name");
+
+const char *egress_what_name(enum egress_what what)
+{
+    return what_names[what];
+}
+
+/* ---- what parts of the gateway share ---- */
+
+int source_arm(struct egress *e, struct source *source, uint32_t events)
+{
+    struct epoll_event event = { .events = events, .data.ptr = source };
+    int op = events == 0 ? EPOLL_CTL_DEL : source->armed == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+    if (events == source->armed)
+        return 0;
+    if (epoll_ctl(e->epoll_fd, op, source->fd, &event) < 0)
+        return -1;
+    source->armed = events;
+    return 0;
+}
+
+void source_close(struct egress *e, struct source *source)
+{
+    if (source->fd >= 0)
+        (void) source_arm(e, source, 0);
+    source->ready = NULL;
+    own_close(&source->fd);
+}
+
+void bury(struct egress *e, void *what)
+{
+    struct grave *grave = malloc(sizeof *grave);
+
+    if (!grave)
+        return; /* lost rather than freed under somebody's hands */
+    *grave = (struct grave){ what, e->graves };
+    e->graves = grave;
+}
+
+static void clear_graves(struct egress *e)
+{
+    while (e->graves) {
+        struct grave *grave = e->graves;
+
+        e->graves = grave->next;
+        free(grave->what);
+        free(grave);
+    }
+}
+
+void tell(struct egress *e, struct box *box, const struct egress_event *event)
+{
+    /* Whoever tries a thousand times is told of often enough. */
+    if (e->event_count == EVENTS_MAX || !bucket_take(&box->events, 1))
+        return;
+    e->events[e->event_count] = *event;
+    (void) snprintf(e->events[e->event_count].sandbox, EGRESS_ID_MAX, "%s", box->id);
+    e->event_count++;
+}
+
+const char *kind_here(const struct egress *e, const struct ip *ip)
+{
+    const char *kind = ip_kind(ip);
+
+    for (size_t i = 0; !kind && i < e->own_count; i++)
+        if (ip_same(ip, &e->own[i]))
+            return "host";
+    return kind;
+}
+
+/* ---- this host ---- */
+
+/* A connected datagram socket sends nothing; it only says whether there is a route. */
+static bool has_way_out6(void)
+{
+    struct sockaddr_in6 far = { .sin6_family = AF_INET6,
+                                .sin6_port = htons(53),
+                                .sin6_addr = { { { 0x20, 0x01, 0x48, 0x60, [15] = 1 } } } };
+    auto_close int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    return fd >= 0 && connect(fd, (const struct sockaddr *) &far, sizeof far) == 0;
+}
+
+static void look_around(struct egress *e, uint64_t now)
+{
+    struct ifaddrs *list = NULL;
+
+    if (e->looked_ms != 0 && now - e->looked_ms < LOOK_MS)
+        return;
+    e->looked_ms = now;
+    e->has6 = has_way_out6();
+    lookup_servers(e);
+    if (getifaddrs(&list) < 0)
+        return;
+    e->own_count = 0;
+    for (const struct ifaddrs *at = list; at && e->own_count < OWN_IPS; at = at->ifa_next) {
+        uint16_t port;
+
+        if (at->ifa_addr && ip_of_sockaddr(at->ifa_addr, &e->own[e->own_count], &port))
+            e->own_count++;
+    }
+    freeifaddrs(list);
+}
+
+/* ---- the loop ---- */
+
+static void tick(struct egress *e, uint64_t now)
+{
+    if (now - e->ticked_ms < TICK_MS)
+        return;
+    e->ticked_ms = now;
+    look_around(e, now);
+    lookup_tick(e, now);
+    for (struct box *box = e->boxes; box; box = box->next)
+        for (struct flow *flow = box->flows, *next; flow; flow = next) {
+            next = flow->next;
+            flow_tick(e, flow, now);
+        }
+}
+
+/* Told without the lock: whoever listens may take its time, and may ask us something. */
+static void deliver(struct egress *e)
+{
+    static struct egress_event events[EVENTS_MAX]; /* the loop's alone */
+    size_t count = e->event_count;
+
+    memcpy(events, e->events, count * sizeof events[0]);
+    e->event_count = 0;
+    (void) pthread_mutex_unlock(&e->lock);
+    for (size_t i = 0; i < count; i++)
+        e->config.event(e->config.context, &events[i]);
+}
+
+static void *loop(void *arg)
+{
+    struct egress *e = arg;
+    struct epoll_event events[BATCH];
+
+    for (;;) {
+        int n = epoll_wait(e->epoll_fd, events, BATCH, TICK_MS);
+
+        (void) pthread_mutex_lock(&e->lock);
+        if (e->stop)
+            break;
+        for (int i = 0; i < n; i++) {
+            struct source *source = events[i].data.ptr;
+
+            if (source && source->ready)
+                source->ready(e, source, events[i].events);
+        }
+        tick(e, io_now_ms());
+        clear_graves(e);
+        deliver(e);
+    }
+    (void) pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+int egress_start(const struct egress_config *config, struct egress **ret, struct err *err)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    struct egress *e = calloc(1, sizeof *e);
+    int rc;
+
+    if (!e)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
+    e->config = *config;
+    (void) pthread_mutex_init(&e->lock, NULL);
+    e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->epoll_fd < 0 || e->wake_fd < 0 ||
+        epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->wake_fd, &event) < 0) {
+        err_sys(err, errno, "start the gateway");
+        goto undo;
+    }
+    look_around(e, io_now_ms());
+    rc = pthread_create(&e->thread, NULL, loop, e);
+    if (rc != 0) {
+        err_sys(err, rc, "start the gateway");
+        goto undo;
+    }
+    *ret = e;
+    return 0;
+
+undo:
+    own_close(&e->epoll_fd);
+    own_close(&e->wake_fd);
+    free(e);
+    return -1;
+}
+
+void egress_stop(struct egress *e)
+{
+    if (!e)
+        return;
+    (void) pthread_mutex_lock(&e->lock);
+    e->stop = true;
+    (void) pthread_mutex_unlock(&e->lock);
+    (void) eventfd_write(e->wake_fd, 1);
+    (void) pthread_join(e->thread, NULL);
+    while (e->boxes)
+        box_free(e, e->boxes);
+    clear_graves(e);
+    own_close(&e->epoll_fd);
+    own_close(&e->wake_fd);
+    (void) pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+/* ---- from other threads ---- */
+
+int egress_set(struct egress *e, const char *sandbox, const struct rules *rules, const int fds[3],
+               struct err *err)
+{
+    struct rules *copy = malloc(sizeof *copy);
+    struct box *box;
+
+    (void) pthread_mutex_lock(&e->lock);
+    box = box_find(e, sandbox);
+    if (fds && box) { /* a gateway that was opened anew: the old sockets catch nothing any more */
+        box_free(e, box);
+        box = NULL;
+    }
+    if (fds)
+        box = box_new(e, sandbox, fds, err);
+    else if (!box)
+        err_set(err, ERR_NO_SANDBOX, "sandbox '%s' has no gateway", sandbox);
+    if (!copy && box)
+        err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    if (copy && box) {
+        *copy = *rules;
+        free(box->rules);
+        box->rules = copy;
+        for (struct flow *flow = box->flows, *next; flow; flow = next) {
+            next = flow->next;
+            flow_judge_again(e, flow);
+        }
+    } else {
+        free(copy);
+        copy = NULL;
+    }
+    (void) pthread_mutex_unlock(&e->lock);
+    return copy ? 0 : -1;
+}
+
+bool egress_has(struct egress *e, const char *sandbox)
+{
+    bool has;
+
+    (void) pthread_mutex_lock(&e->lock);
+    has = box_find(e, sandbox) != NULL;
+    (void) pthread_mutex_unlock(&e->lock);
+    return has;
+}
+
+void egress_drop(struct egress *e, const char *sandbox)
+{
+    struct box *box;
+
+    (void) pthread_mutex_lock(&e->lock);
+    box = box_find(e, sandbox);
+    if (box)
+        box_free(e, box);
+    (void) pthread_mutex_unlock(&e->lock);
+}
+
+void egress_counts(struct egress *e, struct egress_counts *ret)
+{
+    (void) pthread_mutex_lock(&e->lock);
+    *ret = e->counts;
+    ret->sandboxes = ret->connections = 0;
+    for (const struct box *box = e->boxes; box; box = box->next) {
+        ret->sandboxes++;
+        ret->connections += box->flow_count;
+    }
+    (void) pthread_mutex_unlock(&e->lock);
+}

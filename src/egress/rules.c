@@ -1,0 +1,283 @@
+#include "egress/rules.h"
+
+#include "base/own.h"
+#include "base/parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PORT_LEN 5
+
+static const char *const mode_names[] = {
+    [RULES_OFF] = "off", [RULES_PUBLIC] = "public", [RULES_LIST] = "list"
+};
+_Static_assert(ARRAY_LEN(mode_names) == RULES_MODES, "every mode has a name");
+
+const char *rules_mode_name(enum rules_mode mode)
+{
+    return mode_names[mode];
+}
+
+int rules_mode_parse(const char *text, enum rules_mode *ret, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(mode_names); i++)
+        if (strcmp(text, mode_names[i]) == 0) {
+            *ret = (enum rules_mode) i;
+            return 0;
+        }
+    return err_set(err, ERR_INVALID, "'%.20s' is none of off, public, list", text);
+}
+
+bool name_normal(const char *in, size_t len, char out[RULE_NAME_MAX])
+{
+    size_t label = 0;
+
+    if (len > 0 && in[len - 1] == '.')
+        len--;
+    if (len == 0 || len >= RULE_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        char c = in[i];
+
+        if (c >= 'A' && c <= 'Z')
+            c = (char) (c - 'A' + 'a');
+        if (c == '.' && label == 0)
+            return false;
+        if (c != '.' && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_')
+            return false;
+        label = c == '.' ? 0 : label + 1;
+        if (label > 63)
+            return false;
+        out[i] = c;
+    }
+    out[len] = '\0';
+    return label > 0;
+}
+
+/* Cuts ":port" off the end. An IPv6 address with one is in brackets, one without may be. */
+static int cut_port(char *text, uint16_t *ret, struct err *err)
+{
+    char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
+    uint64_t port;
+
+    *ret = 0;
+    if (text[0] == '[' && bracket) {
+        *bracket = '\0';
+        memmove(text, text + 1, strlen(text));
+        colon = bracket[1] == ':' ? bracket + 1 : NULL;
+        if (!colon && bracket[1])
+            return err_set(err, ERR_INVALID, "something stands behind the bracket");
+    } else if (colon && strchr(text, ':') != colon) {
+        return 0; /* an IPv6 address */
+    }
+    if (!colon)
+        return 0;
+    if (strlen(colon + 1) > PORT_LEN || parse_u64(colon + 1, &port, err) < 0 || port < 1 ||
+        port > UINT16_MAX)
+        return err_set(err, ERR_INVALID, "'%.20s' is no port", colon + 1);
+    *colon = '\0';
+    *ret = (uint16_t) port;
+    return 0;
+}
+
+/* Digits and dots alone are meant as an address; a name of such labels exists nowhere. */
+static bool looks_like_address(const char *text)
+{
+    return strchr(text, ':') || strchr(text, '/') || strspn(text, "0123456789.") == strlen(text);
+}
+
+static int parse_name(const char *text, struct rule *ret, struct err *err)
+{
+    ret->is_name = true;
+    if (strcmp(text, "*") == 0) {
+        ret->below = true;
+        return 0;
+    }
+    ret->below = strncmp(text, "*.", 2) == 0;
+    text += ret->below ? 2 : 0;
+    if (!name_normal(text, strlen(text), ret->name))
+        return err_set(err, ERR_INVALID, "'%.60s' is no host name", text);
+    return 0;
+}
+
+int rule_parse(const char *text, struct rule *ret, struct err *err)
+{
+    struct rule rule = { .is_name = false };
+    char copy[RULE_TEXT_MAX];
+
+    if (strlen(text) >= sizeof copy)
+        return err_set(err, ERR_INVALID, "a rule is longer than %d characters", RULE_TEXT_MAX - 1);
+    (void) strcpy(copy, text);
+    if (cut_port(copy, &rule.port, err) < 0)
+        return -1;
+    if (strcmp(copy, "0.0.0.0/0") == 0 || strcmp(copy, "::/0") == 0)
+        rule.range.bits = 0; /* both families: what is meant is everything */
+    else if (looks_like_address(copy) ? ip_range_parse(copy, &rule.range, err) < 0
+                                      : parse_name(copy, &rule, err) < 0)
+        return -1;
+    *ret = rule;
+    return 0;
+}
+
+void rule_print(const struct rule *rule, char out[RULE_TEXT_MAX])
+{
+    char ip[IP_TEXT_MAX] = "0.0.0.0", port[8] = "";
+    bool four = ip_is4(&rule->range.first) && rule->range.bits >= 96;
+    unsigned bits = rule->range.bits - (four ? 96u : 0u);
+
+    if (rule->port)
+        (void) snprintf(port, sizeof port, ":%u", rule->port);
+    if (rule->is_name) {
+        (void) snprintf(out, RULE_TEXT_MAX, "%s%s%s",
+                        !rule->below    ? ""
+                        : rule->name[0] ? "*."
+                                        : "*",
+                        rule->name, port);
+        return;
+    }
+    if (rule->range.bits > 0)
+        ip_print(&rule->range.first, ip);
+    if (bits == (four ? 32u : 128u))
+        (void) snprintf(out, RULE_TEXT_MAX, port[0] && !four ? "[%s]%s" : "%s%s", ip, port);
+    else
+        (void) snprintf(out, RULE_TEXT_MAX, port[0] && !four ? "[%s/%u]%s" : "%s/%u%s", ip, bits,
+                        port);
+}
+
+int rules_add(struct rules *rules, bool deny, const char *text, struct err *err)
+{
+    size_t *count = deny ? &rules->deny_count : &rules->allow_count;
+
+    if (*count == RULES_MAX)
+        return err_set(err, ERR_TOO_BIG, "more than %d rules", RULES_MAX);
+    if (rule_parse(text, deny ? &rules->deny[*count] : &rules->allow[*count], err) < 0)
+        return -1;
+    ++*count;
+    return 0;
+}
+
+/* ---- verdicts ---- */
+
+static bool name_fits(const struct rule *rule, const char *name)
+{
+    size_t len = strlen(name), own = strlen(rule->name);
+
+    if (!rule->below)
+        return strcmp(name, rule->name) == 0;
+    if (own == 0)
+        return true;
+    return len > own + 1 && name[len - own - 1] == '.' && strcmp(name + len - own, rule->name) == 0;
+}
+
+struct list {
+    const struct rule *rules;
+    size_t count;
+    bool deny;
+};
+
+/* While the port is not known (0), all may yet be allowed, and only what is for every port is denied. */
+static bool port_fits(const struct list *list, const struct rule *rule, uint16_t port)
+{
+    return rule->port == 0 || (port == 0 ? !list->deny : rule->port == port);
+}
+
+static const struct rule *find_name(struct list list, const char *name, uint16_t port)
+{
+    for (size_t i = 0; name && i < list.count; i++)
+        if (list.rules[i].is_name && port_fits(&list, &list.rules[i], port) &&
+            name_fits(&list.rules[i], name))
+            return &list.rules[i];
+    return NULL;
+}
+
+static const struct rule *find_range(struct list list, const struct ip *ip, uint16_t port)
+{
+    for (size_t i = 0; i < list.count; i++)
+        if (!list.rules[i].is_name && port_fits(&list, &list.rules[i], port) &&
+            ip_in(ip, &list.rules[i].range))
+            return &list.rules[i];
+    return NULL;
+}
+
+static struct list allowed(const struct rules *r)
+{
+    return (struct list){ r->allow, r->allow_count, false };
+}
+
+static struct list denied(const struct rules *r)
+{
+    return (struct list){ r->deny, r->deny_count, true };
+}
+
+static struct rules_verdict say(bool allowed, const struct rule *rule, const char *text)
+{
+    struct rules_verdict verdict = { .allowed = allowed };
+
+    if (rule)
+        rule_print(rule, verdict.rule);
+    else
+        (void) snprintf(verdict.rule, sizeof verdict.rule, "%s", text);
+    return verdict;
+}
+
+struct rules_verdict rules_name(const struct rules *r, const char *name)
+{
+    const struct rule *deny = find_name(denied(r), name, 0);
+    const struct rule *allow = find_name(allowed(r), name, 0);
+    bool any_range = false;
+
+    for (size_t i = 0; i < r->allow_count; i++)
+        any_range |= !r->allow[i].is_name;
+    if (r->mode == RULES_OFF)
+        return say(false, NULL, "off");
+    if (deny && !(allow && r->allow_wins))
+        return say(false, deny, NULL);
+    /* Where addresses are allowed, any name may turn out to be one of them. */
+    if (allow || r->mode == RULES_PUBLIC || any_range)
+        return say(true, allow, r->mode == RULES_PUBLIC ? "public" : "addresses are allowed");
+    return say(false, NULL, "not allowed");
+}
+
+/* A range that allows an address which is not public must mean it: "everything" does not. */
+static bool is_meant(const struct rule *allow)
+{
+    return allow && allow->range.bits > 0;
+}
+
+struct rules_verdict rules_address(const struct rules *r, const struct ip *ip, uint16_t port,
+                                   const char *name, const char *kind)
+{
+    const struct rule *deny_name = find_name(denied(r), name, port);
+    const struct rule *deny = find_range(denied(r), ip, port);
+    const struct rule *allow = find_range(allowed(r), ip, port);
+    const struct rule *allow_name = find_name(allowed(r), name, port);
+    struct rules_verdict verdict;
+
+    if (r->mode == RULES_OFF)
+        return say(false, NULL, "off");
+    if (r->allow_wins && (allow || allow_name) && (!kind || is_meant(allow)))
+        return say(true, allow ? allow : allow_name, NULL);
+    if (deny_name || deny)
+        return say(false, deny_name ? deny_name : deny, NULL);
+    if (kind)
+        return is_meant(allow) ? say(true, allow, NULL) : say(false, NULL, kind);
+    if (allow)
+        return say(true, allow, NULL);
+    if (allow_name) {
+        verdict = say(true, allow_name, NULL);
+        verdict.by_name = true;
+        return verdict;
+    }
+    return r->mode == RULES_PUBLIC ? say(true, NULL, "public") : say(false, NULL, "not allowed");
+}
+
+bool rules_need_name(const struct rules *r)
+{
+    for (size_t i = 0; i < r->allow_count; i++)
+        if (r->allow[i].is_name)
+            return true;
+    for (size_t i = 0; i < r->deny_count; i++)
+        if (r->deny[i].is_name)
+            return true;
+    return false;
+}

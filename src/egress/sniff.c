@@ -1,0 +1,207 @@
+#include "egress/sniff.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- TLS: the ClientHello (RFC 8446), perhaps in several records ---- */
+
+#define RECORD_HANDSHAKE 22
+#define RECORD_HEAD      5
+#define RECORD_MOST      16384
+#define HELLO            1
+#define EXTENSION_NAME   0
+#define EXTENSION_ECH    0xfe0d
+#define NAME_TYPE_HOST   0
+
+struct bytes {
+    const uint8_t *at;
+    size_t len;
+};
+
+static bool take(struct bytes *from, size_t len, struct bytes *ret)
+{
+    if (from->len < len)
+        return false;
+    *ret = (struct bytes){ from->at, len };
+    from->at += len;
+    from->len -= len;
+    return true;
+}
+
+static bool number(struct bytes *from, size_t width, size_t *ret)
+{
+    struct bytes digits;
+
+    if (!take(from, width, &digits))
+        return false;
+    *ret = 0;
+    for (size_t i = 0; i < width; i++)
+        *ret = *ret << 8 | digits.at[i];
+    return true;
+}
+
+/* A vector with its length before it. */
+static bool vector(struct bytes *from, size_t width, struct bytes *ret)
+{
+    size_t len;
+
+    return number(from, width, &len) && take(from, len, ret);
+}
+
+/* The only host name of the list; anything odd is no name. */
+static bool server_name(struct bytes extension, char ret[RULE_NAME_MAX])
+{
+    struct bytes list, name;
+    size_t type;
+
+    return vector(&extension, 2, &list) && extension.len == 0 && number(&list, 1, &type) &&
+           type == NAME_TYPE_HOST && vector(&list, 2, &name) && list.len == 0 &&
+           name_normal((const char *) name.at, name.len, ret);
+}
+
+static enum sniff read_hello(struct bytes hello, char ret_name[RULE_NAME_MAX])
+{
+    struct bytes skipped, extensions, extension;
+    bool named = false;
+    size_t type;
+
+    if (!take(&hello, 2 + 32, &skipped) || !vector(&hello, 1, &skipped) ||
+        !vector(&hello, 2, &skipped) || !vector(&hello, 1, &skipped))
+        return SNIFF_BAD;
+    if (hello.len == 0)
+        return SNIFF_TLS; /* no extensions, so no name */
+    if (!vector(&hello, 2, &extensions) || hello.len != 0)
+        return SNIFF_BAD;
+    while (extensions.len > 0) {
+        if (!number(&extensions, 2, &type) || !vector(&extensions, 2, &extension))
+            return SNIFF_BAD;
+        if (type == EXTENSION_NAME && (named || !server_name(extension, ret_name)))
+            return SNIFF_BAD;
+        named |= type == EXTENSION_NAME;
+        /* An encrypted hello in an outer one cannot be told from the noise that browsers send in its place; then the
+         * outer name counts. An inner one in the open is nobody's. */
+        if (type == EXTENSION_ECH && extension.len > 0 && extension.at[0] != 0)
+            return SNIFF_BAD;
+    }
+    return SNIFF_TLS;
+}
+
+/* Puts the handshake of several records together. */
+static enum sniff sniff_tls(struct bytes data, char ret_name[RULE_NAME_MAX])
+{
+    uint8_t text[SNIFF_MAX];
+    size_t have = 0, want = 4;
+
+    while (have < want) {
+        struct bytes head, body, rest = data;
+        size_t len;
+
+        if (!take(&rest, RECORD_HEAD, &head))
+            return SNIFF_MORE;
+        len = (size_t) head.at[3] << 8 | head.at[4];
+        if (head.at[0] != RECORD_HANDSHAKE || head.at[1] != 3 || len == 0 || len > RECORD_MOST)
+            return SNIFF_BAD;
+        if (!take(&rest, len, &body)) {
+            /* Enough of it may be here already to see that it is too much. */
+            return have + len > sizeof text ? SNIFF_BAD : SNIFF_MORE;
+        }
+        if (have + len > sizeof text)
+            return SNIFF_BAD;
+        memcpy(text + have, body.at, len);
+        have += len;
+        data = rest;
+        if (have >= 4) {
+            want = 4 + ((size_t) text[1] << 16 | (size_t) text[2] << 8 | text[3]);
+            if (text[0] != HELLO || want > sizeof text)
+                return SNIFF_BAD;
+        }
+    }
+    return read_hello((struct bytes){ text + 4, want - 4 }, ret_name);
+}
+
+/* ---- HTTP/1 ---- */
+
+static const char *const methods[] = { "GET ",    "HEAD ",    "POST ",  "PUT ",    "PATCH ",
+                                       "DELETE ", "OPTIONS ", "TRACE ", "CONNECT " };
+
+/* 1: it begins with a method; 0: it may yet; -1: no. */
+static int begins_as_http(const char *text, size_t len)
+{
+    int verdict = -1;
+
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        size_t want = strlen(methods[i]);
+
+        if (memcmp(text, methods[i], len < want ? len : want) == 0)
+            verdict = len >= want ? 1 : 0;
+        if (verdict == 1)
+            break;
+    }
+    return verdict;
+}
+
+/* "example.com:8080" → "example.com"; an address is no name. */
+static bool host_of(const char *value, size_t len, char ret[RULE_NAME_MAX])
+{
+    const char *colon;
+
+    while (len > 0 && (value[0] == ' ' || value[0] == '\t'))
+        value++, len--;
+    while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t' || value[len - 1] == '\r'))
+        len--;
+    colon = memchr(value, ':', len);
+    if (colon && value[0] != '[')
+        len = (size_t) (colon - value);
+    return name_normal(value, len, ret);
+}
+
+/* Lines up to the empty one; exactly one Host. A request line with a whole URL in it, or CONNECT, is for a proxy, which
+ * nobody here is. */
+static enum sniff sniff_http(const char *text, size_t len, char ret_name[RULE_NAME_MAX])
+{
+    const char *end = memmem(text, len, "\r\n\r\n", 4);
+    const char *line = memchr(text, '\n', len), *target = memchr(text, ' ', len);
+    unsigned hosts = 0;
+
+    if (!end)
+        return len >= SNIFF_MAX ? SNIFF_BAD : SNIFF_MORE;
+    if (!target || target > line || (target[1] != '/' && target[1] != '*'))
+        return SNIFF_BAD;
+    while (line < end) {
+        const char *begin = line + 1, *next = memchr(begin, '\n', (size_t) (end + 2 - begin));
+
+        if (!next)
+            break;
+        if (*begin == ' ' || *begin == '\t')
+            return SNIFF_BAD; /* a folded line: read differently by everyone */
+        if ((size_t) (next - begin) > 5 && strncasecmp(begin, "host:", 5) == 0) {
+            char name[RULE_NAME_MAX];
+
+            hosts++;
+            if (host_of(begin + 5, (size_t) (next - begin) - 5, name))
+                (void) strcpy(ret_name, name);
+        }
+        line = next;
+    }
+    return hosts > 1 ? SNIFF_BAD : SNIFF_HTTP;
+}
+
+enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[RULE_NAME_MAX])
+{
+    int http;
+
+    ret_name[0] = '\0';
+    if (len == 0)
+        return SNIFF_MORE;
+    if (data[0] == RECORD_HANDSHAKE) {
+        enum sniff kind = sniff_tls((struct bytes){ data, len }, ret_name);
+
+        if (kind != SNIFF_TLS)
+            ret_name[0] = '\0';
+        return kind == SNIFF_MORE && len >= SNIFF_MAX ? SNIFF_BAD : kind;
+    }
+    http = begins_as_http((const char *) data, len);
+    if (http < 0)
+        return SNIFF_OTHER;
+    return http == 0 ? SNIFF_MORE : sniff_http((const char *) data, len, ret_name);
+}
