@@ -18,7 +18,7 @@ static void must(bool condition)
 static void try_question(const uint8_t *data, size_t size)
 {
     uint8_t out[DNS_MESSAGE_MAX];
-    char again[RULE_NAME_MAX];
+    char again[REACH_NAME_MAX];
     struct dns_question q;
     struct dns_answer answer = { .ttl = 60 }, back;
     struct err err;

@@ -18,7 +18,7 @@ static void must(bool condition)
 
 static void try_first(const uint8_t *data, size_t size)
 {
-    char name[RULE_NAME_MAX], again[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX], again[REACH_NAME_MAX];
     enum sniff kind = sniff_first(data, size, name), half = sniff_first(data, size / 2, again);
 
     if (half != SNIFF_MORE && half != SNIFF_BAD)

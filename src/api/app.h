@@ -13,6 +13,7 @@ struct quota;
 struct store;
 struct policy_gate;
 struct tools;
+struct network;
 
 #define APP_LINKS_MAX 64
 
@@ -24,6 +25,7 @@ struct app {
     struct store *store;
     struct policy_gate *gate;
     struct tools *tools; /* default sandboxes of the tools surface */
+    struct network *network; /* the gateway; NULL: no sandbox has a way out */
     struct metrics metrics;
     struct quota *quota;
     uint64_t started_ms; /* monotonic */

@@ -90,7 +90,9 @@ static void draft_init(struct draft *d, const char *action, const char *sandbox_
         .action = action,
         .outcome = refused ? err_kind_info(facts->refusal->kind)->name : "ok",
         /* What went wrong inside stays in the log, as with answers. */
-        .detail = refused && facts->refusal->kind != ERR_INTERNAL ? facts->refusal->msg : "",
+        .detail = refused && facts->refusal->kind != ERR_INTERNAL ? facts->refusal->msg
+                  : facts && facts->detail                        ? facts->detail
+                                                                  : "",
         .code_hash = d->code_hash,
         .resource_usage = d->usage,
         .security_events = d->events,

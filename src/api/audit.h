@@ -22,6 +22,7 @@ struct audit_facts {
     const struct err *refusal; /* NULL: it was done; kind ERR_NONE counts as done, too */
     const char *rule;          /* a policy rule that spoke: becomes a security event */
     const char *risk;          /* "low" … "critical", with rule */
+    const char *detail;        /* a short sentence, where no refusal says one; NULL: none */
     uint64_t refused_syscalls; /* by the jail during this: becomes a security event */
 };
 #define AUDIT_FACTS ((struct audit_facts){ .exit_code = AUDIT_NO_EXIT, .duration_ms = -1 })

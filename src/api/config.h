@@ -30,6 +30,9 @@ struct config {
     uint64_t relay_idle_ms; /* no byte either way between a client and a port of a sandbox */
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
+    bool network;          /* sandboxes may have a way out */
+    char network_dns[160]; /* name servers for it; "": this host's */
+    uint64_t network_connections, network_connects, network_bytes, network_idle_ms; /* each sandbox */
     bool proxy_protocol;  /* every connection begins with a PROXY preamble */
     char proxy_from[256]; /* who may say so */
     bool local;           /* loopback needs no key */

@@ -12,6 +12,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/network.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "client/sandbox.h"
@@ -79,6 +80,7 @@ static void forget(struct app *app, const struct due *due)
 {
     struct err err;
 
+    network_ended(app, due->id);
     if (store_sandbox_remove(app->store, due->id, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s record not removed: %s", due->id, err.msg);
 }

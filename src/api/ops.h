@@ -15,6 +15,7 @@
 #include "client/exec.h"
 #include "client/files.h"
 #include "client/sandbox.h"
+#include "egress/reach.h"
 
 struct audit_filter; /* store/store.h */
 struct audit_record;
@@ -69,6 +70,7 @@ struct ops_create {
     struct limits limits;   /* begin with limits_preset() */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
+    const struct reach *network; /* what it may reach; NULL: nothing */
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -295,6 +297,17 @@ int ops_file_unpack_end(struct ops *ops, const struct ops_file *file, struct str
 /* Then files_watch_poll or files_watch_next, and stream_close. */
 int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
                    struct err *err);
+
+/* ---- the way out (network.h) ---- */
+
+struct network_event;
+
+int ops_network_get(struct ops *ops, const char *sandbox, struct reach *ret, struct err *err);
+/* Counts at once, also for connections that are open. */
+int ops_network_set(struct ops *ops, const char *sandbox, const struct reach *rules,
+                    struct err *err);
+int ops_network_events(struct ops *ops, const char *sandbox, uint64_t after,
+                       struct network_event *out, size_t most, size_t *ret_count, struct err *err);
 
 /* A raw byte stream to a TCP port inside. */
 int ops_port_dial(struct ops *ops, const char *sandbox, uint16_t port, int *ret_fd,

@@ -1,6 +1,7 @@
 /* What happens to sandboxes after they were made: lists, deadlines, pauses, ends. */
 #include "api/audit.h"
 #include "api/deadline.h"
+#include "api/network.h"
 #include "api/ops_own.h"
 
 #include "base/io.h"
@@ -187,6 +188,7 @@ int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
     if (change(ops, sandbox, "sandbox.kill", destroy_or_gone, err) < 0)
         return -1;
     atomic_fetch_add(&ops->app->metrics.killed, 1);
+    network_ended(ops->app, sandbox);
     return store_sandbox_remove(ops->app->store, sandbox, err);
 }
 

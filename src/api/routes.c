@@ -18,6 +18,10 @@ const struct route routes[] = {
     { METHOD_POST,   "/v1/sandboxes/:id/pause",                 SCOPE_RUN,  4 * KiB,   v1_sandbox_pause },
     { METHOD_POST,   "/v1/sandboxes/:id/resume",                SCOPE_RUN,  4 * KiB,   v1_sandbox_resume },
     { METHOD_GET,    "/v1/sandboxes/:id/stats",                 SCOPE_READ, 0,         v1_sandbox_stats },
+    { METHOD_GET,    "/v1/sandboxes/:id/network",               SCOPE_READ, 0,         v1_network_get },
+    { METHOD_PUT,    "/v1/sandboxes/:id/network",               SCOPE_RUN,  128 * KiB, v1_network_put },
+    { METHOD_POST,   "/v1/sandboxes/:id/network/allow",         SCOPE_RUN,  4 * KiB,   v1_network_allow },
+    { METHOD_GET,    "/v1/sandboxes/:id/network/events",        SCOPE_READ, 0,         v1_network_events },
     { METHOD_GET,    "/v1/sandboxes/:id/ports",                 SCOPE_READ, 0,         v1_port_list },
     { METHOD_ANY,    "/v1/sandboxes/:id/ports/:port/*",         SCOPE_RUN,  BODY_ANY,  v1_port_relay },
 

@@ -141,6 +141,11 @@ int v1_file_sign(struct exchange *x, struct err *err);
 int v1_tar_get(struct exchange *x, struct err *err);
 int v1_tar_put(struct exchange *x, struct err *err);
 
+int v1_network_get(struct exchange *x, struct err *err);
+int v1_network_put(struct exchange *x, struct err *err);
+int v1_network_allow(struct exchange *x, struct err *err);
+int v1_network_events(struct exchange *x, struct err *err);
+
 int v1_openapi(struct exchange *x, struct err *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "api/v1.h"
 
+#include "api/network.h"
 #include "base/own.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbo
 
 struct create_body {
     const char *template, *name, *on_timeout, *idempotency_key;
-    json_t *limits, *env, *metadata;
+    json_t *limits, *env, *metadata, *network;
     uint64_t timeout_ms;
     bool root;
 };
@@ -33,6 +34,7 @@ static const struct v1_field create_fields[] = {
     { "limits", V1_OBJECT, AT(create_body, limits), 0, 0 },
     { "env", V1_OBJECT, AT(create_body, env), 0, 0 },
     { "metadata", V1_OBJECT, AT(create_body, metadata), 0, 0 },
+    { "network", V1_OBJECT, AT(create_body, network), 0, 0 },
     { "timeout", V1_SECONDS, AT(create_body, timeout_ms), LEAST_MS, MOST_MS },
     { "root", V1_BOOL, AT(create_body, root), 0, 0 },
 };
@@ -116,6 +118,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
     struct create_body body = { .template = NULL };
     auto_free char *metadata = NULL;
     auto_free const char **env = NULL;
+    auto_free struct reach *network = NULL;
     struct ops ops = ops_of(x);
     struct ops_create wanted;
     struct ops_sandbox made;
@@ -125,6 +128,14 @@ static int create(struct exchange *x, json_t *json, struct err *err)
         v1_assignments(x, "env", body.env, &env, &wanted.env_count, err) < 0)
         return -1;
     wanted.env = env;
+    if (body.network) {
+        network = malloc(sizeof *network);
+        if (!network)
+            return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+        if (network_read(x, "network", body.network, network, err) < 0)
+            return -1;
+        wanted.network = network;
+    }
     if (body.metadata) {
         metadata = json_dumps(body.metadata, JSON_COMPACT);
         wanted.metadata = metadata;

@@ -3,6 +3,7 @@
 #include "api/cert.h"
 #include "api/deadline.h"
 #include "api/history.h"
+#include "api/network.h"
 #include "api/policy_gate.h"
 #include "api/quota.h"
 #include "api/server.h"
@@ -48,7 +49,7 @@ static int set_up(struct app *app, struct err *err)
     if (!app->quota)
         return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
     if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
-        !(app->tools = tools_new(err)))
+        !(app->tools = tools_new(err)) || network_start(app, err) < 0)
         return -1;
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 || history_start(app, err) < 0
                ? -1

@@ -74,9 +74,9 @@ bool box_gave(const struct box *box, const struct ip *ip, const char *name)
 }
 
 bool box_takes(const struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
-               const char *name, char ret_rule[RULE_TEXT_MAX])
+               const char *name, char ret_rule[REACH_TEXT_MAX])
 {
-    struct rules_verdict verdict = rules_address(box->rules, ip, port, name, kind_here(e, ip));
+    struct reach_verdict verdict = reach_address(box->rules, ip, port, name, kind_here(e, ip));
 
     (void) strcpy(ret_rule, verdict.rule);
     return verdict.allowed;

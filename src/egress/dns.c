@@ -38,9 +38,9 @@ static uint32_t get32(struct reader *r)
 }
 
 /* A name with its compression followed; "" is the root. What is no host name is read, too, as "?". */
-static void get_name(struct reader *r, char out[RULE_NAME_MAX])
+static void get_name(struct reader *r, char out[REACH_NAME_MAX])
 {
-    char text[RULE_NAME_MAX + 1];
+    char text[REACH_NAME_MAX + 1];
     size_t at = r->at, used = 0;
     int jumps = 0;
     bool jumped = false;
@@ -59,7 +59,7 @@ static void get_name(struct reader *r, char out[RULE_NAME_MAX])
             at = (size_t) (n & 0x3f) << 8 | r->data[at + 1];
             continue;
         }
-        if (n > 63 || at + 1 + n > r->len || used + n + 1 > RULE_NAME_MAX) {
+        if (n > 63 || at + 1 + n > r->len || used + n + 1 > REACH_NAME_MAX) {
             r->bad = true;
             break;
         }
@@ -206,7 +206,7 @@ size_t dns_write_question(uint16_t id, const char *name, enum dns_type type,
 /* ---- answers of a name server ---- */
 
 struct record {
-    char owner[RULE_NAME_MAX];
+    char owner[REACH_NAME_MAX];
     uint16_t type, class;
     uint32_t ttl;
     size_t data, data_len;
@@ -227,7 +227,7 @@ static bool next_record(struct reader *r, struct record *ret)
 }
 
 /* One pass over the answers for what `name` has; an alias becomes the next name. */
-static bool collect(struct reader records, unsigned count, char name[RULE_NAME_MAX],
+static bool collect(struct reader records, unsigned count, char name[REACH_NAME_MAX],
                     enum dns_type type, struct dns_answer *answer)
 {
     size_t len = type == DNS_A ? 4 : 16;
@@ -262,7 +262,7 @@ int dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char 
 {
     struct reader r = { message, len, 0, false };
     uint16_t got = get16(&r), flags = get16(&r), questions = get16(&r), answers = get16(&r);
-    char current[RULE_NAME_MAX];
+    char current[REACH_NAME_MAX];
 
     r.at = HEAD_LEN;
     if (len < HEAD_LEN || got != id || !(flags & FLAG_QR << 8) || questions != 1)

@@ -8,7 +8,7 @@
 #define COVE_EGRESS_DNS_H
 
 #include "egress/ip.h"
-#include "egress/rules.h"
+#include "egress/reach.h"
 
 #include <stddef.h>
 
@@ -28,8 +28,8 @@ enum dns_code {
 struct dns_question {
     uint16_t id, type;
     bool wants_recursion;
-    char name[RULE_NAME_MAX]; /* normal: lower case, no dot at the end */
-    uint8_t text[RULE_NAME_MAX +
+    char name[REACH_NAME_MAX]; /* normal: lower case, no dot at the end */
+    uint8_t text[REACH_NAME_MAX +
                  6]; /* as it stood in the message: the answer repeats it, case included */
     size_t text_len;
 };

@@ -14,7 +14,7 @@
 #ifndef COVE_EGRESS_EGRESS_H
 #define COVE_EGRESS_EGRESS_H
 
-#include "egress/rules.h"
+#include "egress/reach.h"
 
 #define EGRESS_ID_MAX  64
 #define EGRESS_SERVERS 3
@@ -31,10 +31,10 @@ const char *egress_what_name(enum egress_what what);
 struct egress_event {
     char sandbox[EGRESS_ID_MAX];
     enum egress_what what;
-    char host[RULE_NAME_MAX]; /* "" if none is known */
+    char host[REACH_NAME_MAX]; /* "" if none is known */
     struct ip ip;
     uint16_t port; /* 0 for names */
-    char rule[RULE_TEXT_MAX];
+    char rule[REACH_TEXT_MAX];
     uint64_t sent, received, ms;
 };
 typedef void egress_event_fn(void *context, const struct egress_event *event);
@@ -63,7 +63,7 @@ void egress_stop(struct egress *egress);
 
 /* Rules of a sandbox, copied. fds: its sockets, taken in any case; NULL: it has them already, and only the rules change,
  * which cuts the connections that they do not allow. ERR_NO_SANDBOX: it has none. */
-int egress_set(struct egress *egress, const char *sandbox, const struct rules *rules,
+int egress_set(struct egress *egress, const char *sandbox, const struct reach *rules,
                const int fds[3], struct err *err);
 bool egress_has(struct egress *egress, const char *sandbox);
 /* One that is not there is no error. */

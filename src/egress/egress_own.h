@@ -28,14 +28,14 @@ struct bucket { /* of tokens: `rate` a second, and as many saved up */
 /* An address that was given out for a name. */
 struct given {
     struct ip ip;
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
     uint64_t until_ms;
 };
 #define GIVEN_MAX 256
 
 struct box {
     char id[EGRESS_ID_MAX];
-    struct rules *rules;
+    struct reach *rules;
     struct source tcp, dns;
     int hold_fd;
     struct bucket connects, bytes, questions, events;
@@ -66,8 +66,8 @@ struct flow {
     struct ip ip; /* meant by the client */
     uint16_t port;
     char name
-        [RULE_NAME_MAX]; /* from what it sent, or by which the address was given out; "" if none */
-    char rule[RULE_TEXT_MAX];
+        [REACH_NAME_MAX]; /* from what it sent, or by which the address was given out; "" if none */
+    char rule[REACH_TEXT_MAX];
     bool plain_http;
     uint8_t *first; /* bytes of the client that nobody has let pass */
     size_t first_len;
@@ -92,7 +92,7 @@ struct lookup {
     struct sockaddr_storage from; /* of a question over UDP */
     socklen_t from_len;
     struct ip asked; /* the address that it came to, and so comes from */
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
     enum dns_type type;
     uint16_t id;
     unsigned tries;
@@ -152,7 +152,7 @@ struct box *box_new(struct egress *e, const char *id, const int fds[3], struct e
 void box_free(struct egress *e, struct box *box);
 /* Whether an address that a name server gave may be given out and connected to. */
 bool box_takes(const struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
-               const char *name, char ret_rule[RULE_TEXT_MAX]);
+               const char *name, char ret_rule[REACH_TEXT_MAX]);
 
 /* ---- flow.c: a connection until it is let out ---- */
 void flow_accept(struct egress *e, struct source *listener, uint32_t events);

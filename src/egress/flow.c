@@ -104,7 +104,7 @@ static void linger(struct egress *e, struct flow *flow)
 /* Who speaks HTTP can be told why; all others see the connection cut. */
 static void refuse(struct egress *e, struct flow *flow, const char *rule)
 {
-    char host[RULE_NAME_MAX], body[800], answer[1100];
+    char host[REACH_NAME_MAX], body[800], answer[1100];
     int len;
 
     (void) snprintf(flow->rule, sizeof flow->rule, "%s", rule);
@@ -201,7 +201,7 @@ static void let_out_to(struct egress *e, struct flow *flow, const struct ip *ip,
 static void resolved(struct egress *e, struct lookup *lookup, const struct dns_answer *answer)
 {
     struct flow *flow = lookup->flow;
-    char rule[RULE_TEXT_MAX] = "the name has no address";
+    char rule[REACH_TEXT_MAX] = "the name has no address";
 
     flow->targets.count = 0;
     for (size_t i = 0; i < answer->count; i++) {
@@ -242,13 +242,13 @@ static void ask_for_name(struct egress *e, struct flow *flow)
 static void judge_unnamed(struct egress *e, struct flow *flow)
 {
     const char *kind = kind_here(e, &flow->ip), *name;
-    struct rules_verdict verdict =
-        rules_address(flow->box->rules, &flow->ip, flow->port, NULL, kind);
+    struct reach_verdict verdict =
+        reach_address(flow->box->rules, &flow->ip, flow->port, NULL, kind);
     size_t at = 0;
 
     while (!verdict.allowed && (name = box_name_of(flow->box, &flow->ip, &at))) {
-        struct rules_verdict named =
-            rules_address(flow->box->rules, &flow->ip, flow->port, name, kind);
+        struct reach_verdict named =
+            reach_address(flow->box->rules, &flow->ip, flow->port, name, kind);
 
         if (named.allowed) {
             (void) strcpy(flow->name, name);
@@ -263,8 +263,8 @@ static void judge_unnamed(struct egress *e, struct flow *flow)
 
 static void judge_named(struct egress *e, struct flow *flow)
 {
-    struct rules_verdict verdict =
-        rules_address(flow->box->rules, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
+    struct reach_verdict verdict =
+        reach_address(flow->box->rules, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
 
     if (!verdict.allowed) {
         refuse(e, flow, verdict.rule);
@@ -330,10 +330,10 @@ static void on_first(struct egress *e, struct source *source, uint32_t events)
 
 static void judge(struct egress *e, struct flow *flow)
 {
-    const struct rules *rules = flow->box->rules;
+    const struct reach *rules = flow->box->rules;
     const char *kind = kind_here(e, &flow->ip);
-    struct rules_verdict verdict = rules_address(rules, &flow->ip, flow->port, NULL, kind);
-    bool names_count = rules_need_name(rules);
+    struct reach_verdict verdict = reach_address(rules, &flow->ip, flow->port, NULL, kind);
+    bool names_count = reach_need_name(rules);
 
     if (flow->port == DNS_PORT && !(verdict.allowed && kind)) {
         flow->state = FLOW_NAMES;
@@ -423,11 +423,11 @@ void flow_tick(struct egress *e, struct flow *flow, uint64_t now)
 
 void flow_judge_again(struct egress *e, struct flow *flow)
 {
-    struct rules_verdict verdict;
+    struct reach_verdict verdict;
 
     if (flow->state != FLOW_RELAY && flow->state != FLOW_CONNECT)
         return; /* it will be judged by the new rules */
-    verdict = rules_address(flow->box->rules, &flow->ip, flow->port,
+    verdict = reach_address(flow->box->rules, &flow->ip, flow->port,
                             flow->name[0] ? flow->name : NULL, kind_here(e, &flow->ip));
     if (!verdict.allowed) {
         (void) strcpy(flow->rule, verdict.rule);

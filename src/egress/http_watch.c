@@ -11,7 +11,7 @@ void http_watch_init(struct http_watch *watch, const char *name)
 /* A whole head at `data`: its length, 0 when there is more to come, -1. */
 static ssize_t pass_head(struct http_watch *w, const uint8_t *data, size_t len, struct err *err)
 {
-    char name[RULE_NAME_MAX] = "";
+    char name[REACH_NAME_MAX] = "";
     struct slice host;
     int rc;
 

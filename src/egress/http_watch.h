@@ -7,12 +7,12 @@
 #ifndef COVE_EGRESS_HTTP_WATCH_H
 #define COVE_EGRESS_HTTP_WATCH_H
 
-#include "egress/rules.h"
+#include "egress/reach.h"
 #include "http/chunk.h"
 #include "http/head.h"
 
 struct http_watch {
-    char name[RULE_NAME_MAX]; /* normal; "" is an address in Host, or none */
+    char name[REACH_NAME_MAX]; /* normal; "" is an address in Host, or none */
     bool upgraded, in_chunks;
     uint64_t body_left;
     struct chunk chunk;

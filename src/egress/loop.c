@@ -232,10 +232,10 @@ void egress_stop(struct egress *e)
 
 /* ---- from other threads ---- */
 
-int egress_set(struct egress *e, const char *sandbox, const struct rules *rules, const int fds[3],
+int egress_set(struct egress *e, const char *sandbox, const struct reach *rules, const int fds[3],
                struct err *err)
 {
-    struct rules *copy = malloc(sizeof *copy);
+    struct reach *copy = malloc(sizeof *copy);
     struct box *box;
 
     (void) pthread_mutex_lock(&e->lock);

@@ -27,7 +27,7 @@ static void refuse_name(struct egress *e, struct box *box, const char *name, con
 static void check_addresses(struct egress *e, struct box *box, const char *name,
                             struct dns_answer *answer)
 {
-    char rule[RULE_TEXT_MAX] = "";
+    char rule[REACH_TEXT_MAX] = "";
     size_t kept = 0;
 
     for (size_t i = 0; i < answer->count; i++) {
@@ -105,7 +105,7 @@ static void answered(struct egress *e, struct lookup *lookup, const struct dns_a
 static bool answer_now(struct egress *e, struct box *box, const struct dns_question *q,
                        struct dns_answer *ret)
 {
-    struct rules_verdict verdict = rules_name(box->rules, q->name);
+    struct reach_verdict verdict = reach_name(box->rules, q->name);
 
     *ret = (struct dns_answer){ .code = DNS_NO_ERROR };
     if (!verdict.allowed) {

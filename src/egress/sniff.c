@@ -49,7 +49,7 @@ static bool vector(struct bytes *from, size_t width, struct bytes *ret)
 }
 
 /* The only host name of the list; anything odd is no name. */
-static bool server_name(struct bytes extension, char ret[RULE_NAME_MAX])
+static bool server_name(struct bytes extension, char ret[REACH_NAME_MAX])
 {
     struct bytes list, name;
     size_t type;
@@ -59,7 +59,7 @@ static bool server_name(struct bytes extension, char ret[RULE_NAME_MAX])
            name_normal((const char *) name.at, name.len, ret);
 }
 
-static enum sniff read_hello(struct bytes hello, char ret_name[RULE_NAME_MAX])
+static enum sniff read_hello(struct bytes hello, char ret_name[REACH_NAME_MAX])
 {
     struct bytes skipped, extensions, extension;
     bool named = false;
@@ -87,7 +87,7 @@ static enum sniff read_hello(struct bytes hello, char ret_name[RULE_NAME_MAX])
 }
 
 /* Puts the handshake of several records together. */
-static enum sniff sniff_tls(struct bytes data, char ret_name[RULE_NAME_MAX])
+static enum sniff sniff_tls(struct bytes data, char ret_name[REACH_NAME_MAX])
 {
     uint8_t text[SNIFF_MAX];
     size_t have = 0, want = 4;
@@ -141,7 +141,7 @@ static int begins_as_http(const char *text, size_t len)
 }
 
 /* "example.com:8080" → "example.com"; an address is no name. */
-static bool host_of(const char *value, size_t len, char ret[RULE_NAME_MAX])
+static bool host_of(const char *value, size_t len, char ret[REACH_NAME_MAX])
 {
     const char *colon;
 
@@ -157,7 +157,7 @@ static bool host_of(const char *value, size_t len, char ret[RULE_NAME_MAX])
 
 /* Lines up to the empty one; exactly one Host. A request line with a whole URL in it, or CONNECT, is for a proxy, which
  * nobody here is. */
-static enum sniff sniff_http(const char *text, size_t len, char ret_name[RULE_NAME_MAX])
+static enum sniff sniff_http(const char *text, size_t len, char ret_name[REACH_NAME_MAX])
 {
     const char *end = memmem(text, len, "\r\n\r\n", 4);
     const char *line = memchr(text, '\n', len), *target = memchr(text, ' ', len);
@@ -175,7 +175,7 @@ static enum sniff sniff_http(const char *text, size_t len, char ret_name[RULE_NA
         if (*begin == ' ' || *begin == '\t')
             return SNIFF_BAD; /* a folded line: read differently by everyone */
         if ((size_t) (next - begin) > 5 && strncasecmp(begin, "host:", 5) == 0) {
-            char name[RULE_NAME_MAX];
+            char name[REACH_NAME_MAX];
 
             hosts++;
             if (host_of(begin + 5, (size_t) (next - begin) - 5, name))
@@ -186,7 +186,7 @@ static enum sniff sniff_http(const char *text, size_t len, char ret_name[RULE_NA
     return hosts > 1 ? SNIFF_BAD : SNIFF_HTTP;
 }
 
-enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[RULE_NAME_MAX])
+enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[REACH_NAME_MAX])
 {
     int http;
 

@@ -4,7 +4,7 @@
 #ifndef COVE_EGRESS_SNIFF_H
 #define COVE_EGRESS_SNIFF_H
 
-#include "egress/rules.h"
+#include "egress/reach.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +20,6 @@ enum sniff {
 };
 
 /* Looks at all bytes so far. */
-enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[RULE_NAME_MAX]);
+enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[REACH_NAME_MAX]);
 
 #endif

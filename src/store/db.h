@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 3 /* of the schema */
+#define DB_VERSION 4 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -49,6 +49,9 @@ enum sql {
     SQL_ENV_GET,
     SQL_ENV_REMOVE,
     SQL_USAGE,
+    SQL_NETWORK_SET,
+    SQL_NETWORK_GET,
+    SQL_NETWORK_LIST,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,
     SQL_CHAIN_ANCHOR,

@@ -48,6 +48,10 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     /* Environments may be long, and only commands need them: not in the records that everybody reads. */
     "CREATE TABLE environments(id TEXT PRIMARY KEY, env TEXT NOT NULL) WITHOUT ROWID;"
     "PRAGMA user_version = 3;",
+    "CREATE TABLE networks(id TEXT PRIMARY KEY, rules TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TRIGGER networks_end AFTER DELETE ON sandboxes"
+    "  BEGIN DELETE FROM networks WHERE id = old.id; END;"
+    "PRAGMA user_version = 4;",
 };
 
 #define TENANT                                                                                     \
@@ -113,6 +117,9 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_ENV_REMOVE]         = "DELETE FROM environments WHERE id = ?",
     [SQL_USAGE]              = "SELECT count(*), total(cpu_milli), total(memory_bytes), "
                                "total(disk_bytes) FROM sandboxes WHERE tenant = ?",
+    [SQL_NETWORK_SET]        = "INSERT OR REPLACE INTO networks VALUES(?, ?)",
+    [SQL_NETWORK_GET]        = "SELECT rules FROM networks WHERE id = ?",
+    [SQL_NETWORK_LIST]       = "SELECT id, rules FROM networks",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
     [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
     [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",

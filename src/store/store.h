@@ -145,6 +145,7 @@ struct store_sandbox {
     char request_hash[STORE_HASH_MAX];            /* of what was asked for with that key */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
     const char *env; /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
+    const char *network; /* for store_sandbox_add: as store_network_set; NULL: none. Borrowed */
 };
 
 /* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -178,6 +179,13 @@ typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, s
  * limit 0: all. */
 int store_sandbox_list(struct store *store, const char *tenant, uint64_t after, uint64_t limit,
                        store_sandbox_each *each, void *arg, struct err *err);
+
+/* The rules of its way out, a JSON text. They go with the sandbox's record. */
+int store_network_set(struct store *store, const char *id, const char *rules, struct err *err);
+/* "" if it has none. The text is the caller's to free. */
+int store_network_get(struct store *store, const char *id, char **ret, struct err *err);
+typedef int store_network_each(void *arg, const char *id, const char *rules, struct err *err);
+int store_network_list(struct store *store, store_network_each *each, void *arg, struct err *err);
 
 struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes;

@@ -56,7 +56,7 @@ static size_t hello(uint8_t *out, const char *name, size_t record)
 static void a_hello_has_its_name(void)
 {
     uint8_t data[4096];
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
     size_t len = hello(data, "API.Example.com", 16384);
 
     CHECK_INT(sniff_first(data, len, name), SNIFF_TLS);
@@ -72,7 +72,7 @@ static void a_hello_has_its_name(void)
 static void a_hello_that_is_not_whole_is_waited_for(void)
 {
     uint8_t data[4096];
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
     size_t len = hello(data, "api.example.com", 50);
 
     for (size_t i = 0; i < len; i++)
@@ -82,7 +82,7 @@ static void a_hello_that_is_not_whole_is_waited_for(void)
 static void broken_hellos_are_bad(void)
 {
     uint8_t data[4096];
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
     size_t len = hello(data, "api.example.com", 16384);
 
     data[9 + 34] = 200; /* a session id longer than all */
@@ -97,14 +97,14 @@ static void broken_hellos_are_bad(void)
 
 /* ---- HTTP ---- */
 
-static enum sniff http(const char *text, char name[RULE_NAME_MAX])
+static enum sniff http(const char *text, char name[REACH_NAME_MAX])
 {
     return sniff_first((const uint8_t *) text, strlen(text), name);
 }
 
 static void a_request_has_its_host(void)
 {
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
 
     CHECK_INT(http("GET / HTTP/1.1\r\nAccept: */*\r\nhOST:  Example.com:8080 \r\n\r\nbody", name),
               SNIFF_HTTP);
@@ -127,7 +127,7 @@ static void requests_that_can_be_read_in_two_ways_are_bad(void)
         "GET http://b.com/ HTTP/1.1\r\nHost: a.com\r\n\r\n",
         "CONNECT b.com:443 HTTP/1.1\r\nHost: a.com\r\n\r\n",
     };
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         CHECK_INT(http(rows[i], name), SNIFF_BAD);

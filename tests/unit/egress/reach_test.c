@@ -1,4 +1,4 @@
-#include "egress/rules.h"
+#include "egress/reach.h"
 
 #include "base/own.h"
 #include "check.h"
@@ -111,12 +111,12 @@ static void rules_read_as_they_were_written(void)
                                         "*.example.com:22" };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char text[RULE_TEXT_MAX] = "";
-        struct rule rule;
+        char text[REACH_TEXT_MAX] = "";
+        struct reach_rule rule;
         struct err err;
 
-        CHECK_INT(rule_parse(rows[i], &rule, &err), 0);
-        rule_print(&rule, text);
+        CHECK_INT(reach_rule_parse(rows[i], &rule, &err), 0);
+        reach_rule_print(&rule, text);
         CHECK_STR(text, rows[i]);
     }
 }
@@ -126,39 +126,40 @@ static void what_is_no_rule_is_refused(void)
     static const char *const rows[] = {
         "",    "*example.com", "exa mple.com", "example..com", ".com",   "a:0",          "a:65536",
         "a:x", "10.0.0",       "1.2.3.4/40",   "[::1",         "[::1]x", "http://a.com", "a/b",
-        "*.*", "256.1.1.1" };
+        "*.*", "256.1.1.1"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct rule rule;
+        struct reach_rule rule;
         struct err err;
 
-        CHECK_INT(rule_parse(rows[i], &rule, &err), -1);
+        CHECK_INT(reach_rule_parse(rows[i], &rule, &err), -1);
     }
 }
 
-static struct rules *make(enum rules_mode mode, const char *allow, const char *deny)
+static struct reach *make(enum reach_mode mode, const char *allow, const char *deny)
 {
-    static struct rules rules;
+    static struct reach rules;
     char copy[512], *rest, *item;
     struct err err;
 
-    rules = (struct rules){ .mode = mode };
+    rules = (struct reach){ .mode = mode };
     for (int d = 0; d < 2; d++) {
         (void) snprintf(copy, sizeof copy, "%s", d ? deny : allow);
         rest = copy;
         while ((item = strsep(&rest, " ")))
             if (*item)
-                CHECK_INT(rules_add(&rules, d, item, &err), 0);
+                CHECK_INT(reach_add(&rules, d, item, &err), 0);
     }
     return &rules;
 }
 
-static const char *verdict(const struct rules *rules, const char *at, uint16_t port,
+static const char *verdict(const struct reach *rules, const char *at, uint16_t port,
                            const char *name)
 {
-    static char text[RULE_TEXT_MAX + 8];
+    static char text[REACH_TEXT_MAX + 8];
     struct ip address = ip(at);
-    struct rules_verdict v = rules_address(rules, &address, port, name, ip_kind(&address));
+    struct reach_verdict v = reach_address(rules, &address, port, name, ip_kind(&address));
 
     (void) snprintf(text, sizeof text, "%c%s", v.allowed ? '+' : '-', v.rule);
     return text;
@@ -166,15 +167,15 @@ static const char *verdict(const struct rules *rules, const char *at, uint16_t p
 
 static void off_is_off(void)
 {
-    struct rules *r = make(RULES_OFF, "8.8.8.8 *", "");
+    struct reach *r = make(REACH_OFF, "8.8.8.8 *", "");
 
     CHECK_STR(verdict(r, "8.8.8.8", 53, "dns.google"), "-off");
-    CHECK(!rules_name(r, "dns.google").allowed);
+    CHECK(!reach_name(r, "dns.google").allowed);
 }
 
 static void public_is_all_but_what_is_special_or_denied(void)
 {
-    struct rules *r = make(RULES_PUBLIC, "", "203.0.113.0/24 1.1.1.1:25 evil.example");
+    struct reach *r = make(REACH_PUBLIC, "", "203.0.113.0/24 1.1.1.1:25 evil.example");
 
     CHECK_STR(verdict(r, "8.8.8.8", 443, NULL), "+public");
     CHECK_STR(verdict(r, "10.0.0.1", 443, NULL), "-private");
@@ -182,14 +183,14 @@ static void public_is_all_but_what_is_special_or_denied(void)
     CHECK_STR(verdict(r, "1.1.1.1", 25, NULL), "-1.1.1.1:25");
     CHECK_STR(verdict(r, "1.1.1.1", 443, NULL), "+public");
     CHECK_STR(verdict(r, "8.8.8.8", 443, "evil.example"), "-evil.example");
-    CHECK(!rules_name(r, "evil.example").allowed);
-    CHECK(rules_name(r, "good.example").allowed);
+    CHECK(!reach_name(r, "evil.example").allowed);
+    CHECK(reach_name(r, "good.example").allowed);
 }
 
 static void a_list_is_only_what_is_in_it(void)
 {
-    struct rules *r =
-        make(RULES_LIST, "api.example.com *.pypi.org:443 198.41.0.4 10.0.0.0/24:5432", "9.9.9.9");
+    struct reach *r =
+        make(REACH_LIST, "api.example.com *.pypi.org:443 198.41.0.4 10.0.0.0/24:5432", "9.9.9.9");
 
     CHECK_STR(verdict(r, "8.8.8.8", 443, NULL), "-not allowed");
     CHECK_STR(verdict(r, "8.8.8.8", 443, "api.example.com"), "+api.example.com");
@@ -206,7 +207,7 @@ static void a_list_is_only_what_is_in_it(void)
 
 static void no_name_leads_to_what_is_not_public(void)
 {
-    struct rules *r = make(RULES_LIST, "api.example.com *", "");
+    struct reach *r = make(REACH_LIST, "api.example.com *", "");
 
     CHECK_STR(verdict(r, "10.0.0.1", 80, "api.example.com"), "-private");
     CHECK_STR(verdict(r, "127.0.0.1", 80, "api.example.com"), "-loopback");
@@ -215,7 +216,7 @@ static void no_name_leads_to_what_is_not_public(void)
 
 static void everything_does_not_mean_what_is_special(void)
 {
-    struct rules *r = make(RULES_LIST, "0.0.0.0/0", "");
+    struct reach *r = make(REACH_LIST, "0.0.0.0/0", "");
 
     CHECK_STR(verdict(r, "8.8.8.8", 80, NULL), "+0.0.0.0/0");
     CHECK_STR(verdict(r, "2606:4700::1", 80, NULL), "+0.0.0.0/0");
@@ -224,7 +225,7 @@ static void everything_does_not_mean_what_is_special(void)
 
 static void where_allow_wins_it_wins_over_addresses(void)
 {
-    struct rules *r = make(RULES_LIST, "api.example.com 1.1.1.1", "0.0.0.0/0");
+    struct reach *r = make(REACH_LIST, "api.example.com 1.1.1.1", "0.0.0.0/0");
 
     r->allow_wins = true;
     CHECK_STR(verdict(r, "1.1.1.1", 80, NULL), "+1.1.1.1");
@@ -235,7 +236,7 @@ static void where_allow_wins_it_wins_over_addresses(void)
 
 static void while_the_port_is_not_known_only_what_is_sure_is_denied(void)
 {
-    struct rules *r = make(RULES_PUBLIC, "", "1.1.1.1:25 2.2.2.2");
+    struct reach *r = make(REACH_PUBLIC, "", "1.1.1.1:25 2.2.2.2");
 
     CHECK_STR(verdict(r, "1.1.1.1", 0, NULL), "+public");
     CHECK_STR(verdict(r, "2.2.2.2", 0, NULL), "-2.2.2.2");
@@ -243,7 +244,7 @@ static void while_the_port_is_not_known_only_what_is_sure_is_denied(void)
 
 static void names_are_lower_case_without_a_dot_at_the_end(void)
 {
-    char name[RULE_NAME_MAX];
+    char name[REACH_NAME_MAX];
 
     CHECK(name_normal("Example.COM.", 12, name));
     CHECK_STR(name, "example.com");
@@ -254,13 +255,13 @@ static void names_are_lower_case_without_a_dot_at_the_end(void)
 
 static void there_is_an_end_to_rules(void)
 {
-    static struct rules rules;
+    static struct reach rules;
     struct err err;
 
-    rules = (struct rules){ .mode = RULES_LIST };
-    for (int i = 0; i < RULES_MAX; i++)
-        CHECK_INT(rules_add(&rules, false, "a.example", &err), 0);
-    CHECK_INT(rules_add(&rules, false, "a.example", &err), -1);
+    rules = (struct reach){ .mode = REACH_LIST };
+    for (int i = 0; i < REACH_MAX; i++)
+        CHECK_INT(reach_add(&rules, false, "a.example", &err), 0);
+    CHECK_INT(reach_add(&rules, false, "a.example", &err), -1);
     CHECK_STR(err.msg, "more than 128 rules");
 }
 

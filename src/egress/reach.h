@@ -1,4 +1,4 @@
-/* rules.h - what a sandbox may reach: one policy, its rules, and the verdict on an address or a name.
+/* reach.h - what a sandbox may reach: one policy, its rules, and the verdict on an address or a name.
  *
  *   off       nothing
  *   public    every public address, but for what is denied
@@ -12,57 +12,57 @@
  * of addresses comes before an allow of names; E2B's rule, that an allow beats a deny of addresses, is `allow_wins`.
  *
  * Pure. */
-#ifndef COVE_EGRESS_RULES_H
-#define COVE_EGRESS_RULES_H
+#ifndef COVE_EGRESS_REACH_H
+#define COVE_EGRESS_REACH_H
 
 #include "egress/ip.h"
 
 #include <stddef.h>
 
-#define RULES_MAX     128 /* of each list */
-#define RULE_NAME_MAX 254 /* of a host name, with the NUL */
-#define RULE_TEXT_MAX 264
+#define REACH_MAX      128 /* of each list */
+#define REACH_NAME_MAX 254 /* of a host name, with the NUL */
+#define REACH_TEXT_MAX 264
 
-enum rules_mode { RULES_OFF, RULES_PUBLIC, RULES_LIST, RULES_MODES };
-const char *rules_mode_name(enum rules_mode mode);
-int rules_mode_parse(const char *text, enum rules_mode *ret, struct err *err);
+enum reach_mode { REACH_OFF, REACH_PUBLIC, REACH_LIST, REACH_MODES };
+const char *reach_mode_name(enum reach_mode mode);
+int reach_mode_parse(const char *text, enum reach_mode *ret, struct err *err);
 
-struct rule {
+struct reach_rule {
     bool is_name, below; /* below: names below it, not it */
     uint16_t port;       /* 0: any */
     struct ip_range range;
-    char name[RULE_NAME_MAX]; /* lower case; "" with below: every name */
+    char name[REACH_NAME_MAX]; /* lower case; "" with below: every name */
 };
 
-struct rules {
-    enum rules_mode mode;
+struct reach {
+    enum reach_mode mode;
     bool allow_wins;
     size_t allow_count, deny_count;
-    struct rule allow[RULES_MAX], deny[RULES_MAX];
+    struct reach_rule allow[REACH_MAX], deny[REACH_MAX];
 };
 
-int rule_parse(const char *text, struct rule *ret, struct err *err);
-void rule_print(const struct rule *rule, char out[RULE_TEXT_MAX]);
-/* ERR_TOO_BIG past RULES_MAX. */
-int rules_add(struct rules *rules, bool deny, const char *text, struct err *err);
+int reach_rule_parse(const char *text, struct reach_rule *ret, struct err *err);
+void reach_rule_print(const struct reach_rule *rule, char out[REACH_TEXT_MAX]);
+/* ERR_TOO_BIG past REACH_MAX. */
+int reach_add(struct reach *rules, bool deny, const char *text, struct err *err);
 
 /* A host name as DNS has it: letters, digits, '-', '_', dots; lower case into out, without a dot at the end. */
-bool name_normal(const char *in, size_t len, char out[RULE_NAME_MAX]);
+bool name_normal(const char *in, size_t len, char out[REACH_NAME_MAX]);
 
-struct rules_verdict {
+struct reach_verdict {
     bool allowed;
     bool by_name; /* only a name can allow it: the address alone does not */
-    char
-        rule[RULE_TEXT_MAX]; /* what decided: a rule's text, or "private", "off", "not allowed" … */
+    char rule
+        [REACH_TEXT_MAX]; /* what decided: a rule's text, or "private", "off", "not allowed" … */
 };
 
 /* May this name be looked up at all? `port` is not known yet. */
-struct rules_verdict rules_name(const struct rules *rules, const char *name);
+struct reach_verdict reach_name(const struct reach *rules, const char *name);
 /* May this address be reached, under that name (NULL: none is known)? `kind`: what is special about it, from ip_kind,
  * or by what only this host knows; NULL: public. */
-struct rules_verdict rules_address(const struct rules *rules, const struct ip *ip, uint16_t port,
+struct reach_verdict reach_address(const struct reach *rules, const struct ip *ip, uint16_t port,
                                    const char *name, const char *kind);
 /* Whether names decide anything: else nobody has to look for one in what is sent. */
-bool rules_need_name(const struct rules *rules);
+bool reach_need_name(const struct reach *rules);
 
 #endif

@@ -1,4 +1,4 @@
-#include "egress/rules.h"
+#include "egress/reach.h"
 
 #include "base/own.h"
 #include "base/parse.h"
@@ -9,32 +9,32 @@
 #define PORT_LEN 5
 
 static const char *const mode_names[] = {
-    [RULES_OFF] = "off", [RULES_PUBLIC] = "public", [RULES_LIST] = "list"
+    [REACH_OFF] = "off", [REACH_PUBLIC] = "public", [REACH_LIST] = "list"
 };
-_Static_assert(ARRAY_LEN(mode_names) == RULES_MODES, "every mode has a name");
+_Static_assert(ARRAY_LEN(mode_names) == REACH_MODES, "every mode has a name");
 
-const char *rules_mode_name(enum rules_mode mode)
+const char *reach_mode_name(enum reach_mode mode)
 {
     return mode_names[mode];
 }
 
-int rules_mode_parse(const char *text, enum rules_mode *ret, struct err *err)
+int reach_mode_parse(const char *text, enum reach_mode *ret, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(mode_names); i++)
         if (strcmp(text, mode_names[i]) == 0) {
-            *ret = (enum rules_mode) i;
+            *ret = (enum reach_mode) i;
             return 0;
         }
     return err_set(err, ERR_INVALID, "'%.20s' is none of off, public, list", text);
 }
 
-bool name_normal(const char *in, size_t len, char out[RULE_NAME_MAX])
+bool name_normal(const char *in, size_t len, char out[REACH_NAME_MAX])
 {
     size_t label = 0;
 
     if (len > 0 && in[len - 1] == '.')
         len--;
-    if (len == 0 || len >= RULE_NAME_MAX)
+    if (len == 0 || len >= REACH_NAME_MAX)
         return false;
     for (size_t i = 0; i < len; i++) {
         char c = in[i];
@@ -86,7 +86,7 @@ static bool looks_like_address(const char *text)
     return strchr(text, ':') || strchr(text, '/') || strspn(text, "0123456789.") == strlen(text);
 }
 
-static int parse_name(const char *text, struct rule *ret, struct err *err)
+static int parse_name(const char *text, struct reach_rule *ret, struct err *err)
 {
     ret->is_name = true;
     if (strcmp(text, "*") == 0) {
@@ -100,13 +100,13 @@ static int parse_name(const char *text, struct rule *ret, struct err *err)
     return 0;
 }
 
-int rule_parse(const char *text, struct rule *ret, struct err *err)
+int reach_rule_parse(const char *text, struct reach_rule *ret, struct err *err)
 {
-    struct rule rule = { .is_name = false };
-    char copy[RULE_TEXT_MAX];
+    struct reach_rule rule = { .is_name = false };
+    char copy[REACH_TEXT_MAX];
 
     if (strlen(text) >= sizeof copy)
-        return err_set(err, ERR_INVALID, "a rule is longer than %d characters", RULE_TEXT_MAX - 1);
+        return err_set(err, ERR_INVALID, "a rule is longer than %d characters", REACH_TEXT_MAX - 1);
     (void) strcpy(copy, text);
     if (cut_port(copy, &rule.port, err) < 0)
         return -1;
@@ -119,7 +119,7 @@ int rule_parse(const char *text, struct rule *ret, struct err *err)
     return 0;
 }
 
-void rule_print(const struct rule *rule, char out[RULE_TEXT_MAX])
+void reach_rule_print(const struct reach_rule *rule, char out[REACH_TEXT_MAX])
 {
     char ip[IP_TEXT_MAX] = "0.0.0.0", port[8] = "";
     bool four = ip_is4(&rule->range.first) && rule->range.bits >= 96;
@@ -128,7 +128,7 @@ void rule_print(const struct rule *rule, char out[RULE_TEXT_MAX])
     if (rule->port)
         (void) snprintf(port, sizeof port, ":%u", rule->port);
     if (rule->is_name) {
-        (void) snprintf(out, RULE_TEXT_MAX, "%s%s%s",
+        (void) snprintf(out, REACH_TEXT_MAX, "%s%s%s",
                         !rule->below    ? ""
                         : rule->name[0] ? "*."
                                         : "*",
@@ -138,19 +138,19 @@ void rule_print(const struct rule *rule, char out[RULE_TEXT_MAX])
     if (rule->range.bits > 0)
         ip_print(&rule->range.first, ip);
     if (bits == (four ? 32u : 128u))
-        (void) snprintf(out, RULE_TEXT_MAX, port[0] && !four ? "[%s]%s" : "%s%s", ip, port);
+        (void) snprintf(out, REACH_TEXT_MAX, port[0] && !four ? "[%s]%s" : "%s%s", ip, port);
     else
-        (void) snprintf(out, RULE_TEXT_MAX, port[0] && !four ? "[%s/%u]%s" : "%s/%u%s", ip, bits,
+        (void) snprintf(out, REACH_TEXT_MAX, port[0] && !four ? "[%s/%u]%s" : "%s/%u%s", ip, bits,
                         port);
 }
 
-int rules_add(struct rules *rules, bool deny, const char *text, struct err *err)
+int reach_add(struct reach *rules, bool deny, const char *text, struct err *err)
 {
     size_t *count = deny ? &rules->deny_count : &rules->allow_count;
 
-    if (*count == RULES_MAX)
-        return err_set(err, ERR_TOO_BIG, "more than %d rules", RULES_MAX);
-    if (rule_parse(text, deny ? &rules->deny[*count] : &rules->allow[*count], err) < 0)
+    if (*count == REACH_MAX)
+        return err_set(err, ERR_TOO_BIG, "more than %d rules", REACH_MAX);
+    if (reach_rule_parse(text, deny ? &rules->deny[*count] : &rules->allow[*count], err) < 0)
         return -1;
     ++*count;
     return 0;
@@ -158,7 +158,7 @@ int rules_add(struct rules *rules, bool deny, const char *text, struct err *err)
 
 /* ---- verdicts ---- */
 
-static bool name_fits(const struct rule *rule, const char *name)
+static bool name_fits(const struct reach_rule *rule, const char *name)
 {
     size_t len = strlen(name), own = strlen(rule->name);
 
@@ -170,18 +170,18 @@ static bool name_fits(const struct rule *rule, const char *name)
 }
 
 struct list {
-    const struct rule *rules;
+    const struct reach_rule *rules;
     size_t count;
     bool deny;
 };
 
 /* While the port is not known (0), all may yet be allowed, and only what is for every port is denied. */
-static bool port_fits(const struct list *list, const struct rule *rule, uint16_t port)
+static bool port_fits(const struct list *list, const struct reach_rule *rule, uint16_t port)
 {
     return rule->port == 0 || (port == 0 ? !list->deny : rule->port == port);
 }
 
-static const struct rule *find_name(struct list list, const char *name, uint16_t port)
+static const struct reach_rule *find_name(struct list list, const char *name, uint16_t port)
 {
     for (size_t i = 0; name && i < list.count; i++)
         if (list.rules[i].is_name && port_fits(&list, &list.rules[i], port) &&
@@ -190,7 +190,7 @@ static const struct rule *find_name(struct list list, const char *name, uint16_t
     return NULL;
 }
 
-static const struct rule *find_range(struct list list, const struct ip *ip, uint16_t port)
+static const struct reach_rule *find_range(struct list list, const struct ip *ip, uint16_t port)
 {
     for (size_t i = 0; i < list.count; i++)
         if (!list.rules[i].is_name && port_fits(&list, &list.rules[i], port) &&
@@ -199,61 +199,61 @@ static const struct rule *find_range(struct list list, const struct ip *ip, uint
     return NULL;
 }
 
-static struct list allowed(const struct rules *r)
+static struct list allowed(const struct reach *r)
 {
     return (struct list){ r->allow, r->allow_count, false };
 }
 
-static struct list denied(const struct rules *r)
+static struct list denied(const struct reach *r)
 {
     return (struct list){ r->deny, r->deny_count, true };
 }
 
-static struct rules_verdict say(bool allowed, const struct rule *rule, const char *text)
+static struct reach_verdict say(bool allowed, const struct reach_rule *rule, const char *text)
 {
-    struct rules_verdict verdict = { .allowed = allowed };
+    struct reach_verdict verdict = { .allowed = allowed };
 
     if (rule)
-        rule_print(rule, verdict.rule);
+        reach_rule_print(rule, verdict.rule);
     else
         (void) snprintf(verdict.rule, sizeof verdict.rule, "%s", text);
     return verdict;
 }
 
-struct rules_verdict rules_name(const struct rules *r, const char *name)
+struct reach_verdict reach_name(const struct reach *r, const char *name)
 {
-    const struct rule *deny = find_name(denied(r), name, 0);
-    const struct rule *allow = find_name(allowed(r), name, 0);
+    const struct reach_rule *deny = find_name(denied(r), name, 0);
+    const struct reach_rule *allow = find_name(allowed(r), name, 0);
     bool any_range = false;
 
     for (size_t i = 0; i < r->allow_count; i++)
         any_range |= !r->allow[i].is_name;
-    if (r->mode == RULES_OFF)
+    if (r->mode == REACH_OFF)
         return say(false, NULL, "off");
     if (deny && !(allow && r->allow_wins))
         return say(false, deny, NULL);
     /* Where addresses are allowed, any name may turn out to be one of them. */
-    if (allow || r->mode == RULES_PUBLIC || any_range)
-        return say(true, allow, r->mode == RULES_PUBLIC ? "public" : "addresses are allowed");
+    if (allow || r->mode == REACH_PUBLIC || any_range)
+        return say(true, allow, r->mode == REACH_PUBLIC ? "public" : "addresses are allowed");
     return say(false, NULL, "not allowed");
 }
 
 /* A range that allows an address which is not public must mean it: "everything" does not. */
-static bool is_meant(const struct rule *allow)
+static bool is_meant(const struct reach_rule *allow)
 {
     return allow && allow->range.bits > 0;
 }
 
-struct rules_verdict rules_address(const struct rules *r, const struct ip *ip, uint16_t port,
+struct reach_verdict reach_address(const struct reach *r, const struct ip *ip, uint16_t port,
                                    const char *name, const char *kind)
 {
-    const struct rule *deny_name = find_name(denied(r), name, port);
-    const struct rule *deny = find_range(denied(r), ip, port);
-    const struct rule *allow = find_range(allowed(r), ip, port);
-    const struct rule *allow_name = find_name(allowed(r), name, port);
-    struct rules_verdict verdict;
+    const struct reach_rule *deny_name = find_name(denied(r), name, port);
+    const struct reach_rule *deny = find_range(denied(r), ip, port);
+    const struct reach_rule *allow = find_range(allowed(r), ip, port);
+    const struct reach_rule *allow_name = find_name(allowed(r), name, port);
+    struct reach_verdict verdict;
 
-    if (r->mode == RULES_OFF)
+    if (r->mode == REACH_OFF)
         return say(false, NULL, "off");
     if (r->allow_wins && (allow || allow_name) && (!kind || is_meant(allow)))
         return say(true, allow ? allow : allow_name, NULL);
@@ -268,10 +268,10 @@ struct rules_verdict rules_address(const struct rules *r, const struct ip *ip, u
         verdict.by_name = true;
         return verdict;
     }
-    return r->mode == RULES_PUBLIC ? say(true, NULL, "public") : say(false, NULL, "not allowed");
+    return r->mode == REACH_PUBLIC ? say(true, NULL, "public") : say(false, NULL, "not allowed");
 }
 
-bool rules_need_name(const struct rules *r)
+bool reach_need_name(const struct reach *r)
 {
     for (size_t i = 0; i < r->allow_count; i++)
         if (r->allow[i].is_name)
