@@ -288,7 +288,8 @@ static void judge_first(struct egress *e, struct flow *flow, bool patient)
 {
     enum sniff kind = sniff_first(flow->first, flow->first_len, flow->name);
 
-    flow->plain_http = kind == SNIFF_HTTP;
+    flow->plain_http =
+        kind == SNIFF_HTTP || (kind == SNIFF_BAD && flow->first[0] != SNIFF_TLS_BYTE);
     if (kind == SNIFF_MORE && patient)
         return;
     if (kind == SNIFF_BAD || (kind == SNIFF_MORE && flow->first_len > 0))

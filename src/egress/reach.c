@@ -224,18 +224,14 @@ struct reach_verdict reach_name(const struct reach *r, const char *name)
 {
     const struct reach_rule *deny = find_name(denied(r), name, 0);
     const struct reach_rule *allow = find_name(allowed(r), name, 0);
-    bool any_range = false;
 
-    for (size_t i = 0; i < r->allow_count; i++)
-        any_range |= !r->allow[i].is_name;
     if (r->mode == REACH_OFF)
         return say(false, NULL, "off");
     if (deny && !(allow && r->allow_wins))
         return say(false, deny, NULL);
-    /* Where addresses are allowed, any name may turn out to be one of them. */
-    if (allow || r->mode == REACH_PUBLIC || any_range)
-        return say(true, allow, r->mode == REACH_PUBLIC ? "public" : "addresses are allowed");
-    return say(false, NULL, "not allowed");
+    /* Where only addresses are allowed, no name is: a question can carry a secret as well as a connection. */
+    return allow || r->mode == REACH_PUBLIC ? say(true, allow, "public")
+                                            : say(false, NULL, "not allowed");
 }
 
 /* A range that allows an address which is not public must mean it: "everything" does not. */

@@ -5,13 +5,12 @@
 
 /* ---- TLS: the ClientHello (RFC 8446), perhaps in several records ---- */
 
-#define RECORD_HANDSHAKE 22
-#define RECORD_HEAD      5
-#define RECORD_MOST      16384
-#define HELLO            1
-#define EXTENSION_NAME   0
-#define EXTENSION_ECH    0xfe0d
-#define NAME_TYPE_HOST   0
+#define RECORD_HEAD    5
+#define RECORD_MOST    16384
+#define HELLO          1
+#define EXTENSION_NAME 0
+#define EXTENSION_ECH  0xfe0d
+#define NAME_TYPE_HOST 0
 
 struct bytes {
     const uint8_t *at;
@@ -99,7 +98,7 @@ static enum sniff sniff_tls(struct bytes data, char ret_name[REACH_NAME_MAX])
         if (!take(&rest, RECORD_HEAD, &head))
             return SNIFF_MORE;
         len = (size_t) head.at[3] << 8 | head.at[4];
-        if (head.at[0] != RECORD_HANDSHAKE || head.at[1] != 3 || len == 0 || len > RECORD_MOST)
+        if (head.at[0] != SNIFF_TLS_BYTE || head.at[1] != 3 || len == 0 || len > RECORD_MOST)
             return SNIFF_BAD;
         if (!take(&rest, len, &body)) {
             /* Enough of it may be here already to see that it is too much. */
@@ -193,7 +192,7 @@ enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[REACH_NAME
     ret_name[0] = '\0';
     if (len == 0)
         return SNIFF_MORE;
-    if (data[0] == RECORD_HANDSHAKE) {
+    if (data[0] == SNIFF_TLS_BYTE) {
         enum sniff kind = sniff_tls((struct bytes){ data, len }, ret_name);
 
         if (kind != SNIFF_TLS)

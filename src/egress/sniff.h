@@ -11,6 +11,8 @@
 
 #define SNIFF_MAX 16384 /* no hello and no head is longer than that */
 
+#define SNIFF_TLS_BYTE 22 /* what begins otherwise is no TLS */
+
 enum sniff {
     SNIFF_MORE,  /* not enough yet to tell */
     SNIFF_TLS,   /* name is "" if it has none */

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""internet.py DIR - plays the internet inside a network namespace of a test: HTTP, HTTPS with an own CA, an echo server
+that speaks first, and a name server that tells the truth or lies, as its table says. Writes DIR/ready when it listens."""
+import http.server, os, socket, socketserver, ssl, struct, subprocess, sys, threading
+
+here = sys.argv[1]
+WWW, OTHER, PRIVATE, METADATA = '93.184.216.34', '93.184.216.35', '10.9.9.9', '169.254.169.254'
+WWW6 = '2606:2800:220::34'
+
+# name → (addresses, ttl); a text is an alias; a function answers anew each time
+turn = {'n': 0}
+def rebind():
+    turn['n'] += 1
+    return [WWW] if turn['n'] % 2 else [PRIVATE]
+NAMES = {
+    'www.example.com': [WWW, WWW6], 'api.example.com': [WWW], 'other.example.net': [OTHER], 'evil.test': [OTHER],
+    'private.evil.test': [PRIVATE], 'meta.evil.test': [METADATA], 'loop.evil.test': ['127.0.0.1'],
+    'mapped.evil.test': ['::ffff:10.9.9.9'], 'six.evil.test': ['fd00::1'], 'mixed.evil.test': [PRIVATE, OTHER],
+    'cname.evil.test': 'private.evil.test', 'cname.example.com': 'www.example.com', 'rebind.evil.test': rebind,
+    'registry.example.com': [WWW], 'git.example.com': [WWW], 'self.evil.test': ['93.184.216.1'],
+    'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
+}
+asked = open(os.path.join(here, 'asked'), 'a', buffering=1)
+
+def name_text(data, at):
+    labels = []
+    while data[at]:
+        labels.append(data[at + 1:at + 1 + data[at]].decode('ascii', 'replace'))
+        at += data[at] + 1
+    return '.'.join(labels), at + 1
+
+def wire(name):
+    return b''.join(bytes([len(l)]) + l.encode() for l in name.split('.')) + b'\0'
+
+def answer(data):
+    name, at = name_text(data, 12)
+    kind = struct.unpack('>H', data[at:at + 2])[0]
+    asked.write(f'{name} {kind}\n')
+    question, records, code = data[12:at + 4], [], 0
+    entry, owner = NAMES.get(name.lower()), wire(name)
+    if entry is None:
+        code = 3
+    while isinstance(entry, str):
+        target = wire(entry)
+        records.append(owner + struct.pack('>HHIH', 5, 1, 60, len(target)) + target)
+        owner, entry = target, NAMES.get(entry)
+    if callable(entry):
+        entry = entry()
+    for address in entry or []:
+        packed = socket.inet_pton(socket.AF_INET6 if ':' in address else socket.AF_INET, address)
+        if kind == (28 if len(packed) == 16 else 1):
+            records.append(owner + struct.pack('>HHIH', kind, 1, 60, len(packed)) + packed)
+    return data[:2] + struct.pack('>HHHHH', 0x8180 | code, 1, len(records), 0, 0) + question + b''.join(records)
+
+class Dns(socketserver.BaseRequestHandler):
+    def handle(self):
+        data, sock = self.request
+        sock.sendto(answer(data), self.client_address)
+
+class Web(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def log_message(self, *a):
+        pass
+    def reply(self, body=b''):
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def do_GET(self):
+        if self.path.startswith('/big/'):
+            return self.reply(b'x' * int(self.path[5:]))
+        at = self.connection.getsockname()[0].replace('::ffff:', '')
+        self.reply(f'{at} host={self.headers.get("Host")} path={self.path} from={self.client_address[0].replace("::ffff:", "")}\n'.encode())
+    def do_POST(self):
+        left, total = int(self.headers.get('Content-Length', 0)), 0
+        while left > 0:
+            n = len(self.rfile.read(min(65536, left)))
+            left -= n
+            total += n
+        self.reply(b'got %d\n' % total)
+
+class Server6(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+    daemon_threads = True
+    request_queue_size = 512
+
+class Echo(socketserver.BaseRequestHandler):  # speaks first, as mail and ssh servers do
+    def handle(self):
+        self.request.sendall(b'220 hello\r\n')
+        while True:
+            data = self.request.recv(65536)
+            if not data:
+                return
+            self.request.sendall(data)
+
+class Echo6(socketserver.ThreadingTCPServer):
+    address_family = socket.AF_INET6
+    daemon_threads = allow_reuse_address = True
+    request_queue_size = 512
+
+def make_certificates():
+    names = 'DNS:www.example.com,DNS:api.example.com,DNS:other.example.net,DNS:registry.example.com,DNS:git.example.com,DNS:evil.test'
+    run = lambda *a: subprocess.run(a, cwd=here, check=True, stderr=subprocess.DEVNULL)
+    run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem',
+        '-days', '2', '-subj', '/CN=test CA')
+    run('openssl', 'req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'key.pem', '-out', 'req.pem',
+        '-subj', '/CN=www.example.com', '-addext', 'subjectAltName=' + names)
+    run('openssl', 'x509', '-req', '-in', 'req.pem', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-out', 'cert.pem',
+        '-copy_extensions', 'copy')
+
+make_certificates()
+serve = lambda s: threading.Thread(target=s.serve_forever, daemon=True).start()
+web, secure = Server6(('::', 80), Web), Server6(('::', 443), Web)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(os.path.join(here, 'cert.pem'), os.path.join(here, 'key.pem'))
+# Shaking hands in the thread of the connection, or one silent client would stop all others.
+class Secure(Web):
+    def setup(self):
+        self.request = context.wrap_socket(self.request, server_side=True)
+        super().setup()
+secure.RequestHandlerClass = Secure
+for server in web, secure, Server6(('::', 8080), Web), Echo6(('::', 25), Echo), socketserver.ThreadingUDPServer(('93.184.216.53', 53), Dns):
+    serve(server)
+open(os.path.join(here, 'ready'), 'w').close()
+threading.Event().wait()
