@@ -4,6 +4,7 @@
 #include "api/policy_gate.h"
 #include "api/tools_args.h"
 #include "base/own.h"
+#include "egress/reach.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,10 +77,13 @@ static int read_limits(struct exchange *x, json_t *object, struct tools_config *
     return 0;
 }
 
-static int read_network(struct exchange *x, json_t *object, struct err *err)
+/* Without domains: every public address. Domains without `enabled` are a wish that was not finished. */
+static int read_network(struct exchange *x, json_t *object, struct tools_config *config,
+                        struct err *err)
 {
     bool enabled = false;
-    json_t *domains = NULL;
+    json_t *domains = NULL, *item;
+    size_t i, len = 0;
     const struct arg args[] = {
         { "enabled", ARG_BOOL, &enabled, 0, 0 },
         { "allowed_domains", ARG_ARRAY, &domains, 0, 0 },
@@ -87,10 +91,24 @@ static int read_network(struct exchange *x, json_t *object, struct err *err)
 
     if (args_read(x, object, "network.", args, ARRAY_LEN(args), err) < 0)
         return -1;
-    if (!enabled && json_array_size(domains) == 0)
-        return 0;
-    (void) exchange_blame(x, enabled ? "network.enabled" : "network.allowed_domains", NULL, NULL);
-    return err_set(err, ERR_UNSUPPORTED, "network: sandboxes of this server have no network");
+    if (!enabled && json_array_size(domains) > 0)
+        return args_bad(x, "network.", "allowed_domains", "means nothing without enabled", err);
+    json_array_foreach(domains, i, item)
+    {
+        struct reach_rule rule;
+
+        if (!json_is_string(item) || reach_rule_parse(json_string_value(item), &rule, err) < 0)
+            return args_bad(x, "network.", "allowed_domains", "has an item that is no domain", err);
+    }
+    if (json_array_size(domains) > REACH_MAX)
+        return args_bad(x, "network.", "allowed_domains", "has too many items", err);
+    if (json_array_size(domains) > 0)
+        len = json_dumpb(domains, config->domains, sizeof config->domains - 1, JSON_COMPACT);
+    if (len >= sizeof config->domains)
+        return args_bad(x, "network.", "allowed_domains", "is too long", err);
+    config->domains[len] = '\0';
+    config->network = enabled;
+    return 0;
 }
 
 /* Who may only run things may not loosen what the tenant was given: rules that were asked for are refused then, rules
@@ -181,7 +199,7 @@ int tools_config_read(struct exchange *x, json_t *object, struct tools_config *r
         json_decref(own);
     }
     if (r < 0 || (limits && read_limits(x, limits, ret, err) < 0) ||
-        (network && read_network(x, network, err) < 0) ||
+        (network && read_network(x, network, ret, err) < 0) ||
         (workdir && read_workdir(x, workdir, ret, err) < 0))
         return -1;
     (void) snprintf(ret->template, sizeof ret->template, "%s", template ? template : "");
@@ -194,12 +212,13 @@ int tools_config_read(struct exchange *x, json_t *object, struct tools_config *r
 json_t *tools_config_json(const struct tools_config *config)
 {
     json_t *json = json_pack(
-        "{s:s, s:{s:f, s:I, s:I, s:I, s:I}, s:{s:b, s:[]}, s:I, s:b, s:s*}", "preset",
+        "{s:s, s:{s:f, s:I, s:I, s:I, s:I}, s:{s:b, s:o}, s:I, s:b, s:s*}", "preset",
         config->preset, "resource_limits", "cpu_cores", (double) config->limits.cpu_milli / 1000,
         "memory_mb", (json_int_t) (config->limits.memory_bytes / MEGA), "disk_mb",
         (json_int_t) (config->limits.disk_bytes / MEGA), "timeout_seconds",
         (json_int_t) (config->timeout_ms / 1000), "max_processes",
-        (json_int_t) config->limits.processes, "network", "enabled", 0, "allowed_domains",
+        (json_int_t) config->limits.processes, "network", "enabled", config->network,
+        "allowed_domains", config->domains[0] ? json_loads(config->domains, 0, NULL) : json_array(),
         "session_timeout_minutes", (json_int_t) (config->session_ms / 60000), "auto_cleanup",
         config->auto_cleanup, "working_directory", config->workdir[0] ? config->workdir : NULL);
 

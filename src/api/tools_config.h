@@ -14,6 +14,7 @@
 #include "wire/limits.h"
 
 #define TOOLS_SECURITY_MAX 3072 /* JSON text of the security object */
+#define TOOLS_DOMAINS_MAX  4096 /* JSON text of the allowed domains */
 
 struct tools_config {
     const char *preset; /* a name of the table */
@@ -25,6 +26,9 @@ struct tools_config {
     bool root;
     char workdir[1024];                /* "": the user's home */
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
+    bool network;                      /* it has a way out … */
+    char domains
+        [TOOLS_DOMAINS_MAX]; /* … to these: a JSON array of rules; "": to all that is public */
 };
 
 struct tools_preset {

@@ -138,10 +138,37 @@ static int make_workdir(struct ops *ops, const struct tools_config *config, cons
     return err_wrap(err, "working_directory");
 }
 
+/* NULL: no way out. Rules that were read before can be read again. */
+static int session_reach(const struct tools_config *config, struct reach **ret, struct err *err)
+{
+    json_t *domains = config->domains[0] ? json_loads(config->domains, 0, NULL) : NULL, *item;
+    struct reach *reach;
+    int r = 0;
+    size_t i;
+
+    if (!config->network)
+        return 0;
+    reach = calloc(1, sizeof *reach);
+    if (!reach) {
+        json_decref(domains);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the session");
+    }
+    reach->mode = json_array_size(domains) > 0 ? REACH_LIST : REACH_PUBLIC;
+    json_array_foreach(domains, i, item)
+    {
+        if (r == 0)
+            r = reach_add(reach, false, json_string_value(item), err);
+    }
+    json_decref(domains);
+    *ret = reach;
+    return r;
+}
+
 static int make_box(struct ops *ops, const struct tools_config *config, bool as_default,
                     struct ops_sandbox *ret, struct err *err)
 {
     auto_free char *metadata = session_metadata(config);
+    auto_free struct reach *reach = NULL;
     struct ops_create create = {
         .template = config->template[0] ? config->template : NULL,
         .name = as_default ? SESSION_NAME : NULL,
@@ -156,6 +183,9 @@ static int make_box(struct ops *ops, const struct tools_config *config, bool as_
 
     if (!metadata)
         return err_set(err, ERR_NO_MEMORY, "no memory for the session");
+    if (session_reach(config, &reach, err) < 0)
+        return -1;
+    create.network = reach;
     if (ops_sandbox_create(ops, &create, ret, err) < 0)
         return -1;
     if (make_workdir(ops, config, ret->id, err) == 0)

@@ -35,16 +35,28 @@ int64_t control_time_parse(const char *text);
 /* ---- create's options: control_options.c ---- */
 
 struct control_create {
-    struct ops_create ops;
+    struct ops_create ops; /* its network borrowed from the caller of control_options */
     struct e2b_notes notes;
     json_t *metadata, *env; /* borrowed from the body */
     char template[KEEPER_NAME_MAX];
 };
 /* `v2`: the later path, which has other presets. */
 int control_options(struct exchange *x, json_t *body, bool v2, struct control_create *ret,
-                    struct err *err);
-/* The fields of "network", as far as they can be kept. */
-int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes, struct err *err);
+                    struct reach *reach, struct err *err);
+/* Whether a field holds anything at all: null, [] and {} do not. */
+bool control_says(const json_t *value);
+
+/* ---- what a sandbox may reach: control_network.c ---- */
+
+/* The fields of "network" (NULL: none), after control_internet. */
+int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes,
+                    struct reach *reach, struct err *err);
+int control_internet(struct exchange *x, const json_t *value, struct e2b_notes *notes,
+                     struct err *err);
+/* What of it this server is asked for; NULL: nothing. */
+const struct reach *control_reach(struct exchange *x, const struct reach *reach);
+json_t *control_network_json(struct exchange *x, const char *sandbox,
+                             const struct e2b_notes *notes);
 
 /* ---- answers ---- */
 

@@ -3,6 +3,7 @@
 
 #include "base/own.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What E2B tells every command about where it runs; the user's own words win. */
@@ -43,13 +44,16 @@ static int create_with(struct exchange *x, struct control_create *create, json_t
 
 static int create(struct exchange *x, json_t *body, bool v2, struct err *err)
 {
+    auto_free struct reach *reach = malloc(sizeof *reach);
     struct control_create create;
     struct ops_sandbox made;
     char id[ID_LEN + 1];
     json_t *env;
     int r;
 
-    if (control_options(x, body, v2, &create, err) < 0 || sandbox_new_id(id, err) < 0)
+    if (!reach)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    if (control_options(x, body, v2, &create, reach, err) < 0 || sandbox_new_id(id, err) < 0)
         return -1;
     create.ops.id = id;
     env = environment(id, create.template, create.env);

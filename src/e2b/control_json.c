@@ -63,15 +63,6 @@ static uint64_t end_of(const struct ops_sandbox *sandbox)
     return sandbox->deadline_ms ? sandbox->deadline_ms : sandbox->created_ms + NO_END_MS;
 }
 
-static json_t *network_json(const struct e2b_notes *notes)
-{
-    json_t *json = json_pack("{s:b}", "allowPublicTraffic", notes->public_traffic);
-
-    if (notes->deny_out[0])
-        (void) json_object_set_new(json, "denyOut", json_loads(notes->deny_out, 0, NULL));
-    return json;
-}
-
 static void add_detail(struct exchange *x, json_t *json, const struct ops_sandbox *sandbox)
 {
     struct e2b_notes notes;
@@ -84,7 +75,7 @@ static void add_detail(struct exchange *x, json_t *json, const struct ops_sandbo
         (void) add_token(x, json, "envdAccessToken", e2b_access_token, sandbox->id, &ignored);
     (void) json_object_set_new(json, "allowInternetAccess",
                                notes.internet < 0 ? json_null() : json_boolean(notes.internet));
-    (void) json_object_set_new(json, "network", network_json(&notes));
+    (void) json_object_set_new(json, "network", control_network_json(x, sandbox->id, &notes));
     (void) json_object_set_new(
         json, "lifecycle",
         json_pack("{s:b, s:s}", "autoResume", notes.auto_resume, "onTimeout",

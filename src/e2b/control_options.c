@@ -5,7 +5,6 @@
 
 #include "base/own.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #define PRESET_V1_MS 15000
@@ -43,58 +42,7 @@ static int unsupported(struct exchange *x, const char *field, const char *why, s
     return exchange_blame(x, field, NULL, NULL);
 }
 
-/* ---- network ---- */
-
-static bool is_range(const char *text)
-{
-    struct slice rest = slice_of(text), address;
-    char name[INET6_ADDRSTRLEN];
-    unsigned char bytes[16];
-    uint64_t bits = 0;
-    bool v4;
-
-    if (slice_cut(&rest, '/', &address)) {
-        if (!slice_number(rest, &bits))
-            return false;
-    } else {
-        address = rest;
-    }
-    if (!slice_copy(address, name, sizeof name))
-        return false;
-    v4 = inet_pton(AF_INET, name, bytes) == 1;
-    return (v4 || inet_pton(AF_INET6, name, bytes) == 1) && bits <= (v4 ? 32 : 128);
-}
-
-/* There is no way out of a sandbox, so whatever is denied is denied. Kept, to be shown. */
-static int read_deny(struct exchange *x, json_t *list, struct e2b_notes *notes, struct err *err)
-{
-    json_t *item;
-    size_t i, len;
-
-    json_array_foreach(list, i, item)
-    {
-        if (!json_is_string(item) || !is_range(json_string_value(item)))
-            return v1_bad(x, err, "network.denyOut", "item %zu is no address and no CIDR", i);
-    }
-    len = list ? json_dumpb(list, notes->deny_out, sizeof notes->deny_out - 1, JSON_COMPACT) : 0;
-    if (len >= sizeof notes->deny_out)
-        return v1_bad(x, err, "network.denyOut", "more than %zu bytes", sizeof notes->deny_out - 1);
-    notes->deny_out[len] = '\0';
-    return 0;
-}
-
-/* What would need a way out, or a proxy's help that there is not. */
-static const struct {
-    const char *field, *why;
-} network_refused[] = {
-    { "allowOut", "sandboxes have no way out on this server" },
-    { "egressProxy", "sandboxes have no way out on this server" },
-    { "rules", "sandboxes have no way out on this server" },
-    { "maskRequestHost", "requests reach a sandbox with the Host that they have" },
-    { "httpsPorts", "ports of a sandbox are spoken to in plain HTTP" },
-};
-
-static bool says_something(const json_t *value)
+bool control_says(const json_t *value)
 {
     if (json_is_array(value))
         return json_array_size(value) > 0;
@@ -102,38 +50,6 @@ static bool says_something(const json_t *value)
         return json_object_size(value) > 0;
     return value && !json_is_null(value);
 }
-
-struct network {
-    json_t *deny_out, *allow_out, *proxy, *rules, *mask, *https;
-    bool public_traffic;
-};
-
-int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes, struct err *err)
-{
-    static const struct v1_field rows[] = {
-        { "denyOut", V1_ARRAY, offsetof(struct network, deny_out), 0, 0 },
-        { "allowPublicTraffic", V1_BOOL, offsetof(struct network, public_traffic), 0, 0 },
-        { "allowOut", V1_ANY, offsetof(struct network, allow_out), 0, 0 },
-        { "egressProxy", V1_ANY, offsetof(struct network, proxy), 0, 0 },
-        { "rules", V1_ANY, offsetof(struct network, rules), 0, 0 },
-        { "maskRequestHost", V1_ANY, offsetof(struct network, mask), 0, 0 },
-        { "httpsPorts", V1_ANY, offsetof(struct network, https), 0, 0 },
-    };
-    struct network got = { .public_traffic = notes->public_traffic };
-    char field[64];
-
-    if (v1_read(x, network, rows, ARRAY_LEN(rows), &got, err) < 0)
-        return err_wrap(err, "network");
-    for (size_t i = 0; i < ARRAY_LEN(network_refused); i++) {
-        (void) snprintf(field, sizeof field, "network.%s", network_refused[i].field);
-        if (says_something(json_object_get(network, network_refused[i].field)))
-            return unsupported(x, field, network_refused[i].why, err);
-    }
-    notes->public_traffic = got.public_traffic;
-    return read_deny(x, got.deny_out, notes, err);
-}
-
-/* ---- the rest ---- */
 
 static int read_lifecycle(struct exchange *x, const struct body *body, struct control_create *ret,
                           struct err *err)
@@ -154,16 +70,14 @@ static int read_lifecycle(struct exchange *x, const struct body *body, struct co
                        err);
 }
 
-static int read_network(struct exchange *x, const struct body *body, struct e2b_notes *notes,
-                        struct err *err)
+static int read_network(struct exchange *x, const struct body *body, struct control_create *ret,
+                        struct reach *reach, struct err *err)
 {
-    if (body->internet && !json_is_boolean(body->internet))
-        return v1_bad(x, err, "allow_internet_access", "true or false is needed");
-    if (body->internet)
-        notes->internet = json_is_true(body->internet);
-    if (body->network && control_network(x, body->network, notes, err) < 0)
+    if (control_internet(x, body->internet, &ret->notes, err) < 0 ||
+        control_network(x, body->network, &ret->notes, reach, err) < 0)
         return -1;
-    if (!notes->public_traffic && !notes->secure)
+    ret->ops.network = control_reach(x, reach);
+    if (!ret->notes.public_traffic && !ret->notes.secure)
         return v1_bad(x, err, "network.allowPublicTraffic",
                       "cannot be false for a sandbox that is not secure");
     return 0;
@@ -186,15 +100,15 @@ static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
 
 static int check_unknown_features(struct exchange *x, const struct body *body, struct err *err)
 {
-    if (says_something(body->iam))
+    if (control_says(body->iam))
         return unsupported(x, "iam", "identity tokens are not offered by this server", err);
-    if (says_something(body->mounts))
+    if (control_says(body->mounts))
         return unsupported(x, "volumeMounts", "volumes are not offered by this server", err);
     return 0;
 }
 
 int control_options(struct exchange *x, json_t *json, bool v2, struct control_create *ret,
-                    struct err *err)
+                    struct reach *reach, struct err *err)
 {
     struct body body = { .auto_pause_memory = true, .secure = v2 };
 
@@ -211,7 +125,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
         control_timeout(x, body.timeout, 1, v2 ? PRESET_V2_MS : PRESET_V1_MS, &ret->ops.timeout_ms,
                         err) < 0 ||
         check_metadata(x, body.metadata, err) < 0 || read_lifecycle(x, &body, ret, err) < 0 ||
-        read_network(x, &body, &ret->notes, err) < 0 || check_unknown_features(x, &body, err) < 0)
+        read_network(x, &body, ret, reach, err) < 0 || check_unknown_features(x, &body, err) < 0)
         return -1;
     ret->notes.timeout_s = ret->ops.timeout_ms / 1000;
     ret->ops.template = ret->template;
@@ -221,46 +135,4 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     limits_preset(&ret->ops.limits);
     ret->ops.limits.cpu_milli = CPU_MILLI;
     return 0;
-}
-
-/* ---- later ---- */
-
-static int change_network(struct exchange *x, json_t *body, struct ops_sandbox *sandbox,
-                          struct err *err)
-{
-    json_t *internet = json_object_get(body, "allow_internet_access");
-    struct ops ops = ops_of(x);
-    struct e2b_notes notes;
-    char text[OPS_NOTES_MAX];
-
-    e2b_notes_read(sandbox->notes, &notes);
-    notes.internet = -1; /* what is not said is cleared */
-    if (internet && !json_is_boolean(internet))
-        return v1_bad(x, err, "allow_internet_access", "true or false is needed");
-    if (internet)
-        notes.internet = json_is_true(internet);
-    (void) json_object_del(body, "allow_internet_access");
-    if (json_object_get(body, "allowPublicTraffic"))
-        return v1_bad(x, err, "allowPublicTraffic", "can only be said at the create");
-    if (control_network(x, body, &notes, err) < 0 ||
-        e2b_notes_print(&notes, text, sizeof text, err) < 0)
-        return -1;
-    return ops_sandbox_set_notes(&ops, sandbox->id, text, err);
-}
-
-int control_network_put(struct exchange *x, struct err *err)
-{
-    struct ops ops = ops_of(x);
-    struct ops_sandbox sandbox;
-    char buffer[ID_LEN + 1];
-    json_t *body;
-    int r;
-
-    if (exchange_json(x, &body, err) < 0)
-        return -1;
-    r = ops_sandbox_get(&ops, control_id(x, buffer), &sandbox, err);
-    if (r == 0)
-        r = change_network(x, body, &sandbox, err);
-    json_decref(body);
-    return r < 0 ? -1 : exchange_reply_json(x, 204, NULL, err);
 }

@@ -52,7 +52,6 @@ struct e2b_notes {
     bool auto_resume;
     int internet;        /* allow_internet_access: -1 not said, 0, 1 */
     uint64_t timeout_s;  /* that the create asked for: what an automatic resume gives */
-    char deny_out[1024]; /* JSON array of network.denyOut; "" without */
 };
 #define E2B_NOTES ((struct e2b_notes){ .secure = true, .public_traffic = true, .internet = -1 })
 
