@@ -2,6 +2,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/network.h"
 #include "api/ops.h"
 #include "api/policy_gate.h"
 #include "api/quota.h"
@@ -89,6 +90,27 @@ static int add_policy(struct text *out, struct app *app)
     return 0;
 }
 
+static int add_network(struct text *out, struct app *app)
+{
+    struct egress_counts counts;
+
+    network_counts(app, &counts);
+    return single(out, "cove_network_sandboxes", "gauge", "Sandboxes that have a way out.",
+                  counts.sandboxes) < 0 ||
+                   single(out, "cove_network_connections", "gauge",
+                          "Connections out of sandboxes, now.", counts.connections) < 0 ||
+                   single(out, "cove_network_connects_total", "counter",
+                          "Connections that were let out.", counts.connects) < 0 ||
+                   single(out, "cove_network_refused_total", "counter",
+                          "Connections and names that were refused.", counts.refused) < 0 ||
+                   single(out, "cove_network_questions_total", "counter",
+                          "Questions for names out of sandboxes.", counts.questions) < 0 ||
+                   single(out, "cove_network_bytes_total", "counter",
+                          "Bytes through the gateway, both ways.", counts.bytes) < 0
+               ? -1
+               : 0;
+}
+
 static int add_server(struct text *out, struct app *app)
 {
     struct metrics *m = &app->metrics;
@@ -119,7 +141,8 @@ static int add_server(struct text *out, struct app *app)
                           "Audit records that could not be kept.", audit_lost()) < 0 ||
                    head(out, "cove_uptime_seconds", "gauge", "Since the server started.") < 0 ||
                    text_addf(out, "cove_uptime_seconds %.3f\n",
-                             (double) (io_now_ms() - app->started_ms) / 1000) < 0
+                             (double) (io_now_ms() - app->started_ms) / 1000) < 0 ||
+                   add_network(out, app) < 0
                ? -1
                : add_policy(out, app);
 }

@@ -92,6 +92,13 @@ size_t network_events(struct app *app, const char *sandbox, uint64_t after,
     return count;
 }
 
+void network_counts(struct app *app, struct egress_counts *ret)
+{
+    *ret = (struct egress_counts){ .sandboxes = 0 };
+    if (app->network)
+        egress_counts(app->network->egress, ret);
+}
+
 json_t *network_event_json(const struct network_event *e)
 {
     json_t *json = json_pack("{s:I, s:o, s:s, s:s, s:s}", "seq", (json_int_t) e->seq, "time",

@@ -38,6 +38,8 @@ struct network_event {
     struct egress_event event;
 };
 /* Of one sandbox, oldest first, behind `after`: how many were put into out. */
+/* All zero where there is no gateway. */
+void network_counts(struct app *app, struct egress_counts *ret);
 size_t network_events(struct app *app, const char *sandbox, uint64_t after,
                       struct network_event *out, size_t most);
 json_t *network_event_json(const struct network_event *event);

@@ -44,7 +44,7 @@ static const char etc_hosts[] = "127.0.0.1\tlocalhost\n"
 
 /* Nothing listens there while a sandbox has no network, so look-ups fail at once, not by timeout.
  */
-static const char etc_resolv[] = "nameserver 127.0.0.1\n"
+static const char etc_resolv[] = "nameserver 192.0.2.1\n"
                                  "options timeout:2 attempts:2\n";
 
 static const char etc_nsswitch[] = "passwd: files\n"
