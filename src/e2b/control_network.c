@@ -58,6 +58,7 @@ static int add_all(struct exchange *x, const char *field, json_t *list, bool den
         if (!text)
             return v1_bad(x, err, field, "item %zu is not a text", i);
         if (reach_add(reach, deny, text, err) < 0) {
+            err->kind = ERR_INVALID;
             (void) err_wrap(err, "%s: item %zu", field, i);
             return exchange_blame(x, field, NULL, NULL);
         }

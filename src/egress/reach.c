@@ -110,20 +110,20 @@ int reach_rule_parse(const char *text, struct reach_rule *ret, struct err *err)
     (void) strcpy(copy, text);
     if (cut_port(copy, &rule.port, err) < 0)
         return -1;
-    if (strcmp(copy, "0.0.0.0/0") == 0 || strcmp(copy, "::/0") == 0)
-        rule.range.bits = 0; /* both families: what is meant is everything */
-    else if (looks_like_address(copy) ? ip_range_parse(copy, &rule.range, err) < 0
-                                      : parse_name(copy, &rule, err) < 0)
+    if (looks_like_address(copy) ? ip_range_parse(copy, &rule.range, err) < 0
+                                 : parse_name(copy, &rule, err) < 0)
         return -1;
+    if (strcmp(copy, "0.0.0.0/0") == 0)
+        rule.range.bits = 0; /* both families: what is meant is everything */
     *ret = rule;
     return 0;
 }
 
 void reach_rule_print(const struct reach_rule *rule, char out[REACH_TEXT_MAX])
 {
-    char ip[IP_TEXT_MAX] = "0.0.0.0", port[8] = "";
-    bool four = ip_is4(&rule->range.first) && rule->range.bits >= 96;
-    unsigned bits = rule->range.bits - (four ? 96u : 0u);
+    char ip[IP_TEXT_MAX], port[8] = "";
+    bool four = ip_is4(&rule->range.first);
+    unsigned bits = rule->range.bits - (four && rule->range.bits > 0 ? 96u : 0u);
 
     if (rule->port)
         (void) snprintf(port, sizeof port, ":%u", rule->port);
@@ -135,8 +135,7 @@ void reach_rule_print(const struct reach_rule *rule, char out[REACH_TEXT_MAX])
                         rule->name, port);
         return;
     }
-    if (rule->range.bits > 0)
-        ip_print(&rule->range.first, ip);
+    ip_print(&rule->range.first, ip);
     if (bits == (four ? 32u : 128u))
         (void) snprintf(out, REACH_TEXT_MAX, port[0] && !four ? "[%s]%s" : "%s%s", ip, port);
     else

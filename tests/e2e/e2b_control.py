@@ -159,7 +159,8 @@ REFUSED = [
     ("variables with a bad name", {"envVars": {"A=B": "c"}}, 400, "envVars"),
     ("too many variables", {"envVars": {"A%d" % i: "x" * 1000 for i in range(140)}}, 400, "env"),
     ("internet access that is no truth", {"allow_internet_access": "yes"}, 400, "allow_internet_access"),
-    ("allowOut", {"network": {"allowOut": ["1.1.1.1"], "denyOut": ["0.0.0.0/0"]}}, 501, "network.allowOut"),
+    ("allowOut with a name and all else open", {"network": {"allowOut": ["example.com"]}}, 400, "network.allowOut"),
+    ("allowOut with something else", {"network": {"allowOut": ["a b"], "denyOut": ["0.0.0.0/0"]}}, 400, "network.allowOut"),
     ("an egress proxy", {"network": {"egressProxy": {"address": "a:1"}}}, 501, "network.egressProxy"),
     ("rules", {"network": {"rules": {"a.b": [{}]}}}, 501, "network.rules"),
     ("a masked host", {"network": {"maskRequestHost": "localhost:${PORT}"}}, 501, "network.maskRequestHost"),
@@ -245,8 +246,8 @@ detail = info(closed)
 same("the network can be said anew; what is left out is cleared",
      (204, None, {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}),
      (a.status, detail["allowInternetAccess"], detail["network"]))
-refused("but only what can be kept", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"allowOut": ["a.b"]}),
-        501, "allowOut")
+refused("but only what can be kept", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"rules": {"a.b": [{}]}}),
+        501, "rules")
 refused("and not who may come in", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"],
                                        {"allowPublicTraffic": True}), 400, "allowPublicTraffic")
 same("refusals change nothing", {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}, info(closed)["network"])

@@ -107,7 +107,7 @@ static void rules_read_as_they_were_written(void)
                                         "*.example.com",
                                         "example.com:8080",
                                         "*",
-                                        "*:443",
+                                        "0.0.0.0/0", "::/0", "*:443",
                                         "*.example.com:22" };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
