@@ -62,7 +62,7 @@ static void set_up(void)
     must(store_open(state, &app.store, &err) == 0);
     must(store_sandbox_add(app.store, &box, &err) == 0);
     app.quota = quota_new();
-    app.gate = policy_gate_new(NULL, &err);
+    app.gate = policy_gate_new(NULL, NULL, &err);
     app.tools = tools_new(&err);
     must(app.quota && app.gate && app.tools);
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
