@@ -24,26 +24,59 @@
     "rm -rf \"$1\"/usr/share/info/* \"$1\"/usr/share/lintian \"$1\"/usr/share/linda\n"             \
     "find \"$1\" -xdev -type f -perm /6000 -exec chmod u-s,g-s {} +\n"
 
+#define BASE_PACKAGES                                                                              \
+    "bash coreutils findutils diffutils grep sed gawk tar gzip bzip2 xz-utils zstd unzip "         \
+    "zip "                                                                                         \
+    "file less nano procps psmisc iproute2 iputils-ping netbase ca-certificates curl wget "        \
+    "git openssh-client patch make build-essential pkg-config "                                    \
+    "python3 python-is-python3 python3-pip python3-venv python3-dev "                              \
+    "nodejs npm sqlite3 ripgrep jq tree tzdata"
+
+/* A build that lacks one of these is no base. */
+#define BASE_STEPS                                                                                 \
+    "chroot \"$1\" sh -ec 'python -c \"import venv, sqlite3, ssl\"; pip --version; node "          \
+    "--version; "                                                                                  \
+    "npm --version; git --version; cc --version; rg --version; sqlite3 --version' >/dev/null\n"    \
+    "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n"
+
 const struct recipe recipes[] = {
     {
         .name = "base",
         .description = "Debian 12 with Python, Node.js, git and a C compiler",
         .suite = "bookworm",
-        .packages =
-            "bash coreutils findutils diffutils grep sed gawk tar gzip bzip2 xz-utils zstd unzip "
-            "zip "
-            "file less nano procps psmisc iproute2 iputils-ping netbase ca-certificates curl wget "
-            "git openssh-client patch make build-essential pkg-config "
-            "python3 python-is-python3 python3-pip python3-venv python3-dev "
-            "nodejs npm sqlite3 ripgrep jq tree tzdata",
-        .steps = COMMON_STEPS
-        /* A build that lacks one of these is no base. */
-        "chroot \"$1\" sh -ec 'python -c \"import venv, sqlite3, ssl\"; pip --version; node "
-        "--version; "
-        "npm --version; git --version; cc --version; rg --version; sqlite3 --version' >/dev/null\n"
-        "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n",
+        .packages = BASE_PACKAGES,
+        .steps = COMMON_STEPS BASE_STEPS,
         .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
         .free_mib = 2048,
+    },
+    {
+        .name = "code-interpreter-v1",
+        .description = "base with IPython, pandas, matplotlib and friends, and TypeScript",
+        .suite = "bookworm",
+        .packages = BASE_PACKAGES
+        " python3-ipython python3-numpy python3-pandas python3-matplotlib python3-scipy "
+        "python3-sklearn python3-pil python3-requests python3-bs4 python3-openpyxl "
+        "python3-sympy python3-seaborn node-typescript fonts-dejavu-core",
+        .steps = COMMON_STEPS BASE_STEPS
+        /* Compiled once here, not in every sandbox; and matplotlib's list of fonts, for the user. */
+        "chroot \"$1\" sh -ec 'python3 -c \"import numpy, pandas, matplotlib, scipy, sklearn, PIL, "
+        "requests, IPython\"; node -e \"require(\\\"typescript\\\")\"'\n"
+        "chroot \"$1\" setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/user "
+        "MPLBACKEND=agg python3 -c 'import matplotlib.font_manager' >/dev/null\n"
+        "rm -rf \"$1/root/.cache\" \"$1/root/.config\" \"$1/root/.ipython\"\n",
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .free_mib = 3072,
+    },
+    {
+        .name = "code-interpreter-min",
+        .description = "Debian 12 with Python and Node.js, and nothing else, for cells",
+        .suite = "bookworm",
+        .packages = "bash coreutils findutils grep sed gawk tar gzip procps netbase "
+                    "ca-certificates python3 python-is-python3 nodejs tzdata",
+        .steps = COMMON_STEPS
+        "chroot \"$1\" sh -ec 'python -c \"import json\"; node --version' >/dev/null\n",
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .free_mib = 1024,
     },
 };
 const size_t recipe_count = ARRAY_LEN(recipes);

@@ -286,16 +286,22 @@ def hostile():
 
 
 def policy():
-    run = b.run("import os; os.system('rm -rf /')")
+    """The server's own rules, where what E2B's SDKs make is not left open."""
+    asking.server.kill()
+    asking.server.start("--e2b-policy", "standard")
+    p = Box()
+    run = p.run("import os; os.system('rm -rf /')")
     same("the policy judges cells", "PolicyError", run.error.get("name"))
-    same("in bash, too", "PolicyError", b.run("rm -rf /", language="bash").error.get("name"))
+    same("in bash, too", "PolicyError", p.run("rm -rf /", language="bash").error.get("name"))
     same("a long cell is judged to its end", "PolicyError",
-         b.run("x = '%s'\nimport os; os.system('rm -rf /')" % ("a" * 300000)).error.get("name"))
-    same("a long cell runs", "300000", b.run("len('%s')" % ("a" * 300000)).text)
+         p.run("x = '%s'\nimport os; os.system('rm -rf /')" % ("a" * 300000)).error.get("name"))
+    same("a long cell runs", "300000", p.run("len('%s')" % ("a" * 300000)).text)
     a = ask("GET", "/audit-logs?limit=50", headers={})
-    rows = json.loads(a.body) if a.status == 200 else {}
     check("cells are in the audit, by their hash", b"exec.cell" in a.body and b"rm -rf" not in a.body,
-          (a.status, str(rows)[:200]))
+          (a.status, a.body[:200]))
+    p.kill()
+    asking.server.kill()
+    asking.server.start()
 
 
 def magics():
