@@ -1,6 +1,5 @@
-/* Only tenants that have a quota of stored bytes are measured. One sandbox is one question to the keeper, of some
- * 50 microseconds of its time: a thousand of them every few seconds are about one percent of it, and between a
- * few questions others get their turn. */
+/* Only tenants that have a quota of stored bytes are measured. One sandbox is one question to the keeper, who does one
+ * thing at a time: so there is a pause after every few, in which others get their turn. */
 #include "api/upkeep.h"
 
 #include "api/app.h"
