@@ -175,7 +175,7 @@ static void a_later_versions_store_is_refused(void)
     begin();
     sql("PRAGMA user_version = 9");
     CHECK(store_open(state, &other, &err) == -1);
-    CHECK(strstr(err.msg, "of a later version of cove (9, this one knows 3)") != NULL);
+    CHECK(strstr(err.msg, "of a later version of cove (9, this one knows ") != NULL);
     end();
 }
 
