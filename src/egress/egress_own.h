@@ -126,6 +126,7 @@ struct egress {
     bool has6; /* this host has a way out for IPv6 */
     struct ip servers[EGRESS_SERVERS];
     size_t server_count;
+    struct bucket told;
     uint64_t looked_ms, ticked_ms;
     struct egress_counts counts;
     uint8_t copy[COPY_SIZE];

@@ -383,8 +383,11 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
         socklen_t len = sizeof at;
         struct flow *flow = NULL;
 
-        if (fd < 0)
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE) /* or it would wake us all the time */
+                (void) source_arm(e, listener, 0);
             return;
+        }
         if (box->flow_count < e->config.limits.connections && bucket_take(&box->connects, 1))
             flow = flow_new(box, fd);
         if (!flow) {

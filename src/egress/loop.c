@@ -12,9 +12,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#define BATCH   128
-#define TICK_MS 100
-#define LOOK_MS 10000 /* how often addresses and name servers of this host are read again */
+#define BATCH        128
+#define TICK_MS      100
+#define EVENTS_PER_S 500   /* of all sandboxes: each costs a record */
+#define LOOK_MS      10000 /* how often addresses and name servers of this host are read again */
 
 static const char *const what_names[] = { [EGRESS_CONNECT] = "connect",
                                           [EGRESS_REFUSED] = "refused",
@@ -74,7 +75,7 @@ static void clear_graves(struct egress *e)
 void tell(struct egress *e, struct box *box, const struct egress_event *event)
 {
     /* Whoever tries a thousand times is told of often enough. */
-    if (e->event_count == EVENTS_MAX || !bucket_take(&box->events, 1))
+    if (e->event_count == EVENTS_MAX || !bucket_take(&box->events, 1) || !bucket_take(&e->told, 1))
         return;
     e->events[e->event_count] = *event;
     (void) snprintf(e->events[e->event_count].sandbox, EGRESS_ID_MAX, "%s", box->id);
@@ -134,11 +135,15 @@ static void tick(struct egress *e, uint64_t now)
     e->ticked_ms = now;
     look_around(e, now);
     lookup_tick(e, now);
-    for (struct box *box = e->boxes; box; box = box->next)
+    for (struct box *box = e->boxes; box; box = box->next) {
+        /* A listener that was left alone for want of descriptors; without rules it stays so. */
+        if (box->rules)
+            (void) source_arm(e, &box->tcp, EPOLLIN);
         for (struct flow *flow = box->flows, *next; flow; flow = next) {
             next = flow->next;
             flow_tick(e, flow, now);
         }
+    }
 }
 
 /* Told without the lock: whoever listens may take its time, and may ask us something. */
@@ -188,6 +193,7 @@ int egress_start(const struct egress_config *config, struct egress **ret, struct
     if (!e)
         return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
     e->config = *config;
+    e->told.rate = EVENTS_PER_S;
     (void) pthread_mutex_init(&e->lock, NULL);
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -259,6 +265,8 @@ int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
             flow_judge_again(e, flow);
         }
     } else {
+        if (box && fds) /* nothing may be judged without rules */
+            box_free(e, box);
         free(copy);
         copy = NULL;
     }
