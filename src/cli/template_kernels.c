@@ -32,6 +32,8 @@ EMBED(python_charts, "python_charts.py")
 EMBED(python_ipython, "python_ipython.py")
 EMBED(javascript, "javascript.cjs")
 EMBED(bash, "bash.py")
+EMBED(java, "java.py")
+EMBED(java_source, "Java.java")
 
 static const struct {
     const char *path, *text;
@@ -45,6 +47,8 @@ static const struct {
     { DIRECTORY "/python_ipython.py", kernel_python_ipython },
     { DIRECTORY "/javascript.cjs", kernel_javascript },
     { DIRECTORY "/bash.py", kernel_bash },
+    { DIRECTORY "/java.py", kernel_java },
+    { DIRECTORY "/Java.java", kernel_java_source },
 };
 
 static bool is_there(int root_fd, const char *path, const char *text)

@@ -129,6 +129,25 @@ static void print_now(char out[40])
 
 /* ---- from the kernel ---- */
 
+/* What a kernel says that cannot even begin is why. */
+static void keep_words(struct execution *e, const char *data, size_t len)
+{
+    size_t room = sizeof e->words - 1 - e->words_len, n = len < room ? len : room;
+
+    memcpy(e->words + e->words_len, data, n);
+    e->words_len += n;
+}
+
+static void keep_stderr(struct execution *e, const struct code_event *event)
+{
+    json_t *text = event->text.len < 8 * LAST_WORDS
+                       ? json_loadb(event->text.at, event->text.len, JSON_DECODE_ANY, NULL)
+                       : NULL;
+
+    keep_words(e, json_string_value(text) ?: "", json_string_length(text));
+    json_decref(text);
+}
+
 static void take_line(struct execution *e, const char *line, size_t len)
 {
     struct code_event event;
@@ -147,6 +166,8 @@ static void take_line(struct execution *e, const char *line, size_t len)
         e->begun = true;
         e->ended = event.type == CODE_END;
     }
+    if (!e->begun && event.type == CODE_STDERR)
+        keep_stderr(e, &event);
     if (!e->begun || e->gone)
         return;
     print_now(now);
@@ -218,10 +239,7 @@ static void take_output(struct execution *e, const struct exec_event *event)
     const char *at = (const char *) event->data, *end = at + event->len;
 
     if (event->type == EXEC_STDERR) {
-        size_t room = sizeof e->words - 1 - e->words_len, n = event->len < room ? event->len : room;
-
-        memcpy(e->words + e->words_len, event->data, n);
-        e->words_len += n;
+        keep_words(e, (const char *) event->data, event->len);
         return;
     }
     if (event->missed > 0) { /* before we came: what follows begins in the middle of a line */

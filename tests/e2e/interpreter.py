@@ -1,7 +1,7 @@
 """The code interpreter on the wire: what its SDKs send, and what they never would. Run by tests/e2e/interpreter_test."""
 import http.client
 import json
-import os
+import shutil
 import socket
 import threading
 import time
@@ -342,10 +342,25 @@ def magics():
     same("and one kernel is left", "2", b.run("1+1").text)
 
 
+def java():
+    run = b.run("int f(int a) { return a * 2; }\nf(5) + 1", language="java")
+    if not shutil.which("jshell") or not shutil.which("java"):
+        check("java that is not installed says what to install", "default-jdk" in run.error.get("value", ""), run.events)
+        return
+    same("java", "11", run.text)
+    same("its state stays", ("12", "hi\n"), (lambda r: (r.text, r.out))(b.run('System.out.println("hi");\nf(6)', language="java")))
+    same("an exception", "ArithmeticException", b.run("1/0", language="java").error.get("name"))
+    same("an error of the compiler", "CompilationError", b.run('int y = "s";', language="java").error.get("name"))
+    c, r = b.open("while (true) { }", language="java")
+    time.sleep(1)
+    hang_up(c, r)
+    same("a loop is interrupted", "14", b.run("f(7)", language="java").text)
+
+
 def parts():
     global b
     b = Box()
-    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much):
+    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much, java):
         part()
     same("the sandbox is killed", 204, b.kill())
     contexts()
