@@ -26,6 +26,17 @@ const struct code_language *code_language_find(const char *name);
 /* The n-th, NULL behind the last. */
 const struct code_language *code_language_at(size_t n);
 
+/* ---- code_request.c ---- */
+
+struct code_request {
+    json_t *body; /* what the rest is borrowed from */
+    const char *code, *context_id;
+    const struct code_language *language; /* NULL with a context */
+    json_t *env;                          /* NULL: none */
+};
+
+int code_request_read(struct code_request *request, struct err *err);
+
 /* ---- code_context.c: contexts and their kernels ---- */
 
 #define CODE_ID_MAX  37  /* of a UUID, with the NUL */

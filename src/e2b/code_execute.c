@@ -29,13 +29,6 @@
 #define OUT_SIZE     32768
 #define LAST_WORDS   512
 
-struct request {
-    json_t *body;
-    const char *code, *context_id;
-    const struct code_language *language;
-    json_t *env;
-};
-
 enum ending { ENDED, DIED, NEVER_BEGUN, SANDBOX_GONE };
 
 struct execution {
@@ -379,54 +372,6 @@ static int run_cell(struct execution *e, struct ops_cell *cell, struct err *err)
 
 /* ---- the request ---- */
 
-static int read_env(json_t *env, struct err *err)
-{
-    const char *name;
-    json_t *value;
-
-    if (env && !json_is_object(env))
-        return err_set(err, ERR_INVALID, "env_vars: an object is needed");
-    json_object_foreach(env, name, value)
-    {
-        if (!json_is_string(value))
-            return err_set(err, ERR_INVALID, "env_vars: '%.40s' is no text", name);
-        if (!name[0] || strchr(name, '='))
-            return err_set(err, ERR_INVALID, "env_vars: '%.40s' is no name", name);
-    }
-    return 0;
-}
-
-static json_t *member(json_t *body, const char *name)
-{
-    json_t *value = json_object_get(body, name);
-
-    return json_is_null(value) ? NULL : value;
-}
-
-static int read_request(struct request *request, struct err *err)
-{
-    json_t *code = member(request->body, "code"), *id = member(request->body, "context_id");
-    json_t *language = member(request->body, "language");
-
-    request->env = member(request->body, "env_vars");
-    request->code = json_string_value(code);
-    request->context_id = json_string_value(id);
-    if (!request->code)
-        return err_set(err, ERR_INVALID, "code: a text is needed");
-    if ((id && !request->context_id) || (language && !json_is_string(language)))
-        return err_set(err, ERR_INVALID, "%s: a text is needed",
-                       language && !json_is_string(language) ? "language" : "context_id");
-    if (id && language)
-        return err_set(err, ERR_INVALID, "Only one of context_id or language can be provided");
-    request->language = code_language_find(language ? json_string_value(language) : "python");
-    if (!request->language)
-        return err_set(err, ERR_INVALID, "language: '%.40s' is not supported",
-                       json_string_value(language));
-    if (id)
-        request->language = NULL;
-    return read_env(request->env, err);
-}
-
 /* -1: the client went away. */
 static int wait_turn(struct execution *e, const struct code_turn *turn)
 {
@@ -444,7 +389,7 @@ static int wait_turn(struct execution *e, const struct code_turn *turn)
     return 0;
 }
 
-static int run_in_turn(struct execution *e, const struct request *request, struct err *err)
+static int run_in_turn(struct execution *e, const struct code_request *request, struct err *err)
 {
     const struct code_language *language = e->context->language;
     auto_free char *line = NULL;
@@ -470,7 +415,7 @@ static int run_in_turn(struct execution *e, const struct request *request, struc
     return r;
 }
 
-static int stream(struct execution *e, const struct request *request, struct err *err)
+static int stream(struct execution *e, const struct code_request *request, struct err *err)
 {
     uint64_t number;
 
@@ -489,7 +434,7 @@ static int stream(struct execution *e, const struct request *request, struct err
     return exchange_end(e->x, err);
 }
 
-static int execute(struct exchange *x, const struct request *request, struct err *err)
+static int execute(struct exchange *x, const struct code_request *request, struct err *err)
 {
     struct execution e = { .x = x, .ops = ops_of(x), .run = OPS_RUN_NONE };
     int r;
@@ -511,12 +456,12 @@ static int execute(struct exchange *x, const struct request *request, struct err
 
 int code_execute(struct exchange *x, struct err *err)
 {
-    struct request request = { .body = NULL };
+    struct code_request request = { .body = NULL };
     int r;
 
     if (exchange_json(x, &request.body, err) < 0)
         return -1;
-    r = read_request(&request, err);
+    r = code_request_read(&request, err);
     if (r == 0)
         r = execute(x, &request, err);
     json_decref(request.body);
