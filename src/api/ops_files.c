@@ -241,7 +241,7 @@ int ops_file_unpack(struct ops *ops, const struct ops_file *file, uint32_t flags
     struct visit v;
     int r;
 
-    if (begin(ops, file, POLICY_WRITE, &v, err) < 0)
+    if (quota_store(ops->x, err) < 0 || begin(ops, file, POLICY_WRITE, &v, err) < 0)
         return -1;
     r = files_unpack_open(&v.at, file->path, flags, ret, err);
     return done(ops, file, &v, r < 0 ? "file.unpack" : NULL, r, err);

@@ -181,6 +181,7 @@ check("with its figures, and when to come again", "8 MiB are allowed" in a.error
 a = s.ask("POST", "/v1/sandboxes", {}, run_key)
 same("a create is refused, too", (429, "stored-bytes"), (a.status, a.error.get("rule")))
 same("and the tools' writes", 429, s.ask("POST", "/file/write", {"path": "c", "content": "x", "sandbox_id": box}, run_key).status)
+same("and archives", 429, s.ask("PUT", put.replace("/files?", "/files/tar?") + "d", b"\0" * 1024, run_key).status)
 same("what it has can be read", 200, s.ask("GET", put + "a", None, run_key).status)
 same("and removed", 200, s.ask("DELETE", put + "a", None, run_key).status)
 check("then there is room again", within(12, lambda: not refused()))
