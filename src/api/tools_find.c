@@ -1,6 +1,7 @@
 /* Glob, Grep, LS. */
 #include "api/tools.h"
 #include "api/tools_args.h"
+#include "api/tools_rg.h"
 #include "api/tools_text.h"
 #include "base/own.h"
 
@@ -309,10 +310,12 @@ int tool_grep(struct tool_call *call, struct err *err)
         grep->context = request.context_before + request.context_after > 0;
     }
     grep->matches = json_array();
-    r = ops_file_search(call->ops, &file, &request, take_match, grep, &cut, err);
+    r = tools_rg(call->ops, &file, &request, take_match, grep, &cut, err);
+    if (r == 0)
+        r = ops_file_search(call->ops, &file, &request, take_match, grep, &cut, err);
     if (r < 0 && err->kind == ERR_INVALID)
         (void) exchange_blame(call->x, "pattern", NULL, NULL);
-    if (r == 0)
+    if (r >= 0)
         r = put_matches(call, grep, cut, err);
     json_decref(grep->matches);
     free(grep->out.data);
