@@ -41,8 +41,9 @@ struct api {
     size_t crowd_count, crowd_created, crowd_failures;
     uint64_t crowd_us;
 
-    size_t short_len; /* bytes of the short answers' bodies */
-    struct api_load load, load_nginx;
+    size_t short_len;                 /* bytes of the short answers' bodies */
+    struct api_load load, load_nginx; /* what the server answers alone, and a file of that size */
+    struct api_load load_sandbox;     /* what it asks store and keeper for */
 
     size_t idle_count;
     uint64_t idle_kib; /* what the server's memory grew by */
@@ -61,7 +62,7 @@ void api_round(struct api *api, unsigned round);
 /* `count` sandboxes made, and removed, by `clients` connections. */
 void api_crowd(struct api *api, size_t count, unsigned clients);
 
-/* `count` short requests to each server over 16 connections. */
+/* `count` short requests of each kind over 16 connections. */
 void api_requests(struct api *api, size_t count);
 
 /* `count` connections that have asked once and stay open. */

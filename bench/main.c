@@ -235,8 +235,8 @@ static void check_api(struct rig *rig)
     judge(api.crowd_created == CHECK_CROWD && !api.crowd_failures,
           "50 sandboxes are made and removed by 32 clients", api.why.msg);
     api_requests(&api, 400);
-    judge(api.load.answered == 400, "400 short requests over 16 connections are answered",
-          "some are not");
+    judge(api.load.answered == 400 && api.load_sandbox.answered == 400,
+          "800 short requests over 16 connections are answered", "some are not");
     api_idle(&api, 200);
     judge(api.idle_count == 200, "200 idle connections stay and are answered", api.why.msg);
     api_transfer(&api, 32u << 20);

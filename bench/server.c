@@ -181,9 +181,12 @@ int server_nginx(struct server *server, const struct rig *rig, const char *root,
         (void) usleep(1000);
     }
     caller_close(&caller);
-    server->work = only_child(server->pid);
-    if (server->work <= 0)
-        return err_set(err, ERR_INTERNAL, "nginx has no worker");
+    /* The master listens first, and has its worker a moment later. */
+    while ((server->work = only_child(server->pid)) <= 0) {
+        if (io_now_ms() - begin > START_LIMIT_MS)
+            return err_set(err, ERR_INTERNAL, "nginx has no worker");
+        (void) usleep(1000);
+    }
     return 0;
 }
 

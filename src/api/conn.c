@@ -12,6 +12,7 @@
 
 #define WAIT_SLICE_MS 1000 /* also the patience while too many wait */
 #define WAIT_LEAST_MS 20   /* while there are twice as many as that */
+#define LINGER_MS     1
 
 static void name_ipv4(struct conn *conn, const struct in_addr *from)
 {
@@ -144,6 +145,15 @@ ssize_t conn_recv(struct conn *conn, void *out, size_t size)
         n = recv_some(conn, out, size);
     } while (n < 0 && errno == EINTR);
     return n;
+}
+
+bool conn_linger(struct conn *conn)
+{
+    struct pollfd wait = { .fd = conn->fd, .events = POLLIN | POLLRDHUP };
+
+    if (atomic_load_explicit(&conn->waits->crowded, memory_order_relaxed))
+        return false;
+    return poll(&wait, 1, LINGER_MS) > 0;
 }
 
 ssize_t conn_send(struct conn *conn, const void *data, size_t len)

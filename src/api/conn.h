@@ -22,6 +22,8 @@
  * the more there are. */
 struct conn_waits {
     atomic_size_t now, most;
+    atomic_bool
+        crowded; /* threads are needed elsewhere: none lingers with a client that may ask again */
 };
 
 struct conn {
@@ -54,6 +56,10 @@ int conn_preamble(struct conn *conn, struct err *err);
 
 /* What is there, without waiting: count, 0 at the end, -1 with errno (EAGAIN: nothing yet). */
 ssize_t conn_recv(struct conn *conn, void *out, size_t size);
+
+/* Stays a moment with a client that has been answered: most that ask again do so at once, and handing the connection to
+ * the waiter and back costs more than the answer. True: there is something to read. */
+bool conn_linger(struct conn *conn);
 
 /* As much as there is room for, without waiting: count, -1 with errno (EAGAIN: none). */
 ssize_t conn_send(struct conn *conn, const void *data, size_t len);

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #define SMALL_CHUNK 4096
+#define SMALL_BODY  4096
 
 struct app *exchange_app(struct exchange *x)
 {
@@ -147,14 +148,15 @@ int exchange_add_header(struct exchange *x, const char *name, const char *value,
     return 0;
 }
 
+/* A body of up to SMALL_BODY bytes, or none (NULL), goes with the head: one packet. */
 static int send_head(struct exchange *x, int status, const char *type, int64_t length,
-                     struct err *err)
+                     const char *body, struct err *err)
 {
-    char buf[8192];
+    char buf[8192 + SMALL_BODY];
     struct response r;
     ssize_t len;
 
-    response_begin(&r, buf, sizeof buf - sizeof x->extra, (unsigned) status);
+    response_begin(&r, buf, sizeof buf - SMALL_BODY - sizeof x->extra, (unsigned) status);
     response_date(&r, (int64_t) time(NULL));
     if (type)
         response_field(&r, "Content-Type", type);
@@ -178,10 +180,15 @@ static int send_head(struct exchange *x, int status, const char *type, int64_t l
     len -= 2;
     memcpy(buf + len, x->extra, x->extra_len);
     memcpy(buf + len + (ssize_t) x->extra_len, "\r\n", 2);
+    len += (ssize_t) x->extra_len + 2;
     x->begun = true;
     x->status = status;
-    return conn_write(x->conn, buf, (size_t) len + x->extra_len + 2,
-                      app_config(x->app)->body_stall_ms, err);
+    if (body) {
+        memcpy(buf + len, body, (size_t) length);
+        len += (ssize_t) length;
+        x->sent += (uint64_t) length;
+    }
+    return conn_write(x->conn, buf, (size_t) len, app_config(x->app)->body_stall_ms, err);
 }
 
 int exchange_begin(struct exchange *x, int status, const char *type, int64_t length,
@@ -189,7 +196,7 @@ int exchange_begin(struct exchange *x, int status, const char *type, int64_t len
 {
     if (!x->head.keep_alive)
         x->close = true;
-    return send_head(x, status, type, length, err);
+    return send_head(x, status, type, length, NULL, err);
 }
 
 /* A small chunk leaves in one piece: three would be three packets, and wake the client three times. */
@@ -235,8 +242,13 @@ int exchange_end(struct exchange *x, struct err *err)
 static int reply_bytes(struct exchange *x, int status, const char *type, const char *data,
                        size_t len, struct err *err)
 {
-    if (exchange_begin(x, status, type, (int64_t) len, err) < 0 ||
-        exchange_write(x, data, len, err) < 0)
+    bool small = len > 0 && len <= SMALL_BODY && x->head.method != METHOD_HEAD &&
+                 status_has_body((unsigned) status);
+
+    if (!x->head.keep_alive)
+        x->close = true;
+    if (send_head(x, status, type, (int64_t) len, small ? data : NULL, err) < 0 ||
+        (!small && exchange_write(x, data, len, err) < 0))
         return -1;
     return exchange_end(x, err);
 }

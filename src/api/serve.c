@@ -357,6 +357,7 @@ static int serve_preamble(struct conn *conn)
 bool serve_connection(struct app *app, struct conn *conn)
 {
     auto_free struct exchange *x = NULL;
+    bool answered = false;
 
     if (!conn->buf && !(conn->buf = malloc(CONN_BUFFER)))
         return false;
@@ -381,8 +382,11 @@ bool serve_connection(struct app *app, struct conn *conn)
             n = conn->have < CONN_BUFFER
                     ? conn_recv(conn, conn->buf + conn->have, CONN_BUFFER - conn->have)
                     : 0;
-            if (n < 0 && errno == EAGAIN)
+            if (n < 0 && errno == EAGAIN) {
+                if (answered && conn->have == 0 && conn_linger(conn))
+                    continue;
                 break;
+            }
             if (n <= 0)
                 return false;
             if (!conn->head_begun)
@@ -399,6 +403,7 @@ bool serve_connection(struct app *app, struct conn *conn)
         if (!serve_exchange(x))
             return false;
         conn->since_ms = io_now_ms();
+        answered = true;
     }
     if (conn->have == 0) { /* idle: no buffer */
         free(conn->buf);

@@ -93,6 +93,15 @@ static void rest(struct server *s, struct conn *conn)
     }
 }
 
+/* Lock held. Whether workers may linger: not while anybody waits for one, nor when many are taken. */
+static void note_crowd(struct server *s)
+{
+    size_t taken = s->workers - s->idle_workers;
+
+    atomic_store(&s->waits.crowded,
+                 s->draining || s->queue_first || taken > app_config(s->app)->threads / 2);
+}
+
 /* The one that waits longest; NULL: none does. */
 static struct conn *queue_take(struct server *s)
 {
@@ -105,6 +114,7 @@ static struct conn *queue_take(struct server *s)
         s->queue_last = NULL;
     s->queued--;
     conn->next = NULL;
+    note_crowd(s);
     return conn;
 }
 
@@ -186,6 +196,7 @@ static bool dispatch(struct server *s, struct conn *conn)
     else
         s->queue_first = conn;
     s->queue_last = conn;
+    note_crowd(s);
     (void) pthread_cond_signal(&s->work);
     return true;
 }
@@ -387,6 +398,7 @@ static void on_signal(struct server *s)
     }
     log_line(LOG_INFO, "draining signal=%u", info.ssi_signo);
     s->draining = true;
+    atomic_store(&s->waits.crowded, true);
 }
 
 /* ---- start and end ---- */
