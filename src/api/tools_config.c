@@ -25,7 +25,8 @@ const size_t tools_preset_count = ARRAY_LEN(tools_presets);
 int tools_config_preset(struct app *app, struct tools_config *config, const char *name,
                         struct err *err)
 {
-    uint64_t cores = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN);
+    static _Atomic uint64_t known; /* the C library opens a file for it */
+    uint64_t cores = known ? known : (known = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN));
     uint64_t most_ms = app_config(app)->sandbox_timeout_most_ms;
 
     for (size_t i = 0; i < tools_preset_count; i++) {

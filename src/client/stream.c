@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 /* One frame of the largest kind that an agent sends; a request goes out of a buffer of its own. */
 #define IN_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 8)
@@ -231,15 +232,28 @@ int stream_next(struct stream *stream, struct frame *ret, struct err *err)
     }
 }
 
+/* Head and data at once: a head that goes ahead wakes the agent for eight bytes, and again for what they announce. */
 int stream_send(struct stream *stream, enum frame_type type, const void *data, uint32_t len,
                 struct err *err)
 {
     uint8_t head[FRAME_HEAD];
+    struct iovec parts[] = { { head, sizeof head }, { (void *) (uintptr_t) data, len } };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = len ? 2 : 1 };
+    ssize_t n;
+    size_t sent;
 
     frame_head_put(head, type, len);
-    if (send_all(stream, head, sizeof head, err) < 0)
-        return -1;
-    return send_all(stream, data, len, err);
+    do {
+        n = sendmsg(stream->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    sent = n > 0 ? (size_t) n : 0; /* whatever is wrong is found, and told, by send_all */
+    if (sent < sizeof head) {
+        if (send_all(stream, head + sent, sizeof head - sent, err) < 0)
+            return -1;
+        sent = sizeof head;
+    }
+    sent -= sizeof head;
+    return len ? send_all(stream, (const uint8_t *) data + sent, len - sent, err) : 0;
 }
 
 int stream_queue(struct stream *stream, enum frame_type type, const void *data, uint32_t len)
