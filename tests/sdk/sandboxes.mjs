@@ -72,7 +72,7 @@ await part('create refused', async () => {
   await refuses('an egress proxy', SandboxError, /(400|501): /, () => Sandbox.create(template, { network: { egressProxy: { address: 'proxy.example:1080' } } }))
   await refuses('rules that change headers on the way out', SandboxError, /(400|501): /, () =>
     Sandbox.create(template, { network: { rules: { 'api.example': [{ transform: { headers: { a: 'b' } } }] } } }))
-  await refuses('names in allowOut without a denial of the rest', SandboxError, /(400|501): /, () =>
+  await refuses('names in allowOut without a denial of the rest', SandboxError, /400: /, () =>
     Sandbox.create(template, { network: { allowOut: ['example.com'] } }))
   await refuses('a token for another service', SandboxError, /(400|501): /, () =>
     Sandbox.create(template, { iam: { tokens: { t: { audience: 'a', tokenType: 'JWT-SVID' } } } }))
@@ -91,6 +91,15 @@ await part('network options', async () => {
   is('getInfo says so', false, (await guarded.getInfo()).network?.allowPublicTraffic)
   const open = await sandbox()
   is('another has none', undefined, open.trafficAccessToken)
+  const listed = { denyOut: [ALL_TRAFFIC], allowOut: ['api.example.com', '*.example.org', '198.51.100.0/24'] }
+  const some = await sandbox({ network: listed })
+  is('what is allowed is told', listed, (({ denyOut, allowOut }) => ({ denyOut, allowOut }))((await some.getInfo()).network ?? {}))
+  await some.updateNetwork({ denyOut: [ALL_TRAFFIC], allowOut: ['203.0.113.7'] })
+  is('and can be changed', ['203.0.113.7'], (await some.getInfo()).network?.allowOut)
+  await Sandbox.updateNetwork(some.sandboxId, { allowInternetAccess: false })
+  is('what is left out is cleared', [], (await some.getInfo()).network?.allowOut ?? [])
+  await refuses('a name without a denial of the rest', SandboxError, /400: /, () => some.updateNetwork({ allowOut: ['example.com'] }))
+  await refuses('an address that is none', SandboxError, /400: /, () => some.updateNetwork({ denyOut: ['nonsense/99'] }))
   await refuses('updateNetwork of a sandbox that is not there', SandboxNotFoundError, /not found/, () => Sandbox.updateNetwork(gone, { denyOut: [ALL_TRAFFIC] }))
 })
 
