@@ -128,18 +128,18 @@ static void kept_add(struct proc *proc)
     proc->live->kept = true;
 }
 
-/* Records are for ever, the words in them for the latest thousand. */
+static void forget_text(struct proc *proc)
+{
+    free(proc->text);
+    proc->text = NULL;
+}
+
+/* Records are for ever, the words in them for the latest thousand, and for those that run: settle() sees to them. */
 static void forget_texts(struct agent *agent)
 {
-    while (agent->proc_text_from + TEXTS_KEPT < agent->proc_count) {
-        struct proc *proc = agent->procs[agent->proc_text_from];
-
-        if (proc->phase != PROC_FINAL)
-            return;
-        free(proc->text);
-        proc->text = NULL;
-        agent->proc_text_from++;
-    }
+    for (; agent->proc_text_from + TEXTS_KEPT < agent->proc_count; agent->proc_text_from++)
+        if (agent->procs[agent->proc_text_from]->phase == PROC_FINAL)
+            forget_text(agent->procs[agent->proc_text_from]);
 }
 
 void procs_trim(struct agent *agent)
@@ -183,6 +183,8 @@ static void settle(struct proc *proc)
     }
     if (proc->phase != PROC_FINAL || live->readers)
         return;
+    if (place_of(proc->agent, proc->handle) < proc->agent->proc_text_from)
+        forget_text(proc);
     if (!live->shepherd) { /* nobody writes any more */
         stream_close_all(proc);
         for (int i = 0; i < PROC_STREAMS; i++)
