@@ -1,7 +1,7 @@
 // Sandbox: every call of the control plane, and the classes of its errors.
 import {
   ALL_TRAFFIC, AuthenticationError, BuildError, E2B, InvalidArgumentError, RateLimitError, Sandbox, SandboxError,
-  SandboxNotFoundError, Secret, SecretError, Template, TimeoutError, Volume, VolumeError,
+  SandboxNotFoundError, Secret, SecretError, Template, TemplateError, TimeoutError, Volume, VolumeError,
 } from 'e2b'
 import { finish, holds, is, like, part, refuses, sandbox, template, until } from './check.mjs'
 
@@ -285,6 +285,13 @@ await part('what is not there yet says so', async () => {
   await refuses('Secret.create', SecretError, /^(403|404|501): /, () => Secret.create('s', 'v'))
   await refuses('Template.build', BuildError, /501/, () => Template.build(Template().fromImage('debian:12').runCmd('true'), 'mine'))
   is('a template that is not there', false, await Template.exists('no-such-template'))
+  is('an alias that is not there', false, await Template.aliasExists('no-such-template'))
+  await refuses('Template.buildInBackground', BuildError, /501/, () => Template.buildInBackground(Template().fromImage('debian:12'), 'mine'))
+  await refuses('Template.getBuildStatus', BuildError, /404|501/, () => Template.getBuildStatus({ templateId: 't', buildId: 'b' }))
+  await refuses('Template.assignTags', TemplateError, /404|501/, () => Template.assignTags('mine:one', 'two'))
+  await refuses('Template.removeTags', TemplateError, /404|501/, () => Template.removeTags('mine', 'two'))
+  await refuses('Template.getTags', TemplateError, /404|501/, () => Template.getTags('mine'))
+  is('a template can be described', true, (await Template.toDockerfile(Template().fromImage('debian:12').runCmd('true'))).includes('FROM debian:12'))
   is('the sandbox is as it was', true, await box.isRunning())
 })
 
