@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define QUESTIONS_PER_S 50
+#define TOLD_MOST       10
 
 struct network {
     struct egress *egress;
@@ -90,6 +91,35 @@ size_t network_events(struct app *app, const char *sandbox, uint64_t after,
             out[count++] = n->ring[seq % NETWORK_EVENTS];
     (void) pthread_mutex_unlock(&n->lock);
     return count;
+}
+
+static bool is_news(const struct network_event *e, const char *sandbox)
+{
+    return !e->told && (e->event.what == EGRESS_REFUSED || e->event.what == EGRESS_NAME) &&
+           strcmp(e->event.sandbox, sandbox) == 0;
+}
+
+json_t *network_refusals(struct app *app, const char *sandbox)
+{
+    struct network *n = app->network;
+    json_t *list = NULL;
+
+    if (!n)
+        return NULL;
+    (void) pthread_mutex_lock(&n->lock);
+    for (uint64_t back = 0; back < n->seq && back < NETWORK_EVENTS; back++) {
+        struct network_event *e = &n->ring[(n->seq - 1 - back) % NETWORK_EVENTS];
+
+        if (!is_news(e, sandbox))
+            continue;
+        e->told = true;
+        if (!list)
+            list = json_array();
+        if (json_array_size(list) < TOLD_MOST) /* the newest; all of them are in the events */
+            (void) json_array_insert_new(list, 0, network_event_json(e));
+    }
+    (void) pthread_mutex_unlock(&n->lock);
+    return list;
 }
 
 void network_counts(struct app *app, struct egress_counts *ret)

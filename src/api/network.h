@@ -35,6 +35,7 @@ void network_ended(struct app *app, const char *sandbox);
 
 struct network_event {
     uint64_t seq, time_ms;
+    bool told; /* by network_refusals */
     struct egress_event event;
 };
 /* Of one sandbox, oldest first, behind `after`: how many were put into out. */
@@ -42,6 +43,8 @@ struct network_event {
 void network_counts(struct app *app, struct egress_counts *ret);
 size_t network_events(struct app *app, const char *sandbox, uint64_t after,
                       struct network_event *out, size_t most);
+/* What was refused since somebody last asked for it here, as a list for an agent to read; NULL: nothing. */
+json_t *network_refusals(struct app *app, const char *sandbox);
 json_t *network_event_json(const struct network_event *event);
 
 #endif

@@ -1,6 +1,7 @@
 #include "api/tools.h"
 
 #include "api/audit.h"
+#include "api/network.h"
 #include "api/policy_gate.h"
 #include "api/quota.h"
 #include "api/tools_args.h"
@@ -73,6 +74,7 @@ static int call_in(struct ops *ops, const struct tool *tool, const char *sandbox
                    struct session *session, json_t **ret, struct err *err)
 {
     uint64_t begun = io_now_ms();
+    json_t *refusals;
     struct tool_call call = { .ops = ops, .x = ops->x, .session = session, .arguments = arguments };
 
     if (session_find(ops, sandbox, session, err) < 0 || check_tool(ops, session, tool, err) < 0)
@@ -88,6 +90,10 @@ static int call_in(struct ops *ops, const struct tool *tool, const char *sandbox
     if (!json_object_get(call.answer, "duration_ms"))
         (void) json_object_set_new(call.answer, "duration_ms",
                                    json_integer((json_int_t) (io_now_ms() - begun)));
+    /* An agent whose program was refused the network learns why. */
+    refusals = network_refusals(ops->app, session->sandbox);
+    if (refusals)
+        (void) json_object_set_new(call.answer, "network_refused", refusals);
     *ret = call.answer;
     return 0;
 }
