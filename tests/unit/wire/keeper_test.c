@@ -64,7 +64,7 @@ static void an_unknown_op_is_refused(void)
     struct keeper_request r = request_of(KEEPER_HELLO);
 
     r.op = KEEPER_OP_COUNT;
-    REFUSED(r, ERR_PROTOCOL, "unknown request 11");
+    REFUSED(r, ERR_PROTOCOL, "unknown request 12");
     r.op = UINT32_MAX;
     REFUSED(r, ERR_PROTOCOL, "unknown request 4294967295");
 }
