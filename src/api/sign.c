@@ -164,7 +164,7 @@ int sign_check(struct exchange *x, struct err *err)
     if (signer_of(x, text_or_empty(exchange_query(x, "key")), &key, err) < 0 ||
         signature_of(x->app, key.tenant, key.id, &sign, want, err) < 0)
         return -1;
-    if (strlen(shown) != strlen(want) || !same_secret(shown, want, strlen(want)))
+    if (!same_secret_text(shown, want))
         return refuse(x, 401, "the signature does not fit this request", err);
     if (strcmp(operation, signable[row].operation) != 0)
         return refuse(x, 403,

@@ -144,3 +144,10 @@ bool same_secret(const void *a, const void *b, size_t len)
         differs |= x[i] ^ y[i];
     return differs == 0;
 }
+
+bool same_secret_text(const char *shown, const char *secret)
+{
+    size_t len = strlen(secret);
+
+    return strlen(shown) == len && same_secret(shown, secret, len);
+}

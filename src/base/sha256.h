@@ -28,5 +28,7 @@ void sha256_hex(const unsigned char *bytes, size_t count, char *out);
 
 /* Takes as long for any two inputs of that length. */
 bool same_secret(const void *a, const void *b, size_t len);
+/* The same of texts; tells their lengths apart at once, as those of tokens are known to all. */
+bool same_secret_text(const char *shown, const char *secret);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* ---- target.c: which sandbox, which port ---- */
 
-/* By the headers E2b-Sandbox-Id and E2b-Sandbox-Port, by a Host of the form {port}-{id}.…, or, for GET and POST of
+/* By a Host of the form {port}-{id}.…, else by the headers E2b-Sandbox-Id and E2b-Sandbox-Port, or, for GET and POST of
  * /files, by the signature in the query. True: the exchange has the params "sandbox" and "port". A sandbox that is
  * named is not necessarily there. */
 bool e2b_target(struct exchange *x, uint16_t *ret_port);

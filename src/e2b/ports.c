@@ -95,7 +95,7 @@ int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, str
     }
     if (e2b_traffic_token(exchange_app(x), sandbox->id, token, err) < 0)
         return -1;
-    if (strlen(shown) == strlen(token) && same_secret(shown, token, strlen(token)))
+    if (same_secret_text(shown, token))
         return 0;
     return refuse_token(x, "this port is private: the " TOKEN_HEADER " is wrong", err);
 }
@@ -129,7 +129,7 @@ static int ports_relay(struct exchange *x, struct err *err)
     /* An SDK may send envd's token along; what an application inside calls so is its own. */
     if (shown && e2b_access_token(exchange_app(x), ask.sandbox, token, err) < 0)
         return -1;
-    if (shown && strcmp(shown, token) == 0)
+    if (shown && same_secret_text(shown, token))
         names[ask.drop_count++] = "X-Access-Token";
     return relay_exchange(x, &ask, err);
 }

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SHOWN_ID_MAX 64 /* of what a client calls an id, with the NUL */
+#define ID_SIGNS     "abcdefghijklmnopqrstuvwxyz0123456789"
+
 static int set_target(struct exchange *x, const char *sandbox, uint16_t port)
 {
     char text[8];
@@ -39,7 +42,7 @@ static int try_sandbox(void *arg, const struct store_sandbox *record, struct err
         return -1;
     e2b_signature(search->path, search->operation, search->user, token, search->expiration,
                   signature);
-    if (strcmp(signature, search->signature) == 0)
+    if (same_secret_text(search->signature, signature))
         memcpy(search->found, record->id, sizeof search->found);
     return 0;
 }
@@ -70,24 +73,38 @@ static bool find_by_signature(struct exchange *x, char ret_id[ID_LEN + 1])
     return true;
 }
 
+/* By E2B's headers. An id that no sandbox can have is kept as "", at port 0: so ports.c answers that it is none. */
+static bool target_by_headers(struct exchange *x, struct slice id, char sandbox[SHOWN_ID_MAX],
+                              uint16_t *ret_port)
+{
+    struct slice port = head_get(exchange_head(x), "E2b-Sandbox-Port");
+
+    if (port.at && !port_parse(port, ret_port))
+        return false;
+    if (id.len < 1 || !slice_copy(id, sandbox, SHOWN_ID_MAX) ||
+        strspn(sandbox, ID_SIGNS) != id.len) {
+        sandbox[0] = '\0';
+        *ret_port = 0;
+    }
+    return true;
+}
+
 bool e2b_target(struct exchange *x, uint16_t *ret_port)
 {
     struct slice id = head_get(exchange_head(x), "E2b-Sandbox-Id");
-    struct slice port = head_get(exchange_head(x), "E2b-Sandbox-Port");
-    char sandbox[ID_LEN + 1] = "";
+    char sandbox[SHOWN_ID_MAX] = "";
 
     if (exchange_param(x, "port")[0]) /* found before, by the surface that was asked first */
         return port_parse(slice_of(exchange_param(x, "port")), ret_port);
+    /* A host that names a sandbox is asked before the headers: a page that the sandbox serves can send its own host any
+     * header, and no other host without the browser saying where it comes from. */
+    if (port_host_parse(head_host(exchange_head(x)), sandbox, ret_port))
+        return set_target(x, sandbox, *ret_port) == 0;
+    sandbox[0] = '\0';
     *ret_port = E2B_ENVD_PORT;
-    if (id.at) { /* one that cannot be is kept as "": it is not there either */
-        if (port.at && !port_parse(port, ret_port))
-            return false;
-        if (id.len != ID_LEN || !slice_copy(id, sandbox, sizeof sandbox) || !id_ok(sandbox))
-            sandbox[0] = '\0';
-    } else if (!port_host_parse(head_host(exchange_head(x)), sandbox, ret_port) &&
-               !find_by_signature(x, sandbox) && !is_signed_link(x)) {
+    if (id.at ? !target_by_headers(x, id, sandbox, ret_port)
+              : !find_by_signature(x, sandbox) && !is_signed_link(x))
         return false;
-    }
     return set_target(x, sandbox, *ret_port) == 0;
 }
 
@@ -121,7 +138,7 @@ static bool may_wake(struct exchange *x, const struct ops_sandbox *sandbox)
     }
     return notes.public_traffic ||
            (shown && e2b_traffic_token(exchange_app(x), sandbox->id, token, &ignored) == 0 &&
-            strlen(shown) == strlen(token) && same_secret(shown, token, strlen(token)));
+            same_secret_text(shown, token));
 }
 
 /* For as long as the create asked for, but not for a moment only. */

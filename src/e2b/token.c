@@ -68,8 +68,7 @@ static int check_signature(struct exchange *x, const char *token, const char *op
     if (!signature)
         return refuse(x, "missing signature query parameter", err);
     e2b_signature(path ? path : "", operation, user ? user : "", token, expiration, expected);
-    if (strlen(signature) != strlen(expected) ||
-        !same_secret(signature, expected, strlen(expected)))
+    if (!same_secret_text(signature, expected))
         return refuse(x, "invalid signature", err);
     if (expiration && (parse_u64(expiration, &until, err) < 0 || until < store_now_ms() / 1000))
         return refuse(x, "signature is already expired", err);
@@ -84,7 +83,7 @@ int e2b_check_access(struct exchange *x, const char *sandbox, const char *operat
 
     if (e2b_access_token(exchange_app(x), sandbox, token, err) < 0)
         return -1;
-    if (shown && strlen(shown) == strlen(token) && same_secret(shown, token, strlen(token)))
+    if (shown && same_secret_text(shown, token))
         return 0;
     if (!operation)
         return refuse(x,

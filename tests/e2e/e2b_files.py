@@ -321,9 +321,11 @@ def access():
     other = Box(key=os.environ["OTHER_KEY"])
     refused("a token of another sandbox is none", get({"path": "s.txt"}, {**no, "X-Access-Token": other.token}), 401)
     refused("a signature of another sandbox is none", get(sign(other, "s.txt", "read")), 401, "invalid signature")
-    for bad in ("i" + "0" * 20, "nonsense", "../x"):
+    for bad in ("i" + "0" * 20, "nonsense"):
         a = ask("GET", "/files?path=x", headers={**box.headers(), "E2b-Sandbox-Id": bad})
         check("no such sandbox is 502: " + bad, a.status == 502 and a.json.get("message") == "The sandbox was not found", a.body)
+    a = ask("GET", "/files?path=x", headers={**box.headers(), "E2b-Sandbox-Id": "../x"})
+    same("what cannot be an id is 400 in plain text", (400, b"Invalid sandbox ID"), (a.status, a.body.strip()))
     a = box.rpc("Stat", {"path": "/"}, X_Access_Token="bad")
     check("calls want the token", a.status == 401, a.body)
     ask("DELETE", "/sandboxes/" + other.id, key=os.environ["OTHER_KEY"])

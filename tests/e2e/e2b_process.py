@@ -159,10 +159,12 @@ def access():
         status, body = b.unary("List", {}, {"X-Access-Token": token})
         same("%s is 401" % name, (401, 401), (status, body.get("code")))
         same("%s is 401 for a stream" % name, 401, b.stream("Start", start, {"X-Access-Token": token}).status)
-    for name, sandbox in (("an unknown sandbox", "i" + "0" * 20), ("no id of a sandbox", "../../etc"), ("no id", "")):
+    for name, sandbox in (("an unknown sandbox", "i" + "0" * 20), ("an id that is too short", "i0")):
         status, body = b.unary("List", {}, {"E2b-Sandbox-Id": sandbox})
         same("%s is 502" % name, (502, "The sandbox was not found", 502),
              (status, body.get("message"), body.get("code")))
+    for name, sandbox in (("no id of a sandbox", "../../etc"), ("no id", "")):
+        same("%s is 400 in plain text" % name, (400, b"Invalid sandbox ID"), b.unary("List", {}, {"E2b-Sandbox-Id": sandbox}))
     stream = other.start("sleep 60")
     pid = begun(stream)
     answer_is("a pid of another sandbox is not_found", 404, "not_found",

@@ -327,10 +327,20 @@ def refusals():
     refused("a port that is none", ask("GET", box.at + "/ports/70000/"), 400, "invalid", "port")
     ghost = "i" + "a" * 20
     a = ask("GET", "/", headers={"Host": "3000-%s.localhost" % ghost})
+    for odd in ("0", "i" * 63):
+        a = ask("GET", "/health", headers={"E2b-Sandbox-Id": odd})
+        same("an id that is short or long is of no sandbox", (502, odd, "The sandbox was not found"),
+             (a.status, a.json["sandboxId"], a.json["message"]))
+        a = ask("GET", "/x", headers={"E2b-Sandbox-Id": odd, "E2b-Sandbox-Port": "80"})
+        same("nor at a port", (502, odd), (a.status, a.json["sandboxId"]))
+    a = ask("GET", "/", headers={"Host": "3000-%s.localhost" % ghost})
     same("an unknown sandbox says so", (502, {"sandboxId": ghost, "message": "The sandbox was not found", "code": 502}), (a.status, a.json))
     for name, headers in (("a host with a bad port", {"Host": "99999-%s.localhost" % box.id}), ("one with a bad id", {"Host": "80-short.localhost"}),
                           ("a bad port header", {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "x"}),
-                          ("a bad id header", {"E2b-Sandbox-Id": "../x", "E2b-Sandbox-Port": "80"})):
+                          ("a bad id header", {"E2b-Sandbox-Id": "../x", "E2b-Sandbox-Port": "80"}),
+                          ("a bad id of envd", {"E2b-Sandbox-Id": "i_" + "a" * 19, "E2b-Sandbox-Port": "49983"}),
+                          ("a bad id of the interpreter", {"E2b-Sandbox-Id": "I" + "A" * 20, "E2b-Sandbox-Port": "49999"}),
+                          ("an id without end", {"E2b-Sandbox-Id": "i" * 64}), ("an empty one", {"E2b-Sandbox-Id": ""})):
         a = ask("GET", "/", headers=headers)
         check(name + " is refused in plain text", a.status == 400 and a.headers["Content-Type"].startswith("text/plain") and
               a.body.startswith(b"Invalid "), a.body)
@@ -357,6 +367,11 @@ def rights():
     same("nor the page of another sandbox", 403, box.get("/", "POST", b"", Origin=page).status)
     same("its own page can", 200, box.get("/", "POST", b"", Origin="http://" + box.host(8080)).status)
     same("but not ask the API", 403, ask("POST", "/v1/sandboxes", "{}", {"Origin": "http://" + box.host()}).status)
+    # A page can add any header to what it asks of its own host, and a GET of one's own host has no Origin.
+    for port, path in ((3000, "/"), (49999, "/contexts"), (49983, "/health")):
+        a = ask("GET", path, headers={"Host": "3999-%s.localhost" % second.id, "E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": str(port)})
+        same("nor reach port %d of another sandbox by headers: its host decides" % port, (502, second.id, 3999),
+             (a.status, a.json["sandboxId"], a.json.get("port")))
     same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", {"Origin": "http://localhost:%d" % server.port}).status)
     ask("DELETE", second.at)
 
