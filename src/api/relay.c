@@ -358,7 +358,7 @@ int relay_wait(struct relay *r, short port_events, short client_events, struct e
         { .fd = r->x->conn->fd, .events = client_events },
     };
     struct conn_waits *waits = r->x->conn->waits;
-    int wait, rc;
+    int wait = 0, rc;
 
     if (!reads && !r->deaf && !r->switched)
         fds[1].events |= POLLRDHUP;
