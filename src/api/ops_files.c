@@ -64,46 +64,67 @@ int ops_file_stat(struct ops *ops, const struct ops_file *file, uint32_t flags,
     return done(ops, file, &v, NULL, files_stat(&v.at, file->path, flags, ret, err), err);
 }
 
-int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, uint64_t limit,
-                  exec_item_fn each, void *context, bool *ret_truncated, struct err *err)
+/* ---- lists: what may not be read is not shown either ---- */
+
+struct sifted {
+    struct gate_sieve sieve;
+    bool named; /* one entry, by the name that was judged already */
+    exec_item_fn each;
+    void *context;
+};
+
+static int sift(void *context, const struct agent_reply *item, struct err *err)
 {
+    struct sifted *s = context;
+
+    if (!s->named && item->path && !policy_gate_sieve_passes(&s->sieve, item->path))
+        return 0;
+    return s->each(s->context, item, err);
+}
+
+typedef int lister_fn(const struct files_at *at, const struct agent_request *request,
+                      exec_item_fn each, void *context, bool *ret_truncated, struct err *err);
+
+static int list_sifted(struct ops *ops, const struct ops_file *file, lister_fn *lister,
+                       const struct agent_request *request, exec_item_fn each, void *context,
+                       bool *ret_truncated, struct err *err)
+{
+    struct sifted sifted = { .named = request->op == AGENT_STAT, .each = each, .context = context };
+    struct agent_request own = *request;
     struct visit v;
     int r;
 
+    own.path = file->path;
     if (begin(ops, file, POLICY_READ, &v, err) < 0)
         return -1;
-    r = files_list(&v.at, file->path, depth, limit, each, context, ret_truncated, err);
+    r = policy_gate_sieve_open(ops->app, file->sandbox, &sifted.sieve, err);
+    if (r == 0) {
+        r = lister(&v.at, &own, sift, &sifted, ret_truncated, err);
+        policy_gate_sieve_close(&sifted.sieve);
+    }
     return done(ops, file, &v, NULL, r, err);
+}
+
+int ops_file_list(struct ops *ops, const struct ops_file *file, uint32_t depth, uint64_t limit,
+                  exec_item_fn each, void *context, bool *ret_truncated, struct err *err)
+{
+    const struct agent_request request = { .op = AGENT_LIST, .depth = depth, .limit = limit };
+
+    return list_sifted(ops, file, files_entries, &request, each, context, ret_truncated, err);
 }
 
 int ops_file_entries(struct ops *ops, const struct ops_file *file,
                      const struct agent_request *request, exec_item_fn each, void *context,
                      bool *ret_truncated, struct err *err)
 {
-    struct agent_request own = *request;
-    struct visit v;
-    int r;
-
-    own.path = file->path;
-    if (begin(ops, file, POLICY_READ, &v, err) < 0)
-        return -1;
-    r = files_entries(&v.at, &own, each, context, ret_truncated, err);
-    return done(ops, file, &v, NULL, r, err);
+    return list_sifted(ops, file, files_entries, request, each, context, ret_truncated, err);
 }
 
 int ops_file_search(struct ops *ops, const struct ops_file *file,
                     const struct agent_request *request, exec_item_fn each, void *context,
                     bool *ret_truncated, struct err *err)
 {
-    struct agent_request own = *request;
-    struct visit v;
-    int r;
-
-    own.path = file->path;
-    if (begin(ops, file, POLICY_READ, &v, err) < 0)
-        return -1;
-    r = files_search(&v.at, &own, each, context, ret_truncated, err);
-    return done(ops, file, &v, NULL, r, err);
+    return list_sifted(ops, file, files_search, request, each, context, ret_truncated, err);
 }
 
 int ops_file_read(struct ops *ops, const struct ops_file *file, uint64_t offset, uint64_t length,

@@ -68,6 +68,7 @@ void policy_gate_free(struct policy_gate *gate)
         struct gate_tenant *tenant = gate->tenants;
 
         gate->tenants = tenant->next;
+        free(tenant->seen);
         free(tenant);
     }
     (void) pthread_mutex_destroy(&gate->lock);
@@ -178,12 +179,19 @@ static int rules_of(struct app *app, const char *sandbox, struct gate_rules **re
 
 /* ---- what was found ---- */
 
-static struct gate_tenant *tenant_of(struct policy_gate *gate, const char *name)
+struct gate_tenant *gate_tenant_find(struct policy_gate *gate, const char *name)
 {
     struct gate_tenant *tenant = gate->tenants;
 
     while (tenant && strcmp(tenant->name, name) != 0)
         tenant = tenant->next;
+    return tenant;
+}
+
+static struct gate_tenant *tenant_of(struct policy_gate *gate, const char *name)
+{
+    struct gate_tenant *tenant = gate_tenant_find(gate, name);
+
     if (!tenant && (tenant = calloc(1, sizeof *tenant))) {
         (void) snprintf(tenant->name, sizeof tenant->name, "%s", name);
         tenant->next = gate->tenants;
@@ -192,17 +200,20 @@ static struct gate_tenant *tenant_of(struct policy_gate *gate, const char *name)
     return tenant;
 }
 
-static void remember(struct policy_gate *gate, const char *tenant, const char *sandbox,
+/* Without memory the counts still have it, and the audit log. */
+static void remember(struct gate_tenant *tenant, const char *sandbox,
                      const struct policy_violation *violation, bool refused)
 {
-    struct gate_seen *seen = &gate->seen[gate->seen_count++ % GATE_SEEN];
+    struct gate_seen *seen;
 
+    if (!tenant->seen && !(tenant->seen = calloc(GATE_SEEN, sizeof *tenant->seen)))
+        return;
+    seen = &tenant->seen[tenant->seen_count++ % GATE_SEEN];
     *seen = (struct gate_seen){ .time_ms = store_now_ms(),
                                 .rule = violation->rule,
                                 .description = violation->description,
                                 .risk = violation->risk,
                                 .refused = refused };
-    (void) snprintf(seen->tenant, sizeof seen->tenant, "%s", tenant);
     (void) snprintf(seen->sandbox, sizeof seen->sandbox, "%s", sandbox ? sandbox : "");
     (void) snprintf(seen->command, sizeof seen->command, "%s",
                     violation->command ? violation->command : "");
@@ -234,12 +245,11 @@ static int conclude(struct app *app, const struct caller *caller, const char *sa
     if (tenant) {
         tenant->counts.checked++;
         tenant->counts.denied += !report->allowed;
-        for (size_t i = 0; i < report->violation_count; i++)
+        for (size_t i = 0; i < report->violation_count; i++) {
             tenant->counts.by_risk[report->violations[i].risk]++;
+            remember(tenant, sandbox, &report->violations[i], report->violations[i].denied);
+        }
     }
-    for (size_t i = 0; i < report->violation_count; i++)
-        remember(gate, caller->tenant, sandbox, &report->violations[i],
-                 report->violations[i].denied);
     rules_unref(rules);
     (void) pthread_mutex_unlock(&gate->lock);
     policy_report_done(report);
@@ -324,6 +334,41 @@ int policy_gate_tool(struct app *app, const struct caller *caller, const char *s
         return -1;
     policy_analyze_tool(&rules->policy, tool, &report);
     return conclude(app, caller, sandbox, rules, &report, ret, err);
+}
+
+/* ---- what a list finds ---- */
+
+int policy_gate_sieve_open(struct app *app, const char *sandbox, struct gate_sieve *ret,
+                           struct err *err)
+{
+    struct gate_rules *rules;
+
+    if (rules_of(app, sandbox, &rules, err) < 0)
+        return -1;
+    *ret = (struct gate_sieve){ .gate = app->gate, .rules = rules };
+    return 0;
+}
+
+bool policy_gate_sieve_passes(struct gate_sieve *sieve, const char *path)
+{
+    struct policy_report report;
+
+    if (sieve->last && strcmp(sieve->last, path) == 0)
+        return sieve->last_passes;
+    policy_analyze_path(&sieve->rules->policy, path, POLICY_READ, &report);
+    free(sieve->last);
+    sieve->last = strdup(path); /* NULL: the next is looked at for itself */
+    sieve->last_passes = report.allowed;
+    policy_report_done(&report);
+    return sieve->last_passes;
+}
+
+void policy_gate_sieve_close(struct gate_sieve *sieve)
+{
+    (void) pthread_mutex_lock(&sieve->gate->lock);
+    rules_unref(sieve->rules);
+    (void) pthread_mutex_unlock(&sieve->gate->lock);
+    free(sieve->last);
 }
 
 void policy_gate_counts(struct policy_gate *gate, const char *tenant, struct gate_counts *ret)

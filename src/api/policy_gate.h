@@ -17,6 +17,7 @@
 #define GATE_RULE_MAX 64
 
 struct policy_gate;
+struct gate_rules;
 
 struct policy_verdict {
     char rule[GATE_RULE_MAX]; /* of the worst violation; "" without one */
@@ -42,6 +43,19 @@ int policy_gate_path(struct app *app, const struct caller *caller, const char *s
                      struct err *err);
 int policy_gate_tool(struct app *app, const struct caller *caller, const char *sandbox,
                      const char *tool, struct policy_verdict *ret, struct err *err);
+
+/* For what a list or a search finds, where the client named only the directory. Nobody asked for a hit by its name, so
+ * one that is left out is neither a violation nor counted. Open may fail with ERR_DENIED and others: nothing passes then. */
+struct gate_sieve {
+    struct policy_gate *gate;
+    struct gate_rules *rules;
+    char *last; /* the path before, and what it was: a search has many hits in one file */
+    bool last_passes;
+};
+int policy_gate_sieve_open(struct app *app, const char *sandbox, struct gate_sieve *ret,
+                           struct err *err);
+bool policy_gate_sieve_passes(struct gate_sieve *sieve, const char *path);
+void policy_gate_sieve_close(struct gate_sieve *sieve);
 
 /* Rules of a sandbox's own: the JSON text of a `security` object (docs/tools.md), checked. Whoever made the sandbox
  * keeps the text in its metadata under GATE_METADATA, where a later process finds it. */

@@ -6,7 +6,7 @@
 #include "store/store.h"
 
 #define GATE_BOXES   1024
-#define GATE_SEEN    1024
+#define GATE_SEEN    256 /* violations that are kept for one tenant */
 #define GATE_COMMAND 200
 
 struct gate_rules {
@@ -22,16 +22,19 @@ struct gate_box {
 /* One violation that was seen; texts without a length are static. */
 struct gate_seen {
     uint64_t time_ms;
-    char tenant[64], sandbox[ID_LEN + 1];
+    char sandbox[ID_LEN + 1];
     const char *rule, *description;
     enum policy_risk risk;
     bool refused;
     char command[GATE_COMMAND]; /* as it would run, cut */
 };
 
+/* Each has a ring of its own: a tenant that breaks rules all day pushes nobody else's entries out. */
 struct gate_tenant {
     char name[64];
     struct gate_counts counts;
+    struct gate_seen *seen; /* GATE_SEEN of them; NULL until there is a first */
+    uint64_t seen_count;    /* the next goes to seen[seen_count % GATE_SEEN] */
     struct gate_tenant *next;
 };
 
@@ -40,10 +43,11 @@ struct policy_gate {
     struct gate_rules *tenant_policy;
     struct gate_rules *e2b_policy;
     struct gate_box boxes[GATE_BOXES];
-    struct gate_seen seen[GATE_SEEN];
-    uint64_t seen_count; /* the next goes to seen[seen_count % GATE_SEEN] */
     struct gate_tenant *tenants;
 };
+
+/* Lock held; NULL: nothing was ever asked for it, or there is no memory. */
+struct gate_tenant *gate_tenant_find(struct policy_gate *gate, const char *name);
 
 /* A text of a sandbox's metadata as the store has it; NULL: not there. */
 const char *gate_metadata(json_t *stored, const char *key);

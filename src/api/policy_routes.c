@@ -147,14 +147,17 @@ static json_t *seen_list(struct policy_gate *gate, const char *tenant, enum poli
                          size_t limit)
 {
     json_t *list = json_array();
-    uint64_t oldest;
+    const struct gate_tenant *own;
+    uint64_t newest, oldest;
 
     (void) pthread_mutex_lock(&gate->lock);
-    oldest = gate->seen_count > GATE_SEEN ? gate->seen_count - GATE_SEEN : 0;
-    for (uint64_t i = gate->seen_count; i > oldest && json_array_size(list) < limit; i--) {
-        const struct gate_seen *seen = &gate->seen[(i - 1) % GATE_SEEN];
+    own = gate_tenant_find(gate, tenant);
+    newest = own ? own->seen_count : 0;
+    oldest = newest > GATE_SEEN ? newest - GATE_SEEN : 0;
+    for (uint64_t i = newest; i > oldest && json_array_size(list) < limit; i--) {
+        const struct gate_seen *seen = &own->seen[(i - 1) % GATE_SEEN];
 
-        if (strcmp(seen->tenant, tenant) == 0 && (risk == POLICY_RISK_COUNT || seen->risk == risk))
+        if (risk == POLICY_RISK_COUNT || seen->risk == risk)
             (void) json_array_append_new(list, seen_json(seen));
     }
     (void) pthread_mutex_unlock(&gate->lock);
@@ -177,7 +180,7 @@ int policy_route_violations(struct exchange *x, struct err *err)
     }
     if (many && (parse_u64(many, &limit, err) < 0 || limit < 1 || limit > GATE_SEEN)) {
         json_decref(by_risk);
-        return args_bad(x, "", "limit", "is not between 1 and 1024", err);
+        return args_bad(x, "", "limit", "is not between 1 and 256", err);
     }
     policy_gate_counts(gate, tenant, &counts);
     for (int i = POLICY_RISK_LOW; i < POLICY_RISK_COUNT; i++)
