@@ -35,7 +35,7 @@ const struct setting settings[] = {
       "every connection begins with a PROXY preamble (version 1 or 2) that says who the client is" },
     { "proxy_from",      SETTING_PREFIXES, AT(proxy_from),      "127.0.0.0/8, ::1", 0, 0, LIVE,
       "addresses of the proxies: with proxy_protocol, nobody else may connect" },
-    { "threads",         SETTING_COUNT,    AT(threads),         "256", 4, 4096, LIVE,
+    { "threads",         SETTING_COUNT,    AT(threads),         "512", 4, 4096, LIVE,
       "requests served at once; more get 503" },
     { "connections",     SETTING_COUNT,    AT(connections),     "8000", 16, 1000000, LIVE,
       "open connections, idle ones included" },
@@ -131,17 +131,25 @@ static int set_value(struct config *config, const struct setting *s, const char 
     return err_set(err, ERR_INTERNAL, "a setting without a type");
 }
 
-int config_set(struct config *config, const char *name, const char *text, struct err *err)
+static const struct setting *find_setting(const char *name, struct err *err)
 {
     for (size_t i = 0; i < setting_count; i++)
-        if (strcmp(settings[i].name, name) == 0) {
-            if (set_value(config, &settings[i], text, err) < 0) {
-                err->kind = ERR_INVALID;
-                return err_wrap(err, "%s", name);
-            }
-            return 0;
-        }
-    return err_set(err, ERR_INVALID, "there is no setting '%.60s'", name);
+        if (strcmp(settings[i].name, name) == 0)
+            return &settings[i];
+    err_set(err, ERR_INVALID, "there is no setting '%.60s'", name);
+    return NULL;
+}
+
+int config_set(struct config *config, const char *name, const char *text, struct err *err)
+{
+    const struct setting *setting = find_setting(name, err);
+
+    if (!setting)
+        return -1;
+    if (set_value(config, setting, text, err) == 0)
+        return 0;
+    err->kind = ERR_INVALID;
+    return err_wrap(err, "%s", name);
 }
 
 static char *trim(char *text)
@@ -233,13 +241,13 @@ static int load_flag(struct config *config, char **argv, int *index, struct err 
     for (char *c = name; *c; c++)
         if (*c == '-')
             *c = '_';
-    if (!value) {
-        value = argv[++*index];
-        if (!value)
-            return err_set(err, ERR_USAGE, "--%.60s: its value is missing", flag);
-    } else {
-        value++;
+    if (!find_setting(name, err)) { /* said before a value is missed */
+        err->kind = ERR_USAGE;
+        return err_wrap(err, "--%.60s", flag);
     }
+    value = value ? value + 1 : argv[++*index];
+    if (!value)
+        return err_set(err, ERR_USAGE, "--%.60s: its value is missing", flag);
     if (config_set(config, name, value, err) < 0) {
         err->kind = ERR_USAGE;
         return err_wrap(err, "--%.60s", flag);

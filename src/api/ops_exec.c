@@ -4,6 +4,7 @@
 #include "api/audit.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
+#include "api/quota.h"
 
 #include "base/io.h"
 #include "base/own.h"
@@ -372,11 +373,15 @@ int ops_run_collect(struct ops *ops, const char *sandbox, const struct ops_comma
     int r;
 
     own.flags |= AGENT_KILL_ON_CLOSE;
-    if (ops_run_start(ops, sandbox, &own, &run, err) < 0)
+    if (quota_command_begin(ops->x, err) < 0)
         return -1;
-    out.proc = run.exec.proc;
-    r = collect(ops, &run, output_max, &out, err);
-    ops_run_close(&run);
+    r = ops_run_start(ops, sandbox, &own, &run, err);
+    if (r == 0) {
+        out.proc = run.exec.proc;
+        r = collect(ops, &run, output_max, &out, err);
+        ops_run_close(&run);
+    }
+    quota_command_end(ops->x);
     if (r < 0) {
         ops_output_done(&out);
         return -1;

@@ -21,6 +21,10 @@
 #define TENANTS_MOST 4096
 #define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
 #define RETRY_S      5 /* something must end first */
+#define SHARE        4 /* of all threads, a tenant's waiting commands may have one part in so many */
+
+/* What keeps a thread for as long as a sandbox likes. */
+enum hold { HOLD_STREAM, HOLD_COMMAND, HOLD_COUNT };
 
 struct bucket {
     double tokens;
@@ -34,7 +38,7 @@ struct tenant {
     struct store_quotas limits;
     uint64_t read_ms;
     struct bucket requests, creates;
-    uint64_t streams, stored;
+    uint64_t held[HOLD_COUNT], stored;
 };
 
 struct quota {
@@ -186,25 +190,38 @@ int quota_request(struct exchange *x, struct err *err)
                   RATE_RETRY_S, err);
 }
 
-int quota_stream_begin(struct exchange *x, struct err *err)
+/* 0: no limit. Who has none on streams has none on commands either: `local`, unless it was given one. */
+static uint64_t hold_most(const struct tenant *t, enum hold hold, struct app *app)
 {
+    return hold == HOLD_STREAM || t->limits.streams == 0 ? t->limits.streams
+                                                         : app_config(app)->threads / SHARE;
+}
+
+static int hold_begin(struct exchange *x, enum hold hold, struct err *err)
+{
+    static const struct {
+        const char *rule, *action;
+    } names[] = { [HOLD_STREAM] = { "streams", "quota.streams" },
+                  [HOLD_COMMAND] = { "commands", "quota.commands" } };
     struct tenant *t = enter(x->app, x->caller.tenant, err);
     uint64_t most;
     bool full;
 
     if (!t)
         return -1;
-    most = t->limits.streams;
-    full = most > 0 && t->streams >= most;
-    t->streams += !full;
+    most = hold_most(t, hold, x->app);
+    full = most > 0 && t->held[hold] >= most;
+    t->held[hold] += !full;
     leave(x->app);
     if (!full)
         return 0;
-    err_set(err, ERR_TOO_MANY, "quota of streams: %" PRIu64 " at once are allowed", most);
-    return refuse(x, &x->app->quota->refused.streams, "streams", "quota.streams", RETRY_S, err);
+    err_set(err, ERR_TOO_MANY, "quota of %s: %" PRIu64 " at once are allowed", names[hold].rule,
+            most);
+    return refuse(x, &x->app->quota->refused.streams, names[hold].rule, names[hold].action, RETRY_S,
+                  err);
 }
 
-void quota_stream_end(struct exchange *x)
+static void hold_end(struct exchange *x, enum hold hold)
 {
     struct quota *quota = x->app->quota;
     struct err ignored;
@@ -212,9 +229,29 @@ void quota_stream_end(struct exchange *x)
 
     (void) pthread_mutex_lock(&quota->lock);
     t = find_tenant(quota, x->caller.tenant, &ignored);
-    if (t && t->streams > 0)
-        t->streams--;
+    if (t && t->held[hold] > 0)
+        t->held[hold]--;
     (void) pthread_mutex_unlock(&quota->lock);
+}
+
+int quota_stream_begin(struct exchange *x, struct err *err)
+{
+    return hold_begin(x, HOLD_STREAM, err);
+}
+
+void quota_stream_end(struct exchange *x)
+{
+    hold_end(x, HOLD_STREAM);
+}
+
+int quota_command_begin(struct exchange *x, struct err *err)
+{
+    return hold_begin(x, HOLD_COMMAND, err);
+}
+
+void quota_command_end(struct exchange *x)
+{
+    hold_end(x, HOLD_COMMAND);
 }
 
 /* ---- the host ---- */

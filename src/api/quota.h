@@ -34,6 +34,9 @@ void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes);
 /* A long answer or a terminal, from begin to end. end only after a begin that returned 0. */
 int quota_stream_begin(struct exchange *x, struct err *err);
 void quota_stream_end(struct exchange *x);
+/* A command whose end is waited for. The quota is a share of the server's threads, so that no tenant has all of them. */
+int quota_command_begin(struct exchange *x, struct err *err);
+void quota_command_end(struct exchange *x);
 
 /* What the host has left. */
 struct quota_host {

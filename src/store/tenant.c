@@ -15,7 +15,7 @@ const struct quota_info quota_table[] = {
     { "disk",           QUOTA_BYTES_UNIT, AT(disk_bytes),     0,         "disk of all its sandboxes together" },
     { "creates-per-s",  QUOTA_COUNT_UNIT, AT(creates_per_s),  20,        "new sandboxes per second" },
     { "requests-per-s", QUOTA_COUNT_UNIT, AT(requests_per_s), 500,       "requests per second" },
-    { "streams",        QUOTA_COUNT_UNIT, AT(streams),        200,       "long answers and terminals at once" },
+    { "streams",        QUOTA_COUNT_UNIT, AT(streams),        100,       "long answers and terminals at once" },
     { "stored-bytes",   QUOTA_BYTES_UNIT, AT(stored_bytes),   0,         "bytes that its sandboxes hold on their disks" },
 };
 /* clang-format on */
