@@ -40,7 +40,7 @@ void audit_system(struct app *app, const char *tenant, const char *action, const
 /* Refusals of strangers: a flood of them makes a few records a second, the last of which counts the rest. */
 void audit_refusal(struct exchange *x, const char *action, const struct err *why);
 
-/* One record as JSON, in the seed's shape; NULL when memory is short. */
+/* One record as JSON (docs/tenants.md); NULL when memory is short. */
 json_t *audit_json(const struct audit_record *record);
 
 struct audit_page {

@@ -1,4 +1,4 @@
-/* policy_config.h - a `security` object in the seed's shape, as a policy.
+/* policy_config.h - a `security` object, as a policy.
  *
  *   {"allowed_tools": [], "blocked_tools": [], "command_blacklist": [], "command_whitelist": [],
  *    "blocked_paths": [], "waived_rules": [], "allow_root": false, "network": false,

@@ -10,7 +10,7 @@ const struct route routes[] = {
     TOOLS_ROUTES
     { METHOD_GET,    "/openapi.yaml",                           SCOPE_NONE, 0,         v1_openapi },
 
-    { METHOD_POST,   "/v1/sandboxes",                           SCOPE_RUN,  64 * KiB,  v1_sandbox_create },
+    { METHOD_POST,   "/v1/sandboxes",                           SCOPE_RUN,  512 * KiB, v1_sandbox_create },
     { METHOD_GET,    "/v1/sandboxes",                           SCOPE_READ, 0,         v1_sandbox_list },
     { METHOD_GET,    "/v1/sandboxes/:id",                       SCOPE_READ, 0,         v1_sandbox_get },
     { METHOD_DELETE, "/v1/sandboxes/:id",                       SCOPE_RUN,  0,         v1_sandbox_kill },

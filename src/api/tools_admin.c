@@ -1,4 +1,4 @@
-/* Around the tools: sandboxes in the seed's shape, presets, audit logs, statistics. */
+/* Around the tools: sandboxes in the shape of tools_config.h, presets, audit logs, statistics. */
 #include "api/app.h"
 #include "api/audit.h"
 #include "api/policy_gate.h"

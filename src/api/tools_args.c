@@ -1,5 +1,7 @@
 #include "api/tools_args.h"
 
+#include "base/parse.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +56,23 @@ static int take_number(struct exchange *x, const char *within, const struct arg 
     return 0;
 }
 
+static int take_id(struct exchange *x, const char *within, const struct arg *arg, json_t *value,
+                   struct err *err)
+{
+    json_t *number;
+    uint64_t id;
+    int r;
+
+    if (!json_is_string(value))
+        return take_number(x, within, arg, value, err);
+    if (parse_u64(json_string_value(value), &id, err) < 0 || id > INT64_MAX)
+        return args_bad(x, within, arg->name, "is not a whole number", err);
+    number = json_integer((json_int_t) id);
+    r = take_number(x, within, arg, number, err);
+    json_decref(number);
+    return r;
+}
+
 static int take_real(struct exchange *x, const char *within, const struct arg *arg, json_t *value,
                      struct err *err)
 {
@@ -81,6 +100,8 @@ static int take(struct exchange *x, const char *within, const struct arg *arg, j
         return take_number(x, within, arg, value, err);
     case ARG_REAL:
         return take_real(x, within, arg, value, err);
+    case ARG_ID:
+        return take_id(x, within, arg, value, err);
     case ARG_BOOL:
         if (!json_is_boolean(value))
             return args_bad(x, within, arg->name, "is neither true nor false", err);

@@ -14,7 +14,8 @@ enum arg_type {
     ARG_BOOL,   /* bool */
     ARG_OBJECT, /* json_t * */
     ARG_ARRAY,  /* json_t * */
-    ARG_REAL    /* double, from least to most */
+    ARG_REAL,   /* double, from least to most */
+    ARG_ID      /* uint64_t as ARG_NUMBER; also in a text, as agents have their ids */
 };
 
 struct arg {

@@ -14,10 +14,10 @@
 
 /* clang-format off */
 const struct tools_preset tools_presets[] = {
-    /* name         cpu   MB    disk  procs  command s  session min */
-    { "minimal",     500,  256,  256,   32,    30,   15, "small and strict: short scripts" },
-    { "standard",   1000,  512, 1024,  128,   120,   60, "what a call without a sandbox gets" },
-    { "development", 2000, 2048, 4096, 1024,  600,  240, "builds and tests; network tools are no violation" },
+    /* name         cpu   MB    disk  procs  command s  session min  network */
+    { "minimal",     500,  256,  256,   32,    30,   15, false, "small and strict: short scripts" },
+    { "standard",   1000,  512, 1024,  128,   120,   60, false, "what a call without a sandbox gets" },
+    { "development", 2000, 2048, 4096, 1024,  600,  240, true,  "builds and tests, with a way out" },
 };
 /* clang-format on */
 const size_t tools_preset_count = ARRAY_LEN(tools_presets);
@@ -48,6 +48,7 @@ int tools_config_preset(struct app *app, struct tools_config *config, const char
         if (config->session_ms > most_ms)
             config->session_ms = most_ms;
         config->auto_cleanup = true;
+        config->network = preset->network && app->network;
         return 0;
     }
     return err_set(err, ERR_INVALID, "preset is none of minimal, standard, development");
@@ -82,7 +83,7 @@ static int read_limits(struct exchange *x, json_t *object, struct tools_config *
 static int read_network(struct exchange *x, json_t *object, struct tools_config *config,
                         struct err *err)
 {
-    bool enabled = false;
+    bool enabled = config->network;
     json_t *domains = NULL, *item;
     size_t i, len = 0;
     const struct arg args[] = {

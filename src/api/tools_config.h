@@ -1,4 +1,4 @@
-/* tools_config.h - a sandbox as the seed describes one: presets, and an object on top of them.
+/* tools_config.h - a sandbox as executors of tools configure one: presets, and an object on top of them.
  *
  *   {"preset": "standard", "template": "base",
  *    "resource_limits": {"cpu_cores": 2, "memory_mb": 512, "disk_mb": 1024, "timeout_seconds": 60,
@@ -35,6 +35,7 @@ struct tools_preset {
     const char *name;
     uint64_t cpu_milli, memory_mb, disk_mb, processes;
     uint64_t timeout_s, session_min;
+    bool network; /* where the server has a way out at all */
     const char *help;
 };
 extern const struct tools_preset tools_presets[];

@@ -279,8 +279,8 @@ int tool_bash_output(struct tool_call *call, struct err *err)
     struct wanted_process wanted;
     struct ops_output output;
     const struct arg args[] = {
-        { "process_id", ARG_NUMBER, &proc, 1, UINT32_MAX },
-        { "bash_id", ARG_NUMBER, &proc, 1, UINT32_MAX },
+        { "process_id", ARG_ID, &proc, 1, UINT32_MAX },
+        { "bash_id", ARG_ID, &proc, 1, UINT32_MAX },
         { "stdout_from", ARG_NUMBER, &from[0], 0, INT64_MAX },
         { "stderr_from", ARG_NUMBER, &from[1], 0, INT64_MAX },
     };
@@ -330,8 +330,8 @@ int tool_kill(struct tool_call *call, struct err *err)
     struct wanted_process wanted;
     char said[96];
     const struct arg args[] = {
-        { "process_id", ARG_NUMBER, &proc, 1, UINT32_MAX },
-        { "shell_id", ARG_NUMBER, &proc, 1, UINT32_MAX },
+        { "process_id", ARG_ID, &proc, 1, UINT32_MAX },
+        { "shell_id", ARG_ID, &proc, 1, UINT32_MAX },
         { "signal", ARG_TEXT, &name, 0, 16 },
     };
 

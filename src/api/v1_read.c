@@ -46,7 +46,7 @@ static int read_seconds(struct exchange *x, const struct v1_field *row, json_t *
         return v1_bad(x, err, row->name, "a number of seconds is needed");
     ms = seconds < 0 || seconds > SECONDS_MOST ? UINT64_MAX : (uint64_t) (seconds * 1000 + 0.5);
     if (ms < row->least || ms > row->most)
-        return v1_bad(x, err, row->name, "%g seconds is not between %g and %g", seconds,
+        return v1_bad(x, err, row->name, "%.15g seconds is not between %.15g and %.15g", seconds,
                       (double) row->least / 1000, (double) row->most / 1000);
     *out = ms;
     return 0;

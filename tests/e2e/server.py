@@ -6,6 +6,7 @@ import sqlite3
 import ssl
 import struct
 import subprocess
+import threading
 import time
 
 from served import LOG, STATE, Server, check, finish, log_since, log_size, read_all, same, status_of, within
@@ -186,6 +187,43 @@ same("what it has can be read", 200, s.ask("GET", put + "a", None, run_key).stat
 same("and removed", 200, s.ask("DELETE", put + "a", None, run_key).status)
 check("then there is room again", within(12, lambda: not refused()))
 cove("tenant", "set", "team", "--stored-bytes", "0")
+
+# ---- one tenant's commands, and another's violations ----
+for command in ["sudo true"] + ["sudo -u nobody%d true" % i for i in range(300)]:
+    s.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": command}, run_key)
+a = s.ask("GET", "/v1/policy/violations?limit=256", None, run_key)
+same("a tenant has its last 256 violations", 256, len(a.json["violations"]))
+same("and all of them counted", True, a.json["stats"]["denied"] >= 301)
+same("more than there are cannot be asked for", (400, "limit"),
+     (lambda a: (a.status, a.error.get("field")))(s.ask("GET", "/v1/policy/violations?limit=257", None, run_key)))
+same("a create's environment may have 120 KiB", 201,
+     s.ask("POST", "/v1/sandboxes", {"env": {"E%d" % i: "x" * 1000 for i in range(120)}, "limits": {"memory": "32m"}}, run_key).status)
+a = s.ask("POST", "/v1/sandboxes", {"env": {"E%d" % i: "x" * 1000 for i in range(140)}}, run_key)
+same("and not more than 128", (413, "env: more than 131071 bytes"), (a.status, a.error.get("message")))
+same("a body beyond what a create can need is refused as such", 413,
+     s.ask("POST", "/v1/sandboxes", {"env": {"E": "x" * 600000}}, run_key).status)
+s.end()
+s = Server("--threads", "16").start()
+local = s.ask("POST", "/bash", {"command": "sudo true"})
+slow = [threading.Thread(target=s.ask, args=("POST", "/v1/sandboxes/%s/exec" % box, {"command": "sleep 3"}, run_key)) for _ in range(4)]
+for t in slow:
+    t.start()
+running = "/v1/sandboxes/%s/processes" % box
+check("a quarter of the threads may wait for a tenant's commands",
+      within(10, lambda: sum(p["running"] for p in s.ask("GET", running, None, run_key).json["processes"]) == 4))
+a = s.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "true"}, run_key)
+same("one more is refused", (429, "commands", "quota", "5"), (a.status, a.error.get("rule"), a.error.get("layer"), a.headers.get("Retry-After")))
+same("the tools' commands, too", 429, s.ask("POST", "/bash", {"command": "true", "sandbox_id": box}, run_key).status)
+same("others' are not", 200, s.ask("POST", "/bash", {"command": "true"}).status)
+same("nor is what does not wait", 201, s.ask("POST", running, {"command": "true"}, run_key).status)
+for t in slow:
+    t.join()
+same("when they ended there is room again", 200, s.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "true"}, run_key).status)
+s.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "sudo true"}, run_key)
+same("a tenant sees its own violations alone", [1, 1],
+     [len(s.ask("GET", "/v1/policy/violations", None, k).json["violations"]) for k in (run_key, None)])
+s.end()
+s = Server().start()
 
 # ---- who may loosen a policy ----
 for name, security, field in (("root", {"allow_root": True}, "allow_root"), ("network", {"network": True}, "network"),
