@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "egress/reach.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,9 +27,13 @@ int tools_config_preset(struct app *app, struct tools_config *config, const char
                         struct err *err)
 {
     static _Atomic uint64_t known; /* the C library opens a file for it */
-    uint64_t cores = known ? known : (known = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN));
+    uint64_t cores = atomic_load(&known);
     uint64_t most_ms = app_config(app)->sandbox_timeout_most_ms;
 
+    if (cores == 0) {
+        cores = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN);
+        atomic_store(&known, cores);
+    }
     for (size_t i = 0; i < tools_preset_count; i++) {
         const struct tools_preset *preset = &tools_presets[i];
 

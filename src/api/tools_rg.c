@@ -1,5 +1,6 @@
 #include "api/tools_rg.h"
 
+#include "api/policy_gate.h"
 #include "api/tools_text.h"
 #include "base/base64.h"
 #include "base/own.h"
@@ -16,6 +17,7 @@
 
 struct search {
     const struct agent_request *request;
+    struct gate_sieve sieve;
     exec_item_fn each;
     void *context;
     struct text line; /* an event whose end has not come */
@@ -103,6 +105,8 @@ static int take(struct search *s, const json_t *data, bool match, struct err *er
                                 .flags = match ? 0 : AGENT_CONTEXT };
 
     if (!path || strlen(path) != path_len || !text)
+        return 0;
+    if (!policy_gate_sieve_passes(&s->sieve, path)) /* as ops_file_search leaves it out */
         return 0;
     while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
         len--;
@@ -214,11 +218,16 @@ int tools_rg(struct ops *ops, const struct ops_file *file, const struct agent_re
     if (ops_file_stat(ops, file, 0, &info, err) < 0)
         return -1;
     command.arg_count = write_args(request, info.path, numbers, args);
+    if (policy_gate_sieve_open(ops->app, file->sandbox, &s.sieve, err) < 0)
+        return -1;
     r = ops_run_start(ops, file->sandbox, &command, &run, err);
-    if (r < 0)
+    if (r < 0) {
+        policy_gate_sieve_close(&s.sieve);
         return err->kind == ERR_NO_PATH ? 0 : -1;
+    }
     r = follow(ops, &run, &s, err);
     ops_run_close(&run);
+    policy_gate_sieve_close(&s.sieve);
     free(s.line.data);
     *ret_truncated = s.full;
     return r < 0 ? -1 : 1;

@@ -93,8 +93,10 @@ static char *session_metadata(const struct tools_config *config)
     return out;
 }
 
-static void session_read(const struct ops_sandbox *box, struct session *ret)
+/* The greatest lifetime may have become less since the sandbox was made: a session is never longer. */
+static void session_read(struct ops *ops, const struct ops_sandbox *box, struct session *ret)
 {
+    uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms;
     json_t *metadata = json_loads(box->metadata, 0, NULL);
     const char *text = json_string_value(json_object_get(metadata, METADATA_KEY));
     json_t *own = text ? json_loads(text, 0, NULL) : NULL;
@@ -105,7 +107,7 @@ static void session_read(const struct ops_sandbox *box, struct session *ret)
     memset(ret, 0, sizeof *ret);
     memcpy(ret->sandbox, box->id, sizeof ret->sandbox);
     ret->is_default = strcmp(box->name, SESSION_NAME) == 0;
-    ret->session_ms = session > 0 ? (uint64_t) session : 0;
+    ret->session_ms = session <= 0 ? 0 : (uint64_t) session < most ? (uint64_t) session : most;
     ret->timeout_ms = timeout > 0 ? (uint64_t) timeout : 120000;
     (void) snprintf(ret->workdir, sizeof ret->workdir, "%s", workdir ? workdir : "");
     json_decref(own);
@@ -227,7 +229,7 @@ static int ensure_default(struct ops *ops, struct tenant_entry *entry, struct er
             return -1;
         entry->touched_ms = io_now_ms();
     }
-    session_read(&box, &entry->session);
+    session_read(ops, &box, &entry->session);
     if (box.life == LIFE_PAUSED)
         return ops_sandbox_resume(ops, box.id, entry->session.session_ms, err);
     return 0;
@@ -269,7 +271,7 @@ int session_find(struct ops *ops, const char *sandbox, struct session *ret, stru
     if (sandbox) {
         if (ops_sandbox_get(ops, sandbox, &box, err) < 0)
             return exchange_blame(ops->x, "sandbox_id", NULL, NULL);
-        session_read(&box, ret);
+        session_read(ops, &box, ret);
         if (box.deadline_ms > 0 && ret->session_ms > 0 &&
             box.deadline_ms < store_now_ms() + ret->session_ms - ret->session_ms / TOUCH_PARTS)
             return touch(ops, sandbox, ret->session_ms, err);

@@ -72,7 +72,7 @@ def sandboxes():
         refused("create refuses " + json.dumps(body)[:50], ask("POST", "/v1/sandboxes", body), status, code, field)
     refused("a body that is no JSON is refused", ask("POST", "/v1/sandboxes", "{"), 400, "invalid")
     refused("a key given twice is refused", ask("POST", "/v1/sandboxes", '{"name":"a","name":"b"}'), 400, "invalid")
-    refused("a body over the route's limit is refused", ask("POST", "/v1/sandboxes", '{"name":"%s"}' % ("x" * 70000)), 413, "too_big")
+    refused("a body over the route's limit is refused", ask("POST", "/v1/sandboxes", '{"name":"%s"}' % ("x" * 600000)), 413, "too_big")
 
     a = ask("POST", "/v1/sandboxes", {}, {"Idempotency-Key": "k1"})
     b = ask("POST", "/v1/sandboxes", {"idempotency_key": "k1"})

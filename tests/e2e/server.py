@@ -204,7 +204,8 @@ same("a body beyond what a create can need is refused as such", 413,
      s.ask("POST", "/v1/sandboxes", {"env": {"E": "x" * 600000}}, run_key).status)
 s.end()
 s = Server("--threads", "16").start()
-local = s.ask("POST", "/bash", {"command": "sudo true"})
+local = s.ask("POST", "/bash", {"command": "true"})
+s.ask("POST", "/bash", {"command": "sudo true"})
 slow = [threading.Thread(target=s.ask, args=("POST", "/v1/sandboxes/%s/exec" % box, {"command": "sleep 3"}, run_key)) for _ in range(4)]
 for t in slow:
     t.start()
@@ -251,6 +252,9 @@ s.end()
 
 # ---- sessions end ----
 s = Server("--sandbox-timeout", "2s", "--sandbox-timeout-most", "2s").start()
+a = s.ask("POST", "/bash", {"command": "true"})
+same("a default sandbox goes on where sessions have become shorter than its own", (200, local.json["sandbox_id"]), (a.status, a.json.get("sandbox_id")))
+same("and is ended by its owner", 200, s.ask("DELETE", "/sandbox").status)
 first = s.ask("POST", "/bash", {"command": "true"}).json["sandbox_id"]
 for _ in range(4):
     time.sleep(0.8)
