@@ -82,9 +82,9 @@ def refused(sentence, a, status, code, field=None):
     check(sentence, got == (status, code, field) and e.get("message"), "%s %s" % (got, a.body[:200]))
 
 
-def run(*parts):
-    """The parts of a test against a server of its own; then ends both."""
-    server.start()
+def run(*parts, settings=()):
+    """The parts of a test against a server of its own, with these flags; then ends both."""
+    server.start(*settings)
     try:
         for part in parts:
             part()
