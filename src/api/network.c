@@ -14,9 +14,12 @@
 
 #define QUESTIONS_PER_S 50
 #define TOLD_MOST       10
+#define CHANGES         64
 
 struct network {
     struct egress *egress;
+    /* What is written down is what the gateway has: one change of a sandbox at a time. By a hash of its id. */
+    pthread_mutex_t changes[CHANGES];
     pthread_mutex_t lock; /* the ring */
     uint64_t seq;
     struct network_event ring[NETWORK_EVENTS];
@@ -36,14 +39,16 @@ static void keep(struct network *n, const struct egress_event *event)
 
 static void describe(const struct egress_event *event, char *out, size_t size)
 {
-    char ip[IP_TEXT_MAX];
+    char ip[IP_TEXT_MAX], missed[48] = "";
 
     ip_print(&event->ip, ip);
+    if (event->missed > 0)
+        (void) snprintf(missed, sizeof missed, " (%" PRIu64 " more before it)", event->missed);
     if (event->what == EGRESS_NAME)
-        (void) snprintf(out, size, "name %s: %s", event->host, event->rule);
+        (void) snprintf(out, size, "name %s: %s%s", event->host, event->rule, missed);
     else
-        (void) snprintf(out, size, "%s%s%s port %u: %s", event->host, event->host[0] ? " " : "", ip,
-                        event->port, event->rule);
+        (void) snprintf(out, size, "%s%s%s port %u: %s%s", event->host, event->host[0] ? " " : "",
+                        ip, event->port, event->rule, missed);
 }
 
 /* On the gateway's thread. */
@@ -139,6 +144,8 @@ json_t *network_event_json(const struct network_event *e)
     ip_print(&e->event.ip, ip);
     if (e->event.host[0])
         (void) json_object_set_new(json, "host", json_string(e->event.host));
+    if (e->event.missed > 0)
+        (void) json_object_set_new(json, "missed", json_integer((json_int_t) e->event.missed));
     if (e->event.what == EGRESS_NAME)
         return json;
     (void) json_object_set_new(json, "address", json_string(ip));
@@ -286,15 +293,23 @@ static int unsupported(struct err *err)
                    "sandboxes of this server have no network: it was started with network off");
 }
 
+static pthread_mutex_t *changes_of(struct app *app, const char *sandbox)
+{
+    unsigned hash = 0;
+
+    for (const char *at = sandbox; *at; at++)
+        hash = hash * 31 + (unsigned char) *at;
+    return &app->network->changes[hash % CHANGES];
+}
+
 /* A sandbox without one gets it; one that has it gets the rules. */
-int network_open(struct app *app, const char *sandbox, const struct reach *rules, struct err *err)
+static int open_changed(struct app *app, const char *sandbox, const struct reach *rules,
+                        struct err *err)
 {
     int fds[GATEWAY_FDS];
     struct link link;
     int r;
 
-    if (!app->network)
-        return unsupported(err);
     if (egress_has(app->network->egress, sandbox))
         return egress_set(app->network->egress, sandbox, rules, NULL, err);
     if (rules->mode == REACH_OFF)
@@ -306,35 +321,89 @@ int network_open(struct app *app, const char *sandbox, const struct reach *rules
     return r < 0 ? -1 : egress_set(app->network->egress, sandbox, rules, fds, err);
 }
 
-int network_apply(struct app *app, const char *sandbox, const struct reach *rules, struct err *err)
+int network_open(struct app *app, const char *sandbox, const struct reach *rules, struct err *err)
 {
-    auto_free char *text = network_text(rules);
+    int r;
 
     if (!app->network)
         return unsupported(err);
+    (void) pthread_mutex_lock(changes_of(app, sandbox));
+    r = open_changed(app, sandbox, rules, err);
+    (void) pthread_mutex_unlock(changes_of(app, sandbox));
+    return r;
+}
+
+static int apply_changed(struct app *app, const char *sandbox, const struct reach *rules,
+                         struct err *err)
+{
+    auto_free char *text = network_text(rules);
+
     if (!text)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     return store_network_set(app->store, sandbox, text, err) < 0 ||
-                   network_open(app, sandbox, rules, err) < 0
+                   open_changed(app, sandbox, rules, err) < 0
                ? -1
                : 0;
 }
 
-void network_ended(struct app *app, const char *sandbox)
+int network_apply(struct app *app, const char *sandbox, const struct reach *rules, struct err *err)
 {
-    if (app->network)
-        egress_drop(app->network->egress, sandbox);
+    int r;
+
+    if (!app->network)
+        return unsupported(err);
+    (void) pthread_mutex_lock(changes_of(app, sandbox));
+    r = apply_changed(app, sandbox, rules, err);
+    (void) pthread_mutex_unlock(changes_of(app, sandbox));
+    return r;
 }
 
+static int allow_changed(struct app *app, const char *sandbox, const char *rule, struct reach *ret,
+                         struct err *err)
+{
+    if (network_get(app, sandbox, ret, err) < 0 || reach_add(ret, false, rule, err) < 0)
+        return -1;
+    if (ret->mode == REACH_OFF)
+        ret->mode = REACH_LIST;
+    return apply_changed(app, sandbox, ret, err);
+}
+
+int network_allow(struct app *app, const char *sandbox, const char *rule, struct reach *ret,
+                  struct err *err)
+{
+    int r;
+
+    if (!app->network)
+        return unsupported(err);
+    (void) pthread_mutex_lock(changes_of(app, sandbox));
+    r = allow_changed(app, sandbox, rule, ret, err);
+    (void) pthread_mutex_unlock(changes_of(app, sandbox));
+    return r;
+}
+
+/* Behind a change that is under way, or it would leave a gateway for a sandbox that is no more. */
+void network_ended(struct app *app, const char *sandbox)
+{
+    if (!app->network)
+        return;
+    (void) pthread_mutex_lock(changes_of(app, sandbox));
+    egress_drop(app->network->egress, sandbox);
+    (void) pthread_mutex_unlock(changes_of(app, sandbox));
+}
+
+/* The rules are read again: somebody may have changed them since the list was. */
 static int restore(void *arg, const char *id, const char *text, struct err *err)
 {
     auto_free struct reach *rules = malloc(sizeof *rules);
     struct app *app = arg;
 
+    (void) text;
     if (!rules)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
-    if (read_kept(text, rules, err) < 0 || network_open(app, id, rules, err) < 0)
+    (void) pthread_mutex_lock(changes_of(app, id));
+    if (network_get(app, id, rules, err) < 0 || open_changed(app, id, rules, err) < 0)
         log_line(LOG_WARNING, "sandbox=%s has no way out: %s", id, err->msg);
+    (void) pthread_mutex_unlock(changes_of(app, id));
     return 0;
 }
 
@@ -374,6 +443,8 @@ int network_start(struct app *app, struct err *err)
     if (!app->network)
         return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
     (void) pthread_mutex_init(&app->network->lock, NULL);
+    for (size_t i = 0; i < CHANGES; i++)
+        (void) pthread_mutex_init(&app->network->changes[i], NULL);
     if (egress_start(&wanted, &app->network->egress, err) < 0)
         return -1;
     /* Requests need not wait for it. */

@@ -29,6 +29,9 @@ char *network_text(const struct reach *rules);
 int network_open(struct app *app, const char *sandbox, const struct reach *rules, struct err *err);
 /* Writes them down, opens the gateway if it is not open, and tells it. ERR_UNSUPPORTED where there is none. */
 int network_apply(struct app *app, const char *sandbox, const struct reach *rules, struct err *err);
+/* One rule more; ret: what there is then. */
+int network_allow(struct app *app, const char *sandbox, const char *rule, struct reach *ret,
+                  struct err *err);
 /* What is written down; mode off if nothing is. */
 int network_get(struct app *app, const char *sandbox, struct reach *ret, struct err *err);
 void network_ended(struct app *app, const char *sandbox);

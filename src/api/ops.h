@@ -306,6 +306,9 @@ int ops_network_get(struct ops *ops, const char *sandbox, struct reach *ret, str
 /* Counts at once, also for connections that are open. */
 int ops_network_set(struct ops *ops, const char *sandbox, const struct reach *rules,
                     struct err *err);
+/* One rule more; ret: what there is then. */
+int ops_network_allow(struct ops *ops, const char *sandbox, const char *rule, struct reach *ret,
+                      struct err *err);
 int ops_network_events(struct ops *ops, const char *sandbox, uint64_t after,
                        struct network_event *out, size_t most, size_t *ret_count, struct err *err);
 

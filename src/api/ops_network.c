@@ -28,6 +28,22 @@ int ops_network_set(struct ops *ops, const char *sandbox, const struct reach *ru
     return audit_durable(ops->x, "sandbox.network", sandbox, &facts, err);
 }
 
+int ops_network_allow(struct ops *ops, const char *sandbox, const char *rule, struct reach *ret,
+                      struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+    struct store_sandbox record;
+
+    if (ops_find(ops, sandbox, &record, err) < 0)
+        return -1;
+    if (network_allow(ops->app, sandbox, rule, ret, err) < 0) {
+        ops_audit(ops, "sandbox.network", sandbox, err);
+        return -1;
+    }
+    facts.detail = reach_mode_name(ret->mode);
+    return audit_durable(ops->x, "sandbox.network", sandbox, &facts, err);
+}
+
 int ops_network_events(struct ops *ops, const char *sandbox, uint64_t after,
                        struct network_event *out, size_t most, size_t *ret_count, struct err *err)
 {

@@ -47,19 +47,16 @@ static int allow(struct exchange *x, json_t *json, struct reach *rules, struct e
 {
     static const struct v1_field fields[] = { { "rule", V1_TEXT, 0, 0, 0 } };
     struct ops ops = ops_of(x);
+    struct reach_rule checked;
     const char *rule = NULL;
 
     if (v1_read(x, json, fields, ARRAY_LEN(fields), &rule, err) < 0)
         return -1;
     if (!rule)
         return v1_bad(x, err, "rule", "is needed");
-    if (ops_network_get(&ops, exchange_param(x, "id"), rules, err) < 0)
-        return -1;
-    if (reach_add(rules, false, rule, err) < 0)
+    if (reach_rule_parse(rule, &checked, err) < 0)
         return exchange_blame(x, "rule", NULL, NULL);
-    if (rules->mode == REACH_OFF)
-        rules->mode = REACH_LIST;
-    return ops_network_set(&ops, exchange_param(x, "id"), rules, err);
+    return ops_network_allow(&ops, exchange_param(x, "id"), rule, rules, err);
 }
 
 int v1_network_allow(struct exchange *x, struct err *err)

@@ -112,6 +112,7 @@ struct box *box_new(struct egress *e, const char *id, const int fds[3], struct e
     box->bytes.rate = limits->bytes_per_s;
     box->questions.rate = limits->questions_per_s;
     box->events.rate = EVENTS_PER_S;
+    box->lets.rate = limits->connects_per_s;
     (void) setsockopt(box->dns.fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
     (void) setsockopt(box->dns.fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
     if (source_arm(e, &box->tcp, EPOLLIN) < 0 || source_arm(e, &box->dns, EPOLLIN) < 0) {
@@ -133,8 +134,11 @@ void box_free(struct egress *e, struct box *box)
     while (*at != box)
         at = &(*at)->next;
     *at = box->next;
-    while (box->flows)
+    while (box->flows) {
+        if (box->flows->state == FLOW_RELAY) /* also the last word of a sandbox is seen */
+            flow_tell(e, box->flows, EGRESS_CONNECT);
         flow_end(e, box->flows, true);
+    }
     for (struct lookup *lookup = e->lookups, *next; lookup; lookup = next) {
         next = lookup->next;
         if (lookup->box == box)

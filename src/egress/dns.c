@@ -43,7 +43,7 @@ static void get_name(struct reader *r, char out[REACH_NAME_MAX])
     char text[REACH_NAME_MAX + 1];
     size_t at = r->at, used = 0;
     int jumps = 0;
-    bool jumped = false;
+    bool jumped = false, odd = false;
 
     while (!r->bad) {
         uint8_t n = at < r->len ? r->data[at] : 0xff;
@@ -66,6 +66,7 @@ static void get_name(struct reader *r, char out[REACH_NAME_MAX])
         at++;
         if (n == 0)
             break;
+        odd |= memchr(r->data + at, '.', n) != NULL; /* would read as two labels */
         memcpy(text + used, r->data + at, n);
         used += n;
         text[used++] = '.';
@@ -75,7 +76,7 @@ static void get_name(struct reader *r, char out[REACH_NAME_MAX])
         r->at = at;
     if (used == 0)
         out[0] = '\0';
-    else if (!name_normal(text, used, out))
+    else if (odd || !name_normal(text, used, out))
         (void) strcpy(out, "?");
 }
 

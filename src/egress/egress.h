@@ -8,7 +8,8 @@
  *   connection      → address allowed? or a name in it (SNI, Host) that is → connected to an address that was checked
  *
  * Owns:    the sockets from egress_set on, and every connection.
- * Callers: api. All functions from any thread; events come on the gateway's own.
+ * Callers: api. All functions from any thread; events come on the gateway's own, and the last ones of a sandbox on the
+ *          one that calls egress_drop.
  * Never:   trusts a name that a sandbox brings along with an address: the address it connects to is one that it
  *          resolved itself, or that is allowed as such. */
 #ifndef COVE_EGRESS_EGRESS_H
@@ -36,6 +37,7 @@ struct egress_event {
     uint16_t port; /* 0 for names */
     char rule[REACH_TEXT_MAX];
     uint64_t sent, received, ms;
+    uint64_t missed; /* others of this sandbox before it, which were too many to be told */
 };
 typedef void egress_event_fn(void *context, const struct egress_event *event);
 

@@ -38,7 +38,9 @@ struct box {
     struct reach *rules;
     struct source tcp, dns;
     int hold_fd;
-    struct bucket connects, bytes, questions, events;
+    struct bucket connects, bytes, questions;
+    struct bucket events, lets; /* told: what was refused, and what was let out */
+    uint64_t missed;            /* not told, since the last that was */
     struct flow *flows;
     size_t flow_count, lookup_count;
     size_t given_next;
@@ -69,6 +71,8 @@ struct flow {
         [REACH_NAME_MAX]; /* from what it sent, or by which the address was given out; "" if none */
     char rule[REACH_TEXT_MAX];
     bool plain_http;
+    bool refused;   /* cut for what it said after it was let out */
+    bool late;      /* let out before it said anything: what it says first is looked at then */
     uint8_t *first; /* bytes of the client that nobody has let pass */
     size_t first_len;
     struct http_watch *watch; /* NULL: bytes pass unread */
@@ -102,7 +106,7 @@ struct lookup {
 
 #define EVENTS_MAX   256
 #define COPY_SIZE    (256 * 1024)
-#define OWN_IPS      64
+#define OWN_IPS      256
 #define GRAVES_BATCH 64
 
 struct grave {
@@ -126,7 +130,8 @@ struct egress {
     bool has6; /* this host has a way out for IPv6 */
     struct ip servers[EGRESS_SERVERS];
     size_t server_count;
-    struct bucket told;
+    uint64_t flow_count, flow_most; /* of all sandboxes: descriptors are left for the rest of us */
+    struct bucket told;             /* what was refused, of all */
     uint64_t looked_ms, ticked_ms;
     struct egress_counts counts;
     uint8_t copy[COPY_SIZE];
@@ -163,6 +168,8 @@ void flow_judge_again(struct egress *e, struct flow *flow);
 /* `reset`: the client sees that it was cut. */
 void flow_end(struct egress *e, struct flow *flow, bool reset);
 void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what);
+/* Let out without a name; now it has said this. NULL: it may be, with a watch if it is to have one. Else the reason. */
+const char *flow_look_late(struct egress *e, struct flow *flow, bool *ret_more);
 
 /* ---- relay.c: a connection that is let out ---- */
 void relay_begin(struct egress *e, struct flow *flow);

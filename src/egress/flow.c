@@ -27,6 +27,7 @@
 #define DNS_PORT        53
 #define NAMES_MS        30000
 #define LINGER_MS       2000
+#define UNREADABLE      "what it says cannot be read"
 
 /* ---- ends ---- */
 
@@ -75,6 +76,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
     if (flow->next)
         flow->next->prev = flow->prev;
     flow->box->flow_count--;
+    e->flow_count--;
     bury(e, flow);
 }
 
@@ -173,9 +175,12 @@ static void try_next(struct egress *e, struct flow *flow)
     flow->state = FLOW_CONNECT;
     /* What the client says now can wait; that it left is seen when there is somebody to tell. */
     (void) source_arm(e, &flow->sides[CLIENT].source, 0);
-    while (flow->target_next < flow->targets.count)
-        if (connect_to(e, flow, &flow->targets.list[flow->target_next++]) == 0)
+    while (flow->target_next < flow->targets.count) {
+        /* What is told, and judged again, is where it really goes. */
+        flow->ip = flow->targets.list[flow->target_next++];
+        if (connect_to(e, flow, &flow->ip) == 0)
             return;
+    }
     flow_tell(e, flow, EGRESS_FAILED);
     flow_end(e, flow, true);
 }
@@ -201,7 +206,7 @@ static void let_out_to(struct egress *e, struct flow *flow, const struct ip *ip,
 static void resolved(struct egress *e, struct lookup *lookup, const struct dns_answer *answer)
 {
     struct flow *flow = lookup->flow;
-    char rule[REACH_TEXT_MAX] = "the name has no address";
+    char rule[REACH_TEXT_MAX] = "the name has no address", taken[REACH_TEXT_MAX] = "";
 
     flow->targets.count = 0;
     for (size_t i = 0; i < answer->count; i++) {
@@ -209,6 +214,7 @@ static void resolved(struct egress *e, struct lookup *lookup, const struct dns_a
 
         if (!box_takes(e, flow->box, &ip, flow->port, flow->name, rule))
             continue;
+        (void) strcpy(taken, rule);
         box_give(flow->box, &ip, flow->name, answer->ttl);
         if (ip_same(&ip, &flow->ip) && flow->targets.count > 0) {
             flow->targets.list[flow->targets.count++] = flow->targets.list[0];
@@ -220,7 +226,7 @@ static void resolved(struct egress *e, struct lookup *lookup, const struct dns_a
     if (flow->targets.count == 0)
         refuse(e, flow, rule);
     else
-        let_out(e, flow, rule);
+        let_out(e, flow, taken);
 }
 
 static void ask_for_name(struct egress *e, struct flow *flow)
@@ -237,6 +243,15 @@ static void ask_for_name(struct egress *e, struct flow *flow)
 }
 
 /* ---- judging ---- */
+
+/* Requests behind the first are read where names count, whatever let the connection out. */
+static bool watch(struct flow *flow, const char *name)
+{
+    flow->watch = malloc(sizeof *flow->watch);
+    if (flow->watch)
+        http_watch_init(flow->watch, name);
+    return flow->watch;
+}
 
 /* No name in it: one of those that the address was given out for may do. */
 static void judge_unnamed(struct egress *e, struct flow *flow)
@@ -255,10 +270,12 @@ static void judge_unnamed(struct egress *e, struct flow *flow)
             verdict = named;
         }
     }
-    if (verdict.allowed)
-        let_out_to(e, flow, &flow->ip, verdict.rule);
-    else
+    if (!verdict.allowed)
         refuse(e, flow, verdict.rule);
+    else if (flow->plain_http && !watch(flow, ""))
+        refuse(e, flow, "no memory");
+    else
+        let_out_to(e, flow, &flow->ip, verdict.rule);
 }
 
 static void judge_named(struct egress *e, struct flow *flow)
@@ -270,13 +287,9 @@ static void judge_named(struct egress *e, struct flow *flow)
         refuse(e, flow, verdict.rule);
         return;
     }
-    if (verdict.by_name && flow->plain_http) {
-        flow->watch = malloc(sizeof *flow->watch);
-        if (!flow->watch) {
-            refuse(e, flow, "no memory");
-            return;
-        }
-        http_watch_init(flow->watch, flow->name);
+    if (flow->plain_http && !watch(flow, flow->name)) {
+        refuse(e, flow, "no memory");
+        return;
     }
     if (!verdict.by_name || box_gave(flow->box, &flow->ip, flow->name))
         let_out_to(e, flow, &flow->ip, verdict.rule);
@@ -292,12 +305,41 @@ static void judge_first(struct egress *e, struct flow *flow, bool patient)
         kind == SNIFF_HTTP || (kind == SNIFF_BAD && flow->first[0] != SNIFF_TLS_BYTE);
     if (kind == SNIFF_MORE && patient)
         return;
+    flow->late = flow->first_len == 0;
     if (kind == SNIFF_BAD || (kind == SNIFF_MORE && flow->first_len > 0))
-        refuse(e, flow, "what it says cannot be read");
+        refuse(e, flow, UNREADABLE);
     else if (flow->name[0])
         judge_named(e, flow);
     else
         judge_unnamed(e, flow);
+}
+
+/* It is connected already: a name must be one of the address that it is connected to. */
+const char *flow_look_late(struct egress *e, struct flow *flow, bool *ret_more)
+{
+    size_t len = flow->first_len < SNIFF_MAX ? flow->first_len : SNIFF_MAX;
+    struct reach_verdict verdict;
+    char name[REACH_NAME_MAX];
+    enum sniff kind = sniff_first(flow->first, len, name);
+
+    *ret_more = kind == SNIFF_MORE;
+    if (*ret_more)
+        return NULL;
+    flow->late = false;
+    if (kind == SNIFF_BAD)
+        return UNREADABLE;
+    if (kind == SNIFF_HTTP && !watch(flow, name))
+        return "no memory";
+    if (!name[0])
+        return NULL;
+    (void) strcpy(flow->name, name);
+    verdict = reach_address(flow->box->rules, &flow->ip, flow->port, name, kind_here(e, &flow->ip));
+    (void) strcpy(flow->rule, verdict.rule);
+    if (!verdict.allowed)
+        return flow->rule;
+    return !verdict.by_name || box_gave(flow->box, &flow->ip, name)
+               ? NULL
+               : "its address was not given out for this name";
 }
 
 /* ---- the client's first bytes ---- */
@@ -351,7 +393,7 @@ static void judge(struct egress *e, struct flow *flow)
         flow_end(e, flow, true);
 }
 
-static struct flow *flow_new(struct box *box, int fd)
+static struct flow *flow_new(struct egress *e, struct box *box, int fd)
 {
     struct flow *flow = calloc(1, sizeof *flow);
 
@@ -369,6 +411,7 @@ static struct flow *flow_new(struct box *box, int fd)
         box->flows->prev = flow;
     box->flows = flow;
     box->flow_count++;
+    e->flow_count++;
     return flow;
 }
 
@@ -378,18 +421,24 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
 
     (void) events;
     for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-        int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
+        int fd, on = 1;
         struct sockaddr_storage at;
         socklen_t len = sizeof at;
         struct flow *flow = NULL;
 
+        if (box->connects.rate > 0 && bucket_level(&box->connects) == 0) {
+            (void) source_arm(e, listener, 0); /* they wait in the kernel until the next tick */
+            return;
+        }
+        fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE) /* or it would wake us all the time */
                 (void) source_arm(e, listener, 0);
             return;
         }
-        if (box->flow_count < e->config.limits.connections && bucket_take(&box->connects, 1))
-            flow = flow_new(box, fd);
+        (void) bucket_take(&box->connects, 1);
+        if (box->flow_count < e->config.limits.connections && e->flow_count < e->flow_most)
+            flow = flow_new(e, box, fd);
         if (!flow) {
             struct source refused = { .fd = fd };
 

@@ -20,11 +20,17 @@ static ssize_t pass_head(struct http_watch *w, const uint8_t *data, size_t len, 
     if (rc <= 0)
         return rc;
     host = head_host(&w->head);
-    if (host.at && !name_normal(host.at, host.len, name))
+    if (host.at && !name_normal(host.at, host.len, name)) {
         name[0] = '\0';
+        if (host.len > 0 && !memchr(host.at, ':', host.len)) /* not even an address */
+            return err_set(err, ERR_DENIED, "a request on this connection is for no host");
+    }
     if (strcmp(name, w->name) != 0)
         return err_set(err, ERR_DENIED, "a request on this connection is for another host");
-    w->upgraded = w->head.upgrade;
+    /* Only the first: behind others, an answer to them could be taken for the one to this. */
+    w->waiting = !w->begun && w->head.upgrade && w->head.method == METHOD_GET &&
+                 head_has(&w->head, "Upgrade", "websocket");
+    w->begun = true;
     w->body_left = w->head.body == HEAD_LENGTH ? w->head.content_length : 0;
     w->in_chunks = w->head.body == HEAD_CHUNKED;
     if (w->in_chunks)
@@ -67,6 +73,8 @@ ssize_t http_watch_feed(struct http_watch *w, const uint8_t *data, size_t len, s
             w->body_left -= (uint64_t) n;
         } else if (w->in_chunks) {
             n = pass_chunks(w, data + passed, left, err);
+        } else if (w->waiting) {
+            break;
         } else {
             n = pass_head(w, data + passed, left, err);
         }
@@ -77,4 +85,21 @@ ssize_t http_watch_feed(struct http_watch *w, const uint8_t *data, size_t len, s
         passed += (size_t) n;
     }
     return (ssize_t) passed;
+}
+
+bool http_watch_answer(struct http_watch *w, const uint8_t *data, size_t len)
+{
+    size_t room = sizeof w->status - w->status_len;
+
+    if (!w->waiting)
+        return false;
+    if (len > room)
+        len = room;
+    memcpy(w->status + w->status_len, data, len);
+    w->status_len += len;
+    if (len < room)
+        return false;
+    w->waiting = false;
+    w->upgraded = memcmp(w->status, "HTTP/1.1 101", sizeof w->status) == 0;
+    return true;
 }

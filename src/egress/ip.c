@@ -105,6 +105,7 @@ static const struct {
     { "169.254.169.254/32", "metadata" },
     { "169.254.170.2/32", "metadata" },
     { "100.100.100.200/32", "metadata" },
+    { "168.63.129.16/32", "metadata" }, /* looks public, and is the host of a virtual machine */
     { "fd00:ec2::254/128", "metadata" },
     { "0.0.0.0/8", "unspecified" },
     { "10.0.0.0/8", "private" },
@@ -153,19 +154,24 @@ static const char *kind_of(const struct ip *ip)
     return NULL;
 }
 
-const char *ip_kind(const struct ip *ip)
+bool ip_inner(const struct ip *ip, struct ip *ret)
 {
     struct ip_range range;
     struct err ignored;
 
-    for (size_t i = 0; i < ARRAY_LEN(carriers); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(carriers); i++)
         if (ip_range_parse(carriers[i].range, &range, &ignored) == 0 && ip_in(ip, &range)) {
-            struct ip inner = of4(ip->bytes + carriers[i].at);
-
-            return kind_of(&inner);
+            *ret = of4(ip->bytes + carriers[i].at);
+            return true;
         }
-    }
-    return kind_of(ip);
+    return false;
+}
+
+const char *ip_kind(const struct ip *ip)
+{
+    struct ip inner;
+
+    return kind_of(ip_inner(ip, &inner) ? &inner : ip);
 }
 
 bool ip_of_sockaddr(const struct sockaddr *at, struct ip *ret, uint16_t *ret_port)

@@ -34,6 +34,8 @@ void ip_print(const struct ip *ip, char out[IP_TEXT_MAX]);
 int ip_range_parse(const char *text, struct ip_range *ret, struct err *err);
 bool ip_in(const struct ip *ip, const struct ip_range *range);
 
+/* The IPv4 address that this one of IPv6 leads to (NAT64, 6to4); false: none. */
+bool ip_inner(const struct ip *ip, struct ip *ret);
 /* What an address that is not public is: "private", "loopback", "link-local", "metadata", …; NULL for public ones. */
 const char *ip_kind(const struct ip *ip);
 

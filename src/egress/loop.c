@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #define BATCH        128
 #define TICK_MS      100
@@ -74,25 +75,55 @@ static void clear_graves(struct egress *e)
 
 void tell(struct egress *e, struct box *box, const struct egress_event *event)
 {
-    /* Whoever tries a thousand times is told of often enough. */
-    if (e->event_count == EVENTS_MAX || !bucket_take(&box->events, 1) || !bucket_take(&e->told, 1))
+    /* Whoever tries a thousand times is told of often enough; but not so often that what was let out goes unseen. */
+    bool out = event->what == EGRESS_CONNECT || event->what == EGRESS_FAILED;
+
+    if (e->event_count == EVENTS_MAX || !bucket_take(out ? &box->lets : &box->events, 1) ||
+        (!out && !bucket_take(&e->told, 1))) {
+        box->missed++;
         return;
+    }
     e->events[e->event_count] = *event;
+    e->events[e->event_count].missed = box->missed;
+    box->missed = 0;
     (void) snprintf(e->events[e->event_count].sandbox, EGRESS_ID_MAX, "%s", box->id);
     e->event_count++;
+}
+
+/* ---- this host ---- */
+
+/* The kernel's word, for addresses that the list does not have: new ones, and ranges that are local by a route. What is
+ * reached from itself is here. A connected datagram socket sends nothing. */
+static bool is_local(const struct ip *ip)
+{
+    struct sockaddr_storage at, from;
+    socklen_t len = ip_to_sockaddr(ip, 9, &at), from_len = sizeof from;
+    auto_close int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ip own;
+    uint16_t port;
+
+    return fd >= 0 && connect(fd, (const struct sockaddr *) &at, len) == 0 &&
+           getsockname(fd, (struct sockaddr *) &from, &from_len) == 0 &&
+           ip_of_sockaddr((const struct sockaddr *) &from, &own, &port) && ip_same(&own, ip);
+}
+
+static bool is_own(const struct egress *e, const struct ip *ip)
+{
+    for (size_t i = 0; i < e->own_count; i++)
+        if (ip_same(ip, &e->own[i]))
+            return true;
+    return is_local(ip);
 }
 
 const char *kind_here(const struct egress *e, const struct ip *ip)
 {
     const char *kind = ip_kind(ip);
+    struct ip inner;
 
-    for (size_t i = 0; !kind && i < e->own_count; i++)
-        if (ip_same(ip, &e->own[i]))
-            return "host";
-    return kind;
+    if (kind)
+        return kind;
+    return is_own(e, ip) || (ip_inner(ip, &inner) && is_own(e, &inner)) ? "host" : NULL;
 }
-
-/* ---- this host ---- */
 
 /* A connected datagram socket sends nothing; it only says whether there is a route. */
 static bool has_way_out6(void)
@@ -184,6 +215,16 @@ static void *loop(void *arg)
     return NULL;
 }
 
+/* Two descriptors for each, and half of all for others. */
+static uint64_t flows_most(void)
+{
+    struct rlimit files;
+
+    return getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == RLIM_INFINITY
+               ? UINT64_MAX
+               : files.rlim_cur / 4;
+}
+
 int egress_start(const struct egress_config *config, struct egress **ret, struct err *err)
 {
     struct epoll_event event = { .events = EPOLLIN };
@@ -194,6 +235,7 @@ int egress_start(const struct egress_config *config, struct egress **ret, struct
         return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
     e->config = *config;
     e->told.rate = EVENTS_PER_S;
+    e->flow_most = flows_most();
     (void) pthread_mutex_init(&e->lock, NULL);
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -284,15 +326,39 @@ bool egress_has(struct egress *e, const char *sandbox)
     return has;
 }
 
+/* Takes what is yet to be told of one sandbox. */
+static size_t last_words(struct egress *e, const char *sandbox, struct egress_event **ret)
+{
+    struct egress_event *own = calloc(e->event_count + 1, sizeof *own);
+    size_t taken = 0, left = 0;
+
+    for (size_t i = 0; own && i < e->event_count; i++) {
+        if (strcmp(e->events[i].sandbox, sandbox) == 0)
+            own[taken++] = e->events[i];
+        else
+            e->events[left++] = e->events[i];
+    }
+    if (own)
+        e->event_count = left;
+    *ret = own;
+    return taken;
+}
+
+/* Whoever drops a sandbox forgets it next: what is to be told of it is told before, by the thread that drops it. */
 void egress_drop(struct egress *e, const char *sandbox)
 {
+    auto_free struct egress_event *events = NULL;
     struct box *box;
+    size_t count;
 
     (void) pthread_mutex_lock(&e->lock);
     box = box_find(e, sandbox);
     if (box)
         box_free(e, box);
+    count = last_words(e, sandbox, &events);
     (void) pthread_mutex_unlock(&e->lock);
+    for (size_t i = 0; i < count; i++)
+        e->config.event(e->config.context, &events[i]);
 }
 
 void egress_counts(struct egress *e, struct egress_counts *ret)

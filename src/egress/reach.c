@@ -233,10 +233,11 @@ struct reach_verdict reach_name(const struct reach *r, const char *name)
                                             : say(false, NULL, "not allowed");
 }
 
-/* A range that allows an address which is not public must mean it: "everything" does not. */
-static bool is_meant(const struct reach_rule *allow)
+/* A range that allows an address which is not public must mean it: "everything" does not, nor does everything in two
+ * halves. 10.0.0.0/8 and fc00::/7 are the widest that are meant for what is in them. */
+static bool is_meant(const struct reach_rule *allow, const struct ip *ip)
 {
-    return allow && allow->range.bits > 0;
+    return allow && allow->range.bits >= (ip_is4(ip) ? 96 + 8 : 7);
 }
 
 struct reach_verdict reach_address(const struct reach *r, const struct ip *ip, uint16_t port,
@@ -247,15 +248,21 @@ struct reach_verdict reach_address(const struct reach *r, const struct ip *ip, u
     const struct reach_rule *allow = find_range(allowed(r), ip, port);
     const struct reach_rule *allow_name = find_name(allowed(r), name, port);
     struct reach_verdict verdict;
+    struct ip inner;
 
+    if (!deny && ip_inner(ip, &inner)) /* a denied address stays so in another dress */
+        deny = find_range(denied(r), &inner, port);
     if (r->mode == REACH_OFF)
         return say(false, NULL, "off");
-    if (r->allow_wins && (allow || allow_name) && (!kind || is_meant(allow)))
-        return say(true, allow ? allow : allow_name, NULL);
+    if (r->allow_wins && (allow || allow_name) && (!kind || is_meant(allow, ip))) {
+        verdict = say(true, allow ? allow : allow_name, NULL);
+        verdict.by_name = !allow;
+        return verdict;
+    }
     if (deny_name || deny)
         return say(false, deny_name ? deny_name : deny, NULL);
     if (kind)
-        return is_meant(allow) ? say(true, allow, NULL) : say(false, NULL, kind);
+        return is_meant(allow, ip) ? say(true, allow, NULL) : say(false, NULL, kind);
     if (allow)
         return say(true, allow, NULL);
     if (allow_name) {

@@ -7,12 +7,15 @@
 #include "base/own.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #define READS_AT_ONCE 4
+#define HELD_MOST     (8 * 1024 * 1024)
+#define LEAST         16384
 
 static struct side *other(struct side *side)
 {
@@ -74,39 +77,86 @@ static bool put_held(struct side *to)
     return true;
 }
 
-/* What the client says under a watch: only what was understood goes. */
-static bool put_watched(struct flow *flow, const uint8_t *data, size_t len)
+static bool keep(struct flow *flow, const uint8_t *data, size_t len)
 {
-    struct err ignored;
-    ssize_t n;
+    size_t size = flow->first_len + len < SNIFF_MAX ? SNIFF_MAX : flow->first_len + len;
+    uint8_t *more = realloc(flow->first, size);
 
-    if (flow->first_len + len > SNIFF_MAX) {
-        uint8_t *more = realloc(flow->first, flow->first_len + len);
-
-        if (!more)
-            return false;
-        flow->first = more;
-    }
-    if (len > 0)
-        memcpy(flow->first + flow->first_len, data, len);
-    flow->first_len += len;
-    n = http_watch_feed(flow->watch, flow->first, flow->first_len, &ignored);
-    if (n < 0 || !put(&flow->sides[SERVER], flow->first, (size_t) n))
+    if (!more)
         return false;
-    flow->first_len -= (size_t) n;
-    memmove(flow->first, flow->first + n, flow->first_len);
+    flow->first = more;
+    memcpy(flow->first + flow->first_len, data, len);
+    flow->first_len += len;
     return true;
 }
 
-static bool pass(struct flow *flow, struct side *from, const uint8_t *data, size_t len)
+/* What is kept does not grow for ever: of a head it is that at most, of anything else nothing. */
+static bool put_kept(struct flow *flow, size_t len)
 {
-    if (from == &flow->sides[CLIENT]) {
-        flow->sent += len;
-        if (flow->watch)
-            return put_watched(flow, data, len);
-    } else {
-        flow->received += len;
+    struct side *server = &flow->sides[SERVER];
+
+    if (len > 0 && (server->held_len > 0 || !put(server, flow->first, len)))
+        return false;
+    flow->sent += len;
+    flow->first_len -= len;
+    memmove(flow->first, flow->first + len, flow->first_len);
+    if (flow->first_len == 0) {
+        free(flow->first);
+        flow->first = NULL;
     }
+    return flow->first_len <= SNIFF_MAX;
+}
+
+/* Cut for what it said, not for what happened to it. */
+static bool cut(struct flow *flow, const char *why)
+{
+    (void) snprintf(flow->rule, sizeof flow->rule, "%s", why);
+    flow->refused = true;
+    return false;
+}
+
+/* What the client says under a watch: only what was understood goes. */
+static bool put_watched(struct flow *flow)
+{
+    struct err why = { .msg = "" };
+    ssize_t n = http_watch_feed(flow->watch, flow->first, flow->first_len, &why);
+
+    return n < 0 ? cut(flow, why.msg) : put_kept(flow, (size_t) n);
+}
+
+static bool put_late(struct egress *e, struct flow *flow)
+{
+    char why[REACH_TEXT_MAX];
+    const char *reason;
+    bool more;
+
+    reason = flow_look_late(e, flow, &more);
+    if (reason) {
+        (void) snprintf(why, sizeof why, "%s", reason);
+        return cut(flow, why);
+    }
+    if (more)
+        return true;
+    return flow->watch ? put_watched(flow) : put_kept(flow, flow->first_len);
+}
+
+static bool pass(struct egress *e, struct flow *flow, struct side *from, const uint8_t *data,
+                 size_t len)
+{
+    if (from == &flow->sides[SERVER]) {
+        flow->received += len;
+        if (!put(other(from), data, len))
+            return false;
+        return flow->watch && http_watch_answer(flow->watch, data, len) && flow->first_len > 0
+                   ? put_watched(flow)
+                   : true;
+    }
+    if (flow->late || flow->watch) {
+        if (!keep(flow, data, len))
+            return false;
+        return flow->late ? put_late(e, flow) : put_watched(flow);
+    }
+    flow->sent += len;
     return put(other(from), data, len);
 }
 
@@ -126,7 +176,9 @@ static bool copy(struct egress *e, struct side *from)
     struct flow *flow = from->flow;
 
     for (int i = 0; i < READS_AT_ONCE && !from->ended && other(from)->held_len == 0; i++) {
-        size_t most = sizeof e->copy;
+        /* What one sandbox makes us hold is bounded, however many connections it has. */
+        size_t share = HELD_MOST / flow->box->flow_count;
+        size_t most = share > sizeof e->copy ? sizeof e->copy : share < LEAST ? LEAST : share;
         ssize_t n;
 
         if (flow->box->bytes.rate > 0) {
@@ -145,12 +197,19 @@ static bool copy(struct egress *e, struct side *from)
         }
         (void) bucket_take(&flow->box->bytes, (uint64_t) n);
         e->counts.bytes += (uint64_t) n;
-        if (!pass(flow, from, e->copy, (size_t) n))
+        if (!pass(e, flow, from, e->copy, (size_t) n))
             return false;
         if ((size_t) n < most)
             break; /* that was all, most likely: the others have waited long enough */
     }
     return true;
+}
+
+static void finish(struct egress *e, struct flow *flow, enum egress_what what, bool reset)
+{
+    e->counts.refused += flow->refused;
+    flow_tell(e, flow, flow->refused ? EGRESS_REFUSED : what);
+    flow_end(e, flow, reset);
 }
 
 void relay_ready(struct egress *e, struct source *source, uint32_t events)
@@ -170,8 +229,7 @@ void relay_ready(struct egress *e, struct source *source, uint32_t events)
         relay_arm(e, flow);
         return;
     }
-    flow_tell(e, flow, EGRESS_CONNECT);
-    flow_end(e, flow, !fine);
+    finish(e, flow, EGRESS_CONNECT, !fine);
 }
 
 /* Connected: what the client said so far goes first. */
@@ -182,19 +240,10 @@ void relay_begin(struct egress *e, struct flow *flow)
     flow->state = FLOW_RELAY;
     flow->deadline_ms = io_now_ms() + e->config.limits.idle_ms;
     flow->sides[CLIENT].source.ready = flow->sides[SERVER].source.ready = relay_ready;
-    if (flow->watch) {
-        fine = put_watched(flow, NULL, 0);
-    } else if (flow->first_len > 0) {
-        fine = put(&flow->sides[SERVER], flow->first, flow->first_len);
-        flow->sent += flow->first_len;
-        free(flow->first);
-        flow->first = NULL;
-        flow->first_len = 0;
-    }
-    if (fine) {
+    if (flow->first_len > 0)
+        fine = flow->watch ? put_watched(flow) : put_kept(flow, flow->first_len);
+    if (fine)
         relay_arm(e, flow);
-        return;
-    }
-    flow_tell(e, flow, EGRESS_FAILED);
-    flow_end(e, flow, true);
+    else
+        finish(e, flow, EGRESS_FAILED, true);
 }

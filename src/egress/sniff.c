@@ -1,5 +1,7 @@
 #include "egress/sniff.h"
 
+#include "http/chars.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -11,6 +13,8 @@
 #define EXTENSION_NAME 0
 #define EXTENSION_ECH  0xfe0d
 #define NAME_TYPE_HOST 0
+#define RECORD_FIRST   20 /* kinds of records: 22 is the handshake */
+#define RECORD_LAST    24
 
 struct bytes {
     const uint8_t *at;
@@ -123,23 +127,53 @@ static enum sniff sniff_tls(struct bytes data, char ret_name[REACH_NAME_MAX])
 static const char *const methods[] = { "GET ",    "HEAD ",    "POST ",  "PUT ",    "PATCH ",
                                        "DELETE ", "OPTIONS ", "TRACE ", "CONNECT " };
 
-/* 1: it begins with a method; 0: it may yet; -1: no. */
-static int begins_as_http(const char *text, size_t len)
+/* What some server or other takes for a blank. */
+static bool is_blank(char c)
 {
-    int verdict = -1;
-
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        size_t want = strlen(methods[i]);
-
-        if (memcmp(text, methods[i], len < want ? len : want) == 0)
-            verdict = len >= want ? 1 : 0;
-        if (verdict == 1)
-            break;
-    }
-    return verdict;
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) || c == (char) 0x85 ||
+           c == (char) 0xa0;
 }
 
-/* "example.com:8080" → "example.com"; an address is no name. */
+/* Stands in no line of text. */
+static bool is_binary(unsigned char c)
+{
+    return c < ' ' && !is_blank((char) c);
+}
+
+/* 1: it begins with a method that everyone knows, or with a line that ends as requests do; 0: it may yet; -1: no.
+ * Servers take methods that are not in the list, and blanks that are none: what decides is "HTTP/" in the line. */
+static int begins_as_http(const char *text, size_t len)
+{
+    size_t word_len = 0;
+    bool word = true;
+
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (len >= strlen(methods[i]) && memcmp(text, methods[i], strlen(methods[i])) == 0)
+            return 1;
+    for (size_t i = 0; i < len; i++) {
+        word = word && char_is(text[i], CHAR_TOKEN);
+        if (!word && (i == 0 || (i == word_len && !is_blank(text[i]))))
+            return -1; /* no word and blank at its beginning */
+        word_len += word;
+        if (is_binary((unsigned char) text[i]) && text[i] != '\n')
+            return -1;
+        if (i + 5 <= len && strncasecmp(text + i, "HTTP/", 5) == 0)
+            return 1;
+        if (text[i] == '\n')
+            return -1;
+    }
+    return len >= SNIFF_MAX ? -1 : 0;
+}
+
+/* Empty lines and blanks before a request are passed over by many servers; a line of the PROXY protocol goes before one,
+ * and HTTP/2 has its hosts where nobody here reads them. */
+static bool hides_http(const char *text, size_t len)
+{
+    return is_blank(text[0]) || (len >= 6 && memcmp(text, "PROXY ", 6) == 0) ||
+           (len >= 4 && memcmp(text, "PRI ", 4) == 0);
+}
+
+/* "example.com:8080" → "example.com"; nothing and an address of IPv6 are "". False: neither. */
 static bool host_of(const char *value, size_t len, char ret[REACH_NAME_MAX])
 {
     const char *colon;
@@ -148,8 +182,11 @@ static bool host_of(const char *value, size_t len, char ret[REACH_NAME_MAX])
         value++, len--;
     while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t' || value[len - 1] == '\r'))
         len--;
+    ret[0] = '\0';
+    if (len == 0 || value[0] == '[')
+        return true;
     colon = memchr(value, ':', len);
-    if (colon && value[0] != '[')
+    if (colon)
         len = (size_t) (colon - value);
     return name_normal(value, len, ret);
 }
@@ -177,8 +214,9 @@ static enum sniff sniff_http(const char *text, size_t len, char ret_name[REACH_N
             char name[REACH_NAME_MAX];
 
             hosts++;
-            if (host_of(begin + 5, (size_t) (next - begin) - 5, name))
-                (void) strcpy(ret_name, name);
+            if (!host_of(begin + 5, (size_t) (next - begin) - 5, name))
+                return SNIFF_BAD; /* and somebody may read a name out of it */
+            (void) strcpy(ret_name, name);
         }
         line = next;
     }
@@ -187,6 +225,7 @@ static enum sniff sniff_http(const char *text, size_t len, char ret_name[REACH_N
 
 enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[REACH_NAME_MAX])
 {
+    enum sniff http_kind;
     int http;
 
     ret_name[0] = '\0';
@@ -199,8 +238,18 @@ enum sniff sniff_first(const uint8_t *data, size_t len, char ret_name[REACH_NAME
             ret_name[0] = '\0';
         return kind == SNIFF_MORE && len >= SNIFF_MAX ? SNIFF_BAD : kind;
     }
+    /* An alert or an empty change before the hello: servers pass over it, and read the name behind. */
+    if (data[0] >= RECORD_FIRST && data[0] <= RECORD_LAST)
+        return len < 2 ? SNIFF_MORE : data[1] == 3 ? SNIFF_BAD : SNIFF_OTHER;
+    if (hides_http((const char *) data, len))
+        return SNIFF_BAD;
     http = begins_as_http((const char *) data, len);
     if (http < 0)
         return SNIFF_OTHER;
-    return http == 0 ? SNIFF_MORE : sniff_http((const char *) data, len, ret_name);
+    if (http == 0)
+        return SNIFF_MORE;
+    http_kind = sniff_http((const char *) data, len, ret_name);
+    if (http_kind != SNIFF_HTTP)
+        ret_name[0] = '\0';
+    return http_kind;
 }

@@ -52,6 +52,9 @@ static void odd_questions_are_refused(void)
     message[13] = ' '; /* no host name */
     CHECK_INT(dns_read_question(message, len, &q, &err), -1);
     (void) ask("example.com", DNS_A, message);
+    message[16] = '.'; /* one label that reads as two */
+    CHECK_INT(dns_read_question(message, len, &q, &err), -1);
+    (void) ask("example.com", DNS_A, message);
     message[12] = 0xc0, message[13] = 12; /* a name that is itself */
     CHECK_INT(dns_read_question(message, len, &q, &err), -1);
 }

@@ -182,6 +182,9 @@ static void public_is_all_but_what_is_special_or_denied(void)
     CHECK_STR(verdict(r, "169.254.169.254", 80, NULL), "-metadata");
     CHECK_STR(verdict(r, "1.1.1.1", 25, NULL), "-1.1.1.1:25");
     CHECK_STR(verdict(r, "1.1.1.1", 443, NULL), "+public");
+    CHECK_STR(verdict(r, "64:ff9b::101:101", 25, NULL), "-1.1.1.1:25");
+    CHECK_STR(verdict(r, "2002:101:101::1", 25, NULL), "-1.1.1.1:25");
+    CHECK_STR(verdict(r, "168.63.129.16", 80, NULL), "-metadata");
     CHECK_STR(verdict(r, "8.8.8.8", 443, "evil.example"), "-evil.example");
     CHECK(!reach_name(r, "evil.example").allowed);
     CHECK(reach_name(r, "good.example").allowed);
@@ -221,15 +224,27 @@ static void everything_does_not_mean_what_is_special(void)
     CHECK_STR(verdict(r, "8.8.8.8", 80, NULL), "+0.0.0.0/0");
     CHECK_STR(verdict(r, "2606:4700::1", 80, NULL), "+0.0.0.0/0");
     CHECK_STR(verdict(r, "10.0.0.1", 80, NULL), "-private");
+    r = make(REACH_LIST, "0.0.0.0/1 128.0.0.0/1 ::/1 8000::/1", "");
+    CHECK_STR(verdict(r, "8.8.8.8", 80, NULL), "+0.0.0.0/1");
+    CHECK_STR(verdict(r, "10.0.0.1", 80, NULL), "-private");
+    CHECK_STR(verdict(r, "169.254.169.254", 80, NULL), "-metadata");
+    CHECK_STR(verdict(r, "fd00::1", 80, NULL), "-private");
+    r = make(REACH_LIST, "10.0.0.0/8 fc00::/7", "");
+    CHECK_STR(verdict(r, "10.0.0.1", 80, NULL), "+10.0.0.0/8");
+    CHECK_STR(verdict(r, "fd00::1", 80, NULL), "+fc00::/7");
 }
 
 static void where_allow_wins_it_wins_over_addresses(void)
 {
     struct reach *r = make(REACH_LIST, "api.example.com 1.1.1.1", "0.0.0.0/0");
+    struct ip eight = ip("8.8.8.8"), one = ip("1.1.1.1");
 
     r->allow_wins = true;
     CHECK_STR(verdict(r, "1.1.1.1", 80, NULL), "+1.1.1.1");
     CHECK_STR(verdict(r, "8.8.8.8", 80, "api.example.com"), "+api.example.com");
+    /* but the name has to lead there: the address alone is not allowed */
+    CHECK(reach_address(r, &eight, 80, "api.example.com", NULL).by_name);
+    CHECK(!reach_address(r, &one, 80, "api.example.com", NULL).by_name);
     CHECK_STR(verdict(r, "8.8.8.8", 80, NULL), "-0.0.0.0/0");
     CHECK_STR(verdict(r, "10.0.0.1", 80, "api.example.com"), "-0.0.0.0/0");
 }

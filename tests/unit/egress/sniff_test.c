@@ -185,7 +185,91 @@ static void nothing_of_a_head_goes_before_all_of_it_is_known(void)
     CHECK_INT(feed(text), -1);
 }
 
-CHECK_MAIN(T(a_hello_has_its_name), T(a_hello_that_is_not_whole_is_waited_for),
+static void a_watch_that_knows_no_name_lets_none_pass(void)
+{
+    http_watch_init(&watch, "");
+    CHECK_INT(feed("GET / HTTP/1.0\r\n\r\n"), (ssize_t) strlen("GET / HTTP/1.0\r\n\r\n"));
+    CHECK_INT(feed(HEAD("b.com")), -1);
+    http_watch_init(&watch, "");
+    CHECK_INT(feed(HEAD("b.com;")), -1);
+}
+
+#define UPGRADE(what) \
+    "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: " what "\r\n\r\n"
+
+static bool answer(const char *text)
+{
+    return http_watch_answer(&watch, (const uint8_t *) text, strlen(text));
+}
+
+static void an_upgrade_counts_when_the_server_agrees(void)
+{
+    http_watch_init(&watch, "a.com");
+    CHECK_INT(feed(UPGRADE("websocket") "frame"), (ssize_t) strlen(UPGRADE("websocket")));
+    CHECK_INT(feed("frame"), 0);
+    CHECK(!answer("HTTP/1.1 1"));
+    CHECK(answer("01 Switching Protocols\r\n"));
+    CHECK_INT(feed("\x81\x05 anything"), 11);
+
+    http_watch_init(&watch, "a.com");
+    CHECK_INT(feed(UPGRADE("websocket")), (ssize_t) strlen(UPGRADE("websocket")));
+    CHECK(answer("HTTP/1.1 200 OK\r\n"));
+    CHECK_INT(feed(HEAD("b.com")), -1);
+}
+
+static void other_upgrades_are_none(void)
+{
+    http_watch_init(&watch, "a.com");
+    CHECK_INT(feed(UPGRADE("h2c") HEAD("b.com")), -1);
+    http_watch_init(&watch, "a.com");
+    CHECK_INT(feed(UPGRADE("h2c") "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), -1);
+    /* An answer to the first request is none to the second. */
+    http_watch_init(&watch, "a.com");
+    CHECK_INT(feed(HEAD("a.com") UPGRADE("websocket")),
+              (ssize_t) strlen(HEAD("a.com") UPGRADE("websocket")));
+    CHECK(!answer("HTTP/1.1 101 x"));
+    CHECK_INT(feed(HEAD("b.com")), -1);
+}
+
+static void what_servers_take_for_http_is_http(void)
+{
+    static const struct {
+        const char *text;
+        enum sniff kind;
+    } rows[] = {
+        { "PROPFIND / HTTP/1.1\r\nHost: b.com\r\n\r\n", SNIFF_HTTP },
+        { "get / http/1.1\r\nHost: b.com\r\n\r\n", SNIFF_HTTP },
+        { "GET\t/ HTTP/1.1\r\nHost: b.com\r\n\r\n", SNIFF_BAD },
+        { "FOO\v/\vHTTP/1.1\r\nHost: b.com\r\n\r\n", SNIFF_BAD },
+        { "\r\nGET / HTTP/1.1\r\nHost: b.com\r\n\r\n", SNIFF_BAD },
+        { " GET / HTTP/1.1\r\nHost: b.com\r\n\r\n", SNIFF_BAD },
+        { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SNIFF_BAD },
+        { "PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\nGET / HTTP/1.1\r\n", SNIFF_BAD },
+        { "GET / HTTP/1.1\r\nHost: u@b.com\r\n\r\n", SNIFF_BAD },
+        { "GET / HTTP/1.1\r\nHost: b.com, c.com\r\n\r\n", SNIFF_BAD },
+        { "\x15\x03\x01", SNIFF_BAD }, /* an alert, and a hello behind it */
+        { "\x14\x03", SNIFF_BAD },
+        { "FOO / HT", SNIFF_MORE },
+        { "EHLO there\r\n", SNIFF_OTHER },
+        { "SSH-2.0-OpenSSH_9.6 Debian-1\r\n", SNIFF_OTHER },
+        { "{\"id\": 1}", SNIFF_OTHER },
+        { "*1\r\n$4\r\nPING\r\n", SNIFF_OTHER },
+        { "AMQP\x01", SNIFF_OTHER },
+        { "user=me", SNIFF_OTHER },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char name[REACH_NAME_MAX];
+
+        CHECK_INT(sniff_first((const uint8_t *) rows[i].text, strlen(rows[i].text), name),
+                  rows[i].kind);
+        CHECK_STR(name, rows[i].kind == SNIFF_HTTP ? "b.com" : "");
+    }
+}
+
+CHECK_MAIN(T(a_watch_that_knows_no_name_lets_none_pass),
+           T(an_upgrade_counts_when_the_server_agrees), T(other_upgrades_are_none),
+           T(what_servers_take_for_http_is_http), T(a_hello_has_its_name), T(a_hello_that_is_not_whole_is_waited_for),
            T(broken_hellos_are_bad), T(a_request_has_its_host),
            T(requests_that_can_be_read_in_two_ways_are_bad), T(all_requests_are_for_one_host),
            T(a_body_may_look_like_anything), T(nothing_of_a_head_goes_before_all_of_it_is_known))
