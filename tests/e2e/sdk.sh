@@ -62,13 +62,13 @@ start_server() { # flags for coved…
 }
 
 # A second address, for HTTPS, under a domain whose certificate is made here. Sets E2B_DOMAIN and takes the addresses away.
-start_server_tls() {
+start_server_tls() { # flags for coved…
     local port
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     export COVE_DOMAIN=sandboxes.localhost
     cove cert dev --domain "$COVE_DOMAIN" --out "$tmp/tls" >"$tmp/cert.log" 2>&1 || not_ok "cove cert dev" "$(brief "$(cat "$tmp/cert.log")")"
     start_server --tls-listen "127.0.0.1:$port" --tls-cert "$tmp/tls/cert.pem" --tls-key "$tmp/tls/key.pem" \
-        --domain "$COVE_DOMAIN" --public-domain "$COVE_DOMAIN:$port"
+        --domain "$COVE_DOMAIN" --public-domain "$COVE_DOMAIN:$port" "$@"
     export E2B_DOMAIN=$COVE_DOMAIN:$port NODE_EXTRA_CA_CERTS=$tmp/tls/ca.pem
     unset E2B_API_URL E2B_SANDBOX_URL
 }

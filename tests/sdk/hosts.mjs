@@ -1,6 +1,6 @@
 // With a domain and TLS: no address but E2B_DOMAIN, and servers inside sandboxes under names of their own.
 import https from 'node:https'
-import { Sandbox, TimeoutError } from 'e2b'
+import { Sandbox, SandboxError, TimeoutError } from 'e2b'
 import { finish, holds, is, like, part, refuses, sandbox, until } from './check.mjs'
 
 const site = `import asyncio, base64, hashlib, struct, sys
@@ -42,7 +42,7 @@ asyncio.run(main())
 async function serve(box, port = 8080) {
   await box.files.write('site.py', site)
   await box.commands.run(`python3 site.py ${port}`, { background: true, timeoutMs: 0 })
-  await until((open) => open, () => box.commands.run(`</dev/tcp/127.0.0.1/${port}`).then(() => true, () => false))
+  await until((open) => open, () => box.commands.run(`python3 -c 'import socket; socket.create_connection(("127.0.0.1", ${port}))'`).then(() => true, () => false))
 }
 
 await part('a domain is all that is said', async () => {
@@ -108,6 +108,13 @@ await part('ports that are not public', async () => {
   is('a wrong one', 403, (await fetch(url, { headers: { 'e2b-traffic-access-token': 'x' } })).status)
   is('the right one', 200, (await fetch(url, { headers: { 'e2b-traffic-access-token': box.trafficAccessToken } })).status)
   is('the sandbox itself needs none', 'ok\n', (await box.commands.run('echo ok')).stdout)
+})
+
+await part('e2b_policy = standard', async () => {
+  const box = await sandbox()
+  is('an ordinary command', 'fine\n', (await box.commands.run('echo fine')).stdout)
+  await refuses('one that asks for root', SandboxError, /permission_denied.*privilege\.root/, () => box.commands.run('sudo whoami'))
+  await refuses('a path that is blocked', SandboxError, /./, () => box.files.read('/etc/shadow'))
 })
 
 await finish()
