@@ -124,17 +124,30 @@ static int settle(struct ops_run *run, struct err *err)
     }
 }
 
+/* No room for so long is the process's doing, not the sandbox's. */
+static int send_piece(struct ops_run *run, enum frame_type type, const char *at, uint32_t len,
+                      struct err *err)
+{
+    uint64_t begin = io_now_ms();
+
+    if (stream_send(&run->exec.stream, type, at, len, err) == 0)
+        return 0;
+    if (err->kind == ERR_UNAVAILABLE && io_now_ms() - begin >= STDIN_PATIENCE_MS)
+        return err_set(err, ERR_TIMEOUT, "the process does not read its stdin");
+    return -1;
+}
+
 static int send_stdin(struct ops_run *run, const char *at, size_t len, bool end, struct err *err)
 {
     while (len > 0) {
         uint32_t piece = len < STDIN_PIECE ? (uint32_t) len : STDIN_PIECE;
 
-        if (stream_send(&run->exec.stream, FRAME_STDIN, at, piece, err) < 0)
+        if (send_piece(run, FRAME_STDIN, at, piece, err) < 0)
             return -1;
         at += piece;
         len -= piece;
     }
-    if (end && stream_send(&run->exec.stream, FRAME_STDIN_END, NULL, 0, err) < 0)
+    if (end && send_piece(run, FRAME_STDIN_END, NULL, 0, err) < 0)
         return -1;
     return settle(run, err);
 }

@@ -284,6 +284,11 @@ def inputs():
     same("a megabyte at once", (200, {}), b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": big}}))
     b.unary("CloseStdin", {"process": {"pid": pid}})
     same("is all there", b"1000000\n", bytes(Result(stream).out))
+    stream = b.stream("Start", {"process": {"cmd": "sleep", "args": ["60"]}})
+    pid = begun(stream)
+    answer_is("a process that does not read all of it is deadline_exceeded, not a sandbox that is gone", 504, "deadline_exceeded",
+              b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": big}}))
+    b.unary("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"})
 
 
 def foreign():
