@@ -36,7 +36,7 @@ static const struct route control_routes[] = {
     { METHOD_POST,   "/v3/templates",             SCOPE_RUN,  MiB,       control_build_absent },
     { METHOD_POST,   "/templates/tags",           SCOPE_RUN,  64 * KiB,  control_template_unknown },
     { METHOD_DELETE, "/templates/tags",           SCOPE_RUN,  64 * KiB,  control_template_unknown },
-    { METHOD_GET,    "/templates/aliases/:alias", SCOPE_READ, 0,         control_template_unknown },
+    { METHOD_GET,    "/templates/aliases/:alias", SCOPE_READ, 0,         control_template_alias },
     { METHOD_GET,    "/templates/:template",      SCOPE_READ, 0,         control_template_unknown },
     { METHOD_PATCH,  "/templates/:template",      SCOPE_RUN,  64 * KiB,  control_template_unknown },
     { METHOD_PATCH,  "/v2/templates/:template",   SCOPE_RUN,  64 * KiB,  control_template_unknown },

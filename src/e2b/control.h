@@ -74,6 +74,7 @@ route_handler control_connect_v1, control_connect_v2, control_pause, control_res
 route_handler control_network_put, control_list_v1;
 route_handler control_metrics, control_metrics_many, control_logs_v1, control_logs_v2;
 route_handler control_snapshot_absent, control_fork_absent, control_snapshots_none;
+route_handler control_template_alias;
 route_handler control_template_unknown, control_build_absent, control_volumes_absent;
 route_handler control_secrets_absent;
 

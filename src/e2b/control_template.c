@@ -55,3 +55,16 @@ bool control_template_standard(const char *name)
             return true;
     return false;
 }
+
+/* What a create can always ask for is there. Other templates are the keeper's, and only a create tells. */
+int control_template_alias(struct exchange *x, struct err *err)
+{
+    char name[KEEPER_NAME_MAX];
+
+    if (control_template_name(exchange_param(x, "alias"), name, err) < 0)
+        return -1;
+    if (!control_template_standard(name))
+        return err_set(err, ERR_NO_TEMPLATE, "template '%s' not found", name);
+    return exchange_reply_json(x, 200, json_pack("{s:s, s:b}", "templateID", name, "public", true),
+                               err);
+}

@@ -443,6 +443,12 @@ same("the older form has lines and entries", ([e["message"] for e in a], a),
 refused("a level that is none", ask("GET", "/v2" + at + "/logs?level=loud"), 400)
 refused("a direction that is none", ask("GET", "/v2" + at + "/logs?direction=up"), 400)
 
+# ---- what a create can always ask for ----
+for name, want in (("base", "base"), ("team%2FBase:default", "base"), ("code-interpreter-v1", "code-interpreter-v1")):
+    a = ask("GET", "/templates/aliases/" + name)
+    same("the template %s is there" % name, (200, {"templateID": want, "public": True}), (a.status, a.json))
+refused("a template's name that cannot be", ask("GET", "/templates/aliases/..%2F..%2Fetc"), 400)
+
 # ---- what there is not ----
 for method, path, status in (
         ("POST", at + "/snapshots", 501), ("POST", at + "/fork", 501), ("POST", "/v3/templates", 501),
