@@ -1,6 +1,7 @@
 #include "api/history.h"
 
 #include "api/app.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "client/sandbox.h"
@@ -190,19 +191,18 @@ static void one_round(struct app *app)
 static void *watch(void *arg)
 {
     struct app *app = arg;
-    struct timespec until;
+    struct timespec until = io_after_ms(0);
 
-    (void) clock_gettime(CLOCK_REALTIME, &until);
     (void) pthread_mutex_lock(&own.lock);
     while (!own.stop) {
-        struct timespec now;
+        struct timespec now = io_after_ms(0);
 
         until.tv_sec += HISTORY_EVERY_MS / 1000;
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        /* Late, or the clock was set: from now on. */
-        if (until.tv_sec < now.tv_sec || until.tv_sec > now.tv_sec + HISTORY_EVERY_MS / 1000)
+        if (until.tv_sec < now.tv_sec) /* late: from now on */
             until.tv_sec = now.tv_sec + HISTORY_EVERY_MS / 1000;
-        while (!own.stop && pthread_cond_timedwait(&own.wake, &own.lock, &until) != ETIMEDOUT)
+        /* Of the clock that nobody can set: one that was set back by a day would end the history for a day. */
+        while (!own.stop &&
+               pthread_cond_clockwait(&own.wake, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
             ;
         if (own.stop)
             break;
