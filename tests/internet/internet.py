@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """internet.py DIR - plays the internet inside a network namespace of a test: HTTP, HTTPS with an own CA, an echo server
 that speaks first, and a name server that tells the truth or lies, as its table says. Writes DIR/ready when it listens."""
-import http.server, os, socket, socketserver, ssl, struct, subprocess, sys, threading
+import base64, hashlib, http.server, os, socket, socketserver, ssl, struct, subprocess, sys, threading
 
 here = sys.argv[1]
 WWW, OTHER, PRIVATE, METADATA = '93.184.216.34', '93.184.216.35', '10.9.9.9', '169.254.169.254'
@@ -19,6 +19,7 @@ NAMES = {
     'cname.evil.test': 'private.evil.test', 'cname.example.com': 'www.example.com', 'rebind.evil.test': rebind,
     'registry.example.com': [WWW], 'git.example.com': [WWW], 'self.evil.test': ['93.184.216.1'],
     'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
+    'github.com': [WWW], 'registry.npmjs.org': [WWW], 'pypi.org': [WWW], 'files.pythonhosted.org': [WWW],
 }
 asked = open(os.path.join(here, 'asked'), 'a', buffering=1)
 
@@ -61,16 +62,41 @@ class Web(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
     def log_message(self, *a):
         pass
-    def reply(self, body=b''):
+    def reply(self, body=b'', kind=None):
         self.send_response(200)
+        if kind:
+            self.send_header('Content-Type', kind)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         self.wfile.write(body)
     def do_GET(self):
         if self.path.startswith('/big/'):
             return self.reply(b'x' * int(self.path[5:]))
+        if self.path == '/ws' and self.headers.get('Upgrade', '').lower() == 'websocket':
+            return self.echo_frames()
+        # Names that have files of their own (DIR/www/NAME) serve those.
+        root = os.path.join(here, 'www', (self.headers.get('Host') or '').split(':')[0])
+        if os.path.isdir(root):
+            path = os.path.normpath(os.path.join(root, self.path.split('?')[0].lstrip('/')))
+            path = os.path.join(path, 'index.html') if os.path.isdir(path) else path
+            if not path.startswith(root) or not os.path.isfile(path):
+                return self.send_error(404)
+            return self.reply(open(path, 'rb').read(), 'text/html' if path.endswith('.html') else 'application/octet-stream')
         at = self.connection.getsockname()[0].replace('::ffff:', '')
         self.reply(f'{at} host={self.headers.get("Host")} path={self.path} from={self.client_address[0].replace("::ffff:", "")}\n'.encode())
+    def echo_frames(self):  # short frames of a WebSocket, until the client has enough
+        key = self.headers['Sec-WebSocket-Key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+        self.send_response(101)
+        for header, value in (('Upgrade', 'websocket'), ('Connection', 'Upgrade'),
+                              ('Sec-WebSocket-Accept', base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())):
+            self.send_header(header, value)
+        self.end_headers()
+        self.wfile.flush()
+        while (head := self.rfile.read(2)) and len(head) == 2 and head[0] & 15 != 8:
+            mask, data = self.rfile.read(4), self.rfile.read(head[1] & 127)
+            self.wfile.write(bytes([head[0], len(data)]) + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
+            self.wfile.flush()
+        self.close_connection = True
     def do_POST(self):
         left, total = int(self.headers.get('Content-Length', 0)), 0
         while left > 0:
@@ -99,7 +125,8 @@ class Echo6(socketserver.ThreadingTCPServer):
     request_queue_size = 512
 
 def make_certificates():
-    names = 'DNS:www.example.com,DNS:api.example.com,DNS:other.example.net,DNS:registry.example.com,DNS:git.example.com,DNS:evil.test'
+    names = 'DNS:www.example.com,DNS:api.example.com,DNS:other.example.net,DNS:registry.example.com,DNS:git.example.com,DNS:evil.test,' \
+        'DNS:github.com,DNS:registry.npmjs.org,DNS:pypi.org,DNS:files.pythonhosted.org'
     run = lambda *a: subprocess.run(a, cwd=here, check=True, stderr=subprocess.DEVNULL)
     run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem',
         '-days', '2', '-subj', '/CN=test CA')
