@@ -37,8 +37,8 @@ struct server {
     struct conn_waits waits;
     struct listener listeners[LISTENERS_MAX];
     int epoll_fd, signal_fd;
-    int spare_fd; /* given up to refuse politely when descriptors run out */
-    bool draining;
+    int spare_fd;         /* given up to refuse politely when descriptors run out */
+    atomic_bool draining; /* set by the main thread, looked at by workers */
     uint64_t connections_most, warned_ms;
 
     pthread_mutex_t lock; /* all below */
