@@ -529,6 +529,8 @@ def streams():
     check("a recursive one covers directories that are made later", s.until(("CREATE", "fresh"), ("CREATE", "fresh/er/x.txt")), s.events)
     box.put("/tmp/w/fresh/er/x.txt", b"12345", **{"X-Metadata-a": "b"})
     check("and what is written there", s.until(("WRITE", "fresh/er/x.txt")), s.events)
+    box.put("/tmp/w/fresh/last.txt", b"")
+    s.until(("CREATE", "fresh/last.txt"))  # the first upload's WRITE may have come before its metadata was set: not that one
     e = s.entry("WRITE", "fresh/er/x.txt")
     same("with the entry", ("x.txt", "/tmp/w/fresh/er/x.txt", "FILE_TYPE_FILE", "user", {"a": "b"}),
          tuple((e or {}).get(k) for k in ("name", "path", "type", "owner", "metadata")))
