@@ -47,6 +47,13 @@ static const char etc_hosts[] = "127.0.0.1\tlocalhost\n"
 static const char etc_resolv[] = "nameserver 192.0.2.1\n"
                                  "options timeout:2 attempts:2\n";
 
+/* For su and its like: root may all, others have no passwords to show. */
+static const char etc_pam[] = "auth sufficient pam_rootok.so\n"
+                              "auth required pam_deny.so\n"
+                              "account required pam_permit.so\n"
+                              "password required pam_deny.so\n"
+                              "session required pam_permit.so\n";
+
 static const char etc_nsswitch[] = "passwd: files\n"
                                    "group: files\n"
                                    "shadow: files\n"
@@ -127,6 +134,7 @@ static const struct file {
     { "etc/nsswitch.conf",  etc_nsswitch,     0644, 0,            BOTH },
     { "etc/profile",        etc_profile,      0644, 0,            BOTH },
     { "etc/shells",         etc_shells,       0644, 0,            FILES_HOST },
+    { "etc/pam.d/other",    etc_pam,          0644, 0,            FILES_HOST },
     { "etc/pip.conf",       etc_pip,          0644, 0,            BOTH },
     { "etc/npmrc",          etc_npmrc,        0644, 0,            BOTH },
     { "etc/fstab",          "",               0644, 0,            BOTH },

@@ -114,6 +114,7 @@ static const struct {
     { "var/log",   0755, 0 }, { "var/spool", 0755, 0 }, { "var/mail",  0755,  0 },
     { "etc/profile.d", 0755, 0 }, { "etc/ssl", 0755, 0 }, { "etc/pki", 0755, 0 },
     { "etc/pki/tls", 0755, 0 }, { "etc/pki/ca-trust", 0755, 0 }, { "etc/default", 0755, 0 },
+    { "etc/pam.d", 0755, 0 },
     /* clang-format on */
 };
 
