@@ -18,3 +18,4 @@ bench:
 	$(MAKE) all $(BUILD)/cove-bench
 	$(BUILD)/cove-bench
 	BUILD=$(BUILD) bench/sdk/run
+	BUILD=$(BUILD) bench/network/run
