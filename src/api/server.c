@@ -397,8 +397,10 @@ static void on_signal(struct server *s)
         return;
     }
     log_line(LOG_INFO, "draining signal=%u", info.ssi_signo);
+    (void) pthread_mutex_lock(&s->lock); /* workers read it, in note_crowd */
     s->draining = true;
     atomic_store(&s->waits.crowded, true);
+    (void) pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- start and end ---- */
