@@ -31,6 +31,7 @@ PROGRAMS = {
     "javascript": (["node"], "Node.js (package nodejs)"),
     "typescript": (["node"], "Node.js (package nodejs)"),
     "bash": (["bash"], "bash"),
+    "r": (["Rscript"], "R (package r-base-core)"),
     "java": (["java", "jshell"], "a JDK (package default-jdk-headless)"),
 }
 

@@ -36,6 +36,7 @@ static const struct source {
 } sources[] = {
     /* clang-format off */
     { "alternatives",            "half of /usr/bin are links into it" },
+    { "R",                       "R does not start without it" },
     { "ld.so.cache",             "where libraries are" },
     { "ld.so.conf",              "the same, for ldconfig" },
     { "ld.so.conf.d",            "the same, for ldconfig" },

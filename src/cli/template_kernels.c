@@ -32,6 +32,8 @@ EMBED(python_charts, "python_charts.py")
 EMBED(python_ipython, "python_ipython.py")
 EMBED(javascript, "javascript.cjs")
 EMBED(bash, "bash.py")
+EMBED(r, "r.py")
+EMBED(r_source, "r.R")
 EMBED(java, "java.py")
 EMBED(java_source, "Java.java")
 
@@ -47,6 +49,8 @@ static const struct {
     { DIRECTORY "/python_ipython.py", kernel_python_ipython },
     { DIRECTORY "/javascript.cjs", kernel_javascript },
     { DIRECTORY "/bash.py", kernel_bash },
+    { DIRECTORY "/r.py", kernel_r },
+    { DIRECTORY "/r.R", kernel_r_source },
     { DIRECTORY "/java.py", kernel_java },
     { DIRECTORY "/Java.java", kernel_java_source },
 };

@@ -28,6 +28,7 @@ static const struct code_language languages[] = {
     { "javascript",  "js",  "node",    "-e",   true  },
     { "typescript",  "ts",  "node",    "-e",   false },
     { "bash",        "sh",  NULL,      NULL,   false },
+    { "r",           NULL,  "Rscript", "-e",   false },
     { "java",        NULL,  "jshell",  "-e",   false },
 };
 /* clang-format on */

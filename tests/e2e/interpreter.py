@@ -342,6 +342,27 @@ def magics():
     same("and one kernel is left", "2", b.run("1+1").text)
 
 
+def r_language():
+    run = b.run("x <- 41; x + 1", language="r")
+    if not shutil.which("Rscript"):
+        check("R that is not installed says what to install", "r-base-core" in run.error.get("value", ""), run.events)
+        return
+    same("R", "[1] 42", run.text)
+    same("its state stays, and what it prints", ("[1] 43", "hi\n"), (lambda r: (r.text, r.out))(b.run('cat("hi\\n"); x + 2', language="r")))
+    same("an error of R", ("Error", "bad 3"), (lambda e: (e.get("name"), e.get("value")))(
+        b.run('f <- function(a) stop("bad ", a)\nf(3)', language="r").error))
+    check("with its calls", "f(3)" in b.run("f(3)", language="r").error.get("traceback", ""))
+    same("code that R cannot read", "Error", b.run("1 +", language="r").error.get("name"))
+    same("the environment of a cell", ('[1] "b"', '[1] ""'), (b.run('Sys.getenv("A")', language="r", env_vars={"A": "b"}).text,
+                                                         b.run('Sys.getenv("A")', language="r").text))
+    c, r = b.open("repeat {}", language="r")
+    time.sleep(0.5)
+    hang_up(c, r)
+    same("a loop is interrupted, and variables stay", "[1] 41", b.run("x", language="r").text)
+    same("quit ends it", "ExitCode", b.run("quit(status = 3)", language="r").error.get("name"))
+    same("and the next cell has a new one", "[1] FALSE", b.run('exists("x")', language="r").text)
+
+
 def java():
     run = b.run("int f(int a) { return a * 2; }\nf(5) + 1", language="java")
     if not shutil.which("jshell") or not shutil.which("java"):
@@ -360,7 +381,7 @@ def java():
 def parts():
     global b
     b = Box()
-    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much, java):
+    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much, r_language, java):
         part()
     same("the sandbox is killed", 204, b.kill())
     contexts()
