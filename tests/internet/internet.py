@@ -19,7 +19,7 @@ NAMES = {
     'cname.evil.test': 'private.evil.test', 'cname.example.com': 'www.example.com', 'rebind.evil.test': rebind,
     'registry.example.com': [WWW], 'git.example.com': [WWW], 'self.evil.test': ['93.184.216.1'],
     'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
-    'github.com': [WWW], 'registry.npmjs.org': [WWW], 'pypi.org': [WWW], 'files.pythonhosted.org': [WWW],
+    'code.example.com': [WWW], 'npm.example.com': [WWW], 'pypi.example.com': [WWW], 'wheels.example.com': [WWW],
 }
 asked = open(os.path.join(here, 'asked'), 'a', buffering=1)
 
@@ -126,7 +126,7 @@ class Echo6(socketserver.ThreadingTCPServer):
 
 def make_certificates():
     names = 'DNS:www.example.com,DNS:api.example.com,DNS:other.example.net,DNS:registry.example.com,DNS:git.example.com,DNS:evil.test,' \
-        'DNS:github.com,DNS:registry.npmjs.org,DNS:pypi.org,DNS:files.pythonhosted.org'
+        'DNS:code.example.com,DNS:npm.example.com,DNS:pypi.example.com,DNS:wheels.example.com'
     run = lambda *a: subprocess.run(a, cwd=here, check=True, stderr=subprocess.DEVNULL)
     run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem',
         '-days', '2', '-subj', '/CN=test CA')
