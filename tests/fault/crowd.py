@@ -101,8 +101,9 @@ with healthy:
             c.connect(("127.0.0.1", s.port))
             c.sendall(ASK)
         readers.append(c)
-    most_threads, most_memory = 0, 0
-    for _ in range(20):
+    most_threads, most_memory, begin = 0, 0, time.time()
+    # Long enough to tell: while more stall than there are threads for, a request waits for up to a second.
+    while time.time() < begin + 2 or (len(healthy.times) <= 10 and time.time() < begin + HANG):
         time.sleep(0.1)
         most_threads, most_memory = max(most_threads, threads(s)), max(most_memory, memory_mib(s))
 healthy.judge("%d readers that stall" % CROWD, quiet)
