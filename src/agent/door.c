@@ -30,20 +30,26 @@ static void say_full(int fd, size_t most)
     (void) send(fd, frame, FRAME_HEAD + (size_t) len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* -1: unknown, and so nobody's */
 static pid_t peer_of(int fd)
 {
-    struct ucred cred = { .pid = 0 };
+    struct ucred cred = { .pid = -1 };
     socklen_t len = sizeof cred;
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : 0;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : -1;
 }
 
 static void let_in(struct agent *agent, int fd, bool sudo)
 {
+    pid_t peer = peer_of(fd);
     size_t have = sudo ? agent->conns.sudo : agent->conns.outside;
     size_t most = sudo ? CONN_SUDO_MAX : CONN_OUTSIDE_MAX;
     struct conn *conn = NULL;
 
+    if (!sudo && peer != 0) { /* from inside: see wire/boot.h */
+        (void) close(fd);
+        return;
+    }
     if (have >= most)
         say_full(fd, most);
     else
@@ -51,7 +57,7 @@ static void let_in(struct agent *agent, int fd, bool sudo)
     if (!conn)
         (void) close(fd);
     else if (sudo)
-        conn->peer = peer_of(fd);
+        conn->peer = peer;
 }
 
 static void on_rest(struct timer *timer)

@@ -2,13 +2,9 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "base/own.h"
 #include "keeper/sandbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #define STRAY_MS 2000
@@ -32,27 +28,6 @@ static void clear_stray_cgroup(const char *name, void *arg)
     }
 }
 
-static int clear_stray_sockets(struct keeper *k, struct err *err)
-{
-    int fd = openat(k->sandboxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
-
-    if (!dir)
-        return err_sys(err, errno, "list the sandboxes' sockets");
-    while ((entry = readdir(dir))) {
-        char id[256];
-
-        (void) snprintf(id, sizeof id, "%s", entry->d_name);
-        id[strcspn(id, ".")] = '\0';
-        if (entry->d_name[0] == '.' || sandbox_find(k, id))
-            continue;
-        if (unlinkat(k->sandboxes_fd, entry->d_name, 0) < 0)
-            log_line(LOG_WARNING, "stray socket stays: %s", strerror(errno));
-    }
-    return 0;
-}
-
 int adopt_all(struct keeper *k, struct err *err)
 {
     uint64_t begin = io_now_us();
@@ -71,8 +46,6 @@ int adopt_all(struct keeper *k, struct err *err)
                    k->sandboxes[slot].info.life == LIFE_PAUSED;
     }
     cgroup_each(&k->cgroups, clear_stray_cgroup, k);
-    if (clear_stray_sockets(k, err) < 0)
-        return -1;
     log_line(LOG_INFO, "adopted sandboxes=%u to_clear=%u us=%" PRIu64, running,
              k->sandbox_count - running, io_now_us() - begin);
     return 0;

@@ -3,7 +3,7 @@
  *   alone       every inherited descriptor goes first: nothing below can leak one.
  *   enter       its cgroups, by itself, so that whatever follows is limited and accounted, and a
  *               keeper that restarts finds it there.
- *   listen      the agent's socket is bound while the host's directory can still be named.
+ *   listen      the agent's socket is bound, in its network namespace.
  *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
  *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
  *               resolved with openat2 inside the new root, without links.
@@ -36,7 +36,6 @@
 enum {
     FD_CONTROL = BOOT_FD_NOTIFY + 1,
     FD_AGENT,
-    FD_DIR,
     FD_TASKS, /* as many as there are v1 hierarchies */
 };
 
@@ -69,13 +68,12 @@ static void step_alone(const struct child_spec *s)
 {
     struct {
         int from, to;
-    } move[5 + CG_HIERARCHIES_MAX] = {
+    } move[3 + CG_HIERARCHIES_MAX] = {
         { s->control_fd, FD_CONTROL },
         { s->ready_fd, BOOT_FD_READY },
         { s->agent_fd, FD_AGENT },
-        { s->dir_fd, FD_DIR },
     };
-    int count = 4;
+    int count = 3;
 
     for (size_t i = 0; i < s->cgroup->count; i++, count++) {
         move[count].from = s->cgroup->tasks_fd[i];
@@ -126,21 +124,21 @@ static void step_enter_cgroups(const struct child_spec *s)
         fail_sys(errno, "new cgroup namespace");
 }
 
-/* In the sandbox's own network namespace, so that a checkpoint finds the socket; bound through the
- * directory's descriptor: the name is the host's, and nothing inside ever sees it. */
-static void step_bind_agent_socket(const struct child_spec *s)
+/* In the sandbox's own network namespace, so that a checkpoint finds the socket. Before Landlock, whose scope
+ * then keeps commands from even connecting to it. */
+static void step_bind_agent_socket(void)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
         fail_sys(errno, "make the agent's socket");
-    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s.sock", FD_DIR, s->id);
-    if (bind(fd, (const struct sockaddr *) &at, sizeof at) < 0)
+    memcpy(at.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
+    if (bind(fd, (const struct sockaddr *) &at,
+             (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
         fail_sys(errno, "bind the agent's socket");
     if (fd != BOOT_FD_LISTEN && (dup2(fd, BOOT_FD_LISTEN) < 0 || close(fd) < 0))
         fail_sys(errno, "place the agent's socket");
-    (void) close(FD_DIR);
 }
 
 static void step_name(const struct child_spec *s)
@@ -211,7 +209,7 @@ _Noreturn void child_run(const struct child_spec *s)
     step_fresh_start();
     step_enter_cgroups(s);
     step_name(s);
-    step_bind_agent_socket(s);
+    step_bind_agent_socket();
     step_wait(fds);
     step_become_root_inside();
     if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK], &err) < 0)

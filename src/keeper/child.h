@@ -24,7 +24,6 @@ struct child_spec {
     char hostname[KEEPER_NAME_MAX];
     char view[SYSVIEW_NAME]; /* what becomes /sys */
     bool allow_root;
-    int dir_fd;     /* <state>/sandboxes, for <id>.sock */
     int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors */
     int ready_fd;   /* the agent says it listens */
     int agent_fd;   /* the agent's program */

@@ -204,7 +204,6 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         .filter_notify = &k->filter_notify,
         .filter_quiet = &k->filter_quiet,
         .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
-        .dir_fd = k->sandboxes_fd,
         .agent_fd = k->agent_fd,
     };
 

@@ -58,8 +58,6 @@ struct connection {
 
 struct keeper {
     int state_fd, templates_fd;
-    int sandboxes_fd; /* the agents' sockets */
-    int sockets_at;   /* the directory that one is in, to remove it at the end; -1: the state's */
     int agent_fd;     /* the agent's program, sealed */
     int epoll_fd;
     int spare_fd; /* given up to take, and refuse, a connection when there is no other */

@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <linux/memfd.h>
 #include <signal.h>
 #include <string.h>
@@ -28,7 +27,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -249,33 +247,6 @@ static void instance_name(int state_fd, char *out, size_t size)
                     (uint64_t) st.st_ino);
 }
 
-/* Where the agents' sockets are. In memory if the host has such a place: a file of a disk costs a create up to
- * 1.5 ms, and these mean nothing after a reboot. Only a directory that is root's alone is taken: the places are
- * shared with others. */
-static int open_sockets(struct keeper *k, struct err *err)
-{
-    static const char *const places[] = { "/run/cove", "/dev/shm" };
-
-    (void) mkdir(places[0], 0755);
-    k->sockets_at = -1;
-    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        auto_close int at = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
-        struct statfs fs;
-        struct stat st;
-
-        if (at < 0 || fstatfs(at, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
-            continue;
-        (void) mkdirat(at, k->cgroups.instance, 0700);
-        fd = openat(at, k->cgroups.instance, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != 0 || (st.st_mode & 077))
-            continue;
-        k->sockets_at = take_fd(&at);
-        k->sandboxes_fd = take_fd(&fd);
-        return 0;
-    }
-    return open_dir(k->state_fd, "sandboxes", 0700, &k->sandboxes_fd, err);
-}
-
 static int claim_ids(struct keeper *k, struct err *err)
 {
     auto_close int dir = -1;
@@ -386,8 +357,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     instance_name(k->state_fd, instance, sizeof instance);
     if (cgroups_open(&k->cgroups, instance, err) < 0 || claim_ids(k, err) < 0 ||
-        open_sockets(k, err) < 0 || watch_signals(k, err) < 0 ||
-        disks_start(&k->disks, k->state_fd, err) < 0 ||
+        watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
         return -1;
     if (nets_open(&k->nets, err) < 0 || jail_prepare(o->state, err) < 0)
@@ -475,7 +445,5 @@ int main(int argc, char **argv)
     disks_stop(&k.disks);
     nets_close(&k.nets);
     cgroups_close(&k.cgroups);
-    if (k.sockets_at >= 0) /* refused while there are sockets in it */
-        (void) unlinkat(k.sockets_at, k.cgroups.instance, AT_REMOVEDIR);
     return 0;
 }

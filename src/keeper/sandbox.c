@@ -4,7 +4,7 @@
  * Whatever fails on the way goes to STOPPING: there is one way out, and it is the tested one.
  *
  *   sandbox_stop   journal, kill             STOPPING  waits for PID 1's death
- *   clear          cgroups, socket, journal  GONE      retried while the kernel holds on
+ *   clear          cgroups, journal          GONE      retried while the kernel holds on
  *
  * All else a sandbox has, mounts, disk, network, loop device, is held by its processes alone. */
 #include "keeper/sandbox.h"
@@ -15,12 +15,14 @@
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "wire/boot.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -91,16 +93,6 @@ void sandbox_reset(struct sandbox *s)
 
 /* ---- the way out ---- */
 
-static int remove_socket(struct keeper *k, const char *id, struct err *err)
-{
-    char path[KEEPER_NAME_MAX + 16];
-
-    (void) snprintf(path, sizeof path, "%s.sock", id);
-    if (unlinkat(k->sandboxes_fd, path, 0) < 0 && errno != ENOENT)
-        return err_sys(err, errno, "remove its socket");
-    return 0;
-}
-
 /* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part. */
 static void clear(struct keeper *k, struct sandbox *s)
 {
@@ -115,8 +107,7 @@ static void clear(struct keeper *k, struct sandbox *s)
         return;
     sysview_drop(&k->views, s->view);
     s->view = NULL;
-    if (remove_socket(k, s->info.id, &err) < 0 ||
-        journal_clear(&k->journal, sandbox_slot(k, s), &err) < 0) {
+    if (journal_clear(&k->journal, sandbox_slot(k, s), &err) < 0) {
         log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
         return;
     }
@@ -270,21 +261,35 @@ void sandbox_frozen(struct keeper *k, struct sandbox *s, bool frozen)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
 
+/* An abstract name is of the network namespace that a socket was made in: it is made in the sandbox's. */
+static int socket_inside(struct keeper *k, const struct sandbox *s, struct err *err)
+{
+    int fd, errnum;
+
+    if (setns(s->pid.fd, CLONE_NEWNET) < 0)
+        return err_sys(err, errno, "enter the network of sandbox '%s'", s->info.id);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    errnum = errno;
+    nets_leave(&k->nets);
+    return fd < 0 ? err_sys(err, errnum, "make a socket") : fd;
+}
+
 int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, struct err *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    auto_close int fd = -1;
     struct ucred peer;
     socklen_t len = sizeof peer;
 
     if (s->info.life != LIFE_RUNNING)
         return err_set(err, ERR_STATE, "sandbox '%s' is %s", s->info.id,
                        keeper_life_name(s->info.life));
+    fd = socket_inside(k, s, err);
     if (fd < 0)
-        return err_sys(err, errno, "make a socket");
-    (void) snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/%s.sock", k->sandboxes_fd,
-                    s->info.id);
-    if (connect(fd, (const struct sockaddr *) &to, sizeof to) < 0)
+        return -1;
+    memcpy(to.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
+    if (connect(fd, (const struct sockaddr *) &to,
+                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
         return errno == EAGAIN
                    ? err_set(err, ERR_TOO_MANY, "sandbox '%s' has too many connections waiting",
                              s->info.id)

@@ -32,6 +32,11 @@
      BOOT_CAP(18) /* SYS_CHROOT */ | BOOT_CAP(31) /* SETFCAP */)
 #define BOOT_AGENT_CAPS (BOOT_ROOT_CAPS | BOOT_CAP(8) /* SETPCAP */)
 
+/* Where the keeper reaches the agent: an abstract socket of the sandbox's own network namespace, so that a
+ * checkpoint finds it and nothing of the host is named. Whoever connects from inside is sent away: the keeper, being in no
+ * process namespace that the agent sees, is process 0 to it. */
+#define BOOT_AGENT_SOCKET "cove-agent"
+
 /* Where `sudo` reaches the agent: an abstract socket of the sandbox's own network namespace. */
 #define BOOT_SUDO_SOCKET "cove-sudo"
 
