@@ -76,9 +76,8 @@ DOCTOR_RUN(check_kernel)
                release);
 }
 
-/* The value of "Key:\tvalue" in a file such as /proc/self/status. */
-static int status_field(const struct doctor_host *host, const char *file, const char *key,
-                        char *out, size_t size)
+int doctor_field(const struct doctor_host *host, const char *file, const char *key, char *out,
+                 size_t size)
 {
     auto_free char *text = doctor_text(host, file);
     size_t len = strlen(key);
@@ -98,7 +97,7 @@ DOCTOR_RUN(check_root)
     char uids[64];
     unsigned real = 1, effective = 1;
 
-    if (status_field(host, "proc/self/status", "Uid", uids, sizeof uids) == 0)
+    if (doctor_field(host, "proc/self/status", "Uid", uids, sizeof uids) == 0)
         (void) sscanf(uids, "%u %u", &real, &effective);
     if (effective == 0)
         doctor_set(ret, DOCTOR_OK, "root");
@@ -250,22 +249,6 @@ DOCTOR_RUN(check_program)
     doctor_set(ret, check->otherwise, "not installed");
 }
 
-DOCTOR_RUN(check_criu)
-{
-    char last[160];
-
-    check_program(host, check, ret);
-    if (ret->status != DOCTOR_OK)
-        return;
-    if (host->probes->criu_check(last, sizeof last) == 0) {
-        doctor_set(ret, DOCTOR_OK, "%.140s", last[0] ? last : "works");
-        return;
-    }
-    doctor_set(ret, check->otherwise, "installed, but 'criu check' says: %.100s", last);
-    (void) snprintf(ret->mend, sizeof ret->mend,
-                    "install a newer criu, or one that knows this kernel");
-}
-
 /* A file with a number, held against the row's. A file that is not there: the kernel lacks the
  * feature that it guards, or its switch. */
 DOCTOR_RUN(check_number)
@@ -337,7 +320,7 @@ DOCTOR_RUN(check_open_files)
 {
     char text[96], hard[32];
 
-    if (status_field(host, check->name, "Max open files", text, sizeof text) < 0 ||
+    if (doctor_field(host, check->name, "Max open files", text, sizeof text) < 0 ||
         sscanf(text, "%*s %31s", hard) != 1)
         doctor_set(ret, check->otherwise, "unknown");
     else if (strcmp(hard, "unlimited") == 0 || strtoll(hard, NULL, 10) >= check->wanted)
@@ -351,7 +334,7 @@ DOCTOR_RUN(check_capability)
     char text[64];
     unsigned long long mask = 0;
 
-    if (status_field(host, check->name, "CapEff", text, sizeof text) == 0)
+    if (doctor_field(host, check->name, "CapEff", text, sizeof text) == 0)
         (void) sscanf(text, "%llx", &mask);
     if (mask >> check->wanted & 1)
         doctor_set(ret, DOCTOR_OK, "yes");
@@ -377,8 +360,8 @@ DOCTOR_RUN(check_memory)
 {
     char total[64], available[64], a[32], b[32];
 
-    if (status_field(host, check->name, "MemTotal", total, sizeof total) < 0 ||
-        status_field(host, check->name, "MemAvailable", available, sizeof available) < 0) {
+    if (doctor_field(host, check->name, "MemTotal", total, sizeof total) < 0 ||
+        doctor_field(host, check->name, "MemAvailable", available, sizeof available) < 0) {
         doctor_set(ret, check->otherwise, "unknown");
         return;
     }

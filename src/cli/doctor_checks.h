@@ -65,6 +65,9 @@ void doctor_set(struct doctor_finding *ret, enum doctor_status status, const cha
     __attribute__((format(printf, 3, 4)));
 /* The first line of a file, without its newline; -1 when there is none. */
 int doctor_line(const struct doctor_host *host, const char *path, char *out, size_t size);
+/* The value of "Key:\tvalue" in a file such as /proc/self/status; -1 when there is none. */
+int doctor_field(const struct doctor_host *host, const char *file, const char *key, char *out,
+                 size_t size);
 /* A whole file for the caller to free, or NULL. */
 char *doctor_text(const struct doctor_host *host, const char *path);
 int doctor_exists(const struct doctor_host *host, const char *path);
@@ -90,6 +93,8 @@ DOCTOR_RUN(check_landlock);
 DOCTOR_RUN(check_device);
 DOCTOR_RUN(check_kvm);
 DOCTOR_RUN(check_criu);
+DOCTOR_RUN(check_swap_space);
+DOCTOR_RUN(check_lazy_restore);
 DOCTOR_RUN(check_program);
 DOCTOR_RUN(check_number);
 DOCTOR_RUN(check_core_pattern);

@@ -209,16 +209,36 @@ static int probe_disk_free(const char *state, uint64_t *ret_bytes, uint64_t *ret
     return 0;
 }
 
-static int probe_criu_check(char *out, size_t size)
+#define CRIU_LIBS CRIU_PREFIX "/usr/lib/x86_64-linux-gnu"
+
+static int ask_criu(bool from_prefix, const char *what, char *out, size_t size)
 {
-    static const char *const ask[] = { "criu", "check", NULL };
-    char text[4096], *line, *save = NULL;
+    const char *const from_dir[] = { CRIU_LIBS "/ld-linux-x86-64.so.2",
+                                     "--library-path",
+                                     CRIU_LIBS,
+                                     CRIU_PREFIX CRIU_INSTALLED,
+                                     what,
+                                     NULL };
+    const char *const installed[] = { CRIU_INSTALLED, what, NULL };
     struct err err;
-    int r = child_ask(ask, text, sizeof text, &err);
 
     out[0] = '\0';
-    for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        (void) snprintf(out, size, "%s", line);
+    return child_ask(from_prefix ? from_dir : installed, out, size, &err);
+}
+
+static int probe_criu(bool from_prefix, bool check, struct doctor_criu *ret)
+{
+    char text[4096], *save = NULL;
+    int r;
+
+    (void) ask_criu(from_prefix, "--version", text, sizeof text);
+    if (sscanf(text, "Version: %31s", ret->version) != 1)
+        (void) snprintf(ret->version, sizeof ret->version, "unknown");
+    if (!check)
+        return 0;
+    r = ask_criu(from_prefix, "check", text, sizeof text);
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        (void) snprintf(ret->said, sizeof ret->said, "%s", line);
     return r;
 }
 
@@ -271,7 +291,7 @@ const struct doctor_probes doctor_probes = {
     .landlock_abi = probe_landlock_abi,
     .kvm = probe_kvm,
     .disk_free = probe_disk_free,
-    .criu_check = probe_criu_check,
+    .criu = probe_criu,
     .keeper = probe_keeper,
     .templates = probe_templates,
 };

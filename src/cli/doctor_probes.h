@@ -6,6 +6,7 @@
 #ifndef COVE_CLI_DOCTOR_PROBES_H
 #define COVE_CLI_DOCTOR_PROBES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,16 @@ struct doctor_keeper {
     char isolation[128];
 };
 
+/* The private criu that tools/criu unpacks, with its own loader and libraries; the keeper takes it
+ * before an installed one. */
+#define CRIU_PREFIX    "/usr/local/lib/cove/criu"
+#define CRIU_INSTALLED "/usr/sbin/criu"
+
+struct doctor_criu {
+    char version[32];
+    char said[120]; /* last line of `criu check` */
+};
+
 struct doctor_probes {
     int (*user_namespace)(void); /* one with a mapped root, and mounts in it */
     int (*idmapped_mount)(const char *state);
@@ -25,7 +36,7 @@ struct doctor_probes {
     int (*landlock_abi)(void);   /* 0: none */
     int (*kvm)(void);            /* opened and asked */
     int (*disk_free)(const char *state, uint64_t *ret_bytes, uint64_t *ret_inodes);
-    int (*criu_check)(char *out, size_t size); /* last line of `criu check` */
+    int (*criu)(bool from_prefix, bool check, struct doctor_criu *ret); /* 0: passes its check */
     int (*keeper)(const char *state, struct doctor_keeper *ret, char *why, size_t size);
     int (*templates)(const char *state, char *out, size_t size); /* count; names in out */
 };

@@ -40,10 +40,11 @@ static int say_disk(const char *state, uint64_t *bytes, uint64_t *inodes)
     return 0;
 }
 
-static int say_criu(char *out, size_t size)
+static int say_criu(bool from_prefix, bool check, struct doctor_criu *ret)
 {
-    (void) snprintf(out, size, "Looks good.");
-    return answer;
+    (void) snprintf(ret->version, sizeof ret->version, from_prefix ? "4.1.1" : "3.17.1");
+    (void) snprintf(ret->said, sizeof ret->said, "bad bounds");
+    return check ? answer : 0;
 }
 
 static int say_keeper(const char *state, struct doctor_keeper *ret, char *why, size_t size)
@@ -69,7 +70,7 @@ static const struct doctor_probes probes = {
     .landlock_abi = say_landlock,
     .kvm = say,
     .disk_free = say_disk,
-    .criu_check = say_criu,
+    .criu = say_criu,
     .keeper = say_keeper,
     .templates = say_templates,
 };
@@ -235,7 +236,36 @@ static void probes_that_fail_say_why(void)
     CHECK_INT(examine("idmapped_mounts")->status, DOCTOR_FAIL);
     CHECK_INT(examine("kvm")->status, DOCTOR_NOTE);
     CHECK_INT(examine("keeper")->status, DOCTOR_NOTE);
-    CHECK(examine("criu")->mend[0] != '\0');
+    CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu: 'criu check' says: bad bounds");
+}
+
+static void the_criu_is_the_one_that_the_keeper_takes(void)
+{
+    make_host();
+    CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu");
+    put("usr/local/lib/cove/criu/usr/sbin/criu", "");
+    CHECK_STR(examine("criu")->value, "4.1.1, /usr/local/lib/cove/criu");
+    answer = EPERM;
+    CHECK_INT(examine("criu")->status, DOCTOR_NOTE);
+    CHECK(strstr(examine("criu")->mend, "tools/criu --again") != NULL);
+    put("proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n");
+    CHECK_STR(examine("criu")->value, "4.1.1, /usr/local/lib/cove/criu; only root can try it");
+    CHECK(unlinkat(root_fd, "usr/local/lib/cove/criu/usr/sbin/criu", 0) == 0);
+    CHECK(unlinkat(root_fd, "usr/sbin/criu", 0) == 0);
+    CHECK_STR(examine("criu")->value, "neither in /usr/local/lib/cove/criu nor as /usr/sbin/criu");
+}
+
+static void what_pausing_uses_is_named(void)
+{
+    make_host();
+    CHECK_STR(examine("swap_space")->value, "none");
+    CHECK_STR(examine("lazy_restore")->value, "no userfaultfd in this kernel");
+    put("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\nSwapTotal: 1048576 kB\n"
+                        "SwapFree: 524288 kB\n");
+    put("proc/sys/vm/unprivileged_userfaultfd", "0\n");
+    CHECK_STR(examine("swap_space")->value, "1 GiB, 512 MiB free");
+    CHECK_INT(examine("lazy_restore")->status, DOCTOR_OK);
+    CHECK(unlinkat(root_fd, "proc/sys/vm/unprivileged_userfaultfd", 0) == 0);
 }
 
 static void a_missing_layer_is_named_in_the_verdict(void)
@@ -318,7 +348,8 @@ static void an_empty_host_is_examined_to_the_end(void)
 
 CHECK_MAIN(T(every_row_is_whole_and_its_id_its_own), T(a_host_with_everything_can_run_sandboxes),
            T(controllers_are_found_one_by_one), T(what_sandboxes_need_is_a_failure_when_it_lacks),
-           T(probes_that_fail_say_why), T(a_missing_layer_is_named_in_the_verdict),
+           T(probes_that_fail_say_why), T(the_criu_is_the_one_that_the_keeper_takes),
+           T(what_pausing_uses_is_named), T(a_missing_layer_is_named_in_the_verdict),
            T(settings_that_weaken_are_warned_of_with_their_value),
            T(swap_counts_only_without_accounting), T(rights_and_limits_of_the_caller_are_read),
            T(an_empty_host_is_examined_to_the_end))

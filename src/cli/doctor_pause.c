@@ -1,0 +1,70 @@
+#include "base/own.h"
+#include "cli/doctor_checks.h"
+#include "cli/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_root(const struct doctor_host *host)
+{
+    char uids[64];
+    unsigned effective = 1;
+
+    return doctor_field(host, "proc/self/status", "Uid", uids, sizeof uids) == 0 &&
+           sscanf(uids, "%*u %u", &effective) == 1 && effective == 0;
+}
+
+/* In the order in which the keeper looks. */
+DOCTOR_RUN(check_criu)
+{
+    bool from_prefix = doctor_exists(host, CRIU_PREFIX CRIU_INSTALLED + 1);
+    const char *where = from_prefix ? CRIU_PREFIX : CRIU_INSTALLED;
+    struct doctor_criu criu = { 0 };
+    bool root = is_root(host);
+
+    if (!from_prefix && !doctor_exists(host, CRIU_INSTALLED + 1)) {
+        doctor_set(ret, check->otherwise, "neither in %s nor as %s", CRIU_PREFIX, CRIU_INSTALLED);
+        return;
+    }
+    if (host->probes->criu(from_prefix, root, &criu) == 0) {
+        doctor_set(ret, root ? DOCTOR_OK : DOCTOR_NOTE, "%s, %s%s", criu.version, where,
+                   root ? "" : "; only root can try it");
+        return;
+    }
+    doctor_set(ret, check->otherwise, "%.20s, %s: 'criu check' says: %.80s", criu.version, where,
+               criu.said);
+    if (from_prefix)
+        (void) snprintf(
+            ret->mend, sizeof ret->mend,
+            "tools/criu --again fetches it anew; 'criu check' names what the kernel, or "
+            "the container that cove runs in, lacks");
+}
+
+DOCTOR_RUN(check_swap_space)
+{
+    char total[64], available[64], a[32], b[32];
+    unsigned long long bytes = 0;
+
+    if (doctor_field(host, check->name, "SwapTotal", total, sizeof total) == 0)
+        bytes = strtoull(total, NULL, 10) * 1024;
+    if (bytes == 0) {
+        doctor_set(ret, check->otherwise, "none");
+        return;
+    }
+    if (doctor_field(host, check->name, "SwapFree", available, sizeof available) < 0)
+        (void) snprintf(available, sizeof available, "0");
+    doctor_set(ret, DOCTOR_OK, "%s, %s free", report_size(a, sizeof a, bytes),
+               report_size(b, sizeof b, strtoull(available, NULL, 10) * 1024));
+}
+
+/* The switch is there whenever userfaultfd is; it concerns users without rights, and criu is
+ * root's. */
+DOCTOR_RUN(check_lazy_restore)
+{
+    if (doctor_exists(host, check->name))
+        doctor_set(ret, DOCTOR_OK, "userfaultfd is there for root, which is enough");
+    else
+        doctor_set(ret, check->otherwise, "no userfaultfd in this kernel");
+}
