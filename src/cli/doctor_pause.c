@@ -2,7 +2,6 @@
 #include "cli/doctor_checks.h"
 #include "cli/report.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +15,20 @@ static bool is_root(const struct doctor_host *host)
            sscanf(uids, "%*u %u", &effective) == 1 && effective == 0;
 }
 
+static bool below_root(const struct doctor_host *host, const char *path)
+{
+    return doctor_exists(host, path + 1);
+}
+
 /* In the order in which the keeper looks. */
 DOCTOR_RUN(check_criu)
 {
-    bool from_prefix = doctor_exists(host, CRIU_PREFIX CRIU_INSTALLED + 1);
+    bool from_prefix = below_root(host, CRIU_PREFIX CRIU_INSTALLED);
     const char *where = from_prefix ? CRIU_PREFIX : CRIU_INSTALLED;
     struct doctor_criu criu = { 0 };
     bool root = is_root(host);
 
-    if (!from_prefix && !doctor_exists(host, CRIU_INSTALLED + 1)) {
+    if (!from_prefix && !below_root(host, CRIU_INSTALLED)) {
         doctor_set(ret, check->otherwise, "neither in %s nor as %s", CRIU_PREFIX, CRIU_INSTALLED);
         return;
     }
