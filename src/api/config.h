@@ -32,6 +32,7 @@ struct config {
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
     bool network;          /* sandboxes may have a way out */
     char network_dns[160]; /* name servers for it; "": this host's */
+    char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */
     uint64_t network_connections, network_connects, network_bytes, network_idle_ms; /* each sandbox */
     bool proxy_protocol;  /* every connection begins with a PROXY preamble */
     char proxy_from[256]; /* who may say so */

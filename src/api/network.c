@@ -1,6 +1,7 @@
 #include "api/network.h"
 
 #include "api/audit.h"
+#include "api/network_proxy.h"
 #include "api/v1.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -47,8 +48,9 @@ static void describe(const struct egress_event *event, char *out, size_t size)
     if (event->what == EGRESS_NAME)
         (void) snprintf(out, size, "name %s: %s%s", event->host, event->rule, missed);
     else
-        (void) snprintf(out, size, "%s%s%s port %u: %s%s", event->host, event->host[0] ? " " : "",
-                        ip, event->port, event->rule, missed);
+        (void) snprintf(out, size, "%s%s%s port %u: %s%s%s%s", event->host,
+                        event->host[0] ? " " : "", ip, event->port, event->rule,
+                        event->reason[0] ? ": " : "", event->reason, missed);
 }
 
 /* On the gateway's thread. */
@@ -100,7 +102,9 @@ size_t network_events(struct app *app, const char *sandbox, uint64_t after,
 
 static bool is_news(const struct network_event *e, const char *sandbox)
 {
-    return !e->told && (e->event.what == EGRESS_REFUSED || e->event.what == EGRESS_NAME) &&
+    return !e->told &&
+           (e->event.what == EGRESS_REFUSED || e->event.what == EGRESS_NAME ||
+            e->event.reason[0]) &&
            strcmp(e->event.sandbox, sandbox) == 0;
 }
 
@@ -144,6 +148,8 @@ json_t *network_event_json(const struct network_event *e)
     ip_print(&e->event.ip, ip);
     if (e->event.host[0])
         (void) json_object_set_new(json, "host", json_string(e->event.host));
+    if (e->event.reason[0])
+        (void) json_object_set_new(json, "reason", json_string(e->event.reason));
     if (e->event.missed > 0)
         (void) json_object_set_new(json, "missed", json_integer((json_int_t) e->event.missed));
     if (e->event.what == EGRESS_NAME)
@@ -162,7 +168,7 @@ json_t *network_event_json(const struct network_event *e)
 
 struct body {
     const char *mode;
-    json_t *allow, *deny;
+    json_t *allow, *deny, *proxy;
 };
 
 static int add_rules(struct exchange *x, const char *field, json_t *list, bool deny,
@@ -192,6 +198,7 @@ int network_read(struct exchange *x, const char *field, json_t *object, struct r
         { "mode", V1_TEXT, offsetof(struct body, mode), 0, 0 },
         { "allow", V1_ARRAY, offsetof(struct body, allow), 0, 0 },
         { "deny", V1_ARRAY, offsetof(struct body, deny), 0, 0 },
+        { "proxy", V1_OBJECT, offsetof(struct body, proxy), 0, 0 },
     };
     struct body body = { .mode = NULL };
     char name[64];
@@ -204,8 +211,10 @@ int network_read(struct exchange *x, const char *field, json_t *object, struct r
         (void) err_wrap(err, "%s", name);
         return exchange_blame(x, name, NULL, NULL);
     }
+    (void) snprintf(name, sizeof name, "%s.proxy", field);
     return add_rules(x, field, body.allow, false, ret, err) < 0 ||
-                   add_rules(x, field, body.deny, true, ret, err) < 0
+                   add_rules(x, field, body.deny, true, ret, err) < 0 ||
+                   network_proxy_read(x, name, body.proxy, UPSTREAM_NONE, &ret->upstream, err) < 0
                ? -1
                : 0;
 }
@@ -225,9 +234,10 @@ static json_t *list_json(const struct reach_rule *rules, size_t count)
 
 json_t *network_json(const struct reach *rules)
 {
-    return json_pack("{s:s, s:o, s:o}", "mode", reach_mode_name(rules->mode), "allow",
+    return json_pack("{s:s, s:o, s:o, s:o*}", "mode", reach_mode_name(rules->mode), "allow",
                      list_json(rules->allow, rules->allow_count), "deny",
-                     list_json(rules->deny, rules->deny_count));
+                     list_json(rules->deny, rules->deny_count), "proxy",
+                     network_proxy_json(&rules->upstream));
 }
 
 /* ---- rules as they are kept ---- */
@@ -241,6 +251,8 @@ char *network_text(const struct reach *rules)
 
     if (rules->allow_wins)
         (void) json_object_set_new(json, KEPT_ALLOW_WINS, json_true());
+    if (rules->upstream.kind != UPSTREAM_NONE)
+        (void) json_object_set_new(json, "proxy", network_proxy_keep(&rules->upstream));
     text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     return text;
@@ -257,7 +269,8 @@ static int read_kept(const char *text, struct reach *ret, struct err *err)
     *ret = (struct reach){ .mode = REACH_OFF };
     list[0] = json_object_get(json, "allow");
     list[1] = json_object_get(json, "deny");
-    if (!mode || reach_mode_parse(mode, &ret->mode, err) < 0)
+    if (!mode || reach_mode_parse(mode, &ret->mode, err) < 0 ||
+        network_proxy_kept(json_object_get(json, "proxy"), &ret->upstream, err) < 0)
         goto bad;
     ret->allow_wins = json_is_true(json_object_get(json, KEPT_ALLOW_WINS));
     for (int deny = 0; deny < 2; deny++)
@@ -271,8 +284,10 @@ static int read_kept(const char *text, struct reach *ret, struct err *err)
     r = 0;
 bad:
     json_decref(json);
-    return r < 0 ? err_set(err, ERR_INTERNAL, "the network rules that were kept cannot be read")
-                 : 0;
+    if (r == 0)
+        return 0;
+    ret->mode = REACH_OFF;
+    return err_set(err, ERR_INTERNAL, "the network rules that were kept cannot be read");
 }
 
 int network_get(struct app *app, const char *sandbox, struct reach *ret, struct err *err)
@@ -435,6 +450,8 @@ int network_start(struct app *app, struct err *err)
 
     if (!config->network)
         return 0;
+    (void) snprintf(wanted.proxy_ranges, sizeof wanted.proxy_ranges, "%s",
+                    config->network_proxy_ranges);
     (void) strcpy(servers, config->network_dns);
     while ((item = strsep(&rest, ", ")) && count < EGRESS_SERVERS)
         if (*item)

@@ -16,7 +16,7 @@
 
 int network_start(struct app *app, struct err *err);
 
-/* {"mode": "off" | "public" | "list", "allow": […], "deny": […]}; without a mode it is "list" if something is allowed,
+/* {"mode": "off" | "public" | "list", "allow": […], "deny": […], "proxy": {…}}; without a mode it is "list" if something is allowed,
  * else "public". Blames `field`, or what is below it. */
 int network_read(struct exchange *x, const char *field, json_t *object, struct reach *ret,
                  struct err *err);

@@ -7,6 +7,7 @@
 #include "api/audit.h"
 #include "api/deadline.h"
 #include "api/network.h"
+#include "api/network_proxy.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
 #include "api/quota.h"
@@ -294,6 +295,9 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
                         (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout,
                         "root", create->root, "limits", limits, "env", env, "metadata", metadata,
                         "network", create->network ? network_json(create->network) : NULL);
+    if (create->network && create->network->upstream.kind != UPSTREAM_NONE) /* with its login */
+        (void) json_object_set_new(request, "proxy",
+                                   network_proxy_keep(&create->network->upstream));
     text = request ? json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(request);
     if (!text)

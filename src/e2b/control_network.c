@@ -10,6 +10,7 @@
 #include "e2b/control.h"
 
 #include "api/network.h"
+#include "api/network_proxy.h"
 #include "base/own.h"
 
 #include <stdlib.h>
@@ -21,7 +22,6 @@
 static const struct {
     const char *field, *why;
 } refused[] = {
-    { "egressProxy", "connections leave from this host itself" },
     { "rules", "what is sent is not changed on its way" },
     { "maskRequestHost", "requests reach a sandbox with the Host that they have" },
     { "httpsPorts", "ports of a sandbox are spoken to in plain HTTP" },
@@ -119,7 +119,10 @@ int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes
         return exchange_blame(x, field, NULL, NULL);
     }
     notes->public_traffic = got.public_traffic;
-    return to_reach(x, &got, notes->internet, reach, err);
+    return to_reach(x, &got, notes->internet, reach, err) < 0
+               ? -1
+               : network_proxy_read(x, "network.egressProxy", got.proxy, UPSTREAM_SOCKS5,
+                                    &reach->upstream, err);
 }
 
 /* Where the operator gave sandboxes no network, only what was asked for in words is refused. */
@@ -165,6 +168,12 @@ json_t *control_network_json(struct exchange *x, const char *sandbox, const stru
         (void) json_object_set_new(json, "allowOut", list_json(reach->allow, reach->allow_count));
     if (reach->deny_count > 0)
         (void) json_object_set_new(json, "denyOut", list_json(reach->deny, reach->deny_count));
+    if (reach->upstream.kind != UPSTREAM_NONE) {
+        char address[UPSTREAM_ADDRESS_MAX];
+
+        upstream_address(&reach->upstream, address);
+        (void) json_object_set_new(json, "egressProxy", json_pack("{s:s}", "address", address));
+    }
     return json;
 }
 

@@ -137,6 +137,8 @@ void box_free(struct egress *e, struct box *box)
     while (box->flows) {
         if (box->flows->state == FLOW_RELAY) /* also the last word of a sandbox is seen */
             flow_tell(e, box->flows, EGRESS_CONNECT);
+        else if (box->flows->state == FLOW_OWNER)
+            flow_tell(e, box->flows, EGRESS_REFUSED);
         flow_end(e, box->flows, true);
     }
     for (struct lookup *lookup = e->lookups, *next; lookup; lookup = next) {

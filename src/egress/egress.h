@@ -17,8 +17,11 @@
 
 #include "egress/reach.h"
 
-#define EGRESS_ID_MAX  64
-#define EGRESS_SERVERS 3
+#define EGRESS_ID_MAX      64
+#define EGRESS_SERVERS     3
+#define EGRESS_REASON_MAX  120
+#define EGRESS_PROCESS_MAX 64
+#define EGRESS_RANGES_MAX  512
 
 enum egress_what {
     EGRESS_CONNECT, /* let out; told when it has ended */
@@ -29,6 +32,12 @@ enum egress_what {
 };
 const char *egress_what_name(enum egress_what what);
 
+/* Of a sandbox, by the word of its agent. */
+struct egress_process {
+    uint32_t pid; /* inside; 0: not known */
+    char name[EGRESS_PROCESS_MAX];
+};
+
 struct egress_event {
     char sandbox[EGRESS_ID_MAX];
     enum egress_what what;
@@ -36,10 +45,22 @@ struct egress_event {
     struct ip ip;
     uint16_t port; /* 0 for names */
     char rule[REACH_TEXT_MAX];
+    char reason[EGRESS_REASON_MAX]; /* of rule "proxy": what is wrong with it; "" else */
+    struct egress_process process;  /* of EGRESS_REFUSED */
     uint64_t sent, received, ms;
     uint64_t missed; /* others of this sandbox before it, which were too many to be told */
 };
 typedef void egress_event_fn(void *context, const struct egress_event *event);
+
+/* Whose is the connection of that sandbox, from there to there? Called with the gateway's lock held, so it only takes the
+ * question down; false: there is no room. The answer comes from another thread, by egress_answer. */
+struct egress_ask {
+    char sandbox[EGRESS_ID_MAX];
+    uint64_t ticket;
+    struct ip from, to;
+    uint16_t from_port, to_port;
+};
+typedef bool egress_ask_fn(void *context, const struct egress_ask *ask);
 
 struct egress_limits { /* of one sandbox */
     uint64_t connections;
@@ -53,7 +74,10 @@ struct egress_config {
     struct egress_limits limits;
     char servers[EGRESS_SERVERS][IP_TEXT_MAX]; /* name servers; none: those of /etc/resolv.conf */
     uint16_t server_port;                      /* 0: 53 */
+    char proxy_ranges
+        [EGRESS_RANGES_MAX]; /* where proxies of tenants may be, besides public addresses: base/prefix.h */
     egress_event_fn *event;
+    egress_ask_fn *ask; /* NULL: nobody can be asked */
     void *context;
 };
 
@@ -67,6 +91,8 @@ void egress_stop(struct egress *egress);
  * which cuts the connections that they do not allow. ERR_NO_SANDBOX: it has none. */
 int egress_set(struct egress *egress, const char *sandbox, const struct reach *rules,
                const int fds[3], struct err *err);
+/* NULL: not known. An answer that comes too late is no error. */
+void egress_answer(struct egress *egress, uint64_t ticket, const struct egress_process *process);
 bool egress_has(struct egress *egress, const char *sandbox);
 /* One that is not there is no error. */
 void egress_drop(struct egress *egress, const char *sandbox);

@@ -1,4 +1,5 @@
-/* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, relay.c, question.c, lookup.c.
+/* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, refuse.c, via.c, relay.c, question.c,
+ * lookup.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
  * ended is put aside and freed at the end of the loop's round, since an event that the kernel gave out before may still
@@ -43,6 +44,8 @@ struct box {
     uint64_t missed;            /* not told, since the last that was */
     struct flow *flows;
     size_t flow_count, lookup_count;
+    size_t owner_asks;       /* of its agent, not answered yet */
+    uint64_t owner_quiet_ms; /* until then it is not asked: it did not answer */
     size_t given_next;
     struct given given[GIVEN_MAX];
     struct box *next;
@@ -59,7 +62,18 @@ struct side {
     bool shut;  /* nothing more goes to it */
 };
 
-enum flow_state { FLOW_SNIFF, FLOW_LOOKUP, FLOW_CONNECT, FLOW_RELAY, FLOW_NAMES, FLOW_LINGER };
+enum flow_state {
+    FLOW_SNIFF,
+    FLOW_LOOKUP,
+    FLOW_CONNECT,
+    FLOW_RELAY,
+    FLOW_NAMES,
+    FLOW_WHY,   /* not let through by the proxy; what it says first tells how that can be said */
+    FLOW_OWNER, /* refused; its agent is asked whose it is */
+    FLOW_LINGER
+};
+
+struct via;
 
 struct flow {
     struct box *box;
@@ -70,7 +84,11 @@ struct flow {
     char name
         [REACH_NAME_MAX]; /* from what it sent, or by which the address was given out; "" if none */
     char rule[REACH_TEXT_MAX];
+    char reason[EGRESS_REASON_MAX];
+    struct egress_process process;
+    uint64_t ticket; /* of the question whose it is; 0: none is under way */
     bool plain_http;
+    bool by_name;   /* let out for its name: a proxy is told that, and not the address */
     bool refused;   /* cut for what it said after it was let out */
     bool late;      /* let out before it said anything: what it says first is looked at then */
     uint8_t *first; /* bytes of the client that nobody has let pass */
@@ -79,6 +97,7 @@ struct flow {
     struct dns_answer targets;
     size_t target_next;
     struct lookup *lookup;
+    struct via *via;                /* on the way through a proxy; NULL: not, or not any more */
     uint64_t begun_ms, deadline_ms; /* deadline of the state; in FLOW_RELAY: of doing nothing */
     uint64_t sent, received;
     struct flow *prev, *next;
@@ -133,6 +152,7 @@ struct egress {
     uint64_t flow_count, flow_most; /* of all sandboxes: descriptors are left for the rest of us */
     struct bucket told;             /* what was refused, of all */
     uint64_t looked_ms, ticked_ms;
+    uint64_t ticket; /* the last one given out */
     struct egress_counts counts;
     uint8_t copy[COPY_SIZE];
 };
@@ -163,13 +183,33 @@ bool box_takes(const struct egress *e, const struct box *box, const struct ip *i
 /* ---- flow.c: a connection until it is let out ---- */
 void flow_accept(struct egress *e, struct source *listener, uint32_t events);
 void flow_tick(struct egress *e, struct flow *flow, uint64_t now);
-/* The rules have changed. */
-void flow_judge_again(struct egress *e, struct flow *flow);
+/* The rules have changed; `moved`: and connections go another way now. */
+void flow_judge_again(struct egress *e, struct flow *flow, bool moved);
+/* Let out without a name; now it has said this. NULL: it may be, with a watch if it is to have one. Else the reason. */
+const char *flow_look_late(struct egress *e, struct flow *flow, bool *ret_more);
+
+/* ---- refuse.c: how it ends, and whose it was ---- */
 /* `reset`: the client sees that it was cut. */
 void flow_end(struct egress *e, struct flow *flow, bool reset);
 void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what);
-/* Let out without a name; now it has said this. NULL: it may be, with a watch if it is to have one. Else the reason. */
-const char *flow_look_late(struct egress *e, struct flow *flow, bool *ret_more);
+void source_reset(struct egress *e, struct source *source);
+/* Not let out, with what decided. */
+void flow_refuse(struct egress *e, struct flow *flow, const char *rule);
+/* Let out, and cut for what it said then: flow->rule. */
+void flow_cut(struct egress *e, struct flow *flow);
+/* Let out, but not by the proxy. */
+void flow_no_proxy(struct egress *e, struct flow *flow, const char *reason);
+/* Of one in FLOW_WHY: now, or it is cut. */
+void flow_say_why(struct egress *e, struct flow *flow);
+/* Of one in FLOW_OWNER: whose it is; NULL: nobody answered. */
+void flow_owner(struct egress *e, struct flow *flow, const struct egress_process *process);
+
+/* ---- via.c: a connection that is let out through a proxy, until that has agreed ---- */
+void via_begin(struct egress *e, struct flow *flow);
+/* The time for it is over. */
+void via_late(struct egress *e, struct flow *flow);
+/* Accepts one that has none. */
+void via_free(struct flow *flow);
 
 /* ---- relay.c: a connection that is let out ---- */
 void relay_begin(struct egress *e, struct flow *flow);

@@ -3,6 +3,7 @@
  *   accepted ── address allowed as such ──────────────────────────────┐
  *      └─ SNIFF: which name do its first bytes have? ── given out ────┤
  *                     └─ LOOKUP: which addresses has that name? ──────┴─ CONNECT ── RELAY
+ *                                                                   (through a proxy: via.c)
  *
  * A program that waits for the other side to speak first is not made to wait for ever: after SNIFF_MS it is judged by
  * the names that its address was given out for. */
@@ -26,111 +27,7 @@
 #define CONNECT_MS      10000
 #define DNS_PORT        53
 #define NAMES_MS        30000
-#define LINGER_MS       2000
 #define UNREADABLE      "what it says cannot be read"
-
-/* ---- ends ---- */
-
-void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what)
-{
-    struct egress_event event = { .what = what,
-                                  .ip = flow->ip,
-                                  .port = flow->port,
-                                  .sent = flow->sent,
-                                  .received = flow->received,
-                                  .ms = io_now_ms() - flow->begun_ms };
-
-    (void) strcpy(event.host, flow->name);
-    (void) strcpy(event.rule, flow->rule);
-    tell(e, flow->box, &event);
-}
-
-static void close_hard(struct egress *e, struct source *source, bool reset)
-{
-    struct linger now = { .l_onoff = 1, .l_linger = 0 };
-
-    if (reset && source->fd >= 0)
-        (void) setsockopt(source->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    source_close(e, source);
-}
-
-void flow_end(struct egress *e, struct flow *flow, bool reset)
-{
-    if (flow->lookup) {
-        flow->lookup->flow = NULL;
-        lookup_free(e, flow->lookup);
-    }
-    for (int s = CLIENT; s <= SERVER; s++) {
-        close_hard(e, &flow->sides[s].source, reset);
-        free(flow->sides[s].held);
-        flow->sides[s].held = NULL;
-    }
-    free(flow->first);
-    flow->first = NULL;
-    free(flow->watch);
-    flow->watch = NULL;
-    if (flow->prev)
-        flow->prev->next = flow->next;
-    else
-        flow->box->flows = flow->next;
-    if (flow->next)
-        flow->next->prev = flow->prev;
-    flow->box->flow_count--;
-    e->flow_count--;
-    bury(e, flow);
-}
-
-/* Closing at once would reset the connection if there is more of the client's, and the reset could overtake the answer:
- * what still comes is dropped for a while. */
-static void on_linger(struct egress *e, struct source *source, uint32_t events)
-{
-    struct side *side = (struct side *) (void *) ((char *) source - offsetof(struct side, source));
-    ssize_t n = recv(source->fd, e->copy, sizeof e->copy, MSG_DONTWAIT);
-
-    (void) events;
-    if (n == 0 || (n < 0 && errno != EAGAIN))
-        flow_end(e, side->flow, false);
-}
-
-static void linger(struct egress *e, struct flow *flow)
-{
-    struct source *client = &flow->sides[CLIENT].source;
-
-    flow->state = FLOW_LINGER;
-    flow->deadline_ms = io_now_ms() + LINGER_MS;
-    client->ready = on_linger;
-    if (shutdown(client->fd, SHUT_WR) < 0 || source_arm(e, client, EPOLLIN) < 0)
-        flow_end(e, flow, false);
-}
-
-/* Who speaks HTTP can be told why; all others see the connection cut. */
-static void refuse(struct egress *e, struct flow *flow, const char *rule)
-{
-    char host[REACH_NAME_MAX], body[800], answer[1100];
-    int len;
-
-    (void) snprintf(flow->rule, sizeof flow->rule, "%s", rule);
-    e->counts.refused++;
-    flow_tell(e, flow, EGRESS_REFUSED);
-    if (!flow->plain_http) {
-        flow_end(e, flow, true);
-        return;
-    }
-    if (flow->name[0])
-        (void) strcpy(host, flow->name);
-    else
-        ip_print(&flow->ip, host);
-    (void) snprintf(body, sizeof body,
-                    "This sandbox may not reach %s port %u: %s.\n"
-                    "Whoever owns it can allow it in its network policy.\n",
-                    host, flow->port, rule);
-    len = snprintf(answer, sizeof answer,
-                   "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n"
-                   "Content-Length: %zu\r\nX-Cove-Refused: network\r\nConnection: close\r\n\r\n%s",
-                   strlen(body), body);
-    (void) send(flow->sides[CLIENT].source.fd, answer, (size_t) len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    linger(e, flow);
-}
 
 /* ---- out ---- */
 
@@ -190,7 +87,10 @@ static void let_out(struct egress *e, struct flow *flow, const char *rule)
     (void) snprintf(flow->rule, sizeof flow->rule, "%s", rule);
     e->counts.connects++;
     flow->target_next = 0;
-    try_next(e, flow);
+    if (flow->box->rules->upstream.kind != UPSTREAM_NONE)
+        via_begin(e, flow);
+    else
+        try_next(e, flow);
 }
 
 static void let_out_to(struct egress *e, struct flow *flow, const struct ip *ip, const char *rule)
@@ -223,8 +123,9 @@ static void resolved(struct egress *e, struct lookup *lookup, const struct dns_a
             flow->targets.list[flow->targets.count++] = ip;
         }
     }
+    flow->by_name = true;
     if (flow->targets.count == 0)
-        refuse(e, flow, rule);
+        flow_refuse(e, flow, rule);
     else
         let_out(e, flow, taken);
 }
@@ -237,7 +138,7 @@ static void ask_for_name(struct egress *e, struct flow *flow)
     flow->lookup =
         lookup_start(e, flow->box, flow->name, ip_is4(&flow->ip) ? DNS_A : DNS_AAAA, resolved);
     if (!flow->lookup)
-        refuse(e, flow, "no name server answers");
+        flow_refuse(e, flow, "no name server answers");
     else
         flow->lookup->flow = flow;
 }
@@ -270,10 +171,11 @@ static void judge_unnamed(struct egress *e, struct flow *flow)
             verdict = named;
         }
     }
+    flow->by_name = verdict.by_name;
     if (!verdict.allowed)
-        refuse(e, flow, verdict.rule);
+        flow_refuse(e, flow, verdict.rule);
     else if (flow->plain_http && !watch(flow, ""))
-        refuse(e, flow, "no memory");
+        flow_refuse(e, flow, "no memory");
     else
         let_out_to(e, flow, &flow->ip, verdict.rule);
 }
@@ -284,13 +186,14 @@ static void judge_named(struct egress *e, struct flow *flow)
         reach_address(flow->box->rules, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
 
     if (!verdict.allowed) {
-        refuse(e, flow, verdict.rule);
+        flow_refuse(e, flow, verdict.rule);
         return;
     }
     if (flow->plain_http && !watch(flow, flow->name)) {
-        refuse(e, flow, "no memory");
+        flow_refuse(e, flow, "no memory");
         return;
     }
+    flow->by_name = verdict.by_name;
     if (!verdict.by_name || box_gave(flow->box, &flow->ip, flow->name))
         let_out_to(e, flow, &flow->ip, verdict.rule);
     else
@@ -307,7 +210,7 @@ static void judge_first(struct egress *e, struct flow *flow, bool patient)
         return;
     flow->late = flow->first_len == 0;
     if (kind == SNIFF_BAD || (kind == SNIFF_MORE && flow->first_len > 0))
-        refuse(e, flow, UNREADABLE);
+        flow_refuse(e, flow, UNREADABLE);
     else if (flow->name[0])
         judge_named(e, flow);
     else
@@ -443,7 +346,7 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
             struct source refused = { .fd = fd };
 
             e->counts.refused++;
-            close_hard(e, &refused, true);
+            source_reset(e, &refused);
             continue;
         }
         (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -465,8 +368,14 @@ void flow_tick(struct egress *e, struct flow *flow, uint64_t now)
         return;
     if (flow->state == FLOW_SNIFF)
         judge_first(e, flow, false);
+    else if (flow->state == FLOW_CONNECT && flow->via)
+        via_late(e, flow);
     else if (flow->state == FLOW_CONNECT)
         try_next(e, flow);
+    else if (flow->state == FLOW_OWNER)
+        flow_owner(e, flow, NULL);
+    else if (flow->state == FLOW_WHY)
+        flow_say_why(e, flow);
     else {
         if (flow->state == FLOW_RELAY)
             flow_tell(e, flow, EGRESS_CONNECT);
@@ -474,12 +383,17 @@ void flow_tick(struct egress *e, struct flow *flow, uint64_t now)
     }
 }
 
-void flow_judge_again(struct egress *e, struct flow *flow)
+void flow_judge_again(struct egress *e, struct flow *flow, bool moved)
 {
     struct reach_verdict verdict;
 
     if (flow->state != FLOW_RELAY && flow->state != FLOW_CONNECT)
         return; /* it will be judged by the new rules */
+    if (moved) {
+        flow_tell(e, flow, flow->state == FLOW_RELAY ? EGRESS_CONNECT : EGRESS_FAILED);
+        flow_end(e, flow, true);
+        return;
+    }
     verdict = reach_address(flow->box->rules, &flow->ip, flow->port,
                             flow->name[0] ? flow->name : NULL, kind_here(e, &flow->ip));
     if (!verdict.allowed) {

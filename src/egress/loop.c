@@ -194,6 +194,7 @@ static void *loop(void *arg)
 {
     struct egress *e = arg;
     struct epoll_event events[BATCH];
+    eventfd_t woken;
 
     for (;;) {
         int n = epoll_wait(e->epoll_fd, events, BATCH, TICK_MS);
@@ -204,7 +205,9 @@ static void *loop(void *arg)
         for (int i = 0; i < n; i++) {
             struct source *source = events[i].data.ptr;
 
-            if (source && source->ready)
+            if (!source)
+                (void) eventfd_read(e->wake_fd, &woken);
+            else if (source->ready)
                 source->ready(e, source, events[i].events);
         }
         tick(e, io_now_ms());
@@ -299,12 +302,14 @@ int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
     if (!copy && box)
         err_set(err, ERR_NO_MEMORY, "no memory for rules");
     if (copy && box) {
+        bool moved = box->rules && !upstream_same(&box->rules->upstream, &rules->upstream);
+
         *copy = *rules;
         free(box->rules);
         box->rules = copy;
         for (struct flow *flow = box->flows, *next; flow; flow = next) {
             next = flow->next;
-            flow_judge_again(e, flow);
+            flow_judge_again(e, flow, moved);
         }
     } else {
         if (box && fds) /* nothing may be judged without rules */

@@ -16,6 +16,7 @@
 #define COVE_EGRESS_REACH_H
 
 #include "egress/ip.h"
+#include "egress/upstream.h"
 
 #include <stddef.h>
 
@@ -39,6 +40,7 @@ struct reach {
     bool allow_wins;
     size_t allow_count, deny_count;
     struct reach_rule allow[REACH_MAX], deny[REACH_MAX];
+    struct upstream upstream; /* the way there; decides nothing */
 };
 
 int reach_rule_parse(const char *text, struct reach_rule *ret, struct err *err);

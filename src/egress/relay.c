@@ -207,8 +207,11 @@ static bool copy(struct egress *e, struct side *from)
 
 static void finish(struct egress *e, struct flow *flow, enum egress_what what, bool reset)
 {
-    e->counts.refused += flow->refused;
-    flow_tell(e, flow, flow->refused ? EGRESS_REFUSED : what);
+    if (flow->refused) {
+        flow_cut(e, flow);
+        return;
+    }
+    flow_tell(e, flow, what);
     flow_end(e, flow, reset);
 }
 

@@ -161,7 +161,7 @@ REFUSED = [
     ("internet access that is no truth", {"allow_internet_access": "yes"}, 400, "allow_internet_access"),
     ("allowOut with a name and all else open", {"network": {"allowOut": ["example.com"]}}, 400, "network.allowOut"),
     ("allowOut with something else", {"network": {"allowOut": ["a b"], "denyOut": ["0.0.0.0/0"]}}, 400, "network.allowOut"),
-    ("an egress proxy", {"network": {"egressProxy": {"address": "a:1"}}}, 501, "network.egressProxy"),
+    ("a private egress proxy", {"network": {"egressProxy": {"address": "10.0.0.1:1080"}}}, 400, "network.egressProxy.address"),
     ("rules", {"network": {"rules": {"a.b": [{}]}}}, 501, "network.rules"),
     ("a masked host", {"network": {"maskRequestHost": "localhost:${PORT}"}}, 501, "network.maskRequestHost"),
     ("https ports", {"network": {"httpsPorts": [3000]}}, 501, "network.httpsPorts"),

@@ -19,6 +19,7 @@ NAMES = {
     'cname.evil.test': 'private.evil.test', 'cname.example.com': 'www.example.com', 'rebind.evil.test': rebind,
     'registry.example.com': [WWW], 'git.example.com': [WWW], 'self.evil.test': ['93.184.216.1'],
     'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
+    'proxy.example.com': [WWW], 'proxy6.example.com': [WWW6], 'two.example.com': ['93.184.216.36', WWW],
     'code.example.com': [WWW], 'npm.example.com': [WWW], 'pypi.example.com': [WWW], 'wheels.example.com': [WWW],
 }
 asked = open(os.path.join(here, 'asked'), 'a', buffering=1)

@@ -69,7 +69,8 @@ await part('create refused', async () => {
   await refuses('a wrong key', AuthenticationError, /./, () => Sandbox.create(template, { apiKey: 'e2b_' + '0'.repeat(40) }))
   await refuses('a key of another shape', AuthenticationError, /./, () => Sandbox.create(template, { apiKey: 'secret' }))
   await refuses('a volume', SandboxError, /(400|403|404|501): /, () => Sandbox.create(template, { volumeMounts: { '/mnt/v': 'none' } }))
-  await refuses('an egress proxy', SandboxError, /(400|501): /, () => Sandbox.create(template, { network: { egressProxy: { address: 'proxy.example:1080' } } }))
+  await refuses('an egress proxy at a private address', SandboxError, /400: .*egressProxy.address/, () =>
+    Sandbox.create(template, { network: { egressProxy: { address: '10.0.0.1:1080' } } }))
   await refuses('rules that change headers on the way out', SandboxError, /(400|501): /, () =>
     Sandbox.create(template, { network: { rules: { 'api.example': [{ transform: { headers: { a: 'b' } } }] } } }))
   await refuses('names in allowOut without a denial of the rest', SandboxError, /400: /, () =>
@@ -98,6 +99,11 @@ await part('network options', async () => {
   is('and can be changed', ['203.0.113.7'], (await some.getInfo()).network?.allowOut)
   await Sandbox.updateNetwork(some.sandboxId, { allowInternetAccess: false })
   is('what is left out is cleared', [], (await some.getInfo()).network?.allowOut ?? [])
+  const proxied = await sandbox({ network: { egressProxy: { address: 'proxy.example:1080', username: 'me', password: 'hush' } } })
+  is('an egress proxy is told, without its login', { address: 'proxy.example:1080' }, (await proxied.getInfo()).network?.egressProxy)
+  await proxied.updateNetwork({ egressProxy: { address: '203.0.113.7:1080' } })
+  is('and can be changed', '203.0.113.7:1080', (await proxied.getInfo()).network?.egressProxy?.address)
+  await refuses('one at a private address', SandboxError, /400: .*egressProxy.address/, () => proxied.updateNetwork({ egressProxy: { address: '10.0.0.1:1080' } }))
   await refuses('a name without a denial of the rest', SandboxError, /400: /, () => some.updateNetwork({ allowOut: ['example.com'] }))
   await refuses('an address that is none', SandboxError, /400: /, () => some.updateNetwork({ denyOut: ['nonsense/99'] }))
   await refuses('updateNetwork of a sandbox that is not there', SandboxNotFoundError, /not found/, () => Sandbox.updateNetwork(gone, { denyOut: [ALL_TRAFFIC] }))

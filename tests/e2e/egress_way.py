@@ -1,0 +1,253 @@
+"""Asked by proxy_test: the way out of sandboxes through proxies. Arguments: as asking.py's, then the directory of
+the internet that is played, and cove."""
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, "tests/e2e")
+from asking import LOG, STATE, ask, check, failures, same, server
+
+INTERNET, COVE = sys.argv[4:6]
+DNS = ["--network-dns", "93.184.216.53", "--policy", "minimal"]
+LOGIN = {"username": "cove", "password": "open:sesame"}
+PROXY, HOST = "from=93.184.216.34", "from=93.184.216.1\n"
+
+
+def like(sentence, pattern, got):
+    got = got if isinstance(got, str) else json.dumps(got)
+    check(sentence, re.search(pattern, got), "%r is not like %r" % (got[-300:], pattern))
+
+
+def cove(*args, text=None):
+    p = subprocess.run([COVE, *args, "--state", STATE], input=text, capture_output=True, text=True, timeout=60)
+    return p.stdout + p.stderr
+
+
+def make(network=None, key=None, **more):
+    a = ask("POST", "/v1/sandboxes", {"timeout": 600, **({"network": network} if network else {}), **more}, key=key)
+    return (a.json or {}).get("id") or a.body.decode()
+
+
+def run(box, command, key=None):
+    a = ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": command + " 2>&1", "timeout": 40}, key=key)
+    return (a.json or {}).get("stdout") or a.body.decode()
+
+
+def get(box, what, key=None):
+    return run(box, "curl -sS -m 25 " + what, key)
+
+
+def events(box, key=None):
+    return ask("GET", "/v1/sandboxes/%s/network/events" % box, key=key).json["events"]
+
+
+def network(box, key=None):
+    return ask("GET", "/v1/sandboxes/%s/network" % box, key=key).json
+
+
+def through(kind, port, host="93.184.216.34", mode="public", **more):
+    return {"mode": mode, "proxy": {"type": kind, "address": "%s:%d" % (host, port), **more}}
+
+
+def proxied():
+    return open(INTERNET + "/proxied").read().splitlines()
+
+
+def within(seconds, true):
+    end = time.time() + seconds
+    while time.time() < end:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+SPEAKS_FIRST = """python3 -c "
+import socket
+s=socket.create_connection(('93.184.216.34',25),5); print(s.recv(100).decode().strip())" """
+
+
+def kinds(box, by):
+    like("without a proxy a connection comes from the host", HOST, get(box, "http://www.example.com/"))
+    by(through("socks5", 1080))
+    same("with a SOCKS5 proxy it comes from the proxy", "93.184.216.34 host=www.example.com path=/a from=93.184.216.34\n",
+         get(box, "http://www.example.com/a"))
+    same("which is told the address where addresses are the rule", "socks5 address 93.184.216.34 80 open", proxied()[-1])
+    like("HTTPS, too", "host=api.example.com path=/ " + PROXY, get(box, "--cacert /tmp/ca.pem https://api.example.com/"))
+    like("and IPv6", "from=2606:2800:220::34", get(box, "-g 'http://[2606:2800:220::34]/'"))
+    same("as an address of its own kind", "socks5 address 2606:2800:220::34 80 open", proxied()[-1])
+    same("and servers that speak first", "220 hello\n", run(box, SPEAKS_FIRST))
+    same("10 MB come whole", "10000000\n", run(box, "curl -s http://www.example.com/big/10000000 | wc -c"))
+    same("and go whole", "got 10000000\n", run(box, "head -c 10000000 /dev/zero | curl -s --data-binary @- http://www.example.com/"))
+    by(through("socks5", 1081, **LOGIN))
+    like("a SOCKS5 proxy gets its login", PROXY, get(box, "http://www.example.com/"))
+    by(through("http", 3128))
+    like("an HTTP proxy works", PROXY, get(box, "--cacert /tmp/ca.pem https://www.example.com/"))
+    same("it is asked to connect", "http 93.184.216.34:443 open", proxied()[-1])
+    like("for plain HTTP, too", "path=/plain " + PROXY, get(box, "http://www.example.com/plain"))
+    like("for IPv6", "from=2606:2800:220::34", get(box, "-g 'http://[2606:2800:220::34]/'"))
+    same("and servers that speak first through it", "220 hello\n", run(box, SPEAKS_FIRST))
+    by(through("http", 3129, **LOGIN))
+    like("an HTTP proxy gets its login", PROXY, get(box, "http://www.example.com/"))
+    by(through("http", 3128, "proxy.example.com"))
+    like("a proxy may have a name", PROXY, get(box, "http://www.example.com/"))
+    by(through("socks5", 1080, "proxy6.example.com"))
+    like("one of IPv6", PROXY, get(box, "http://www.example.com/"))
+    by(through("socks5", 1080, "two.example.com"))
+    like("of two addresses the one that answers", PROXY, get(box, "http://www.example.com/"))
+
+
+def rules_first(box, by):
+    for kind, port, told in ("socks5", 1080, "socks5 name www.example.com 443 open"), ("http", 3128, "http www.example.com:443 open"):
+        by({"allow": ["www.example.com"], "proxy": {"type": kind, "address": "93.184.216.34:%d" % port}})
+        like(kind + ": where names are the rule it works as well", PROXY, get(box, "--cacert /tmp/ca.pem https://www.example.com/"))
+        same(kind + ": the proxy is told the name that was checked", told, proxied()[-1])
+        before = len(proxied())
+        like(kind + ": another name is refused before", "may not reach api.example.com port 80: not allowed",
+             get(box, "-H 'Host: api.example.com' http://www.example.com/"))
+        like(kind + ": so is an address", "may not reach 93.184.216.35 port 80", get(box, "http://93.184.216.35/"))
+        same(kind + ": and the proxy hears nothing of it", before, len(proxied()))
+    by(through("socks5", 1080))
+    like("no private address behind a proxy", "may not reach 10.9.9.9 port 80: private", get(box, "http://10.9.9.9/"))
+    check("nobody asked for it", not any("10.9.9.9" in line for line in proxied()))
+
+
+def where(box, by):
+    for what, host in ("at a private address", "10.9.9.9"), ("at loopback", "127.0.0.1"), ("of IPv6 that is not public", "[fd00::1]"):
+        a = ask("POST", "/v1/sandboxes", {"network": through("socks5", 1080, host)})
+        same("a proxy %s is refused" % what, (400, "network.proxy.address"), (a.status, a.json["error"].get("field")))
+    for name in "private.evil.test", "self.evil.test":
+        by(through("socks5", 1080, name))
+        like("a name that leads to something not public is none: " + name, "through: it is not at a public address", get(box, "http://www.example.com/"))
+    for field, proxy in (
+            ("type", {"type": "ftp", "address": "a.com:1"}), ("type", {"address": "a.com:1"}), ("address", {"type": "http"}),
+            ("address", {"type": "http", "address": "a.com"}), ("address", {"type": "http", "address": "a.com:0"}),
+            ("address", {"type": "http", "address": "a.com:65536"}), ("address", {"type": "http", "address": "a b:1"}),
+            ("address", {"type": "http", "address": "2001:db8::1:80"}), ("address", {"type": "http", "address": "x" * 300 + ":1"}),
+            ("username", {"type": "http", "address": "a.com:1", "password": "x"}),
+            ("username", {"type": "http", "address": "a.com:1", "username": "a:b"}),
+            ("username", {"type": "socks5", "address": "a.com:1", "username": "x" * 256}),
+            ("username", {"type": "socks5", "address": "a.com:1", "username": "x", "password": "x" * 256}),
+            ("username", {"type": "socks5", "address": "a.com:1", "username": "a\nb"})):
+        a = ask("POST", "/v1/sandboxes", {"network": {"proxy": proxy}})
+        same("a bad proxy is refused by its field: %.60s" % proxy, (400, "network.proxy." + field), (a.status, a.json["error"].get("field")))
+
+
+FAILURES = [
+    ("a proxy that is down", through("socks5", 4999), "it cannot be reached"),
+    ("one that has no address", through("socks5", 1080, "nothing.example.org"), "its name has no address"),
+    ("one that hangs up", through("socks5", 4001), "it ended the connection"),
+    ("one that hangs up on HTTP", through("http", 4001), "it ended the connection"),
+    ("garbage for SOCKS5", through("socks5", 4003), "it does not speak SOCKS5"),
+    ("garbage for HTTP", through("http", 4003), "its answer is no HTTP"),
+    ("a head without an end", through("http", 4004), "its answer does not end"),
+    ("a head with two lengths", through("http", 4010), "its answer is no HTTP"),
+    ("a proxy that takes no login", through("socks5", 4005, **LOGIN), "it takes no login of this kind"),
+    ("one that wants a login", through("socks5", 1081), "it wants a login"),
+    ("a wrong login", through("socks5", 1081, username="cove", password="wrong"), "it does not take the login"),
+    ("a wrong login for HTTP", through("http", 3129, username="cove", password="wrong"), "it does not take the login (407)"),
+    ("a refusal", through("http", 4006), "it refused (403)"),
+    ("a lie", through("socks5", 4007), "its reply cannot be read"),
+]
+
+
+slow, slow_answers = [], {}
+
+
+def start_slow():
+    """What takes its time goes on beside the rest."""
+    def wait(name, box):
+        slow_answers[name] = get(box, "http://www.example.com/")
+    threads = [threading.Thread(target=wait, args=(name, make(policy)))
+               for name, policy in (("silent", through("socks5", 4002)), ("drip", through("http", 4008)))]
+    for t in threads:
+        t.start()
+    return threads
+
+
+def what_goes_wrong(box, by):
+    for what, policy, why in FAILURES:
+        by(policy)
+        like("%s is told: %s" % (what, why), "did not let this one through: " + re.escape(why), get(box, "http://www.example.com/"))
+        last = events(box)[-1]
+        same("and is an event: " + what, ("failed", "proxy", why), (last["event"], last["rule"], last.get("reason")))
+    like("as an answer of HTTP", "^502$", get(box, "-o /dev/null -w '%{http_code}' http://www.example.com/"))
+    by(through("socks5", 4001))
+    like("a program that speaks TLS sees the connection cut", "(reset|SSL|EOF|unexpected)", get(box, "--cacert /tmp/ca.pem https://www.example.com/"))
+    by(through("socks5", 1080))
+    like("SOCKS5: where nobody listens", "the host refused its connection", get(box, "http://93.184.216.34:81/"))
+    by(through("http", 3128))
+    like("HTTP: where nobody listens", re.escape("it refused (502)"), get(box, "http://93.184.216.34:81/"))
+    like("others in the meantime are not held up", PROXY, get(box, "http://www.example.com/"))
+    for t in slow:
+        t.join()
+    like("a proxy that says nothing is given up", "it does not answer in time", slow_answers["silent"])
+    like("also one that says a little all the time", "it does not answer in time", slow_answers["drip"])
+
+
+def login_unseen(box, by):
+    by(through("socks5", 1081, **LOGIN))
+    get(box, "http://www.example.com/")
+    same("the proxy is shown, without its login", {"type": "socks5", "address": "93.184.216.34:1081"}, network(box).get("proxy"))
+    seen = [ask("GET", path).body.decode() for path in ("/v1/sandboxes/" + box, "/v1/sandboxes/%s/network/events" % box, "/audit-logs?limit=500")]
+    seen += [run(box, "env; cat /proc/net/tcp /proc/net/tcp6; cat /proc/*/environ"), open(LOG).read()]
+    check("the login is in no answer, no event, no record, not inside, not in the log", not any("sesame" in s for s in seen))
+
+
+def change_and_restart(box, by):
+    run(box, """python3 -c "
+import socket
+s = socket.create_connection(('93.184.216.34', 25), 5); s.recv(100); print('open', flush=True)
+try: print(s.recv(100))
+except OSError as e: print(e.strerror, flush=True)" >/tmp/held 2>&1 </dev/null & """)
+    check("a connection through a proxy is open", within(10, lambda: "open" in run(box, "cat /tmp/held")))
+    by(through("http", 3128))
+    check("it is cut when another proxy is named", within(10, lambda: "reset by peer" in run(box, "cat /tmp/held")))
+    by(through("socks5", 1081, **LOGIN))
+    server.kill()
+    server.start(*DNS, "--network-proxy-ranges", "10.9.9.0/24")
+    check("the next server takes the proxy up again, with its login", within(10, lambda: PROXY in get(box, "http://www.example.com/")))
+    by(through("socks5", 1080, "10.9.9.9"))
+    like("an operator can let proxies be at private addresses", PROXY, get(box, "http://www.example.com/"))
+    by(through("socks5", 1080, "private.evil.test"))
+    like("by name, too", PROXY, get(box, "http://www.example.com/"))
+    same("but at no others", 400, ask("POST", "/v1/sandboxes", {"network": through("http", 8000, "127.0.0.1")}).status)
+
+
+def e2b():
+    a = ask("POST", "/v2/sandboxes", {"templateID": "base", "network": {"egressProxy": {"address": "93.184.216.34:1081", **LOGIN}}})
+    box = a.json["sandboxID"]
+    like("egressProxy of E2B's dialect works", PROXY, get(box, "http://www.example.com/"))
+    same("it is SOCKS5, with its login", "socks5 address 93.184.216.34 80 login", proxied()[-1])
+    same("and shown without", {"address": "93.184.216.34:1081"}, ask("GET", "/sandboxes/" + box).json["network"].get("egressProxy"))
+    ask("PUT", "/sandboxes/%s/network" % box, {})
+    like("an update without it takes it away", HOST, get(box, "http://www.example.com/"))
+    ask("PUT", "/sandboxes/%s/network" % box, {"denyOut": ["0.0.0.0/0"], "allowOut": ["www.example.com"],
+                                                "egressProxy": {"address": "proxy.example.com:1080"}})
+    like("with names it works as well", PROXY, get(box, "http://www.example.com/"))
+    same("and the name is what the proxy is told", "socks5 name www.example.com 80 open", proxied()[-1])
+    same("a proxy that is none is refused", 400, ask("PUT", "/sandboxes/%s/network" % box, {"egressProxy": {"address": "10.0.0.1:1080"}}).status)
+
+
+def main():
+    server.start(*DNS)
+    slow.extend(start_slow())
+    box = make({"mode": "public"})
+    ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/ca.pem" % box, open(INTERNET + "/ca.pem").read())
+
+    def by(policy):
+        a = ask("PUT", "/v1/sandboxes/%s/network" % box, policy)
+        if a.status != 200:
+            check("a policy is taken", False, a.body)
+
+    for part in kinds, rules_first, where, what_goes_wrong, login_unseen, change_and_restart:
+        part(box, by)
+    e2b()
+    server.kill()
+    return 1 if failures else 0
+
+
+sys.exit(main())
