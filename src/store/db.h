@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 4 /* of the schema */
+#define DB_VERSION 5 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -52,6 +52,9 @@ enum sql {
     SQL_NETWORK_SET,
     SQL_NETWORK_GET,
     SQL_NETWORK_LIST,
+    SQL_PREVIEW_SET,
+    SQL_PREVIEW_ROLL,
+    SQL_PREVIEW_GET,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,
     SQL_CHAIN_ANCHOR,

@@ -52,6 +52,11 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER networks_end AFTER DELETE ON sandboxes"
     "  BEGIN DELETE FROM networks WHERE id = old.id; END;"
     "PRAGMA user_version = 4;",
+    "CREATE TABLE previews(id TEXT PRIMARY KEY, generation INT NOT NULL, rules TEXT NOT NULL) "
+    "WITHOUT ROWID;"
+    "CREATE TRIGGER previews_end AFTER DELETE ON sandboxes"
+    "  BEGIN DELETE FROM previews WHERE id = old.id; END;"
+    "PRAGMA user_version = 5;",
 };
 
 #define TENANT                                                                                     \
@@ -120,6 +125,12 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_NETWORK_SET]        = "INSERT OR REPLACE INTO networks VALUES(?, ?)",
     [SQL_NETWORK_GET]        = "SELECT rules FROM networks WHERE id = ?",
     [SQL_NETWORK_LIST]       = "SELECT id, rules FROM networks",
+    [SQL_PREVIEW_SET]        = "INSERT INTO previews VALUES(?1, 0, ?2) "
+                               "ON CONFLICT(id) DO UPDATE SET rules = ?2",
+    /* Of a sandbox that ended meanwhile nothing is kept: its id finds no record. */
+    [SQL_PREVIEW_ROLL]       = "INSERT INTO previews SELECT id, 1, '' FROM sandboxes WHERE id = ?1 "
+                               "ON CONFLICT(id) DO UPDATE SET generation = generation + 1",
+    [SQL_PREVIEW_GET]        = "SELECT generation, rules FROM previews WHERE id = ?",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
     [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
     [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",

@@ -74,7 +74,7 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->disk_bytes = db_number(stmt, 12);
     ret->env = NULL;
     db_copy(stmt, 13, ret->request_hash, sizeof ret->request_hash);
-    ret->network = NULL;
+    ret->network = ret->preview = NULL;
 }
 
 /* ---- changes ---- */
@@ -116,6 +116,8 @@ static int add(struct db *db, void *arg, struct err *err)
         store_quotas_allow(&tenant.quotas, &used, &more, err) < 0)
         return -1;
     if (s->env && db_run(db, err, SQL_ENV_ADD, "tt", s->id, s->env) < 0)
+        return -1;
+    if (s->preview && db_run(db, err, SQL_PREVIEW_SET, "tt", s->id, s->preview) < 0)
         return -1;
     if (s->network && db_run(db, err, SQL_NETWORK_SET, "tt", s->id, s->network) < 0)
         return -1;

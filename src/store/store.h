@@ -144,8 +144,10 @@ struct store_sandbox {
     char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
     char request_hash[STORE_HASH_MAX];            /* of what was asked for with that key */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
-    const char *env; /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
+    const char *
+        env; /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
     const char *network; /* for store_sandbox_add: as store_network_set; NULL: none. Borrowed */
+    const char *preview; /* the same, as store_preview_set */
 };
 
 /* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -186,6 +188,42 @@ int store_network_set(struct store *store, const char *id, const char *rules, st
 int store_network_get(struct store *store, const char *id, char **ret, struct err *err);
 typedef int store_network_each(void *arg, const char *id, const char *rules, struct err *err);
 int store_network_list(struct store *store, store_network_each *each, void *arg, struct err *err);
+
+/* ---- previews: who may reach the ports of a sandbox from outside ----
+ *
+ * Tokens are made of a secret of the store, the sandbox's id and its generation: nothing is kept of one, and a roll
+ * takes all of them back. */
+
+#define STORE_PREVIEW_MAX 1024
+struct store_preview {
+    uint64_t generation;           /* grows with every roll */
+    char rules[STORE_PREVIEW_MAX]; /* a JSON text; "" where nothing was said */
+};
+
+int store_preview_get(struct store *store, const char *id, struct store_preview *ret,
+                      struct err *err);
+int store_preview_set(struct store *store, const char *id, const char *rules, struct err *err);
+int store_preview_roll(struct store *store, const char *id, struct err *err);
+
+#define STORE_TRAFFIC_MAX 65
+/* Opens every port of the sandbox, for as long as it is there or until the next roll. */
+int store_traffic_token(struct store *store, const char *sandbox, char ret[STORE_TRAFFIC_MAX],
+                        struct err *err);
+
+#define STORE_LINK_MAX 128
+/* Opens one port until `expires`: characters that need no quoting in URLs and cookies. */
+struct store_link {
+    const char *sandbox;
+    uint16_t port;
+    uint64_t expires;              /* seconds since 1970 */
+    char key_id[STORE_KEY_ID_MAX]; /* the key that it was made with, and goes with; "": none */
+};
+int store_link_make(struct store *store, const struct store_link *link, char ret[STORE_LINK_MAX],
+                    struct err *err);
+/* Of link, sandbox and port are asked for; expires and key_id are filled in. ERR_DENIED with a sentence for whoever showed it:
+ * not good (altered, for another port, taken back), over, or its key is no longer good. */
+int store_link_check(struct store *store, const char *text, struct store_link *link,
+                     struct err *err);
 
 struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes;
