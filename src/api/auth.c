@@ -33,8 +33,7 @@ static bool name_is_ours(struct app *app, struct slice host)
     return host.len == domain || host.at[host.len - domain - 1] == '.';
 }
 
-/* "http://localhost:8000" → "localhost" */
-static struct slice origin_host(struct slice origin)
+struct slice auth_origin_host(struct slice origin)
 {
     const char *begin = memmem(origin.at, origin.len, "://", 3);
     struct slice host = { begin ? begin + 3 : origin.at, 0 };
@@ -64,6 +63,16 @@ static bool origin_may(struct slice origin, struct slice host)
     return port_host_parse(host, asked, &port) && strcmp(page, asked) == 0;
 }
 
+/* A picture or a script of ours in a page of somebody else's: such requests have no Origin, and nothing that we answer is
+ * made for them. Who goes here by a link does it for himself. */
+static bool is_embedded(const struct head *head)
+{
+    struct slice site = head_get(head, "Sec-Fetch-Site"), mode = head_get(head, "Sec-Fetch-Mode");
+
+    return !head_get(head, "Origin").at && site.at && !slice_is(site, "same-origin") &&
+           !slice_is(site, "none") && !slice_is(mode, "navigate");
+}
+
 /* 401: nobody we know. 403 is for those whom we know, and who may not. */
 static int unknown(struct exchange *x)
 {
@@ -85,11 +94,13 @@ int auth_local(struct exchange *x, struct err *err)
     }
     if (!name_is_ours(x->app, head_host(&x->head)))
         return err_set(err, ERR_DENIED, "Host is not a name of this server");
-    if (origin.at && !name_is_ours(x->app, origin_host(origin)))
+    if (origin.at && !name_is_ours(x->app, auth_origin_host(origin)))
         return err_set(err, ERR_DENIED, "Origin is not a name of this server");
-    if (origin.at && !origin_may(origin_host(origin), head_host(&x->head)))
+    if (origin.at && !origin_may(auth_origin_host(origin), head_host(&x->head)))
         return err_set(err, ERR_DENIED,
                        "Origin is a page of a sandbox: it needs a key like anybody");
+    if (is_embedded(&x->head))
+        return err_set(err, ERR_DENIED, "a page elsewhere cannot use this server without a key");
     (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
     x->caller.scope = SCOPE_ADMIN;
     return 0;

@@ -12,4 +12,7 @@ int auth_check(struct exchange *x, struct err *err);
 int auth_key(struct exchange *x, const char *text, struct err *err);
 int auth_local(struct exchange *x, struct err *err);
 
+/* "http://localhost:8000" → "localhost" */
+struct slice auth_origin_host(struct slice origin);
+
 #endif

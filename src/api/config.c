@@ -49,6 +49,8 @@ const struct setting settings[] = {
       "how long a body or an answer may stand still" },
     { "relay_idle",      SETTING_DURATION, AT(relay_idle_ms),   "10m", 100, 86400000, LIVE,
       "how long an exchange with a port of a sandbox may stand still" },
+    { "relay_most",      SETTING_COUNT,    AT(relay_most),      "128", 1, 4096, LIVE,
+      "exchanges with the ports of one sandbox at once; more get 429" },
     { "sandbox_timeout", SETTING_DURATION, AT(sandbox_timeout_ms), "5m", 1000, 86400000, LIVE,
       "lifetime of a sandbox that was made without one" },
     { "sandbox_timeout_most", SETTING_DURATION, AT(sandbox_timeout_most_ms), "24h", 1000, 31536000000, LIVE,

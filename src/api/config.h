@@ -28,6 +28,7 @@ struct config {
     uint64_t head_ms;       /* a request head from first to last byte */
     uint64_t body_stall_ms; /* no byte of a body, or no room for one of an answer */
     uint64_t relay_idle_ms; /* no byte either way between a client and a port of a sandbox */
+    uint64_t relay_most;    /* exchanges with the ports of one sandbox at once */
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
     bool network;          /* sandboxes may have a way out */

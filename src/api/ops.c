@@ -10,6 +10,7 @@
 #include "api/network_proxy.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
+#include "api/preview.h"
 #include "api/quota.h"
 
 #include "base/hash.h"
@@ -290,11 +291,12 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
     for (size_t i = 0; i < limit_count; i++)
         (void) json_array_append_new(
             limits, json_integer((json_int_t) limit_value(&create->limits, &limit_table[i])));
-    request = json_pack("{s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*}", "template",
+    request = json_pack("{s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*}", "template",
                         create->template, "name", create->name, "notes", create->notes, "timeout",
                         (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout,
                         "root", create->root, "limits", limits, "env", env, "metadata", metadata,
-                        "network", create->network ? network_json(create->network) : NULL);
+                        "network", create->network ? network_json(create->network) : NULL,
+                        "preview", create->preview ? preview_rules_json(create->preview) : NULL);
     if (create->network && create->network->upstream.kind != UPSTREAM_NONE) /* with its login */
         (void) json_object_set_new(request, "proxy",
                                    network_proxy_keep(&create->network->upstream));
@@ -417,6 +419,7 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
                                .memory_bytes = create->limits.memory_bytes,
                                .disk_bytes = create->limits.disk_bytes };
     auto_free char *network = create->network ? network_text(create->network) : NULL;
+    auto_free char *preview = create->preview ? preview_rules_text(create->preview) : NULL;
     uint64_t begun = io_now_us();
     struct store_sandbox record;
     auto_free char *env = NULL;
@@ -429,6 +432,7 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
         return exchange_blame(ops->x, "env", NULL, NULL);
     record.env = env;
     record.network = network;
+    record.preview = preview;
     if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
     if (make(ops, create, &record, ret, err) < 0) {

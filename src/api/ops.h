@@ -17,6 +17,7 @@
 #include "client/sandbox.h"
 #include "egress/reach.h"
 
+struct preview_rules;
 struct audit_filter; /* store/store.h */
 struct audit_record;
 
@@ -71,6 +72,8 @@ struct ops_create {
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
     const struct reach *network; /* what it may reach; NULL: nothing */
+    const struct preview_rules
+        *preview; /* who may reach its ports (preview.h); NULL: nothing said */
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -311,6 +314,23 @@ int ops_network_allow(struct ops *ops, const char *sandbox, const char *rule, st
                       struct err *err);
 int ops_network_events(struct ops *ops, const char *sandbox, uint64_t after,
                        struct network_event *out, size_t most, size_t *ret_count, struct err *err);
+
+/* ---- the way in (preview.h) ---- */
+
+int ops_preview_get(struct ops *ops, const char *sandbox, struct preview_rules *ret,
+                    struct err *err);
+/* Counts for the next request. */
+int ops_preview_set(struct ops *ops, const char *sandbox, const struct preview_rules *rules,
+                    struct err *err);
+/* The token that opens all ports; it is shown to who may run things in it. */
+int ops_preview_token(struct ops *ops, const char *sandbox, char *out, size_t size,
+                      struct err *err);
+/* Takes back every token and link that there is of it, and the cookies made of them. */
+int ops_preview_roll(struct ops *ops, const char *sandbox, struct err *err);
+#define OPS_LINK_SECONDS_MOST (7u * 24 * 3600)
+/* A link to one port, in the caller's name: it goes with the caller's key. ret_expires: seconds since 1970. */
+int ops_preview_link(struct ops *ops, const char *sandbox, uint16_t port, uint64_t seconds,
+                     char *out, size_t size, uint64_t *ret_expires, struct err *err);
 
 /* A raw byte stream to a TCP port inside. */
 int ops_port_dial(struct ops *ops, const char *sandbox, uint16_t port, int *ret_fd,

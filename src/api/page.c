@@ -20,7 +20,10 @@
     "padding:0 1rem;color:#223}code,pre{font:14px/1.5 ui-monospace,monospace}"                     \
     "pre{background:#f4f5f7;padding:1rem;overflow:auto;border-radius:6px}"                         \
     "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;" \
-    "border-bottom:1px solid #e3e5ea;vertical-align:top}a{color:#0a58ca}</style>"
+    "border-bottom:1px solid #e3e5ea;vertical-align:top}a{color:#0a58ca}"                          \
+    ":root{color-scheme:light dark}@media(prefers-color-scheme:dark){body{color:#dde;"             \
+    "background:#16181d}pre{background:#23262d}td,th{border-color:#333843}a{color:#7ab0ff}}"       \
+    "</style>"
 
 static bool wants_html(struct exchange *x)
 {
@@ -152,13 +155,37 @@ bool page_wanted(struct exchange *x)
     return wants_html(x) && (!mode.at || slice_is(mode, "navigate"));
 }
 
+/* Backquotes come in pairs: the texts are ours, what was put into them has none left. */
+static int add_escaped(struct text *out, const char *text)
+{
+    bool code = false;
+
+    for (const char *c = text; *c; c++) {
+        int r;
+
+        if (*c == '`') {
+            code = !code;
+            r = text_addf(out, code ? "<code>" : "</code>");
+        } else if (strchr("<>&\"'", *c)) {
+            r = text_addf(out, "&#%d;", *c);
+        } else {
+            r = text_addf(out, "%c", *c);
+        }
+        if (r < 0)
+            return -1;
+    }
+    return code ? text_addf(out, "</code>") : 0;
+}
+
 int page_trouble(struct exchange *x, int status, const char *title, const char *what,
                  const char *todo, struct err *err)
 {
     struct text out = { 0 };
     int r;
 
-    if (text_addf(&out, "%s<h1>%s</h1><p>%s</p><p>%s</p>", PAGE_HEAD, title, what, todo) < 0) {
+    if (text_addf(&out, "%s<h1>%s</h1><p>", PAGE_HEAD, title) < 0 || add_escaped(&out, what) < 0 ||
+        text_addf(&out, "</p><p>") < 0 || add_escaped(&out, todo) < 0 ||
+        text_addf(&out, "</p>") < 0) {
         free(out.data);
         return err_set(err, ERR_NO_MEMORY, "no memory for the page");
     }

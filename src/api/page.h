@@ -10,7 +10,7 @@ int page_docs(struct exchange *x, struct err *err);
 
 /* Whether a person looks at the answer: a browser goes to the address, it is not a script that asks. */
 bool page_wanted(struct exchange *x);
-/* What is wrong, and what can be done. The texts are HTML already. */
+/* What is wrong, and what can be done. Plain texts: they are escaped here, and what stands between backquotes is code. */
 int page_trouble(struct exchange *x, int status, const char *title, const char *what,
                  const char *todo, struct err *err);
 

@@ -9,6 +9,7 @@
 #include "api/audit.h"
 #include "api/ops.h"
 #include "api/quota.h"
+#include "api/slots.h"
 #include "base/io.h"
 #include "base/own.h"
 
@@ -452,8 +453,12 @@ int relay_exchange(struct exchange *x, const struct relay_ask *ask, struct err *
     if (!r)
         return err_set(err, ERR_NO_MEMORY, "no memory for a relay");
     memset(r, 0, offsetof(struct relay, up));
-    if (quota_stream_begin(x, err) < 0)
+    if (slots_take(x, ask->sandbox, err) < 0)
         return -1;
+    if (quota_stream_begin(x, err) < 0) {
+        slots_give(ask->sandbox);
+        return -1;
+    }
     rc = ops_port_dial(&ops, ask->sandbox, ask->port, &fd, err);
     if (rc == 0) {
         r->x = x;
@@ -462,5 +467,6 @@ int relay_exchange(struct exchange *x, const struct relay_ask *ask, struct err *
         rc = relay_over(r, err);
     }
     quota_stream_end(x);
+    slots_give(ask->sandbox);
     return rc;
 }

@@ -18,6 +18,10 @@ struct relay_ask {
     const char *const
         *drop; /* headers of the request that are not for the sandbox; in any case of letters */
     size_t drop_count;
+    const char *host;       /* that the server inside sees; NULL: the client's */
+    const char *drop_query; /* a key of the query that is not for the sandbox; NULL: none */
+    const char *const *drop_cookies;
+    size_t drop_cookie_count;
 };
 
 /* Answers, with the header lines that were added to the exchange. The caller's rights were checked. -1 before an answer

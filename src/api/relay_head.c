@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "http/date.h"
 #include "http/response.h"
+#include "http/strip.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -71,6 +72,9 @@ static bool goes_in(const struct relay *r, struct slice name, struct slice value
         return false;
     if (slice_is_nocase(name, "X-Forwarded-For")) /* ours has it in it */
         return false;
+    if (r->ask->drop_query && slice_is_nocase(name, "Referer") &&
+        memmem(value.at, value.len, r->ask->drop_query, strlen(r->ask->drop_query)))
+        return false;
     return x->conn->loopback || !is_one_of(name, forwarded, ARRAY_LEN(forwarded));
 }
 
@@ -134,11 +138,29 @@ static void put_target(struct put *put, const struct relay *r)
     put_bytes(put, method.at, method.len);
     put_char(put, ' ');
     put_bytes(put, r->ask->path.at, r->ask->path.len);
-    if (query.at) {
+    if (query.at && r->ask->drop_query) {
+        strip_query(put, query, r->ask->drop_query);
+    } else if (query.at) {
         put_char(put, '?');
         put_bytes(put, query.at, query.len);
     }
     put_text(put, " HTTP/1.1\r\n");
+}
+
+static void put_header(struct put *put, const struct relay *r, struct slice name,
+                       struct slice value)
+{
+    size_t before = put->len;
+
+    if (r->ask->drop_cookie_count == 0 || !slice_is_nocase(name, "Cookie")) {
+        put_field(put, name, value);
+        return;
+    }
+    put_text(put, "Cookie: ");
+    if (strip_cookies(put, value, r->ask->drop_cookies, r->ask->drop_cookie_count))
+        put_text(put, "\r\n");
+    else
+        put->len = before;
 }
 
 int relay_request_head(struct relay *r, struct err *err)
@@ -150,10 +172,13 @@ int relay_request_head(struct relay *r, struct err *err)
 
     put_target(&put, r);
     (void) snprintf(local, sizeof local, "localhost:%u", r->ask->port);
-    put_field(&put, slice_of("Host"), host.len > 0 ? host : slice_of(local));
+    put_field(&put, slice_of("Host"),
+              r->ask->host   ? slice_of(r->ask->host)
+              : host.len > 0 ? host
+                             : slice_of(local));
     for (size_t i = 0; i < head->field_count; i++)
         if (goes_in(r, head_field_name(head, i), head_field_value(head, i)))
-            put_field(&put, head_field_name(head, i), head_field_value(head, i));
+            put_header(&put, r, head_field_name(head, i), head_field_value(head, i));
     put_forwarded(&put, r->x);
     if (head->body == HEAD_LENGTH)
         put_count(&put, "Content-Length", head->content_length);

@@ -22,7 +22,11 @@ const struct route routes[] = {
     { METHOD_PUT,    "/v1/sandboxes/:id/network",               SCOPE_RUN,  128 * KiB, v1_network_put },
     { METHOD_POST,   "/v1/sandboxes/:id/network/allow",         SCOPE_RUN,  4 * KiB,   v1_network_allow },
     { METHOD_GET,    "/v1/sandboxes/:id/network/events",        SCOPE_READ, 0,         v1_network_events },
+    { METHOD_GET,    "/v1/sandboxes/:id/preview",               SCOPE_RUN,  0,         v1_preview_get },
+    { METHOD_PUT,    "/v1/sandboxes/:id/preview",               SCOPE_RUN,  4 * KiB,   v1_preview_put },
+    { METHOD_POST,   "/v1/sandboxes/:id/preview/roll",          SCOPE_RUN,  4 * KiB,   v1_preview_roll },
     { METHOD_GET,    "/v1/sandboxes/:id/ports",                 SCOPE_READ, 0,         v1_port_list },
+    { METHOD_POST,   "/v1/sandboxes/:id/ports/:port/link",      SCOPE_RUN,  4 * KiB,   v1_port_link },
     { METHOD_ANY,    "/v1/sandboxes/:id/ports/:port/*",         SCOPE_RUN,  BODY_ANY,  v1_port_relay },
 
     { METHOD_POST,   "/v1/sandboxes/:id/exec",                  SCOPE_RUN,  4 * MiB,   v1_exec },

@@ -146,6 +146,11 @@ int v1_network_put(struct exchange *x, struct err *err);
 int v1_network_allow(struct exchange *x, struct err *err);
 int v1_network_events(struct exchange *x, struct err *err);
 
+int v1_preview_get(struct exchange *x, struct err *err);
+int v1_preview_put(struct exchange *x, struct err *err);
+int v1_preview_roll(struct exchange *x, struct err *err);
+int v1_port_link(struct exchange *x, struct err *err);
+
 int v1_openapi(struct exchange *x, struct err *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* /v1/sandboxes/:id/ports/:port/…: a server inside, by path. */
 #include "api/port_host.h"
+#include "api/preview.h"
 #include "api/relay.h"
 #include "api/v1.h"
 #include "base/own.h"
@@ -16,9 +17,21 @@ int v1_port_relay(struct exchange *x, struct err *err)
                              .path = slice_of(exchange_param(x, "*")),
                              .drop = drop,
                              .drop_count = ARRAY_LEN(drop) };
+    struct preview_rules rules = { .is_public = false };
+    struct ops ops = ops_of(x);
+    struct ops_sandbox sandbox;
+    char mask[PREVIEW_MASK_MAX];
 
     if (!port_parse(slice_of(exchange_param(x, "port")), &ask.port))
         return v1_bad(x, err, "port", "a port is a number from 1 to 65535");
+    if (ops_sandbox_get(&ops, ask.sandbox, &sandbox, err) < 0 ||
+        preview_rules_load(exchange_app(x), ask.sandbox, &rules, err) < 0)
+        return -1;
+    if (sandbox.life == LIFE_PAUSED && rules.auto_resume &&
+        preview_wake(&ops, &sandbox, 0, err) < 0)
+        return -1;
+    preview_mask_print(rules.mask_host, ask.port, mask);
+    ask.host = mask[0] ? mask : NULL;
     if (exchange_add_header(x, "Content-Security-Policy", OWN_ORIGIN, err) < 0)
         return -1;
     return relay_exchange(x, &ask, err);

@@ -1,6 +1,7 @@
 #include "api/v1.h"
 
 #include "api/network.h"
+#include "api/preview.h"
 #include "base/own.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbo
 
 struct create_body {
     const char *template, *name, *on_timeout, *idempotency_key;
-    json_t *limits, *env, *metadata, *network;
+    json_t *limits, *env, *metadata, *network, *preview;
     uint64_t timeout_ms;
     bool root;
 };
@@ -35,6 +36,7 @@ static const struct v1_field create_fields[] = {
     { "env", V1_OBJECT, AT(create_body, env), 0, 0 },
     { "metadata", V1_OBJECT, AT(create_body, metadata), 0, 0 },
     { "network", V1_OBJECT, AT(create_body, network), 0, 0 },
+    { "preview", V1_OBJECT, AT(create_body, preview), 0, 0 },
     { "timeout", V1_SECONDS, AT(create_body, timeout_ms), LEAST_MS, MOST_MS },
     { "root", V1_BOOL, AT(create_body, root), 0, 0 },
 };
@@ -119,6 +121,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
     auto_free char *metadata = NULL;
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;
+    struct preview_rules preview = { .is_public = false };
     struct ops ops = ops_of(x);
     struct ops_create wanted;
     struct ops_sandbox made;
@@ -135,6 +138,11 @@ static int create(struct exchange *x, json_t *json, struct err *err)
         if (network_read(x, "network", body.network, network, err) < 0)
             return -1;
         wanted.network = network;
+    }
+    if (body.preview) {
+        if (preview_rules_read(x, body.preview, &preview, err) < 0)
+            return err_wrap(err, "preview");
+        wanted.preview = &preview;
     }
     if (body.metadata) {
         metadata = json_dumps(body.metadata, JSON_COMPACT);

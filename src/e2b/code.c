@@ -2,6 +2,7 @@
  * exceptions. */
 #include "e2b/code.h"
 
+#include "api/preview.h"
 #include "base/own.h"
 #include "e2b/surfaces.h"
 
@@ -32,12 +33,15 @@ static int code_identify(struct exchange *x, struct err *err)
 {
     struct slice path = head_path(exchange_head(x));
     struct ops_sandbox sandbox;
+    struct preview_rules rules;
     struct e2b_notes notes;
 
-    if (e2b_target_caller(x, &sandbox, err) < 0)
+    if (e2b_target_owner(x, &sandbox, err) < 0 || e2b_preview_rules(x, &sandbox, &rules, err) < 0)
         return -1;
     e2b_notes_read(sandbox.notes, &notes);
-    if (e2b_check_traffic(x, &sandbox, err) < 0)
+    /* What is public of a sandbox that another surface made is its servers, not ours. */
+    if (e2b_check_traffic(x, &sandbox, rules.is_public && sandbox.notes[0], err) < 0 ||
+        e2b_target_awake(x, &sandbox, rules.auto_resume, err) < 0)
         return -1;
     if (!notes.secure || !slice_is(path, "/execute"))
         return 0;

@@ -1,6 +1,7 @@
 /* Making sandboxes. */
 #include "e2b/control.h"
 
+#include "api/preview.h"
 #include "base/own.h"
 
 #include <stdlib.h>
@@ -24,12 +25,16 @@ static int create_with(struct exchange *x, struct control_create *create, json_t
 {
     auto_free const char **assignments = NULL;
     auto_free char *metadata = NULL;
+    struct preview_rules preview = { .is_public = create->notes.public_traffic,
+                                     .auto_resume = create->notes.auto_resume };
     char notes[OPS_NOTES_MAX];
     struct ops ops = ops_of(x);
 
     if (v1_assignments(x, "envVars", env, &assignments, &create->ops.env_count, err) < 0 ||
         e2b_notes_print(&create->notes, notes, sizeof notes, err) < 0)
         return -1;
+    memcpy(preview.mask_host, create->notes.mask_host, sizeof preview.mask_host);
+    create->ops.preview = &preview;
     create->ops.env = assignments;
     create->ops.notes = notes;
     if (create->metadata) {

@@ -11,6 +11,7 @@
 
 #include "api/network.h"
 #include "api/network_proxy.h"
+#include "api/preview.h"
 #include "base/own.h"
 
 #include <stdlib.h>
@@ -23,12 +24,12 @@ static const struct {
     const char *field, *why;
 } refused[] = {
     { "rules", "what is sent is not changed on its way" },
-    { "maskRequestHost", "requests reach a sandbox with the Host that they have" },
     { "httpsPorts", "ports of a sandbox are spoken to in plain HTTP" },
 };
 
 struct network {
-    json_t *deny_out, *allow_out, *proxy, *rules, *mask, *https;
+    json_t *deny_out, *allow_out, *proxy, *rules, *https;
+    const char *mask;
     bool public_traffic;
 };
 
@@ -103,7 +104,7 @@ int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes
         { "allowPublicTraffic", V1_BOOL, offsetof(struct network, public_traffic), 0, 0 },
         { "egressProxy", V1_ANY, offsetof(struct network, proxy), 0, 0 },
         { "rules", V1_ANY, offsetof(struct network, rules), 0, 0 },
-        { "maskRequestHost", V1_ANY, offsetof(struct network, mask), 0, 0 },
+        { "maskRequestHost", V1_TEXT, offsetof(struct network, mask), 0, 0 },
         { "httpsPorts", V1_ANY, offsetof(struct network, https), 0, 0 },
     };
     struct network got = { .public_traffic = notes->public_traffic };
@@ -118,6 +119,11 @@ int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes
         err_set(err, ERR_UNSUPPORTED, "%s: %s", field, refused[i].why);
         return exchange_blame(x, field, NULL, NULL);
     }
+    if (got.mask && !preview_mask_ok(got.mask))
+        return v1_bad(x, err, "network.maskRequestHost",
+                      "a host is needed, perhaps with a port: localhost:${PORT}");
+    if (got.mask)
+        (void) snprintf(notes->mask_host, sizeof notes->mask_host, "%s", got.mask);
     notes->public_traffic = got.public_traffic;
     return to_reach(x, &got, notes->internet, reach, err) < 0
                ? -1
@@ -162,6 +168,8 @@ json_t *control_network_json(struct exchange *x, const char *sandbox, const stru
     struct ops ops = ops_of(x);
     struct err ignored;
 
+    if (notes->mask_host[0])
+        (void) json_object_set_new(json, "maskRequestHost", json_string(notes->mask_host));
     if (!reach || ops_network_get(&ops, sandbox, reach, &ignored) < 0)
         return json;
     if (reach->allow_count > 0)
@@ -178,6 +186,19 @@ json_t *control_network_json(struct exchange *x, const char *sandbox, const stru
 }
 
 /* ---- later ---- */
+
+static int change_mask(struct exchange *x, const char *sandbox, const struct e2b_notes *notes,
+                       struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct preview_rules rules = { .is_public = notes->public_traffic,
+                                   .auto_resume = notes->auto_resume };
+
+    if (preview_rules_load(ops.app, sandbox, &rules, err) < 0)
+        return -1;
+    memcpy(rules.mask_host, notes->mask_host, sizeof rules.mask_host);
+    return ops_preview_set(&ops, sandbox, &rules, err);
+}
 
 static int change(struct exchange *x, json_t *body, struct ops_sandbox *sandbox, struct err *err)
 {
@@ -200,7 +221,9 @@ static int change(struct exchange *x, json_t *body, struct ops_sandbox *sandbox,
         return -1;
     if (control_reach(x, reach) && ops_network_set(&ops, sandbox->id, reach, err) < 0)
         return -1;
-    return ops_sandbox_set_notes(&ops, sandbox->id, text, err);
+    if (ops_sandbox_set_notes(&ops, sandbox->id, text, err) < 0)
+        return -1;
+    return json_object_get(body, "maskRequestHost") ? change_mask(x, sandbox->id, &notes, err) : 0;
 }
 
 int control_network_put(struct exchange *x, struct err *err)

@@ -17,7 +17,12 @@
  * named is not necessarily there. */
 bool e2b_target(struct exchange *x, uint16_t *ret_port);
 
-/* The caller becomes who owns the sandbox. Unknown, gone, paused: 502 with the body that SDKs look for. */
+/* The caller becomes who owns the sandbox. Unknown: 502 with the body that SDKs look for. */
+int e2b_target_owner(struct exchange *x, struct ops_sandbox *ret, struct err *err);
+/* It runs; or it sleeps, and is woken if it may be. Else 502, and for one that sleeps the param "paused". */
+int e2b_target_awake(struct exchange *x, struct ops_sandbox *sandbox, bool may_wake,
+                     struct err *err);
+/* Both, for requests to envd. */
 int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *err);
 
 /* ---- token.c ---- */
@@ -40,9 +45,14 @@ void e2b_signature(const char *path, const char *operation, const char *user, co
 int e2b_check_access(struct exchange *x, const char *sandbox, const char *operation,
                      struct err *err);
 
-/* Whether a request to any other port of the sandbox may pass (ports.c): 0, or -1 with 403. Where public traffic is off, by
- * the traffic token or a key of the sandbox's tenant. */
-int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err);
+struct preview_rules; /* api/preview.h */
+/* Who may reach its other ports, and how: what was said, or what the notes say. */
+int e2b_preview_rules(struct exchange *x, const struct ops_sandbox *sandbox,
+                      struct preview_rules *ret, struct err *err);
+/* After e2b_target_owner: whether a request to any other port of the sandbox may pass (ports.c), 0, or -1 with 403. Where it
+ * is not open, by the traffic token, a link, or a key of the sandbox's tenant. */
+int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, bool open,
+                      struct err *err);
 
 /* ---- notes.c: what a create said that only this dialect knows ---- */
 
@@ -50,6 +60,7 @@ struct e2b_notes {
     bool secure;         /* envd wants its token */
     bool public_traffic; /* ports other than envd's need no token */
     bool auto_resume;
+    char mask_host[256]; /* the Host that servers inside see; "": the client's */
     int internet;        /* allow_internet_access: -1 not said, 0, 1 */
     uint64_t timeout_s;  /* that the create asked for: what an automatic resume gives */
 };
@@ -63,6 +74,8 @@ void e2b_notes_read(const char *text, struct e2b_notes *ret);
 
 /* {"code":<status>,"message":"…"}: control plane, envd over HTTP. */
 int e2b_refuse(struct exchange *x, const struct err *why);
+/* What is wrong with a port of a sandbox: a page for people, for programs JSON as SDKs know it (ports_refuse.c). */
+int e2b_ports_refuse(struct exchange *x, const struct err *why);
 /* The sandbox or its port is not there: {"sandboxId","message","port"?,"code":502}. */
 int e2b_refuse_gone(struct exchange *x, const char *sandbox, uint16_t closed_port);
 

@@ -4,8 +4,8 @@
  * its traffic token, or a key of its tenant. Ports of sandboxes that were made otherwise are private: token or key,
  * or loopback without one if the sandbox is the local tenant's. */
 #include "api/auth.h"
-#include "api/page.h"
 #include "api/port_host.h"
+#include "api/preview.h"
 #include "api/relay.h"
 #include "base/own.h"
 #include "base/sha256.h"
@@ -69,40 +69,72 @@ static const char *find_key(struct exchange *x)
     return store_key_shaped(bearer) ? bearer : NULL;
 }
 
-/* A key of the sandbox's tenant, or, where that is enough, loopback. */
-static int check_key(struct exchange *x, const char *owner, bool keyless, struct err *err)
+/* A key of the sandbox's tenant, or, where that is enough, loopback. why: of a cookie that was not good; else empty. */
+static int check_key(struct exchange *x, bool keyless, const struct err *why, struct err *err)
 {
+    char owner[sizeof exchange_caller(x)->tenant];
     const char *key = find_key(x);
-    bool known = key ? auth_key(x, key, err) == 0 : keyless && auth_local(x, err) == 0;
+    bool known;
 
+    memcpy(owner, exchange_caller(x)->tenant, sizeof owner);
+    known = key ? auth_key(x, key, err) == 0 : keyless && auth_local(x, err) == 0;
     if (known && strcmp(exchange_caller(x)->tenant, owner) == 0)
         return 0;
-    return refuse_token(x, "this port is private: the header " TOKEN_HEADER " is missing", err);
+    return refuse_token(
+        x, why->msg[0] ? why->msg : "this port is private: the header " TOKEN_HEADER " is missing",
+        err);
 }
 
-int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err)
+int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, bool open,
+                      struct err *err)
 {
     const char *shown = exchange_header(x, TOKEN_HEADER);
-    char owner[sizeof exchange_caller(x)->tenant], token[E2B_TOKEN_MAX];
+    struct err why = { .msg = "" };
+    char token[E2B_TOKEN_MAX];
+    uint16_t port = 0;
+    int rc;
+
+    if (open)
+        return 0;
+    if (shown) {
+        if (e2b_traffic_token(exchange_app(x), sandbox->id, token, err) < 0)
+            return -1;
+        return same_secret_text(shown, token)
+                   ? 0
+                   : refuse_token(x, "this port is private: the " TOKEN_HEADER " is wrong", err);
+    }
+    (void) port_parse(slice_of(exchange_param(x, "port")), &port);
+    rc = preview_token(x, sandbox->id, port, &why);
+    if (rc == 1)
+        return 0;
+    if (rc < 0 && why.kind == ERR_DENIED)
+        return refuse_token(x, why.msg, err);
+    if (rc < 0) {
+        *err = why;
+        return -1;
+    }
+    return check_key(x, !sandbox->notes[0], &why, err);
+}
+
+int e2b_preview_rules(struct exchange *x, const struct ops_sandbox *sandbox,
+                      struct preview_rules *ret, struct err *err)
+{
     struct e2b_notes notes;
 
-    e2b_notes_read(sandbox->notes, &notes);
-    if (sandbox->notes[0] && notes.public_traffic)
-        return 0;
-    if (!shown) {
-        memcpy(owner, exchange_caller(x)->tenant, sizeof owner);
-        return check_key(x, owner, !sandbox->notes[0], err);
+    *ret = (struct preview_rules){ .is_public = false };
+    if (sandbox->notes[0]) {
+        e2b_notes_read(sandbox->notes, &notes);
+        ret->is_public = notes.public_traffic;
+        ret->auto_resume = notes.auto_resume;
+        (void) snprintf(ret->mask_host, sizeof ret->mask_host, "%s", notes.mask_host);
     }
-    if (e2b_traffic_token(exchange_app(x), sandbox->id, token, err) < 0)
-        return -1;
-    if (same_secret_text(shown, token))
-        return 0;
-    return refuse_token(x, "this port is private: the " TOKEN_HEADER " is wrong", err);
+    return preview_rules_load(exchange_app(x), sandbox->id, ret, err);
 }
 
 static int ports_identify(struct exchange *x, struct err *err)
 {
     struct ops_sandbox sandbox;
+    struct preview_rules rules;
 
     if (!exchange_param(x, "port")[0])
         return err_set(err, ERR_INVALID,
@@ -110,97 +142,38 @@ static int ports_identify(struct exchange *x, struct err *err)
                        "or E2b-Sandbox-Port a number from 1 to 65535");
     if (!exchange_param(x, "sandbox")[0])
         return err_set(err, ERR_INVALID, "Invalid sandbox ID");
-    if (e2b_target_caller(x, &sandbox, err) < 0)
+    if (e2b_target_owner(x, &sandbox, err) < 0 || e2b_preview_rules(x, &sandbox, &rules, err) < 0 ||
+        e2b_check_traffic(x, &sandbox, rules.is_public, err) < 0)
         return -1;
-    return e2b_check_traffic(x, &sandbox, err);
+    if (exchange_set_param(x, "mask", rules.mask_host) < 0)
+        return err_set(err, ERR_INTERNAL, "no room for a host");
+    return preview_redirects(x) ? 0 : e2b_target_awake(x, &sandbox, rules.auto_resume, err);
 }
 
 static int ports_relay(struct exchange *x, struct err *err)
 {
     const char *names[4] = { TOKEN_HEADER, "E2b-Sandbox-Id", "E2b-Sandbox-Port", NULL };
     const char *shown = exchange_header(x, "X-Access-Token");
-    char token[E2B_TOKEN_MAX];
+    char token[E2B_TOKEN_MAX], mask[PREVIEW_MASK_MAX];
     struct relay_ask ask = { .sandbox = exchange_param(x, "sandbox"),
                              .path = head_path(exchange_head(x)),
                              .drop = names,
-                             .drop_count = 3 };
+                             .drop_count = 3,
+                             .drop_query = PREVIEW_QUERY,
+                             .drop_cookies = preview_cookies,
+                             .drop_cookie_count = ARRAY_LEN(preview_cookies) };
 
+    if (preview_redirects(x))
+        return preview_redirect(x, err);
     (void) port_parse(slice_of(exchange_param(x, "port")), &ask.port);
+    preview_mask_print(exchange_param(x, "mask"), ask.port, mask);
+    ask.host = mask[0] ? mask : NULL;
     /* An SDK may send envd's token along; what an application inside calls so is its own. */
     if (shown && e2b_access_token(exchange_app(x), ask.sandbox, token, err) < 0)
         return -1;
     if (shown && same_secret_text(shown, token))
         names[ask.drop_count++] = "X-Access-Token";
     return relay_exchange(x, &ask, err);
-}
-
-/* ---- refusals ---- */
-
-static int say(struct exchange *x, int status, const char *title, const char *what,
-               const char *todo)
-{
-    struct err ignored;
-
-    return page_trouble(x, status, title, what, todo, &ignored);
-}
-
-static int refuse_gone(struct exchange *x, const char *sandbox)
-{
-    if (!page_wanted(x))
-        return e2b_refuse_gone(x, sandbox, 0);
-    return say(x, 502, "No such sandbox",
-               "The sandbox that this address names is not running: it was ended, it is paused, or "
-               "it never was.",
-               "Start it again, or ask whoever gave you the address for a new one.");
-}
-
-static int refuse_closed(struct exchange *x, const char *sandbox, uint16_t port)
-{
-    char what[160];
-
-    if (!page_wanted(x))
-        return e2b_refuse_gone(x, sandbox, port);
-    (void) snprintf(what, sizeof what,
-                    "The sandbox <code>%s</code> runs, and nothing in it listens on port "
-                    "<code>%u</code>.",
-                    sandbox, port);
-    return say(x, 502, "Nothing listens there", what,
-               "If a server was just started, give it a moment and reload. It has to listen on "
-               "<code>0.0.0.0</code>, <code>::</code> or <code>localhost</code>.");
-}
-
-static int refuse_private(struct exchange *x, const char *sandbox, const struct err *why)
-{
-    struct err ignored;
-
-    if (page_wanted(x))
-        return say(x, 403, "This port is private",
-                   "The server in this sandbox is not open to everybody.",
-                   "Send its traffic token as <code>" TOKEN_HEADER
-                   "</code>, or a key of its owner as <code>X-API-Key</code>.");
-    return exchange_reply_json(
-        x, 403,
-        json_pack("{s:s, s:s, s:i}", "sandboxId", sandbox, "message", why->msg, "code", 403),
-        &ignored);
-}
-
-static int ports_refuse(struct exchange *x, const struct err *why)
-{
-    const char *sandbox = exchange_param(x, "sandbox");
-    int status = exchange_error_status(x, why);
-    uint16_t port = 0;
-    struct err ignored;
-
-    if (status == 400 && (!sandbox[0] || !port_parse(slice_of(exchange_param(x, "port")), &port)))
-        return exchange_reply_text(x, 400, "text/plain; charset=utf-8", why->msg, &ignored);
-    (void) port_parse(slice_of(exchange_param(x, "port")), &port);
-    if (why->kind == ERR_NO_SANDBOX)
-        return refuse_gone(x, sandbox);
-    if (why->kind == ERR_NO_PORT)
-        return refuse_closed(x, sandbox, port);
-    if (status == 403)
-        return refuse_private(x, sandbox, why);
-    return e2b_refuse(x, why);
 }
 
 /* clang-format off */
@@ -211,4 +184,4 @@ const struct surface e2b_ports = { .name = "ports",
                                    .claims = ports_claims,
                                    .all = &every_request,
                                    .identify = ports_identify,
-                                   .refuse = ports_refuse };
+                                   .refuse = e2b_ports_refuse };

@@ -18,6 +18,8 @@ int e2b_refuse_gone(struct exchange *x, const char *sandbox, uint16_t closed_por
                              "code", 502);
     struct err ignored;
 
+    if (exchange_param(x, "paused")[0])
+        (void) json_object_set_new(body, "paused", json_true());
     if (closed_port)
         (void) json_object_set_new(body, "port", json_integer(closed_port));
     return exchange_reply_json(x, 502, body, &ignored);

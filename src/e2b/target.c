@@ -2,6 +2,7 @@
 
 #include "api/exchange.h"
 #include "api/port_host.h"
+#include "api/preview.h"
 #include "base/sha256.h"
 #include "http/url.h"
 #include "store/store.h"
@@ -108,55 +109,9 @@ bool e2b_target(struct exchange *x, uint16_t *ret_port)
     return set_target(x, sandbox, *ret_port) == 0;
 }
 
-/* ---- automatic resume ---- */
+/* ---- whose it is, and whether it is awake ---- */
 
-#define WAKE_LEAST_S 300
-
-/* A request wakes what it could use if it were awake: one that will be refused for its token does not, nor does the
- * question whether it runs. */
-static bool may_wake(struct exchange *x, const struct ops_sandbox *sandbox)
-{
-    const struct head *head = exchange_head(x);
-    const char *shown = exchange_header(x, "E2b-Traffic-Access-Token");
-    char token[E2B_TOKEN_MAX];
-    struct e2b_notes notes;
-    struct err ignored;
-    uint16_t port;
-
-    e2b_notes_read(sandbox->notes, &notes);
-    if (!notes.auto_resume || !e2b_target(x, &port))
-        return false;
-    if (port == E2B_ENVD_PORT) {
-        const char *operation = head->method == METHOD_POST ? "write" : "read";
-
-        if (slice_is(head_path(head), "/health"))
-            return false;
-        return !notes.secure ||
-               e2b_check_access(x, sandbox->id,
-                                slice_is(head_path(head), "/files") ? operation : NULL,
-                                &ignored) == 0;
-    }
-    return notes.public_traffic ||
-           (shown && e2b_traffic_token(exchange_app(x), sandbox->id, token, &ignored) == 0 &&
-            same_secret_text(shown, token));
-}
-
-/* For as long as the create asked for, but not for a moment only. */
-static int wake(struct ops *ops, struct ops_sandbox *sandbox, struct err *err)
-{
-    uint64_t most_s = app_config(ops->app)->sandbox_timeout_most_ms / 1000, seconds;
-    struct e2b_notes notes;
-    char id[ID_LEN + 1];
-    bool resumed;
-
-    memcpy(id, sandbox->id, sizeof id);
-    e2b_notes_read(sandbox->notes, &notes);
-    seconds = notes.timeout_s > WAKE_LEAST_S ? notes.timeout_s : WAKE_LEAST_S;
-    seconds = seconds < most_s ? seconds : most_s;
-    return ops_sandbox_connect(ops, id, seconds * 1000, &resumed, sandbox, err);
-}
-
-int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *err)
+int e2b_target_owner(struct exchange *x, struct ops_sandbox *ret, struct err *err)
 {
     const char *sandbox = exchange_param(x, "sandbox");
     struct store_sandbox record;
@@ -175,11 +130,48 @@ int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *e
     ops = ops_of(x);
     if (ops_sandbox_get(&ops, sandbox, ret, err) < 0)
         return err->kind == ERR_NO_SANDBOX ? exchange_blame_status(x, 502) : -1;
-    if (ret->life == LIFE_PAUSED && may_wake(x, ret) && wake(&ops, ret, err) < 0)
-        return exchange_blame_status(x, 502);
-    if (ret->life != LIFE_RUNNING) {
-        err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
-        return exchange_blame_status(x, 502);
-    }
     return 0;
+}
+
+int e2b_target_awake(struct exchange *x, struct ops_sandbox *sandbox, bool may_wake,
+                     struct err *err)
+{
+    struct ops ops = ops_of(x);
+    struct e2b_notes notes;
+
+    e2b_notes_read(sandbox->notes, &notes);
+    /* For as long as the create asked for. */
+    if (sandbox->life == LIFE_PAUSED && may_wake &&
+        preview_wake(&ops, sandbox, notes.timeout_s, err) < 0)
+        return exchange_blame_status(x, 502);
+    if (sandbox->life == LIFE_RUNNING)
+        return 0;
+    if (sandbox->life == LIFE_PAUSED)
+        (void) exchange_set_param(x, "paused", "yes");
+    err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
+    return exchange_blame_status(x, 502);
+}
+
+/* A request wakes what it could use if it were awake: one that will be refused for its token does not, nor does the
+ * question whether it runs. */
+static bool may_wake(struct exchange *x, const struct ops_sandbox *sandbox)
+{
+    const struct head *head = exchange_head(x);
+    const char *operation = head->method == METHOD_POST ? "write" : "read";
+    struct e2b_notes notes;
+    struct err ignored;
+
+    e2b_notes_read(sandbox->notes, &notes);
+    if (!notes.auto_resume || slice_is(head_path(head), "/health"))
+        return false;
+    return !notes.secure ||
+           e2b_check_access(x, sandbox->id, slice_is(head_path(head), "/files") ? operation : NULL,
+                            &ignored) == 0;
+}
+
+int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *err)
+{
+    if (e2b_target_owner(x, ret, err) < 0)
+        return -1;
+    return e2b_target_awake(x, ret, ret->life == LIFE_PAUSED && may_wake(x, ret), err);
 }

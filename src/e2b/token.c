@@ -7,27 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static int token_of(struct app *app, const char *secret_name, const char *sandbox,
-                    char ret[E2B_TOKEN_MAX], struct err *err)
+_Static_assert(E2B_TOKEN_MAX == STORE_TRAFFIC_MAX, "the store's token fits");
+
+int e2b_access_token(struct app *app, const char *sandbox, char ret[E2B_TOKEN_MAX], struct err *err)
 {
     unsigned char secret[32], mac[SHA256_LEN];
 
-    if (store_secret(app->store, secret_name, secret, err) < 0)
+    if (store_secret(app->store, "e2b.access", secret, err) < 0)
         return -1;
     sha256_hmac(secret, sizeof secret, sandbox, strlen(sandbox), mac);
     sha256_hex(mac, SHA256_LEN, ret);
     return 0;
 }
 
-int e2b_access_token(struct app *app, const char *sandbox, char ret[E2B_TOKEN_MAX], struct err *err)
-{
-    return token_of(app, "e2b.access", sandbox, ret, err);
-}
-
 int e2b_traffic_token(struct app *app, const char *sandbox, char ret[E2B_TOKEN_MAX],
                       struct err *err)
 {
-    return token_of(app, "e2b.traffic", sandbox, ret, err);
+    return store_traffic_token(app->store, sandbox, ret, err);
 }
 
 void e2b_signature(const char *path, const char *operation, const char *user, const char *token,

@@ -163,7 +163,7 @@ REFUSED = [
     ("allowOut with something else", {"network": {"allowOut": ["a b"], "denyOut": ["0.0.0.0/0"]}}, 400, "network.allowOut"),
     ("a private egress proxy", {"network": {"egressProxy": {"address": "10.0.0.1:1080"}}}, 400, "network.egressProxy.address"),
     ("rules", {"network": {"rules": {"a.b": [{}]}}}, 501, "network.rules"),
-    ("a masked host", {"network": {"maskRequestHost": "localhost:${PORT}"}}, 501, "network.maskRequestHost"),
+    ("a masked host that is none", {"network": {"maskRequestHost": "a b"}}, 400, "network.maskRequestHost"),
     ("https ports", {"network": {"httpsPorts": [3000]}}, 501, "network.httpsPorts"),
     ("a field of the network that nobody knows", {"network": {"allowIn": []}}, 400, "allowIn"),
     ("denyOut with a name", {"network": {"denyOut": ["example.com"]}}, 400, "network.denyOut"),

@@ -117,6 +117,12 @@ def endless(c, method, target, headers, query):
         left.append(query.get("name", [""])[0])
 
 
+def quiet(c, method, target, headers, query):
+    """An event stream without events, for as long as somebody listens."""
+    c.s.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+    c.more()
+
+
 def hang(c, method, target, headers, query):
     if not c.more():
         left.append(query.get("name", [""])[0])
@@ -179,7 +185,7 @@ def gone(c, method, target, headers, query):
 
 left = []
 PATHS = {"/big": big, "/sse": sse, "/endless": endless, "/hang": hang, "/early": early, "/duplex": duplex, "/drip": drip,
-         "/raw": raw, "/ws": websocket, "/reverse": reverse, "/left": gone}
+         "/raw": raw, "/ws": websocket, "/reverse": reverse, "/left": gone, "/quiet": quiet}
 
 
 def serve(s):

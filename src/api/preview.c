@@ -1,0 +1,309 @@
+#include "api/preview.h"
+
+#include "api/auth.h"
+#include "api/exchange_own.h"
+#include "api/port_host.h"
+#include "api/v1.h"
+#include "base/own.h"
+#include "base/sha256.h"
+#include "http/strip.h"
+#include "http/target.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GRANT_SECONDS (24u * 3600) /* of a cookie that a token without an end gives */
+#define WAKE_LEAST_S  300          /* not for a moment only */
+#define MASK_PORT     "${PORT}"
+
+const char *const preview_cookies[2] = { PREVIEW_COOKIE, PREVIEW_COOKIE_TLS };
+
+/* ---- rules ---- */
+
+void preview_mask_print(const char *mask, uint16_t port, char out[PREVIEW_MASK_MAX])
+{
+    struct put put = put_into(out, PREVIEW_MASK_MAX - 1);
+
+    for (const char *at = mask, *next; *at; at = next) {
+        next = strstr(at, MASK_PORT);
+        put_bytes(&put, at, next ? (size_t) (next - at) : strlen(at));
+        if (!next)
+            break;
+        put_number(&put, port);
+        next += sizeof MASK_PORT - 1;
+    }
+    out[put_fits(&put) ? put.len : 0] = '\0';
+}
+
+bool preview_mask_ok(const char *mask)
+{
+    char longest[PREVIEW_MASK_MAX];
+    struct host ignored_host;
+    struct err ignored;
+
+    if (!mask[0])
+        return true;
+    if (strlen(mask) >= PREVIEW_MASK_MAX)
+        return false;
+    preview_mask_print(mask, UINT16_MAX, longest);
+    return host_parse(slice_of(longest), &ignored_host, &ignored) == 0;
+}
+
+int preview_rules_read(struct exchange *x, json_t *json, struct preview_rules *rules,
+                       struct err *err)
+{
+    struct body {
+        bool is_public, auto_resume;
+        const char *mask_host;
+    } body = { rules->is_public, rules->auto_resume, rules->mask_host };
+    static const struct v1_field fields[] = {
+        { "public", V1_BOOL, offsetof(struct body, is_public), 0, 0 },
+        { "auto_resume", V1_BOOL, offsetof(struct body, auto_resume), 0, 0 },
+        { "mask_host", V1_TEXT, offsetof(struct body, mask_host), 0, 0 },
+    };
+
+    if (v1_read(x, json, fields, ARRAY_LEN(fields), &body, err) < 0)
+        return -1;
+    if (!preview_mask_ok(body.mask_host))
+        return v1_bad(x, err, "mask_host",
+                      "a host is needed, perhaps with a port: localhost:" MASK_PORT);
+    rules->is_public = body.is_public;
+    rules->auto_resume = body.auto_resume;
+    if (body.mask_host != rules->mask_host)
+        (void) snprintf(rules->mask_host, sizeof rules->mask_host, "%s", body.mask_host);
+    return 0;
+}
+
+json_t *preview_rules_json(const struct preview_rules *rules)
+{
+    return json_pack("{s:b, s:b, s:s?}", "public", rules->is_public, "auto_resume",
+                     rules->auto_resume, "mask_host",
+                     rules->mask_host[0] ? rules->mask_host : NULL);
+}
+
+char *preview_rules_text(const struct preview_rules *rules)
+{
+    json_t *json = preview_rules_json(rules);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    json_decref(json);
+    return text;
+}
+
+int preview_rules_load(struct app *app, const char *sandbox, struct preview_rules *rules,
+                       struct err *err)
+{
+    struct store_preview preview;
+    const char *mask;
+    json_t *json;
+
+    if (store_preview_get(app->store, sandbox, &preview, err) < 0)
+        return -1;
+    if (!preview.rules[0])
+        return 0;
+    json = json_loads(preview.rules, 0, NULL);
+    mask = json_string_value(json_object_get(json, "mask_host"));
+    *rules = (struct preview_rules){
+        .is_public = json_is_true(json_object_get(json, "public")),
+        .auto_resume = json_is_true(json_object_get(json, "auto_resume")),
+    };
+    if (mask && preview_mask_ok(mask))
+        (void) snprintf(rules->mask_host, sizeof rules->mask_host, "%s", mask);
+    json_decref(json);
+    return 0;
+}
+
+/* ---- tokens ---- */
+
+/* One text, whatever it is: 0 good, and *ret is the link that opens just this port. */
+static int check_text(struct exchange *x, struct slice text, struct store_link *ret,
+                      struct err *err)
+{
+    char copy[STORE_LINK_MAX], traffic[STORE_TRAFFIC_MAX];
+    struct store *store = x->app->store;
+
+    if (!slice_copy(text, copy, sizeof copy))
+        return err_set(err, ERR_DENIED, "this link is not good: it is too long");
+    if (strchr(copy, '.'))
+        return store_link_check(store, copy, ret, err);
+    if (store_traffic_token(store, ret->sandbox, traffic, err) < 0)
+        return -1;
+    if (!same_secret_text(copy, traffic))
+        return err_set(err, ERR_DENIED,
+                       "this token is not good: it is of another sandbox, or "
+                       "was taken back");
+    ret->expires = store_now_ms() / 1000 + GRANT_SECONDS;
+    ret->key_id[0] = '\0';
+    return 0;
+}
+
+static int grant(struct exchange *x, const struct store_link *link, struct err *err)
+{
+    char token[STORE_LINK_MAX];
+
+    if (store_link_make(x->app->store, link, token, err) < 0)
+        return -1;
+    return exchange_set_param(x, "grant", token) < 0
+               ? err_set(err, ERR_INTERNAL, "no room for a token")
+               : 1;
+}
+
+/* See the head of preview.h. Browsers say who asks: by Sec-Fetch-Site where the address is a safe one, which a page cannot
+ * change, else by Origin. */
+static bool cookie_may(struct exchange *x, const char *sandbox)
+{
+    struct slice site = head_get(&x->head, "Sec-Fetch-Site"),
+                 mode = head_get(&x->head, "Sec-Fetch-Mode"), origin = head_get(&x->head, "Origin");
+    char page[ID_LEN + 1];
+    uint16_t port;
+
+    if (site.at && (slice_is(site, "same-origin") || slice_is(site, "none")))
+        return true;
+    if (origin.at)
+        return port_host_parse(auth_origin_host(origin), page, &port) && strcmp(page, sandbox) == 0;
+    return !site.at || (slice_is(mode, "navigate") &&
+                        (x->head.method == METHOD_GET || x->head.method == METHOD_HEAD));
+}
+
+/* Several of the name are looked at: another host below our domain can set one for all of them, and must not shut out
+ * who has a good one. */
+static int check_cookies(struct exchange *x, struct store_link *link, struct err *why)
+{
+    for (size_t i = 0; i < x->head.field_count; i++) {
+        struct slice rest = head_field_value(&x->head, i), name, value;
+
+        if (!slice_is_nocase(head_field_name(&x->head, i), "Cookie"))
+            continue;
+        while (strip_cookie_next(&rest, &name, &value)) {
+            if (!slice_is(name, preview_cookies[0]) && !slice_is(name, preview_cookies[1]))
+                continue;
+            if (check_text(x, value, link, why) == 0) {
+                if (cookie_may(x, link->sandbox))
+                    return 1;
+                err_set(why, ERR_DENIED, "a page elsewhere cannot use your cookie");
+                return 0;
+            }
+            if (why->kind != ERR_DENIED)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static bool named_by_host(struct exchange *x)
+{
+    char id[ID_LEN + 1];
+    uint16_t port;
+
+    return port_host_parse(head_host(&x->head), id, &port);
+}
+
+int preview_token(struct exchange *x, const char *sandbox, uint16_t port, struct err *why)
+{
+    struct store_link link = { .sandbox = sandbox, .port = port };
+    struct slice shown;
+    struct err refusal;
+    size_t count;
+    int rc;
+
+    if (!named_by_host(x))
+        return 0;
+    count = strip_query_find(head_query(&x->head), PREVIEW_QUERY, &shown);
+    if (count == 1 && check_text(x, shown, &link, why) == 0)
+        return grant(x, &link, why);
+    if (count == 1 && why->kind != ERR_DENIED)
+        return -1;
+    if (count > 1)
+        err_set(why, ERR_DENIED, "this link is not good: " PREVIEW_QUERY " is in it twice");
+    refusal = *why;
+    rc = check_cookies(x, &link, why);
+    if (rc == 0 && count > 0)
+        *why = refusal;
+    return rc == 0 && count > 0 ? -1 : rc;
+}
+
+/* ---- the redirect ---- */
+
+bool preview_redirects(struct exchange *x)
+{
+    const struct head *head = &x->head;
+    struct slice ignored;
+
+    return (head->method == METHOD_GET || head->method == METHOD_HEAD) && !head->upgrade &&
+           named_by_host(x) && strip_query_find(head_query(head), PREVIEW_QUERY, &ignored) > 0;
+}
+
+static bool is_secure(struct exchange *x)
+{
+    return x->conn->tls ||
+           (x->conn->loopback && slice_is_nocase(head_get(&x->head, "X-Forwarded-Proto"), "https"));
+}
+
+static int set_cookie(struct exchange *x, const char *token, struct err *err)
+{
+    uint64_t until = strtoull(token, NULL, 10), now = store_now_ms() / 1000;
+    bool secure = is_secure(x);
+    char text[STORE_LINK_MAX + 128];
+
+    (void) snprintf(
+        text, sizeof text, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%" PRIu64 "%s",
+        preview_cookies[secure], token, until > now ? until - now : 0, secure ? "; Secure" : "");
+    return exchange_add_header(x, "Set-Cookie", text, err);
+}
+
+int preview_redirect(struct exchange *x, struct err *err)
+{
+    const char *token = exchange_param(x, "grant");
+    struct slice path = head_path(&x->head);
+    char location[HEAD_LINE_MAX + 8];
+    struct put put = put_into(location, sizeof location - 1);
+
+    /* "//name" would be another host's address; "/.//name" is this path of ours. */
+    if (path.len > 1 && (path.at[1] == '/' || path.at[1] == '\\'))
+        put_text(&put, "/.");
+    put_bytes(&put, path.at, path.len);
+    strip_query(&put, head_query(&x->head), PREVIEW_QUERY);
+    location[put_fits(&put) ? put.len : 0] = '\0';
+    if (exchange_add_header(x, "Location", location, err) < 0) {
+        err_set(err, ERR_TOO_BIG, "this address is too long to be asked for with a token in it");
+        return exchange_blame_status(x, 414);
+    }
+    if ((token[0] && set_cookie(x, token, err) < 0) ||
+        exchange_add_header(x, "Cache-Control", "no-store", err) < 0 ||
+        exchange_add_header(x, "Referrer-Policy", "no-referrer", err) < 0)
+        return -1;
+    return exchange_reply_text(x, 303, "text/plain; charset=utf-8", "", err);
+}
+
+/* ---- waking, and addresses ---- */
+
+int preview_wake(struct ops *ops, struct ops_sandbox *sandbox, uint64_t seconds, struct err *err)
+{
+    uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms / 1000;
+    char id[ID_LEN + 1];
+    bool resumed;
+
+    memcpy(id, sandbox->id, sizeof id);
+    seconds = seconds > WAKE_LEAST_S ? seconds : WAKE_LEAST_S;
+    seconds = seconds < most ? seconds : most;
+    return ops_sandbox_connect(ops, id, seconds * 1000, &resumed, sandbox, err);
+}
+
+int preview_url(struct exchange *x, const char *sandbox, uint16_t port, const char *token,
+                char **ret, struct err *err)
+{
+    const struct config *config = app_config(x->app);
+    bool known = config->public_domain[0];
+    bool secure = is_secure(x) || (known && config->tls_cert[0]);
+    char own[8] = "";
+    const char *domain = config->domain[0] ? config->domain : "localhost";
+
+    if (!known && x->head.port)
+        (void) snprintf(own, sizeof own, ":%u", x->head.port);
+    if (asprintf(ret, "%s://%u-%s.%s%s/?" PREVIEW_QUERY "=%s", secure ? "https" : "http", port,
+                 sandbox, known ? config->public_domain : domain, known ? "" : own, token) < 0)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a URL");
+    return 0;
+}

@@ -1,0 +1,92 @@
+#include "api/slots.h"
+
+#include "api/app.h"
+#include "api/audit.h"
+#include "base/parse.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 256
+
+struct slot {
+    struct slot *next;
+    char id[ID_LEN + 1];
+    uint64_t count;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct slot *buckets[BUCKETS];
+
+/* Ids are random: a few of their letters are as good as a hash. */
+static struct slot **find(const char *id)
+{
+    size_t len = strlen(id);
+    unsigned sum = 0;
+    struct slot **at;
+
+    for (size_t i = len > 6 ? len - 6 : 0; i < len; i++)
+        sum = 31 * sum + (unsigned char) id[i];
+    at = &buckets[sum % BUCKETS];
+    while (*at && strcmp((*at)->id, id) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+/* 1 taken, 0 there are that many, -1 no memory. */
+static int take(const char *id, uint64_t most)
+{
+    struct slot **at = find(id);
+
+    if (*at) {
+        if ((*at)->count >= most)
+            return 0;
+        (*at)->count++;
+        return 1;
+    }
+    *at = calloc(1, sizeof **at);
+    if (!*at)
+        return -1;
+    memcpy((*at)->id, id, strnlen(id, ID_LEN));
+    (*at)->count = 1;
+    return 1;
+}
+
+int slots_take(struct exchange *x, const char *sandbox, struct err *err)
+{
+    uint64_t most = app_config(exchange_app(x))->relay_most;
+    struct err ignored;
+    int rc;
+
+    (void) pthread_mutex_lock(&lock);
+    rc = take(sandbox, most);
+    (void) pthread_mutex_unlock(&lock);
+    if (rc == 1)
+        return 0;
+    if (rc < 0)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a relay");
+    err_set(err, ERR_TOO_MANY,
+            "%" PRIu64 " exchanges with the ports of a sandbox at once are "
+            "allowed: some of them have to end first",
+            most);
+    (void) exchange_add_header(x, "Retry-After", "1", &ignored);
+    (void) exchange_blame(x, NULL, "relay_most", "quota");
+    audit_refusal(x, "quota.relays", err);
+    return -1;
+}
+
+void slots_give(const char *sandbox)
+{
+    struct slot **at;
+
+    (void) pthread_mutex_lock(&lock);
+    at = find(sandbox);
+    if (*at && --(*at)->count == 0) {
+        struct slot *empty = *at;
+
+        *at = empty->next;
+        free(empty);
+    }
+    (void) pthread_mutex_unlock(&lock);
+}
