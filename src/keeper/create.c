@@ -156,7 +156,7 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 {
     int pidfd = -1;
     struct clone_args args = {
-        /* The network namespace is a ready one, entered just now; the cgroup's comes later. */
+        /* The network's and the cgroup's are the child's to make. */
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
                  CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t) (uintptr_t) &pidfd,
@@ -166,11 +166,8 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
     long pid;
     int errnum;
 
-    if (nets_enter(&k->nets, err) < 0)
-        return -1;
     if (creds_owner(s->info.uid_base, err) < 0) {
         (void) creds_owner(0, err);
-        nets_leave(&k->nets);
         return -1;
     }
     pid = syscall(__NR_clone3, &args, sizeof args);
@@ -178,7 +175,6 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
         child_run(spec);
     errnum = errno;
     (void) creds_owner(0, err);
-    nets_leave(&k->nets);
     if (pid < 0)
         return err_sys(err, errnum, "clone");
     s->info.pid = (int32_t) pid;

@@ -381,15 +381,6 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     return ops_listen(k, gid, err);
 }
 
-/* What can be made ahead, while no create wants the cores for itself. True: there is more to make. */
-static bool prepare_ahead(struct keeper *k)
-{
-    if (k->starting)
-        return false;
-    disks_refill(&k->disks);
-    return nets_refill(&k->nets);
-}
-
 /* Of two waits in milliseconds; -1 is for ever. */
 static int shorter(int a, int b)
 {
@@ -398,16 +389,16 @@ static int shorter(int a, int b)
 
 static void serve(struct keeper *k)
 {
-    bool idle_work = true;
-
     while (!k->quit) {
         struct epoll_event events[BATCH];
         int wait = shorter(sandbox_tick(k), ops_tick(k));
         int n;
 
+        if (!k->starting) /* while no create wants the cores for itself */
+            disks_refill(&k->disks);
         if (k->disks.sock < 0)
             wait = shorter(wait, NO_MAKER_MS);
-        n = epoll_wait(k->epoll_fd, events, BATCH, idle_work ? 0 : wait);
+        n = epoll_wait(k->epoll_fd, events, BATCH, wait);
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;
 
@@ -415,8 +406,6 @@ static void serve(struct keeper *k)
                 watch->ready(k, watch);
         }
         tend_disks(k);
-        /* After every burst of events, and then for as long as nobody asks for anything. */
-        idle_work = n > 0 ? !k->starting : prepare_ahead(k);
     }
 }
 
