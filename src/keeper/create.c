@@ -268,25 +268,22 @@ static struct sandbox *who_ordered(struct keeper *k, uint32_t order)
     return NULL;
 }
 
-void create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
+bool create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
 {
     struct sandbox *s = who_ordered(k, order);
     struct err err;
 
-    /* It may have been stopped, and its slot even taken again, while the disk was made. */
-    if (!s) {
-        if (mount_fd >= 0)
-            (void) close(mount_fd);
-        return;
-    }
+    if (!s)
+        return false;
     if (mount_fd < 0) {
         sandbox_fail(k, s, why);
-        return;
+        return true;
     }
     s->disk_fd = mount_fd;
     end_step(s, STEP_DISK);
     if (start(k, s, &err) < 0)
         sandbox_fail(k, s, &err);
+    return true;
 }
 
 /* Round robin: an id range rests as long as can be before another sandbox gets it. */
@@ -353,10 +350,19 @@ static void fill(struct keeper *k, struct sandbox *s, const struct keeper_reques
     s->info.limits = r->limits;
     s->info.slot = sandbox_slot(k, s);
     s->info.uid_base = ids_base(k->id_block, s->info.slot);
-    s->info.disk_kind = disk_kind(&r->limits);
+    s->info.disk_kind = disk_kind(&r->limits, r->flags & KEEPER_FLAG_TIED);
+    s->layers.count = 1;
     s->info.created_ms = real_time_ms();
     if (r->flags & KEEPER_FLAG_TIED)
         s->tied_to = connection;
+}
+
+/* The numbers below are the pool's own. */
+static uint32_t create_order(struct keeper *k)
+{
+    if (++k->disk_orders < DISK_POOL)
+        k->disk_orders = DISK_POOL;
+    return k->disk_orders;
 }
 
 int create_begin(struct keeper *k, const struct keeper_request *r, int connection,
@@ -374,9 +380,10 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
     sandbox_set_life(k, s, LIFE_NEW);
     *ret = s;
     begin_step(s, STEP_DISK);
-    s->disk_order = ++k->disk_orders ? k->disk_orders : ++k->disk_orders; /* 0 is the pool's own */
+    s->disk_order = create_order(k);
     if (s->info.disk_kind == DISK_IMAGE)
-        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->disk_fd, err);
+        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->layers.number[0],
+                               &s->disk_fd, err);
     if (have_disk > 0)
         end_step(s, STEP_DISK);
     if (have_disk < 0 || (have_disk > 0 && start(k, s, err) < 0))

@@ -37,6 +37,7 @@ struct sandbox {
     uint32_t disk_order;  /* the tag of its disk, should one have to be made */
     struct sysview *view; /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
+    struct layers layers;
     struct err failure;    /* why it could not start */
     int tied_to;           /* connection, -1: none */
     uint64_t tie_until_ms; /* adopted and tied: destroyed then, unless tied again; 0: not waiting */

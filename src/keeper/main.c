@@ -271,20 +271,24 @@ static void on_signal(struct keeper *k, struct watch *watch)
 
 static void on_disk(struct keeper *k, struct watch *watch)
 {
-    uint32_t tag = 0;
+    struct disk_answer answer;
     int fd = -1, rc;
-    struct err why, err;
+    struct err err;
 
     (void) watch;
-    rc = disks_receive(&k->disks, &tag, &fd, &why, &err);
-    if (rc > 0)
-        create_got_disk(k, tag, fd, &why);
+    rc = disks_receive(&k->disks, &answer, &fd, &err);
+    /* It may have been stopped, and its slot even taken again, while the disk was made. */
+    if (rc > 0 && !create_got_disk(k, answer.tag, fd, &answer.err)) {
+        own_close(&fd);
+        if (answer.job == DISK_NEW)
+            disks_remove(&k->disks, answer.number);
+    }
     if (rc < 0) {
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         k->disks_watch.fd = -1;
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
-                create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
+                (void) create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
     }
 }
 

@@ -4,9 +4,9 @@
  * Whatever fails on the way goes to STOPPING: there is one way out, and it is the tested one.
  *
  *   sandbox_stop   journal, kill             STOPPING  waits for PID 1's death
- *   clear          cgroups, journal          GONE      retried while the kernel holds on
+ *   clear          cgroups, journal, disk    GONE      retried while the kernel holds on
  *
- * All else a sandbox has, mounts, disk, network, loop device, is held by its processes alone. */
+ * All else a sandbox has, mounts, network, loop device, is held by its processes alone. */
 #include "keeper/sandbox.h"
 
 #include "base/io.h"
@@ -65,8 +65,11 @@ uint32_t sandbox_slot(const struct keeper *k, const struct sandbox *s)
 
 int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
 {
-    struct journal_record record = { .sandbox = s->info, .pid_started = s->pid_started };
+    struct journal_record record = { .sandbox = s->info,
+                                     .layers = s->layers,
+                                     .pid_started = s->pid_started };
 
+    memcpy(record.hostname, s->hostname, sizeof record.hostname);
     return journal_write(&k->journal, sandbox_slot(k, s), &record, err);
 }
 
@@ -111,6 +114,8 @@ static void clear(struct keeper *k, struct sandbox *s)
         log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
         return;
     }
+    if (s->layers.number[0])
+        disks_remove(&k->disks, s->layers.number[0]);
     log_line(LOG_INFO, "gone sandbox=%s ms=%" PRIu64, s->info.id, io_now_ms() - s->stop_since_ms);
     sandbox_set_life(k, s, LIFE_GONE);
     ops_sandbox_gone(k, s);
@@ -220,6 +225,8 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
 
     sandbox_reset(s);
     s->info = record->sandbox;
+    s->layers = record->layers;
+    memcpy(s->hostname, record->hostname, sizeof s->hostname);
     s->pid_started = record->pid_started;
     s->info.life = LIFE_GONE;
     sandbox_set_life(k, s, LIFE_RUNNING);
