@@ -180,11 +180,21 @@ static int op_gateway(struct keeper *k, int index, const struct keeper_request *
     return gateway_open(&k->nets, sandbox->pid.fd, ret_fds, err);
 }
 
+static int op_save(struct keeper *k, int index, const struct keeper_request *request,
+                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                   struct err *err)
+{
+    (void) k, (void) index, (void) sandbox, (void) reply, (void) ret_fds;
+    return err_set(err, ERR_UNSUPPORTED, "%s: there is no criu", keeper_ops[request->op].name);
+}
+
 static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_HELLO] = op_hello,   [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
     [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
     [KEEPER_FREEZE] = op_freeze, [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
     [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,    [KEEPER_GATEWAY] = op_gateway,
+    [KEEPER_SAVE] = op_save,     [KEEPER_LOAD] = op_save,       [KEEPER_IMAGE] = op_save,
+    [KEEPER_IMAGES] = op_save,   [KEEPER_DROP] = op_save,       [KEEPER_RECLAIM] = op_save,
 };
 
 /* ---- connections ---- */
