@@ -5,6 +5,7 @@
 #include "api/exchange_own.h"
 #include "api/port_host.h"
 #include "api/v1.h"
+#include "base/io.h"
 #include "base/own.h"
 #include "base/sha256.h"
 #include "http/strip.h"
@@ -12,12 +13,15 @@
 #include "store/store.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#define GRANT_SECONDS (24u * 3600) /* of a cookie that a token without an end gives */
-#define WAKE_LEAST_S  300          /* not for a moment only */
-#define MASK_PORT     "${PORT}"
+#define GRANT_SECONDS  (24u * 3600) /* of a cookie that a token without an end gives */
+#define WAKE_LEAST_S   300          /* not for a moment only */
+#define SAVING_MOST_MS 10000        /* that a sandbox may take to fall asleep before it is woken */
+#define SAVING_LOOK_MS 20
+#define MASK_PORT      "${PORT}"
 
 const char *const preview_cookies[2] = { PREVIEW_COOKIE, PREVIEW_COOKIE_TLS };
 
@@ -312,13 +316,20 @@ int preview_redirect(struct exchange *x, struct err *err)
 int preview_wake(struct ops *ops, struct ops_sandbox *sandbox, uint64_t seconds, struct err *err)
 {
     uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms / 1000;
+    uint64_t until = io_now_ms() + SAVING_MOST_MS;
     char id[ID_LEN + 1];
     bool resumed;
 
     memcpy(id, sandbox->id, sizeof id);
     seconds = seconds > WAKE_LEAST_S ? seconds : WAKE_LEAST_S;
     seconds = seconds < most ? seconds : most;
-    return ops_sandbox_connect(ops, id, seconds * 1000, &resumed, sandbox, err);
+    for (;;) {
+        if (ops_sandbox_connect(ops, id, seconds * 1000, &resumed, sandbox, err) < 0)
+            return -1;
+        if (sandbox->life != LIFE_PAUSING || io_now_ms() >= until)
+            return 0;
+        (void) poll(NULL, 0, SAVING_LOOK_MS);
+    }
 }
 
 int preview_url(struct exchange *x, const char *sandbox, uint16_t port, const char *token,

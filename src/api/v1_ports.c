@@ -29,7 +29,7 @@ int v1_port_relay(struct exchange *x, struct err *err)
         return -1;
     if (rules.auto_resume &&
         (ops_sandbox_get(&ops, ask.sandbox, &sandbox, err) < 0 ||
-         (sandbox.life == LIFE_PAUSED && preview_wake(&ops, &sandbox, 0, err) < 0)))
+         (preview_sleeps(&sandbox) && preview_wake(&ops, &sandbox, 0, err) < 0)))
         return -1;
     preview_mask_print(rules.mask_host, ask.port, mask);
     ask.host = mask[0] ? mask : NULL;
