@@ -10,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "keeper/pool.h"
 #include "keeper/root.h"
 #include "keeper/sandbox.h"
 
@@ -39,7 +40,8 @@
 
 #define BATCH        64
 #define LOCK_WAIT_MS 2000
-#define NO_MAKER_MS  100 /* until the next try to start a disk maker */
+#define NO_MAKER_MS  100  /* until the next try to start a disk maker */
+#define QUIT_MS      5000 /* for the pool to end */
 
 struct options {
     const char *state;
@@ -264,31 +266,30 @@ static void on_signal(struct keeper *k, struct watch *watch)
 
     if (read(watch->fd, &info, sizeof info) == (ssize_t) sizeof info) {
         log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they go on", info.ssi_signo,
-                 k->sandbox_count);
+                 k->sandbox_count - k->pooled);
+        /* For nobody yet: without us nobody would know of them. */
+        pool_clear(k, "the keeper ends");
+        k->quit_ms = io_now_ms();
         k->quit = true;
     }
 }
 
 static void on_disk(struct keeper *k, struct watch *watch)
 {
-    struct disk_answer answer;
+    uint32_t tag = 0;
     int fd = -1, rc;
-    struct err err;
+    struct err why, err;
 
     (void) watch;
-    rc = disks_receive(&k->disks, &answer, &fd, &err);
-    /* It may have been stopped, and its slot even taken again, while the disk was made. */
-    if (rc > 0 && !create_got_disk(k, answer.tag, fd, &answer.err)) {
-        own_close(&fd);
-        if (answer.job == DISK_NEW)
-            disks_remove(&k->disks, answer.number);
-    }
+    rc = disks_receive(&k->disks, &tag, &fd, &why, &err);
+    if (rc > 0)
+        create_got_disk(k, tag, fd, &why);
     if (rc < 0) {
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         k->disks_watch.fd = -1;
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
-                (void) create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
+                create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
     }
 }
 
@@ -380,9 +381,18 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     for (uint32_t i = 0; i < k->slot_count; i++)
         sandbox_reset(&k->sandboxes[i]);
-    if (adopt_all(k, err) < 0)
+    if (pool_open(k, err) < 0 || adopt_all(k, err) < 0)
         return -1;
     return ops_listen(k, gid, err);
+}
+
+/* What can be made ahead, while no create wants the cores for itself. True: there is more to make. */
+static bool prepare_ahead(struct keeper *k)
+{
+    if (k->starting)
+        return false;
+    disks_refill(&k->disks);
+    return nets_refill(&k->nets);
 }
 
 /* Of two waits in milliseconds; -1 is for ever. */
@@ -393,16 +403,18 @@ static int shorter(int a, int b)
 
 static void serve(struct keeper *k)
 {
-    while (!k->quit) {
+    bool idle_work = true;
+
+    while (!k->quit || (k->pooled > 0 && io_now_ms() - k->quit_ms < QUIT_MS)) {
         struct epoll_event events[BATCH];
-        int wait = shorter(sandbox_tick(k), ops_tick(k));
+        int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), pool_tick(k));
         int n;
 
-        if (!k->starting) /* while no create wants the cores for itself */
-            disks_refill(&k->disks);
         if (k->disks.sock < 0)
             wait = shorter(wait, NO_MAKER_MS);
-        n = epoll_wait(k->epoll_fd, events, BATCH, wait);
+        if (k->quit)
+            wait = shorter(wait, 100);
+        n = epoll_wait(k->epoll_fd, events, BATCH, idle_work ? 0 : wait);
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;
 
@@ -410,6 +422,8 @@ static void serve(struct keeper *k)
                 watch->ready(k, watch);
         }
         tend_disks(k);
+        /* After every burst of events, and then for as long as nobody asks for anything. */
+        idle_work = n > 0 ? !k->starting : prepare_ahead(k);
     }
 }
 
