@@ -5,7 +5,6 @@
 #include "agent/glob.h"
 #include "agent/grep.h"
 #include "agent/move.h"
-#include "agent/owner.h"
 #include "agent/pack.h"
 #include "agent/port.h"
 #include "agent/subtree.h"
@@ -39,7 +38,6 @@ static const struct {
     [AGENT_DIAL]         = { port_dial },
     [AGENT_PACK]         = { pack_run },
     [AGENT_UNPACK]       = { unpack_run },
-    [AGENT_OWNER]        = { owner_run },
     /* clang-format on */
 };
 
