@@ -57,7 +57,7 @@ $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 
 # These call the agent's worker, and need its modules alone.
 WORKER_SRCS := $(addprefix src/agent/,$(addsuffix .c,answer dial entry file find glob grep move needle \
-                   nodes pack path place port subtree user unpack walk watch worker xattr))
+                   nodes owner pack path place port subtree user unpack walk watch worker xattr))
 $(filter $(BUILD)/helpers/agent_%,$(HELPERS)): $(BUILD)/helpers/%: tests/helpers/%.c tests/drive.h $(call objs,$(WORKER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Wno-unused-function -Isrc -Itests \

@@ -81,7 +81,7 @@ static void read_program(int proc, const char *pid, char *out, size_t size)
 }
 
 /* Which of the ports does this process hold? */
-static void match_process(struct ports *ports, int proc, const char *pid)
+static void match_process(struct port *list, size_t count, int proc, const char *pid)
 {
     char path[300], target[64];
     auto_dir DIR *fds = NULL;
@@ -106,8 +106,8 @@ static void match_process(struct ports *ports, int proc, const char *pid)
         target[n] = '\0';
         if (sscanf(target, "socket:[%llu]", &inode) != 1)
             continue;
-        for (size_t i = 0; i < ports->count; i++) {
-            struct port *port = &ports->list[i];
+        for (size_t i = 0; i < count; i++) {
+            struct port *port = &list[i];
 
             if (port->inode != inode || port->pid)
                 continue;
@@ -117,14 +117,14 @@ static void match_process(struct ports *ports, int proc, const char *pid)
     }
 }
 
-static void find_processes(struct ports *ports)
+void port_find_processes(struct port *list, size_t count)
 {
     auto_dir DIR *proc = opendir("/proc");
     const struct dirent *e;
 
-    while (proc && ports->count > 0 && (e = readdir(proc)))
+    while (proc && count > 0 && (e = readdir(proc)))
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
-            match_process(ports, dirfd(proc), e->d_name);
+            match_process(list, count, dirfd(proc), e->d_name);
 }
 
 int port_list(struct worker *w, struct err *err)
@@ -137,7 +137,7 @@ int port_list(struct worker *w, struct err *err)
         return err_sys(err, ENOMEM, "ports");
     read_table(&ports, "/proc/net/tcp", false);
     read_table(&ports, "/proc/net/tcp6", true);
-    find_processes(&ports);
+    port_find_processes(ports.list, ports.count);
     for (size_t i = 0; i < ports.count; i++) {
         const struct port *port = &list[i];
         struct agent_reply item = { .port = port->port,

@@ -21,6 +21,9 @@ struct port {
 /* One line of /proc/net/tcp or tcp6. False: no listening socket. Pure. */
 bool port_parse(const char *line, bool v6, struct port *ret);
 
+/* Who holds them, by their inodes: pid and program of each. */
+void port_find_processes(struct port *list, size_t count);
+
 int port_list(struct worker *w, struct err *err);
 int port_dial(struct worker *w, struct err *err);
 

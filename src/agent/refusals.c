@@ -128,3 +128,12 @@ int refusals_open(struct refusals *refusals, struct loop *loop, int fd, struct e
         return err_sys(err, errno, "refusals");
     return 0;
 }
+
+void refusals_close(struct refusals *refusals, struct loop *loop)
+{
+    if (!refusals->watch.ready)
+        return;
+    loop_pause(loop, &refusals->watch);
+    (void) close(refusals->watch.fd);
+    refusals->watch = (struct watch){ .fd = -1 };
+}

@@ -5,6 +5,7 @@
 #include "agent/glob.h"
 #include "agent/grep.h"
 #include "agent/move.h"
+#include "agent/owner.h"
 #include "agent/pack.h"
 #include "agent/port.h"
 #include "agent/subtree.h"
@@ -38,6 +39,7 @@ static const struct {
     [AGENT_DIAL]         = { port_dial },
     [AGENT_PACK]         = { pack_run },
     [AGENT_UNPACK]       = { unpack_run },
+    [AGENT_OWNER]        = { owner_run },
     /* clang-format on */
 };
 

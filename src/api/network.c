@@ -1,6 +1,7 @@
 #include "api/network.h"
 
 #include "api/audit.h"
+#include "api/network_owner.h"
 #include "api/network_proxy.h"
 #include "api/v1.h"
 #include "base/io.h"
@@ -19,6 +20,7 @@
 
 struct network {
     struct egress *egress;
+    struct owners *owners;
     /* What is written down is what the gateway has: one change of a sandbox at a time. By a hash of its id. */
     pthread_mutex_t changes[CHANGES];
     pthread_mutex_t lock; /* the ring */
@@ -40,17 +42,32 @@ static void keep(struct network *n, const struct egress_event *event)
 
 static void describe(const struct egress_event *event, char *out, size_t size)
 {
-    char ip[IP_TEXT_MAX], missed[48] = "";
+    char ip[IP_TEXT_MAX], missed[48] = "", by[EGRESS_PROCESS_MAX + 24] = "";
 
     ip_print(&event->ip, ip);
     if (event->missed > 0)
         (void) snprintf(missed, sizeof missed, " (%" PRIu64 " more before it)", event->missed);
+    if (event->process.pid != 0)
+        (void) snprintf(by, sizeof by, ", by %s (%u)", event->process.name, event->process.pid);
     if (event->what == EGRESS_NAME)
         (void) snprintf(out, size, "name %s: %s%s", event->host, event->rule, missed);
     else
-        (void) snprintf(out, size, "%s%s%s port %u: %s%s%s%s", event->host,
+        (void) snprintf(out, size, "%s%s%s port %u: %s%s%s%s%s", event->host,
                         event->host[0] ? " " : "", ip, event->port, event->rule,
-                        event->reason[0] ? ": " : "", event->reason, missed);
+                        event->reason[0] ? ": " : "", event->reason, by, missed);
+}
+
+/* Under the gateway's lock. */
+static bool on_ask(void *context, const struct egress_ask *ask)
+{
+    struct app *app = context;
+
+    return owners_ask(app->network->owners, ask);
+}
+
+static void on_owner(struct app *app, uint64_t ticket, const struct egress_process *process)
+{
+    egress_answer(app->network->egress, ticket, process);
 }
 
 /* On the gateway's thread. */
@@ -148,6 +165,13 @@ json_t *network_event_json(const struct network_event *e)
     ip_print(&e->event.ip, ip);
     if (e->event.host[0])
         (void) json_object_set_new(json, "host", json_string(e->event.host));
+    if (e->event.what == EGRESS_REFUSED)
+        (void) json_object_set_new(json, "process",
+                                   e->event.process.pid == 0
+                                       ? json_null()
+                                       : json_pack("{s:I, s:s}", "pid",
+                                                   (json_int_t) e->event.process.pid, "name",
+                                                   e->event.process.name));
     if (e->event.reason[0])
         (void) json_object_set_new(json, "reason", json_string(e->event.reason));
     if (e->event.missed > 0)
@@ -442,6 +466,7 @@ int network_start(struct app *app, struct err *err)
                     .idle_ms = config->network_idle_ms,
                     .questions_per_s = QUESTIONS_PER_S },
         .event = on_event,
+        .ask = on_ask,
         .context = app,
     };
     char servers[sizeof config->network_dns], *rest = servers, *item;
@@ -462,7 +487,8 @@ int network_start(struct app *app, struct err *err)
     (void) pthread_mutex_init(&app->network->lock, NULL);
     for (size_t i = 0; i < CHANGES; i++)
         (void) pthread_mutex_init(&app->network->changes[i], NULL);
-    if (egress_start(&wanted, &app->network->egress, err) < 0)
+    if (owners_start(app, on_owner, &app->network->owners, err) < 0 ||
+        egress_start(&wanted, &app->network->egress, err) < 0)
         return -1;
     /* Requests need not wait for it. */
     if (pthread_create(&thread, NULL, restore_all, app) != 0)

@@ -39,6 +39,7 @@ static const struct err_kind_info kinds[] = {
     [ERR_PROTOCOL]    = { "protocol", 502, 76, "a peer broke the protocol" },
     [ERR_UNSUPPORTED] = { "unsupported", 501, 78, "not possible on this host or template" },
     [ERR_NO_PORT]     = { "port_closed", 502, 79, "nothing listens on that port of the sandbox" },
+    [ERR_NO_IMAGE]    = { "snapshot_not_found", 404, 100, "no such snapshot or saved sandbox" },
 };
 _Static_assert(ARRAY_LEN(kinds) == ERR_KIND_COUNT, "every kind has a row");
 

@@ -46,6 +46,7 @@ enum err_kind {
     ERR_PROTOCOL,    /* a peer said something it must not say */
     ERR_UNSUPPORTED, /* this host or template cannot do it */
     ERR_NO_PORT,     /* nothing listens on that port of the sandbox */
+    ERR_NO_IMAGE,    /* no such saved sandbox */
     ERR_KIND_COUNT
 };
 

@@ -259,3 +259,27 @@ int exec_dial(struct link *link, const char *sandbox, uint16_t port, int *ret_fd
     stream_close(&stream);
     return r;
 }
+
+int exec_owner(struct link *link, const char *sandbox, const char *user, uint16_t port,
+               const char *peer, uint16_t peer_port, struct exec_owner *ret, struct err *err)
+{
+    struct agent_request request = {
+        .op = AGENT_OWNER, .user = user, .port = port, .peer = peer, .peer_port = peer_port
+    };
+    struct agent_reply reply;
+    struct stream stream;
+    int r;
+
+    if (stream_open(&stream, link, sandbox, &request, err) < 0)
+        return -1;
+    r = stream_reply(&stream, FRAME_REPLY, &reply, err);
+    if (r == 0 && reply.count == 0)
+        r = err_set(err, ERR_NO_PATH, "there is no such connection");
+    if (r == 0) {
+        *ret = (struct exec_owner){ .uid = reply.uid, .pid = reply.pid };
+        (void) snprintf(ret->program, sizeof ret->program, "%s",
+                        reply.program ? reply.program : "");
+    }
+    stream_close(&stream);
+    return r;
+}

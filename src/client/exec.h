@@ -80,6 +80,15 @@ int exec_find(struct link *link, const char *sandbox, const struct agent_request
 int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
               uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err);
 
+/* Whose connection is that inside, from its own port to another end? *ret_uid: whose socket; pid 0: no process of
+ * `user` (NULL: the template's) holds it. ERR_NO_PATH: there is no such connection. What is told is the sandbox's word. */
+struct exec_owner {
+    uint32_t uid, pid;
+    char program[64];
+};
+int exec_owner(struct link *link, const char *sandbox, const char *user, uint16_t port,
+               const char *peer, uint16_t peer_port, struct exec_owner *ret, struct err *err);
+
 /* A raw byte stream to a TCP port inside. */
 int exec_dial(struct link *link, const char *sandbox, uint16_t port, int *ret_fd, struct err *err);
 

@@ -91,6 +91,7 @@ static const unsigned char by_kind[] = {
     [ERR_PROTOCOL]    = INTERNAL,
     [ERR_UNSUPPORTED] = UNIMPLEMENTED,
     [ERR_NO_PORT]     = UNAVAILABLE,
+    [ERR_NO_IMAGE]    = NOT_FOUND,
 };
 /* clang-format on */
 _Static_assert(ARRAY_LEN(by_kind) == ERR_KIND_COUNT, "every kind has a row");

@@ -18,7 +18,7 @@ static void clear_stray_cgroup(const char *name, void *arg)
     const struct timespec moment = { .tv_nsec = 1000000 };
     struct err err;
 
-    if (sandbox_made_as(k, name))
+    if (sandbox_find(k, name))
         return;
     log_line(LOG_WARNING, "stray cgroup=%s processes=%zu: cleared away", name,
              cgroup_kill(&k->cgroups, name));
@@ -26,6 +26,18 @@ static void clear_stray_cgroup(const char *name, void *arg)
         (void) cgroup_kill(&k->cgroups, name);
         (void) nanosleep(&moment, NULL);
     }
+}
+
+static bool disk_used(const void *arg, uint64_t number)
+{
+    const struct keeper *k = arg;
+
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        for (uint32_t n = 0; n < k->sandboxes[i].layers.count; n++)
+            if (k->sandboxes[i].info.life != LIFE_GONE &&
+                k->sandboxes[i].layers.number[n] == number)
+                return true;
+    return false;
 }
 
 int adopt_all(struct keeper *k, struct err *err)
@@ -46,6 +58,7 @@ int adopt_all(struct keeper *k, struct err *err)
                    k->sandboxes[slot].info.life == LIFE_PAUSED;
     }
     cgroup_each(&k->cgroups, clear_stray_cgroup, k);
+    disks_sweep(&k->disks, disk_used, k);
     log_line(LOG_INFO, "adopted sandboxes=%u to_clear=%u us=%" PRIu64, running,
              k->sandbox_count - running, io_now_us() - begin);
     return 0;

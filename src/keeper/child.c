@@ -3,7 +3,7 @@
  *   alone       every inherited descriptor goes first: nothing below can leak one.
  *   enter       its cgroups, by itself, so that whatever follows is limited and accounted, and a
  *               keeper that restarts finds it there.
- *   listen      the agent's socket is bound, in its network namespace.
+ *   listen      a network namespace, and the agent's socket bound in it.
  *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
  *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
  *               resolved with openat2 inside the new root, without links.
@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "keeper/confine.h"
 #include "keeper/jail_mounts.h"
+#include "keeper/net.h"
 #include "wire/boot.h"
 
 #include <errno.h>
@@ -124,8 +125,8 @@ static void step_enter_cgroups(const struct child_spec *s)
         fail_sys(errno, "new cgroup namespace");
 }
 
-/* In the sandbox's own network namespace, so that a checkpoint finds the socket. Before Landlock, whose scope
- * then keeps commands from even connecting to it. */
+/* In the sandbox's own network namespace, so that a checkpoint finds the socket. The agent
+ * sends away whoever comes from inside. */
 static void step_bind_agent_socket(void)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -139,6 +140,17 @@ static void step_bind_agent_socket(void)
         fail_sys(errno, "bind the agent's socket");
     if (fd != BOOT_FD_LISTEN && (dup2(fd, BOOT_FD_LISTEN) < 0 || close(fd) < 0))
         fail_sys(errno, "place the agent's socket");
+}
+
+/* By itself, so that its 0.4 ms pass beside the keeper's work on the root. */
+static void step_network(void)
+{
+    struct err err;
+
+    if (unshare(CLONE_NEWNET) < 0)
+        fail_sys(errno, "new network namespace");
+    if (net_prepare(&err) < 0)
+        fail(&err);
 }
 
 static void step_name(const struct child_spec *s)
@@ -209,6 +221,7 @@ _Noreturn void child_run(const struct child_spec *s)
     step_fresh_start();
     step_enter_cgroups(s);
     step_name(s);
+    step_network();
     step_bind_agent_socket();
     step_wait(fds);
     step_become_root_inside();

@@ -72,9 +72,8 @@ int confine_capabilities(struct err *err)
     return 0;
 }
 
-#ifndef LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET /* Linux 6.12 */
-#define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ull << 0)
-#define LANDLOCK_SCOPE_SIGNAL               (1ull << 1)
+#ifndef LANDLOCK_SCOPE_SIGNAL /* Linux 6.12 */
+#define LANDLOCK_SCOPE_SIGNAL (1ull << 1)
 #endif
 #define LANDLOCK_SCOPE_ABI 6
 
@@ -93,8 +92,8 @@ bool confine_has_landlock(void)
     return landlock_abi() >= LANDLOCK_REFER_ABI;
 }
 
-/* A second line only: no device nodes, whatever the file system allows, and no signal or abstract socket
- * past the sandbox, should a namespace fail. Rights that are not handled here cost nothing; but one is
+/* A second line only: no device nodes, whatever the file system allows, and no signal past
+ * the sandbox, should a namespace fail. Not the scope of abstract sockets: a checkpoint connects to one from inside. Rights that are not handled here cost nothing; but one is
  * denied by every ruleset that does not grant it, links and renames between directories. So it is
  * granted, below the root, which is everything. */
 static int landlock(struct err *err)
@@ -110,7 +109,7 @@ static int landlock(struct err *err)
     if (abi < LANDLOCK_REFER_ABI)
         return 0; /* a kernel without it, or where it would forbid renames: `cove doctor` says so */
     if (abi >= LANDLOCK_SCOPE_ABI)
-        rules.scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL;
+        rules.scoped = LANDLOCK_SCOPE_SIGNAL;
     root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     everywhere.parent_fd = root;
     fd =

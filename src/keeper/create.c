@@ -15,7 +15,6 @@
 #include "keeper/creds.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
-#include "keeper/pool.h"
 #include "keeper/root.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
@@ -157,7 +156,7 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 {
     int pidfd = -1;
     struct clone_args args = {
-        /* The network namespace is a ready one, entered just now; the cgroup's comes later. */
+        /* The network's and the cgroup's are the child's to make. */
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
                  CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t) (uintptr_t) &pidfd,
@@ -167,11 +166,8 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
     long pid;
     int errnum;
 
-    if (nets_enter(&k->nets, err) < 0)
-        return -1;
     if (creds_owner(s->info.uid_base, err) < 0) {
         (void) creds_owner(0, err);
-        nets_leave(&k->nets);
         return -1;
     }
     pid = syscall(__NR_clone3, &args, sizeof args);
@@ -179,7 +175,6 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
         child_run(spec);
     errnum = errno;
     (void) creds_owner(0, err);
-    nets_leave(&k->nets);
     if (pid < 0)
         return err_sys(err, errnum, "clone");
     s->info.pid = (int32_t) pid;
@@ -248,16 +243,14 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
 
     begin_step(s, STEP_PREPARE);
     sandbox_set_life(k, s, LIFE_STARTING);
-    if (template_open(&t, k->templates_fd, s->info.template, err) < 0)
+    if (sandbox_record(k, s, err) < 0 ||
+        template_open(&t, k->templates_fd, s->info.template, err) < 0)
         return -1;
-    s->build = t.build;
-    if (sandbox_record(k, s, err) < 0)
-        goto out;
     s->view = sysview_take(&k->views, &s->info.limits, err);
     if (!s->view)
         goto out;
-    if (cgroup_create(&k->cgroups, s->made_as, &s->info.limits, err) < 0 ||
-        cgroup_entry_open(&k->cgroups, s->made_as, &entry, err) < 0)
+    if (cgroup_create(&k->cgroups, s->info.id, &s->info.limits, err) < 0 ||
+        cgroup_entry_open(&k->cgroups, s->info.id, &entry, err) < 0)
         goto out;
     end_step(s, STEP_PREPARE);
     rc = launch(k, s, &t, &entry, err);
@@ -275,25 +268,22 @@ static struct sandbox *who_ordered(struct keeper *k, uint32_t order)
     return NULL;
 }
 
-void create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
+bool create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
 {
     struct sandbox *s = who_ordered(k, order);
     struct err err;
 
-    /* It may have been stopped, and its slot even taken again, while the disk was made. */
-    if (!s) {
-        if (mount_fd >= 0)
-            (void) close(mount_fd);
-        return;
-    }
+    if (!s)
+        return false;
     if (mount_fd < 0) {
         sandbox_fail(k, s, why);
-        return;
+        return true;
     }
     s->disk_fd = mount_fd;
     end_step(s, STEP_DISK);
     if (start(k, s, &err) < 0)
         sandbox_fail(k, s, &err);
+    return true;
 }
 
 /* Round robin: an id range rests as long as can be before another sandbox gets it. */
@@ -310,34 +300,22 @@ static struct sandbox *free_slot(struct keeper *k)
     return NULL;
 }
 
-/* Those in the pool count for nobody but the pool. */
-static int check_count(const struct keeper *k, const struct keeper_request *r, struct err *err)
-{
-    uint32_t count =
-        r->flags & KEEPER_FLAG_POOLED ? k->sandbox_count : k->sandbox_count - k->pooled;
-
-    return count >= k->sandboxes_max
-               ? err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed", count)
-               : 0;
-}
-
-static int check_room(struct keeper *k, const struct keeper_request *r, uint64_t *ret_build,
-                      struct err *err)
+static int check_room(struct keeper *k, const struct keeper_request *r, struct err *err)
 {
     struct statfs state;
     struct template t;
 
     if (limits_check(&r->limits, k->host_memory, k->host_cpu_milli, err) < 0)
         return -1;
-    if (sandbox_find(k, r->sandbox) || sandbox_made_as(k, r->sandbox))
+    if (sandbox_find(k, r->sandbox))
         return err_set(err, ERR_NAME_TAKEN, "there is a sandbox '%s' already", r->sandbox);
     if (r->name[0] && sandbox_find(k, r->name))
         return err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", r->name);
-    if (check_count(k, r, err) < 0)
-        return -1;
+    if (k->sandbox_count >= k->sandboxes_max)
+        return err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed",
+                       k->sandbox_count);
     if (template_open(&t, k->templates_fd, r->template, err) < 0)
         return -1;
-    *ret_build = t.build;
     template_close(&t);
     if (fstatfs(k->state_fd, &state) == 0 &&
         r->limits.disk_bytes > (uint64_t) state.f_blocks * (uint64_t) state.f_bsize)
@@ -355,51 +333,46 @@ static uint64_t real_time_ms(void)
     return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
 }
 
-void create_name(struct sandbox *s, const struct keeper_request *r, int connection)
+static void fill(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
+                 int connection)
 {
+    sandbox_reset(s);
+    s->begun_us = io_now_us();
     memcpy(s->info.id, r->sandbox, sizeof s->info.id);
     memcpy(s->info.name, r->name, sizeof s->info.name);
+    memcpy(s->info.template, r->template, sizeof s->info.template);
     memcpy(s->hostname,
            r->hostname[0] ? r->hostname
            : r->name[0]   ? r->name
                           : r->sandbox,
            sizeof s->hostname);
     s->info.flags = r->flags;
+    s->info.limits = r->limits;
+    s->info.slot = sandbox_slot(k, s);
+    s->info.uid_base = ids_base(k->id_block, s->info.slot);
+    s->info.disk_kind = disk_kind(&r->limits, r->flags & KEEPER_FLAG_TIED);
+    s->layers.count = 1;
     s->info.created_ms = real_time_ms();
     if (r->flags & KEEPER_FLAG_TIED)
         s->tied_to = connection;
 }
 
-static void fill(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
-                 int connection)
+/* The numbers below are the pool's own. */
+static uint32_t create_order(struct keeper *k)
 {
-    sandbox_reset(s);
-    s->begun_us = io_now_us();
-    create_name(s, r, connection);
-    s->info.flags &= ~KEEPER_FLAG_TAKE; /* it was not */
-    memcpy(s->made_as, r->sandbox, sizeof s->made_as);
-    memcpy(s->info.template, r->template, sizeof s->info.template);
-    s->info.limits = r->limits;
-    s->info.slot = sandbox_slot(k, s);
-    s->info.uid_base = ids_base(k->id_block, s->info.slot);
-    s->info.disk_kind = disk_kind(&r->limits);
+    if (++k->disk_orders < DISK_POOL)
+        k->disk_orders = DISK_POOL;
+    return k->disk_orders;
 }
 
 int create_begin(struct keeper *k, const struct keeper_request *r, int connection,
                  struct sandbox **ret, struct err *err)
 {
-    uint64_t build = 0;
     struct sandbox *s;
     int have_disk = 1;
 
-    if (check_room(k, r, &build, err) < 0)
+    if (check_room(k, r, err) < 0)
         return -1;
-    s = r->flags & KEEPER_FLAG_TAKE ? pool_take(k, r, build, connection) : NULL;
-    if (s) {
-        *ret = s;
-        return 0;
-    }
-    pool_make_room(k);
     s = free_slot(k);
     if (!s)
         return err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_limit);
@@ -407,9 +380,10 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
     sandbox_set_life(k, s, LIFE_NEW);
     *ret = s;
     begin_step(s, STEP_DISK);
-    s->disk_order = ++k->disk_orders ? k->disk_orders : ++k->disk_orders; /* 0 is the pool's own */
+    s->disk_order = create_order(k);
     if (s->info.disk_kind == DISK_IMAGE)
-        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->disk_fd, err);
+        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->layers.number[0],
+                               &s->disk_fd, err);
     if (have_disk > 0)
         end_step(s, STEP_DISK);
     if (have_disk < 0 || (have_disk > 0 && start(k, s, err) < 0))

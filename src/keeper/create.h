@@ -10,11 +10,8 @@
 int create_begin(struct keeper *keeper, const struct keeper_request *request, int connection,
                  struct sandbox **ret, struct err *err);
 
-/* Whose it is: id, name, host name, flags, the time of its create, and what it is tied to. */
-void create_name(struct sandbox *sandbox, const struct keeper_request *request, int connection);
-
-/* A disk on order arrived (mount_fd, or -1 and why). */
-void create_got_disk(struct keeper *keeper, uint32_t order, int mount_fd, const struct err *why);
+/* A disk on order arrived (mount_fd, or -1 and why). False: nobody waits for it any more; it is still the caller's. */
+bool create_got_disk(struct keeper *keeper, uint32_t order, int mount_fd, const struct err *why);
 
 /* The child's word on the control socket: its failure, or the end of the socket at exec. */
 void create_on_control(struct keeper *keeper, struct watch *watch);

@@ -6,6 +6,7 @@
 #include "keeper/disk_maker.h"
 #include "keeper/mountfd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,9 +22,9 @@
 #define POOL_PAUSE_MS  1000
 #define MAKER_PAUSE_MS 50
 
-enum keeper_disk disk_kind(const struct limits *limits)
+enum keeper_disk disk_kind(const struct limits *limits, bool tied)
 {
-    return limits->disk_bytes <= limits->memory_bytes / 2 ? DISK_MEMORY : DISK_IMAGE;
+    return tied && limits->disk_bytes <= limits->memory_bytes / 2 ? DISK_MEMORY : DISK_IMAGE;
 }
 
 static int make_dirs(int mount_fd, uint32_t uid_base, struct err *err)
@@ -90,13 +92,14 @@ static int start_maker(struct disks *disks, struct err *err)
     (void) close(pair[1]);
     disks->sock = take_fd(&ours);
     disks->maker = pid;
-    disks->pool_asked = 0;
     return 0;
 }
 
 int disks_start(struct disks *disks, int state_fd, struct err *err)
 {
     *disks = (struct disks){ .sock = -1, .host_mnt_fd = -1, .dir_fd = -1 };
+    for (size_t i = 0; i < DISK_POOL; i++)
+        disks->pool[i].mount_fd = -1;
     if (mkdirat(state_fd, "disks", 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "make disks");
     disks->dir_fd = openat(state_fd, "disks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -111,24 +114,38 @@ void disks_stop(struct disks *disks)
     own_close(&disks->sock); /* the maker sees the end and goes */
     if (disks->maker > 0)
         (void) waitpid(disks->maker, NULL, 0);
-    while (disks->pool_count > 0)
-        (void) close(disks->pool[--disks->pool_count]);
+    for (size_t i = 0; i < DISK_POOL; i++) {
+        own_close(&disks->pool[i].mount_fd);
+        if (disks->pool[i].number)
+            disks_remove(disks, disks->pool[i].number);
+    }
     own_close(&disks->dir_fd);
     own_close(&disks->host_mnt_fd);
 }
 
-static int place_order(struct disks *disks, const struct limits *limits, uint32_t tag,
-                       struct err *err)
+static int place_order(struct disks *disks, const struct disk_order *order, struct err *err)
 {
-    struct disk_order order = { .bytes = limits->disk_bytes,
-                                .inodes = limits->disk_inodes,
-                                .tag = tag };
-
     if (disks->sock < 0)
         return err_set(err, ERR_UNAVAILABLE, "there is no disk maker");
-    if (send(disks->sock, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-        (ssize_t) sizeof order)
+    if (send(disks->sock, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        (ssize_t) sizeof *order)
         return err_sys(err, errno, "order a disk");
+    return 0;
+}
+
+static int order_new(struct disks *disks, const struct limits *limits, uint32_t tag,
+                     uint64_t *ret_number, struct err *err)
+{
+    struct disk_order order = {
+        .bytes = limits->disk_bytes, .inodes = limits->disk_inodes, .tag = tag, .job = DISK_NEW
+    };
+
+    while (order.number == 0) /* never one that was: records of the dead may still speak of it */
+        if (getrandom(&order.number, sizeof order.number, 0) != sizeof order.number)
+            return err_sys(err, errno, "find a number for a disk");
+    if (place_order(disks, &order, err) < 0)
+        return -1;
+    *ret_number = order.number;
     return 0;
 }
 
@@ -137,34 +154,78 @@ void disks_refill(struct disks *disks)
     struct limits preset;
     struct err err;
 
-    if (disks->pool_count + disks->pool_asked >= DISK_POOL || io_now_ms() < disks->pool_pause_ms)
+    if (io_now_ms() < disks->pool_pause_ms)
         return;
     limits_preset(&preset);
-    while (disks->pool_count + disks->pool_asked < DISK_POOL) {
-        if (place_order(disks, &preset, 0, &err) < 0) {
+    for (uint32_t i = 0; i < DISK_POOL; i++) {
+        if (disks->pool[i].number)
+            continue;
+        if (order_new(disks, &preset, i, &disks->pool[i].number, &err) < 0) {
             log_line(LOG_WARNING, "pool of disks stays short: %s", err.msg);
             disks->pool_pause_ms = io_now_ms() + POOL_PAUSE_MS;
             return;
         }
-        disks->pool_asked++;
     }
 }
 
-int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, int *ret_mount_fd,
-               struct err *err)
+int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, uint64_t *ret_number,
+               int *ret_mount_fd, struct err *err)
 {
     struct limits preset;
 
     limits_preset(&preset);
-    if (disks->pool_count > 0 && limits->disk_bytes == preset.disk_bytes &&
-        limits->disk_inodes == preset.disk_inodes) {
-        *ret_mount_fd = disks->pool[--disks->pool_count];
+    for (size_t i = 0; limits->disk_bytes == preset.disk_bytes &&
+                       limits->disk_inodes == preset.disk_inodes && i < DISK_POOL;
+         i++) {
+        if (disks->pool[i].mount_fd < 0)
+            continue;
+        *ret_mount_fd = take_fd(&disks->pool[i].mount_fd);
+        *ret_number = disks->pool[i].number;
+        disks->pool[i].number = 0;
         return 1;
     }
-    return place_order(disks, limits, tag, err);
+    return order_new(disks, limits, tag, ret_number, err);
 }
 
-/* Killed at any point it leaves nothing, so it need not be asked to go. */
+int disks_open(struct disks *disks, uint64_t number, bool base, uint32_t tag, struct err *err)
+{
+    struct disk_order order = { .number = number,
+                                .tag = tag,
+                                .job = base ? DISK_BASE : DISK_OLD };
+
+    return place_order(disks, &order, err);
+}
+
+void disks_remove(const struct disks *disks, uint64_t number)
+{
+    char name[DISK_FILE_NAME];
+
+    disk_file_name(number, name);
+    if (unlinkat(disks->dir_fd, name, 0) < 0 && errno != ENOENT)
+        log_line(LOG_WARNING, "disk %s stays: %s", name, strerror(errno));
+}
+
+void disks_sweep(const struct disks *disks, bool (*used)(const void *arg, uint64_t number),
+                 const void *arg)
+{
+    int fd = openat(disks->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        uint64_t number = 0;
+        bool pooled = false;
+
+        if (sscanf(entry->d_name, "d%16" SCNx64, &number) != 1)
+            continue;
+        for (size_t i = 0; i < DISK_POOL; i++)
+            pooled = pooled || disks->pool[i].number == number;
+        if (!pooled && !used(arg, number))
+            disks_remove(disks, number);
+    }
+}
+
+/* Killed at any point it leaves a file at most, so it need not be asked to go. */
 static void drop_maker(struct disks *disks)
 {
     if (disks->maker <= 0)
@@ -172,6 +233,12 @@ static void drop_maker(struct disks *disks)
     (void) kill(disks->maker, SIGKILL);
     (void) waitpid(disks->maker, NULL, 0);
     disks->maker = 0;
+    for (size_t i = 0; i < DISK_POOL; i++) { /* what it had on order will not come */
+        if (disks->pool[i].number && disks->pool[i].mount_fd < 0) {
+            disks_remove(disks, disks->pool[i].number);
+            disks->pool[i].number = 0;
+        }
+    }
 }
 
 int disks_restart(struct disks *disks, struct err *err)
@@ -188,38 +255,32 @@ int disks_restart(struct disks *disks, struct err *err)
     return 0;
 }
 
-int disks_receive(struct disks *disks, uint32_t *ret_tag, int *ret_mount_fd, struct err *ret_why,
-                  struct err *err)
+int disks_receive(struct disks *disks, struct disk_answer *ret, int *ret_mount_fd, struct err *err)
 {
-    struct disk_answer answer;
     int fd = -1;
     size_t fds = 0;
-    ssize_t n = io_recv_fds(disks->sock, &answer, sizeof answer, &fd, 1, &fds);
+    ssize_t n = io_recv_fds(disks->sock, ret, sizeof *ret, &fd, 1, &fds);
 
     if (n < 0 && errno == EAGAIN)
         return 0;
-    if (n != (ssize_t) sizeof answer) {
+    if (n != (ssize_t) sizeof *ret) {
         own_close(&fd);
         own_close(&disks->sock);
         drop_maker(disks);
         log_line(LOG_WARNING, "the disk maker is gone");
         return err_set(err, ERR_UNAVAILABLE, "the disk maker is gone");
     }
-    if (!fds && answer.err.kind == ERR_NONE) /* the kernel drops what does not fit */
-        err_sys(&answer.err, EMFILE, "receive an image disk");
-    if (answer.tag != 0) {
-        *ret_tag = answer.tag;
-        *ret_mount_fd = fds ? fd : -1;
-        *ret_why = answer.err;
+    if (!fds && ret->err.kind == ERR_NONE) /* the kernel drops what does not fit */
+        err_sys(&ret->err, EMFILE, "receive an image disk");
+    if (ret->tag >= DISK_POOL) {
+        *ret_mount_fd = fd;
         return 1;
     }
-    disks->pool_asked -= disks->pool_asked > 0;
-    if (fds && disks->pool_count < DISK_POOL)
-        disks->pool[disks->pool_count++] = fd;
-    else
-        own_close(&fd);
-    if (!fds) {
-        log_line(LOG_WARNING, "no image disk for the pool: %s", answer.err.msg);
+    disks->pool[ret->tag].mount_fd = fd;
+    if (fd < 0) {
+        log_line(LOG_WARNING, "no image disk for the pool: %s", ret->err.msg);
+        disks_remove(disks, ret->number);
+        disks->pool[ret->tag].number = 0;
         disks->pool_pause_ms = io_now_ms() + POOL_PAUSE_MS;
     }
     return 0;

@@ -1,12 +1,13 @@
-/* For each order: a blank image of that size (made by mkfs once, then kept), a sparse copy of it in
- * a file without a name, a loop device, a detached mount. From the first step to the last everything is
- * held by descriptors only: a maker that is killed in between leaves nothing. */
+/* For each order: a blank image of that size (made by mkfs once, then kept), a sparse copy of it, a loop device, a
+ * detached mount. All but the file is held by descriptors only: a maker that is killed in between leaves a
+ * file at most, which disks_sweep finds. */
 #include "keeper/disk_maker.h"
 
 #include "base/io.h"
 #include "base/own.h"
 #include "keeper/mountfd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,7 +47,7 @@ struct maker {
     size_t next; /* blank to evict */
     struct {
         pid_t pid; /* makes the disk of this order; 0: none */
-        uint32_t tag;
+        struct disk_order order;
     } workers[WORKERS];
     struct blank blanks[BLANKS];
 };
@@ -191,25 +192,20 @@ static int copy_data(int from, int to)
     return errno == ENXIO ? 0 : -1; /* ENXIO: no data behind this offset */
 }
 
-/* A file without a name, where the file system can do that; else one that lost its name. */
-static int open_nameless(int dir_fd)
+void disk_file_name(uint64_t number, char out[DISK_FILE_NAME])
 {
-    int fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-    if (fd >= 0)
-        return fd;
-    fd = openat(dir_fd, "image.new", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    (void) unlinkat(dir_fd, "image.new", 0);
-    return fd;
+    (void) snprintf(out, DISK_FILE_NAME, "d%016" PRIx64, number);
 }
 
 /* Another program may take the free device first: then there is another free one. */
-static int attach_loop(struct maker *m, int image, struct err *err)
+static int attach_loop(struct maker *m, int image, bool read_only, struct err *err)
 {
+    uint32_t flags = LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0u);
+
     for (int tries = 0; tries < 16; tries++) {
         struct loop_config config = { .fd = (uint32_t) image,
                                       .block_size = 4096,
-                                      .info.lo_flags = LO_FLAGS_AUTOCLEAR };
+                                      .info.lo_flags = flags };
         auto_close int fd = -1;
         char name[32];
         int number = ioctl(m->control_fd, LOOP_CTL_GET_FREE);
@@ -217,7 +213,7 @@ static int attach_loop(struct maker *m, int image, struct err *err)
         if (number < 0)
             return err_sys(err, errno, "find a free loop device");
         (void) snprintf(name, sizeof name, "loop%d", number);
-        fd = openat(m->dev_fd, name, O_RDWR | O_CLOEXEC);
+        fd = openat(m->dev_fd, name, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
         if (fd < 0)
             return err_sys(err, errno, "open %s", name);
         if (ioctl(fd, LOOP_CONFIGURE, &config) == 0)
@@ -245,29 +241,78 @@ static void warm_up(int mount_fd)
     }
 }
 
-static int make_disk(struct maker *m, const struct blank *blank, struct err *err)
+/* What an overlay kept for itself while it was mounted: not of use to the next one, and in its way. The names are the
+ * kernel's own, two levels deep. */
+static int clear_work(int at, const char *name, int depth)
 {
-    auto_close int image = -1, loop = -1;
-    char source[32];
-    int fd;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
 
-    image = open_nameless(m->dir_fd);
-    if (image < 0 || ftruncate(image, (off_t) (blank->mib * MiB)) < 0 ||
-        copy_data(blank->fd, image) < 0)
-        return err_sys(err, errno, "make an image");
-    loop = attach_loop(m, image, err);
+    if (!dir)
+        return -1;
+    while ((entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (unlinkat(fd, entry->d_name, 0) == 0)
+            continue;
+        if (errno != EISDIR || (depth > 0 && clear_work(fd, entry->d_name, depth - 1) < 0) ||
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+#define WORK_DEPTH 3
+
+static int open_image(struct maker *m, const struct disk_order *order, const struct blank *blank,
+                      struct err *err)
+{
+    auto_close int fd = -1;
+    char name[DISK_FILE_NAME];
+
+    disk_file_name(order->number, name);
+    if (order->job != DISK_NEW) {
+        fd = openat(m->dir_fd, name,
+                    (order->job == DISK_BASE ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? err_sys(err, errno, "open a disk") : take_fd(&fd);
+    }
+    fd = openat(m->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0 || copy_data(blank->fd, fd) < 0) {
+        err_sys(err, errno, "make an image");
+        if (fd >= 0)
+            (void) unlinkat(m->dir_fd, name, 0);
+        return -1;
+    }
+    return take_fd(&fd);
+}
+
+static int make_disk(struct maker *m, const struct disk_order *order, const struct blank *blank,
+                     struct err *err)
+{
+    bool base = order->job == DISK_BASE;
+    auto_close int image = open_image(m, order, blank, err), loop = -1, fd = -1;
+    char source[32];
+
+    if (image < 0)
+        return -1;
+    loop = attach_loop(m, image, base, err);
     if (loop < 0)
         return -1;
     (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop);
     /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what is
-     * on it dies with the machine's run anyway. */
+     * on it dies with the machine's run, unless it is saved, and then it is synced. */
     fd = mountfd_new("ext4",
-                     (const char *const[]){ "source", source, "noinit_itable", "", "nobarrier", "",
-                                            "errors", "remount-ro", NULL },
-                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-    if (fd >= 0)
+                     (const char *const[]){ "source", source, base ? "ro" : "noinit_itable", "",
+                                            "nobarrier", "", "errors", "remount-ro", NULL },
+                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (base ? MOUNT_ATTR_RDONLY : 0), err);
+    if (fd < 0)
+        return -1;
+    if (order->job == DISK_NEW)
         warm_up(fd);
-    return fd;
+    if (order->job == DISK_OLD && clear_work(fd, "work", WORK_DEPTH) < 0)
+        return err_sys(err, errno, "clear what an overlay left");
+    return take_fd(&fd);
 }
 
 static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd)
@@ -291,6 +336,11 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd)
     return m->dev_fd < 0 ? -1 : 0;
 }
 
+static struct disk_answer answer_to(const struct disk_order *order)
+{
+    return (struct disk_answer){ .number = order->number, .tag = order->tag, .job = order->job };
+}
+
 /* A worker that ended without an answer, killed perhaps, leaves us to give it: somebody waits. Returns
  * whether there was one. */
 static bool reap(struct maker *m, int sock, int options)
@@ -301,7 +351,7 @@ static bool reap(struct maker *m, int sock, int options)
     if (pid <= 0)
         return false;
     for (size_t i = 0; i < WORKERS; i++) {
-        struct disk_answer answer = { .tag = m->workers[i].tag };
+        struct disk_answer answer = answer_to(&m->workers[i].order);
 
         if (m->workers[i].pid != pid)
             continue;
@@ -329,8 +379,9 @@ static size_t free_worker(struct maker *m, int sock)
  * is made by us, once. */
 static void serve_order(struct maker *m, int sock, const struct disk_order *order)
 {
-    struct disk_answer answer = { .tag = order->tag };
-    const struct blank *blank = get_blank(m, order, &answer.err);
+    struct disk_answer answer = answer_to(order);
+    const struct blank *blank =
+        order->job == DISK_NEW ? get_blank(m, order, &answer.err) : &m->blanks[0];
     size_t worker = free_worker(m, sock);
     pid_t pid = -1;
 
@@ -343,12 +394,12 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
         auto_close int fd = -1;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        fd = make_disk(m, blank, &answer.err);
+        fd = make_disk(m, order, blank, &answer.err);
         _exit(io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0);
     }
     if (pid > 0) {
         m->workers[worker].pid = pid;
-        m->workers[worker].tag = order->tag;
+        m->workers[worker].order = *order;
     } else {
         IGNORE(io_send_fds(sock, &answer, sizeof answer, NULL, 0) < 0);
     }

@@ -6,15 +6,27 @@
 
 #include <stdint.h>
 
-struct disk_order {
-    uint64_t bytes, inodes;
-    uint32_t tag;
-    uint32_t reserved;
+enum disk_job {
+    DISK_NEW,  /* blank, of bytes and inodes */
+    DISK_OLD,  /* one that is there, to be written on */
+    DISK_BASE, /* one that is there, to be a layer below others: read-only */
 };
 
-struct disk_answer {
+struct disk_order {
+    uint64_t bytes, inodes;
+    uint64_t number; /* of its file */
     uint32_t tag;
-    uint32_t reserved;
+    uint32_t job; /* enum disk_job */
+};
+
+#define DISK_FILE_NAME 24
+/* The file of a disk in <state>/disks. */
+void disk_file_name(uint64_t number, char out[DISK_FILE_NAME]);
+
+struct disk_answer {
+    uint64_t number;
+    uint32_t tag;
+    uint32_t job;
     struct err err; /* ERR_NONE: a mount descriptor comes with it */
 };
 

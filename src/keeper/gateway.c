@@ -7,7 +7,7 @@
  *      refuses the rest. It fails closed: what it does not know is dropped.
  *
  * Without the program the routes alone would let a sandbox find its own servers behind foreign addresses, nothing more.
- * All of it belongs to the namespace, which is the host's: nobody inside can change it. */
+ * All of it belongs to the namespace, which nobody inside has the capability to change (net.h). */
 #include "keeper/gateway.h"
 
 #include "base/own.h"

@@ -16,11 +16,19 @@ struct journal {
     uint8_t boot[16];
 };
 
+/* The disks below a sandbox's root, by number: its own first, then those it only reads, the nearest first. */
+#define LAYERS_MAX 8
+
+struct layers {
+    uint64_t number[LAYERS_MAX]; /* 0: none; only the first can be, when the disk is in memory */
+    uint32_t count;
+};
+
 struct journal_record {
     struct keeper_sandbox sandbox;
-    uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
-    uint64_t build;                /* of its template: template.h */
-    char made_as[KEEPER_NAME_MAX]; /* the id it was made under */
+    struct layers layers;
+    char hostname[KEEPER_NAME_MAX];
+    uint64_t pid_started; /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);

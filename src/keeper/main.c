@@ -10,7 +10,6 @@
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
-#include "keeper/pool.h"
 #include "keeper/root.h"
 #include "keeper/sandbox.h"
 
@@ -40,8 +39,7 @@
 
 #define BATCH        64
 #define LOCK_WAIT_MS 2000
-#define NO_MAKER_MS  100  /* until the next try to start a disk maker */
-#define QUIT_MS      5000 /* for the pool to end */
+#define NO_MAKER_MS  100 /* until the next try to start a disk maker */
 
 struct options {
     const char *state;
@@ -266,30 +264,31 @@ static void on_signal(struct keeper *k, struct watch *watch)
 
     if (read(watch->fd, &info, sizeof info) == (ssize_t) sizeof info) {
         log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they go on", info.ssi_signo,
-                 k->sandbox_count - k->pooled);
-        /* For nobody yet: without us nobody would know of them. */
-        pool_clear(k, "the keeper ends");
-        k->quit_ms = io_now_ms();
+                 k->sandbox_count);
         k->quit = true;
     }
 }
 
 static void on_disk(struct keeper *k, struct watch *watch)
 {
-    uint32_t tag = 0;
+    struct disk_answer answer;
     int fd = -1, rc;
-    struct err why, err;
+    struct err err;
 
     (void) watch;
-    rc = disks_receive(&k->disks, &tag, &fd, &why, &err);
-    if (rc > 0)
-        create_got_disk(k, tag, fd, &why);
+    rc = disks_receive(&k->disks, &answer, &fd, &err);
+    /* It may have been stopped, and its slot even taken again, while the disk was made. */
+    if (rc > 0 && !create_got_disk(k, answer.tag, fd, &answer.err)) {
+        own_close(&fd);
+        if (answer.job == DISK_NEW)
+            disks_remove(&k->disks, answer.number);
+    }
     if (rc < 0) {
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         k->disks_watch.fd = -1;
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
-                create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
+                (void) create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
     }
 }
 
@@ -381,18 +380,9 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     for (uint32_t i = 0; i < k->slot_count; i++)
         sandbox_reset(&k->sandboxes[i]);
-    if (pool_open(k, err) < 0 || adopt_all(k, err) < 0)
+    if (adopt_all(k, err) < 0)
         return -1;
     return ops_listen(k, gid, err);
-}
-
-/* What can be made ahead, while no create wants the cores for itself. True: there is more to make. */
-static bool prepare_ahead(struct keeper *k)
-{
-    if (k->starting)
-        return false;
-    disks_refill(&k->disks);
-    return nets_refill(&k->nets);
 }
 
 /* Of two waits in milliseconds; -1 is for ever. */
@@ -403,18 +393,16 @@ static int shorter(int a, int b)
 
 static void serve(struct keeper *k)
 {
-    bool idle_work = true;
-
-    while (!k->quit || (k->pooled > 0 && io_now_ms() - k->quit_ms < QUIT_MS)) {
+    while (!k->quit) {
         struct epoll_event events[BATCH];
-        int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), pool_tick(k));
+        int wait = shorter(sandbox_tick(k), ops_tick(k));
         int n;
 
+        if (!k->starting) /* while no create wants the cores for itself */
+            disks_refill(&k->disks);
         if (k->disks.sock < 0)
             wait = shorter(wait, NO_MAKER_MS);
-        if (k->quit)
-            wait = shorter(wait, 100);
-        n = epoll_wait(k->epoll_fd, events, BATCH, idle_work ? 0 : wait);
+        n = epoll_wait(k->epoll_fd, events, BATCH, wait);
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;
 
@@ -422,8 +410,6 @@ static void serve(struct keeper *k)
                 watch->ready(k, watch);
         }
         tend_disks(k);
-        /* After every burst of events, and then for as long as nobody asks for anything. */
-        idle_work = n > 0 ? !k->starting : prepare_ahead(k);
     }
 }
 

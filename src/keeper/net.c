@@ -23,8 +23,6 @@ int nets_open(struct nets *nets, struct err *err)
 
 void nets_close(struct nets *nets)
 {
-    while (nets->count > 0)
-        (void) close(nets->ready[--nets->count]);
     own_close(&nets->own_fd);
 }
 
@@ -40,48 +38,14 @@ void nets_leave(const struct nets *nets)
     _exit(1);
 }
 
-/* Leaves the keeper in the new one. */
-static int make(struct err *err)
+int net_prepare(struct err *err)
 {
     struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-    auto_close int fd = -1;
+    auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    if (unshare(CLONE_NEWNET) < 0)
-        return err_sys(err, errno, "new network namespace");
-    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
         return err_sys(err, errno, "bring lo up");
     if (io_write_text(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
         return err_sys(err, errno, "open low ports");
     return 0;
-}
-
-bool nets_refill(struct nets *nets)
-{
-    struct err err;
-    int fd = -1;
-
-    if (nets->count == NETS_READY)
-        return false;
-    if (make(&err) == 0) {
-        fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-        if (fd >= 0)
-            nets->ready[nets->count++] = fd;
-    } else {
-        log_line(LOG_WARNING, "no network namespace ahead: %s", err.msg);
-    }
-    nets_leave(nets);
-    return fd >= 0;
-}
-
-int nets_enter(struct nets *nets, struct err *err)
-{
-    auto_close int fd = nets->count > 0 ? nets->ready[--nets->count] : -1;
-
-    if (fd >= 0)
-        return setns(fd, CLONE_NEWNET) < 0 ? err_sys(err, errno, "enter a network namespace") : 0;
-    if (make(err) == 0)
-        return 0;
-    nets_leave(nets);
-    return -1;
 }

@@ -1,37 +1,28 @@
-/* net.h - network namespaces for sandboxes: only lo, up.
+/* net.h - the network namespace of a sandbox: only lo, up.
  *
- * Making one takes 0.4 ms, so a few are made ahead, whenever nothing else is to do. A ready one has never
- * been anybody's, and a used one is never used again.
+ * It is the sandbox's own, made in its user namespace: a checkpoint can only be taken of, and TCP connections only be
+ * restored in, one that belongs to it. Nobody inside can change it all the same: that takes CAP_NET_ADMIN, which
+ * is in nobody's bounding set. What root would need a capability for, low ports, is open to all.
  *
- * They belong to the host's user namespace, not to the sandbox's: the sandbox's root cannot change its
- * network, whatever capability it gains inside. What it would need one for, low ports, is open to all.
+ * Making one takes 0.4 ms, which a new child spends beside the keeper's work on its root.
  *
- * Owns:    the ready ones, as descriptors: they are gone with the keeper. */
+ * Callers: child.c, in the new namespaces; restore.c; the keeper, to come back from one. */
 #ifndef COVE_KEEPER_NET_H
 #define COVE_KEEPER_NET_H
 
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#define NETS_READY 8
+/* Brings up the namespace that the caller is in. */
+int net_prepare(struct err *err);
 
 struct nets {
     int own_fd; /* the keeper's own */
-    size_t count;
-    int ready[NETS_READY];
 };
 
 int nets_open(struct nets *nets, struct err *err);
 void nets_close(struct nets *nets);
 
-/* Makes one more, if there are not enough. False: there are. */
-bool nets_refill(struct nets *nets);
-
-/* Moves the keeper into a fresh network namespace, for the clone of a child that stays there … */
-int nets_enter(struct nets *nets, struct err *err);
-/* … and back. There is no way on if that fails: the keeper ends, and a new one adopts. */
+/* Back from a sandbox's. There is no way on if that fails: the keeper ends, and a new one adopts. */
 void nets_leave(const struct nets *nets);
 
 #endif

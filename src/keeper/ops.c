@@ -7,7 +7,6 @@
 #include "keeper/create.h"
 #include "keeper/gateway.h"
 #include "keeper/life.h"
-#include "keeper/pool.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
 
@@ -40,7 +39,7 @@ static int op_hello(struct keeper *k, int index, const struct keeper_request *re
 
     (void) index, (void) request, (void) sandbox, (void) ret_fds, (void) err;
     hello->pid = (uint32_t) getpid();
-    hello->sandboxes = k->sandbox_count - k->pooled;
+    hello->sandboxes = k->sandbox_count;
     hello->sandboxes_max = k->sandboxes_max;
     hello->ids_free = k->slot_limit > k->sandbox_count ? k->slot_limit - k->sandbox_count : 0;
     hello->host_memory = k->host_memory;
@@ -72,13 +71,9 @@ static int op_create(struct keeper *k, int index, const struct keeper_request *r
 {
     struct sandbox *made = NULL;
 
-    (void) sandbox, (void) ret_fds;
+    (void) sandbox, (void) reply, (void) ret_fds;
     if (create_begin(k, request, index, &made, err) < 0)
         return -1;
-    if (made->info.life == LIFE_RUNNING) { /* it was in the pool */
-        put_sandbox(reply, made);
-        return 0;
-    }
     wait_for(k, index, KEEPER_CREATE, made);
     return LATER;
 }
@@ -97,11 +92,8 @@ static int op_list(struct keeper *k, int index, const struct keeper_request *req
                    struct err *err)
 {
     (void) index, (void) sandbox, (void) ret_fds, (void) err;
-    if (request->flags & KEEPER_FLAG_POOLED)
-        pool_heard(k);
     for (uint32_t i = request->cursor; i < k->slot_count; i++) {
-        if (k->sandboxes[i].info.life == LIFE_GONE ||
-            (k->sandboxes[i].info.flags & KEEPER_FLAG_POOLED) != request->flags)
+        if (k->sandboxes[i].info.life == LIFE_GONE)
             continue;
         if (reply->count == KEEPER_LIST_MAX) {
             reply->next = i;
@@ -138,7 +130,7 @@ static int op_freeze(struct keeper *k, int index, const struct keeper_request *r
     (void) ret_fds;
     if (sandbox_freeze(k, sandbox, frozen, err) < 0)
         return -1;
-    if (cgroup_freeze_done(&k->cgroups, sandbox->made_as, frozen) == 1) {
+    if (cgroup_freeze_done(&k->cgroups, sandbox->info.id, frozen) == 1) {
         sandbox_frozen(k, sandbox, frozen);
         put_sandbox(reply, sandbox);
         return 0;
@@ -188,11 +180,21 @@ static int op_gateway(struct keeper *k, int index, const struct keeper_request *
     return gateway_open(&k->nets, sandbox->pid.fd, ret_fds, err);
 }
 
+static int op_save(struct keeper *k, int index, const struct keeper_request *request,
+                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                   struct err *err)
+{
+    (void) k, (void) index, (void) sandbox, (void) reply, (void) ret_fds;
+    return err_set(err, ERR_UNSUPPORTED, "%s: there is no criu", keeper_ops[request->op].name);
+}
+
 static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_HELLO] = op_hello,   [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
     [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
     [KEEPER_FREEZE] = op_freeze, [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
     [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,    [KEEPER_GATEWAY] = op_gateway,
+    [KEEPER_SAVE] = op_save,     [KEEPER_LOAD] = op_save,       [KEEPER_IMAGE] = op_save,
+    [KEEPER_IMAGES] = op_save,   [KEEPER_DROP] = op_save,       [KEEPER_RECLAIM] = op_save,
 };
 
 /* ---- connections ---- */
@@ -281,12 +283,12 @@ int ops_tick(struct keeper *k)
             continue;
         if (!waits_for(c, s) || s->info.life == LIFE_STOPPING)
             continue; /* ops_sandbox_gone answers */
-        if (cgroup_freeze_done(&k->cgroups, s->made_as, frozen) == 1) {
+        if (cgroup_freeze_done(&k->cgroups, s->info.id, frozen) == 1) {
             sandbox_frozen(k, s, frozen);
             answer_pending(k, i, s, NULL);
         } else if (io_now_ms() > c->deadline_ms) {
             /* Half frozen is no state to leave a sandbox in. */
-            (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
+            (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
             err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
                     frozen ? "freeze" : "thaw");
             answer_pending(k, i, s, &err);
@@ -330,11 +332,6 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
         sandbox = sandbox_find(k, request->sandbox);
         if (!sandbox) {
             err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
-            answer(k, index, request->op, &reply, NULL, &err);
-            return;
-        }
-        if ((sandbox->info.flags & KEEPER_FLAG_POOLED) && !keeper_ops[request->op].of_pool) {
-            err_set(&err, ERR_STATE, "sandbox '%s' is in the pool", request->sandbox);
             answer(k, index, request->op, &reply, NULL, &err);
             return;
         }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 6 /* of the schema */
+#define DB_VERSION 5 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -55,12 +55,6 @@ enum sql {
     SQL_PREVIEW_SET,
     SQL_PREVIEW_ROLL,
     SQL_PREVIEW_GET,
-    SQL_POOLS_CLEAR,
-    SQL_POOL_ADD,
-    SQL_POOL_LIST,
-    SQL_POOL_RULE_SET,
-    SQL_POOL_RULE_REMOVE,
-    SQL_POOL_RULE_LIST,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,
     SQL_CHAIN_ANCHOR,
@@ -78,7 +72,6 @@ extern const char *const db_upgrades[DB_VERSION - 1];
 
 struct db {
     sqlite3 *handle;
-    bool no_sync; /* commits do not wait for the disk */
     sqlite3_stmt *stmts[SQL_COUNT];
 };
 
@@ -94,10 +87,6 @@ void db_bind(sqlite3_stmt *stmt, const char *types, ...);
 int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err);
 /* Prepares, binds and runs a statement that gives no rows. */
 int db_run(struct db *db, struct err *err, enum sql which, const char *types, ...);
-
-/* Whether commits wait for the disk. Those that did not are on it when a later one that did is; a process that is killed
- * loses nothing either way. Not within a transaction. */
-int db_sync(struct db *db, bool sync, struct err *err);
 
 /* Columns, never NULL; cut to size. */
 const char *db_text(sqlite3_stmt *stmt, int column);

@@ -150,7 +150,7 @@ struct store_sandbox {
     const char *preview; /* the same, as store_preview_set */
 };
 
-/* Committed when it returns; on disk with the next durable audit record. seq is ignored. Checks, in the same transaction: the quotas of the tenant
+/* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
  * (ERR_TOO_MANY, says which), the name (ERR_NAME_TAKEN), the idempotency key (ERR_EXISTS). */
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err);
 /* tenant NULL: any. ERR_NO_SANDBOX for a foreign one as for an unknown one. */
@@ -213,14 +213,18 @@ int store_traffic_token(struct store *store, const char *sandbox, char ret[STORE
 #define STORE_LINK_MAX 128
 /* Opens one port until `expires`: characters that need no quoting in URLs and cookies. */
 struct store_link {
-    const char *sandbox;
+    const char *sandbox; /* borrowed */
     uint16_t port;
+    uint64_t generation;           /* of the sandbox */
     uint64_t expires;              /* seconds since 1970 */
     char key_id[STORE_KEY_ID_MAX]; /* the key that it was made with, and goes with; "": none */
 };
+/* Of a port as it is now; without an end and a key. */
+int store_link_init(struct store *store, const char *sandbox, uint16_t port, struct store_link *ret,
+                    struct err *err);
 int store_link_make(struct store *store, const struct store_link *link, char ret[STORE_LINK_MAX],
                     struct err *err);
-/* Of link, sandbox and port are asked for; expires and key_id are filled in. ERR_DENIED with a sentence for whoever showed it:
+/* Fills in expires and key_id of a link that store_link_init began. ERR_DENIED with a sentence for whoever showed the text:
  * not good (altered, for another port, taken back), over, or its key is no longer good. */
 int store_link_check(struct store *store, const char *text, struct store_link *link,
                      struct err *err);
@@ -286,36 +290,5 @@ int store_audit_verify(struct store *store, struct audit_chain *ret, struct err 
 /* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. */
 int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count,
                       struct err *err);
-
-/* ---- pools: what the server last said of its own, and what it was told ---- */
-
-#define STORE_TEMPLATE_MAX 64
-#define STORE_POOL_MOST    256 /* sandboxes of one pool */
-
-/* One template in one size. */
-struct store_pool {
-    char template[STORE_TEMPLATE_MAX];
-    bool root;
-    uint64_t memory_bytes, disk_bytes, disk_inodes, cpu_milli, processes, open_files, ptys;
-    uint64_t ready, target, least, most; /* now; wanted; and the bounds of that */
-    uint64_t hits, misses;               /* creates that got one, and that did not */
-    uint64_t updated_ms;
-};
-/* In the place of all that there were. */
-int store_pools_save(struct store *store, const struct store_pool *list, size_t count,
-                     struct err *err);
-typedef int store_pool_each(void *arg, const struct store_pool *pool, struct err *err);
-int store_pools_list(struct store *store, store_pool_each *each, void *arg, struct err *err);
-
-/* How many may wait of a template, in each size; "*": of every other. Wins over the configuration. */
-struct store_pool_rule {
-    char template[STORE_TEMPLATE_MAX];
-    uint64_t least, most;
-};
-int store_pool_rule_set(struct store *store, const struct store_pool_rule *rule, struct err *err);
-/* ERR_NO_TEMPLATE when there is none. */
-int store_pool_rule_remove(struct store *store, const char *template, struct err *err);
-typedef int store_pool_rule_each(void *arg, const struct store_pool_rule *rule, struct err *err);
-int store_pool_rules(struct store *store, store_pool_rule_each *each, void *arg, struct err *err);
 
 #endif

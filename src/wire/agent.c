@@ -42,6 +42,8 @@ const struct field agent_request_fields[] = {
     { 33, "port", FIELD_U32, AT(port), 65535 },
     { 34, "attrs", FIELD_LIST, AT(attrs), AGENT_ATTRS_MAX },
     { 35, "pid", FIELD_U32, AT(pid), 0 },
+    { 36, "peer", FIELD_TEXT, AT(peer), 64 },
+    { 37, "peer_port", FIELD_U32, AT(peer_port), 65535 },
 };
 const size_t agent_request_field_count = ARRAY_LEN(agent_request_fields);
 
@@ -133,6 +135,7 @@ const struct agent_op_info agent_ops[AGENT_OP_COUNT] = {
     [AGENT_REFUSALS]     = { "refusals", 0, 0, 0 },
     [AGENT_PACK]         = { "pack", AGENT_READABLE, 1, 1 },
     [AGENT_UNPACK]       = { "unpack", AGENT_PARENTS, 1, 1 },
+    [AGENT_OWNER]        = { "owner", 0, 0, 1 },
 };
 
 ssize_t agent_request_encode(const struct agent_request *request, void *out, size_t size,
@@ -180,6 +183,10 @@ static int check_needs(const struct agent_request *r, struct err *err)
     case AGENT_DIAL:
         if (!r->port)
             return err_set(err, ERR_INVALID, "dial: port is missing");
+        return 0;
+    case AGENT_OWNER:
+        if (!r->port || !r->peer || !r->peer_port)
+            return err_set(err, ERR_INVALID, "owner: an end of the connection is missing");
         return 0;
     case AGENT_NONE:
     case AGENT_INFO:

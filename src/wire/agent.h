@@ -44,6 +44,7 @@ enum agent_op {
     AGENT_REFUSALS, /* ITEM per refused system call and program, END */
     AGENT_PACK,     /* REPLY: entry; ITEM per entry below it, of a file with DATA ..., DATA_END; END */
     AGENT_UNPACK,   /* REPLY (ready); ITEM as of PACK and END are taken; END: count, total */
+    AGENT_OWNER,    /* REPLY: count 1 if there is such a connection, uid, pid, program */
     AGENT_OP_COUNT
 };
 
@@ -99,9 +100,11 @@ struct agent_request {
     const char *include;       /* GREP: glob that file names must match */
     uint64_t limit;            /* LIST, GLOB, GREP: items at most; 0: the agent's own limit */
     uint32_t context_before, context_after; /* GREP: lines */
-    uint32_t port;                          /* DIAL */
+    uint32_t port;                          /* DIAL; OWNER: the connection's own end */
     struct texts attrs; /* WRITE, with name: rest of a name, value, …: all there are of these names */
     uint32_t pid;                           /* PROCS: of this one alone; 0: of any */
+    const char *peer;   /* OWNER: the connection's other end: an address … */
+    uint32_t peer_port; /* … and its port */
 };
 
 #define AGENT_MODE_SET 0x10000u /* tells mode 0 from no mode */
@@ -172,7 +175,7 @@ struct agent_reply {
     uint64_t line, column;
     struct bytes data; /* XATTR_GET value, GREP line */
     const char *name;  /* XATTR_LIST; REFUSALS: system call */
-    const char *program; /* REFUSALS, PORTS: the process's name */
+    const char *program; /* REFUSALS, PORTS, OWNER: the process's name */
     uint32_t port;
     const char *address; /* PORTS */
     uint32_t target_type, target_mode; /* RESOLVE: of what a link leads to; NONE: to nothing */

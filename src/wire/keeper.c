@@ -8,21 +8,27 @@
 const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
     [KEEPER_HELLO]   = { "hello", 0, 0, 0 },
     [KEEPER_CREATE]  = { "create", 1, 1, 0 },
-    [KEEPER_GET]     = { "get", 1, 0, 1 },
+    [KEEPER_GET]     = { "get", 1, 0, 0 },
     [KEEPER_LIST]    = { "list", 0, 0, 0 },
     [KEEPER_CONNECT] = { "connect", 1, 0, 0 },
-    [KEEPER_STATS]   = { "stats", 1, 0, 1 },
+    [KEEPER_STATS]   = { "stats", 1, 0, 0 },
     [KEEPER_FREEZE]  = { "freeze", 1, 0, 0 },
     [KEEPER_THAW]    = { "thaw", 1, 0, 0 },
-    [KEEPER_DESTROY] = { "destroy", 1, 0, 1 },
+    [KEEPER_DESTROY] = { "destroy", 1, 0, 0 },
     [KEEPER_TIE]     = { "tie", 1, 0, 0 },
     [KEEPER_WAIT]    = { "wait", 1, 0, 0 },
     [KEEPER_GATEWAY] = { "gateway", 1, 0, 0 },
+    [KEEPER_SAVE]    = { "save", 1, 0, 1 },
+    [KEEPER_LOAD]    = { "load", 1, 0, 1 },
+    [KEEPER_IMAGE]   = { "image", 0, 0, 1 },
+    [KEEPER_IMAGES]  = { "images", 0, 0, 0 },
+    [KEEPER_DROP]    = { "drop", 0, 0, 1 },
+    [KEEPER_RECLAIM] = { "reclaim", 1, 0, 0 },
 };
 
 static const char *const life_names[] = {
     [LIFE_NEW] = "new",         [LIFE_STARTING] = "starting", [LIFE_RUNNING] = "running",
-    [LIFE_PAUSED] = "paused",   [LIFE_STOPPING] = "stopping", [LIFE_GONE] = "gone",
+    [LIFE_PAUSING] = "pausing", [LIFE_PAUSED] = "paused",   [LIFE_STOPPING] = "stopping", [LIFE_GONE] = "gone",
 };
 _Static_assert(ARRAY_LEN(life_names) == LIFE_COUNT, "every state has a name");
 
@@ -70,33 +76,64 @@ static bool all_zero(const void *data, size_t len)
     return true;
 }
 
-static int check_create(const struct keeper_request *r, struct err *err)
+/* What names a sandbox that is to be. */
+static int check_names(const struct keeper_request *r, struct err *err)
 {
     if (!id_ok(r->sandbox))
         return err_set(err, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");
     if (r->name[0] && (!name_ok(r->name) || id_ok(r->name)))
         return err_set(err, ERR_INVALID,
                        "name: not a name (a-z, 0-9, inner '-', '_', '.', at most 63, unlike an id)");
-    if (!name_ok(r->template))
-        return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->hostname[0] && !name_ok(r->hostname))
         return err_set(err, ERR_INVALID, "hostname: not a name (a-z, 0-9, inner '-', '_', '.')");
+    return 0;
+}
+
+static int check_create(const struct keeper_request *r, struct err *err)
+{
+    if (check_names(r, err) < 0)
+        return -1;
+    if (!name_ok(r->template))
+        return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->flags & ~KEEPER_FLAG_ALL)
         return err_set(err, ERR_INVALID, "flags: unknown bits");
-    if ((r->flags & KEEPER_FLAG_POOLED) &&
-        (r->flags & (KEEPER_FLAG_TIED | KEEPER_FLAG_TAKE) || r->name[0] || r->hostname[0]))
-        return err_set(err, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
     return 0;
+}
+
+/* save and load, and those about images alone */
+static int check_image(const struct keeper_request *r, struct err *err)
+{
+    if (!id_ok(r->image))
+        return err_set(err, ERR_INVALID, "image: not an id ('i' and 20 of a-z, 0-9)");
+    if (r->op == KEEPER_LOAD)
+        return check_names(r, err);
+    if (r->name[0] || r->hostname[0])
+        return err_set(err, ERR_INVALID, "%s takes no names", keeper_ops[r->op].name);
+    if (r->op != KEEPER_SAVE && (r->sandbox[0] || r->owner[0]))
+        return err_set(err, ERR_INVALID, "%s takes nothing but an image", keeper_ops[r->op].name);
+    if (r->op == KEEPER_SAVE && !name_ok(r->sandbox))
+        return err_set(err, ERR_INVALID, "sandbox: neither an id nor a name");
+    return 0;
+}
+
+static int check_saving(const struct keeper_request *r, struct err *err)
+{
+    if (r->template[0] || !all_zero(&r->limits, sizeof r->limits))
+        return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
+    if (r->flags & ~(r->op == KEEPER_SAVE ? KEEPER_SAVE_ALL : 0u))
+        return err_set(err, ERR_INVALID, "flags: unknown bits");
+    return check_image(r, err);
 }
 
 static int check_other(const struct keeper_request *r, struct err *err)
 {
+    if (r->image[0] || r->owner[0])
+        return err_set(err, ERR_INVALID, "%s takes no image", keeper_ops[r->op].name);
     if (keeper_ops[r->op].needs_sandbox && !name_ok(r->sandbox))
         return err_set(err, ERR_INVALID, "sandbox: neither an id nor a name");
     if (!keeper_ops[r->op].needs_sandbox && r->sandbox[0])
         return err_set(err, ERR_INVALID, "sandbox: must be empty for %s", keeper_ops[r->op].name);
-    if (r->name[0] || r->template[0] || r->hostname[0] ||
-        (r->flags & ~(r->op == KEEPER_LIST ? KEEPER_FLAG_POOLED : 0u)) ||
+    if (r->name[0] || r->template[0] || r->hostname[0] || r->flags ||
         !all_zero(&r->limits, sizeof r->limits))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
     return 0;
@@ -111,12 +148,29 @@ int keeper_request_check(const struct keeper_request *r, size_t len, struct err 
                        KEEPER_VERSION);
     if (r->op >= KEEPER_OP_COUNT)
         return err_set(err, ERR_PROTOCOL, "unknown request %u", r->op);
-    if (r->reserved || (r->cursor && r->op != KEEPER_LIST))
+    if (r->reserved || (r->cursor && r->op != KEEPER_LIST && r->op != KEEPER_IMAGES))
         return err_set(err, ERR_PROTOCOL, "%s: reserved field set", keeper_ops[r->op].name);
     if (!text_ends(r->sandbox) || !text_ends(r->name) || !text_ends(r->template) ||
-        !text_ends(r->hostname))
+        !text_ends(r->hostname) || !text_ends(r->image) || !text_ends(r->owner))
         return err_set(err, ERR_PROTOCOL, "%s: a text does not end", keeper_ops[r->op].name);
+    if (keeper_ops[r->op].needs_image)
+        return check_saving(r, err);
     return keeper_ops[r->op].is_create ? check_create(r, err) : check_other(r, err);
+}
+
+static bool sandbox_ends(const struct keeper_sandbox *s)
+{
+    return text_ends(s->id) && text_ends(s->name) && text_ends(s->template);
+}
+
+static bool image_ends(const struct keeper_image *image)
+{
+    return text_ends(image->id) && text_ends(image->owner) && sandbox_ends(&image->sandbox);
+}
+
+static bool answers_images(enum keeper_op op)
+{
+    return op == KEEPER_SAVE || op == KEEPER_IMAGE || op == KEEPER_IMAGES;
 }
 
 int keeper_reply_check(const struct keeper_reply *r, size_t len, enum keeper_op op,
@@ -127,9 +181,10 @@ int keeper_reply_check(const struct keeper_reply *r, size_t len, enum keeper_op 
         return err_set(err, ERR_PROTOCOL, "the keeper answered something else");
     if (strnlen(r->err.msg, sizeof r->err.msg) == sizeof r->err.msg)
         return err_set(err, ERR_PROTOCOL, "the keeper's message does not end");
-    for (uint32_t i = 0; op != KEEPER_HELLO && op != KEEPER_STATS && i < r->count; i++)
-        if (!text_ends(r->sandbox[i].id) || !text_ends(r->sandbox[i].name) ||
-            !text_ends(r->sandbox[i].template))
+    for (uint32_t i = 0; op != KEEPER_HELLO && op != KEEPER_STATS && op != KEEPER_RECLAIM &&
+                         i < r->count;
+         i++)
+        if (!(answers_images(op) ? image_ends(&r->image[i]) : sandbox_ends(&r->sandbox[i])))
             return err_set(err, ERR_PROTOCOL, "a text of the keeper does not end");
     return 0;
 }

@@ -25,7 +25,7 @@ enum keeper_op {
     KEEPER_HELLO,   /* who are you, how many sandboxes, what can this host do */
     KEEPER_CREATE,  /* a sandbox from a template; the reply comes when its agent listens */
     KEEPER_GET,     /* one sandbox, by id or name */
-    KEEPER_LIST,    /* KEEPER_LIST_MAX sandboxes, from `cursor` on; with POOLED: of the pool */
+    KEEPER_LIST,    /* KEEPER_LIST_MAX sandboxes, from `cursor` on */
     KEEPER_CONNECT, /* a descriptor to the agent: one operation (wire/agent.h) */
     KEEPER_STATS,   /* what one sandbox uses now */
     KEEPER_FREEZE,
@@ -34,6 +34,12 @@ enum keeper_op {
     KEEPER_TIE,     /* from now on the sandbox ends when this connection does */
     KEEPER_WAIT,    /* the reply comes when the sandbox is gone, with the reason */
     KEEPER_GATEWAY, /* descriptors of enum keeper_gateway: whoever holds them is its way out */
+    KEEPER_SAVE,    /* a sandbox into an image; it ends, or goes on */
+    KEEPER_LOAD,    /* a sandbox from an image: the same one again, or a new one */
+    KEEPER_IMAGE,   /* one image */
+    KEEPER_IMAGES,  /* KEEPER_LIST_MAX images, from `cursor` on */
+    KEEPER_DROP,    /* an image is no longer wanted */
+    KEEPER_RECLAIM, /* of a frozen sandbox: memory to swap, as much as the kernel can */
     KEEPER_OP_COUNT
 };
 
@@ -50,19 +56,20 @@ enum keeper_gateway {
 /* For KEEPER_CREATE */
 #define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */
 #define KEEPER_FLAG_TIED 2u /* destroyed when the connection that made it closes */
-/* Made ahead, for nobody yet: it is in no list but that of the pool, nobody can connect to its agent, and it ends
- * when nobody asks for that list any more. For KEEPER_LIST: the list of the pool. */
-#define KEEPER_FLAG_POOLED 4u
-/* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
-#define KEEPER_FLAG_TAKE 8u
-#define KEEPER_FLAG_ALL 15u
+#define KEEPER_FLAG_ALL 3u
 
-/* The words of the design; only those that a jail has today. */
+/* For KEEPER_SAVE */
+#define KEEPER_SAVE_STOP 1u   /* the sandbox ends when its image is whole; the image has the sandbox's id */
+#define KEEPER_SAVE_MEMORY 2u /* with its processes, not only its files */
+#define KEEPER_SAVE_ALL 3u
+
+/* The words of the design. */
 enum keeper_life {
     LIFE_NEW,
     LIFE_STARTING,
     LIFE_RUNNING,
-    LIFE_PAUSED,
+    LIFE_PAUSING, /* being saved */
+    LIFE_PAUSED,  /* frozen */
     LIFE_STOPPING,
     LIFE_GONE,
     LIFE_COUNT
@@ -79,7 +86,9 @@ struct keeper_request {
     char sandbox[KEEPER_NAME_MAX];  /* id, or for all but create also name */
     char name[KEEPER_NAME_MAX];     /* create: optional */
     char template[KEEPER_NAME_MAX]; /* create */
-    char hostname[KEEPER_NAME_MAX]; /* create: "" is the name, or else the id */
+    char hostname[KEEPER_NAME_MAX]; /* create, load: "" is the name, or else the id */
+    char image[KEEPER_NAME_MAX];    /* save, load, image, drop */
+    char owner[KEEPER_NAME_MAX];    /* save: kept in the image; load: must be the same */
     struct limits limits;           /* create */
 };
 
@@ -99,6 +108,20 @@ struct keeper_sandbox {
 
 enum keeper_disk { DISK_MEMORY, DISK_IMAGE, DISK_KIND_COUNT };
 const char *keeper_disk_name(uint32_t kind);
+
+#define KEEPER_IMAGE_MEMORY 1u /* it has the processes */
+#define KEEPER_IMAGE_PAUSED 2u /* it is the sandbox that it was made of, asleep: loaded once, and gone then */
+
+struct keeper_image {
+    char id[KEEPER_NAME_MAX];
+    char owner[KEEPER_NAME_MAX];
+    uint32_t flags; /* KEEPER_IMAGE_* */
+    uint32_t reserved;
+    uint64_t saved_ms;  /* real time */
+    uint64_t bytes;     /* on the host's disk; layers that other images share are not counted */
+    uint64_t frozen_us; /* how long the sandbox stood still for it */
+    struct keeper_sandbox sandbox; /* as it was */
+};
 
 struct keeper_stats {
     uint64_t cpu_us;
@@ -132,6 +155,8 @@ struct keeper_reply {
         struct keeper_hello hello;
         struct keeper_stats stats;
         struct keeper_sandbox sandbox[KEEPER_LIST_MAX];
+        struct keeper_image image[KEEPER_LIST_MAX];
+        uint64_t reclaimed; /* bytes */
     };
 };
 
@@ -139,7 +164,7 @@ struct keeper_op_info {
     const char *name;
     uint8_t needs_sandbox; /* `sandbox` must name one */
     uint8_t is_create;
-    uint8_t of_pool; /* may be asked of one that is in the pool */
+    uint8_t needs_image; /* `image` must be an id */
 };
 extern const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT];
 

@@ -31,8 +31,8 @@ def make(network=None, key=None, **more):
     return (a.json or {}).get("id") or a.body.decode()
 
 
-def run(box, command, key=None):
-    a = ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": command + " 2>&1", "timeout": 40}, key=key)
+def run(box, command, key=None, **more):
+    a = ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": command + " 2>&1", "timeout": 40, **more}, key=key)
     return (a.json or {}).get("stdout") or a.body.decode()
 
 
@@ -232,6 +232,52 @@ def e2b():
     same("a proxy that is none is refused", 400, ask("PUT", "/sandboxes/%s/network" % box, {"egressProxy": {"address": "10.0.0.1:1080"}}).status)
 
 
+PYTHON = """python3 -c "
+import socket, time
+s = socket.socket(socket.AF_INET6 if ':' in '%s' else socket.AF_INET); s.settimeout(5)
+try: s.connect(('%s', %d)); s.sendall(%s); print(s.recv(100))
+except OSError as e: print(e.strerror)" """
+
+
+ODD = """import socket
+with open('/proc/self/comm', 'w') as f: f.write('ev<' + chr(34) + chr(10) + 'il')
+s = socket.create_connection(('93.184.216.35', 80), 5)
+s.sendall(bytes(20))
+s.recv(10)
+"""
+
+
+def whose():
+    box = make({"allow": ["www.example.com"]})
+    get(box, "http://93.184.216.35/")
+    last = events(box)[-1]
+    same("a refusal says whose it was", ("refused", "curl"), (last["event"], (last["process"] or {}).get("name")))
+    check("with its pid", (last["process"] or {}).get("pid", 0) > 1, last)
+    pid = run(box, "sh -c 'echo $$; exec curl -sS -m 9 http://93.184.216.35:8080/'").split()[0]
+    same("which is the one inside", int(pid), (events(box)[-1]["process"] or {}).get("pid"))
+    for what, host, port, say in (("of TLS", "93.184.216.35", 443, "bytes([22,3,1,0,4,1,0,0,0])"),
+                                  ("that says nothing", "93.184.216.35", 9999, "b''"),
+                                  ("over IPv6", "2606:2800:220::34", 81, "bytes(20)")):
+        run(box, PYTHON % (host, host, port, say))
+        last = events(box)[-1]
+        same("also for a connection " + what, (port, "python3"), (last["port"], (last["process"] or {}).get("name")))
+    gone = run(box, """python3 -c "
+import socket
+s = socket.create_connection(('93.184.216.35', 4444), 5); s.close(); print('left')" """)
+    last = events(box)[-1]
+    same("a connection that its program left says nothing more", "left\n", gone)
+    rooted = make({"allow": ["www.example.com"]}, root=True)
+    said = run(rooted, "id -u; curl -sS -m 9 http://93.184.216.35/", user="root")
+    same("also one of root's", ("0", "curl"), (said.split()[0], ((events(rooted) or [{}])[-1].get("process") or {}).get("name")))
+    ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/odd.py" % box, ODD)
+    run(box, "python3 /tmp/odd.py")
+    like("whatever its name is", '^ev<"[?]il$', (events(box)[-1]["process"] or {}).get("name") or str(events(box)[-1]))
+    like("the audit has it, too", "by curl \\(", ask("GET", "/audit-logs?sandbox_id=%s&limit=100" % box).body.decode())
+    many = run(box, "for i in $(seq 30); do curl -s -m 9 -o /dev/null http://93.184.216.35/ & done; wait; echo done")
+    same("many at once hold nobody up", "done\n", many)
+    like("and are refused as ever", "may not reach", get(box, "http://93.184.216.35/"))
+
+
 def main():
     server.start(*DNS)
     slow.extend(start_slow())
@@ -246,6 +292,7 @@ def main():
     for part in kinds, rules_first, where, what_goes_wrong, login_unseen, change_and_restart:
         part(box, by)
     e2b()
+    whose()
     server.kill()
     return 1 if failures else 0
 

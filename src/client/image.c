@@ -1,0 +1,124 @@
+#include "client/image.h"
+
+#include "base/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MOST 100000u
+
+static int put(char out[KEEPER_NAME_MAX], const char *what, const char *text, struct err *err)
+{
+    return text && text[0] ? link_name(out, what, text, err) : 0;
+}
+
+/* One question about images, with one image or sandbox for an answer. */
+static int ask_one(struct link *link, const struct keeper_request *request,
+                   struct keeper_reply *reply, struct err *err)
+{
+    if (link_call(link, request, reply, NULL, err) < 0)
+        return -1;
+    if (reply->count != 1)
+        return err_set(err, ERR_PROTOCOL, "the keeper answered something else");
+    return 0;
+}
+
+int image_save(struct link *link, const char *sandbox, const char *image, const char *owner,
+               uint32_t flags, struct keeper_image *ret, struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_SAVE);
+    request.flags = flags;
+    if (link_name(request.sandbox, "sandbox", sandbox, err) < 0 ||
+        link_name(request.image, "image", image, err) < 0 ||
+        put(request.owner, "owner", owner, err) < 0 || ask_one(link, &request, &reply, err) < 0)
+        return -1;
+    *ret = reply.image[0];
+    return 0;
+}
+
+int image_load(struct link *link, const struct image_load_spec *spec, struct keeper_sandbox *ret,
+               struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_LOAD);
+    if (link_name(request.sandbox, "sandbox", spec->id, err) < 0 ||
+        link_name(request.image, "image", spec->image, err) < 0 ||
+        put(request.owner, "owner", spec->owner, err) < 0 ||
+        put(request.name, "name", spec->name, err) < 0 ||
+        put(request.hostname, "hostname", spec->hostname, err) < 0 ||
+        ask_one(link, &request, &reply, err) < 0)
+        return -1;
+    *ret = reply.sandbox[0];
+    return 0;
+}
+
+int image_get(struct link *link, const char *image, struct keeper_image *ret, struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_IMAGE);
+    if (link_name(request.image, "image", image, err) < 0 ||
+        ask_one(link, &request, &reply, err) < 0)
+        return -1;
+    *ret = reply.image[0];
+    return 0;
+}
+
+int image_drop(struct link *link, const char *image, struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_DROP);
+    if (link_name(request.image, "image", image, err) < 0)
+        return -1;
+    return link_call(link, &request, &reply, NULL, err);
+}
+
+int image_list(struct link *link, struct keeper_image **ret_list, size_t *ret_count,
+               struct err *err)
+{
+    auto_free struct keeper_image *list = NULL;
+    struct keeper_request request;
+    struct keeper_reply reply;
+    size_t count = 0;
+
+    keeper_request_init(&request, KEEPER_IMAGES);
+    do {
+        struct keeper_image *longer;
+
+        if (link_call(link, &request, &reply, NULL, err) < 0)
+            return -1;
+        longer = realloc(list, (count + reply.count + 1) * sizeof *list);
+        if (!longer)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the list");
+        list = longer;
+        memcpy(list + count, reply.image, reply.count * sizeof *list);
+        count += reply.count;
+        if (count > LIST_MOST || (reply.next && !reply.count))
+            return err_set(err, ERR_PROTOCOL, "the keeper's list does not end");
+        request.cursor = reply.next;
+    } while (reply.next);
+    *ret_list = take_ptr(&list);
+    *ret_count = count;
+    return 0;
+}
+
+int sandbox_reclaim(struct link *link, const char *sandbox, uint64_t *ret_bytes, struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_RECLAIM);
+    if (link_name(request.sandbox, "sandbox", sandbox, err) < 0 ||
+        link_call(link, &request, &reply, NULL, err) < 0)
+        return -1;
+    *ret_bytes = reply.reclaimed;
+    return 0;
+}
