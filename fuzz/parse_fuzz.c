@@ -44,6 +44,26 @@ static void check_names(const char *text)
         must(!strchr(text, '/') && text[0] != '.' && text[0] != '-' && strlen(text) < 64);
 }
 
+static void check_ports(const char *text)
+{
+    size_t count = SIZE_MAX, twice, at = 0;
+    uint16_t ports[4], again[4];
+    struct err err = { 0 };
+    char plain[4 * 6 + 1] = "";
+
+    if (parse_port_list(text, ports, 4, &count, &err) < 0) {
+        must(count == SIZE_MAX && err.kind != ERR_NONE && err.msg[0]);
+        return;
+    }
+    must(count <= 4);
+    for (size_t i = 0; i < count; i++) {
+        must(ports[i] > 0);
+        at += (size_t) snprintf(plain + at, sizeof plain - at, "%s%u", i > 0 ? "," : "", ports[i]);
+    }
+    must(parse_port_list(plain, again, 4, &twice, &err) == 0 && twice == count &&
+         memcmp(ports, again, count * sizeof ports[0]) == 0);
+}
+
 static void check_limits(const char *text)
 {
     for (size_t i = 0; i < limit_count; i++) {
@@ -80,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         must(small <= 07777);
     check_names(text);
+    check_ports(text);
     check_limits(text);
     free(text);
     return 0;

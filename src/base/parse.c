@@ -28,8 +28,7 @@ static const struct unit size_units[] = {
 };
 
 static const struct unit duration_units[] = {
-    { "", 1000 },  { "ms", 1 },        { "s", 1000 },
-    { "m", 60000 }, { "h", 3600000 },  { "d", 86400000 },
+    { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
 };
 
 static const struct unit cpu_units[] = {
@@ -125,6 +124,49 @@ int parse_cpus_milli(const char *text, uint32_t *ret_milli, struct err *err)
     if (milli > UINT32_MAX)
         return err_set(err, ERR_LIMIT, "'%.40s' is too large for a number of cores", text);
     *ret_milli = (uint32_t) milli;
+    return 0;
+}
+
+/* One of the list, up to its comma or its end. */
+static int parse_port(const char *text, size_t len, uint16_t *ret)
+{
+    char number[8];
+    uint64_t port = 0;
+    struct err ignored;
+
+    if (len >= sizeof number)
+        return -1;
+    memcpy(number, text, len);
+    number[len] = '\0';
+    if (parse_u64(number, &port, &ignored) < 0 || port < 1 || port > UINT16_MAX)
+        return -1;
+    *ret = (uint16_t) port;
+    return 0;
+}
+
+int parse_port_list(const char *text, uint16_t *out, size_t most, size_t *ret_count,
+                    struct err *err)
+{
+    size_t count = 0;
+
+    for (bool more = *text != '\0'; more;) {
+        size_t len = strcspn(text, ","), i = 0;
+        uint16_t port = 0;
+
+        if (parse_port(text, len, &port) < 0)
+            return err_set(err, ERR_INVALID, "'%.20s': ports are numbers from 1 to 65535, 80,443",
+                           text);
+        more = text[len] == ',';
+        text += len + (more ? 1 : 0);
+        while (i < count && out[i] != port)
+            i++;
+        if (i < count)
+            continue;
+        if (count == most)
+            return err_set(err, ERR_TOO_BIG, "more than %zu ports", most);
+        out[count++] = port;
+    }
+    *ret_count = count;
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Decimal digits only. */
@@ -19,6 +20,10 @@ int parse_duration_ms(const char *text, uint64_t *ret_ms, struct err *err);
 
 /* "2", "0.5", "1.25": thousandths of a core; finer is an error. */
 int parse_cpus_milli(const char *text, uint32_t *ret_milli, struct err *err);
+
+/* "80,443": ports from 1 to 65535, each once in out however often it was named; "" is none. ERR_TOO_BIG past most. */
+int parse_port_list(const char *text, uint16_t *out, size_t most, size_t *ret_count,
+                    struct err *err);
 
 /* Octal file mode: "644", "0755". */
 int parse_mode(const char *text, uint32_t *ret_mode, struct err *err);

@@ -39,6 +39,11 @@ const char db_schema[] =
     "PRAGMA application_id = 0x636f7665;"
     "PRAGMA user_version = 1;";
 
+#define CHANGED(row)                                                                               \
+    " INSERT INTO private_changes(tenant, seq)"                                                    \
+    "  SELECT " row ".tenant, coalesce(max(seq), 0) + 1 FROM private_changes WHERE true"           \
+    "  ON CONFLICT(tenant) DO UPDATE SET seq = excluded.seq; "
+
 /* From version n + 1 to n + 2, each in the transaction that brings a file up to date. What is new has a default, so that
  * a server of the version before, if one still runs, goes on with the same file. */
 const char *const db_upgrades[DB_VERSION - 1] = {
@@ -57,6 +62,32 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER previews_end AFTER DELETE ON sandboxes"
     "  BEGIN DELETE FROM previews WHERE id = old.id; END;"
     "PRAGMA user_version = 5;",
+    /* The number in private_changes grows with every change of anybody's: who remembers it learns which tenants have
+     * changed since. `last` is the number that was given out last, here for networks, there for members. */
+    "CREATE TABLE private_networks("
+    "  tenant TEXT NOT NULL, name TEXT NOT NULL, created_ms INT NOT NULL, number INT NOT NULL,"
+    "  last INT NOT NULL DEFAULT 0, PRIMARY KEY(tenant, name)) WITHOUT ROWID;"
+    "CREATE TABLE private_members("
+    "  seq INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, network TEXT NOT NULL,"
+    "  sandbox TEXT NOT NULL, alias TEXT NOT NULL, number INT NOT NULL, ports TEXT NOT NULL,"
+    "  joined_ms INT NOT NULL, UNIQUE(tenant, network, sandbox), UNIQUE(tenant, network, alias));"
+    "CREATE INDEX private_by_sandbox ON private_members(sandbox);"
+    "CREATE TABLE private_changes(tenant TEXT PRIMARY KEY, seq INT NOT NULL,"
+    "  last INT NOT NULL DEFAULT 254) WITHOUT ROWID;"
+    "CREATE INDEX private_by_change ON private_changes(seq);"
+    "CREATE TRIGGER private_sandbox_end AFTER DELETE ON sandboxes"
+    "  BEGIN DELETE FROM private_members WHERE sandbox = old.id; END;"
+    "CREATE TRIGGER private_tenant_end AFTER DELETE ON tenants"
+    "  BEGIN DELETE FROM private_networks WHERE tenant = old.name; END;"
+    "CREATE TRIGGER private_network_end AFTER DELETE ON private_networks BEGIN"
+    "  DELETE FROM private_members WHERE tenant = old.tenant AND network = old.name;"
+    CHANGED("old") "END;"
+    "CREATE TRIGGER private_network_add AFTER INSERT ON private_networks BEGIN" CHANGED("new")
+    "  UPDATE private_changes SET last = new.number WHERE tenant = new.tenant; END;"
+    "CREATE TRIGGER private_member_end AFTER DELETE ON private_members BEGIN" CHANGED("old") "END;"
+    "CREATE TRIGGER private_member_add AFTER INSERT ON private_members BEGIN" CHANGED("new") "END;"
+    "CREATE TRIGGER private_member_set AFTER UPDATE ON private_members BEGIN" CHANGED("new") "END;"
+    "PRAGMA user_version = 6;",
 };
 
 #define TENANT                                                                                     \
@@ -66,6 +97,13 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
     "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash"
+
+#define PRIVATE_NETWORK                                                                            \
+    "name, created_ms, number, (SELECT count(*) FROM private_members m "                           \
+    "WHERE m.tenant = n.tenant AND m.network = n.name)"
+#define PRIVATE_MEMBER                                                                             \
+    "m.network, m.sandbox, m.alias, m.ports, n.number, m.number, m.joined_ms, m.seq "              \
+    "FROM private_members m JOIN private_networks n ON n.tenant = m.tenant AND n.name = m.network"
 
 /* clang-format off */
 const char *const db_sql[SQL_COUNT] = {
@@ -131,6 +169,28 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_PREVIEW_ROLL]       = "INSERT INTO previews SELECT id, 1, '' FROM sandboxes WHERE id = ?1 "
                                "ON CONFLICT(id) DO UPDATE SET generation = generation + 1",
     [SQL_PREVIEW_GET]        = "SELECT generation, rules FROM previews WHERE id = ?",
+    [SQL_PRIVATE_ADD]        = "INSERT INTO private_networks(tenant, name, created_ms, number) VALUES(?,?,?,?)",
+    [SQL_PRIVATE_GET]        = "SELECT " PRIVATE_NETWORK " FROM private_networks n WHERE tenant = ? AND name = ?",
+    [SQL_PRIVATE_LIST]       = "SELECT " PRIVATE_NETWORK " FROM private_networks n WHERE tenant = ? ORDER BY name",
+    [SQL_PRIVATE_REMOVE]     = "DELETE FROM private_networks WHERE tenant = ? AND name = ?",
+    [SQL_PRIVATE_COUNT]      = "SELECT count(*) FROM private_networks WHERE tenant = ?",
+    [SQL_PRIVATE_LAST]       = "SELECT coalesce((SELECT last FROM private_changes WHERE tenant = ?), 254)",
+    [SQL_PRIVATE_NUMBERS]    = "SELECT number FROM private_networks WHERE tenant = ?",
+    [SQL_PRIVATE_SANDBOX]    = "SELECT name FROM sandboxes WHERE id = ? AND tenant = ?",
+    [SQL_PRIVATE_ALIAS]      = "SELECT 1 FROM private_members WHERE tenant = ? AND network = ? AND alias = ? AND sandbox <> ?",
+    [SQL_PRIVATE_JOINS]      = "SELECT count(*) FROM private_members WHERE tenant = ? AND sandbox = ?",
+    [SQL_PRIVATE_MEMBER_ADD] = "INSERT INTO private_members(tenant, network, sandbox, alias, number, ports, joined_ms) "
+                               "VALUES(?,?,?,?,?,?,?)",
+    [SQL_PRIVATE_MEMBER_SET] = "UPDATE private_members SET alias = ?4, ports = ?5 "
+                               "WHERE tenant = ?1 AND network = ?2 AND sandbox = ?3",
+    [SQL_PRIVATE_MEMBER_NOTE] = "UPDATE private_networks SET last = ?3 WHERE tenant = ?1 AND name = ?2",
+    [SQL_PRIVATE_MEMBER_GET] = "SELECT " PRIVATE_MEMBER " WHERE m.tenant = ? AND m.network = ? AND m.sandbox = ?",
+    [SQL_PRIVATE_MEMBER_REMOVE] = "DELETE FROM private_members WHERE tenant = ? AND network = ? AND sandbox = ?",
+    [SQL_PRIVATE_MEMBER_LAST] = "SELECT last FROM private_networks WHERE tenant = ? AND name = ?",
+    [SQL_PRIVATE_MEMBER_NUMBERS] = "SELECT number FROM private_members WHERE tenant = ? AND network = ?",
+    [SQL_PRIVATE_MEMBERS]    = "SELECT " PRIVATE_MEMBER " WHERE m.tenant = ?1 AND (?2 = '' OR m.network = ?2) "
+                               "ORDER BY m.network, m.seq",
+    [SQL_PRIVATE_CHANGED]    = "SELECT tenant, seq FROM private_changes WHERE seq > ? ORDER BY seq",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
     [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
     [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",

@@ -59,6 +59,9 @@ void reader_give(struct store *store, struct db *db);
 int tenant_read(struct db *db, const char *name, struct store_tenant *ret, struct err *err);
 int usage_read(struct db *db, const char *tenant, struct store_usage *ret, struct err *err);
 
+int private_join_in(struct db *db, const char *tenant, const struct private_member *join,
+                    struct private_member *ret, struct err *err);
+
 /* A record in the queue, with its texts. */
 struct audit_wait {
     int rc; /* 1: not yet */

@@ -1,5 +1,6 @@
 #include "base/own.h"
 #include "store/own.h"
+#include "store/private.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -75,6 +76,8 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->env = NULL;
     db_copy(stmt, 13, ret->request_hash, sizeof ret->request_hash);
     ret->network = ret->preview = NULL;
+    ret->joins = NULL;
+    ret->join_count = 0;
 }
 
 /* ---- changes ---- */
@@ -95,6 +98,18 @@ static int taken(struct db *db, enum sql which, const char *text, const char *te
     rc = db_step(db, stmt, err);
     (void) sqlite3_reset(stmt);
     return rc;
+}
+
+static int add_joins(struct db *db, const struct store_sandbox *s, struct err *err)
+{
+    for (size_t i = 0; i < s->join_count; i++) {
+        struct private_member join = s->joins[i];
+
+        memcpy(join.sandbox, s->id, sizeof join.sandbox);
+        if (private_join_in(db, s->tenant, &join, &join, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int add(struct db *db, void *arg, struct err *err)
@@ -121,10 +136,12 @@ static int add(struct db *db, void *arg, struct err *err)
         return -1;
     if (s->network && db_run(db, err, SQL_NETWORK_SET, "tt", s->id, s->network) < 0)
         return -1;
-    return db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiit", s->id, s->tenant, s->name, s->template,
-                  s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
-                  (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
-                  (int64_t) s->memory_bytes, (int64_t) s->disk_bytes, s->request_hash);
+    if (db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiit", s->id, s->tenant, s->name, s->template,
+               s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
+               (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
+               (int64_t) s->memory_bytes, (int64_t) s->disk_bytes, s->request_hash) < 0)
+        return -1;
+    return add_joins(db, s, err);
 }
 
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)

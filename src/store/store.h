@@ -28,6 +28,7 @@
 #define STORE_HASH_MAX        65 /* SHA-256 in hex */
 
 struct store;
+struct private_member;
 
 /* Opens or makes <state>/server/cove.db. A damaged file, one of a newer cove, or no permission: a clear
  * error and nothing is changed. */
@@ -148,6 +149,9 @@ struct store_sandbox {
         env; /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
     const char *network; /* for store_sandbox_add: as store_network_set; NULL: none. Borrowed */
     const char *preview; /* the same, as store_preview_set */
+    const struct private_member
+        *joins; /* for store_sandbox_add: private.h; their sandbox is this one. Borrowed */
+    size_t join_count;
 };
 
 /* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -213,18 +217,14 @@ int store_traffic_token(struct store *store, const char *sandbox, char ret[STORE
 #define STORE_LINK_MAX 128
 /* Opens one port until `expires`: characters that need no quoting in URLs and cookies. */
 struct store_link {
-    const char *sandbox; /* borrowed */
+    const char *sandbox;
     uint16_t port;
-    uint64_t generation;           /* of the sandbox */
     uint64_t expires;              /* seconds since 1970 */
     char key_id[STORE_KEY_ID_MAX]; /* the key that it was made with, and goes with; "": none */
 };
-/* Of a port as it is now; without an end and a key. */
-int store_link_init(struct store *store, const char *sandbox, uint16_t port, struct store_link *ret,
-                    struct err *err);
 int store_link_make(struct store *store, const struct store_link *link, char ret[STORE_LINK_MAX],
                     struct err *err);
-/* Fills in expires and key_id of a link that store_link_init began. ERR_DENIED with a sentence for whoever showed the text:
+/* Of link, sandbox and port are asked for; expires and key_id are filled in. ERR_DENIED with a sentence for whoever showed it:
  * not good (altered, for another port, taken back), over, or its key is no longer good. */
 int store_link_check(struct store *store, const char *text, struct store_link *link,
                      struct err *err);

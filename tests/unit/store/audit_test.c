@@ -305,7 +305,7 @@ static void a_damaged_file_is_said_when_it_is_opened(void)
     store = NULL;
     (void) snprintf(path, sizeof path, "%s/server/cove.db", state);
     file = fopen(path, "r+");
-    for (long at = 60000; file && at < 90000; at += 100) {
+    for (long at = 60000; file && at < 90000; at += 7) {
         (void) fseek(file, at, SEEK_SET);
         (void) fputs("garbage", file);
     }
