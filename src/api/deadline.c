@@ -162,6 +162,7 @@ static void report_lost(struct app *app, const struct due *due)
         log_line(LOG_WARNING, "sandbox=%s record not removed: %s", due->id, err.msg);
     if (!removed)
         return;
+    network_ended(app, due->id);
     log_line(LOG_WARNING, "sandbox=%s is lost: %s", due->id, why.msg);
     note(app, due, "sandbox.lost", &why);
 }

@@ -3,6 +3,7 @@
 #include "api/audit.h"
 #include "api/network_owner.h"
 #include "api/network_proxy.h"
+#include "api/private.h"
 #include "api/v1.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -51,6 +52,10 @@ static void describe(const struct egress_event *event, char *out, size_t size)
         (void) snprintf(by, sizeof by, ", by %s (%u)", event->process.name, event->process.pid);
     if (event->what == EGRESS_NAME)
         (void) snprintf(out, size, "name %s: %s%s", event->host, event->rule, missed);
+    else if (event->from[0])
+        (void) snprintf(out, size, "from %s to %s (%s) port %u: %s%s%s%s", event->from, event->to,
+                        event->host, event->port, event->rule, event->reason[0] ? ": " : "",
+                        event->reason, missed);
     else
         (void) snprintf(out, size, "%s%s%s port %u: %s%s%s%s%s", event->host,
                         event->host[0] ? " " : "", ip, event->port, event->rule,
@@ -180,6 +185,10 @@ json_t *network_event_json(const struct network_event *e)
         return json;
     (void) json_object_set_new(json, "address", json_string(ip));
     (void) json_object_set_new(json, "port", json_integer(e->event.port));
+    if (e->event.from[0]) { /* between two sandboxes */
+        (void) json_object_set_new(json, "from", json_string(e->event.from));
+        (void) json_object_set_new(json, "to", json_string(e->event.to));
+    }
     if (e->event.what != EGRESS_REFUSED) {
         (void) json_object_set_new(json, "sent", json_integer((json_int_t) e->event.sent));
         (void) json_object_set_new(json, "received", json_integer((json_int_t) e->event.received));
@@ -326,7 +335,12 @@ int network_get(struct app *app, const char *sandbox, struct reach *ret, struct 
 
 /* ---- the gateway ---- */
 
-static int unsupported(struct err *err)
+struct egress *network_egress(struct app *app)
+{
+    return app->network ? app->network->egress : NULL;
+}
+
+int network_unsupported(struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED,
                    "sandboxes of this server have no network: it was started with network off");
@@ -342,8 +356,8 @@ static pthread_mutex_t *changes_of(struct app *app, const char *sandbox)
 }
 
 /* A sandbox without one gets it; one that has it gets the rules. */
-static int open_changed(struct app *app, const char *sandbox, const struct reach *rules,
-                        struct err *err)
+static int open_always(struct app *app, const char *sandbox, const struct reach *rules,
+                       struct err *err)
 {
     int fds[GATEWAY_FDS];
     struct link link;
@@ -351,8 +365,6 @@ static int open_changed(struct app *app, const char *sandbox, const struct reach
 
     if (egress_has(app->network->egress, sandbox))
         return egress_set(app->network->egress, sandbox, rules, NULL, err);
-    if (rules->mode == REACH_OFF)
-        return 0;
     if (app_link_take(app, &link, err) < 0)
         return -1;
     r = link_gateway(&link, sandbox, fds, err);
@@ -360,12 +372,20 @@ static int open_changed(struct app *app, const char *sandbox, const struct reach
     return r < 0 ? -1 : egress_set(app->network->egress, sandbox, rules, fds, err);
 }
 
+static int open_changed(struct app *app, const char *sandbox, const struct reach *rules,
+                        struct err *err)
+{
+    return rules->mode == REACH_OFF && !egress_has(app->network->egress, sandbox)
+               ? 0
+               : open_always(app, sandbox, rules, err);
+}
+
 int network_open(struct app *app, const char *sandbox, const struct reach *rules, struct err *err)
 {
     int r;
 
     if (!app->network)
-        return unsupported(err);
+        return network_unsupported(err);
     (void) pthread_mutex_lock(changes_of(app, sandbox));
     r = open_changed(app, sandbox, rules, err);
     (void) pthread_mutex_unlock(changes_of(app, sandbox));
@@ -390,7 +410,7 @@ int network_apply(struct app *app, const char *sandbox, const struct reach *rule
     int r;
 
     if (!app->network)
-        return unsupported(err);
+        return network_unsupported(err);
     (void) pthread_mutex_lock(changes_of(app, sandbox));
     r = apply_changed(app, sandbox, rules, err);
     (void) pthread_mutex_unlock(changes_of(app, sandbox));
@@ -413,9 +433,26 @@ int network_allow(struct app *app, const char *sandbox, const char *rule, struct
     int r;
 
     if (!app->network)
-        return unsupported(err);
+        return network_unsupported(err);
     (void) pthread_mutex_lock(changes_of(app, sandbox));
     r = allow_changed(app, sandbox, rule, ret, err);
+    (void) pthread_mutex_unlock(changes_of(app, sandbox));
+    return r;
+}
+
+int network_hold(struct app *app, const char *sandbox, struct err *err)
+{
+    auto_free struct reach *rules = malloc(sizeof *rules);
+    int r;
+
+    if (!app->network)
+        return network_unsupported(err);
+    if (!rules)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    (void) pthread_mutex_lock(changes_of(app, sandbox));
+    r = network_get(app, sandbox, rules, err);
+    if (r == 0 && !egress_has(app->network->egress, sandbox))
+        r = open_always(app, sandbox, rules, err);
     (void) pthread_mutex_unlock(changes_of(app, sandbox));
     return r;
 }
@@ -467,6 +504,7 @@ int network_start(struct app *app, struct err *err)
                     .questions_per_s = QUESTIONS_PER_S },
         .event = on_event,
         .ask = on_ask,
+        .dial = private_dial,
         .context = app,
     };
     char servers[sizeof config->network_dns], *rest = servers, *item;
@@ -494,5 +532,5 @@ int network_start(struct app *app, struct err *err)
     if (pthread_create(&thread, NULL, restore_all, app) != 0)
         return err_set(err, ERR_NO_MEMORY, "no thread for the gateway");
     (void) pthread_detach(thread);
-    return 0;
+    return private_start(app, err);
 }

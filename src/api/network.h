@@ -15,6 +15,9 @@
 #define NETWORK_EVENTS 4096
 
 int network_start(struct app *app, struct err *err);
+/* NULL: no sandbox has a network. */
+struct egress *network_egress(struct app *app);
+int network_unsupported(struct err *err);
 
 /* {"mode": "off" | "public" | "list", "allow": […], "deny": […], "proxy": {…}}; without a mode it is "list" if something is allowed,
  * else "public". Blames `field`, or what is below it. */
@@ -32,6 +35,8 @@ int network_apply(struct app *app, const char *sandbox, const struct reach *rule
 /* One rule more; ret: what there is then. */
 int network_allow(struct app *app, const char *sandbox, const char *rule, struct reach *ret,
                   struct err *err);
+/* Opens the gateway also if the rules let nothing out: it is in a private network. */
+int network_hold(struct app *app, const char *sandbox, struct err *err);
 /* What is written down; mode off if nothing is. */
 int network_get(struct app *app, const char *sandbox, struct reach *ret, struct err *err);
 void network_ended(struct app *app, const char *sandbox);

@@ -291,12 +291,14 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
     for (size_t i = 0; i < limit_count; i++)
         (void) json_array_append_new(
             limits, json_integer((json_int_t) limit_value(&create->limits, &limit_table[i])));
-    request = json_pack("{s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*}", "template",
-                        create->template, "name", create->name, "notes", create->notes, "timeout",
-                        (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout,
-                        "root", create->root, "limits", limits, "env", env, "metadata", metadata,
-                        "network", create->network ? network_json(create->network) : NULL,
-                        "preview", create->preview ? preview_rules_json(create->preview) : NULL);
+    request =
+        json_pack("{s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*}", "template",
+                  create->template, "name", create->name, "notes", create->notes, "timeout",
+                  (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout, "root",
+                  create->root, "limits", limits, "env", env, "metadata", metadata, "network",
+                  create->network ? network_json(create->network) : NULL, "preview",
+                  create->preview ? preview_rules_json(create->preview) : NULL, "join",
+                  ops_private_joins_json(create));
     if (create->network && create->network->upstream.kind != UPSTREAM_NONE) /* with its login */
         (void) json_object_set_new(request, "proxy",
                                    network_proxy_keep(&create->network->upstream));
@@ -406,6 +408,10 @@ static int make(struct ops *ops, const struct ops_create *create,
         r = -1; /* without the network that was asked for it is of no use to anybody */
         (void) sandbox_destroy(&link, record->id, &(struct err){ 0 });
     }
+    if (r == 0 && create->join_count > 0 && ops_private_made(ops, create, record->id, err) < 0) {
+        r = -1;
+        (void) sandbox_destroy(&link, record->id, &(struct err){ 0 });
+    }
     ops_box_close(ops, &link, r, err);
     if (r == 0)
         ops_view(record, &kept, ret);
@@ -433,6 +439,8 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     record.env = env;
     record.network = network;
     record.preview = preview;
+    record.joins = create->joins;
+    record.join_count = create->join_count;
     if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
     if (make(ops, create, &record, ret, err) < 0) {

@@ -20,6 +20,8 @@
 struct preview_rules;
 struct audit_filter; /* store/store.h */
 struct audit_record;
+struct private_member; /* store/private.h */
+struct private_network;
 
 struct ops {
     struct app *app;
@@ -74,6 +76,8 @@ struct ops_create {
     const struct reach *network; /* what it may reach; NULL: nothing */
     const struct preview_rules
         *preview; /* who may reach its ports (preview.h); NULL: nothing said */
+    const struct private_member *joins; /* private networks that it is in from the start */
+    size_t join_count;
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -331,6 +335,24 @@ int ops_preview_roll(struct ops *ops, const char *sandbox, struct err *err);
 /* A link to one port, in the caller's name: it goes with the caller's key. ret_expires: seconds since 1970. */
 int ops_preview_link(struct ops *ops, const char *sandbox, uint16_t port, uint64_t seconds,
                      char *out, size_t size, uint64_t *ret_expires, struct err *err);
+/* ---- private networks (private.h, store/private.h): changes count at once, also for connections that are open ---- */
+
+/* *ret_made: not there before. */
+int ops_private_make(struct ops *ops, const char *name, struct private_network *ret, bool *ret_made,
+                     struct err *err);
+int ops_private_remove(struct ops *ops, const char *name, struct err *err);
+int ops_private_get(struct ops *ops, const char *name, struct private_network *ret,
+                    struct err *err);
+int ops_private_list(struct ops *ops,
+                     int (*each)(void *, const struct private_network *, struct err *), void *arg,
+                     struct err *err);
+/* name NULL: of all the tenant's networks. */
+int ops_private_members(struct ops *ops, const char *name,
+                        int (*each)(void *, const struct private_member *, struct err *), void *arg,
+                        struct err *err);
+int ops_private_join(struct ops *ops, const struct private_member *join, struct private_member *ret,
+                     struct err *err);
+int ops_private_leave(struct ops *ops, const char *network, const char *sandbox, struct err *err);
 
 /* A raw byte stream to a TCP port inside. */
 int ops_port_dial(struct ops *ops, const char *sandbox, uint16_t port, int *ret_fd,

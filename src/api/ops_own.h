@@ -22,6 +22,11 @@ int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, js
                  struct err *err);
 void ops_box_close(struct ops *ops, struct link *link, int result, const struct err *err);
 
+/* ops_private.c, for a create: what it asks for, for its hash (NULL: nothing), and that it is in its networks now. */
+json_t *ops_private_joins_json(const struct ops_create *create);
+int ops_private_made(struct ops *ops, const struct ops_create *create, const char *sandbox,
+                     struct err *err);
+
 /* One record of the audit. err: why it was refused, or NULL. */
 void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err);
 

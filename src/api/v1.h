@@ -150,6 +150,15 @@ int v1_preview_get(struct exchange *x, struct err *err);
 int v1_preview_put(struct exchange *x, struct err *err);
 int v1_preview_roll(struct exchange *x, struct err *err);
 int v1_port_link(struct exchange *x, struct err *err);
+int v1_networks_list(struct exchange *x, struct err *err);
+int v1_networks_make(struct exchange *x, struct err *err);
+int v1_networks_get(struct exchange *x, struct err *err);
+int v1_networks_remove(struct exchange *x, struct err *err);
+int v1_networks_join(struct exchange *x, struct err *err);
+int v1_networks_leave(struct exchange *x, struct err *err);
+/* Of a create, `network.join`: out has room for PRIVATE_JOINS. */
+int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, size_t *ret_count,
+                  struct err *err);
 
 int v1_openapi(struct exchange *x, struct err *err);
 

@@ -3,6 +3,7 @@
 #include "api/network.h"
 #include "api/preview.h"
 #include "base/own.h"
+#include "store/private.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -115,6 +116,25 @@ static int translate(struct exchange *x, const struct create_body *body, struct 
                : 0;
 }
 
+/* Out of "network", which says nothing else if that was all: then it reaches its peers only. */
+static int take_joins(struct exchange *x, struct create_body *body, struct private_member *joins,
+                      struct ops_create *create, struct err *err)
+{
+    json_t *list = json_object_get(body->network, "join");
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list))
+        return v1_bad(x, err, "network.join", "is a list of objects");
+    if (v1_joins_read(x, list, joins, &create->join_count, err) < 0)
+        return -1;
+    create->joins = joins;
+    (void) json_object_del(body->network, "join");
+    if (json_object_size(body->network) == 0)
+        body->network = NULL;
+    return 0;
+}
+
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
     struct create_body body = { .template = NULL };
@@ -122,6 +142,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;
     struct preview_rules preview = { .is_public = false };
+    struct private_member joins[PRIVATE_JOINS];
     struct ops ops = ops_of(x);
     struct ops_create wanted;
     struct ops_sandbox made;
@@ -131,6 +152,8 @@ static int create(struct exchange *x, json_t *json, struct err *err)
         v1_assignments(x, "env", body.env, &env, &wanted.env_count, err) < 0)
         return -1;
     wanted.env = env;
+    if (take_joins(x, &body, joins, &wanted, err) < 0)
+        return -1;
     if (body.network) {
         network = malloc(sizeof *network);
         if (!network)

@@ -1,4 +1,5 @@
 #include "egress/egress_own.h"
+#include "egress/peer.h"
 
 #include "base/io.h"
 #include "base/own.h"
@@ -78,6 +79,10 @@ bool box_takes(const struct egress *e, const struct box *box, const struct ip *i
 {
     struct reach_verdict verdict = reach_address(box->rules, ip, port, name, kind_here(e, ip));
 
+    if (peer_ip_is(ip)) { /* no name leads there but those that peer.c answers */
+        (void) strcpy(ret_rule, "private");
+        return false;
+    }
     (void) strcpy(ret_rule, verdict.rule);
     return verdict.allowed;
 }
@@ -124,6 +129,7 @@ struct box *box_new(struct egress *e, const char *id, const int fds[3], struct e
     }
     box->next = e->boxes;
     e->boxes = box;
+    peer_box_new(e, box);
     return box;
 }
 
@@ -134,6 +140,7 @@ void box_free(struct egress *e, struct box *box)
     while (*at != box)
         at = &(*at)->next;
     *at = box->next;
+    peer_box_end(e, box);
     while (box->flows) {
         if (box->flows->state == FLOW_RELAY) /* also the last word of a sandbox is seen */
             flow_tell(e, box->flows, EGRESS_CONNECT);

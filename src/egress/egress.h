@@ -45,10 +45,11 @@ struct egress_event {
     struct ip ip;
     uint16_t port; /* 0 for names */
     char rule[REACH_TEXT_MAX];
-    char reason[EGRESS_REASON_MAX]; /* of rule "proxy": what is wrong with it; "" else */
+    char reason[EGRESS_REASON_MAX]; /* of rule "proxy" or "private": what is wrong; "" else */
     struct egress_process process;  /* of EGRESS_REFUSED */
     uint64_t sent, received, ms;
     uint64_t missed; /* others of this sandbox before it, which were too many to be told */
+    char from[EGRESS_ID_MAX], to[EGRESS_ID_MAX]; /* between two sandboxes: both are told; else "" */
 };
 typedef void egress_event_fn(void *context, const struct egress_event *event);
 
@@ -70,6 +71,15 @@ struct egress_limits { /* of one sandbox */
     uint64_t questions_per_s;
 };
 
+/* A port of another sandbox is wanted. */
+struct egress_dial {
+    uint64_t ticket;
+    char tenant[EGRESS_ID_MAX], from[EGRESS_ID_MAX], to[EGRESS_ID_MAX];
+    uint16_t port;
+};
+/* On any thread, with the gateway locked: takes note and returns. Whoever it tells answers with egress_dialed. */
+typedef void egress_dial_fn(void *context, const struct egress_dial *dial);
+
 struct egress_config {
     struct egress_limits limits;
     char servers[EGRESS_SERVERS][IP_TEXT_MAX]; /* name servers; none: those of /etc/resolv.conf */
@@ -78,6 +88,7 @@ struct egress_config {
         [EGRESS_RANGES_MAX]; /* where proxies of tenants may be, besides public addresses: base/prefix.h */
     egress_event_fn *event;
     egress_ask_fn *ask; /* NULL: nobody can be asked */
+    egress_dial_fn *dial;
     void *context;
 };
 
@@ -96,6 +107,37 @@ void egress_answer(struct egress *egress, uint64_t ticket, const struct egress_p
 bool egress_has(struct egress *egress, const char *sandbox);
 /* One that is not there is no error. */
 void egress_drop(struct egress *egress, const char *sandbox);
+
+/* ---- private networks (peer.c) ---- */
+
+#define EGRESS_LABEL_MAX 64
+#define EGRESS_PORTS     32
+#define EGRESS_SUFFIX    "internal" /* alias.network.internal */
+
+struct egress_member {
+    char sandbox[EGRESS_ID_MAX];
+    char alias[EGRESS_LABEL_MAX];
+    struct ip ip;
+    uint64_t seq; /* who joined earlier has a smaller one */
+    size_t port_count;
+    uint16_t ports[EGRESS_PORTS];
+};
+
+struct egress_net {
+    char name[EGRESS_LABEL_MAX];
+    size_t count;
+    struct egress_member *members;
+};
+
+/* All networks of a tenant as they are from now on, copied. Connections that they do not allow are cut. */
+int egress_nets_set(struct egress *egress, const char *tenant, const struct egress_net *nets,
+                    size_t count, struct err *err);
+/* Members that have no gateway, so that nobody reaches them, of a tenant or (NULL) of all: how many ids are in out. */
+size_t egress_nets_without(struct egress *egress, const char *tenant, char (*out)[EGRESS_ID_MAX],
+                           size_t most);
+/* fd: a stream to the port, taken in any case; -1: why not. ERR_STATE is told as a refusal. Nobody may wait any more. */
+void egress_dialed(struct egress *egress, const struct egress_dial *dial, int fd,
+                   const struct err *why);
 
 struct egress_counts {
     uint64_t sandboxes, connections, connects, refused, questions, bytes;

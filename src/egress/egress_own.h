@@ -1,5 +1,5 @@
 /* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, refuse.c, via.c, relay.c, question.c,
- * lookup.c.
+ * lookup.c, peer.c, peer_set.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
  * ended is put aside and freed at the end of the loop's round, since an event that the kernel gave out before may still
@@ -48,7 +48,26 @@ struct box {
     uint64_t owner_quiet_ms; /* until then it is not asked: it did not answer */
     size_t given_next;
     struct given given[GIVEN_MAX];
+    const struct peer_set *peers; /* of its tenant; NULL: it is in no network */
+    struct peer_link *links;
+    size_t link_count;
+    size_t guests; /* connections of other sandboxes to this one */
     struct box *next;
+};
+
+/* The networks of a tenant, as one thing that is put in the place of the one before. */
+struct peer_link { /* a sandbox is in a network */
+    const struct egress_net *net;
+    const struct egress_member *self;
+    bool here; /* it has a gateway */
+};
+struct peer_set {
+    char tenant[EGRESS_ID_MAX];
+    struct egress_net *nets;
+    size_t net_count;
+    struct peer_link *links; /* by sandbox, and then by who joined first */
+    size_t link_count;
+    struct peer_set *next;
 };
 
 enum side_of { CLIENT, SERVER };
@@ -66,6 +85,7 @@ enum flow_state {
     FLOW_SNIFF,
     FLOW_LOOKUP,
     FLOW_CONNECT,
+    FLOW_DIAL, /* to another sandbox */
     FLOW_RELAY,
     FLOW_NAMES,
     FLOW_WHY,   /* not let through by the proxy; what it says first tells how that can be said */
@@ -88,10 +108,13 @@ struct flow {
     struct egress_process process;
     uint64_t ticket; /* of the question whose it is; 0: none is under way */
     bool plain_http;
-    bool by_name;   /* let out for its name: a proxy is told that, and not the address */
-    bool refused;   /* cut for what it said after it was let out */
-    bool late;      /* let out before it said anything: what it says first is looked at then */
-    uint8_t *first; /* bytes of the client that nobody has let pass */
+    bool by_name;    /* let out for its name: a proxy is told that, and not the address */
+    bool refused;    /* cut for what it said after it was let out */
+    bool late;       /* let out before it said anything: what it says first is looked at then */
+    uint8_t *first;  /* bytes of the client that nobody has let pass */
+    bool barred;     /* refused already; what it says is only read to know how to tell it */
+    struct box *far; /* the other sandbox; NULL: it goes outside */
+    uint64_t dial_ticket; /* of FLOW_DIAL; 0: it waits until the other sandbox takes more */
     size_t first_len;
     struct http_watch *watch; /* NULL: bytes pass unread */
     struct dns_answer targets;
@@ -123,6 +146,7 @@ struct lookup {
     struct lookup *prev, *next;
 };
 
+#define DNS_PORT     53
 #define EVENTS_MAX   256
 #define COPY_SIZE    (256 * 1024)
 #define OWN_IPS      256
@@ -141,6 +165,7 @@ struct egress {
     bool stop;
     struct box *boxes;
     struct lookup *lookups;
+    struct peer_set *peer_sets;
     struct grave *graves;
     size_t event_count;
     struct egress_event events[EVENTS_MAX];
@@ -210,6 +235,28 @@ void via_begin(struct egress *e, struct flow *flow);
 void via_late(struct egress *e, struct flow *flow);
 /* Accepts one that has none. */
 void via_free(struct flow *flow);
+
+/* ---- peer.c: between sandboxes ---- */
+/* A connection to an address of private networks is taken care of, whatever the rules say; false: it is none. */
+bool peer_take(struct egress *e, struct flow *flow);
+/* Its first bytes are known, or will never be: refuses a connection that is barred. */
+void peer_refuse(struct egress *e, struct flow *flow);
+void peer_tick(struct egress *e, struct flow *flow, uint64_t now);
+/* The other sandbox's share in a connection that ends. */
+void peer_end(struct flow *flow);
+/* Told to the other sandbox, too. */
+void peer_tell(struct egress *e, const struct flow *flow, struct egress_event *event);
+/* Answers a name that belongs to private networks; false: it is not one of theirs. */
+bool peer_answer(struct egress *e, struct box *box, const struct dns_question *question,
+                 struct dns_answer *ret);
+/* Finds its networks. */
+void peer_box_new(struct egress *e, struct box *box);
+/* Cuts what others have with it. */
+void peer_box_end(struct egress *e, struct box *box);
+void peer_sets_free(struct egress *e);
+/* What may be read now without going past anybody's bytes a second; and what was. */
+uint64_t flow_room(struct flow *flow);
+void flow_spend(struct flow *flow, uint64_t bytes);
 
 /* ---- relay.c: a connection that is let out ---- */
 void relay_begin(struct egress *e, struct flow *flow);

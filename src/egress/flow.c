@@ -8,6 +8,7 @@
  * A program that waits for the other side to speak first is not made to wait for ever: after SNIFF_MS it is judged by
  * the names that its address was given out for. */
 #include "egress/egress_own.h"
+#include "egress/peer.h"
 
 #include "base/io.h"
 #include "base/own.h"
@@ -25,7 +26,6 @@
 #define SNIFF_MS        400
 #define HALF_MS         10000 /* for the rest of a hello or a head whose beginning came */
 #define CONNECT_MS      10000
-#define DNS_PORT        53
 #define NAMES_MS        30000
 #define UNREADABLE      "what it says cannot be read"
 
@@ -208,6 +208,10 @@ static void judge_first(struct egress *e, struct flow *flow, bool patient)
         kind == SNIFF_HTTP || (kind == SNIFF_BAD && flow->first[0] != SNIFF_TLS_BYTE);
     if (kind == SNIFF_MORE && patient)
         return;
+    if (flow->barred) {
+        peer_refuse(e, flow);
+        return;
+    }
     flow->late = flow->first_len == 0;
     if (kind == SNIFF_BAD || (kind == SNIFF_MORE && flow->first_len > 0))
         flow_refuse(e, flow, UNREADABLE);
@@ -281,7 +285,9 @@ static void judge(struct egress *e, struct flow *flow)
     struct reach_verdict verdict = reach_address(rules, &flow->ip, flow->port, NULL, kind);
     bool names_count = reach_need_name(rules);
 
-    if (flow->port == DNS_PORT && !(verdict.allowed && kind)) {
+    if (peer_take(e, flow))
+        return;
+    if (flow->port == DNS_PORT && (!(verdict.allowed && kind) || peer_ip_is(&flow->ip))) {
         flow->state = FLOW_NAMES;
         flow->deadline_ms = flow->begun_ms + NAMES_MS;
     } else if (verdict.allowed && (!names_count || rules->deny_count == 0)) {
@@ -340,7 +346,8 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
             return;
         }
         (void) bucket_take(&box->connects, 1);
-        if (box->flow_count < e->config.limits.connections && e->flow_count < e->flow_most)
+        if (box->flow_count + box->guests < e->config.limits.connections &&
+            e->flow_count < e->flow_most)
             flow = flow_new(e, box, fd);
         if (!flow) {
             struct source refused = { .fd = fd };
@@ -364,6 +371,10 @@ void flow_tick(struct egress *e, struct flow *flow, uint64_t now)
 {
     if (flow->state == FLOW_RELAY && flow->box->bytes.rate > 0)
         relay_arm(e, flow); /* what stood still for want of tokens */
+    if (flow->state == FLOW_DIAL) {
+        peer_tick(e, flow, now);
+        return;
+    }
     if (now < flow->deadline_ms)
         return;
     if (flow->state == FLOW_SNIFF)
@@ -387,8 +398,8 @@ void flow_judge_again(struct egress *e, struct flow *flow, bool moved)
 {
     struct reach_verdict verdict;
 
-    if (flow->state != FLOW_RELAY && flow->state != FLOW_CONNECT)
-        return; /* it will be judged by the new rules */
+    if (flow->far || (flow->state != FLOW_RELAY && flow->state != FLOW_CONNECT))
+        return; /* not by these rules, or it will be judged by the new ones */
     if (moved) {
         flow_tell(e, flow, flow->state == FLOW_RELAY ? EGRESS_CONNECT : EGRESS_FAILED);
         flow_end(e, flow, true);

@@ -17,7 +17,6 @@
 #define PER_SANDBOX 64
 #define CONF        "/etc/resolv.conf"
 #define CONF_MAX    8192
-#define DNS_PORT    53
 
 /* The servers of this host; read again when it looks around, since networks change. */
 void lookup_servers(struct egress *e)

@@ -274,6 +274,7 @@ void egress_stop(struct egress *e)
     (void) pthread_join(e->thread, NULL);
     while (e->boxes)
         box_free(e, e->boxes);
+    peer_sets_free(e);
     clear_graves(e);
     own_close(&e->epoll_fd);
     own_close(&e->wake_fd);

@@ -108,6 +108,8 @@ static bool answer_now(struct egress *e, struct box *box, const struct dns_quest
     struct reach_verdict verdict = reach_name(box->rules, q->name);
 
     *ret = (struct dns_answer){ .code = DNS_NO_ERROR };
+    if (peer_answer(e, box, q, ret))
+        return true;
     if (!verdict.allowed) {
         ret->code = DNS_REFUSED;
         refuse_name(e, box, q->name, verdict.rule);

@@ -36,6 +36,8 @@ void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what)
     (void) strcpy(event.rule, flow->rule);
     (void) strcpy(event.reason, flow->reason);
     event.process = flow->process;
+    if (flow->far)
+        peer_tell(e, flow, &event);
     tell(e, flow->box, &event);
 }
 
@@ -67,6 +69,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
     free(flow->watch);
     flow->watch = NULL;
     via_free(flow);
+    peer_end(flow);
     flow->box->owner_asks -= flow->ticket != 0;
     if (flow->prev)
         flow->prev->next = flow->next;
@@ -130,9 +133,9 @@ static void refuse_now(struct egress *e, struct flow *flow)
     else
         ip_print(&flow->ip, host);
     (void) snprintf(body, sizeof body,
-                    "This sandbox may not reach %s port %u: %s.\n"
+                    "This sandbox may not reach %s port %u: %s%s%s.\n"
                     "Whoever owns it can allow it in its network policy.\n",
-                    host, flow->port, flow->rule);
+                    host, flow->port, flow->rule, flow->reason[0] ? ": " : "", flow->reason);
     answer(e, flow, "403 Forbidden", body);
 }
 

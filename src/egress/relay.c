@@ -24,7 +24,7 @@ static struct side *other(struct side *side)
 
 void relay_arm(struct egress *e, struct flow *flow)
 {
-    bool tokens = flow->box->bytes.rate == 0 || bucket_level(&flow->box->bytes) > 0;
+    bool tokens = flow_room(flow) > 0;
 
     for (int s = CLIENT; s <= SERVER; s++) {
         struct side *side = &flow->sides[s];
@@ -179,15 +179,12 @@ static bool copy(struct egress *e, struct side *from)
         /* What one sandbox makes us hold is bounded, however many connections it has. */
         size_t share = HELD_MOST / flow->box->flow_count;
         size_t most = share > sizeof e->copy ? sizeof e->copy : share < LEAST ? LEAST : share;
+        uint64_t room = flow_room(flow);
         ssize_t n;
 
-        if (flow->box->bytes.rate > 0) {
-            uint64_t level = bucket_level(&flow->box->bytes);
-
-            if (level == 0)
-                return true;
-            most = level < most ? (size_t) level : most;
-        }
+        if (room == 0)
+            return true;
+        most = room < most ? (size_t) room : most;
         n = recv(from->source.fd, e->copy, most, MSG_DONTWAIT);
         if (n < 0)
             return errno == EAGAIN;
@@ -195,7 +192,7 @@ static bool copy(struct egress *e, struct side *from)
             from->ended = true;
             break;
         }
-        (void) bucket_take(&flow->box->bytes, (uint64_t) n);
+        flow_spend(flow, (uint64_t) n);
         e->counts.bytes += (uint64_t) n;
         if (!pass(e, flow, from, e->copy, (size_t) n))
             return false;

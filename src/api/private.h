@@ -1,0 +1,21 @@
+/* private.h - private networks at work: what the store says of them is what the gateway knows, and when the gateway wants
+ * a port of another sandbox, it is dialed here.
+ *
+ * Owns:    a thread that looks for changes that others made (the command line, the end of a sandbox), and one for each
+ *          dial that is under way, within limits.
+ * Callers: network.c, which starts it; ops_private.c and ops.c, after their changes. */
+#ifndef COVE_API_PRIVATE_H
+#define COVE_API_PRIVATE_H
+
+#include "api/app.h"
+#include "egress/egress.h"
+
+int private_start(struct app *app, struct err *err);
+
+/* The networks of a tenant have changed: counts when it returns. */
+int private_sync(struct app *app, const char *tenant, struct err *err);
+
+/* Of struct egress_config. */
+void private_dial(void *app, const struct egress_dial *dial);
+
+#endif

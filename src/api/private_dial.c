@@ -1,0 +1,262 @@
+/* Dials for the gateway, which must not wait: each has a thread of its own, in straight-line code. What comes out of a
+ * sandbox may be late or never come, so that there are limits for each sandbox that is dialed, each tenant, and all;
+ * who is above them waits in the lane of its sandbox, as long as the gateway does. */
+#include "api/app.h"
+#include "api/audit.h"
+#include "api/deadline.h"
+#include "api/network.h"
+#include "api/ops_own.h"
+#include "api/preview.h"
+#include "api/private.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_SANDBOX  8
+#define PER_TENANT   64
+#define THREADS      512
+#define WAIT_MS      30000 /* in a lane */
+#define PATIENCE_MS  10000 /* with a sandbox */
+#define WAKE_LEAST_S 300
+#define STACK_SIZE   (512 * 1024)
+
+struct job {
+    struct egress_dial dial;
+    uint64_t until_ms;
+    struct job *next;
+};
+
+struct lane { /* of a sandbox that is dialed; there while it has something to do */
+    char tenant[EGRESS_ID_MAX], sandbox[EGRESS_ID_MAX];
+    struct job *first, **last;
+    unsigned running;
+    struct lane *next;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct lane *lanes;
+    unsigned threads;
+} dials = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- one dial ---- */
+
+/* Whether a request to one of its ports would wake it, and for how long: what E2B's dialect kept of its create, or what
+ * its preview rules say. */
+static bool wakes(struct app *app, const struct store_sandbox *record, uint64_t *ret_s)
+{
+    json_t *metadata = record->metadata[0] ? json_loads(record->metadata, 0, NULL) : NULL;
+    const char *text = json_string_value(json_object_get(metadata, OPS_NOTES_KEY));
+    json_t *notes = text ? json_loads(text, 0, NULL) : NULL;
+    json_int_t seconds = json_integer_value(json_object_get(notes, "timeout"));
+    struct preview_rules rules = {
+        .auto_resume = json_is_true(json_object_get(notes, "auto_resume")),
+    };
+    struct err ignored;
+
+    *ret_s = seconds > WAKE_LEAST_S ? (uint64_t) seconds : WAKE_LEAST_S;
+    json_decref(notes);
+    json_decref(metadata);
+    return preview_rules_load(app, record->id, &rules, &ignored) == 0 && rules.auto_resume;
+}
+
+/* As a request to one of its ports would. */
+static int wake(struct app *app, struct link *link, const struct store_sandbox *record,
+                struct err *err)
+{
+    uint64_t most_s = app_config(app)->sandbox_timeout_most_ms / 1000, seconds;
+    struct audit_facts facts = AUDIT_FACTS;
+
+    if (!wakes(app, record, &seconds))
+        return err_set(err, ERR_STATE, "the other sandbox is paused");
+    seconds = seconds < most_s ? seconds : most_s;
+    /* The deadline first: one that has passed would pause it again at once. */
+    if (store_sandbox_set_deadline(app->store, record->id, store_now_ms() + seconds * 1000,
+                                   record->on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
+        return -1;
+    deadline_changed(app);
+    if (sandbox_thaw(link, record->id, err) < 0 && err->kind != ERR_STATE)
+        return -1;
+    facts.detail = "by a connection of its private network";
+    audit_system(app, record->tenant, "sandbox.resume", record->id, &facts);
+    return 0;
+}
+
+static int reach(struct app *app, const struct egress_dial *ask, int *ret_fd, struct err *err)
+{
+    struct keeper_sandbox kept;
+    struct store_sandbox record;
+    struct link link;
+    int patience, r;
+
+    if (store_sandbox_get(app->store, ask->tenant, ask->to, &record, err) < 0 ||
+        app_link_take(app, &link, err) < 0)
+        return -1;
+    r = sandbox_get(&link, ask->to, &kept, err);
+    if (r == 0 && kept.life == LIFE_PAUSED)
+        r = wake(app, &link, &record, err);
+    patience = link.patience_ms;
+    link.patience_ms = PATIENCE_MS;
+    if (r == 0)
+        r = exec_dial(&link, ask->to, ask->port, ret_fd, err);
+    link.patience_ms = patience;
+    ops_box_close(&(struct ops){ .app = app }, &link, r, err);
+    return r;
+}
+
+/* What a program inside is told is what it can know: details stay in the log. */
+static void explain(const struct egress_dial *ask, struct err *err)
+{
+    static const struct {
+        enum err_kind kind;
+        const char *text;
+    } rows[] = {
+        { ERR_NO_PORT, "nothing listens there" },
+        { ERR_TIMEOUT, "the other sandbox does not answer" },
+        { ERR_NO_SANDBOX, "the other sandbox is not there" },
+        { ERR_STATE, "the other sandbox is paused" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (err->kind == rows[i].kind) {
+            (void) snprintf(err->msg, sizeof err->msg, "%s", rows[i].text);
+            return;
+        }
+    log_line(LOG_DEBUG, "sandbox=%s port=%u not reached from=%s: %s", ask->to, ask->port, ask->from,
+             err->msg);
+    (void) snprintf(err->msg, sizeof err->msg, "the other sandbox cannot be reached");
+}
+
+static void run(struct app *app, const struct job *job)
+{
+    struct err err = { .kind = ERR_NONE };
+    int fd = -1;
+
+    if (io_now_ms() >= job->until_ms)
+        return; /* nobody waits any more */
+    if (reach(app, &job->dial, &fd, &err) < 0)
+        explain(&job->dial, &err);
+    egress_dialed(network_egress(app), &job->dial, fd, &err);
+}
+
+/* ---- lanes ---- */
+
+static unsigned tenant_running(const char *tenant)
+{
+    unsigned sum = 0;
+
+    for (const struct lane *lane = dials.lanes; lane; lane = lane->next)
+        if (strcmp(lane->tenant, tenant) == 0)
+            sum += lane->running;
+    return sum;
+}
+
+static bool may_run(const struct lane *lane)
+{
+    return lane->first && lane->running < PER_SANDBOX && tenant_running(lane->tenant) < PER_TENANT;
+}
+
+static struct job *take(struct lane *lane)
+{
+    struct job *job = lane->first;
+
+    lane->first = job->next;
+    if (!lane->first)
+        lane->last = &lane->first;
+    lane->running++;
+    return job;
+}
+
+static void leave(struct lane *lane)
+{
+    struct lane **at = &dials.lanes;
+
+    if (--lane->running > 0 || lane->first)
+        return;
+    while (*at != lane)
+        at = &(*at)->next;
+    *at = lane->next;
+    free(lane);
+}
+
+static struct lane *next_lane(void)
+{
+    for (struct lane *lane = dials.lanes; lane; lane = lane->next)
+        if (may_run(lane))
+            return lane;
+    return NULL;
+}
+
+static void *work(void *arg)
+{
+    struct app *app = arg;
+    struct lane *lane;
+
+    (void) pthread_mutex_lock(&dials.lock);
+    while ((lane = next_lane())) {
+        struct job *job = take(lane);
+
+        (void) pthread_mutex_unlock(&dials.lock);
+        run(app, job);
+        free(job);
+        (void) pthread_mutex_lock(&dials.lock);
+        leave(lane);
+    }
+    dials.threads--;
+    (void) pthread_mutex_unlock(&dials.lock);
+    return NULL;
+}
+
+static struct lane *lane_of(const struct egress_dial *dial)
+{
+    struct lane *lane = dials.lanes;
+
+    while (lane && strcmp(lane->sandbox, dial->to) != 0)
+        lane = lane->next;
+    if (lane || !(lane = calloc(1, sizeof *lane)))
+        return lane;
+    (void) strcpy(lane->tenant, dial->tenant);
+    (void) strcpy(lane->sandbox, dial->to);
+    lane->last = &lane->first;
+    lane->next = dials.lanes;
+    dials.lanes = lane;
+    return lane;
+}
+
+/* One more at work, if somebody is to be served. Without a thread the job waits for one of those that are at work; the
+ * gateway gives up on those for whom there is none. */
+static void start_thread(struct app *app)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    (void) pthread_attr_init(&attr);
+    (void) pthread_attr_setstacksize(&attr, STACK_SIZE);
+    (void) pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attr, work, app) == 0)
+        dials.threads++;
+    (void) pthread_attr_destroy(&attr);
+}
+
+void private_dial(void *context, const struct egress_dial *dial)
+{
+    struct job *job = calloc(1, sizeof *job);
+    struct lane *lane;
+
+    if (!job)
+        return;
+    *job = (struct job){ .dial = *dial, .until_ms = io_now_ms() + WAIT_MS };
+    (void) pthread_mutex_lock(&dials.lock);
+    lane = lane_of(dial);
+    if (lane) {
+        *lane->last = take_ptr(&job);
+        lane->last = &(*lane->last)->next;
+        if (dials.threads < THREADS && may_run(lane))
+            start_thread(context);
+    }
+    (void) pthread_mutex_unlock(&dials.lock);
+    free(job);
+}
