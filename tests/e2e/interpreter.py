@@ -387,5 +387,4 @@ def parts():
     contexts()
 
 
-if __name__ == "__main__":
-    asking.run(parts)
+asking.run(parts)
