@@ -8,6 +8,8 @@ per line. It forks the *kernel*, which runs the user's code and has as descripto
     cells      the server's lines, {"id":…, "code":…, "env":{…}}, one per cell
     events     a pipe to the pump: begin, result, error, end
 
+A context that was forked from another has a pump that was started as `python3 kernel.py fork NAME` (fork.py).
+
 The pump reads nothing but pipes and never runs anything of the user, so code that holds the interpreter's lock, prints
 a gigabyte or is killed in the middle neither blocks nor loses output. Order: the kernel has written its output before it
 writes an event, and the pump empties the output pipes before it passes an event on.
@@ -209,6 +211,8 @@ def missing(programs):
 
 
 def main(language):
+    if language == "fork":
+        load("fork").join(sys.argv[2], sys.modules["__main__"])
     if language != "python":
         if language not in PROGRAMS:
             sys.exit("no kernel for the language '%s'" % language)

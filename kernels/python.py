@@ -83,6 +83,11 @@ class Kernel:
             self.parts[name].setup(self)
         return self.parts[name]
 
+    def load_once(self, name):
+        if name not in self.parts:
+            self.parts[name] = self.load(name)
+        return self.parts[name]
+
     def bundle(self, value):
         if type(value) in PLAIN:
             return {"text/plain": repr(value)}
@@ -110,6 +115,9 @@ class Kernel:
             cell = self.read_cell()
             if cell is None:
                 return
+            if "fork" in cell:
+                self.fork(cell)
+                continue
             if cell.get("store", True):
                 self.count += 1
             self.emit('{"type":"begin","id":%s,"execution_count":%d}\n' % (quoted(cell["id"]), self.count))
@@ -125,6 +133,33 @@ class Kernel:
                 os._exit(0)  # the code forked and came back twice
             self.flush()
             self.emit('{"type":"end","id":%s}\n' % quoted(cell["id"]))
+
+    def fork(self, cell):
+        """A kernel like this one, for a context of its own. Both return from here."""
+        self.flush()
+        self.emit('{"type":"begin","id":%s,"execution_count":%d}\n' % (quoted(cell["id"]), self.count))
+        try:
+            new = self.load_once("fork").split_off(cell["fork"]["name"], cell["fork"]["pid"], (self.cells, self.events))
+        except OSError as error:
+            new = False
+            self.error("ForkError", error.strerror or str(error), "")
+        if not new:
+            self.emit('{"type":"end","id":%s}\n' % quoted(cell["id"]))
+            return
+        self.pid = os.getpid()
+        self.pending = b""
+        # Its epoll is the old kernel's, too: what is unregistered here would be deaf there. So it is not closed but left.
+        self.left, self.loop = self.loop, None
+        self.reseed()
+
+    def reseed(self):
+        """So that two do not draw the same. `random` does it by itself after each fork."""
+        drawing = sys.modules.get("numpy.random")
+        if drawing is not None:
+            try:
+                drawing.seed()
+            except Exception:
+                pass  # one of the user's own making
 
     def run(self, code):
         name = "<cell %d>" % self.count

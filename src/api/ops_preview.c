@@ -63,17 +63,18 @@ int ops_preview_roll(struct ops *ops, const char *sandbox, struct err *err)
 int ops_preview_link(struct ops *ops, const char *sandbox, uint16_t port, uint64_t seconds,
                      char *out, size_t size, uint64_t *ret_expires, struct err *err)
 {
-    /* Up to the end of the second: a link never works for less than it says. */
-    struct store_link link = { .sandbox = sandbox,
-                               .port = port,
-                               .expires = (store_now_ms() + 999) / 1000 + seconds };
     struct audit_facts facts = AUDIT_FACTS;
-    struct store_sandbox record;
     char text[STORE_LINK_MAX], detail[32];
+    struct store_sandbox record;
+    struct store_link link;
 
-    (void) snprintf(link.key_id, sizeof link.key_id, "%s", ops->caller->key_id);
     if (ops_find(ops, sandbox, &record, err) < 0 ||
-        store_link_make(ops->app->store, &link, text, err) < 0)
+        store_link_init(ops->app->store, sandbox, port, &link, err) < 0)
+        return -1;
+    /* Up to the end of the second: a link never works for less than it says. */
+    link.expires = (store_now_ms() + 999) / 1000 + seconds;
+    (void) snprintf(link.key_id, sizeof link.key_id, "%s", ops->caller->key_id);
+    if (store_link_make(ops->app->store, &link, text, err) < 0)
         return -1;
     (void) snprintf(out, size, "%s", text);
     (void) snprintf(detail, sizeof detail, "port %u", port);

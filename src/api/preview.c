@@ -1,9 +1,11 @@
 #include "api/preview.h"
 
+#include "api/audit.h"
 #include "api/auth.h"
 #include "api/exchange_own.h"
 #include "api/port_host.h"
 #include "api/v1.h"
+#include "base/io.h"
 #include "base/own.h"
 #include "base/sha256.h"
 #include "http/strip.h"
@@ -11,12 +13,15 @@
 #include "store/store.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#define GRANT_SECONDS (24u * 3600) /* of a cookie that a token without an end gives */
-#define WAKE_LEAST_S  300          /* not for a moment only */
-#define MASK_PORT     "${PORT}"
+#define GRANT_SECONDS  (24u * 3600) /* of a cookie that a token without an end gives */
+#define WAKE_LEAST_S   300          /* not for a moment only */
+#define SAVING_MOST_MS 10000        /* that a sandbox may take to fall asleep before it is woken */
+#define SAVING_LOOK_MS 20
+#define MASK_PORT      "${PORT}"
 
 const char *const preview_cookies[2] = { PREVIEW_COOKIE, PREVIEW_COOKIE_TLS };
 
@@ -117,25 +122,35 @@ int preview_rules_load(struct app *app, const char *sandbox, struct preview_rule
 
 /* ---- tokens ---- */
 
-/* One text, whatever it is: 0 good, and *ret is the link that opens just this port. */
-static int check_text(struct exchange *x, struct slice text, struct store_link *ret,
-                      struct err *err)
+/* What a request shows is tried against these; there may be many cookies, so they are read once. */
+struct door {
+    struct store_link link; /* in the end, of the text that was good */
+    char traffic[STORE_TRAFFIC_MAX];
+};
+
+static int door_init(struct exchange *x, const char *sandbox, uint16_t port, struct door *ret,
+                     struct err *err)
 {
-    char copy[STORE_LINK_MAX], traffic[STORE_TRAFFIC_MAX];
-    struct store *store = x->app->store;
+    return store_link_init(x->app->store, sandbox, port, &ret->link, err) < 0 ||
+                   store_traffic_token(x->app->store, sandbox, ret->traffic, err) < 0
+               ? -1
+               : 0;
+}
+
+/* One text, whatever it is: 0 good, and door->link opens just this port. */
+static int check_text(struct exchange *x, struct slice text, struct door *door, struct err *err)
+{
+    char copy[STORE_LINK_MAX];
 
     if (!slice_copy(text, copy, sizeof copy))
         return err_set(err, ERR_DENIED, "this link is not good: it is too long");
     if (strchr(copy, '.'))
-        return store_link_check(store, copy, ret, err);
-    if (store_traffic_token(store, ret->sandbox, traffic, err) < 0)
-        return -1;
-    if (!same_secret_text(copy, traffic))
+        return store_link_check(x->app->store, copy, &door->link, err);
+    if (!same_secret_text(copy, door->traffic))
         return err_set(err, ERR_DENIED,
-                       "this token is not good: it is of another sandbox, or "
-                       "was taken back");
-    ret->expires = store_now_ms() / 1000 + GRANT_SECONDS;
-    ret->key_id[0] = '\0';
+                       "this token is not good: it is of another sandbox, or was taken back");
+    door->link.expires = store_now_ms() / 1000 + GRANT_SECONDS;
+    door->link.key_id[0] = '\0';
     return 0;
 }
 
@@ -169,7 +184,7 @@ static bool cookie_may(struct exchange *x, const char *sandbox)
 
 /* Several of the name are looked at: another host below our domain can set one for all of them, and must not shut out
  * who has a good one. */
-static int check_cookies(struct exchange *x, struct store_link *link, struct err *why)
+static int check_cookies(struct exchange *x, struct door *door, struct err *why)
 {
     for (size_t i = 0; i < x->head.field_count; i++) {
         struct slice rest = head_field_value(&x->head, i), name, value;
@@ -179,8 +194,8 @@ static int check_cookies(struct exchange *x, struct store_link *link, struct err
         while (strip_cookie_next(&rest, &name, &value)) {
             if (!slice_is(name, preview_cookies[0]) && !slice_is(name, preview_cookies[1]))
                 continue;
-            if (check_text(x, value, link, why) == 0) {
-                if (cookie_may(x, link->sandbox))
+            if (check_text(x, value, door, why) == 0) {
+                if (cookie_may(x, door->link.sandbox))
                     return 1;
                 err_set(why, ERR_DENIED, "a page elsewhere cannot use your cookie");
                 return 0;
@@ -200,28 +215,45 @@ static bool named_by_host(struct exchange *x)
     return port_host_parse(head_host(&x->head), id, &port);
 }
 
+static bool shows_cookie(const struct head *head)
+{
+    for (size_t i = 0; i < head->field_count; i++) {
+        struct slice value = head_field_value(head, i);
+
+        if (slice_is_nocase(head_field_name(head, i), "Cookie") &&
+            memmem(value.at, value.len, PREVIEW_COOKIE, sizeof PREVIEW_COOKIE - 1))
+            return true;
+    }
+    return false;
+}
+
 int preview_token(struct exchange *x, const char *sandbox, uint16_t port, struct err *why)
 {
-    struct store_link link = { .sandbox = sandbox, .port = port };
     struct slice shown;
     struct err refusal;
+    struct door door;
     size_t count;
     int rc;
 
     if (!named_by_host(x))
         return 0;
     count = strip_query_find(head_query(&x->head), PREVIEW_QUERY, &shown);
-    if (count == 1 && check_text(x, shown, &link, why) == 0)
-        return grant(x, &link, why);
+    if (count == 0 && !shows_cookie(&x->head))
+        return 0;
+    if (door_init(x, sandbox, port, &door, why) < 0)
+        return -1;
+    if (count == 1 && check_text(x, shown, &door, why) == 0)
+        return grant(x, &door.link, why);
     if (count == 1 && why->kind != ERR_DENIED)
         return -1;
     if (count > 1)
         err_set(why, ERR_DENIED, "this link is not good: " PREVIEW_QUERY " is in it twice");
     refusal = *why;
-    rc = check_cookies(x, &link, why);
-    if (rc == 0 && count > 0)
-        *why = refusal;
-    return rc == 0 && count > 0 ? -1 : rc;
+    rc = check_cookies(x, &door, why);
+    if (rc != 0 || count == 0)
+        return rc;
+    *why = refusal;
+    return -1;
 }
 
 /* ---- the redirect ---- */
@@ -270,6 +302,8 @@ int preview_redirect(struct exchange *x, struct err *err)
         err_set(err, ERR_TOO_BIG, "this address is too long to be asked for with a token in it");
         return exchange_blame_status(x, 414);
     }
+    if (token[0])
+        audit_note(x, "preview.open", exchange_param(x, "sandbox"), NULL);
     if ((token[0] && set_cookie(x, token, err) < 0) ||
         exchange_add_header(x, "Cache-Control", "no-store", err) < 0 ||
         exchange_add_header(x, "Referrer-Policy", "no-referrer", err) < 0)
@@ -282,13 +316,20 @@ int preview_redirect(struct exchange *x, struct err *err)
 int preview_wake(struct ops *ops, struct ops_sandbox *sandbox, uint64_t seconds, struct err *err)
 {
     uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms / 1000;
+    uint64_t until = io_now_ms() + SAVING_MOST_MS;
     char id[ID_LEN + 1];
     bool resumed;
 
     memcpy(id, sandbox->id, sizeof id);
     seconds = seconds > WAKE_LEAST_S ? seconds : WAKE_LEAST_S;
     seconds = seconds < most ? seconds : most;
-    return ops_sandbox_connect(ops, id, seconds * 1000, &resumed, sandbox, err);
+    for (;;) {
+        if (ops_sandbox_connect(ops, id, seconds * 1000, &resumed, sandbox, err) < 0)
+            return -1;
+        if (sandbox->life != LIFE_PAUSING || io_now_ms() >= until)
+            return 0;
+        (void) poll(NULL, 0, SAVING_LOOK_MS);
+    }
 }
 
 int preview_url(struct exchange *x, const char *sandbox, uint16_t port, const char *token,

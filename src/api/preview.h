@@ -51,7 +51,11 @@ bool preview_redirects(struct exchange *x);
 /* To the same address without the token; with the cookie, if one was granted. */
 int preview_redirect(struct exchange *x, struct err *err);
 
-/* Resumes one that sleeps, for at least so many seconds. */
+static inline bool preview_sleeps(const struct ops_sandbox *sandbox)
+{
+    return sandbox->life == LIFE_PAUSED || sandbox->life == LIFE_PAUSING;
+}
+/* Resumes one that sleeps, for at least so many seconds; one that is falling asleep when it does. */
 int preview_wake(struct ops *ops, struct ops_sandbox *sandbox, uint64_t seconds, struct err *err);
 
 /* The address of a port as this server is known, with a token; the caller's to free. */

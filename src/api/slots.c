@@ -48,7 +48,7 @@ static int take(const char *id, uint64_t most)
     *at = calloc(1, sizeof **at);
     if (!*at)
         return -1;
-    memcpy((*at)->id, id, strnlen(id, ID_LEN));
+    (void) strcpy((*at)->id, id);
     (*at)->count = 1;
     return 1;
 }
@@ -59,6 +59,8 @@ int slots_take(struct exchange *x, const char *sandbox, struct err *err)
     struct err ignored;
     int rc;
 
+    if (!id_ok(sandbox))
+        return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.40s'", sandbox);
     (void) pthread_mutex_lock(&lock);
     rc = take(sandbox, most);
     (void) pthread_mutex_unlock(&lock);

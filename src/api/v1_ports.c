@@ -24,11 +24,12 @@ int v1_port_relay(struct exchange *x, struct err *err)
 
     if (!port_parse(slice_of(exchange_param(x, "port")), &ask.port))
         return v1_bad(x, err, "port", "a port is a number from 1 to 65535");
-    if (ops_sandbox_get(&ops, ask.sandbox, &sandbox, err) < 0 ||
+    if (ops_sandbox_check(&ops, ask.sandbox, err) < 0 ||
         preview_rules_load(exchange_app(x), ask.sandbox, &rules, err) < 0)
         return -1;
-    if (sandbox.life == LIFE_PAUSED && rules.auto_resume &&
-        preview_wake(&ops, &sandbox, 0, err) < 0)
+    if (rules.auto_resume &&
+        (ops_sandbox_get(&ops, ask.sandbox, &sandbox, err) < 0 ||
+         (preview_sleeps(&sandbox) && preview_wake(&ops, &sandbox, 0, err) < 0)))
         return -1;
     preview_mask_print(rules.mask_host, ask.port, mask);
     ask.host = mask[0] ? mask : NULL;

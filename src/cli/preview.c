@@ -67,8 +67,7 @@ static int split_server(const char *server, const char **ret_host, struct err *e
 static int print_link(struct store *store, const struct preview_values *values, const char *name,
                       uint16_t port, struct err *err)
 {
-    struct store_link link = { .port = port,
-                               .expires = (store_now_ms() + values->expires_ms + 999) / 1000 };
+    struct store_link link;
     char token[STORE_LINK_MAX], detail[80];
     struct store_sandbox sandbox;
     const char *host = values->server;
@@ -76,9 +75,10 @@ static int print_link(struct store *store, const struct preview_values *values, 
     if (values->expires_ms < 1000 || values->expires_ms / 1000 > MOST_S)
         return err_set(err, ERR_USAGE, "--expires: 1s to 7d");
     if (split_server(values->server, &host, err) < 0 || find(store, name, &sandbox, err) < 0 ||
-        (values->roll && store_preview_roll(store, sandbox.id, err) < 0))
+        (values->roll && store_preview_roll(store, sandbox.id, err) < 0) ||
+        store_link_init(store, sandbox.id, port, &link, err) < 0)
         return -1;
-    link.sandbox = sandbox.id;
+    link.expires = (store_now_ms() + values->expires_ms + 999) / 1000;
     (void) snprintf(detail, sizeof detail, "%s port %u", sandbox.id, port);
     if (store_link_make(store, &link, token, err) < 0 ||
         (values->roll &&

@@ -24,6 +24,7 @@
     extern const char kernel_##name[];
 
 EMBED(pump, "kernel.py")
+EMBED(fork, "fork.py")
 EMBED(python, "python.py")
 EMBED(python_errors, "python_errors.py")
 EMBED(python_rich, "python_rich.py")
@@ -41,6 +42,7 @@ static const struct {
     const char *path, *text;
 } kernels[] = {
     { DIRECTORY "/kernel.py", kernel_pump },
+    { DIRECTORY "/fork.py", kernel_fork },
     { DIRECTORY "/python.py", kernel_python },
     { DIRECTORY "/python_errors.py", kernel_python_errors },
     { DIRECTORY "/python_rich.py", kernel_python_rich },

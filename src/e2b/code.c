@@ -17,6 +17,7 @@ static const struct route code_routes[] = {
     { METHOD_POST,   "/contexts",                 SCOPE_RUN,  64 * KiB,   code_context_create },
     { METHOD_DELETE, "/contexts/:id",             SCOPE_RUN,  64 * KiB,   code_context_remove },
     { METHOD_POST,   "/contexts/:id/restart",     SCOPE_RUN,  64 * KiB,   code_context_restart },
+    { METHOD_POST,   "/contexts/:id/fork",        SCOPE_RUN,  64 * KiB,   code_context_fork },
 };
 /* clang-format on */
 

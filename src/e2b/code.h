@@ -11,7 +11,7 @@
 #include "e2b/e2b.h"
 
 route_handler code_execute, code_context_create, code_context_list, code_context_restart,
-    code_context_remove, code_health;
+    code_context_remove, code_context_fork, code_health;
 
 /* ---- languages ---- */
 
@@ -19,12 +19,24 @@ struct code_language {
     const char *name, *alias;
     const char *program, *option; /* what would run such code, for the policy; NULL: a shell */
     bool listed;                  /* has a context from the start on */
+    const char *unforkable;       /* why; NULL: its kernels can be forked */
 };
 
 /* NULL: there is none of that name. */
 const struct code_language *code_language_find(const char *name);
 /* The n-th, NULL behind the last. */
 const struct code_language *code_language_at(size_t n);
+
+/* ---- code_id.c: ids of contexts ---- */
+
+#define CODE_ID_MAX 37 /* of a UUID, with the NUL */
+
+/* Always the same for a sandbox and a language, so that nobody has to remember it. */
+void code_id_default(const char *sandbox, const struct code_language *language,
+                     char ret[CODE_ID_MAX]);
+int code_id_new(char ret[CODE_ID_MAX], struct err *err);
+/* Looks like one. */
+bool code_id_is(const char *text);
 
 /* ---- code_request.c ---- */
 
@@ -39,7 +51,6 @@ int code_request_read(struct code_request *request, struct err *err);
 
 /* ---- code_context.c: contexts and their kernels ---- */
 
-#define CODE_ID_MAX  37  /* of a UUID, with the NUL */
 #define CODE_CWD_MAX 512 /* with the NUL */
 #define CODE_CONTEXTS                                                                              \
     1024 /* of one sandbox, removed ones included while the agent remembers them */
@@ -51,6 +62,7 @@ struct code_context {
 
     /* The kernel: written by whose turn it is. proc 0: not started. */
     _Atomic uint32_t proc;
+    _Atomic uint32_t root; /* of a fork: the process whose descendant its kernel is; else 0 */
     uint64_t from_stdout, from_stderr;
 
     /* The rest is code_registry.c's. */
@@ -69,6 +81,16 @@ int code_context_find(struct ops *ops, const char *sandbox, const char *id,
 /* By whose turn it is: a kernel runs, or is started now (*ret_fresh). */
 int code_context_start(struct ops *ops, struct code_context *context, bool *ret_fresh,
                        struct err *err);
+
+/* SIGKILL for its kernel and all that it started, but for contexts that were forked from it. */
+void code_context_kill(struct ops *ops, struct code_context *context);
+/* A context like another one, of no kernel yet, with an id of its own. ERR_TOO_MANY. */
+int code_context_like(struct ops *ops, const struct code_context *old, struct code_context *ret,
+                      struct err *err);
+/* The process of a forked context, which is to be a pump for what `old` forks. */
+int code_context_start_fork(struct ops *ops, const struct code_context *old,
+                            struct code_context *context, uint32_t *ret_pid, struct err *err);
+json_t *code_context_json(const struct code_context *context);
 
 /* ---- code_registry.c: which contexts this server has met, and whose turn it is in each ---- */
 

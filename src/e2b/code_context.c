@@ -1,17 +1,19 @@
-/* A context is the processes with its tag, cove.kernel.<language>.<id>: the newest is its kernel, the first says when the
+/* A context is the processes with its tag, cove.kernel.<language>.<id>, and for a forked one .<root> behind it: the newest is its kernel, the first says when the
  * context was made. A kernel that died leaves its context, whose next cell gets a new one. A context that was removed has a
  * process of the tag cove.removed.<language>.<id> behind its kernels, which did nothing but come into the list. So all of it is
- * in the agent's list of processes, which outlives us; what the list says is checked, since it comes from the sandbox. */
+ * in the agent's list of processes, which outlives us; what the list says is checked, since it comes from the sandbox.
+ *
+ * The kernel of a fork descends from the process of the context that its family began with, its root, though that is not
+ * the process that its own context has. So a root is killed with all its descendants only when it has no forks. */
 #include "e2b/code.h"
 
 #include "base/io.h"
 #include "base/own.h"
-#include "base/sha256.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define TAG     "cove.kernel."
 #define REMOVED "cove.removed."
@@ -23,13 +25,13 @@
 
 /* clang-format off */
 static const struct code_language languages[] = {
-    /* name          alias  program    option  listed */
-    { "python",      "py",  "python3", "-c",   true  },
-    { "javascript",  "js",  "node",    "-e",   true  },
-    { "typescript",  "ts",  "node",    "-e",   false },
-    { "bash",        "sh",  NULL,      NULL,   false },
-    { "r",           NULL,  "Rscript", "-e",   false },
-    { "java",        NULL,  "jshell",  "-e",   false },
+    /* name          alias  program    option  listed  why it cannot be forked */
+    { "python",      "py",  "python3", "-c",   true,   NULL },
+    { "javascript",  "js",  "node",    "-e",   true,   "node lives on threads, which a fork does not have" },
+    { "typescript",  "ts",  "node",    "-e",   false,  "node lives on threads, which a fork does not have" },
+    { "bash",        "sh",  NULL,      NULL,   false,  "its shell is a program of its own, which cannot be made to fork between two cells" },
+    { "r",           NULL,  "Rscript", "-e",   false,  "R is a program of its own, which cannot be made to fork between two cells" },
+    { "java",        NULL,  "jshell",  "-e",   false,  "a Java machine lives on threads, which a fork does not have" },
 };
 /* clang-format on */
 
@@ -47,38 +49,6 @@ const struct code_language *code_language_find(const char *name)
     return NULL;
 }
 
-/* ---- ids ---- */
-
-static void print_uuid(unsigned char bytes[16], char ret[CODE_ID_MAX])
-{
-    char hex[33];
-
-    bytes[6] = (unsigned char) ((bytes[6] & 0x0f) | 0x40);
-    bytes[8] = (unsigned char) ((bytes[8] & 0x3f) | 0x80);
-    sha256_hex(bytes, 16, hex);
-    (void) snprintf(ret, CODE_ID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
-                    hex + 20);
-}
-
-/* Always the same for a sandbox and a language, so that nobody has to remember it. */
-static void default_id(const char *sandbox, const struct code_language *language,
-                       char ret[CODE_ID_MAX])
-{
-    unsigned char digest[SHA256_LEN];
-    char text[ID_LEN + 32];
-    int len = snprintf(text, sizeof text, "%s %s", sandbox, language->name);
-
-    sha256_of(text, (size_t) len, digest);
-    print_uuid(digest, ret);
-}
-
-static bool is_id(const char *text)
-{
-    size_t len = strlen(text);
-
-    return len == CODE_ID_MAX - 1 && strspn(text, "0123456789abcdef-") == len;
-}
-
 /* ---- what the sandbox has ---- */
 
 struct seen {
@@ -93,23 +63,28 @@ struct scan {
     struct seen items[CODE_CONTEXTS];
 };
 
-static bool read_tag(const char *tag, const char *prefix, const struct code_language **ret_language,
-                     const char **ret_id)
-{
-    char name[16];
-    const char *dot;
+/* What a tag says behind its prefix: language.id, or language.id.root */
+struct tag {
+    const struct code_language *language;
+    char id[CODE_ID_MAX];
+    uint32_t root;
+};
 
-    if (!tag || strncmp(tag, prefix, strlen(prefix)) != 0)
+static bool read_tag(const char *text, const char *prefix, struct tag *ret)
+{
+    char name[16], more;
+    int n;
+
+    if (!text || strncmp(text, prefix, strlen(prefix)) != 0)
         return false;
-    tag += strlen(prefix);
-    dot = strchr(tag, '.');
-    if (!dot || (size_t) (dot - tag) >= sizeof name || !is_id(dot + 1))
+    text += strlen(prefix);
+    ret->root = 0;
+    n = sscanf(text, "%15[a-z].%36[0-9a-f-].%10" SCNu32 "%c", name, ret->id, &ret->root, &more);
+    if (n < 2 || n > 3 || !code_id_is(ret->id) ||
+        (n == 2) != (strlen(strchr(text, '.') + 1) == CODE_ID_MAX - 1))
         return false;
-    memcpy(name, tag, (size_t) (dot - tag));
-    name[dot - tag] = '\0';
-    *ret_language = code_language_find(name);
-    *ret_id = dot + 1;
-    return *ret_language != NULL;
+    ret->language = code_language_find(name);
+    return ret->language != NULL;
 }
 
 static struct seen *seen_of(struct scan *scan, const char *id)
@@ -128,22 +103,22 @@ static struct seen *seen_of(struct scan *scan, const char *id)
 static int look(void *arg, const struct agent_reply *item, struct err *err)
 {
     struct scan *scan = arg;
-    const struct code_language *language;
     bool running = item->flags & AGENT_RUNNING, removed;
     struct code_context *context;
     struct seen *seen;
-    const char *id;
+    struct tag tag;
 
     (void) err;
-    removed = read_tag(item->tag, REMOVED, &language, &id);
-    if ((!removed && !read_tag(item->tag, TAG, &language, &id)) || !(seen = seen_of(scan, id)) ||
+    removed = read_tag(item->tag, REMOVED, &tag);
+    if ((!removed && !read_tag(item->tag, TAG, &tag)) || !(seen = seen_of(scan, tag.id)) ||
         item->proc <= seen->newest)
         return 0;
     context = &seen->context;
-    context->language = language;
+    context->language = tag.language;
     seen->newest = item->proc;
     seen->removed = removed;
     context->proc = running ? item->proc : 0;
+    context->root = tag.root;
     context->from_stdout = item->stdout_bytes;
     context->from_stderr = item->stderr_bytes;
     (void) snprintf(context->sandbox, sizeof context->sandbox, "%s", scan->sandbox);
@@ -172,7 +147,7 @@ static const struct code_context *set_default(struct code_context *context, cons
 {
     *context = (struct code_context){ .language = language, .cwd = CWD };
     (void) snprintf(context->sandbox, sizeof context->sandbox, "%s", sandbox);
-    default_id(sandbox, language, context->id);
+    code_id_default(sandbox, language, context->id);
     return context;
 }
 
@@ -212,15 +187,15 @@ int code_context_find(struct ops *ops, const char *sandbox, const char *id,
 
     if (ops_sandbox_check(ops, sandbox, err) < 0)
         return -1;
-    if (id && !is_id(id))
+    if (id && !code_id_is(id))
         return not_found(id, err);
     for (size_t i = 0; id && !language && i < ARRAY_LEN(languages); i++) {
-        default_id(sandbox, &languages[i], made);
+        code_id_default(sandbox, &languages[i], made);
         if (strcmp(made, id) == 0)
             language = &languages[i];
     }
     if (!id) {
-        default_id(sandbox, language, made);
+        code_id_default(sandbox, language, made);
         id = made;
     }
     if ((*ret = code_registry_get(sandbox, id)))
@@ -252,9 +227,58 @@ int code_context_start(struct ops *ops, struct code_context *context, bool *ret_
     if (ops_run_start(ops, context->sandbox, &command, &run, err) < 0)
         return -1;
     context->proc = run.exec.proc;
+    context->root = 0;
     context->from_stdout = context->from_stderr = 0;
     ops_run_close(&run);
     return 0;
+}
+
+/* Isolated and without site-packages: it starts sooner, and needs nothing of them. */
+int code_context_start_fork(struct ops *ops, const struct code_context *old,
+                            struct code_context *context, uint32_t *ret_pid, struct err *err)
+{
+    const char *const args[] = { "python3", "-I", "-S", PROGRAM, "fork", context->id };
+    uint32_t root = old->root ? old->root : old->proc;
+    char tag[TAG_MAX];
+    struct ops_command command = { .args = args,
+                                   .arg_count = ARRAY_LEN(args),
+                                   .cwd = context->cwd,
+                                   .tag = tag,
+                                   .ring_bytes = RING,
+                                   .flags = AGENT_STDIN | AGENT_DETACH };
+    struct ops_run run;
+
+    (void) snprintf(tag, sizeof tag, TAG "%s.%s.%" PRIu32, context->language->name, context->id,
+                    root);
+    if (ops_run_start(ops, context->sandbox, &command, &run, err) < 0)
+        return -1;
+    context->proc = run.exec.proc;
+    context->root = root;
+    *ret_pid = run.exec.pid;
+    ops_run_close(&run);
+    return 0;
+}
+
+static bool has_forks(struct ops *ops, const struct code_context *context)
+{
+    struct err ignored;
+    auto_free struct scan *scan = scan_new(ops, context->sandbox, &ignored);
+
+    for (size_t i = 0; scan && i < scan->count; i++)
+        if (scan->items[i].context.proc && scan->items[i].context.root == context->proc)
+            return true;
+    return false;
+}
+
+/* A fork is in a process group of its own, so that a signal to its root's group does not reach it. What it started itself
+ * dies with its pump (kernels/fork.py). */
+void code_context_kill(struct ops *ops, struct code_context *context)
+{
+    bool all = context->root != 0 || !has_forks(ops, context);
+    struct err ignored;
+    uint64_t count;
+
+    (void) ops_process_signal(ops, context->sandbox, context->proc, SIGKILL, all, &count, &ignored);
 }
 
 /* True: it has ended. */
@@ -280,12 +304,10 @@ static bool wait_end(struct ops *ops, const char *sandbox, uint32_t proc, unsign
 static int end_kernel(struct ops *ops, struct code_context *context, struct err *err)
 {
     uint32_t proc = context->proc;
-    struct err ignored;
-    uint64_t count;
 
     if (proc == 0)
         return 0;
-    (void) ops_process_signal(ops, context->sandbox, proc, SIGKILL, true, &count, &ignored);
+    code_context_kill(ops, context);
     if (!wait_end(ops, context->sandbox, proc, KILL_MS))
         return err_set(err, ERR_TIMEOUT, "the kernel does not end");
     return 0;
@@ -309,7 +331,7 @@ static int note_removal(struct ops *ops, const struct code_context *context, str
 
 /* ---- handlers ---- */
 
-static json_t *context_json(const struct code_context *context)
+json_t *code_context_json(const struct code_context *context)
 {
     return json_pack("{s:s, s:s, s:o}", "id", context->id, "language", context->language->name,
                      "cwd", json_string(context->cwd) ?: json_string(""));
@@ -334,13 +356,13 @@ int code_context_list(struct exchange *x, struct err *err)
         (void) set_default(&start, sandbox, &languages[i]);
         seen = seen_of(scan, start.id);
         if (languages[i].listed && !(seen && seen->removed))
-            (void) json_array_append_new(list, context_json(&start));
+            (void) json_array_append_new(list, code_context_json(&start));
         if (seen && languages[i].listed)
             seen->removed = true; /* is in the list now, or must not be */
     }
     for (size_t i = 0; i < scan->count; i++)
         if (scan->items[i].newest && !scan->items[i].removed)
-            (void) json_array_append_new(list, context_json(&scan->items[i].context));
+            (void) json_array_append_new(list, code_context_json(&scan->items[i].context));
     return exchange_reply_json(x, 200, list, err);
 }
 
@@ -361,7 +383,6 @@ static int read_context(struct exchange *x, const json_t *body, struct code_cont
 {
     const char *language = text_member(body, "language", "python", err);
     const char *cwd = text_member(body, "cwd", CWD, err);
-    unsigned char random[16];
 
     if (!language || !cwd)
         return -1;
@@ -370,25 +391,41 @@ static int read_context(struct exchange *x, const json_t *body, struct code_cont
         return err_set(err, ERR_INVALID, "language: '%.40s' is not supported", language);
     if (strlen(cwd) >= CODE_CWD_MAX)
         return err_set(err, ERR_INVALID, "cwd: longer than %d bytes", CODE_CWD_MAX - 1);
-    if (getrandom(random, sizeof random, 0) != sizeof random)
-        return err_set(err, ERR_INTERNAL, "no random bytes");
-    print_uuid(random, ret->id);
     (void) snprintf(ret->cwd, CODE_CWD_MAX, "%s", cwd);
     (void) snprintf(ret->sandbox, sizeof ret->sandbox, "%s", exchange_param(x, "sandbox"));
-    return 0;
+    return code_id_new(ret->id, err);
 }
 
-static int create(struct ops *ops, const struct code_context *wanted, struct err *err)
+static int check_count(struct ops *ops, const char *sandbox, struct err *err)
 {
-    auto_free struct scan *scan = scan_new(ops, wanted->sandbox, err);
-    struct code_context *context;
-    bool fresh;
-    int r;
+    auto_free struct scan *scan = scan_new(ops, sandbox, err);
 
     if (!scan)
         return -1;
     if (scan->count == CODE_CONTEXTS)
         return err_set(err, ERR_TOO_MANY, "the sandbox has %d contexts", CODE_CONTEXTS);
+    return 0;
+}
+
+int code_context_like(struct ops *ops, const struct code_context *old, struct code_context *ret,
+                      struct err *err)
+{
+    *ret = (struct code_context){ .language = old->language };
+    memcpy(ret->cwd, old->cwd, sizeof ret->cwd);
+    memcpy(ret->sandbox, old->sandbox, sizeof ret->sandbox);
+    if (check_count(ops, old->sandbox, err) < 0)
+        return -1;
+    return code_id_new(ret->id, err);
+}
+
+static int create(struct ops *ops, const struct code_context *wanted, struct err *err)
+{
+    struct code_context *context;
+    bool fresh;
+    int r;
+
+    if (check_count(ops, wanted->sandbox, err) < 0)
+        return -1;
     context = code_registry_add(wanted);
     if (!context)
         return err_set(err, ERR_NO_MEMORY, "no memory for a context");
@@ -412,7 +449,7 @@ int code_context_create(struct exchange *x, struct err *err)
     json_decref(body);
     if (r < 0 || create(&ops, &wanted, err) < 0)
         return -1;
-    return exchange_reply_json(x, 200, context_json(&wanted), err);
+    return exchange_reply_json(x, 200, code_context_json(&wanted), err);
 }
 
 static int end_context(struct exchange *x, bool remove, struct err *err)

@@ -114,6 +114,7 @@ struct code_context *code_registry_add(const struct code_context *seen)
         memcpy(context->cwd, seen->cwd, sizeof context->cwd);
         context->language = seen->language;
         context->proc = seen->proc;
+        context->root = seen->root;
         context->from_stdout = seen->from_stdout;
         context->from_stderr = seen->from_stderr;
         (void) pthread_cond_init(&context->moved, NULL);

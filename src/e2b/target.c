@@ -141,12 +141,12 @@ int e2b_target_awake(struct exchange *x, struct ops_sandbox *sandbox, bool may_w
 
     e2b_notes_read(sandbox->notes, &notes);
     /* For as long as the create asked for. */
-    if (sandbox->life == LIFE_PAUSED && may_wake &&
+    if (preview_sleeps(sandbox) && may_wake &&
         preview_wake(&ops, sandbox, notes.timeout_s, err) < 0)
         return exchange_blame_status(x, 502);
     if (sandbox->life == LIFE_RUNNING)
         return 0;
-    if (sandbox->life == LIFE_PAUSED)
+    if (preview_sleeps(sandbox))
         (void) exchange_set_param(x, "paused", "yes");
     err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
     return exchange_blame_status(x, 502);
@@ -173,5 +173,5 @@ int e2b_target_caller(struct exchange *x, struct ops_sandbox *ret, struct err *e
 {
     if (e2b_target_owner(x, ret, err) < 0)
         return -1;
-    return e2b_target_awake(x, ret, ret->life == LIFE_PAUSED && may_wake(x, ret), err);
+    return e2b_target_awake(x, ret, preview_sleeps(ret) && may_wake(x, ret), err);
 }

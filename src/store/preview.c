@@ -98,20 +98,30 @@ static int link_mac(struct store *store, const struct store_link *link, char ret
                     struct err *err)
 {
     unsigned char secret[32], mac[SHA256_LEN];
-    struct store_preview preview;
     char text[256];
     int len;
 
-    if (store_secret(store, LINK_SECRET, secret, err) < 0 ||
-        store_preview_get(store, link->sandbox, &preview, err) < 0)
+    if (store_secret(store, LINK_SECRET, secret, err) < 0)
         return -1;
     len = snprintf(text, sizeof text, "cove-preview-1 %zu:%s %" PRIu64 " %u %" PRIu64 " %zu:%s",
-                   strlen(link->sandbox), link->sandbox, preview.generation, link->port,
+                   strlen(link->sandbox), link->sandbox, link->generation, link->port,
                    link->expires, strlen(link->key_id), link->key_id);
     if (len < 0 || (size_t) len >= sizeof text)
         return err_set(err, ERR_DENIED, "the link does not fit");
     sha256_hmac(secret, sizeof secret, text, (size_t) len, mac);
     sha256_hex(mac, SHA256_LEN, ret);
+    return 0;
+}
+
+int store_link_init(struct store *store, const char *sandbox, uint16_t port, struct store_link *ret,
+                    struct err *err)
+{
+    struct store_preview preview;
+
+    if (store_preview_get(store, sandbox, &preview, err) < 0)
+        return -1;
+    *ret =
+        (struct store_link){ .sandbox = sandbox, .port = port, .generation = preview.generation };
     return 0;
 }
 

@@ -217,14 +217,18 @@ int store_traffic_token(struct store *store, const char *sandbox, char ret[STORE
 #define STORE_LINK_MAX 128
 /* Opens one port until `expires`: characters that need no quoting in URLs and cookies. */
 struct store_link {
-    const char *sandbox;
+    const char *sandbox; /* borrowed */
     uint16_t port;
+    uint64_t generation;           /* of the sandbox */
     uint64_t expires;              /* seconds since 1970 */
     char key_id[STORE_KEY_ID_MAX]; /* the key that it was made with, and goes with; "": none */
 };
+/* Of a port as it is now; without an end and a key. */
+int store_link_init(struct store *store, const char *sandbox, uint16_t port, struct store_link *ret,
+                    struct err *err);
 int store_link_make(struct store *store, const struct store_link *link, char ret[STORE_LINK_MAX],
                     struct err *err);
-/* Of link, sandbox and port are asked for; expires and key_id are filled in. ERR_DENIED with a sentence for whoever showed it:
+/* Fills in expires and key_id of a link that store_link_init began. ERR_DENIED with a sentence for whoever showed the text:
  * not good (altered, for another port, taken back), over, or its key is no longer good. */
 int store_link_check(struct store *store, const char *text, struct store_link *link,
                      struct err *err);

@@ -387,4 +387,5 @@ def parts():
     contexts()
 
 
-asking.run(parts)
+if __name__ == "__main__":
+    asking.run(parts)

@@ -201,6 +201,8 @@ def rolls():
     same("which works", 303, box.get(said.strip().split("localhost:%d" % server.port)[1]).status)
     code, again = cove("preview", "--roll", box.id, "3000")
     same("--roll takes it back", (0, 403), (code, box.get(said.strip().split("localhost:%d" % server.port)[1]).status))
+    log = json.dumps(ask("GET", "/audit-logs?limit=500", key=KEY).json)
+    same("all of that is in the audit log", [], [a for a in ("preview.link", "preview.open", "preview.roll") if a not in log])
     gone = Box(serve=False)
     token = gone.token()
     ask("DELETE", gone.at, key=KEY)
