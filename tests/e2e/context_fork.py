@@ -5,6 +5,7 @@ import time
 
 import asking
 from asking import ask, check, same, server
+from e2b_wire import Box as Wire
 from interpreter import Box, hang_up
 
 b = None
@@ -226,6 +227,27 @@ def crowded():
     b = kept
 
 
+def too_many():
+    """As many contexts as a sandbox may have. What makes a context is its process's tag, so that short ones will do."""
+    old = b.context()
+    box = Wire(box=b)
+
+    def start(first):
+        for i in range(first, 1024, 4):
+            for _ in box.start("", cmd="/bin/true", args=[], tag="cove.kernel.python.01234567-0123-4123-8123-%012d" % i):
+                pass
+
+    threads = [threading.Thread(target=start, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    a = fork(old)
+    check("a sandbox with 1024 contexts gets no more: 429", a.status == 429 and b"1024" in a.body, (a.status, a.body))
+    same("nor new ones", 429, b.ask("POST", "/contexts", {}).status)
+    same("those that are there go on", "2", b.run("1+1", context_id=old).text)
+
+
 def parts():
     global b
     b = Box()
@@ -233,7 +255,7 @@ def parts():
     random_numbers()
     interrupts(*family[:2])
     ends(*family)
-    for part in (twenty, memory, refusals, busy, hostile, crowded):
+    for part in (twenty, memory, refusals, busy, hostile, crowded, too_many):
         part()
     same("the sandbox is killed", 204, b.kill())
 
