@@ -19,3 +19,4 @@ bench:
 	$(BUILD)/cove-bench
 	BUILD=$(BUILD) bench/sdk/run
 	BUILD=$(BUILD) bench/network/run
+	BUILD=$(BUILD) bench/contexts/run

@@ -10,7 +10,7 @@ nobody's but that of the new context's first cell.
                            new kernel when that end closes, however the pump went
 
 The new kernel is no child of its pump, and a descendant of the process that the server started for the first context of
-the family; hence the session of its own, by which the server can end one without the other. Two forks, so that the old
+the family; hence the process group of its own, by which the server can end one without the other. Two forks, so that the old
 kernel has no child that its code did not start."""
 
 import _socket
@@ -41,45 +41,62 @@ def numbers(data):
 # ---- the kernel ----
 
 
-def split_off(name, pump, places):
-    """True in the new kernel, once its pump has come, with cells and events in their old places; False in the old one.
-    OSError: there is no new one."""
+def split_off(name, pump, places, group=0):
+    """0 in the new kernel, once its pump has come, with cells and events in their old places. In the old one the process in
+    between, which is to be reaped when the server has its answer: to take down a copy of much memory takes longer than to make
+    it. `group`: a process group to join, else it has a session of its own. OSError: there is no new one."""
     door = new_socket()
     door.bind(address(name))
     door.listen(4)
+    told, tell = os.pipe()
     between = os.fork()
     if between == 0:
+        os.close(told)
         try:
             if os.fork() != 0:
+                os.write(tell, b"\0")
                 os._exit(0)
         except OSError as error:
-            os._exit(error.errno)
-        os.setsid()
-        fds = become(places, door, pump)
-        if fds is None:
+            os.write(tell, bytes([error.errno]))
             os._exit(1)
-        settle(fds, places)
-        return True
+        os.close(tell)
+        if not become(places, door, pump, group):
+            os._exit(1)
+        return 0
     door.close()
+    os.close(tell)
+    code = os.read(told, 1)
+    os.close(told)
+    if code == b"\0":
+        return between
+    reap(between)
+    code = code[0] if code else 11
+    raise OSError(code, os.strerror(code))
+
+
+def reap(between):
     try:
-        _, status = os.waitpid(between, 0)
+        os.waitpid(between, 0)
     except ChildProcessError:
-        return False  # the code ignores SIGCHLD: how it went is not to be known
-    if status != 0:
-        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 11
-        raise OSError(code, os.strerror(code))
-    return False
+        pass  # the code ignores SIGCHLD
 
 
-def become(places, door, pump):
+def become(places, door, pump, group):
     """While it waits it has nothing of the old kernel's: its pump must hear the old kernel's end."""
+    try:
+        os.setpgid(0, group) if group else os.setsid()
+    except OSError:
+        return False  # that group is gone
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     for fd in places + (1, 2):
         os.dup2(null, fd, fd < 3)
     os.close(null)
     fds = receive(door, pump)
     door.close()
-    return fds
+    if fds is None:
+        return False
+    settle(fds, places)
+    return True
 
 
 def receive(door, pump):
@@ -94,7 +111,7 @@ def receive(door, pump):
             link.settimeout(PATIENCE)
             _, packed, _, _ = link.recvmsg(1, _socket.CMSG_SPACE(4 * COUNT), _socket.MSG_CMSG_CLOEXEC)
             fds = numbers(packed[0][2]) if packed else []
-            link.send(str(os.getpid()).encode("ascii"))
+            link.send(str(os.getpgrp()).encode("ascii"))
             link.close()
             return fds if len(fds) == COUNT else None
         link.close()

@@ -138,13 +138,15 @@ class Kernel:
         """A kernel like this one, for a context of its own. Both return from here."""
         self.flush()
         self.emit('{"type":"begin","id":%s,"execution_count":%d}\n' % (quoted(cell["id"]), self.count))
+        forks, between = self.load_once("fork"), None
         try:
-            new = self.load_once("fork").split_off(cell["fork"]["name"], cell["fork"]["pid"], (self.cells, self.events))
+            between = forks.split_off(cell["fork"]["name"], cell["fork"]["pid"], (self.cells, self.events))
         except OSError as error:
-            new = False
             self.error("ForkError", error.strerror or str(error), "")
-        if not new:
+        if between != 0:
             self.emit('{"type":"end","id":%s}\n' % quoted(cell["id"]))
+            if between:
+                forks.reap(between)
             return
         self.pid = os.getpid()
         self.pending = b""

@@ -29,7 +29,7 @@ static const struct code_language languages[] = {
     { "python",      "py",  "python3", "-c",   true,   NULL },
     { "javascript",  "js",  "node",    "-e",   true,   "node lives on threads, which a fork does not have" },
     { "typescript",  "ts",  "node",    "-e",   false,  "node lives on threads, which a fork does not have" },
-    { "bash",        "sh",  NULL,      NULL,   false,  "its shell is a program of its own, which cannot be made to fork between two cells" },
+    { "bash",        "sh",  NULL,      NULL,   false,  NULL },
     { "r",           NULL,  "Rscript", "-e",   false,  "R is a program of its own, which cannot be made to fork between two cells" },
     { "java",        NULL,  "jshell",  "-e",   false,  "a Java machine lives on threads, which a fork does not have" },
 };

@@ -19,6 +19,9 @@ def kilobytes(path):
         return 0
 sum(kilobytes(p) for p in glob.glob('/proc/[0-9]*/smaps_rollup')) // 1024"""
 
+# How many programs `sleep N` there are.
+ALIVE = "import glob\nsum(open(p, 'rb').read() == b'sleep\\x00%d\\x00' for p in glob.glob('/proc/[0-9]*/cmdline'))"
+
 
 def fork(context, box=None):
     return (box or b).ask("POST", "/contexts/%s/fork" % context, {})
@@ -95,16 +98,15 @@ def interrupts(old, new):
 def ends(old, new, grandchild):
     b.run("import subprocess\np = subprocess.Popen(['sleep', '4321'])", context_id=new)
     b.run("import subprocess\np = subprocess.Popen(['sleep', '1234'])", context_id=old)
-    alive = "import glob\nsum(open(p, 'rb').read() == b'sleep\\x00%d\\x00' for p in glob.glob('/proc/[0-9]*/cmdline'))"
     same("the old context is removed", 200, b.ask("DELETE", "/contexts/" + old).status)
     same("the new one is still there", "[1, 2]", b.run("x", context_id=new).text)
     same("and the newest", "[1, 2, 4]", b.run("x", context_id=grandchild).text)
-    check("what the old one had started is gone", gone_after(5, alive % 1234, "0"))
-    same("what the new one had started is not", "1", b.run(alive % 4321).text)
+    check("what the old one had started is gone", gone_after(5, ALIVE % 1234, "0"))
+    same("what the new one had started is not", "1", b.run(ALIVE % 4321).text)
     again = forked(grandchild)
     same("a fork whose first context is gone can be forked", "[1, 2, 4]", b.run("x", context_id=again).text)
     same("the new one is removed", 200, b.ask("DELETE", "/contexts/" + new).status)
-    check("with what it had started", gone_after(5, alive % 4321, "0"))
+    check("with what it had started", gone_after(5, ALIVE % 4321, "0"))
     same("its own fork is still there", "[1, 2, 4]", b.run("x", context_id=grandchild).text)
     same("a kernel that ends says so", "UnexpectedEndOfExecution",
          b.run("import os; os._exit(3)", context_id=again).error.get("name"))
@@ -116,6 +118,35 @@ def ends(old, new, grandchild):
     last = forked(again)
     same("forks survive a restart of the server", "7", (b.run("y = 7", context_id=last), server.kill(), server.start(),
                                                        b.run("y", context_id=last))[3].text)
+
+
+def shells():
+    old = b.context(language="bash")
+    b.run("x=1; f() { echo f$x; }; alias say=echo; cd /usr; sleep 1234 &", context_id=old)
+    new = forked(old)
+    same("bash: variables, functions, aliases and directory are there", "1 f1 /usr\n",
+         b.run("say $x $(f) $PWD", context_id=new).out)
+    b.run("x=2; cd /", context_id=new)
+    newest = forked(new)
+    b.run("x=3", context_id=newest)
+    same("each has its own", ["1 /usr\n", "2 /\n", "3 /\n"],
+         [b.run("echo $x $PWD", context_id=c).out for c in (old, new, newest)])
+    same("jobs and $! are the old one's, as they were", "1 0\n",
+         b.run("echo $(jobs | wc -l) $(kill -0 $!; echo $?)", context_id=old).out)
+    same("an exit status", ("ExitCode", "5"), (lambda e: (e.get("name"), e.get("value")))(b.run("(exit 5)", context_id=new).error))
+    c, r = b.open("while true; do sleep 1; done", context_id=new)
+    time.sleep(0.3)
+    hang_up(c, r)
+    same("a loop is interrupted in one", ["1\n", "2\n", "3\n"], [b.run("echo $x", context_id=c).out for c in (old, new, newest)])
+    b.run("sleep 4321 &", context_id=new)
+    b.ask("DELETE", "/contexts/" + old)
+    same("the first is removed, the others are there", ["2\n", "3\n"], [b.run("echo $x", context_id=c).out for c in (new, newest)])
+    check("with what it had started", gone_after(5, ALIVE % 1234, "0"))
+    same("but not what another had", "1", b.run(ALIVE % 4321).text)
+    b.ask("DELETE", "/contexts/" + new)
+    check("which ends with its own", gone_after(5, ALIVE % 4321, "0"))
+    same("exit ends one", ("ExitCode", "7"), (lambda e: (e.get("name"), e.get("value")))(b.run("exit 7", context_id=newest).error))
+    same("whose next cell has a new bash", "new\n", b.run("echo new$x", context_id=newest).out)
 
 
 def memory():
@@ -158,7 +189,7 @@ def twenty():
 def refusals():
     same("a context that is not there: 404", 404, fork("nope").status)
     same("nor is one of that id", 404, fork("01234567-0123-4123-8123-0123456789ab").status)
-    for language, word in (("javascript", b"threads"), ("bash", b"shell"), ("r", b"R"), ("java", b"threads")):
+    for language, word in (("javascript", b"threads"), ("typescript", b"threads"), ("r", b"R"), ("java", b"threads")):
         made = b.ask("POST", "/contexts", {"language": language})
         if made.status != 200:
             continue
@@ -255,7 +286,7 @@ def parts():
     random_numbers()
     interrupts(*family[:2])
     ends(*family)
-    for part in (twenty, memory, refusals, busy, hostile, crowded, too_many):
+    for part in (shells, twenty, memory, refusals, busy, hostile, crowded, too_many):
         part()
     same("the sandbox is killed", 204, b.kill())
 
