@@ -60,7 +60,10 @@ endif
 
 all: $(PROGRAMS)
 
-$(BUILD)/cove: $(call objs,$(CLI_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+# Of the gateway, what rules are: pure, and all that the command line needs of it.
+RULES_SRCS := $(addprefix src/egress/,ip.c reach.c upstream.c)
+
+$(BUILD)/cove: $(call objs,$(CLI_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
 

@@ -292,7 +292,7 @@ char *network_text(const struct reach *rules)
 }
 
 /* What we wrote ourselves; what cannot be read lets nothing out. */
-static int read_kept(const char *text, struct reach *ret, struct err *err)
+int network_from_text(const char *text, struct reach *ret, struct err *err)
 {
     json_t *json = json_loads(text, 0, NULL), *list[2], *item;
     const char *mode = json_string_value(json_object_get(json, "mode"));
@@ -330,7 +330,7 @@ int network_get(struct app *app, const char *sandbox, struct reach *ret, struct 
     if (store_network_get(app->store, sandbox, &text, err) < 0)
         return -1;
     *ret = (struct reach){ .mode = REACH_OFF };
-    return text[0] ? read_kept(text, ret, err) : 0;
+    return text[0] ? network_from_text(text, ret, err) : 0;
 }
 
 /* ---- the gateway ---- */

@@ -27,6 +27,7 @@ json_t *network_json(const struct reach *rules);
 
 /* As they are kept in the store; NULL when memory is short. The caller's to free. */
 char *network_text(const struct reach *rules);
+int network_from_text(const char *text, struct reach *ret, struct err *err);
 
 /* Opens the gateway of a sandbox whose rules are written down already. */
 int network_open(struct app *app, const char *sandbox, const struct reach *rules, struct err *err);

@@ -383,7 +383,8 @@ static void blame_create(struct ops *ops, const struct err *err)
 
 /* The keeper makes what the record says. */
 static int make(struct ops *ops, const struct ops_create *create,
-                const struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
+                const struct store_sandbox *record, const struct reach *network,
+                struct ops_sandbox *ret, struct err *err)
 {
     struct sandbox_spec spec = {
         .id = record->id,
@@ -392,6 +393,7 @@ static int make(struct ops *ops, const struct ops_create *create,
         .limits = create->limits,
     };
     struct keeper_sandbox kept;
+    bool another = false;
     struct link link;
     int r;
 
@@ -402,9 +404,12 @@ static int make(struct ops *ops, const struct ops_create *create,
         log_line(LOG_INFO, "sandbox=%s template=%s is not there, the default is taken", record->id,
                  record->template);
         spec.template = NULL;
+        another = true;
         r = sandbox_create(&link, &spec, &kept, err);
     }
-    if (r == 0 && create->network && network_open(ops->app, record->id, create->network, err) < 0) {
+    if (r == 0 &&
+        (another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
+                 : network && network_open(ops->app, record->id, network, err) < 0)) {
         r = -1; /* without the network that was asked for it is of no use to anybody */
         (void) sandbox_destroy(&link, record->id, &(struct err){ 0 });
     }
@@ -424,7 +429,8 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     struct quota_want want = { .cpu_milli = create->limits.cpu_milli,
                                .memory_bytes = create->limits.memory_bytes,
                                .disk_bytes = create->limits.disk_bytes };
-    auto_free char *network = create->network ? network_text(create->network) : NULL;
+    auto_free struct reach *reach = NULL;
+    auto_free char *network = NULL;
     auto_free char *preview = create->preview ? preview_rules_text(create->preview) : NULL;
     uint64_t begun = io_now_us();
     struct store_sandbox record;
@@ -432,8 +438,11 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     struct err ignored;
 
     if (quota_create(ops->x, &want, err) < 0 ||
-        fill_record(ops, create, timeout_ms, &record, err) < 0)
+        fill_record(ops, create, timeout_ms, &record, err) < 0 ||
+        ops_network_settle(ops, create, &reach, err) < 0)
         return -1;
+    if (reach && !(network = network_text(reach)))
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     if (stored_env(create, &env, err) < 0)
         return exchange_blame(ops->x, "env", NULL, NULL);
     record.env = env;
@@ -443,7 +452,7 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     record.join_count = create->join_count;
     if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
-    if (make(ops, create, &record, ret, err) < 0) {
+    if (make(ops, create, &record, reach, ret, err) < 0) {
         atomic_fetch_add(&ops->app->metrics.create_failures, 1);
         (void) store_sandbox_remove(ops->app->store, record.id, &ignored);
         return -1;
@@ -476,8 +485,11 @@ static int look_settled(struct ops *ops, const struct store_sandbox *record,
 static int replay(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
                   struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
 {
+    auto_free struct reach *network = malloc(sizeof *network);
     char hash[STORE_HASH_MAX];
 
+    if (!network)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     if (hash_request(create, hash, err) < 0)
         return -1;
     /* A record of an older version has none. */
@@ -495,7 +507,8 @@ static int replay(struct ops *ops, const struct ops_create *create, uint64_t tim
     if (store_sandbox_renew(ops->app->store, record->id, record->created_ms, record->deadline_ms,
                             err) < 0)
         return err->kind == ERR_NO_SANDBOX ? 1 : -1;
-    if (make(ops, create, record, ret, err) < 0)
+    if (network_get(ops->app, record->id, network, err) < 0 ||
+        make(ops, create, record, network->mode == REACH_OFF ? NULL : network, ret, err) < 0)
         return -1;
     ret->replayed = true;
     return 0;

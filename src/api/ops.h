@@ -73,7 +73,8 @@ struct ops_create {
     struct limits limits;   /* begin with limits_preset() */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
-    const struct reach *network; /* what it may reach; NULL: nothing */
+    const struct reach *network; /* what it may reach; NULL: what its template or tenant say, or nothing */
+    bool network_preset;         /* nobody asked for `network`: what template or tenant say comes before it */
     const struct preview_rules
         *preview; /* who may reach its ports (preview.h); NULL: nothing said */
     const struct private_member *joins; /* private networks that it is in from the start */
@@ -310,9 +311,12 @@ int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags,
 struct network_event;
 
 int ops_network_get(struct ops *ops, const char *sandbox, struct reach *ret, struct err *err);
-/* Counts at once, also for connections that are open. */
-int ops_network_set(struct ops *ops, const char *sandbox, const struct reach *rules,
-                    struct err *err);
+/* Counts at once, also for connections that are open. Without a proxy they get what their template or tenant has. */
+int ops_network_set(struct ops *ops, const char *sandbox, struct reach *rules, struct err *err);
+/* Of the caller's tenant: what sandboxes get whose create says nothing. */
+int ops_network_default_get(struct ops *ops, struct reach *ret, bool *ret_found, struct err *err);
+/* NULL: none any more. */
+int ops_network_default_set(struct ops *ops, const struct reach *rules, struct err *err);
 /* One rule more; ret: what there is then. */
 int ops_network_allow(struct ops *ops, const char *sandbox, const char *rule, struct reach *ret,
                       struct err *err);

@@ -1,6 +1,7 @@
 /* The way out of a sandbox, as its tenant asks for it. */
 #include "api/audit.h"
 #include "api/network.h"
+#include "api/network_default.h"
 #include "api/ops_own.h"
 
 #include "base/own.h"
@@ -12,20 +13,76 @@ int ops_network_get(struct ops *ops, const char *sandbox, struct reach *ret, str
     return ops_find(ops, sandbox, &record, err) < 0 ? -1 : network_get(ops->app, sandbox, ret, err);
 }
 
-int ops_network_set(struct ops *ops, const char *sandbox, const struct reach *rules,
-                    struct err *err)
+int ops_network_set(struct ops *ops, const char *sandbox, struct reach *rules, struct err *err)
 {
     struct audit_facts facts = AUDIT_FACTS;
-    struct store_sandbox record;
+    auto_free struct reach *settled = NULL;
+    struct ops_sandbox box;
 
-    if (ops_find(ops, sandbox, &record, err) < 0)
+    /* What names no proxy has its template's or its tenant's. */
+    if (ops_sandbox_get(ops, sandbox, &box, err) < 0 ||
+        network_settle(ops->app, ops->caller->tenant, box.template, rules, false, &settled, err) <
+            0)
         return -1;
+    if (settled)
+        rules->upstream = settled->upstream;
     if (network_apply(ops->app, sandbox, rules, err) < 0) {
         ops_audit(ops, "sandbox.network", sandbox, err);
         return -1;
     }
     facts.detail = reach_mode_name(rules->mode);
     return audit_durable(ops->x, "sandbox.network", sandbox, &facts, err);
+}
+
+/* By the template that the keeper will take. */
+int ops_network_settle(struct ops *ops, const struct ops_create *create, struct reach **ret,
+                       struct err *err)
+{
+    const char *template = create->template;
+    struct keeper_hello hello;
+    struct link link;
+    int r;
+
+    if (!template && ops->app->network) {
+        if (app_link_take(ops->app, &link, err) < 0)
+            return -1;
+        r = keeper_hello(&link, &hello, err);
+        ops_box_close(ops, &link, r, err);
+        if (r < 0)
+            return -1;
+        template = hello.default_template;
+    }
+    return network_settle(ops->app, ops->caller->tenant, template, create->network,
+                          create->network_preset, ret, err);
+}
+
+int ops_network_settle_again(struct ops *ops, const struct ops_create *create, const char *sandbox,
+                             const char *template, struct err *err)
+{
+    auto_free struct reach *network = NULL;
+
+    if (network_settle(ops->app, ops->caller->tenant, template, create->network,
+                       create->network_preset, &network, err) < 0)
+        return -1;
+    return network ? network_apply(ops->app, sandbox, network, err) : 0;
+}
+
+int ops_network_default_get(struct ops *ops, struct reach *ret, bool *ret_found, struct err *err)
+{
+    return network_default_get(ops->app, STORE_NETWORK_TENANT, ops->caller->tenant, ret, ret_found,
+                               err);
+}
+
+int ops_network_default_set(struct ops *ops, const struct reach *rules, struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    if (network_default_set(ops->app, STORE_NETWORK_TENANT, ops->caller->tenant, rules, err) < 0) {
+        ops_audit(ops, "tenant.network", NULL, err);
+        return -1;
+    }
+    facts.detail = rules ? reach_mode_name(rules->mode) : "none";
+    return audit_durable(ops->x, "tenant.network", NULL, &facts, err);
 }
 
 int ops_network_allow(struct ops *ops, const char *sandbox, const char *rule, struct reach *ret,

@@ -26,6 +26,12 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
 json_t *ops_private_joins_json(const struct ops_create *create);
 int ops_private_made(struct ops *ops, const struct ops_create *create, const char *sandbox,
                      struct err *err);
+/* What a new sandbox may reach (network_default.h), on the heap; NULL: nothing. */
+int ops_network_settle(struct ops *ops, const struct ops_create *create, struct reach **ret,
+                       struct err *err);
+/* It was made from another template than the one that was named: that one's rules count. */
+int ops_network_settle_again(struct ops *ops, const struct ops_create *create, const char *sandbox,
+                             const char *template, struct err *err);
 
 /* One record of the audit. err: why it was refused, or NULL. */
 void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err);

@@ -115,6 +115,7 @@ static int read_network(struct exchange *x, json_t *object, struct tools_config 
         return args_bad(x, "network.", "allowed_domains", "is too long", err);
     config->domains[len] = '\0';
     config->network = enabled;
+    config->network_said = true;
     return 0;
 }
 

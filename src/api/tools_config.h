@@ -27,6 +27,7 @@ struct tools_config {
     char workdir[1024];                /* "": the user's home */
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
     bool network;                      /* it has a way out … */
+    bool network_said;                 /* … or not, by the caller's own word */
     char domains
         [TOOLS_DOMAINS_MAX]; /* … to these: a JSON array of rules; "": to all that is public */
 };

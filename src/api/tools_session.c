@@ -140,7 +140,7 @@ static int make_workdir(struct ops *ops, const struct tools_config *config, cons
     return err_wrap(err, "working_directory");
 }
 
-/* NULL: no way out. Rules that were read before can be read again. */
+/* NULL: nothing was said. Rules that were read before can be read again. */
 static int session_reach(const struct tools_config *config, struct reach **ret, struct err *err)
 {
     json_t *domains = config->domains[0] ? json_loads(config->domains, 0, NULL) : NULL, *item;
@@ -148,14 +148,16 @@ static int session_reach(const struct tools_config *config, struct reach **ret, 
     int r = 0;
     size_t i;
 
-    if (!config->network)
+    if (!config->network && !config->network_said)
         return 0;
     reach = calloc(1, sizeof *reach);
     if (!reach) {
         json_decref(domains);
         return err_set(err, ERR_NO_MEMORY, "no memory for the session");
     }
-    reach->mode = json_array_size(domains) > 0 ? REACH_LIST : REACH_PUBLIC;
+    reach->mode = !config->network               ? REACH_OFF
+                  : json_array_size(domains) > 0 ? REACH_LIST
+                                                 : REACH_PUBLIC;
     json_array_foreach(domains, i, item)
     {
         if (r == 0)

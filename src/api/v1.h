@@ -144,6 +144,9 @@ int v1_tar_put(struct exchange *x, struct err *err);
 int v1_network_get(struct exchange *x, struct err *err);
 int v1_network_put(struct exchange *x, struct err *err);
 int v1_network_allow(struct exchange *x, struct err *err);
+int v1_network_default_get(struct exchange *x, struct err *err);
+int v1_network_default_put(struct exchange *x, struct err *err);
+int v1_network_default_delete(struct exchange *x, struct err *err);
 int v1_network_events(struct exchange *x, struct err *err);
 
 int v1_preview_get(struct exchange *x, struct err *err);

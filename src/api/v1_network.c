@@ -98,3 +98,49 @@ int v1_network_events(struct exchange *x, struct err *err)
                                              : json_null()),
                                err);
 }
+
+/* ---- the default of the tenant ---- */
+
+static int reply_default(struct exchange *x, const struct reach *rules, struct err *err)
+{
+    return exchange_reply_json(
+        x, 200, json_pack("{s:o}", "network", rules ? network_json(rules) : json_null()), err);
+}
+
+int v1_network_default_get(struct exchange *x, struct err *err)
+{
+    auto_free struct reach *rules = malloc(sizeof *rules);
+    struct ops ops = ops_of(x);
+    bool found;
+
+    if (!rules)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    if (ops_network_default_get(&ops, rules, &found, err) < 0)
+        return -1;
+    return reply_default(x, found ? rules : NULL, err);
+}
+
+int v1_network_default_put(struct exchange *x, struct err *err)
+{
+    auto_free struct reach *rules = malloc(sizeof *rules);
+    struct ops ops = ops_of(x);
+    json_t *json;
+    int r;
+
+    if (!rules)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    if (exchange_json(x, &json, err) < 0)
+        return -1;
+    r = network_read(x, "network", json, rules, err);
+    json_decref(json);
+    if (r < 0 || ops_network_default_set(&ops, rules, err) < 0)
+        return -1;
+    return reply_default(x, rules, err);
+}
+
+int v1_network_default_delete(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(x);
+
+    return ops_network_default_set(&ops, NULL, err) < 0 ? -1 : reply_default(x, NULL, err);
+}

@@ -147,6 +147,12 @@ void json_text(struct json *json, const char *key, const char *text)
         (void) fputs("null", json->out);
 }
 
+void json_raw(struct json *json, const char *key, const char *value)
+{
+    if (begin(json, key))
+        (void) fputs(value, json->out);
+}
+
 void json_number(struct json *json, const char *key, uint64_t value)
 {
     if (begin(json, key))

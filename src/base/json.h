@@ -34,6 +34,9 @@ void json_number(struct json *json, const char *key, uint64_t value);
 void json_signed(struct json *json, const char *key, int64_t value);
 void json_bool(struct json *json, const char *key, bool value);
 
+/* A whole value that is JSON already. */
+void json_raw(struct json *json, const char *key, const char *value);
+
 /* A newline behind the whole value. -1: calls did not match, or the stream failed. */
 int json_finish(struct json *json);
 

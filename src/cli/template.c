@@ -5,6 +5,7 @@
 #include "cli/table.h"
 #include "cli/template_build.h"
 #include "cli/template_host.h"
+#include "cli/template_network.h"
 #include "cli/template_store.h"
 #include "cli/tree.h"
 #include "cli/verbs.h"
@@ -16,12 +17,17 @@ struct template_values {
     bool json;
     bool rebuild;
     bool no_cache;
+    struct network_values network;
 };
 
 #define AT(field) offsetof(struct template_values, field)
 
 static const struct option json_option[] = {
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
+};
+
+static const struct option set_options[] = {
+    NETWORK_OPTIONS(AT(network)),
 };
 
 static const struct option build_options[] = {
@@ -224,7 +230,26 @@ static int rm_one(int store_fd, const char *name, struct err *err)
         return -1;
     if (template_lock(store_fd, name, &lock_fd, err) < 0)
         return -1;
-    return template_remove(report_state(), store_fd, name, err);
+    return template_remove(report_state(), store_fd, name, err) < 0
+               ? -1
+               : template_network_forget(name, err);
+}
+
+static int template_set(const struct template_values *values, char **names, int count)
+{
+    auto_close int store_fd = -1;
+    struct manifest manifest;
+    struct err err = { 0 };
+
+    if (count != 1) {
+        err_set(&err, ERR_USAGE, "template set: name one template (see 'cove template ls')");
+        return report_error(&err);
+    }
+    if (template_store_look(report_state(), &store_fd, &err) < 0 ||
+        template_find(store_fd, names[0], &manifest, NULL, &err) < 0 ||
+        template_network_set(names[0], &values->network, &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 static int template_rm(const struct template_values *values, char **names, int count)
@@ -283,6 +308,7 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
 
 static int inspect_json(const struct inspected *it)
 {
+    auto_free char *network = template_network_get(it->name);
     struct json json;
 
     json_init(&json, stdout);
@@ -297,6 +323,7 @@ static int inspect_json(const struct inspected *it)
         json_text(&json, "sandboxes", NULL);
     if (it->has_recipe)
         json_bool(&json, "up_to_date", it->up_to_date);
+    json_raw(&json, "network", network ? network : "null");
     json_end(&json);
     (void) json_finish(&json);
     return report_end(0);
@@ -305,6 +332,7 @@ static int inspect_json(const struct inspected *it)
 static int inspect_text(const struct inspected *it)
 {
     const struct manifest *manifest = &it->manifest;
+    auto_free char *network = template_network_get(it->name);
     char size[32], date[32];
 
     (void) printf("template     %s%s\n", it->name, it->is_default ? " (default)" : "");
@@ -322,6 +350,8 @@ static int inspect_text(const struct inspected *it)
     (void) printf("workdir      %s\n", manifest->workdir);
     for (size_t i = 0; i < manifest->env_count; i++)
         (void) printf("env          %s\n", manifest->env[i]);
+    if (network)
+        (void) printf("network      %s\n", network);
     if (it->users_known)
         (void) printf("sandboxes    %zu\n", it->users);
     else
@@ -351,6 +381,7 @@ static const struct {
     { "template build", template_make },
     { "template rm", template_rm },
     { "template inspect", template_inspect },
+    { "template set", template_set },
 };
 
 /* Row by row as in actions. */
@@ -388,13 +419,21 @@ static const struct verb subs[] = {
         .option_count = ARRAY_LEN(json_option),
         .operands = COMPLETE_TEMPLATE,
     },
+    {
+        .name = "set",
+        .synopsis = "--network MODE [OPTION…] NAME",
+        .summary = "say what its sandboxes may reach when their create says nothing",
+        .options = set_options,
+        .option_count = ARRAY_LEN(set_options),
+        .operands = COMPLETE_TEMPLATE,
+    },
 };
 _Static_assert(ARRAY_LEN(subs) == ARRAY_LEN(actions), "every command has an action");
 
 const struct verb template_verb = {
     .name = "template",
-    .synopsis = "ls|build|rm|inspect …",
-    .summary = "list, build, remove and inspect templates",
+    .synopsis = "ls|build|rm|inspect|set …",
+    .summary = "list, build, remove, inspect and set templates",
     .command_at = 1,
     .run = verb_template,
     .subs = subs,

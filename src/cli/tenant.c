@@ -1,6 +1,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/parse.h"
+#include "cli/network_option.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
 #include "cli/table.h"
@@ -13,6 +14,7 @@
 struct tenant_values {
     struct store_quotas quotas; /* NOT_GIVEN: as it was */
     const char *cpus;
+    struct network_values network;
     bool json;
 };
 
@@ -28,6 +30,7 @@ static const struct option quota_options[] = {
     { 0, "requests-per-s", OPTION_NUMBER, AT(quotas.requests_per_s), "N",    COMPLETE_NONE, "requests per second" },
     { 0, "streams",        OPTION_NUMBER, AT(quotas.streams),        "N",    COMPLETE_NONE, "long answers and terminals at once" },
     { 0, "stored-bytes",   OPTION_SIZE,   AT(quotas.stored_bytes),   "SIZE", COMPLETE_NONE, "bytes that its sandboxes hold on their disks" },
+    NETWORK_OPTIONS(AT(network)),
 };
 static const struct option json_option[] = {
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
@@ -43,7 +46,7 @@ static const struct verb subs[] = {
       .options = quota_options, .option_count = ARRAY_LEN(quota_options), .run = tenant_add },
     { .name = "ls", .synopsis = "[--json]", .summary = "list tenants, their quotas and what they use",
       .options = json_option, .option_count = ARRAY_LEN(json_option), .run = tenant_ls },
-    { .name = "set", .synopsis = "OPTION… NAME", .summary = "change quotas of a tenant",
+    { .name = "set", .synopsis = "OPTION… NAME", .summary = "change quotas of a tenant, and its default network",
       .options = quota_options, .option_count = ARRAY_LEN(quota_options), .run = tenant_set },
     { .name = "rm", .synopsis = "NAME", .summary = "remove a tenant without sandboxes, and its keys",
       .run = tenant_rm },
@@ -93,6 +96,7 @@ static int apply(const struct tenant_values *values, struct store_quotas *quotas
 
 static int tenant_add(int argc, char **argv)
 {
+    struct network_default network = { .given = false };
     struct tenant_values values;
     struct store_quotas quotas;
     struct store *store = NULL;
@@ -106,17 +110,23 @@ static int tenant_add(int argc, char **argv)
     if (code >= 0)
         return code;
     store_quotas_preset(&quotas);
-    code = apply(&values, &quotas, &err) < 0 || subverb_store(&store, &err) < 0 ||
-                   store_tenant_add(store, names[0], &quotas, &err) < 0 ||
-                   subverb_audit(store, names[0], "tenant.add", "", &err) < 0
-               ? report_error(&err)
-               : report_end(0);
+    code =
+        apply(&values, &quotas, &err) < 0 ||
+                network_values_read(&values.network, &network, &err) < 0 ||
+                subverb_store(&store, &err) < 0 ||
+                store_tenant_add(store, names[0], &quotas, &err) < 0 ||
+                network_default_store(store, STORE_NETWORK_TENANT, names[0], &network, &err) < 0 ||
+                subverb_audit(store, names[0], "tenant.add", "", &err) < 0
+            ? report_error(&err)
+            : report_end(0);
+    network_default_done(&network);
     store_close(store);
     return code;
 }
 
 static int tenant_set(int argc, char **argv)
 {
+    struct network_default network = { .given = false };
     struct tenant_values values;
     struct store_tenant tenant;
     struct store *store = NULL;
@@ -129,13 +139,18 @@ static int tenant_set(int argc, char **argv)
                          &names, &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 ||
-                   store_tenant_get(store, names[0], &tenant, &err) < 0 ||
-                   apply(&values, &tenant.quotas, &err) < 0 ||
-                   store_tenant_set(store, names[0], &tenant.quotas, &err) < 0 ||
-                   subverb_audit(store, names[0], "tenant.set", "", &err) < 0
-               ? report_error(&err)
-               : report_end(0);
+    code =
+        network_values_read(&values.network, &network, &err) < 0 ||
+                subverb_store(&store, &err) < 0 ||
+                store_tenant_get(store, names[0], &tenant, &err) < 0 ||
+                apply(&values, &tenant.quotas, &err) < 0 ||
+                store_tenant_set(store, names[0], &tenant.quotas, &err) < 0 ||
+                network_default_store(store, STORE_NETWORK_TENANT, names[0], &network, &err) < 0 ||
+                subverb_audit(store, names[0], "tenant.set",
+                              network.given ? "with its network" : "", &err) < 0
+            ? report_error(&err)
+            : report_end(0);
+    network_default_done(&network);
     store_close(store);
     return code;
 }
@@ -183,7 +198,7 @@ static const char *quota_text(char *out, size_t size, const struct quota_info *i
 }
 
 static void tenant_json(struct json *json, const struct store_tenant *tenant,
-                        const struct store_usage *usage)
+                        const struct store_usage *usage, const char *network)
 {
     const struct store_quotas *q = &tenant->quotas;
 
@@ -206,6 +221,7 @@ static void tenant_json(struct json *json, const struct store_tenant *tenant,
     json_number(json, "memory_bytes", usage->memory_bytes);
     json_number(json, "disk_bytes", usage->disk_bytes);
     json_end(json);
+    json_raw(json, "network", network ? network : "null");
     json_end(json);
 }
 
@@ -213,13 +229,16 @@ static int list_one(void *arg, const struct store_tenant *tenant, struct err *er
 {
     struct listing *l = arg;
     struct store_tenant copy = *tenant;
+    auto_free char *network = NULL;
     struct store_usage usage;
-    char text[32];
+    char text[32], mode[16];
 
-    if (store_usage(l->store, tenant->name, &usage, err) < 0)
+    if (store_usage(l->store, tenant->name, &usage, err) < 0 ||
+        store_network_default_get(l->store, STORE_NETWORK_TENANT, tenant->name, &network, NULL,
+                                  err) < 0)
         return -1;
     if (l->json) {
-        tenant_json(l->json, tenant, &usage);
+        tenant_json(l->json, tenant, &usage, network);
         return 0;
     }
     table_cell(l->table, "%s", tenant->name);
@@ -227,6 +246,8 @@ static int list_one(void *arg, const struct store_tenant *tenant, struct err *er
     for (size_t i = 0; i < quota_table_count; i++)
         table_cell(l->table, "%s",
                    quota_text(text, sizeof text, &quota_table[i], *field_of(&copy.quotas, i)));
+    table_cell(l->table, "%s",
+               network_default_mode(l->store, STORE_NETWORK_TENANT, tenant->name, mode));
     return 0;
 }
 
@@ -234,7 +255,7 @@ static int tenant_ls(int argc, char **argv)
 {
     static const char *const headings[] = { "TENANT",   ">IN USE", ">SANDBOXES", ">CPUS",
                                             ">MEMORY",  ">DISK",   ">CREATES/S", ">REQUESTS/S",
-                                            ">STREAMS", ">STORED" };
+                                            ">STREAMS", ">STORED", "NETWORK" };
     struct tenant_values values;
     struct listing l = { 0 };
     struct table table;

@@ -48,6 +48,8 @@ bool control_says(const json_t *value);
 
 /* ---- what a sandbox may reach: control_network.c ---- */
 
+/* Whether a "network" (NULL: none) has rules for the way out. */
+bool control_says_reach(const json_t *network);
 /* The fields of "network" (NULL: none), after control_internet. */
 int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes,
                     struct reach *reach, struct err *err);

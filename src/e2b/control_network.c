@@ -95,6 +95,12 @@ static int to_reach(struct exchange *x, const struct network *got, int internet,
     return check_names(x, reach, err);
 }
 
+bool control_says_reach(const json_t *network)
+{
+    return control_says(json_object_get(network, "allowOut")) ||
+           control_says(json_object_get(network, "denyOut"));
+}
+
 int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes,
                     struct reach *reach, struct err *err)
 {

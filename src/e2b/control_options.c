@@ -77,6 +77,8 @@ static int read_network(struct exchange *x, const struct body *body, struct cont
         control_network(x, body->network, &ret->notes, reach, err) < 0)
         return -1;
     ret->ops.network = control_reach(x, reach);
+    /* SDKs say "true" for their users, who said nothing. */
+    ret->ops.network_preset = ret->notes.internet != 0 && !control_says_reach(body->network);
     if (!ret->notes.public_traffic && !ret->notes.secure)
         return v1_bad(x, err, "network.allowPublicTraffic",
                       "cannot be false for a sandbox that is not secure");

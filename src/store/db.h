@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 6 /* of the schema */
+#define DB_VERSION 7 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -52,6 +52,9 @@ enum sql {
     SQL_NETWORK_SET,
     SQL_NETWORK_GET,
     SQL_NETWORK_LIST,
+    SQL_NETWORK_DEFAULT_SET,
+    SQL_NETWORK_DEFAULT_GET,
+    SQL_NETWORK_DEFAULT_REMOVE,
     SQL_PREVIEW_SET,
     SQL_PREVIEW_ROLL,
     SQL_PREVIEW_GET,

@@ -88,6 +88,12 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER private_member_add AFTER INSERT ON private_members BEGIN" CHANGED("new") "END;"
     "CREATE TRIGGER private_member_set AFTER UPDATE ON private_members BEGIN" CHANGED("new") "END;"
     "PRAGMA user_version = 6;",
+    /* The login of a proxy apart from the rules, which are shown. */
+    "CREATE TABLE network_defaults(kind TEXT NOT NULL, name TEXT NOT NULL, rules TEXT NOT NULL,"
+    "  login TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
+    "CREATE TRIGGER network_defaults_end AFTER DELETE ON tenants"
+    "  BEGIN DELETE FROM network_defaults WHERE kind = 'tenant' AND name = old.name; END;"
+    "PRAGMA user_version = 7;",
 };
 
 #define TENANT                                                                                     \
@@ -163,6 +169,9 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_NETWORK_SET]        = "INSERT OR REPLACE INTO networks VALUES(?, ?)",
     [SQL_NETWORK_GET]        = "SELECT rules FROM networks WHERE id = ?",
     [SQL_NETWORK_LIST]       = "SELECT id, rules FROM networks",
+    [SQL_NETWORK_DEFAULT_SET] = "INSERT OR REPLACE INTO network_defaults VALUES(?, ?, ?, ?)",
+    [SQL_NETWORK_DEFAULT_GET] = "SELECT rules, login FROM network_defaults WHERE kind = ? AND name = ?",
+    [SQL_NETWORK_DEFAULT_REMOVE] = "DELETE FROM network_defaults WHERE kind = ? AND name = ?",
     [SQL_PREVIEW_SET]        = "INSERT INTO previews VALUES(?1, 0, ?2) "
                                "ON CONFLICT(id) DO UPDATE SET rules = ?2",
     /* Of a sandbox that ended meanwhile nothing is kept: its id finds no record. */

@@ -193,6 +193,16 @@ int store_network_get(struct store *store, const char *id, char **ret, struct er
 typedef int store_network_each(void *arg, const char *id, const char *rules, struct err *err);
 int store_network_list(struct store *store, store_network_each *each, void *arg, struct err *err);
 
+/* The rules of sandboxes whose create says none: of a tenant, of a template. The login of their proxy apart from them,
+ * "user\npassword" or "". They go with their tenant. */
+enum store_network_kind { STORE_NETWORK_TENANT, STORE_NETWORK_TEMPLATE, STORE_NETWORK_KINDS };
+/* rules NULL: none any more. ERR_NO_PATH when there is no such tenant. */
+int store_network_default_set(struct store *store, enum store_network_kind kind, const char *name,
+                              const char *rules, const char *login, struct err *err);
+/* Both NULL if there is none; the caller's to free. ret_login may be NULL. */
+int store_network_default_get(struct store *store, enum store_network_kind kind, const char *name,
+                              char **ret_rules, char **ret_login, struct err *err);
+
 /* ---- previews: who may reach the ports of a sandbox from outside ----
  *
  * Tokens are made of a secret of the store, the sandbox's id and its generation: nothing is kept of one, and a roll

@@ -278,6 +278,86 @@ s = socket.create_connection(('93.184.216.35', 4444), 5); s.close(); print('left
     like("and are refused as ever", "may not reach", get(box, "http://93.184.216.35/"))
 
 
+def defaults():
+    """What a create gets that says nothing: template's before tenant's before nothing."""
+    def silent(key=None, **more):
+        box = make(key=key, **more)
+        return network(box, key), box
+
+    cove("tenant", "add", "team")
+    key = cove("key", "create", "team").strip().splitlines()[0]
+    admin = cove("key", "create", "team", "--scope", "admin").strip().splitlines()[0]
+    same("without a default a create that says nothing gets nothing", "off", silent(key)[0]["mode"])
+    same("and the tenant has none", {"network": None}, ask("GET", "/v1/tenant/network", key=key).json)
+    same("who may only run things sets no default", 403, ask("PUT", "/v1/tenant/network", {"mode": "public"}, key=key).status)
+    a = ask("PUT", "/v1/tenant/network", {"allow": ["www.example.com"]}, key=admin)
+    same("an admin does", (200, "list"), (a.status, a.json["network"]["mode"]))
+    rules, box = silent(key)
+    same("then such a create gets that", ("list", ["www.example.com"]), (rules["mode"], rules["allow"]))
+    like("and it works", HOST, get(box, "http://www.example.com/", key))
+    like("as a list does", "may not reach", get(box, "http://93.184.216.35/", key))
+    same("a create that says something gets that", "off", network(make({"mode": "off"}, key), key)["mode"])
+    same("other tenants get nothing of it", "off", silent()[0]["mode"])
+    like("what is set is in the audit", "tenant.network", ask("GET", "/audit-logs?limit=50", key=admin).body.decode())
+    same("a bad default names its field", "network.allow[0]", ask("PUT", "/v1/tenant/network", {"allow": ["a b"]}, key=admin).json["error"]["field"])
+    same("a tenant's default names no private proxy", 400, ask("PUT", "/v1/tenant/network", through("http", 3128, "10.9.9.9"), key=admin).status)
+    like("it is shown by cove tenant ls", r"team .*list", cove("tenant", "ls"))
+
+    a = ask("POST", "/v2/sandboxes", {"templateID": "host", "allow_internet_access": True}, key=key)
+    same("E2B's create that says no rules gets it", ["www.example.com"], network(a.json["sandboxID"], key)["allow"])
+    a = ask("POST", "/v2/sandboxes", {"templateID": "host", "network": {"denyOut": ["93.184.216.35"]}}, key=key)
+    same("one that says rules gets those", "public", network(a.json["sandboxID"], key)["mode"])
+    a = ask("POST", "/v2/sandboxes", {"templateID": "host", "allow_internet_access": False}, key=key)
+    same("one that wants none gets none", "off", network(a.json["sandboxID"], key)["mode"])
+    for body, mode in ({}, "list"), ({"network": {"enabled": False}}, "off"), ({"network": {"enabled": True}}, "public"):
+        a = ask("POST", "/sandbox", body, key=key)
+        same("a sandbox of the tools, too: %s" % body, mode, network(a.json["sandbox_id"], key)["mode"])
+
+    same("the operator's default", "", cove("tenant", "set", "team", "--network", "public", "--proxy", "socks5://10.9.9.9:1081",
+                                            "--proxy-login", "-", text="cove:open:sesame\n"))
+    rules, box = silent(key)
+    same("may have a proxy at a private address", {"type": "socks5", "address": "10.9.9.9:1081"}, rules.get("proxy"))
+    like("which gets its login", "host=www.example.com path=/ from=93.184.216.34", get(box, "http://www.example.com/", key))
+    box = make({"allow": ["www.example.com"]}, key)
+    same("a create that names no proxy has it as well", "10.9.9.9:1081", (network(box, key).get("proxy") or {}).get("address"))
+    get(box, "http://www.example.com/", key)
+    same("with its own rules", "socks5 name www.example.com 80 login", proxied()[-1])
+    same("one that names a proxy has that", "93.184.216.34:3128", network(make(through("http", 3128), key), key)["proxy"]["address"])
+    ask("PUT", "/v1/sandboxes/%s/network" % box, {"mode": "public"}, key=key)
+    same("a change that names none keeps it", "10.9.9.9:1081", (network(box, key).get("proxy") or {}).get("address"))
+    shown = cove("tenant", "ls", "--json")
+    like("it is shown to the operator", "10.9.9.9:1081", shown)
+    check("without its login", "sesame" not in shown + ask("GET", "/v1/tenant/network", key=key).body.decode())
+    for bad, why in ((["--network", "all"], "none of off, public, list"), (["--allow", "a.com"], "need --network"),
+                     (["--network", "list", "--allow", "a b"], "--allow"), (["--network", "public", "--proxy", "x:1"], "--proxy"),
+                     (["--network", "public", "--proxy", "http://u:hush@a:1"], "login does not belong"),
+                     (["--network", "none", "--deny", "a.com"], "no rules"), (["--network", "off", "--proxy-login", "-"], "without --proxy")):
+        said = cove("tenant", "set", "team", *bad)
+        like("cove tenant set says what is wrong: " + " ".join(bad), re.escape(why), said)
+        check("and repeats no password", "hush" not in said)
+
+    same("a template has a default, too", "", cove("template", "set", "--network", "list", "--allow", "api.example.com", "host"))
+    rules, box = silent(key)
+    same("it comes before the tenant's", ["api.example.com"], rules["allow"])
+    same("but for the proxy, which it does not name", "10.9.9.9:1081", (rules.get("proxy") or {}).get("address"))
+    same("also when the template is named", ["api.example.com"], silent(key, template="host")[0]["allow"])
+    same("and for other tenants", ["api.example.com"], silent()[0]["allow"])
+    a = ask("POST", "/v2/sandboxes", {"templateID": "base"}, key=key)
+    same("and where E2B's name for a template led to it", ["api.example.com"], network(a.json["sandboxID"], key)["allow"])
+    same("a create that says something still gets that", ["www.example.com"], network(make({"allow": ["www.example.com"]}, key), key)["allow"])
+    like("it is shown by cove template inspect", "network .*api.example.com", cove("template", "inspect", "host"))
+    like("an unknown template has none", "there is no template", cove("template", "set", "--network", "off", "nothing"))
+    cove("template", "set", "--network", "none", "host")
+    same("and without it the tenant's counts again", "public", silent(key)[0]["mode"])
+    ask("PUT", "/v1/tenant/network", through("socks5", 4999), key=admin)
+    a = ask("POST", "/bash", {"command": "curl -sS -m 9 http://www.example.com/; curl -sS -m 9 http://10.9.9.9/"}, key=key)
+    told = {e["rule"]: e for e in (a.json or {}).get("network_refused", [])}
+    same("an agent learns in its tool's answer what is wrong with the proxy", "it cannot be reached", told.get("proxy", {}).get("reason"))
+    same("and whose connection was refused", "curl", (told.get("private", {}).get("process") or {}).get("name"))
+    same("an admin takes the tenant's away", {"network": None}, ask("DELETE", "/v1/tenant/network", key=admin).json)
+    same("then there is nothing again", "off", silent(key)[0]["mode"])
+
+
 def main():
     server.start(*DNS)
     slow.extend(start_slow())
@@ -293,6 +373,9 @@ def main():
         part(box, by)
     e2b()
     whose()
+    server.kill()
+    server.start(*DNS)
+    defaults()
     server.kill()
     return 1 if failures else 0
 
