@@ -34,6 +34,9 @@ static void check_request(const struct keeper_request *r, size_t len)
     check_text(r->hostname);
     must(!keeper_ops[r->op].needs_sandbox || r->sandbox[0]);
     must(!keeper_ops[r->op].is_create || (id_ok(r->sandbox) && r->template[0]));
+    for (size_t i = 0; i < volume_use_count(r->volumes); i++)
+        must(volume_id_ok(r->volumes[i].volume) &&
+             (!keeper_ops[r->op].is_create || volume_path_check(r->volumes[i].path, &err) == 0));
     if (keeper_ops[r->op].is_create)
         (void) limits_check(&r->limits, 1ull << 34, 4000, &err);
 }

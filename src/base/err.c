@@ -40,6 +40,8 @@ static const struct err_kind_info kinds[] = {
     [ERR_UNSUPPORTED] = { "unsupported", 501, 78, "not possible on this host or template" },
     [ERR_NO_PORT]     = { "port_closed", 502, 79, "nothing listens on that port of the sandbox" },
     [ERR_NO_IMAGE]    = { "snapshot_not_found", 404, 100, "no such snapshot or saved sandbox" },
+    [ERR_NO_VOLUME]   = { "volume_not_found", 404, 101, "no such volume" },
+    [ERR_VOLUME_BUSY] = { "volume_in_use", 409, 102, "a sandbox has the volume" },
 };
 _Static_assert(ARRAY_LEN(kinds) == ERR_KIND_COUNT, "every kind has a row");
 

@@ -47,6 +47,8 @@ enum err_kind {
     ERR_UNSUPPORTED, /* this host or template cannot do it */
     ERR_NO_PORT,     /* nothing listens on that port of the sandbox */
     ERR_NO_IMAGE,    /* no such saved sandbox */
+    ERR_NO_VOLUME,   /* no such volume */
+    ERR_VOLUME_BUSY, /* another sandbox has the volume, and that excludes this */
     ERR_KIND_COUNT
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "cli/report.h"
+#include "cli/volume.h"
 
 #include <string.h>
 
@@ -54,6 +55,8 @@ int common_create(struct link *link, const struct sandbox_options *options, uint
         .limits = options->limits,
     };
 
+    if (volume_wishes(&options->volumes, spec.volumes, err) < 0)
+        return -1;
     return sandbox_create(link, &spec, ret, err);
 }
 

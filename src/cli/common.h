@@ -15,6 +15,7 @@
 struct sandbox_options {
     const char *template, *name;
     bool root;
+    struct option_list volumes;
     struct limits limits;
 };
 
@@ -25,7 +26,9 @@ struct sandbox_options {
     { 0, "name", OPTION_TEXT, offsetof(type, member.name), "NAME", COMPLETE_NONE, \
       "a name for it, beside its id" }, \
     { 0, "root", OPTION_FLAG, offsetof(type, member.root), NULL, COMPLETE_NONE, \
-      "allow the sandbox's own root inside (sudo, apt)" }
+      "allow the sandbox's own root inside (sudo, apt)" }, \
+    { 'v', "volume", OPTION_LIST, offsetof(type, member.volumes), "NAME:DIR", COMPLETE_NONE, \
+      "mount a volume there; NAME:DIR:ro to read only (repeatable)" }
 /* clang-format on */
 
 /* How a command runs: run, shell, exec. */

@@ -83,6 +83,7 @@ static int fill_create(struct link *link, const struct sandbox_spec *spec,
     keeper_request_init(request, KEEPER_CREATE);
     request->flags = spec->flags;
     request->limits = spec->limits;
+    memcpy(request->volumes, spec->volumes, sizeof request->volumes);
     if (spec->id) {
         if (!id_ok(spec->id))
             return err_set(err, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");

@@ -15,6 +15,7 @@ struct sandbox_spec {
     const char *hostname; /* NULL: the name, or else the id */
     uint32_t flags;       /* KEEPER_FLAG_* */
     struct limits limits;
+    struct volume_use volumes[VOLUMES_MAX]; /* all zero: none */
 };
 
 /* 'i', four characters that name this machine, sixteen random ones. */

@@ -92,6 +92,8 @@ static const unsigned char by_kind[] = {
     [ERR_UNSUPPORTED] = UNIMPLEMENTED,
     [ERR_NO_PORT]     = UNAVAILABLE,
     [ERR_NO_IMAGE]    = NOT_FOUND,
+    [ERR_NO_VOLUME]   = NOT_FOUND,
+    [ERR_VOLUME_BUSY] = FAILED_PRECONDITION,
 };
 /* clang-format on */
 _Static_assert(ARRAY_LEN(by_kind) == ERR_KIND_COUNT, "every kind has a row");

@@ -15,6 +15,7 @@
 #include "base/own.h"
 #include "keeper/confine.h"
 #include "keeper/jail_mounts.h"
+#include "keeper/jail_volumes.h"
 #include "keeper/net.h"
 #include "wire/boot.h"
 
@@ -159,14 +160,13 @@ static void step_name(const struct child_spec *s)
         fail_sys(errno, "set the host name");
 }
 
-static void step_wait(int fds[CHILD_FD_COUNT])
+static void step_wait(int *fds, size_t want)
 {
     size_t count = 0;
     char go;
 
     /* The end of the socket is a keeper that died or changed its mind: nothing to report, nobody to. */
-    if (io_recv_fds(FD_CONTROL, &go, sizeof go, fds, CHILD_FD_COUNT, &count) != 1 ||
-        count != CHILD_FD_COUNT)
+    if (io_recv_fds(FD_CONTROL, &go, sizeof go, fds, want, &count) != 1 || count != want)
         _exit(3);
 }
 
@@ -213,7 +213,7 @@ static void step_exec(const struct child_spec *s, bool listening)
 
 _Noreturn void child_run(const struct child_spec *s)
 {
-    int fds[CHILD_FD_COUNT] = { -1, -1 };
+    int fds[CHILD_FD_COUNT + VOLUMES_MAX];
     bool listening = false;
     struct err err;
 
@@ -223,9 +223,10 @@ _Noreturn void child_run(const struct child_spec *s)
     step_name(s);
     step_network();
     step_bind_agent_socket();
-    step_wait(fds);
+    step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
     step_become_root_inside();
-    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK], &err) < 0)
+    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK], &err) < 0 ||
+        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0)
         fail(&err);
     step_stdio();
     if (confine_limits(&s->limits, &err) < 0 || confine_capabilities(&err) < 0 ||

@@ -23,8 +23,9 @@ struct child_spec {
     char id[KEEPER_NAME_MAX];
     char hostname[KEEPER_NAME_MAX];
     char view[SYSVIEW_NAME]; /* what becomes /sys */
+    struct volume_use volumes[VOLUMES_MAX];
     bool allow_root;
-    int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors */
+    int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors and those of the volumes */
     int ready_fd;   /* the agent says it listens */
     int agent_fd;   /* the agent's program */
 };

@@ -18,6 +18,7 @@
 #include "keeper/root.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
+#include "keeper/volume.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +124,8 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
 {
     auto_close int userns = -1, root = -1;
     char path[40];
-    int fds[CHILD_FD_COUNT];
+    int fds[CHILD_FD_COUNT + VOLUMES_MAX];
+    size_t volumes = volume_use_count(s->volumes);
     struct err said;
 
     if (write_map(s->info.pid, "uid_map", s->info.uid_base, err) < 0 ||
@@ -134,11 +136,13 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     if (userns < 0)
         return err_sys(err, errno, "open the user namespace");
     if (root_assemble(t, s->disk_fd, (enum keeper_disk) s->info.disk_kind, userns, s->info.uid_base,
-                      &root, err) < 0)
+                      &root, err) < 0 ||
+        volumes_map(s, userns, err) < 0)
         return -1;
     fds[CHILD_ROOT] = root;
     fds[CHILD_DISK] = s->disk_fd;
-    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT) != 1) {
+    memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
+    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT + volumes) != 1) {
         err_sys(err, errno, "tell the child to go");
         /* It may be dead already, and have said why. */
         if (hear_child(control, &said) == (ssize_t) sizeof said) {
@@ -148,6 +152,7 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
         return -1;
     }
     own_close(&s->disk_fd);
+    volumes_let_go(s);
     return 0;
 }
 
@@ -206,6 +211,7 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
     memcpy(spec.id, s->info.id, sizeof spec.id);
     memcpy(spec.hostname, s->hostname, sizeof spec.hostname);
     memcpy(spec.view, s->view->name, sizeof spec.view);
+    memcpy(spec.volumes, s->volumes, sizeof spec.volumes);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "socketpair");
     control = pair[0];
@@ -260,17 +266,33 @@ out:
     return rc;
 }
 
-static struct sandbox *who_ordered(struct keeper *k, uint32_t order)
+/* Takes the descriptor. NULL: nobody waits for it any more. */
+static struct sandbox *give_to_who_ordered(struct keeper *k, uint32_t order, int mount_fd)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (k->sandboxes[i].info.life == LIFE_NEW && k->sandboxes[i].disk_order == order)
-            return &k->sandboxes[i];
+    for (uint32_t i = 0; i < k->slot_count; i++) {
+        struct sandbox *s = &k->sandboxes[i];
+
+        if (s->info.life != LIFE_NEW)
+            continue;
+        if (s->disk_order == order) {
+            s->disk_fd = mount_fd;
+            return s;
+        }
+        if (volumes_take(s, order, mount_fd))
+            return s;
+    }
     return NULL;
+}
+
+/* Its disk and its volumes are here. */
+static bool complete(const struct sandbox *s)
+{
+    return (s->info.disk_kind == DISK_MEMORY || s->disk_fd >= 0) && volumes_here(s);
 }
 
 bool create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
 {
-    struct sandbox *s = who_ordered(k, order);
+    struct sandbox *s = give_to_who_ordered(k, order, mount_fd);
     struct err err;
 
     if (!s)
@@ -279,7 +301,8 @@ bool create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struc
         sandbox_fail(k, s, why);
         return true;
     }
-    s->disk_fd = mount_fd;
+    if (!complete(s))
+        return true;
     end_step(s, STEP_DISK);
     if (start(k, s, &err) < 0)
         sandbox_fail(k, s, &err);
@@ -317,6 +340,8 @@ static int check_room(struct keeper *k, const struct keeper_request *r, struct e
     if (template_open(&t, k->templates_fd, r->template, err) < 0)
         return -1;
     template_close(&t);
+    if (volumes_check(k, r->volumes, err) < 0)
+        return -1;
     if (fstatfs(k->state_fd, &state) == 0 &&
         r->limits.disk_bytes > (uint64_t) state.f_blocks * (uint64_t) state.f_bsize)
         return err_set(err, ERR_LIMIT_HOST, "limit 'disk': more than the host's disk has");
@@ -346,6 +371,7 @@ static void fill(struct keeper *k, struct sandbox *s, const struct keeper_reques
            : r->name[0]   ? r->name
                           : r->sandbox,
            sizeof s->hostname);
+    memcpy(s->volumes, r->volumes, sizeof s->volumes);
     s->info.flags = r->flags;
     s->info.limits = r->limits;
     s->info.slot = sandbox_slot(k, s);
@@ -355,14 +381,6 @@ static void fill(struct keeper *k, struct sandbox *s, const struct keeper_reques
     s->info.created_ms = real_time_ms();
     if (r->flags & KEEPER_FLAG_TIED)
         s->tied_to = connection;
-}
-
-/* The numbers below are the pool's own. */
-static uint32_t create_order(struct keeper *k)
-{
-    if (++k->disk_orders < DISK_POOL)
-        k->disk_orders = DISK_POOL;
-    return k->disk_orders;
 }
 
 int create_begin(struct keeper *k, const struct keeper_request *r, int connection,
@@ -380,10 +398,14 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
     sandbox_set_life(k, s, LIFE_NEW);
     *ret = s;
     begin_step(s, STEP_DISK);
-    s->disk_order = create_order(k);
+    s->disk_order = keeper_next_order(k);
     if (s->info.disk_kind == DISK_IMAGE)
         have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->layers.number[0],
                                &s->disk_fd, err);
+    if (have_disk >= 0 && volumes_order(k, s, err) < 0)
+        have_disk = -1;
+    if (have_disk > 0 && !complete(s))
+        return 0;
     if (have_disk > 0)
         end_step(s, STEP_DISK);
     if (have_disk < 0 || (have_disk > 0 && start(k, s, err) < 0))

@@ -87,7 +87,7 @@ static int start_maker(struct disks *disks, struct err *err)
     if (pid == 0) {
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void) close(pair[0]);
-        disk_maker_run(pair[1], disks->host_mnt_fd, disks->dir_fd);
+        disk_maker_run(pair[1], disks->host_mnt_fd, disks->dir_fd, disks->volumes_fd);
     }
     (void) close(pair[1]);
     disks->sock = take_fd(&ours);
@@ -97,14 +97,18 @@ static int start_maker(struct disks *disks, struct err *err)
 
 int disks_start(struct disks *disks, int state_fd, struct err *err)
 {
-    *disks = (struct disks){ .sock = -1, .host_mnt_fd = -1, .dir_fd = -1 };
+    *disks = (struct disks){ .sock = -1, .host_mnt_fd = -1, .dir_fd = -1, .volumes_fd = -1 };
     for (size_t i = 0; i < DISK_POOL; i++)
         disks->pool[i].mount_fd = -1;
     if (mkdirat(state_fd, "disks", 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "make disks");
+    if (mkdirat(state_fd, "volumes", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make volumes");
     disks->dir_fd = openat(state_fd, "disks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     disks->host_mnt_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    if (disks->dir_fd < 0 || disks->host_mnt_fd < 0)
+    disks->volumes_fd =
+        openat(state_fd, "volumes", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (disks->dir_fd < 0 || disks->host_mnt_fd < 0 || disks->volumes_fd < 0)
         return err_sys(err, errno, "open disks");
     return start_maker(disks, err);
 }
@@ -120,10 +124,11 @@ void disks_stop(struct disks *disks)
             disks_remove(disks, disks->pool[i].number);
     }
     own_close(&disks->dir_fd);
+    own_close(&disks->volumes_fd);
     own_close(&disks->host_mnt_fd);
 }
 
-static int place_order(struct disks *disks, const struct disk_order *order, struct err *err)
+int disks_order(struct disks *disks, const struct disk_order *order, struct err *err)
 {
     if (disks->sock < 0)
         return err_set(err, ERR_UNAVAILABLE, "there is no disk maker");
@@ -143,7 +148,7 @@ static int order_new(struct disks *disks, const struct limits *limits, uint32_t 
     while (order.number == 0) /* never one that was: records of the dead may still speak of it */
         if (getrandom(&order.number, sizeof order.number, 0) != sizeof order.number)
             return err_sys(err, errno, "find a number for a disk");
-    if (place_order(disks, &order, err) < 0)
+    if (disks_order(disks, &order, err) < 0)
         return -1;
     *ret_number = order.number;
     return 0;
@@ -193,7 +198,7 @@ int disks_open(struct disks *disks, uint64_t number, bool base, uint32_t tag, st
                                 .tag = tag,
                                 .job = base ? DISK_BASE : DISK_OLD };
 
-    return place_order(disks, &order, err);
+    return disks_order(disks, &order, err);
 }
 
 void disks_remove(const struct disks *disks, uint64_t number)
@@ -270,7 +275,7 @@ int disks_receive(struct disks *disks, struct disk_answer *ret, int *ret_mount_f
         log_line(LOG_WARNING, "the disk maker is gone");
         return err_set(err, ERR_UNAVAILABLE, "the disk maker is gone");
     }
-    if (!fds && ret->err.kind == ERR_NONE) /* the kernel drops what does not fit */
+    if (!fds && ret->err.kind == ERR_NONE && disk_job_mounts(ret->job)) /* the kernel drops what does not fit */
         err_sys(&ret->err, EMFILE, "receive an image disk");
     if (ret->tag >= DISK_POOL) {
         *ret_mount_fd = fd;

@@ -31,6 +31,7 @@ struct disks {
     uint64_t maker_pause_ms; /* no other before then */
     int host_mnt_fd; /* the host's mount namespace: the maker lives there, where mkfs is */
     int dir_fd;      /* <state>/disks */
+    int volumes_fd;  /* <state>/volumes */
     uint64_t pool_pause_ms; /* no orders for the pool before: the last one failed */
     struct {
         uint64_t number;
@@ -60,6 +61,9 @@ void disks_remove(const struct disks *disks, uint64_t number);
 /* Removes every disk that neither the pool nor `used` knows. */
 void disks_sweep(const struct disks *disks, bool (*used)(const void *arg, uint64_t number),
                  const void *arg);
+
+/* Something about a volume: DISK_VOLUME_* of disk_maker.h. The answer comes by disks_receive with the order's tag. */
+int disks_order(struct disks *disks, const struct disk_order *order, struct err *err);
 
 /* One answer of the maker: 1 an image for ret->tag (mount fd, or -1 and ret->err), 0 nothing for a caller
  * (the pool took it), -1 the maker is gone and its orders with it: sock is -1 until disks_restart. */

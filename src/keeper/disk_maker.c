@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "keeper/mountfd.h"
+#include "keeper/volume_maker.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,6 +43,7 @@ struct blank {
 
 struct maker {
     int dir_fd;
+    int volumes_fd;
     int dev_fd; /* the host's /dev */
     int control_fd;
     size_t next; /* blank to evict */
@@ -52,27 +54,8 @@ struct maker {
     struct blank blanks[BLANKS];
 };
 
-static int run_mkfs(const char *image, const char *inodes, struct err *err)
+int disk_maker_mkfs(const char *const *argv, struct err *err)
 {
-    char *const argv[] = { (char *) "mkfs.ext4",
-                           (char *) "-q",
-                           (char *) "-F",
-                           (char *) "-b",
-                           (char *) "4096",
-                           (char *) "-I",
-                           (char *) "256",
-                           (char *) "-m",
-                           (char *) "0",
-                           (char *) "-N",
-                           (char *) (uintptr_t) inodes,
-                           (char *) "-O",
-                           (char *) "^has_journal,^resize_inode",
-                           (char *) "-E",
-                           (char *) "lazy_itable_init=1,nodiscard,root_owner=0:0",
-                           (char *) "-d",
-                           (char *) "skeleton",
-                           (char *) (uintptr_t) image,
-                           NULL };
     char *const envp[] = { (char *) "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     int status;
     pid_t pid = fork();
@@ -80,8 +63,8 @@ static int run_mkfs(const char *image, const char *inodes, struct err *err)
     if (pid < 0)
         return err_sys(err, errno, "fork mkfs");
     if (pid == 0) {
-        (void) execve("/usr/sbin/mkfs.ext4", argv, envp);
-        (void) execve("/sbin/mkfs.ext4", argv, envp);
+        (void) execve("/usr/sbin/mkfs.ext4", (char *const *) (uintptr_t) argv, envp);
+        (void) execve("/sbin/mkfs.ext4", (char *const *) (uintptr_t) argv, envp);
         _exit(NOT_FOUND);
     }
     if (waitpid(pid, &status, 0) < 0)
@@ -93,6 +76,31 @@ static int run_mkfs(const char *image, const char *inodes, struct err *err)
     if (WEXITSTATUS(status) != 0)
         return err_set(err, ERR_INTERNAL, "mkfs.ext4 failed (%d)", WEXITSTATUS(status));
     return 0;
+}
+
+static int run_mkfs(const char *image, const char *inodes, struct err *err)
+{
+    const char *const argv[] = { "mkfs.ext4",
+                                 "-q",
+                                 "-F",
+                                 "-b",
+                                 "4096",
+                                 "-I",
+                                 "256",
+                                 "-m",
+                                 "0",
+                                 "-N",
+                                 inodes,
+                                 "-O",
+                                 "^has_journal,^resize_inode",
+                                 "-E",
+                                 "lazy_itable_init=1,nodiscard,root_owner=0:0",
+                                 "-d",
+                                 "skeleton",
+                                 image,
+                                 NULL };
+
+    return disk_maker_mkfs(argv, err);
 }
 
 /* What every disk begins with; mkfs copies it into the image. */
@@ -198,7 +206,7 @@ void disk_file_name(uint64_t number, char out[DISK_FILE_NAME])
 }
 
 /* Another program may take the free device first: then there is another free one. */
-static int attach_loop(struct maker *m, int image, bool read_only, struct err *err)
+int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struct err *err)
 {
     uint32_t flags = LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0u);
 
@@ -208,12 +216,12 @@ static int attach_loop(struct maker *m, int image, bool read_only, struct err *e
                                       .info.lo_flags = flags };
         auto_close int fd = -1;
         char name[32];
-        int number = ioctl(m->control_fd, LOOP_CTL_GET_FREE);
+        int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
 
         if (number < 0)
             return err_sys(err, errno, "find a free loop device");
         (void) snprintf(name, sizeof name, "loop%d", number);
-        fd = openat(m->dev_fd, name, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+        fd = openat(dev_fd, name, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
         if (fd < 0)
             return err_sys(err, errno, "open %s", name);
         if (ioctl(fd, LOOP_CONFIGURE, &config) == 0)
@@ -296,7 +304,7 @@ static int make_disk(struct maker *m, const struct disk_order *order, const stru
 
     if (image < 0)
         return -1;
-    loop = attach_loop(m, image, base, err);
+    loop = disk_maker_loop(m->dev_fd, m->control_fd, image, base, err);
     if (loop < 0)
         return -1;
     (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop);
@@ -315,18 +323,19 @@ static int make_disk(struct maker *m, const struct disk_order *order, const stru
     return take_fd(&fd);
 }
 
-static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd)
+static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd, int volumes_fd)
 {
     /* Everything but what is needed goes, before anything else is opened. */
-    int low[3] = { fcntl(*sock, F_DUPFD, 100), fcntl(host_mnt_fd, F_DUPFD, 100),
-                   fcntl(dir_fd, F_DUPFD, 100) };
+    int low[4] = { fcntl(*sock, F_DUPFD, 100), fcntl(host_mnt_fd, F_DUPFD, 100),
+                   fcntl(dir_fd, F_DUPFD, 100), fcntl(volumes_fd, F_DUPFD, 100) };
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (low[i] < 0 || dup3(low[i], 3 + i, O_CLOEXEC) < 0)
             return -1;
-    (void) syscall(__NR_close_range, 6, ~0u, 0);
+    (void) syscall(__NR_close_range, 7, ~0u, 0);
     *sock = 3;
     m->dir_fd = 5;
+    m->volumes_fd = 6;
     if (setns(4, CLONE_NEWNS) < 0)
         return -1;
     m->dev_fd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -375,6 +384,11 @@ static size_t free_worker(struct maker *m, int sock)
     }
 }
 
+static struct volume_place place_of(const struct maker *m)
+{
+    return (struct volume_place){ m->volumes_fd, m->dev_fd, m->control_fd };
+}
+
 /* Most of the time is spent asleep, waiting for the kernel: a few at a time, each in a process. The blank
  * is made by us, once. */
 static void serve_order(struct maker *m, int sock, const struct disk_order *order)
@@ -391,10 +405,14 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
             err_sys(&answer.err, errno, "fork");
     }
     if (pid == 0) {
+        struct volume_place place = place_of(m);
         auto_close int fd = -1;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        fd = make_disk(m, order, blank, &answer.err);
+        if (order->volume[0])
+            (void) volume_maker_serve(&place, order, &fd, &answer.err);
+        else
+            fd = make_disk(m, order, blank, &answer.err);
         _exit(io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0);
     }
     if (pid > 0) {
@@ -437,9 +455,10 @@ static void give_way(void)
         (void) io_write_text(AT_FDCWD, "/proc/self/autogroup", "10");
 }
 
-_Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
+_Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd, int volumes_fd)
 {
     struct maker m = { .dir_fd = -1 };
+    struct volume_place place;
     struct disk_order order;
     struct sigaction child = { .sa_handler = on_child };
     sigset_t none, only_child;
@@ -452,8 +471,10 @@ _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd)
     (void) signal(SIGINT, SIG_IGN); /* Ctrl-C is the keeper's to act on */
     (void) prctl(PR_SET_NAME, "cove-disks");
     give_way();
-    if (start(&m, &sock, host_mnt_fd, dir_fd) < 0)
+    if (start(&m, &sock, host_mnt_fd, dir_fd, volumes_fd) < 0)
         _exit(1);
+    place = place_of(&m);
+    volume_maker_sweep(&place);
     while (next_order(&m, sock, &none, &order))
         serve_order(&m, sock, &order);
     _exit(0);

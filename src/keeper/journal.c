@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define JOURNAL_MAGIC 0x314c4a43u /* "CJL1" */
-#define JOURNAL_SLOT  1024
+#define JOURNAL_SLOT  2048
 
 struct on_disk {
     uint32_t magic;

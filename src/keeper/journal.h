@@ -28,6 +28,7 @@ struct journal_record {
     struct keeper_sandbox sandbox;
     struct layers layers;
     char hostname[KEEPER_NAME_MAX];
+    struct volume_use volumes[VOLUMES_MAX];
     uint64_t pid_started; /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
 };
 

@@ -35,7 +35,10 @@ struct sandbox {
     struct watch ready;   /* while starting: the agent's byte */
     int disk_fd;          /* while starting */
     uint32_t disk_order;  /* the tag of its disk, should one have to be made */
-    struct sysview *view; /* NULL: none, or an earlier keeper's */
+    struct volume_use volumes[VOLUMES_MAX]; /* what it has, from its create to its end */
+    int volume_fd[VOLUMES_MAX];             /* while starting */
+    uint32_t volume_order[VOLUMES_MAX];     /* the tags of those that are to come */
+    struct sysview *view;                   /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
     struct layers layers;
     struct err failure;    /* why it could not start */
@@ -55,6 +58,7 @@ struct connection {
     uint32_t slot;
     char id[KEEPER_NAME_MAX]; /* of the sandbox it waits for: a slot can be reused */
     uint64_t deadline_ms;     /* freeze, thaw */
+    uint32_t order;           /* of the disk maker, that it waits for */
 };
 
 struct keeper {
@@ -81,6 +85,14 @@ struct keeper {
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */
     struct connection connections[CONNECTIONS_MAX];
 };
+
+/* The tag of an order to the disk maker. Those below DISK_POOL are the pool's own. */
+static inline uint32_t keeper_next_order(struct keeper *keeper)
+{
+    if (++keeper->disk_orders < DISK_POOL)
+        keeper->disk_orders = DISK_POOL;
+    return keeper->disk_orders;
+}
 
 int keeper_watch(struct keeper *keeper, struct watch *watch, int fd,
                  void (*ready)(struct keeper *, struct watch *), struct err *err);

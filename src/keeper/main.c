@@ -278,7 +278,8 @@ static void on_disk(struct keeper *k, struct watch *watch)
     (void) watch;
     rc = disks_receive(&k->disks, &answer, &fd, &err);
     /* It may have been stopped, and its slot even taken again, while the disk was made. */
-    if (rc > 0 && !create_got_disk(k, answer.tag, fd, &answer.err)) {
+    if (rc > 0 && !ops_order_done(k, answer.tag, &answer.err) &&
+        !create_got_disk(k, answer.tag, fd, &answer.err)) {
         own_close(&fd);
         if (answer.job == DISK_NEW)
             disks_remove(&k->disks, answer.number);
@@ -286,6 +287,7 @@ static void on_disk(struct keeper *k, struct watch *watch)
     if (rc < 0) {
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         k->disks_watch.fd = -1;
+        ops_orders_lost(k, &err);
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
                 (void) create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);

@@ -9,6 +9,7 @@
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
+#include "keeper/volume.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,6 +189,25 @@ static int op_save(struct keeper *k, int index, const struct keeper_request *req
     return err_set(err, ERR_UNSUPPORTED, "%s: there is no criu", keeper_ops[request->op].name);
 }
 
+static int op_volume(struct keeper *k, int index, const struct keeper_request *request,
+                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                     struct err *err)
+{
+    struct connection *c = &k->connections[index];
+    uint32_t order = 0;
+    int rc = volume_serve(k, request, reply, &order, err);
+
+    (void) sandbox, (void) ret_fds;
+    if (rc <= 0)
+        return rc;
+    c->pending = true;
+    keeper_watch_quiet(k, &c->watch, true);
+    c->op = request->op;
+    c->id[0] = '\0';
+    c->order = order;
+    return LATER;
+}
+
 static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_HELLO] = op_hello,   [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
     [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
@@ -195,6 +215,8 @@ static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,    [KEEPER_GATEWAY] = op_gateway,
     [KEEPER_SAVE] = op_save,     [KEEPER_LOAD] = op_save,       [KEEPER_IMAGE] = op_save,
     [KEEPER_IMAGES] = op_save,   [KEEPER_DROP] = op_save,       [KEEPER_RECLAIM] = op_save,
+    [KEEPER_VOLUME_MAKE] = op_volume,  [KEEPER_VOLUME_LIST] = op_volume,
+    [KEEPER_VOLUME_USERS] = op_volume, [KEEPER_VOLUME_DROP] = op_volume,
 };
 
 /* ---- connections ---- */
@@ -205,6 +227,7 @@ static void close_connection(struct keeper *k, int index)
 
     keeper_unwatch(k, &c->watch);
     c->pending = false;
+    c->order = 0;
     for (uint32_t i = 0; i < k->slot_count; i++)
         if (k->sandboxes[i].tied_to == index) {
             k->sandboxes[i].tied_to = -1;
@@ -240,6 +263,34 @@ static void answer_pending(struct keeper *k, int index, const struct sandbox *s,
     k->connections[index].pending = false;
     keeper_watch_quiet(k, &k->connections[index].watch, false);
     answer(k, index, k->connections[index].op, &reply, NULL, err);
+}
+
+static void answer_order(struct keeper *k, int index, const struct err *why)
+{
+    struct keeper_reply reply = { 0 };
+    struct connection *c = &k->connections[index];
+
+    c->pending = false;
+    c->order = 0;
+    keeper_watch_quiet(k, &c->watch, false);
+    answer(k, index, c->op, &reply, NULL, why->kind ? why : NULL);
+}
+
+bool ops_order_done(struct keeper *k, uint32_t order, const struct err *why)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (k->connections[i].watch.fd >= 0 && k->connections[i].order == order) {
+            answer_order(k, i, why);
+            return true;
+        }
+    return false;
+}
+
+void ops_orders_lost(struct keeper *k, const struct err *why)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (k->connections[i].watch.fd >= 0 && k->connections[i].order)
+            answer_order(k, i, why);
 }
 
 static bool waits_for(const struct connection *c, const struct sandbox *s)

@@ -11,6 +11,11 @@ int ops_listen(struct keeper *keeper, int gid, struct err *err);
 void ops_sandbox_started(struct keeper *keeper, const struct sandbox *sandbox);
 void ops_sandbox_gone(struct keeper *keeper, const struct sandbox *sandbox);
 
+/* The disk maker did what a request about a volume waits for, or not: why->kind says. False: none waits for that order. */
+bool ops_order_done(struct keeper *keeper, uint32_t order, const struct err *why);
+/* It never will. */
+void ops_orders_lost(struct keeper *keeper, const struct err *why);
+
 /* Answers freezes that are done or too late. Returns ms until the next look, -1: nobody waits. */
 int ops_tick(struct keeper *keeper);
 

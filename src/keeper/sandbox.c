@@ -15,6 +15,7 @@
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "keeper/volume.h"
 #include "wire/boot.h"
 
 #include <assert.h>
@@ -70,6 +71,7 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
                                      .pid_started = s->pid_started };
 
     memcpy(record.hostname, s->hostname, sizeof record.hostname);
+    memcpy(record.volumes, s->volumes, sizeof record.volumes);
     return journal_write(&k->journal, sandbox_slot(k, s), &record, err);
 }
 
@@ -91,6 +93,8 @@ void sandbox_reset(struct sandbox *s)
     memset(s, 0, sizeof *s);
     s->info.life = LIFE_GONE;
     s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = -1;
+    for (size_t i = 0; i < VOLUMES_MAX; i++)
+        s->volume_fd[i] = -1;
     s->tied_to = -1;
 }
 
@@ -172,6 +176,7 @@ void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
     keeper_unwatch(k, &s->control); /* a child that waits for us sees the end and goes */
     keeper_unwatch(k, &s->ready);
     own_close(&s->disk_fd);
+    volumes_let_go(s);
     if (s->pid.fd >= 0)
         (void) syscall(__NR_pidfd_send_signal, s->pid.fd, SIGKILL, NULL, 0);
     /* Without a process there is no death to wait for: the next tick clears it. */
@@ -225,6 +230,7 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
 
     sandbox_reset(s);
     s->info = record->sandbox;
+    memcpy(s->volumes, record->volumes, sizeof s->volumes);
     s->layers = record->layers;
     memcpy(s->hostname, record->hostname, sizeof s->hostname);
     s->pid_started = record->pid_started;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 7 /* of the schema */
+#define DB_VERSION 8 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -77,6 +77,14 @@ enum sql {
     SQL_PRIVATE_MEMBER_NUMBERS,
     SQL_PRIVATE_MEMBERS,
     SQL_PRIVATE_CHANGED,
+    SQL_VOLUME_ADD,
+    SQL_VOLUME_GET,
+    SQL_VOLUME_LIST,
+    SQL_VOLUME_REMOVE,
+    SQL_VOLUME_USAGE,
+    SQL_VOLUME_USE_ADD,
+    SQL_VOLUME_USES_OF,
+    SQL_VOLUME_USERS,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,
     SQL_CHAIN_ANCHOR,

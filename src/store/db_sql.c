@@ -94,6 +94,16 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER network_defaults_end AFTER DELETE ON tenants"
     "  BEGIN DELETE FROM network_defaults WHERE kind = 'tenant' AND name = old.name; END;"
     "PRAGMA user_version = 7;",
+    /* Which sandbox has which volume, in the order in which they are mounted. */
+    "CREATE TABLE volumes(id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,"
+    "  bytes INT NOT NULL, inodes INT NOT NULL, created_ms INT NOT NULL) WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX volumes_by_name ON volumes(tenant, name);"
+    "CREATE TABLE volume_uses(sandbox TEXT NOT NULL, place INT NOT NULL, volume TEXT NOT NULL,"
+    "  path TEXT NOT NULL, read_only INT NOT NULL, PRIMARY KEY(sandbox, place)) WITHOUT ROWID;"
+    "CREATE INDEX volume_uses_by_volume ON volume_uses(volume);"
+    "CREATE TRIGGER volume_uses_end AFTER DELETE ON sandboxes"
+    "  BEGIN DELETE FROM volume_uses WHERE sandbox = old.id; END;"
+    "PRAGMA user_version = 8;",
 };
 
 #define TENANT                                                                                     \
@@ -110,6 +120,10 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define PRIVATE_MEMBER                                                                             \
     "m.network, m.sandbox, m.alias, m.ports, n.number, m.number, m.joined_ms, m.seq "              \
     "FROM private_members m JOIN private_networks n ON n.tenant = m.tenant AND n.name = m.network"
+#define VOLUME "id, tenant, name, bytes, inodes, created_ms"
+#define VOLUME_USE                                                                                 \
+    "sandbox, volume, coalesce((SELECT name FROM volumes WHERE id = volume), ''), path, "          \
+    "read_only FROM volume_uses "
 
 /* clang-format off */
 const char *const db_sql[SQL_COUNT] = {
@@ -200,6 +214,16 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_PRIVATE_MEMBERS]    = "SELECT " PRIVATE_MEMBER " WHERE m.tenant = ?1 AND (?2 = '' OR m.network = ?2) "
                                "ORDER BY m.network, m.seq",
     [SQL_PRIVATE_CHANGED]    = "SELECT tenant, seq FROM private_changes WHERE seq > ? ORDER BY seq",
+    [SQL_VOLUME_ADD]         = "INSERT INTO volumes(" VOLUME ") VALUES(?,?,?,?,?,?)",
+    [SQL_VOLUME_GET]         = "SELECT " VOLUME " FROM volumes WHERE tenant = ?1 "
+                               "AND (name = ?2 OR id = ?2) ORDER BY name = ?2 DESC LIMIT 1",
+    [SQL_VOLUME_LIST]        = "SELECT " VOLUME " FROM volumes WHERE ?1 = '' OR tenant = ?1 "
+                               "ORDER BY tenant, name",
+    [SQL_VOLUME_REMOVE]      = "DELETE FROM volumes WHERE id = ?",
+    [SQL_VOLUME_USAGE]       = "SELECT count(*), total(bytes) FROM volumes WHERE tenant = ?",
+    [SQL_VOLUME_USE_ADD]     = "INSERT INTO volume_uses VALUES(?,?,?,?,?)",
+    [SQL_VOLUME_USES_OF]     = "SELECT " VOLUME_USE "WHERE sandbox = ? ORDER BY place",
+    [SQL_VOLUME_USERS]       = "SELECT " VOLUME_USE "WHERE volume = ? ORDER BY sandbox",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
     [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
     [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",

@@ -57,6 +57,9 @@ void reader_give(struct store *store, struct db *db);
 
 /* Within a transaction or a reader's turn. */
 int tenant_read(struct db *db, const char *name, struct store_tenant *ret, struct err *err);
+int volume_usage_read(struct db *db, const char *tenant, struct store_volume_usage *ret,
+                      struct err *err);
+int volume_uses_write(struct db *db, const struct store_sandbox *sandbox, struct err *err);
 int usage_read(struct db *db, const char *tenant, struct store_usage *ret, struct err *err);
 
 int private_join_in(struct db *db, const char *tenant, const struct private_member *join,

@@ -78,6 +78,8 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->network = ret->preview = NULL;
     ret->joins = NULL;
     ret->join_count = 0;
+    ret->volumes = NULL;
+    ret->volume_count = 0;
 }
 
 /* ---- changes ---- */
@@ -141,7 +143,7 @@ static int add(struct db *db, void *arg, struct err *err)
                (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
                (int64_t) s->memory_bytes, (int64_t) s->disk_bytes, s->request_hash) < 0)
         return -1;
-    return add_joins(db, s, err);
+    return add_joins(db, s, err) < 0 ? -1 : volume_uses_write(db, s, err);
 }
 
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)

@@ -127,6 +127,53 @@ typedef int store_key_each(void *arg, const struct store_key *key, struct err *e
 int store_key_list(struct store *store, const char *tenant, store_key_each *each, void *arg,
                    struct err *err);
 
+/* ---- volumes ---- */
+
+#define STORE_VOLUME_ID_MAX   24
+#define STORE_VOLUME_PATH_MAX 128
+#define STORE_VOLUMES_MAX     1000 /* of one tenant */
+
+struct store_volume {
+    char id[STORE_VOLUME_ID_MAX]; /* what the keeper knows it by */
+    char tenant[STORE_TENANT_MAX];
+    char name[STORE_NAME_MAX]; /* unique in its tenant */
+    uint64_t bytes, inodes, created_ms;
+};
+
+/* Checks, in the same transaction: the name (ERR_EXISTS), and that the sizes of all the tenant's volumes stay within its
+ * quota of stored bytes (ERR_TOO_MANY). */
+int store_volume_add(struct store *store, const struct store_volume *volume, struct err *err);
+/* By name or id. ERR_NO_VOLUME for a foreign one as for an unknown one. */
+int store_volume_get(struct store *store, const char *tenant, const char *name,
+                     struct store_volume *ret, struct err *err);
+typedef int store_volume_each(void *arg, const struct store_volume *volume, struct err *err);
+/* By name; tenant NULL: all. */
+int store_volume_list(struct store *store, const char *tenant, store_volume_each *each, void *arg,
+                      struct err *err);
+/* One that is not there is no error. */
+int store_volume_remove(struct store *store, const char *id, struct err *err);
+
+/* Sizes, not what is in them. */
+struct store_volume_usage {
+    uint64_t volumes, bytes;
+};
+int store_volume_usage(struct store *store, const char *tenant, struct store_volume_usage *ret,
+                       struct err *err);
+
+/* A volume in a sandbox that has a record, whether it runs or not. */
+struct store_volume_use {
+    char sandbox[ID_LEN + 1];
+    char volume[STORE_VOLUME_ID_MAX];
+    char name[STORE_NAME_MAX]; /* of the volume */
+    char path[STORE_VOLUME_PATH_MAX];
+    bool read_only;
+};
+typedef int store_volume_use_each(void *arg, const struct store_volume_use *use, struct err *err);
+int store_volume_uses_of(struct store *store, const char *sandbox, store_volume_use_each *each,
+                         void *arg, struct err *err);
+int store_volume_users(struct store *store, const char *volume, store_volume_use_each *each,
+                       void *arg, struct err *err);
+
 /* ---- sandboxes ---- */
 
 enum store_on_timeout { STORE_TIMEOUT_KILL, STORE_TIMEOUT_PAUSE };
@@ -152,6 +199,8 @@ struct store_sandbox {
     const struct private_member
         *joins; /* for store_sandbox_add: private.h; their sandbox is this one. Borrowed */
     size_t join_count;
+    const struct store_volume_use *volumes; /* for store_sandbox_add: volume, path, read_only */
+    size_t volume_count;
 };
 
 /* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant

@@ -106,6 +106,7 @@ static int set(struct db *db, void *arg, struct err *err)
 static int remove_tenant(struct db *db, void *arg, struct err *err)
 {
     const char *name = arg;
+    struct store_volume_usage volumes;
     struct store_usage usage;
 
     if (usage_read(db, name, &usage, err) < 0)
@@ -113,6 +114,11 @@ static int remove_tenant(struct db *db, void *arg, struct err *err)
     if (usage.sandboxes > 0)
         return err_set(err, ERR_NOT_EMPTY, "tenant '%.63s' has %llu sandboxes: end them first",
                        name, (unsigned long long) usage.sandboxes);
+    if (volume_usage_read(db, name, &volumes, err) < 0)
+        return -1;
+    if (volumes.volumes > 0)
+        return err_set(err, ERR_NOT_EMPTY, "tenant '%.63s' has %llu volumes: remove them first",
+                       name, (unsigned long long) volumes.volumes);
     if (db_run(db, err, SQL_TENANT_KEYS_REMOVE, "t", name) < 0 ||
         db_run(db, err, SQL_TENANT_REMOVE, "t", name) < 0)
         return -1;

@@ -6,24 +6,28 @@
 #include <string.h>
 
 const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
-    [KEEPER_HELLO]   = { "hello", 0, 0, 0 },
-    [KEEPER_CREATE]  = { "create", 1, 1, 0 },
-    [KEEPER_GET]     = { "get", 1, 0, 0 },
-    [KEEPER_LIST]    = { "list", 0, 0, 0 },
-    [KEEPER_CONNECT] = { "connect", 1, 0, 0 },
-    [KEEPER_STATS]   = { "stats", 1, 0, 0 },
-    [KEEPER_FREEZE]  = { "freeze", 1, 0, 0 },
-    [KEEPER_THAW]    = { "thaw", 1, 0, 0 },
-    [KEEPER_DESTROY] = { "destroy", 1, 0, 0 },
-    [KEEPER_TIE]     = { "tie", 1, 0, 0 },
-    [KEEPER_WAIT]    = { "wait", 1, 0, 0 },
-    [KEEPER_GATEWAY] = { "gateway", 1, 0, 0 },
-    [KEEPER_SAVE]    = { "save", 1, 0, 1 },
-    [KEEPER_LOAD]    = { "load", 1, 0, 1 },
-    [KEEPER_IMAGE]   = { "image", 0, 0, 1 },
-    [KEEPER_IMAGES]  = { "images", 0, 0, 0 },
-    [KEEPER_DROP]    = { "drop", 0, 0, 1 },
-    [KEEPER_RECLAIM] = { "reclaim", 1, 0, 0 },
+    [KEEPER_HELLO]   = { "hello", 0, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_CREATE]  = { "create", 1, 1, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_GET]     = { "get", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_LIST]    = { "list", 0, 0, 0, 1, VOLUME_FIELD_NONE },
+    [KEEPER_CONNECT] = { "connect", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_STATS]   = { "stats", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_FREEZE]  = { "freeze", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_THAW]    = { "thaw", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_DESTROY] = { "destroy", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_TIE]     = { "tie", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_WAIT]    = { "wait", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_GATEWAY] = { "gateway", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_SAVE]    = { "save", 1, 0, 1, 0, VOLUME_FIELD_NONE },
+    [KEEPER_LOAD]    = { "load", 1, 0, 1, 0, VOLUME_FIELD_NONE },
+    [KEEPER_IMAGE]   = { "image", 0, 0, 1, 0, VOLUME_FIELD_NONE },
+    [KEEPER_IMAGES]  = { "images", 0, 0, 0, 1, VOLUME_FIELD_NONE },
+    [KEEPER_DROP]    = { "drop", 0, 0, 1, 0, VOLUME_FIELD_NONE },
+    [KEEPER_RECLAIM] = { "reclaim", 1, 0, 0, 0, VOLUME_FIELD_NONE },
+    [KEEPER_VOLUME_MAKE]  = { "volume make", 0, 0, 0, 0, VOLUME_FIELD_MUST },
+    [KEEPER_VOLUME_LIST]  = { "volume list", 0, 0, 0, 1, VOLUME_FIELD_MAY },
+    [KEEPER_VOLUME_USERS] = { "volume users", 0, 0, 0, 1, VOLUME_FIELD_MUST },
+    [KEEPER_VOLUME_DROP]  = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST },
 };
 
 static const char *const life_names[] = {
@@ -97,7 +101,31 @@ static int check_create(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->flags & ~KEEPER_FLAG_ALL)
         return err_set(err, ERR_INVALID, "flags: unknown bits");
-    return 0;
+    return volume_uses_check(r->volumes, err);
+}
+
+/* The id of one volume and nothing else of the array; for a new one also its size. */
+static int check_volume(const struct keeper_request *r, struct err *err)
+{
+    const struct keeper_op_info *info = &keeper_ops[r->op];
+    struct limits size = { .disk_bytes = r->limits.disk_bytes,
+                           .disk_inodes = r->limits.disk_inodes };
+    const char *id = r->volumes[0].volume;
+
+    if (strnlen(id, VOLUME_ID_MAX) == VOLUME_ID_MAX)
+        return err_set(err, ERR_PROTOCOL, "%s: a text does not end", info->name);
+    if (!all_zero(id + strlen(id), sizeof r->volumes - strlen(id)))
+        return err_set(err, ERR_INVALID, "%s takes one volume's id", info->name);
+    if (info->volume == VOLUME_FIELD_NONE ? id[0] != '\0'
+                                          : !volume_id_ok(id) &&
+                                                (id[0] || info->volume == VOLUME_FIELD_MUST))
+        return err_set(err, ERR_INVALID, "volume: not an id ('v' and 20 of a-z, 0-9)");
+    if (r->op != KEEPER_VOLUME_MAKE)
+        size = (struct limits){ 0 };
+    if (memcmp(&r->limits, &size, sizeof size) != 0)
+        return err_set(err, ERR_INVALID, "%s takes no fields of create", info->name);
+    return r->op == KEEPER_VOLUME_MAKE ? volume_size_check(size.disk_bytes, size.disk_inodes, err)
+                                       : 0;
 }
 
 /* save and load, and those about images alone */
@@ -118,7 +146,8 @@ static int check_image(const struct keeper_request *r, struct err *err)
 
 static int check_saving(const struct keeper_request *r, struct err *err)
 {
-    if (r->template[0] || !all_zero(&r->limits, sizeof r->limits))
+    if (r->template[0] || !all_zero(&r->limits, sizeof r->limits) ||
+        !all_zero(r->volumes, sizeof r->volumes))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
     if (r->flags & ~(r->op == KEEPER_SAVE ? KEEPER_SAVE_ALL : 0u))
         return err_set(err, ERR_INVALID, "flags: unknown bits");
@@ -133,10 +162,9 @@ static int check_other(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "sandbox: neither an id nor a name");
     if (!keeper_ops[r->op].needs_sandbox && r->sandbox[0])
         return err_set(err, ERR_INVALID, "sandbox: must be empty for %s", keeper_ops[r->op].name);
-    if (r->name[0] || r->template[0] || r->hostname[0] || r->flags ||
-        !all_zero(&r->limits, sizeof r->limits))
+    if (r->name[0] || r->template[0] || r->hostname[0] || r->flags)
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
-    return 0;
+    return check_volume(r, err);
 }
 
 int keeper_request_check(const struct keeper_request *r, size_t len, struct err *err)
@@ -148,7 +176,7 @@ int keeper_request_check(const struct keeper_request *r, size_t len, struct err 
                        KEEPER_VERSION);
     if (r->op >= KEEPER_OP_COUNT)
         return err_set(err, ERR_PROTOCOL, "unknown request %u", r->op);
-    if (r->reserved || (r->cursor && r->op != KEEPER_LIST && r->op != KEEPER_IMAGES))
+    if (r->reserved || (r->cursor && !keeper_ops[r->op].is_list))
         return err_set(err, ERR_PROTOCOL, "%s: reserved field set", keeper_ops[r->op].name);
     if (!text_ends(r->sandbox) || !text_ends(r->name) || !text_ends(r->template) ||
         !text_ends(r->hostname) || !text_ends(r->image) || !text_ends(r->owner))
@@ -173,6 +201,17 @@ static bool answers_images(enum keeper_op op)
     return op == KEEPER_SAVE || op == KEEPER_IMAGE || op == KEEPER_IMAGES;
 }
 
+/* The texts of entry i. */
+static bool entry_ends(const struct keeper_reply *r, enum keeper_op op, uint32_t i)
+{
+    if (op == KEEPER_VOLUME_LIST)
+        return memchr(r->volume[i].id, '\0', sizeof r->volume[i].id);
+    if (op == KEEPER_VOLUME_USERS)
+        return memchr(r->user[i].sandbox, '\0', sizeof r->user[i].sandbox) &&
+               memchr(r->user[i].path, '\0', sizeof r->user[i].path);
+    return answers_images(op) ? image_ends(&r->image[i]) : sandbox_ends(&r->sandbox[i]);
+}
+
 int keeper_reply_check(const struct keeper_reply *r, size_t len, enum keeper_op op,
                        struct err *err)
 {
@@ -184,7 +223,7 @@ int keeper_reply_check(const struct keeper_reply *r, size_t len, enum keeper_op 
     for (uint32_t i = 0; op != KEEPER_HELLO && op != KEEPER_STATS && op != KEEPER_RECLAIM &&
                          i < r->count;
          i++)
-        if (!(answers_images(op) ? image_ends(&r->image[i]) : sandbox_ends(&r->sandbox[i])))
+        if (!entry_ends(r, op, i))
             return err_set(err, ERR_PROTOCOL, "a text of the keeper does not end");
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "wire/limits.h"
+#include "wire/volume.h"
 
 #include <stdint.h>
 
@@ -40,6 +41,10 @@ enum keeper_op {
     KEEPER_IMAGES,  /* KEEPER_LIST_MAX images, from `cursor` on */
     KEEPER_DROP,    /* an image is no longer wanted */
     KEEPER_RECLAIM, /* of a frozen sandbox: memory to swap, as much as the kernel can */
+    KEEPER_VOLUME_MAKE,  /* volumes[0].volume, of limits.disk_bytes and .disk_inodes */
+    KEEPER_VOLUME_LIST,  /* KEEPER_LIST_MAX volumes from `cursor` on; or the one in volumes[0] */
+    KEEPER_VOLUME_USERS, /* the sandboxes that have it, KEEPER_LIST_MAX from `cursor` on */
+    KEEPER_VOLUME_DROP,  /* refused while a sandbox has it */
     KEEPER_OP_COUNT
 };
 
@@ -81,7 +86,7 @@ struct keeper_request {
     uint32_t version;
     uint32_t op; /* enum keeper_op */
     uint32_t flags;
-    uint32_t cursor; /* KEEPER_LIST: the `next` of the reply before, 0 first */
+    uint32_t cursor; /* of lists: the `next` of the reply before, 0 first */
     uint32_t reserved;
     char sandbox[KEEPER_NAME_MAX];  /* id, or for all but create also name */
     char name[KEEPER_NAME_MAX];     /* create: optional */
@@ -90,6 +95,7 @@ struct keeper_request {
     char image[KEEPER_NAME_MAX];    /* save, load, image, drop */
     char owner[KEEPER_NAME_MAX];    /* save: kept in the image; load: must be the same */
     struct limits limits;           /* create */
+    struct volume_use volumes[VOLUMES_MAX]; /* create; of KEEPER_VOLUME_* only the first's id */
 };
 
 struct keeper_sandbox {
@@ -147,14 +153,16 @@ struct keeper_reply {
     uint32_t magic;
     uint32_t version;
     uint32_t op;
-    uint32_t count; /* KEEPER_LIST: entries; others 0 or 1 */
-    uint32_t next;  /* KEEPER_LIST: cursor of the rest, 0 at the end */
+    uint32_t count; /* of lists: entries; others 0 or 1 */
+    uint32_t next;  /* of lists: cursor of the rest, 0 at the end */
     uint32_t reserved;
     struct err err; /* kind ERR_NONE: done */
     union {
         struct keeper_hello hello;
         struct keeper_stats stats;
         struct keeper_sandbox sandbox[KEEPER_LIST_MAX];
+        struct volume_info volume[KEEPER_LIST_MAX];
+        struct volume_user user[KEEPER_LIST_MAX];
         struct keeper_image image[KEEPER_LIST_MAX];
         uint64_t reclaimed; /* bytes */
     };
@@ -165,7 +173,10 @@ struct keeper_op_info {
     uint8_t needs_sandbox; /* `sandbox` must name one */
     uint8_t is_create;
     uint8_t needs_image; /* `image` must be an id */
+    uint8_t is_list;     /* takes a cursor */
+    uint8_t volume;      /* enum keeper_volume_field: whether volumes[0].volume names one */
 };
+enum keeper_volume_field { VOLUME_FIELD_NONE, VOLUME_FIELD_MAY, VOLUME_FIELD_MUST };
 extern const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT];
 
 void keeper_request_init(struct keeper_request *request, enum keeper_op op);

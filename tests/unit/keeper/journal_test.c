@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define SLOT 1024 /* bytes, as journal.c lays it out */
+#define SLOT 2048 /* bytes, as journal.c lays it out */
 
 static int state = -1;
 static char state_path[] = "/tmp/cove-journal.XXXXXX";

@@ -3,6 +3,8 @@
 #include "base/own.h"
 #include "check.h"
 
+#define VOLUME "v01234567890123456789"
+
 static struct keeper_request request_of(enum keeper_op op)
 {
     struct keeper_request r;
@@ -13,6 +15,14 @@ static struct keeper_request request_of(enum keeper_op op)
     if (op == KEEPER_CREATE) {
         strcpy(r.template, "host");
         limits_preset(&r.limits);
+    }
+    if (keeper_ops[op].needs_image)
+        strcpy(r.image, "i01234567890123456789");
+    if (keeper_ops[op].volume == VOLUME_FIELD_MUST)
+        strcpy(r.volumes[0].volume, VOLUME);
+    if (op == KEEPER_VOLUME_MAKE) {
+        r.limits.disk_bytes = VOLUME_BYTES_LEAST;
+        r.limits.disk_inodes = volume_inodes_preset(VOLUME_BYTES_LEAST);
     }
     return r;
 }
@@ -63,8 +73,11 @@ static void an_unknown_op_is_refused(void)
 {
     struct keeper_request r = request_of(KEEPER_HELLO);
 
+    char wording[40];
+
     r.op = KEEPER_OP_COUNT;
-    REFUSED(r, ERR_PROTOCOL, "unknown request 12");
+    (void) snprintf(wording, sizeof wording, "unknown request %d", KEEPER_OP_COUNT);
+    REFUSED(r, ERR_PROTOCOL, wording);
     r.op = UINT32_MAX;
     REFUSED(r, ERR_PROTOCOL, "unknown request 4294967295");
 }
@@ -200,6 +213,51 @@ static void fields_of_create_are_for_create(void)
     REFUSED(r, ERR_INVALID, "stats takes no fields of create");
 }
 
+static void requests_about_volumes_take_one_id_and_nothing_else(void)
+{
+    struct keeper_request r = request_of(KEEPER_VOLUME_DROP);
+    struct err err;
+
+    r.volumes[0].volume[0] = '\0';
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), -1);
+    r = request_of(KEEPER_VOLUME_DROP);
+    memcpy(r.volumes[0].volume, "../../../../etc/passwd", 22);
+    REFUSED(r, ERR_INVALID, "volume: not an id ('v' and 20 of a-z, 0-9)");
+    memset(r.volumes[0].volume, 'v', sizeof r.volumes[0].volume);
+    REFUSED(r, ERR_PROTOCOL, "volume drop: a text does not end");
+    r = request_of(KEEPER_VOLUME_DROP);
+    strcpy(r.volumes[0].path, "/a");
+    REFUSED(r, ERR_INVALID, "volume drop takes one volume's id");
+    r = request_of(KEEPER_VOLUME_DROP);
+    strcpy(r.volumes[3].volume, VOLUME);
+    REFUSED(r, ERR_INVALID, "volume drop takes one volume's id");
+    r = request_of(KEEPER_VOLUME_USERS);
+    r.limits.disk_bytes = 1;
+    REFUSED(r, ERR_INVALID, "volume users takes no fields of create");
+    r = request_of(KEEPER_VOLUME_MAKE);
+    r.limits.memory_bytes = 1;
+    REFUSED(r, ERR_INVALID, "volume make takes no fields of create");
+    r = request_of(KEEPER_VOLUME_MAKE);
+    r.limits.disk_bytes++;
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), -1);
+    CHECK_INT(err.kind, ERR_LIMIT);
+    r = request_of(KEEPER_GET);
+    strcpy(r.volumes[0].volume, VOLUME);
+    REFUSED(r, ERR_INVALID, "volume: not an id ('v' and 20 of a-z, 0-9)");
+}
+
+static void volumes_of_a_create_are_checked(void)
+{
+    struct keeper_request r = request_of(KEEPER_CREATE);
+    struct err err;
+
+    strcpy(r.volumes[0].volume, VOLUME);
+    strcpy(r.volumes[0].path, "/data");
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    strcpy(r.volumes[0].path, "/dev/x");
+    REFUSED(r, ERR_INVALID, "path: nothing can be mounted in /dev");
+}
+
 static struct keeper_reply reply_of(enum keeper_op op)
 {
     struct keeper_reply r;
@@ -237,6 +295,15 @@ static void texts_of_a_reply_end(void)
     memset(r.sandbox[2].name, 'x', sizeof r.sandbox[2].name);
     CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_LIST, &err), -1);
     CHECK_STR(err.msg, "a text of the keeper does not end");
+    r = reply_of(KEEPER_VOLUME_USERS);
+    r.count = 1;
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_VOLUME_USERS, &err), 0);
+    memset(r.user[0].path, 'x', sizeof r.user[0].path);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_VOLUME_USERS, &err), -1);
+    r = reply_of(KEEPER_VOLUME_LIST);
+    r.count = 1;
+    memset(r.volume[0].id, 'x', sizeof r.volume[0].id);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_VOLUME_LIST, &err), -1);
 }
 
 static void names_of_states_and_disks_never_end_in_nothing(void)
@@ -256,5 +323,6 @@ CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
            T(a_name_is_a_name_and_not_like_an_id), T(a_template_is_a_name_never_a_path),
            T(a_hostname_is_a_name), T(unknown_flags_are_refused), T(other_ops_name_a_sandbox),
            T(ops_without_a_sandbox_take_none), T(fields_of_create_are_for_create),
-           T(a_reply_is_to_the_question_that_was_asked), T(texts_of_a_reply_end),
-           T(names_of_states_and_disks_never_end_in_nothing))
+           T(requests_about_volumes_take_one_id_and_nothing_else),
+           T(volumes_of_a_create_are_checked), T(a_reply_is_to_the_question_that_was_asked),
+           T(texts_of_a_reply_end), T(names_of_states_and_disks_never_end_in_nothing))

@@ -1,0 +1,336 @@
+/* volume.c - `cove volume`, and what --volume means.
+ *
+ * The keeper knows volumes by ids; their names and tenants are in the server's store, where the command line looks
+ * them up as the server does. Both are always changed in the same order: a new volume is in the store before it is at the
+ * keeper, an old one stays there until the keeper has removed it, so that no image is ever without a name. */
+#include "cli/volume.h"
+
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/common.h"
+#include "cli/report.h"
+#include "cli/subverbs.h"
+#include "cli/table.h"
+#include "client/volume.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SIZE_PRESET (1024 * VOLUME_MIB)
+
+struct volume_values {
+    const char *tenant;
+    uint64_t bytes, inodes;
+    bool json, all;
+};
+
+#define AT(field) offsetof(struct volume_values, field)
+
+/* clang-format off */
+static const struct option create_options[] = {
+    { 0, "size",   OPTION_SIZE,   AT(bytes),  "SIZE", COMPLETE_NONE, "what it can hold, its file system included (1g)" },
+    { 0, "inodes", OPTION_NUMBER, AT(inodes), "N",    COMPLETE_NONE, "files and directories it can hold (one per 16k)" },
+    { 0, "tenant", OPTION_TEXT,   AT(tenant), "NAME", COMPLETE_NONE, "whose it is ('local')" },
+};
+static const struct option ls_options[] = {
+    { 0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE, "whose ('local')" },
+    { 0, "all",    OPTION_FLAG, AT(all),    NULL,   COMPLETE_NONE, "of all tenants" },
+    { 0, "json",   OPTION_FLAG, AT(json),   NULL,   COMPLETE_NONE, "as JSON" },
+};
+static const struct option rm_options[] = {
+    { 0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE, "whose ('local')" },
+};
+
+static int volume_create(int argc, char **argv);
+static int volume_ls(int argc, char **argv);
+static int volume_rm(int argc, char **argv);
+
+static const struct verb subs[] = {
+    { .name = "create", .synopsis = "[OPTION…] NAME", .summary = "make a volume",
+      .options = create_options, .option_count = ARRAY_LEN(create_options), .run = volume_create },
+    { .name = "ls", .synopsis = "[OPTION…]", .summary = "list volumes, what they hold and who has them",
+      .options = ls_options, .option_count = ARRAY_LEN(ls_options), .run = volume_ls },
+    { .name = "rm", .synopsis = "[OPTION…] NAME…", .summary = "remove volumes that no sandbox has, and all that is in them",
+      .options = rm_options, .option_count = ARRAY_LEN(rm_options), .run = volume_rm },
+};
+
+const struct verb volume_verb = {
+    .name = "volume",
+    .synopsis = "create|ls|rm …",
+    .summary = "directories that outlive sandboxes",
+    .details =
+        "A volume is mounted when a sandbox is made: 'cove run --volume NAME:/path' to write,\n"
+        "'NAME:/path:ro' to read. One sandbox at a time writes to it, any number read.",
+    .command_at = 1,
+    .run = verb_volume,
+    .subs = subs,
+    .sub_count = ARRAY_LEN(subs),
+};
+/* clang-format on */
+
+static const struct volume_values presets = { .tenant = STORE_LOCAL_TENANT, .bytes = SIZE_PRESET };
+
+static int fill(const struct volume_values *values, const char *name, struct store_volume *ret,
+                struct err *err)
+{
+    *ret = (struct store_volume){ .bytes = volume_round(values->bytes),
+                                  .inodes = values->inodes,
+                                  .created_ms = store_now_ms() };
+    if (!ret->inodes)
+        ret->inodes = volume_inodes_preset(ret->bytes);
+    if (!name_ok(name) || !name_ok(values->tenant))
+        return err_set(err, ERR_INVALID, "a volume's name is a-z, 0-9, inner '-', '_', '.'");
+    (void) snprintf(ret->name, sizeof ret->name, "%s", name);
+    (void) snprintf(ret->tenant, sizeof ret->tenant, "%s", values->tenant);
+    return volume_size_check(ret->bytes, ret->inodes, err) < 0 ? -1 : volume_new_id(ret->id, err);
+}
+
+static int volume_create(int argc, char **argv)
+{
+    struct volume_values values = presets;
+    struct link link = { .fd = -1 };
+    struct store_volume volume;
+    struct store *store = NULL;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    code = subverb_parse(&volume_verb, "create", argc, argv, &values, "the volume's name", 1, 1,
+                         &names, &count);
+    if (code >= 0)
+        return code;
+    if (fill(&values, names[0], &volume, &err) < 0 || common_open(&link, &err) < 0 ||
+        subverb_store(&store, &err) < 0 || store_volume_add(store, &volume, &err) < 0) {
+        code = report_error(&err);
+    } else if (volume_make(&link, volume.id, volume.bytes, volume.inodes, &err) < 0) {
+        (void) store_volume_remove(store, volume.id, &(struct err){ 0 });
+        code = report_error(&err);
+    } else {
+        code = subverb_audit(store, volume.tenant, "volume.create", volume.name, &err) < 0
+                   ? report_error(&err)
+                   : report_end(0);
+    }
+    store_close(store);
+    link_close(&link);
+    return code;
+}
+
+/* ---- removing ---- */
+
+static int refuse_user(void *arg, const struct store_volume_use *use, struct err *err)
+{
+    (void) arg;
+    return err_set(err, ERR_VOLUME_BUSY, "volume '%s' is in use by sandbox '%s'", use->name,
+                   use->sandbox);
+}
+
+static int remove_one(struct store *store, struct link *link, const char *tenant, const char *name,
+                      struct err *err)
+{
+    struct store_volume volume;
+
+    /* A sandbox that sleeps on disk has its volumes, too, and the keeper knows nothing of it. */
+    if (store_volume_get(store, tenant, name, &volume, err) < 0 ||
+        store_volume_users(store, volume.id, refuse_user, NULL, err) < 0)
+        return -1;
+    if (volume_drop(link, volume.id, err) < 0 && err->kind != ERR_NO_VOLUME)
+        return -1;
+    return store_volume_remove(store, volume.id, err) < 0
+               ? -1
+               : subverb_audit(store, tenant, "volume.remove", volume.name, err);
+}
+
+static int volume_rm(int argc, char **argv)
+{
+    struct volume_values values = presets;
+    struct link link = { .fd = -1 };
+    struct store *store = NULL;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    code = subverb_parse(&volume_verb, "rm", argc, argv, &values, "the volume's name", 1, INT32_MAX,
+                         &names, &count);
+    if (code >= 0)
+        return code;
+    if (common_open(&link, &err) < 0 || subverb_store(&store, &err) < 0) {
+        code = report_error(&err);
+        count = 0;
+    } else {
+        code = 0;
+    }
+    for (int i = 0; i < count; i++)
+        if (remove_one(store, &link, values.tenant, names[i], &err) < 0)
+            code = report_error(&err);
+    store_close(store);
+    link_close(&link);
+    return report_end(code);
+}
+
+/* ---- listing ---- */
+
+struct listing {
+    const struct volume_info *kept;
+    size_t kept_count;
+    struct table *table; /* or … */
+    struct json *json;
+};
+
+static const struct volume_info *find_kept(const struct listing *l, const char *id)
+{
+    static const struct volume_info none;
+
+    for (size_t i = 0; i < l->kept_count; i++)
+        if (strcmp(l->kept[i].id, id) == 0)
+            return &l->kept[i];
+    return &none;
+}
+
+static int list_one(void *arg, const struct store_volume *volume, struct err *err)
+{
+    struct listing *l = arg;
+    const struct volume_info *kept = find_kept(l, volume->id);
+    char text[32];
+
+    (void) err;
+    if (l->json) {
+        json_object(l->json, NULL);
+        json_text(l->json, "id", volume->id);
+        json_text(l->json, "name", volume->name);
+        json_text(l->json, "tenant", volume->tenant);
+        json_number(l->json, "size", volume->bytes);
+        json_number(l->json, "inodes", volume->inodes);
+        json_number(l->json, "stored_bytes", kept->stored);
+        json_number(l->json, "readers", kept->readers);
+        json_number(l->json, "writers", kept->writers);
+        json_number(l->json, "created_ms", volume->created_ms);
+        json_end(l->json);
+        return 0;
+    }
+    table_cell(l->table, "%s", volume->name);
+    table_cell(l->table, "%s", volume->tenant);
+    (void) report_size(text, sizeof text, volume->bytes);
+    table_cell(l->table, "%s", text);
+    (void) report_size(text, sizeof text, kept->stored);
+    table_cell(l->table, "%s", text);
+    table_cell(l->table, "%u", kept->writers);
+    table_cell(l->table, "%u", kept->readers);
+    table_cell(l->table, "%s", subverb_when(text, sizeof text, volume->created_ms));
+    return 0;
+}
+
+static int list_all(struct store *store, struct link *link, const struct volume_values *values,
+                    struct listing *l, struct err *err)
+{
+    auto_free struct volume_info *kept = NULL;
+
+    if (volume_list(link, NULL, &kept, &l->kept_count, err) < 0)
+        return -1;
+    l->kept = kept;
+    return store_volume_list(store, values->all ? NULL : values->tenant, list_one, l, err);
+}
+
+static int volume_ls(int argc, char **argv)
+{
+    static const char *const headings[] = { "VOLUME",   "TENANT",   ">SIZE",  ">STORED",
+                                            ">WRITERS", ">READERS", "CREATED" };
+    struct volume_values values = presets;
+    struct link link = { .fd = -1 };
+    struct store *store = NULL;
+    struct listing l = { 0 };
+    struct table table;
+    struct json json;
+    struct err err = { 0 };
+    char **names;
+    int count, code;
+
+    code = subverb_parse(&volume_verb, "ls", argc, argv, &values, "", 0, 0, &names, &count);
+    if (code >= 0)
+        return code;
+    if (common_open(&link, &err) < 0)
+        return report_error(&err);
+    if (subverb_store(&store, &err) < 0) {
+        link_close(&link);
+        return report_error(&err);
+    }
+    table_init(&table, ARRAY_LEN(headings), headings);
+    json_init(&json, stdout);
+    l.table = &table;
+    l.json = values.json ? &json : NULL;
+    if (values.json)
+        json_array(&json, NULL);
+    code = list_all(store, &link, &values, &l, &err) < 0 ? report_error(&err) : 0;
+    if (values.json) {
+        json_end(&json);
+        (void) json_finish(&json);
+    } else if (code == 0) {
+        (void) table_print(&table, stdout);
+    }
+    table_done(&table);
+    store_close(store);
+    link_close(&link);
+    return report_end(code);
+}
+
+int verb_volume(int argc, char **argv)
+{
+    return subverbs_run(&volume_verb, argc, argv);
+}
+
+/* ---- --volume ---- */
+
+struct wish {
+    char tenant[STORE_TENANT_MAX], name[STORE_NAME_MAX];
+};
+
+/* "[TENANT/]NAME:/path[:ro|:rw]" */
+static int parse_wish(const char *text, struct wish *wish, struct volume_use *use, struct err *err)
+{
+    const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
+    const char *name = slash && slash < colon ? slash + 1 : text;
+    const char *path = colon ? colon + 1 : "";
+    size_t len = strlen(path), name_len = colon ? (size_t) (colon - name) : 0;
+    size_t tenant_len = name > text ? (size_t) (name - 1 - text) : 0;
+
+    if (len > 3 && (strcmp(path + len - 3, ":ro") == 0 || strcmp(path + len - 3, ":rw") == 0)) {
+        use->flags = path[len - 1] == 'o' ? VOLUME_READ_ONLY : 0;
+        len -= 3;
+    }
+    if (!colon || name_len == 0 || name_len >= sizeof wish->name ||
+        tenant_len >= sizeof wish->tenant || len >= sizeof use->path)
+        return err_set(err, ERR_USAGE, "--volume: '%.60s' is not NAME:/path or NAME:/path:ro",
+                       text);
+    (void) snprintf(wish->name, sizeof wish->name, "%.*s", (int) name_len, name);
+    (void) snprintf(wish->tenant, sizeof wish->tenant, "%.*s",
+                    tenant_len ? (int) tenant_len : (int) strlen(STORE_LOCAL_TENANT),
+                    tenant_len ? text : STORE_LOCAL_TENANT);
+    memcpy(use->path, path, len);
+    return volume_path_check(use->path, err) < 0 ? err_wrap(err, "--volume") : 0;
+}
+
+int volume_wishes(const struct option_list *list, struct volume_use ret[VOLUMES_MAX],
+                  struct err *err)
+{
+    struct store *store = NULL;
+    int r = 0;
+
+    memset(ret, 0, VOLUMES_MAX * sizeof ret[0]);
+    if (list->count == 0)
+        return 0;
+    if (list->count > VOLUMES_MAX)
+        return err_set(err, ERR_USAGE, "--volume: at most %d", VOLUMES_MAX);
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        struct store_volume volume;
+        struct wish wish;
+
+        r = parse_wish(list->items[i], &wish, &ret[i], err);
+        if (r == 0 && !store)
+            r = subverb_store(&store, err);
+        if (r == 0)
+            r = store_volume_get(store, wish.tenant, wish.name, &volume, err);
+        if (r == 0)
+            memcpy(ret[i].volume, volume.id, sizeof ret[i].volume);
+    }
+    store_close(store);
+    return r;
+}
