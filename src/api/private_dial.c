@@ -12,16 +12,18 @@
 #include "base/log.h"
 #include "base/own.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PER_SANDBOX  8
-#define PER_TENANT   64
-#define THREADS      512
-#define WAIT_MS      30000 /* in a lane */
-#define PATIENCE_MS  10000 /* with a sandbox */
-#define WAKE_LEAST_S 300
-#define STACK_SIZE   (512 * 1024)
+#define PER_SANDBOX    8
+#define PER_TENANT     64
+#define THREADS        512
+#define WAIT_MS        30000 /* in a lane */
+#define PATIENCE_MS    10000 /* with a sandbox */
+#define WAKE_LEAST_S   300
+#define SAVING_LOOK_MS 20
+#define STACK_SIZE     (512 * 1024)
 
 struct job {
     struct egress_dial dial;
@@ -85,6 +87,22 @@ static int wake(struct app *app, struct link *link, const struct store_sandbox *
     return 0;
 }
 
+/* One that is being saved is neither awake nor asleep: what it will be is waited for. */
+static int look(struct link *link, const char *sandbox, struct keeper_sandbox *ret, struct err *err)
+{
+    uint64_t until = io_now_ms() + PATIENCE_MS;
+
+    for (;;) {
+        if (sandbox_get(link, sandbox, ret, err) < 0)
+            return -1;
+        if (ret->life != LIFE_PAUSING)
+            return 0;
+        if (io_now_ms() >= until)
+            return err_set(err, ERR_STATE, "the other sandbox is paused");
+        (void) poll(NULL, 0, SAVING_LOOK_MS);
+    }
+}
+
 static int reach(struct app *app, const struct egress_dial *ask, int *ret_fd, struct err *err)
 {
     struct keeper_sandbox kept;
@@ -95,7 +113,7 @@ static int reach(struct app *app, const struct egress_dial *ask, int *ret_fd, st
     if (store_sandbox_get(app->store, ask->tenant, ask->to, &record, err) < 0 ||
         app_link_take(app, &link, err) < 0)
         return -1;
-    r = sandbox_get(&link, ask->to, &kept, err);
+    r = look(&link, ask->to, &kept, err);
     if (r == 0 && kept.life == LIFE_PAUSED)
         r = wake(app, &link, &record, err);
     patience = link.patience_ms;
