@@ -68,7 +68,8 @@ static int tell_gateway(struct app *app, const char *tenant, struct err *err)
     return r;
 }
 
-/* A member has a gateway, also if its rules let nothing out. One that is being made, or is gone, gets it later or never. */
+/* A member has a gateway, also if its rules let nothing out. One that is being made, sleeps or is
+ * gone gets it later or never. */
 static void open_missing(struct app *app, const char *tenant)
 {
     char ids[MISSING_MOST][EGRESS_ID_MAX];
@@ -76,7 +77,8 @@ static void open_missing(struct app *app, const char *tenant)
     struct err err;
 
     for (size_t i = 0; i < count; i++)
-        if (network_hold(app, ids[i], &err) < 0 && err.kind != ERR_NO_SANDBOX)
+        if (network_hold(app, ids[i], &err) < 0 && err.kind != ERR_NO_SANDBOX &&
+            err.kind != ERR_STATE)
             log_line(LOG_WARNING, "sandbox=%s is not in its networks: %s", ids[i], err.msg);
 }
 
