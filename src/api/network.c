@@ -170,7 +170,7 @@ json_t *network_event_json(const struct network_event *e)
     ip_print(&e->event.ip, ip);
     if (e->event.host[0])
         (void) json_object_set_new(json, "host", json_string(e->event.host));
-    if (e->event.what == EGRESS_REFUSED)
+    if (e->event.what == EGRESS_REFUSED || e->event.what == EGRESS_NAME)
         (void) json_object_set_new(json, "process",
                                    e->event.process.pid == 0
                                        ? json_null()
