@@ -196,8 +196,8 @@ int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err)
     return 0;
 }
 
-int sandbox_list(struct link *link, struct keeper_sandbox **ret_list, size_t *ret_count,
-                 struct err *err)
+static int list_all(struct link *link, uint32_t flags, struct keeper_sandbox **ret_list,
+                    size_t *ret_count, struct err *err)
 {
     auto_free struct keeper_sandbox *list = NULL;
     struct keeper_request request;
@@ -205,6 +205,7 @@ int sandbox_list(struct link *link, struct keeper_sandbox **ret_list, size_t *re
     size_t count = 0;
 
     keeper_request_init(&request, KEEPER_LIST);
+    request.flags = flags;
     do {
         struct keeper_sandbox *longer;
 
@@ -223,4 +224,16 @@ int sandbox_list(struct link *link, struct keeper_sandbox **ret_list, size_t *re
     *ret_list = take_ptr(&list);
     *ret_count = count;
     return 0;
+}
+
+int sandbox_list(struct link *link, struct keeper_sandbox **ret_list, size_t *ret_count,
+                 struct err *err)
+{
+    return list_all(link, 0, ret_list, ret_count, err);
+}
+
+int sandbox_list_pool(struct link *link, struct keeper_sandbox **ret_list, size_t *ret_count,
+                      struct err *err)
+{
+    return list_all(link, KEEPER_FLAG_POOLED, ret_list, ret_count, err);
 }

@@ -40,6 +40,9 @@ int sandbox_wait(struct link *link, const char *sandbox, struct err *err);
 /* All of them, in one array for the caller to free. */
 int sandbox_list(struct link *link, struct keeper_sandbox **ret_list, size_t *ret_count,
                  struct err *err);
+/* The same for those that wait in the pool, which are in no other list. To ask for it keeps them alive. */
+int sandbox_list_pool(struct link *link, struct keeper_sandbox **ret_list, size_t *ret_count,
+                      struct err *err);
 
 int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err);
 

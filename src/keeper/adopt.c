@@ -18,7 +18,7 @@ static void clear_stray_cgroup(const char *name, void *arg)
     const struct timespec moment = { .tv_nsec = 1000000 };
     struct err err;
 
-    if (sandbox_find(k, name))
+    if (sandbox_made_as(k, name))
         return;
     log_line(LOG_WARNING, "stray cgroup=%s processes=%zu: cleared away", name,
              cgroup_kill(&k->cgroups, name));

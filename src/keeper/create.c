@@ -15,6 +15,7 @@
 #include "keeper/creds.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "keeper/pool.h"
 #include "keeper/root.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
@@ -249,14 +250,16 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
 
     begin_step(s, STEP_PREPARE);
     sandbox_set_life(k, s, LIFE_STARTING);
-    if (sandbox_record(k, s, err) < 0 ||
-        template_open(&t, k->templates_fd, s->info.template, err) < 0)
+    if (template_open(&t, k->templates_fd, s->info.template, err) < 0)
         return -1;
+    s->build = t.build;
+    if (sandbox_record(k, s, err) < 0)
+        goto out;
     s->view = sysview_take(&k->views, &s->info.limits, err);
     if (!s->view)
         goto out;
-    if (cgroup_create(&k->cgroups, s->info.id, &s->info.limits, err) < 0 ||
-        cgroup_entry_open(&k->cgroups, s->info.id, &entry, err) < 0)
+    if (cgroup_create(&k->cgroups, s->made_as, &s->info.limits, err) < 0 ||
+        cgroup_entry_open(&k->cgroups, s->made_as, &entry, err) < 0)
         goto out;
     end_step(s, STEP_PREPARE);
     rc = launch(k, s, &t, &entry, err);
@@ -323,22 +326,34 @@ static struct sandbox *free_slot(struct keeper *k)
     return NULL;
 }
 
-static int check_room(struct keeper *k, const struct keeper_request *r, struct err *err)
+/* Those in the pool count for nobody but the pool. */
+static int check_count(const struct keeper *k, const struct keeper_request *r, struct err *err)
+{
+    uint32_t count =
+        r->flags & KEEPER_FLAG_POOLED ? k->sandbox_count : k->sandbox_count - k->pooled;
+
+    return count >= k->sandboxes_max
+               ? err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed", count)
+               : 0;
+}
+
+static int check_room(struct keeper *k, const struct keeper_request *r, uint64_t *ret_build,
+                      struct err *err)
 {
     struct statfs state;
     struct template t;
 
     if (limits_check(&r->limits, k->host_memory, k->host_cpu_milli, err) < 0)
         return -1;
-    if (sandbox_find(k, r->sandbox))
+    if (sandbox_find(k, r->sandbox) || sandbox_made_as(k, r->sandbox))
         return err_set(err, ERR_NAME_TAKEN, "there is a sandbox '%s' already", r->sandbox);
     if (r->name[0] && sandbox_find(k, r->name))
         return err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", r->name);
-    if (k->sandbox_count >= k->sandboxes_max)
-        return err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed",
-                       k->sandbox_count);
+    if (check_count(k, r, err) < 0)
+        return -1;
     if (template_open(&t, k->templates_fd, r->template, err) < 0)
         return -1;
+    *ret_build = t.build;
     template_close(&t);
     if (volumes_check(k, r->volumes, err) < 0)
         return -1;
@@ -358,14 +373,10 @@ static uint64_t real_time_ms(void)
     return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
 }
 
-static void fill(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
-                 int connection)
+void create_name(struct sandbox *s, const struct keeper_request *r, int connection)
 {
-    sandbox_reset(s);
-    s->begun_us = io_now_us();
     memcpy(s->info.id, r->sandbox, sizeof s->info.id);
     memcpy(s->info.name, r->name, sizeof s->info.name);
-    memcpy(s->info.template, r->template, sizeof s->info.template);
     memcpy(s->hostname,
            r->hostname[0] ? r->hostname
            : r->name[0]   ? r->name
@@ -373,24 +384,42 @@ static void fill(struct keeper *k, struct sandbox *s, const struct keeper_reques
            sizeof s->hostname);
     memcpy(s->volumes, r->volumes, sizeof s->volumes);
     s->info.flags = r->flags;
-    s->info.limits = r->limits;
-    s->info.slot = sandbox_slot(k, s);
-    s->info.uid_base = ids_base(k->id_block, s->info.slot);
-    s->info.disk_kind = disk_kind(&r->limits, r->flags & KEEPER_FLAG_TIED);
-    s->layers.count = 1;
     s->info.created_ms = real_time_ms();
     if (r->flags & KEEPER_FLAG_TIED)
         s->tied_to = connection;
 }
 
+static void fill(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
+                 int connection)
+{
+    sandbox_reset(s);
+    s->begun_us = io_now_us();
+    create_name(s, r, connection);
+    s->info.flags &= ~KEEPER_FLAG_TAKE; /* it was not */
+    memcpy(s->made_as, r->sandbox, sizeof s->made_as);
+    memcpy(s->info.template, r->template, sizeof s->info.template);
+    s->info.limits = r->limits;
+    s->info.slot = sandbox_slot(k, s);
+    s->info.uid_base = ids_base(k->id_block, s->info.slot);
+    s->info.disk_kind = disk_kind(&r->limits, r->flags & KEEPER_FLAG_TIED);
+    s->layers.count = 1;
+}
+
 int create_begin(struct keeper *k, const struct keeper_request *r, int connection,
                  struct sandbox **ret, struct err *err)
 {
+    uint64_t build = 0;
     struct sandbox *s;
     int have_disk = 1;
 
-    if (check_room(k, r, err) < 0)
+    if (check_room(k, r, &build, err) < 0)
         return -1;
+    s = r->flags & KEEPER_FLAG_TAKE ? pool_take(k, r, build, connection) : NULL;
+    if (s) {
+        *ret = s;
+        return 0;
+    }
+    pool_make_room(k);
     s = free_slot(k);
     if (!s)
         return err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_limit);

@@ -10,6 +10,9 @@
 int create_begin(struct keeper *keeper, const struct keeper_request *request, int connection,
                  struct sandbox **ret, struct err *err);
 
+/* Whose it is: id, name, host name, flags, the time of its create, and what it is tied to. */
+void create_name(struct sandbox *sandbox, const struct keeper_request *request, int connection);
+
 /* A disk on order arrived (mount_fd, or -1 and why). False: nobody waits for it any more; it is still the caller's. */
 bool create_got_disk(struct keeper *keeper, uint32_t order, int mount_fd, const struct err *why);
 

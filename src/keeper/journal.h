@@ -29,7 +29,9 @@ struct journal_record {
     struct layers layers;
     char hostname[KEEPER_NAME_MAX];
     struct volume_use volumes[VOLUMES_MAX];
-    uint64_t pid_started; /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
+    uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
+    uint64_t build;                /* of its template: template.h */
+    char made_as[KEEPER_NAME_MAX]; /* the id it was made under */
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);

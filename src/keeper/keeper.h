@@ -30,6 +30,8 @@ enum create_step { STEP_DISK, STEP_PREPARE, STEP_CLONE, STEP_ROOT, STEP_CHILD, S
 struct sandbox {
     struct keeper_sandbox info;
     uint64_t pid_started;
+    uint64_t build; /* of its template */
+    char made_as[KEEPER_NAME_MAX]; /* the id it was made under: the name of its cgroups, which stays */
     struct watch pid;     /* pidfd: readable when PID 1 is dead */
     struct watch control; /* while starting: the child's failure, or its end at exec */
     struct watch ready;   /* while starting: the agent's byte */
@@ -79,9 +81,13 @@ struct keeper {
     uint32_t slot_limit, slot_next; /* new ones go below the limit */
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting; /* of them NEW or STARTING */
+    uint32_t pooled;   /* of them made ahead, for nobody yet */
+    uint64_t pool_heard_ms; /* when somebody asked for the list of those */
+    int uts_fd;             /* our own, to come back to */
     uint32_t disk_orders;
     uint64_t host_memory, host_cpu_milli;
     bool quit;
+    uint64_t quit_ms; /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */
     struct connection connections[CONNECTIONS_MAX];
 };

@@ -10,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "keeper/pool.h"
 #include "keeper/root.h"
 #include "keeper/sandbox.h"
 
@@ -39,7 +40,8 @@
 
 #define BATCH        64
 #define LOCK_WAIT_MS 2000
-#define NO_MAKER_MS  100 /* until the next try to start a disk maker */
+#define NO_MAKER_MS  100  /* until the next try to start a disk maker */
+#define QUIT_MS      5000 /* for the pool to end */
 
 struct options {
     const char *state;
@@ -264,7 +266,10 @@ static void on_signal(struct keeper *k, struct watch *watch)
 
     if (read(watch->fd, &info, sizeof info) == (ssize_t) sizeof info) {
         log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they go on", info.ssi_signo,
-                 k->sandbox_count);
+                 k->sandbox_count - k->pooled);
+        /* For nobody yet: without us nobody would know of them. */
+        pool_clear(k, "the keeper ends");
+        k->quit_ms = io_now_ms();
         k->quit = true;
     }
 }
@@ -382,7 +387,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     for (uint32_t i = 0; i < k->slot_count; i++)
         sandbox_reset(&k->sandboxes[i]);
-    if (adopt_all(k, err) < 0)
+    if (pool_open(k, err) < 0 || adopt_all(k, err) < 0)
         return -1;
     return ops_listen(k, gid, err);
 }
@@ -395,15 +400,17 @@ static int shorter(int a, int b)
 
 static void serve(struct keeper *k)
 {
-    while (!k->quit) {
+    while (!k->quit || (k->pooled > 0 && io_now_ms() - k->quit_ms < QUIT_MS)) {
         struct epoll_event events[BATCH];
-        int wait = shorter(sandbox_tick(k), ops_tick(k));
+        int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), pool_tick(k));
         int n;
 
         if (!k->starting) /* while no create wants the cores for itself */
             disks_refill(&k->disks);
         if (k->disks.sock < 0)
             wait = shorter(wait, NO_MAKER_MS);
+        if (k->quit)
+            wait = shorter(wait, 100);
         n = epoll_wait(k->epoll_fd, events, BATCH, wait);
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;

@@ -7,6 +7,7 @@
 #include "keeper/create.h"
 #include "keeper/gateway.h"
 #include "keeper/life.h"
+#include "keeper/pool.h"
 #include "keeper/sandbox.h"
 #include "keeper/template.h"
 #include "keeper/volume.h"
@@ -40,7 +41,7 @@ static int op_hello(struct keeper *k, int index, const struct keeper_request *re
 
     (void) index, (void) request, (void) sandbox, (void) ret_fds, (void) err;
     hello->pid = (uint32_t) getpid();
-    hello->sandboxes = k->sandbox_count;
+    hello->sandboxes = k->sandbox_count - k->pooled;
     hello->sandboxes_max = k->sandboxes_max;
     hello->ids_free = k->slot_limit > k->sandbox_count ? k->slot_limit - k->sandbox_count : 0;
     hello->host_memory = k->host_memory;
@@ -72,9 +73,13 @@ static int op_create(struct keeper *k, int index, const struct keeper_request *r
 {
     struct sandbox *made = NULL;
 
-    (void) sandbox, (void) reply, (void) ret_fds;
+    (void) sandbox, (void) ret_fds;
     if (create_begin(k, request, index, &made, err) < 0)
         return -1;
+    if (made->info.life == LIFE_RUNNING) { /* it was in the pool */
+        put_sandbox(reply, made);
+        return 0;
+    }
     wait_for(k, index, KEEPER_CREATE, made);
     return LATER;
 }
@@ -93,8 +98,11 @@ static int op_list(struct keeper *k, int index, const struct keeper_request *req
                    struct err *err)
 {
     (void) index, (void) sandbox, (void) ret_fds, (void) err;
+    if (request->flags & KEEPER_FLAG_POOLED)
+        pool_heard(k);
     for (uint32_t i = request->cursor; i < k->slot_count; i++) {
-        if (k->sandboxes[i].info.life == LIFE_GONE)
+        if (k->sandboxes[i].info.life == LIFE_GONE ||
+            (k->sandboxes[i].info.flags & KEEPER_FLAG_POOLED) != request->flags)
             continue;
         if (reply->count == KEEPER_LIST_MAX) {
             reply->next = i;
@@ -131,7 +139,7 @@ static int op_freeze(struct keeper *k, int index, const struct keeper_request *r
     (void) ret_fds;
     if (sandbox_freeze(k, sandbox, frozen, err) < 0)
         return -1;
-    if (cgroup_freeze_done(&k->cgroups, sandbox->info.id, frozen) == 1) {
+    if (cgroup_freeze_done(&k->cgroups, sandbox->made_as, frozen) == 1) {
         sandbox_frozen(k, sandbox, frozen);
         put_sandbox(reply, sandbox);
         return 0;
@@ -334,12 +342,12 @@ int ops_tick(struct keeper *k)
             continue;
         if (!waits_for(c, s) || s->info.life == LIFE_STOPPING)
             continue; /* ops_sandbox_gone answers */
-        if (cgroup_freeze_done(&k->cgroups, s->info.id, frozen) == 1) {
+        if (cgroup_freeze_done(&k->cgroups, s->made_as, frozen) == 1) {
             sandbox_frozen(k, s, frozen);
             answer_pending(k, i, s, NULL);
         } else if (io_now_ms() > c->deadline_ms) {
             /* Half frozen is no state to leave a sandbox in. */
-            (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
+            (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
             err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
                     frozen ? "freeze" : "thaw");
             answer_pending(k, i, s, &err);
@@ -383,6 +391,11 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
         sandbox = sandbox_find(k, request->sandbox);
         if (!sandbox) {
             err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
+            answer(k, index, request->op, &reply, NULL, &err);
+            return;
+        }
+        if ((sandbox->info.flags & KEEPER_FLAG_POOLED) && !keeper_ops[request->op].of_pool) {
+            err_set(&err, ERR_STATE, "sandbox '%s' is in the pool", request->sandbox);
             answer(k, index, request->op, &reply, NULL, &err);
             return;
         }

@@ -50,10 +50,14 @@ static const unsigned next_life[LIFE_COUNT] = {
 void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life)
 {
     assert(next_life[s->info.life] & (1u << life));
-    if (s->info.life == LIFE_GONE)
+    if (s->info.life == LIFE_GONE) {
         k->sandbox_count++;
-    if (life == LIFE_GONE)
+        k->pooled += (s->info.flags & KEEPER_FLAG_POOLED) != 0;
+    }
+    if (life == LIFE_GONE) {
         k->sandbox_count--;
+        k->pooled -= (s->info.flags & KEEPER_FLAG_POOLED) != 0;
+    }
     k->starting -= s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING;
     k->starting += life == LIFE_NEW || life == LIFE_STARTING;
     s->info.life = life;
@@ -68,10 +72,12 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
 {
     struct journal_record record = { .sandbox = s->info,
                                      .layers = s->layers,
-                                     .pid_started = s->pid_started };
+                                     .pid_started = s->pid_started,
+                                     .build = s->build };
 
     memcpy(record.hostname, s->hostname, sizeof record.hostname);
     memcpy(record.volumes, s->volumes, sizeof record.volumes);
+    memcpy(record.made_as, s->made_as, sizeof record.made_as);
     return journal_write(&k->journal, sandbox_slot(k, s), &record, err);
 }
 
@@ -86,6 +92,14 @@ struct sandbox *sandbox_find(struct keeper *k, const char *id_or_name)
             return s;
     }
     return NULL;
+}
+
+bool sandbox_made_as(const struct keeper *k, const char *name)
+{
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        if (k->sandboxes[i].info.life != LIFE_GONE && strcmp(k->sandboxes[i].made_as, name) == 0)
+            return true;
+    return false;
 }
 
 void sandbox_reset(struct sandbox *s)
@@ -104,10 +118,10 @@ void sandbox_reset(struct sandbox *s)
 static void clear(struct keeper *k, struct sandbox *s)
 {
     struct err err;
-    int gone = cgroup_remove(&k->cgroups, s->info.id, &err);
+    int gone = cgroup_remove(&k->cgroups, s->made_as, &err);
 
     if (gone == 0)
-        (void) cgroup_kill(&k->cgroups, s->info.id);
+        (void) cgroup_kill(&k->cgroups, s->made_as);
     if (gone < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     if (gone != 1)
@@ -133,7 +147,7 @@ static void unexpected_death(struct keeper *k, struct sandbox *s)
     struct keeper_stats stats = { 0 };
     struct err ignored;
 
-    if (cgroup_stats(&k->cgroups, s->info.id, &stats, &ignored) == 0 && stats.oom_kills > 0)
+    if (cgroup_stats(&k->cgroups, s->made_as, &stats, &ignored) == 0 && stats.oom_kills > 0)
         (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
     sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");
 }
@@ -169,7 +183,7 @@ void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
     /* v1: frozen processes do not die. Not only when PAUSED: a freeze may be under way, or its keeper died
      * before it wrote it down. */
     if (s->info.life == LIFE_PAUSED || s->info.life == LIFE_RUNNING)
-        (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
+        (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
     sandbox_set_life(k, s, LIFE_STOPPING);
     if (sandbox_record(k, s, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
@@ -213,10 +227,10 @@ static void adopt_freeze(struct keeper *k, struct sandbox *s)
 {
     struct err err;
 
-    if (cgroup_freeze_done(&k->cgroups, s->info.id, true) == 1)
+    if (cgroup_freeze_done(&k->cgroups, s->made_as, true) == 1)
         sandbox_set_life(k, s, LIFE_PAUSED);
     else
-        (void) cgroup_freeze(&k->cgroups, s->info.id, false, &err);
+        (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
 }
 
 void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record *record)
@@ -234,6 +248,8 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     s->layers = record->layers;
     memcpy(s->hostname, record->hostname, sizeof s->hostname);
     s->pid_started = record->pid_started;
+    s->build = record->build;
+    memcpy(s->made_as, record->made_as, sizeof s->made_as);
     s->info.life = LIFE_GONE;
     sandbox_set_life(k, s, LIFE_RUNNING);
     if (meant_to_live)
@@ -246,7 +262,7 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
             log_line(LOG_WARNING, "lost sandbox=%s reason=\"died while no keeper ran\"",
                      s->info.id);
         sandbox_stop(k, s, meant_to_live ? "lost" : "was not finished");
-        (void) cgroup_kill(&k->cgroups, s->info.id);
+        (void) cgroup_kill(&k->cgroups, s->made_as);
         return;
     }
     adopt_freeze(k, s);
@@ -259,7 +275,7 @@ int sandbox_freeze(struct keeper *k, struct sandbox *s, bool frozen, struct err 
     if (s->info.life != LIFE_RUNNING && s->info.life != LIFE_PAUSED)
         return err_set(err, ERR_STATE, "sandbox '%s' is %s", s->info.id,
                        keeper_life_name(s->info.life));
-    return cgroup_freeze(&k->cgroups, s->info.id, frozen, err);
+    return cgroup_freeze(&k->cgroups, s->made_as, frozen, err);
 }
 
 void sandbox_frozen(struct keeper *k, struct sandbox *s, bool frozen)
@@ -325,7 +341,7 @@ int sandbox_stats(struct keeper *k, const struct sandbox *s, struct keeper_stats
     char path[32];
 
     memset(ret, 0, sizeof *ret);
-    if (cgroup_stats(&k->cgroups, s->info.id, ret, err) < 0)
+    if (cgroup_stats(&k->cgroups, s->made_as, ret, err) < 0)
         return -1;
     /* The kernel's own link to the sandbox's root: no name inside is looked up. */
     (void) snprintf(path, sizeof path, "/proc/%d/root", s->info.pid);

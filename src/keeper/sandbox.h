@@ -8,6 +8,8 @@
 
 /* NULL: none has that id or name. */
 struct sandbox *sandbox_find(struct keeper *keeper, const char *id_or_name);
+/* Whether cgroups of that name are a sandbox's: those of one from the pool have not its id. */
+bool sandbox_made_as(const struct keeper *keeper, const char *name);
 uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox);
 
 /* Kills; the rest follows by itself. Harmless on one that is stopping. */

@@ -1,5 +1,6 @@
 #include "keeper/template.h"
 
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
@@ -83,6 +84,8 @@ int template_open(struct template *t, int templates_fd, const char *name, struct
     auto_close int dir = -1;
     char text[MANIFEST_MAX];
     const char *root;
+    struct stat st;
+    uint64_t build;
 
     memset(t, 0, sizeof *t);
     t->root_fd = -1;
@@ -91,11 +94,19 @@ int template_open(struct template *t, int templates_fd, const char *name, struct
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
                    ? err_set(err, ERR_NO_TEMPLATE, "there is no template '%s'", name)
                    : err_sys(err, errno, "template '%s': read its manifest", name);
+    build = hash_text(HASH_START, text);
     if (template_parse(t, text, &root, err) < 0)
         return err_wrap(err, "template '%s': its manifest", name);
     t->root_fd = openat(dir, root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (t->root_fd < 0)
         return err_sys(err, errno, "template '%s': open its tree", name);
+    if (fstat(t->root_fd, &st) < 0) {
+        err_sys(err, errno, "template '%s': look at its tree", name);
+        own_close(&t->root_fd);
+        return -1;
+    }
+    /* The number of a tree that a sandbox still uses is not given to another. */
+    t->build = build ^ (uint64_t) st.st_ino ^ (uint64_t) st.st_dev << 48;
     return 0;
 }
 

@@ -9,14 +9,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TEMPLATE_ENV_MAX   2048
 #define TEMPLATE_ENV_COUNT 32
 
 struct template
 {
-    int root_fd;   /* O_PATH, of the tree */
-    bool host_usr; /* kind=host: the host's /usr goes over the tree's */
+    int root_fd;    /* O_PATH, of the tree */
+    uint64_t build; /* another one when the template was made anew: by its manifest and its tree */
+    bool host_usr;  /* kind=host: the host's /usr goes over the tree's */
     char user[64];
     char workdir[256];
     size_t env_count;

@@ -6,28 +6,28 @@
 #include <string.h>
 
 const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
-    [KEEPER_HELLO]   = { "hello", 0, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_CREATE]  = { "create", 1, 1, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_GET]     = { "get", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_LIST]    = { "list", 0, 0, 0, 1, VOLUME_FIELD_NONE },
-    [KEEPER_CONNECT] = { "connect", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_STATS]   = { "stats", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_FREEZE]  = { "freeze", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_THAW]    = { "thaw", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_DESTROY] = { "destroy", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_TIE]     = { "tie", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_WAIT]    = { "wait", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_GATEWAY] = { "gateway", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_SAVE]    = { "save", 1, 0, 1, 0, VOLUME_FIELD_NONE },
-    [KEEPER_LOAD]    = { "load", 1, 0, 1, 0, VOLUME_FIELD_NONE },
-    [KEEPER_IMAGE]   = { "image", 0, 0, 1, 0, VOLUME_FIELD_NONE },
-    [KEEPER_IMAGES]  = { "images", 0, 0, 0, 1, VOLUME_FIELD_NONE },
-    [KEEPER_DROP]    = { "drop", 0, 0, 1, 0, VOLUME_FIELD_NONE },
-    [KEEPER_RECLAIM] = { "reclaim", 1, 0, 0, 0, VOLUME_FIELD_NONE },
-    [KEEPER_VOLUME_MAKE]  = { "volume make", 0, 0, 0, 0, VOLUME_FIELD_MUST },
-    [KEEPER_VOLUME_LIST]  = { "volume list", 0, 0, 0, 1, VOLUME_FIELD_MAY },
-    [KEEPER_VOLUME_USERS] = { "volume users", 0, 0, 0, 1, VOLUME_FIELD_MUST },
-    [KEEPER_VOLUME_DROP]  = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST },
+    [KEEPER_HELLO]   = { "hello", 0, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_CREATE]  = { "create", 1, 1, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_GET]     = { "get", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
+    [KEEPER_LIST]    = { "list", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_CONNECT] = { "connect", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_STATS]   = { "stats", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
+    [KEEPER_FREEZE]  = { "freeze", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_THAW]    = { "thaw", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_DESTROY] = { "destroy", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
+    [KEEPER_TIE]     = { "tie", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_WAIT]    = { "wait", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_GATEWAY] = { "gateway", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_SAVE]    = { "save", 1, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_LOAD]    = { "load", 1, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_IMAGE]   = { "image", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_IMAGES]  = { "images", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_DROP]    = { "drop", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_RECLAIM] = { "reclaim", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_VOLUME_MAKE]  = { "volume make", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
+    [KEEPER_VOLUME_LIST]  = { "volume list", 0, 0, 0, 1, VOLUME_FIELD_MAY, 0 },
+    [KEEPER_VOLUME_USERS] = { "volume users", 0, 0, 0, 1, VOLUME_FIELD_MUST, 0 },
+    [KEEPER_VOLUME_DROP]  = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
 };
 
 static const char *const life_names[] = {
@@ -101,6 +101,10 @@ static int check_create(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->flags & ~KEEPER_FLAG_ALL)
         return err_set(err, ERR_INVALID, "flags: unknown bits");
+    if ((r->flags & KEEPER_FLAG_POOLED) &&
+        (r->flags & (KEEPER_FLAG_TIED | KEEPER_FLAG_TAKE) || r->name[0] || r->hostname[0] ||
+         !all_zero(r->volumes, sizeof r->volumes)))
+        return err_set(err, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
     return volume_uses_check(r->volumes, err);
 }
 
@@ -162,7 +166,8 @@ static int check_other(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "sandbox: neither an id nor a name");
     if (!keeper_ops[r->op].needs_sandbox && r->sandbox[0])
         return err_set(err, ERR_INVALID, "sandbox: must be empty for %s", keeper_ops[r->op].name);
-    if (r->name[0] || r->template[0] || r->hostname[0] || r->flags)
+    if (r->name[0] || r->template[0] || r->hostname[0] ||
+        (r->flags & ~(r->op == KEEPER_LIST ? KEEPER_FLAG_POOLED : 0u)))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
     return check_volume(r, err);
 }

@@ -26,7 +26,7 @@ enum keeper_op {
     KEEPER_HELLO,   /* who are you, how many sandboxes, what can this host do */
     KEEPER_CREATE,  /* a sandbox from a template; the reply comes when its agent listens */
     KEEPER_GET,     /* one sandbox, by id or name */
-    KEEPER_LIST,    /* KEEPER_LIST_MAX sandboxes, from `cursor` on */
+    KEEPER_LIST,    /* KEEPER_LIST_MAX sandboxes, from `cursor` on; with POOLED: of the pool */
     KEEPER_CONNECT, /* a descriptor to the agent: one operation (wire/agent.h) */
     KEEPER_STATS,   /* what one sandbox uses now */
     KEEPER_FREEZE,
@@ -61,7 +61,12 @@ enum keeper_gateway {
 /* For KEEPER_CREATE */
 #define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */
 #define KEEPER_FLAG_TIED 2u /* destroyed when the connection that made it closes */
-#define KEEPER_FLAG_ALL 3u
+/* Made ahead, for nobody yet: it is in no list but that of the pool, nobody can connect to its agent, and it ends
+ * when nobody asks for that list any more. For KEEPER_LIST: the list of the pool. */
+#define KEEPER_FLAG_POOLED 4u
+/* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
+#define KEEPER_FLAG_TAKE 8u
+#define KEEPER_FLAG_ALL 15u
 
 /* For KEEPER_SAVE */
 #define KEEPER_SAVE_STOP 1u   /* the sandbox ends when its image is whole; the image has the sandbox's id */
@@ -175,6 +180,7 @@ struct keeper_op_info {
     uint8_t needs_image; /* `image` must be an id */
     uint8_t is_list;     /* takes a cursor */
     uint8_t volume;      /* enum keeper_volume_field: whether volumes[0].volume names one */
+    uint8_t of_pool; /* may be asked of one that is in the pool */
 };
 enum keeper_volume_field { VOLUME_FIELD_NONE, VOLUME_FIELD_MAY, VOLUME_FIELD_MUST };
 extern const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT];

@@ -176,6 +176,31 @@ static void unknown_flags_are_refused(void)
     REFUSED(r, ERR_INVALID, "flags: unknown bits");
 }
 
+static void what_is_made_for_the_pool_is_for_nobody(void)
+{
+    static const char why[] = "flags: what is made for the pool is for nobody yet";
+    struct keeper_request r = request_of(KEEPER_CREATE);
+    struct err err;
+
+    r.flags = KEEPER_FLAG_POOLED | KEEPER_FLAG_ROOT;
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    r.flags = KEEPER_FLAG_POOLED | KEEPER_FLAG_TIED;
+    REFUSED(r, ERR_INVALID, why);
+    r.flags = KEEPER_FLAG_POOLED | KEEPER_FLAG_TAKE;
+    REFUSED(r, ERR_INVALID, why);
+    r.flags = KEEPER_FLAG_POOLED;
+    strcpy(r.name, "mine");
+    REFUSED(r, ERR_INVALID, why);
+    r = request_of(KEEPER_LIST);
+    r.flags = KEEPER_FLAG_POOLED;
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    r.flags = KEEPER_FLAG_TAKE;
+    REFUSED(r, ERR_INVALID, "list takes no fields of create");
+    r = request_of(KEEPER_GET);
+    r.flags = KEEPER_FLAG_POOLED;
+    REFUSED(r, ERR_INVALID, "get takes no fields of create");
+}
+
 static void other_ops_name_a_sandbox(void)
 {
     static const char *const bad[] = { "", "..", "a/b", "A" };
@@ -321,7 +346,8 @@ CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
            T(an_unknown_op_is_refused), T(reserved_fields_stay_zero), T(a_cursor_is_for_lists),
            T(texts_end_and_nothing_hides_behind_the_end), T(create_takes_an_id_not_a_name),
            T(a_name_is_a_name_and_not_like_an_id), T(a_template_is_a_name_never_a_path),
-           T(a_hostname_is_a_name), T(unknown_flags_are_refused), T(other_ops_name_a_sandbox),
+           T(a_hostname_is_a_name), T(unknown_flags_are_refused),
+           T(what_is_made_for_the_pool_is_for_nobody), T(other_ops_name_a_sandbox),
            T(ops_without_a_sandbox_take_none), T(fields_of_create_are_for_create),
            T(requests_about_volumes_take_one_id_and_nothing_else),
            T(volumes_of_a_create_are_checked), T(a_reply_is_to_the_question_that_was_asked),

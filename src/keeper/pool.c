@@ -1,0 +1,158 @@
+/* Taking one is: the host name, then the record, then the answer. A keeper that is killed between the first two
+ * leaves it in the pool, where the next who takes it gives it another name; killed behind the second, it leaves
+ * a sandbox under the create's id, exactly as a create that was made from nothing does. There is one loop
+ * and no waiting in between: two creates cannot get the same one. */
+#include "keeper/pool.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/create.h"
+#include "keeper/life.h"
+#include "keeper/sandbox.h"
+#include "keeper/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ALONE_MS   60000 /* nobody asked for the list: whoever made them is not coming back */
+#define TICK_MS    5000
+#define SLOTS_KEPT 16 /* places that the pool leaves for those who ask for one */
+#define BACK_TRIES 200
+#define BACK_US    1000
+
+int pool_open(struct keeper *k, struct err *err)
+{
+    k->uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+    k->pool_heard_ms = io_now_ms();
+    return k->uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
+}
+
+static bool waits(const struct sandbox *s)
+{
+    return (s->info.flags & KEEPER_FLAG_POOLED) && s->info.life == LIFE_RUNNING;
+}
+
+static bool fits(const struct sandbox *s, const struct keeper_request *r, uint64_t build)
+{
+    return waits(s) && s->build == build && strcmp(s->info.template, r->template) == 0 &&
+           !((s->info.flags ^ r->flags) & KEEPER_FLAG_ROOT) &&
+           memcmp(&s->info.limits, &r->limits, sizeof r->limits) == 0;
+}
+
+/* What is mounted at the start cannot be had later. */
+static bool wants_volumes(const struct keeper_request *r)
+{
+    for (size_t i = 0; i < VOLUMES_MAX; i++)
+        if (r->volumes[i].volume[0])
+            return true;
+    return false;
+}
+
+/* In its own UTS namespace, whose name only a process within can change. */
+static int give_hostname(struct keeper *k, struct sandbox *s, const char *name, struct err *err)
+{
+    int rc;
+
+    if (setns(s->pid.fd, CLONE_NEWUTS) < 0)
+        return err_sys(err, errno, "enter its UTS namespace");
+    rc = sethostname(name, strlen(name)) < 0 ? err_sys(err, errno, "set the host name") : 0;
+    /* It needs a little memory, which may be there in a moment. */
+    for (int tries = 0; setns(k->uts_fd, CLONE_NEWUTS) < 0; tries++) {
+        if (tries == BACK_TRIES) {
+            log_line(LOG_ERROR, "cannot come back to our UTS namespace: %s", strerror(errno));
+            _exit(1);
+        }
+        (void) usleep(BACK_US);
+    }
+    return rc;
+}
+
+static int give(struct keeper *k, struct sandbox *s, const struct keeper_request *r, int connection,
+                struct err *err)
+{
+    const struct keeper_sandbox before = s->info;
+
+    create_name(s, r, connection);
+    if (give_hostname(k, s, s->hostname, err) == 0 && sandbox_record(k, s, err) == 0) {
+        k->pooled--;
+        return 0;
+    }
+    s->info = before;
+    s->tied_to = -1;
+    return -1;
+}
+
+struct sandbox *pool_take(struct keeper *k, const struct keeper_request *r, uint64_t build,
+                          int connection)
+{
+    uint64_t begun = io_now_us();
+    struct err err;
+
+    if (wants_volumes(r))
+        return NULL;
+    for (uint32_t i = 0; i < k->slot_count && k->pooled > 0; i++) {
+        struct sandbox *s = &k->sandboxes[i];
+
+        if (!fits(s, r, build))
+            continue;
+        if (give(k, s, r, connection, &err) < 0) {
+            log_line(LOG_WARNING, "pool sandbox=%s not given: %s", s->info.id, err.msg);
+            sandbox_stop(k, s, "could not be given");
+            continue;
+        }
+        log_line(LOG_INFO, "taken sandbox=%s name=%s template=%s pid=%d made_as=%s us=%" PRIu64,
+                 s->info.id, s->info.name[0] ? s->info.name : "-", s->info.template, s->info.pid,
+                 s->made_as, io_now_us() - begun);
+        return s;
+    }
+    return NULL;
+}
+
+static void end_if_stale(struct keeper *k, struct sandbox *s)
+{
+    struct template t;
+    struct err err;
+    bool fresh = template_open(&t, k->templates_fd, s->info.template, &err) == 0;
+
+    if (fresh && t.build != s->build)
+        sandbox_stop(k, s, "its template was made anew");
+    else if (!fresh && err.kind == ERR_NO_TEMPLATE)
+        sandbox_stop(k, s, "its template is gone");
+    if (fresh)
+        template_close(&t);
+}
+
+void pool_heard(struct keeper *k)
+{
+    k->pool_heard_ms = io_now_ms();
+    for (uint32_t i = 0; i < k->slot_count && k->pooled > 0; i++)
+        if (waits(&k->sandboxes[i]))
+            end_if_stale(k, &k->sandboxes[i]);
+}
+
+void pool_clear(struct keeper *k, const char *reason)
+{
+    for (uint32_t i = 0; i < k->slot_count && k->pooled > 0; i++)
+        if (k->sandboxes[i].info.flags & KEEPER_FLAG_POOLED)
+            sandbox_stop(k, &k->sandboxes[i], reason);
+}
+
+void pool_make_room(struct keeper *k)
+{
+    if (k->pooled > 0 && k->sandbox_count + SLOTS_KEPT > k->slot_limit)
+        pool_clear(k, "others need its place");
+}
+
+int pool_tick(struct keeper *k)
+{
+    if (k->pooled == 0)
+        return -1;
+    if (io_now_ms() - k->pool_heard_ms > ALONE_MS)
+        pool_clear(k, "nobody asks for the pool");
+    return TICK_MS;
+}

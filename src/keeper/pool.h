@@ -1,0 +1,32 @@
+/* pool.h - sandboxes that were made ahead, for nobody yet.
+ *
+ * One is like any other but for KEEPER_FLAG_POOLED: it runs, and nobody can connect to it. A create that says
+ * KEEPER_FLAG_TAKE gets it if template, build, profile and limits are its own, and from then on it is the create's:
+ * id, name, host name, time. How many there are, and of what, is the caller's affair; the keeper only ends those that
+ * are of no use any more.
+ *
+ * Callers: create.c, ops.c, and main.c's loop. */
+#ifndef COVE_KEEPER_POOL_H
+#define COVE_KEEPER_POOL_H
+
+#include "keeper/keeper.h"
+
+int pool_open(struct keeper *keeper, struct err *err);
+
+/* For a request that was checked; NULL: none fits. `build` is the template's of now. */
+struct sandbox *pool_take(struct keeper *keeper, const struct keeper_request *request,
+                          uint64_t build, int connection);
+
+/* Somebody cares for them: called when their list is asked for. Ends those whose template was made anew. */
+void pool_heard(struct keeper *keeper);
+
+/* A create needs a place: those in the pool go before a create has to be refused. */
+void pool_make_room(struct keeper *keeper);
+
+/* Ends all of them. */
+void pool_clear(struct keeper *keeper, const char *reason);
+
+/* Ends them when nobody asked for a minute. As sandbox_tick(). */
+int pool_tick(struct keeper *keeper);
+
+#endif
