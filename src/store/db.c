@@ -201,6 +201,16 @@ static int check_whole(struct db *db, struct err *err)
 }
 
 /* Looked at again under the lock: two programs may start at once. */
+int db_sync(struct db *db, bool sync, struct err *err)
+{
+    if (db->no_sync == !sync)
+        return 0;
+    if (exec(db, sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) < 0)
+        return -1;
+    db->no_sync = !sync;
+    return 0;
+}
+
 static int make_schema(struct db *db, struct err *err)
 {
     int64_t version = 0;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 8 /* of the schema */
+#define DB_VERSION 9 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -85,6 +85,12 @@ enum sql {
     SQL_VOLUME_USE_ADD,
     SQL_VOLUME_USES_OF,
     SQL_VOLUME_USERS,
+    SQL_POOLS_CLEAR,
+    SQL_POOL_ADD,
+    SQL_POOL_LIST,
+    SQL_POOL_RULE_SET,
+    SQL_POOL_RULE_REMOVE,
+    SQL_POOL_RULE_LIST,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,
     SQL_CHAIN_ANCHOR,
@@ -102,6 +108,7 @@ extern const char *const db_upgrades[DB_VERSION - 1];
 
 struct db {
     sqlite3 *handle;
+    bool no_sync; /* commits do not wait for the disk */
     sqlite3_stmt *stmts[SQL_COUNT];
 };
 
@@ -117,6 +124,10 @@ void db_bind(sqlite3_stmt *stmt, const char *types, ...);
 int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err);
 /* Prepares, binds and runs a statement that gives no rows. */
 int db_run(struct db *db, struct err *err, enum sql which, const char *types, ...);
+
+/* Whether commits wait for the disk. Those that did not are on it when a later one that did is; a process that is killed
+ * loses nothing either way. Not within a transaction. */
+int db_sync(struct db *db, bool sync, struct err *err);
 
 /* Columns, never NULL; cut to size. */
 const char *db_text(sqlite3_stmt *stmt, int column);

@@ -104,6 +104,14 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER volume_uses_end AFTER DELETE ON sandboxes"
     "  BEGIN DELETE FROM volume_uses WHERE sandbox = old.id; END;"
     "PRAGMA user_version = 8;",
+    "CREATE TABLE pools(template TEXT NOT NULL, root INT NOT NULL, memory_bytes INT NOT NULL,"
+    "  disk_bytes INT NOT NULL, disk_inodes INT NOT NULL, cpu_milli INT NOT NULL,"
+    "  processes INT NOT NULL, open_files INT NOT NULL, ptys INT NOT NULL, ready INT NOT NULL,"
+    "  target INT NOT NULL, least INT NOT NULL, most INT NOT NULL, hits INT NOT NULL,"
+    "  misses INT NOT NULL, updated_ms INT NOT NULL);"
+    "CREATE TABLE pool_rules(template TEXT PRIMARY KEY, least INT NOT NULL, most INT NOT NULL)"
+    "  WITHOUT ROWID;"
+    "PRAGMA user_version = 9;",
 };
 
 #define TENANT                                                                                     \
@@ -224,6 +232,12 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_VOLUME_USE_ADD]     = "INSERT INTO volume_uses VALUES(?,?,?,?,?)",
     [SQL_VOLUME_USES_OF]     = "SELECT " VOLUME_USE "WHERE sandbox = ? ORDER BY place",
     [SQL_VOLUME_USERS]       = "SELECT " VOLUME_USE "WHERE volume = ? ORDER BY sandbox",
+    [SQL_POOLS_CLEAR]        = "DELETE FROM pools",
+    [SQL_POOL_ADD]           = "INSERT INTO pools VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [SQL_POOL_LIST]          = "SELECT * FROM pools ORDER BY template, root, memory_bytes",
+    [SQL_POOL_RULE_SET]      = "INSERT OR REPLACE INTO pool_rules VALUES(?, ?, ?)",
+    [SQL_POOL_RULE_REMOVE]   = "DELETE FROM pool_rules WHERE template = ?",
+    [SQL_POOL_RULE_LIST]     = "SELECT template, least, most FROM pool_rules ORDER BY template",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
     [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
     [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",

@@ -47,6 +47,10 @@ struct store {
 typedef int store_change(struct db *db, void *arg, struct err *err);
 int store_write(struct store *store, store_change *change, void *arg, struct err *err);
 
+/* The same, but it does not wait for the disk: whatever is written behind it and does, brings it along. For what
+ * is followed by a durable audit record anyhow. */
+int store_write_early(struct store *store, store_change *change, void *arg, struct err *err);
+
 int writer_start(struct store *store, struct err *err);
 /* Everything that waits is written, or given up when the disk takes nothing. */
 void writer_stop(struct store *store);

@@ -148,7 +148,7 @@ static int add(struct db *db, void *arg, struct err *err)
 
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)
 {
-    return store_write(store, add, (void *) sandbox, err);
+    return store_write_early(store, add, (void *) sandbox, err);
 }
 
 struct deadline {

@@ -203,7 +203,7 @@ struct store_sandbox {
     size_t volume_count;
 };
 
-/* On disk when it returns. seq is ignored. Checks, in the same transaction: the quotas of the tenant
+/* Committed when it returns; on disk with the next durable audit record. seq is ignored. Checks, in the same transaction: the quotas of the tenant
  * (ERR_TOO_MANY, says which), the name (ERR_NAME_TAKEN), the idempotency key (ERR_EXISTS). */
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err);
 /* tenant NULL: any. ERR_NO_SANDBOX for a foreign one as for an unknown one. */
@@ -353,5 +353,36 @@ int store_audit_verify(struct store *store, struct audit_chain *ret, struct err 
 /* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. */
 int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count,
                       struct err *err);
+
+/* ---- pools: what the server last said of its own, and what it was told ---- */
+
+#define STORE_TEMPLATE_MAX 64
+#define STORE_POOL_MOST    256 /* sandboxes of one pool */
+
+/* One template in one size. */
+struct store_pool {
+    char template[STORE_TEMPLATE_MAX];
+    bool root;
+    uint64_t memory_bytes, disk_bytes, disk_inodes, cpu_milli, processes, open_files, ptys;
+    uint64_t ready, target, least, most; /* now; wanted; and the bounds of that */
+    uint64_t hits, misses;               /* creates that got one, and that did not */
+    uint64_t updated_ms;
+};
+/* In the place of all that there were. */
+int store_pools_save(struct store *store, const struct store_pool *list, size_t count,
+                     struct err *err);
+typedef int store_pool_each(void *arg, const struct store_pool *pool, struct err *err);
+int store_pools_list(struct store *store, store_pool_each *each, void *arg, struct err *err);
+
+/* How many may wait of a template, in each size; "*": of every other. Wins over the configuration. */
+struct store_pool_rule {
+    char template[STORE_TEMPLATE_MAX];
+    uint64_t least, most;
+};
+int store_pool_rule_set(struct store *store, const struct store_pool_rule *rule, struct err *err);
+/* ERR_NO_TEMPLATE when there is none. */
+int store_pool_rule_remove(struct store *store, const char *template, struct err *err);
+typedef int store_pool_rule_each(void *arg, const struct store_pool_rule *rule, struct err *err);
+int store_pool_rules(struct store *store, store_pool_rule_each *each, void *arg, struct err *err);
 
 #endif

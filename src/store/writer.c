@@ -21,7 +21,8 @@ struct store_job {
     struct store_job *next;
     store_change *change;
     void *arg;
-    int rc; /* 1: not yet */
+    bool early; /* told when it is committed, which a later one brings to the disk */
+    int rc;     /* 1: not yet */
     struct err err;
 };
 
@@ -56,8 +57,22 @@ static int run_job(struct db *db, struct store_job *job, struct err *err)
                                                                                             : 0;
 }
 
+/* Whether somebody relies on the disk. */
+static bool needs_sync(const struct batch *batch)
+{
+    for (const struct store_job *job = batch->jobs; job; job = job->next)
+        if (!job->early)
+            return true;
+    for (const struct audit_entry *entry = batch->entries; entry; entry = entry->next)
+        if (entry->wait)
+            return true;
+    return !batch->jobs; /* records that gathered go to the disk together */
+}
+
 static int commit_batch(struct db *db, const struct batch *batch, struct err *err)
 {
+    if (db_sync(db, needs_sync(batch), err) < 0)
+        return -1;
     if (db_run(db, err, SQL_BEGIN, "") < 0)
         return -1;
     for (struct store_job *job = batch->jobs; job; job = job->next)
@@ -201,9 +216,10 @@ static void *writer_main(void *arg)
 
 /* ---- for the other modules ---- */
 
-int store_write(struct store *store, store_change *change, void *arg, struct err *err)
+static int write_job(struct store *store, store_change *change, void *arg, bool early,
+                     struct err *err)
 {
-    struct store_job job = { .change = change, .arg = arg, .rc = 1 };
+    struct store_job job = { .change = change, .arg = arg, .early = early, .rc = 1 };
 
     (void) pthread_mutex_lock(&store->lock);
     *store->jobs_end = &job;
@@ -215,6 +231,16 @@ int store_write(struct store *store, store_change *change, void *arg, struct err
     if (job.rc < 0)
         *err = job.err;
     return job.rc;
+}
+
+int store_write(struct store *store, store_change *change, void *arg, struct err *err)
+{
+    return write_job(store, change, arg, false, err);
+}
+
+int store_write_early(struct store *store, store_change *change, void *arg, struct err *err)
+{
+    return write_job(store, change, arg, true, err);
 }
 
 int writer_start(struct store *store, struct err *err)
