@@ -1,5 +1,6 @@
 #include "api/config.h"
 
+#include "api/pool_plan.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
@@ -73,6 +74,10 @@ const struct setting settings[] = {
       "bytes through the gateway for one sandbox in a second, both ways; 0: no limit" },
     { "network_idle",    SETTING_DURATION, AT(network_idle_ms), "10m", 1000, 86400000, AT_START,
       "how long a connection out of a sandbox may stand still" },
+    { "pool",            SETTING_POOL,     AT(pool),            "*:0-16", 0, 0, LIVE,
+      "sandboxes to make ahead, TEMPLATE:MIN-MAX, …; * is every other template; off: none" },
+    { "pool_memory",     SETTING_SIZE,     AT(pool_memory),     "256M", 0, 1ull << 50, LIVE,
+      "memory that sandboxes made ahead may use together" },
     { "audit_days",      SETTING_COUNT,    AT(audit_days),      "0", 0, 36500, LIVE,
       "days that audit records are kept; 0: for ever" },
     { "local",           SETTING_BOOL,     AT(local),           "yes", 0, 0, LIVE,
@@ -101,6 +106,7 @@ static int set_number(const struct setting *s, uint64_t *field, const char *text
 {
     uint64_t value;
     int rc = s->type == SETTING_DURATION ? parse_duration_ms(text, &value, err)
+             : s->type == SETTING_SIZE   ? parse_size(text, &value, err)
                                          : parse_u64(text, &value, err);
 
     if (rc < 0)
@@ -115,19 +121,26 @@ static int set_value(struct config *config, const struct setting *s, const char 
                      struct err *err)
 {
     void *field = (char *) config + s->offset;
+    struct pool_rules rules;
 
     switch (s->type) {
+    case SETTING_POOL:
+        if (pool_rules_parse(text, &rules, err) < 0)
+            return -1;
+        goto text;
     case SETTING_PREFIXES:
         if (prefix_list_check(text, err) < 0)
             return -1;
-        __attribute__((fallthrough));
+        goto text;
     case SETTING_TEXT:
+    text:
         if (strlen(text) >= s->size)
             return err_set(err, ERR_INVALID, "longer than %zu", s->size - 1);
         memcpy(field, text, strlen(text) + 1);
         return 0;
     case SETTING_COUNT:
     case SETTING_DURATION:
+    case SETTING_SIZE:
         return set_number(s, field, text, err);
     case SETTING_BOOL:
         return set_bool(field, text, err);
@@ -320,7 +333,8 @@ void config_adopt(struct config *running, const struct config *fresh, config_tol
         void *old = (char *) running + s->offset;
         const void *new = (const char *) fresh + s->offset;
         /* Texts by what they say: what is behind the NUL is not the setting. */
-        bool text = s->type == SETTING_TEXT || s->type == SETTING_PREFIXES;
+        bool text =
+            s->type == SETTING_TEXT || s->type == SETTING_PREFIXES || s->type == SETTING_POOL;
 
         if (text ? strcmp(old, new) == 0 : memcmp(old, new, s->size) == 0)
             continue;

@@ -35,6 +35,8 @@ struct config {
     char network_dns[160]; /* name servers for it; "": this host's */
     char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */
     uint64_t network_connections, network_connects, network_bytes, network_idle_ms; /* each sandbox */
+    char pool[1024];       /* rules of pool_plan.h */
+    uint64_t pool_memory;  /* for those that wait, in bytes */
     bool proxy_protocol;  /* every connection begins with a PROXY preamble */
     char proxy_from[256]; /* who may say so */
     bool local;           /* loopback needs no key */
@@ -45,7 +47,9 @@ enum setting_type {
     SETTING_TEXT,
     SETTING_COUNT,
     SETTING_DURATION,
+    SETTING_SIZE,
     SETTING_BOOL,
+    SETTING_POOL, /* text: rules of pool_plan.h */
     SETTING_PREFIXES /* text: a list of base/prefix.h */
 };
 

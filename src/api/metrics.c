@@ -5,6 +5,7 @@
 #include "api/network.h"
 #include "api/ops.h"
 #include "api/policy_gate.h"
+#include "api/pool.h"
 #include "api/quota.h"
 #include "api/tools_text.h"
 #include "base/io.h"
@@ -111,6 +112,64 @@ static int add_network(struct text *out, struct app *app)
                : 0;
 }
 
+/* All sizes of a template and profile together, where the first of them is. Names of templates are checked names:
+ * nothing in a label needs quoting. */
+static int add_pool(struct text *out, const struct pool_report *report, size_t at, const char *name,
+                    size_t offset)
+{
+    const struct store_pool *first = &report->list[at];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < report->count; i++) {
+        const struct store_pool *p = &report->list[i];
+
+        if (p->root != first->root || strcmp(p->template, first->template) != 0)
+            continue;
+        if (i < at)
+            return 0; /* summed already */
+        sum += *(const uint64_t *) (const void *) ((const char *) p + offset);
+    }
+    return text_addf(out, "%s{template=\"%s\",profile=\"%s\"} %" PRIu64 "\n", name, first->template,
+                     first->root ? "root" : "strict", sum);
+}
+
+static int add_pools(struct text *out)
+{
+    static const struct {
+        const char *name, *type, *help;
+        size_t offset;
+    } rows[] = {
+        { "cove_pool_ready", "gauge", "Sandboxes made ahead that wait.",
+          offsetof(struct store_pool, ready) },
+        { "cove_pool_target", "gauge", "How many are to wait.",
+          offsetof(struct store_pool, target) },
+        { "cove_pool_hits_total", "counter", "Creates that took one.",
+          offsetof(struct store_pool, hits) },
+        { "cove_pool_misses_total", "counter", "Creates for which none was there.",
+          offsetof(struct store_pool, misses) },
+    };
+    auto_free struct pool_report *report = malloc(sizeof *report);
+
+    if (!report)
+        return -1;
+    pool_look(report);
+    for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+        if (head(out, rows[r].name, rows[r].type, rows[r].help) < 0)
+            return -1;
+        for (size_t i = 0; i < report->count; i++)
+            if (add_pool(out, report, i, rows[r].name, rows[r].offset) < 0)
+                return -1;
+    }
+    return single(out, "cove_pool_memory_bytes", "gauge", "Memory of those that wait.",
+                  report->used_bytes) < 0 ||
+                   single(out, "cove_pool_made_total", "counter", "Sandboxes made ahead.",
+                          report->made) < 0 ||
+                   single(out, "cove_pool_failures_total", "counter",
+                          "Sandboxes that could not be made ahead.", report->failures) < 0
+               ? -1
+               : 0;
+}
+
 static int add_server(struct text *out, struct app *app)
 {
     struct metrics *m = &app->metrics;
@@ -142,7 +201,7 @@ static int add_server(struct text *out, struct app *app)
                    head(out, "cove_uptime_seconds", "gauge", "Since the server started.") < 0 ||
                    text_addf(out, "cove_uptime_seconds %.3f\n",
                              (double) (io_now_ms() - app->started_ms) / 1000) < 0 ||
-                   add_network(out, app) < 0
+                   add_network(out, app) < 0 || add_pools(out) < 0
                ? -1
                : add_policy(out, app);
 }

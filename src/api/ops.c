@@ -10,6 +10,7 @@
 #include "api/network_proxy.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
+#include "api/pool.h"
 #include "api/preview.h"
 #include "api/quota.h"
 
@@ -389,7 +390,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     struct sandbox_spec spec = {
         .id = record->id,
         .template = record->template[0] ? record->template : NULL,
-        .flags = create->root ? KEEPER_FLAG_ROOT : 0,
+        .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0),
         .limits = create->limits,
     };
     struct keeper_sandbox kept;
@@ -399,6 +400,7 @@ static int make(struct ops *ops, const struct ops_create *create,
 
     if (app_link_take(ops->app, &link, err) < 0)
         return -1;
+    pool_create_begins();
     r = sandbox_create(&link, &spec, &kept, err);
     if (r < 0 && err->kind == ERR_NO_TEMPLATE && create->or_default) {
         log_line(LOG_INFO, "sandbox=%s template=%s is not there, the default is taken", record->id,
@@ -407,6 +409,7 @@ static int make(struct ops *ops, const struct ops_create *create,
         another = true;
         r = sandbox_create(&link, &spec, &kept, err);
     }
+    pool_create_ends(r == 0 ? &kept : NULL);
     if (r == 0 &&
         (another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
                  : network && network_open(ops->app, record->id, network, err) < 0)) {

@@ -142,6 +142,19 @@ int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *note
 /* Whether the caller may use it at all: cheap, for surfaces that check before they read a body. */
 int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err);
 
+/* ---- pools: of the whole server, so for the tenant `local` alone ---- */
+
+struct pool_report; /* api/pool.h */
+struct store_pool_rule;
+
+int ops_pool_look(struct ops *ops, struct pool_report *ret, struct err *err);
+/* Rules that were set, as store_pool_rules. */
+int ops_pool_rules(struct ops *ops,
+                   int (*each)(void *, const struct store_pool_rule *, struct err *), void *arg,
+                   struct err *err);
+int ops_pool_set(struct ops *ops, const struct store_pool_rule *rule, struct err *err);
+int ops_pool_unset(struct ops *ops, const char *template, struct err *err);
+
 /* ---- processes ---- */
 
 struct ops_command {

@@ -61,6 +61,10 @@ const struct route routes[] = {
     { METHOD_POST,   "/v1/sandboxes/:id/files/mkdir",           SCOPE_RUN,  64 * KiB,  v1_file_mkdir },
     { METHOD_POST,   "/v1/sandboxes/:id/files/move",            SCOPE_RUN,  64 * KiB,  v1_file_move },
     { METHOD_POST,   "/v1/sandboxes/:id/files/chmod",           SCOPE_RUN,  64 * KiB,  v1_file_chmod },
+
+    { METHOD_GET,    "/v1/pools",                               SCOPE_ADMIN, 0,        v1_pools_get },
+    { METHOD_PUT,    "/v1/pools/:template",                     SCOPE_ADMIN, 4 * KiB,  v1_pool_set },
+    { METHOD_DELETE, "/v1/pools/:template",                     SCOPE_ADMIN, 0,        v1_pool_unset },
 };
 /* clang-format on */
 const size_t route_count = ARRAY_LEN(routes);

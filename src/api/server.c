@@ -2,6 +2,7 @@
 
 #include "api/conn.h"
 #include "api/listener.h"
+#include "api/pool.h"
 #include "api/serve.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -383,6 +384,7 @@ static void reload(struct server *s)
     config_adopt(next, &fresh, tell_change);
     apply_limits(s, next);
     atomic_store(&app->config, next); /* the old one is not freed: see app_config */
+    pool_changed();
     log_line(LOG_INFO, "reloaded");
 }
 

@@ -63,6 +63,7 @@ json_t *v1_text(const char *text, size_t len);
 json_t *v1_time(uint64_t ms);
 /* Puts bytes under `name`, and "<name>_encoding": "utf-8" or "base64". */
 int v1_put_bytes(json_t *to, const char *name, const char *data, size_t len);
+json_t *v1_limits_json(const struct limits *limits);
 json_t *v1_sandbox_json(const struct ops_sandbox *sandbox);
 json_t *v1_result_json(const struct exec_result *result);
 json_t *v1_entry_json(const struct agent_reply *entry);
@@ -162,6 +163,9 @@ int v1_networks_leave(struct exchange *x, struct err *err);
 /* Of a create, `network.join`: out has room for PRIVATE_JOINS. */
 int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, size_t *ret_count,
                   struct err *err);
+int v1_pools_get(struct exchange *x, struct err *err);
+int v1_pool_set(struct exchange *x, struct err *err);
+int v1_pool_unset(struct exchange *x, struct err *err);
 
 int v1_openapi(struct exchange *x, struct err *err);
 

@@ -74,7 +74,7 @@ int v1_put_bytes(json_t *to, const char *name, const char *data, size_t len)
                : 0;
 }
 
-static json_t *limits_json(const struct limits *limits)
+json_t *v1_limits_json(const struct limits *limits)
 {
     json_t *json = json_object();
 
@@ -113,7 +113,7 @@ json_t *v1_sandbox_json(const struct ops_sandbox *s)
         s->life == LIFE_GONE ? "lost" : keeper_life_name(s->life), "template", s->template,
         "profile", s->root ? "root" : "strict", "metadata", metadata_json(s->metadata),
         "created_at", v1_time(s->created_ms), "deadline", v1_time(s->deadline_ms), "on_timeout",
-        s->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill", "limits", limits_json(&s->limits));
+        s->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill", "limits", v1_limits_json(&s->limits));
 }
 
 json_t *v1_result_json(const struct exec_result *r)

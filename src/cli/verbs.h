@@ -27,7 +27,7 @@ extern const struct verb run_verb, shell_verb, exec_verb, create_verb, ps_verb, 
     pause_verb, resume_verb, cp_verb, logs_verb, stats_verb, up_verb, version_verb, help_verb,
     completion_verb;
 extern const struct verb template_verb, doctor_verb, tenant_verb, key_verb, network_verb,
-    audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb;
+    audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb;
 
 extern const struct verb *const verbs[];
 extern const size_t verb_count;
@@ -35,6 +35,7 @@ extern const size_t verb_count;
 /* NULL: there is none of that name. */
 const struct verb *verb_find(const char *name);
 
+int verb_pool(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_shell(int argc, char **argv);
 int verb_exec(int argc, char **argv);

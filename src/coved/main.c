@@ -5,6 +5,7 @@
 #include "api/history.h"
 #include "api/network.h"
 #include "api/policy_gate.h"
+#include "api/pool.h"
 #include "api/quota.h"
 #include "api/server.h"
 #include "api/tools.h"
@@ -51,7 +52,8 @@ static int set_up(struct app *app, struct err *err)
     if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
         !(app->tools = tools_new(err)) || network_start(app, err) < 0)
         return -1;
-    return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 || history_start(app, err) < 0
+    return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||
+                   history_start(app, err) < 0 || pool_start(app, err) < 0
                ? -1
                : 0;
 }
@@ -103,6 +105,7 @@ int main(int argc, char **argv)
     deadline_stop();
     upkeep_stop();
     history_stop();
+    pool_stop();
     /* Not closed: requests that were cut may still look at the store, until the process ends. */
     (void) store_audit_flush(app.store, &ignored);
     return r < 0 ? err_kind_info(err.kind)->exit_code : 0;

@@ -1,0 +1,240 @@
+/* The table of pools: who is in it, what is wanted of whom, and what the store has of that. */
+#include "api/pool_own.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+
+#include <string.h>
+
+struct pools pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+/* ---- the table; all with the lock held ---- */
+
+struct pool *pool_find(const char *template, bool root, const struct limits *limits)
+{
+    for (size_t i = 0; i < pools.count; i++)
+        if (pools.list[i].root == root && strcmp(pools.list[i].template, template) == 0 &&
+            memcmp(&pools.list[i].limits, limits, sizeof *limits) == 0)
+            return &pools.list[i];
+    return NULL;
+}
+
+/* The place of the one that nobody used for longest and that holds nothing; NULL: all hold something. */
+static struct pool *free_place(void)
+{
+    struct pool *oldest = NULL;
+
+    if (pools.count < POOLS_MAX)
+        return &pools.list[pools.count++];
+    for (size_t i = 0; i < pools.count; i++)
+        if (pools.list[i].ready == 0 && pools.list[i].target == 0 &&
+            (!oldest || pools.list[i].used_ms < oldest->used_ms))
+            oldest = &pools.list[i];
+    return oldest;
+}
+
+static struct pool *find_or_add(const char *template, bool root, const struct limits *limits)
+{
+    struct pool *p = pool_find(template, root, limits);
+
+    if (p || !(p = free_place()))
+        return p;
+    *p = (struct pool){ .root = root, .limits = *limits, .cost_bytes = POOL_COST_LEAST };
+    (void) snprintf(p->template, sizeof p->template, "%s", template);
+    return p;
+}
+
+void pool_create_begins(void)
+{
+    (void) pthread_mutex_lock(&pools.lock);
+    pools.creating++;
+    (void) pthread_mutex_unlock(&pools.lock);
+}
+
+void pool_create_ends(const struct keeper_sandbox *kept)
+{
+    uint64_t now = io_now_ms();
+    struct pool *p;
+
+    (void) pthread_mutex_lock(&pools.lock);
+    pools.creating--;
+    p = kept ? find_or_add(kept->template, kept->flags & KEEPER_FLAG_ROOT, &kept->limits) : NULL;
+    if (p) {
+        bool taken = kept->flags & KEEPER_FLAG_TAKE;
+
+        demand_add(&p->demand, now, 1);
+        p->used_ms = now;
+        p->hits += taken;
+        p->misses += !taken;
+        p->ready -= taken && p->ready > 0;
+        pools.changed = true;
+        (void) pthread_cond_signal(&pools.wake);
+    }
+    (void) pthread_mutex_unlock(&pools.lock);
+}
+
+void pool_changed(void)
+{
+    (void) pthread_mutex_lock(&pools.lock);
+    pools.changed = true;
+    pools.told = true;
+    (void) pthread_cond_signal(&pools.wake);
+    (void) pthread_mutex_unlock(&pools.lock);
+}
+
+/* Field by field: save() compares bytes. */
+static void report(const struct pool *p, struct store_pool *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    memcpy(ret->template, p->template, sizeof ret->template);
+    ret->root = p->root;
+    ret->memory_bytes = p->limits.memory_bytes;
+    ret->disk_bytes = p->limits.disk_bytes;
+    ret->disk_inodes = p->limits.disk_inodes;
+    ret->cpu_milli = p->limits.cpu_milli;
+    ret->processes = p->limits.processes;
+    ret->open_files = p->limits.open_files;
+    ret->ptys = p->limits.ptys;
+    ret->ready = p->ready;
+    ret->target = p->target;
+    ret->least = p->least;
+    ret->most = p->most;
+    ret->hits = p->hits;
+    ret->misses = p->misses;
+}
+
+void pool_look(struct pool_report *ret)
+{
+    (void) pthread_mutex_lock(&pools.lock);
+    *ret = (struct pool_report){ .budget_bytes = pools.budget_bytes,
+                                 .made = pools.made,
+                                 .failures = pools.failures,
+                                 .count = pools.count };
+    for (size_t i = 0; i < pools.count; i++) {
+        report(&pools.list[i], &ret->list[i]);
+        ret->used_bytes += pools.list[i].ready * pools.list[i].cost_bytes;
+    }
+    (void) pthread_mutex_unlock(&pools.lock);
+}
+
+/* With the lock. What is there at the first look, and was not remembered, an earlier server thought of use: it is as
+ * if there had been that many creates just now. */
+void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t now)
+{
+    static bool looked; /* the thread's alone */
+
+    for (size_t i = 0; i < pools.count; i++)
+        pools.list[i].ready = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct keeper_sandbox *s = &list[i];
+        struct pool *p;
+
+        if (s->life != LIFE_RUNNING && s->life != LIFE_NEW && s->life != LIFE_STARTING)
+            continue;
+        p = find_or_add(s->template, s->flags & KEEPER_FLAG_ROOT, &s->limits);
+        if (p && !looked && p->used_ms == 0)
+            demand_add(&p->demand, now, 1);
+        if (p)
+            p->ready++;
+    }
+    looked = true;
+}
+
+/* With the lock. Rules that want some at any time have a pool in the preset size from the start. */
+static void add_standing(const struct pool_rules *rules)
+{
+    struct limits preset;
+
+    limits_preset(&preset);
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->list[i].least > 0 && strcmp(rules->list[i].template, "*") != 0)
+            (void) find_or_add(rules->list[i].template, false, &preset);
+}
+
+/* With the lock. */
+void pool_set_targets(const struct pool_rules *rules, uint64_t budget_bytes, uint64_t now)
+{
+    struct plan_item items[POOLS_MAX];
+    struct limits preset;
+
+    add_standing(rules);
+    limits_preset(&preset);
+    for (size_t i = 0; i < pools.count; i++) {
+        struct pool *p = &pools.list[i];
+        const struct store_pool_rule *rule = pool_rules_find(rules, p->template);
+
+        p->least = rule ? (uint32_t) rule->least : 0;
+        p->most = rule ? (uint32_t) rule->most : 0;
+        items[i] = (struct plan_item){
+            .least = p->least,
+            .most = p->most,
+            .standing = !p->root && memcmp(&p->limits, &preset, sizeof preset) == 0,
+            .cost_bytes = p->cost_bytes,
+        };
+        items[i].peak = demand_peak(&p->demand, now, &items[i].total);
+    }
+    pools.budget_bytes = budget_bytes;
+    pools.used_bytes = pool_plan(items, pools.count, budget_bytes);
+    for (size_t i = 0; i < pools.count; i++)
+        pools.list[i].target = items[i].target;
+}
+
+/* ---- the store: what `cove pool` shows, and what a server after this one begins with ---- */
+
+void pool_save(struct app *app)
+{
+    static struct pool_report before; /* the thread's alone */
+    static struct pool_report now;
+    struct err err;
+
+    pool_look(&now);
+    if (now.count == before.count &&
+        memcmp(now.list, before.list, now.count * sizeof *now.list) == 0)
+        return;
+    before = now;
+    for (size_t i = 0; i < now.count; i++)
+        now.list[i].updated_ms = store_now_ms();
+    if (store_pools_save(app->store, now.list, now.count, &err) < 0)
+        log_line(LOG_WARNING, "pools not saved: %s", err.msg);
+}
+
+struct limits pool_limits(const struct store_pool *row)
+{
+    return (struct limits){ .memory_bytes = row->memory_bytes,
+                            .disk_bytes = row->disk_bytes,
+                            .disk_inodes = row->disk_inodes,
+                            .cpu_milli = row->cpu_milli,
+                            .processes = row->processes,
+                            .open_files = row->open_files,
+                            .ptys = row->ptys };
+}
+
+/* What was wanted before a restart is wanted now, if that was not long ago. */
+static int remember(void *arg, const struct store_pool *row, struct err *err)
+{
+    const struct limits limits = pool_limits(row);
+    uint64_t now = store_now_ms();
+    struct pool *p;
+
+    (void) arg, (void) err;
+    if (row->updated_ms > now || now - row->updated_ms > DEMAND_STEP_MS * DEMAND_STEPS)
+        return 0;
+    (void) pthread_mutex_lock(&pools.lock);
+    p = find_or_add(row->template, row->root, &limits);
+    if (p) {
+        p->hits = row->hits;
+        p->misses = row->misses;
+        p->used_ms = io_now_ms();
+        demand_add(&p->demand, p->used_ms, (uint32_t) row->target);
+    }
+    (void) pthread_mutex_unlock(&pools.lock);
+    return 0;
+}
+
+void pool_remember(struct app *app)
+{
+    struct err err;
+
+    if (store_pools_list(app->store, remember, NULL, &err) < 0)
+        log_line(LOG_WARNING, "pools not read: %s", err.msg);
+}
