@@ -200,7 +200,7 @@ static int look(struct ops *ops, const struct store_sandbox *record, struct ops_
     if (r < 0 && err->kind != ERR_NO_SANDBOX)
         return -1;
     ops_view(record, r == 0 ? &kept : NULL, ret);
-    return 0;
+    return ops_volumes_show(ops, ret, err);
 }
 
 int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err)
@@ -303,6 +303,9 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
     if (create->network && create->network->upstream.kind != UPSTREAM_NONE) /* with its login */
         (void) json_object_set_new(request, "proxy",
                                    network_proxy_keep(&create->network->upstream));
+    if (create->volume_count > 0)
+        (void) json_object_set_new(request, "volumes",
+                                   ops_volumes_json(create->volumes, create->volume_count));
     text = request ? json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(request);
     if (!text)
@@ -372,7 +375,8 @@ static void blame_create(struct ops *ops, const struct err *err)
     } rows[] = {
         { ERR_NAME_TAKEN, "name", NULL, NULL }, { ERR_NO_TEMPLATE, "template", NULL, NULL },
         { ERR_LIMIT, "limits", NULL, NULL },    { ERR_LIMIT_HOST, "limits", NULL, NULL },
-        { ERR_TOO_MANY, NULL, NULL, "quota" },
+        { ERR_TOO_MANY, NULL, NULL, "quota" },  { ERR_NO_VOLUME, "volumes", NULL, NULL },
+        { ERR_VOLUME_BUSY, "volumes", NULL, NULL },
     };
 
     if (exchange_blamed_rule(ops->x, "quota"))
@@ -393,12 +397,14 @@ static int make(struct ops *ops, const struct ops_create *create,
         .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0),
         .limits = create->limits,
     };
+    struct store_volume_use records[VOLUMES_MAX];
     struct keeper_sandbox kept;
     bool another = false;
     struct link link;
     int r;
 
-    if (app_link_take(ops->app, &link, err) < 0)
+    if (ops_volumes_resolve(ops, create, spec.volumes, records, err) < 0 ||
+        app_link_take(ops->app, &link, err) < 0)
         return -1;
     pool_create_begins();
     r = sandbox_create(&link, &spec, &kept, err);
@@ -423,7 +429,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     ops_box_close(ops, &link, r, err);
     if (r == 0)
         ops_view(record, &kept, ret);
-    return r;
+    return r < 0 ? -1 : ops_volumes_show(ops, ret, err);
 }
 
 static int create_new(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
@@ -436,11 +442,14 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     auto_free char *network = NULL;
     auto_free char *preview = create->preview ? preview_rules_text(create->preview) : NULL;
     uint64_t begun = io_now_us();
+    struct store_volume_use volumes[VOLUMES_MAX];
+    struct volume_use uses[VOLUMES_MAX];
     struct store_sandbox record;
     auto_free char *env = NULL;
     struct err ignored;
 
-    if (quota_create(ops->x, &want, err) < 0 ||
+    if (ops_volumes_resolve(ops, create, uses, volumes, err) < 0 ||
+        quota_create(ops->x, &want, err) < 0 ||
         fill_record(ops, create, timeout_ms, &record, err) < 0 ||
         ops_network_settle(ops, create, &reach, err) < 0)
         return -1;
@@ -453,6 +462,8 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     record.preview = preview;
     record.joins = create->joins;
     record.join_count = create->join_count;
+    record.volumes = volumes;
+    record.volume_count = create->volume_count;
     if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
     if (make(ops, create, &record, reach, ret, err) < 0) {

@@ -41,6 +41,13 @@ enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 #define OPS_NOTES_MAX    2048   /* of its JSON text */
 #define OPS_ENV_MAX      131072 /* of all environment variables, as JSON */
 
+/* A volume in a sandbox. */
+struct ops_mount {
+    char name[OPS_NAME_MAX];
+    char path[VOLUME_PATH_MAX];
+    bool read_only;
+};
+
 struct ops_sandbox {
     char id[ID_LEN + 1];
     char name[OPS_NAME_MAX];          /* "" without one; unique in its tenant */
@@ -54,6 +61,8 @@ struct ops_sandbox {
     bool root;
     uint32_t life; /* enum keeper_life; LIFE_GONE: lost */
     struct limits limits;
+    struct ops_mount volumes[VOLUMES_MAX];
+    size_t volume_count;
     bool replayed; /* the answer to an idempotency key that was used before */
 };
 
@@ -79,6 +88,8 @@ struct ops_create {
         *preview; /* who may reach its ports (preview.h); NULL: nothing said */
     const struct private_member *joins; /* private networks that it is in from the start */
     size_t join_count;
+    const struct ops_mount *volumes; /* at most VOLUMES_MAX */
+    size_t volume_count;
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -318,6 +329,27 @@ int ops_file_unpack_end(struct ops *ops, const struct ops_file *file, struct str
 /* Then files_watch_poll or files_watch_next, and stream_close. */
 int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
                    struct err *err);
+
+/* ---- volumes ---- */
+
+struct ops_volume {
+    char id[VOLUME_ID_MAX];
+    char name[OPS_NAME_MAX];
+    uint64_t bytes, inodes, created_ms;
+    uint64_t stored; /* what the host's disk holds of it */
+    uint32_t readers, writers;
+};
+/* inodes 0: by its size. ERR_EXISTS, ERR_TOO_MANY for the quota of stored bytes. */
+int ops_volume_create(struct ops *ops, const char *name, uint64_t bytes, uint64_t inodes,
+                      struct ops_volume *ret, struct err *err);
+/* By name; the list is the caller's to free. */
+int ops_volume_list(struct ops *ops, struct ops_volume **ret, size_t *ret_count, struct err *err);
+/* By name or id, as the next; with the sandboxes that have it, for the caller to free. */
+int ops_volume_get(struct ops *ops, const char *name, struct ops_volume *ret,
+                   struct volume_user **ret_users, size_t *ret_count, struct err *err);
+/* ERR_VOLUME_BUSY while a sandbox has it. */
+int ops_volume_remove(struct ops *ops, const char *name, struct err *err);
+json_t *ops_volumes_json(const struct ops_mount *mounts, size_t count);
 
 /* ---- the way out (network.h) ---- */
 

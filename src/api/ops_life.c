@@ -118,7 +118,9 @@ static int fill_page(struct ops *ops, const struct listing *l, struct ops_page *
                 return -1;
             continue; /* ended since */
         }
-        ops_view(&record, m->kept, &page->list[page->count++]);
+        ops_view(&record, m->kept, &page->list[page->count]);
+        if (ops_volumes_show(ops, &page->list[page->count++], err) < 0)
+            return -1;
         last = m->seq;
     }
     return 0;

@@ -33,6 +33,13 @@ int ops_network_settle(struct ops *ops, const struct ops_create *create, struct 
 int ops_network_settle_again(struct ops *ops, const struct ops_create *create, const char *sandbox,
                              const char *template, struct err *err);
 
+/* What a create asks for, for the keeper and for the record; names are the caller's own. */
+int ops_volumes_resolve(struct ops *ops, const struct ops_create *create,
+                        struct volume_use uses[VOLUMES_MAX],
+                        struct store_volume_use records[VOLUMES_MAX], struct err *err);
+/* What the record has, into sandbox->volumes. */
+int ops_volumes_show(struct ops *ops, struct ops_sandbox *sandbox, struct err *err);
+
 /* One record of the audit. err: why it was refused, or NULL. */
 void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err);
 

@@ -64,6 +64,9 @@ json_t *v1_time(uint64_t ms);
 /* Puts bytes under `name`, and "<name>_encoding": "utf-8" or "base64". */
 int v1_put_bytes(json_t *to, const char *name, const char *data, size_t len);
 json_t *v1_limits_json(const struct limits *limits);
+/* A list of {name, path, read_only}. */
+int v1_volumes_read(struct exchange *x, json_t *list, struct ops_mount mounts[VOLUMES_MAX],
+                    size_t *ret_count, struct err *err);
 json_t *v1_sandbox_json(const struct ops_sandbox *sandbox);
 json_t *v1_result_json(const struct exec_result *result);
 json_t *v1_entry_json(const struct agent_reply *entry);
@@ -166,6 +169,11 @@ int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, 
 int v1_pools_get(struct exchange *x, struct err *err);
 int v1_pool_set(struct exchange *x, struct err *err);
 int v1_pool_unset(struct exchange *x, struct err *err);
+
+int v1_volume_create(struct exchange *x, struct err *err);
+int v1_volume_list(struct exchange *x, struct err *err);
+int v1_volume_get(struct exchange *x, struct err *err);
+int v1_volume_remove(struct exchange *x, struct err *err);
 
 int v1_openapi(struct exchange *x, struct err *err);
 

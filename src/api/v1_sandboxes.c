@@ -23,7 +23,7 @@ static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbo
 
 struct create_body {
     const char *template, *name, *on_timeout, *idempotency_key;
-    json_t *limits, *env, *metadata, *network, *preview;
+    json_t *limits, *env, *metadata, *network, *preview, *volumes;
     uint64_t timeout_ms;
     bool root;
 };
@@ -38,6 +38,7 @@ static const struct v1_field create_fields[] = {
     { "metadata", V1_OBJECT, AT(create_body, metadata), 0, 0 },
     { "network", V1_OBJECT, AT(create_body, network), 0, 0 },
     { "preview", V1_OBJECT, AT(create_body, preview), 0, 0 },
+    { "volumes", V1_ARRAY, AT(create_body, volumes), 0, 0 },
     { "timeout", V1_SECONDS, AT(create_body, timeout_ms), LEAST_MS, MOST_MS },
     { "root", V1_BOOL, AT(create_body, root), 0, 0 },
 };
@@ -142,6 +143,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;
     struct preview_rules preview = { .is_public = false };
+    struct ops_mount volumes[VOLUMES_MAX];
     struct private_member joins[PRIVATE_JOINS];
     struct ops ops = ops_of(x);
     struct ops_create wanted;
@@ -162,6 +164,9 @@ static int create(struct exchange *x, json_t *json, struct err *err)
             return -1;
         wanted.network = network;
     }
+    if (v1_volumes_read(x, body.volumes, volumes, &wanted.volume_count, err) < 0)
+        return -1;
+    wanted.volumes = volumes;
     if (body.preview) {
         if (preview_rules_read(x, body.preview, &preview, err) < 0)
             return err_wrap(err, "preview");

@@ -108,12 +108,13 @@ static json_t *metadata_json(const char *stored)
 json_t *v1_sandbox_json(const struct ops_sandbox *s)
 {
     return json_pack(
-        "{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o}", "id", s->id, "name",
+        "{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "id", s->id, "name",
         s->name[0] ? json_string(s->name) : json_null(), "state",
         s->life == LIFE_GONE ? "lost" : keeper_life_name(s->life), "template", s->template,
         "profile", s->root ? "root" : "strict", "metadata", metadata_json(s->metadata),
         "created_at", v1_time(s->created_ms), "deadline", v1_time(s->deadline_ms), "on_timeout",
-        s->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill", "limits", v1_limits_json(&s->limits));
+        s->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill", "limits", v1_limits_json(&s->limits),
+        "volumes", ops_volumes_json(s->volumes, s->volume_count));
 }
 
 json_t *v1_result_json(const struct exec_result *r)
