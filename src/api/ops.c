@@ -429,7 +429,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     ops_box_close(ops, &link, r, err);
     if (r == 0)
         ops_view(record, &kept, ret);
-    return r < 0 ? -1 : ops_volumes_show(ops, ret, err);
+    return r < 0 || create->volume_count == 0 ? r : ops_volumes_show(ops, ret, err);
 }
 
 static int create_new(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
