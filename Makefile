@@ -65,7 +65,7 @@ RULES_SRCS := $(addprefix src/egress/,ip.c reach.c upstream.c)
 
 $(BUILD)/cove: $(call objs,$(CLI_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
 
 # What is assembled in with .incbin is no header that the compiler would tell of.
 $(BUILD)/obj/src/cli/template_kernels.o: $(wildcard kernels/*)

@@ -17,10 +17,10 @@ $(filter $(BUILD)/tests/keeper/%,$(UNIT_TESTS)): $(BUILD)/tests/keeper/%: $(BUIL
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
 $(filter $(BUILD)/tests/store/%,$(UNIT_TESTS)): $(BUILD)/tests/store/%: $(BUILD)/obj/tests/unit/store/%.o $(call objs,$(STORE_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -pthread
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
 $(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
@@ -29,7 +29,7 @@ $(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/o
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lz
 $(filter $(BUILD)/tests/egress/%,$(UNIT_TESTS)): $(BUILD)/tests/egress/%: $(BUILD)/obj/tests/unit/egress/%.o $(call objs,$(wildcard src/egress/*.c src/http/*.c src/base/*.c))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -pthread -lz
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -pthread -lz -lssl -lcrypto
 $(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8

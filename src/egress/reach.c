@@ -28,32 +28,6 @@ int reach_mode_parse(const char *text, enum reach_mode *ret, struct err *err)
     return err_set(err, ERR_INVALID, "'%.20s' is none of off, public, list", text);
 }
 
-bool name_normal(const char *in, size_t len, char out[REACH_NAME_MAX])
-{
-    size_t label = 0;
-
-    if (len > 0 && in[len - 1] == '.')
-        len--;
-    if (len == 0 || len >= REACH_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        char c = in[i];
-
-        if (c >= 'A' && c <= 'Z')
-            c = (char) (c - 'A' + 'a');
-        if (c == '.' && label == 0)
-            return false;
-        if (c != '.' && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_')
-            return false;
-        label = c == '.' ? 0 : label + 1;
-        if (label > 63)
-            return false;
-        out[i] = c;
-    }
-    out[len] = '\0';
-    return label > 0;
-}
-
 /* Cuts ":port" off the end. An IPv6 address with one is in brackets, one without may be. */
 static int cut_port(char *text, uint16_t *ret, struct err *err)
 {

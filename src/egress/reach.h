@@ -15,13 +15,14 @@
 #ifndef COVE_EGRESS_REACH_H
 #define COVE_EGRESS_REACH_H
 
+#include "base/host.h"
 #include "egress/ip.h"
 #include "egress/upstream.h"
 
 #include <stddef.h>
 
 #define REACH_MAX      128 /* of each list */
-#define REACH_NAME_MAX 254 /* of a host name, with the NUL */
+#define REACH_NAME_MAX HOST_MAX
 #define REACH_TEXT_MAX 264
 
 enum reach_mode { REACH_OFF, REACH_PUBLIC, REACH_LIST, REACH_MODES };
@@ -47,9 +48,6 @@ int reach_rule_parse(const char *text, struct reach_rule *ret, struct err *err);
 void reach_rule_print(const struct reach_rule *rule, char out[REACH_TEXT_MAX]);
 /* ERR_TOO_BIG past REACH_MAX. */
 int reach_add(struct reach *rules, bool deny, const char *text, struct err *err);
-
-/* A host name as DNS has it: letters, digits, '-', '_', dots; lower case into out, without a dot at the end. */
-bool name_normal(const char *in, size_t len, char out[REACH_NAME_MAX]);
 
 struct reach_verdict {
     bool allowed;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 9 /* of the schema */
+#define DB_VERSION 10 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -91,6 +91,15 @@ enum sql {
     SQL_POOL_RULE_SET,
     SQL_POOL_RULE_REMOVE,
     SQL_POOL_RULE_LIST,
+    SQL_VAULT_SET,
+    SQL_VAULT_GET,
+    SQL_VAULT_COUNT,
+    SQL_VAULT_LIST,
+    SQL_VAULT_REMOVE,
+    SQL_VAULT_STAMP,
+    SQL_HIDDEN_SET,
+    SQL_HIDDEN_GET,
+    SQL_HIDDEN_LIST,
     SQL_CHAIN_GET,
     SQL_CHAIN_HEAD,
     SQL_CHAIN_ANCHOR,

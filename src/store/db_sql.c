@@ -112,6 +112,24 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TABLE pool_rules(template TEXT PRIMARY KEY, least INT NOT NULL, most INT NOT NULL)"
     "  WITHOUT ROWID;"
     "PRAGMA user_version = 9;",
+    /* Tenants' secrets, and what each sandbox has to do with them: sealed (seal.h). */
+    "CREATE TABLE vault("
+    "  tenant TEXT NOT NULL, name TEXT NOT NULL, hosts TEXT NOT NULL, sealed TEXT NOT NULL,"
+    "  created_ms INT NOT NULL, updated_ms INT NOT NULL, PRIMARY KEY(tenant, name)) WITHOUT ROWID;"
+    "CREATE TABLE vault_changes(id INTEGER PRIMARY KEY CHECK (id = 1), count INT NOT NULL);"
+    "INSERT INTO vault_changes VALUES(1, 0);"
+    "CREATE TRIGGER vault_end AFTER DELETE ON tenants"
+    "  BEGIN DELETE FROM vault WHERE tenant = old.name; END;"
+    "CREATE TRIGGER vault_removed AFTER DELETE ON vault"
+    "  BEGIN UPDATE vault_changes SET count = count + 1; END;"
+    "CREATE TRIGGER vault_added AFTER INSERT ON vault"
+    "  BEGIN UPDATE vault_changes SET count = count + 1; END;"
+    "CREATE TRIGGER vault_changed AFTER UPDATE ON vault"
+    "  BEGIN UPDATE vault_changes SET count = count + 1; END;"
+    "CREATE TABLE hidden(id TEXT PRIMARY KEY, sealed TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TRIGGER hidden_end AFTER DELETE ON sandboxes"
+    "  BEGIN DELETE FROM hidden WHERE id = old.id; END;"
+    "PRAGMA user_version = 10;",
 };
 
 #define TENANT                                                                                     \
@@ -238,6 +256,19 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_POOL_RULE_SET]      = "INSERT OR REPLACE INTO pool_rules VALUES(?, ?, ?)",
     [SQL_POOL_RULE_REMOVE]   = "DELETE FROM pool_rules WHERE template = ?",
     [SQL_POOL_RULE_LIST]     = "SELECT template, least, most FROM pool_rules ORDER BY template",
+    [SQL_VAULT_SET]          = "INSERT INTO vault VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT DO UPDATE "
+                               "SET hosts = ?3, sealed = ?4, updated_ms = ?5",
+    [SQL_VAULT_GET]          = "SELECT name, hosts, created_ms, updated_ms, sealed FROM vault "
+                               "WHERE tenant = ? AND name = ?",
+    [SQL_VAULT_COUNT]        = "SELECT count(*) FROM vault WHERE tenant = ? AND name <> ?",
+    [SQL_VAULT_LIST]         = "SELECT name, hosts, created_ms, updated_ms FROM vault "
+                               "WHERE tenant = ? ORDER BY name",
+    [SQL_VAULT_REMOVE]       = "DELETE FROM vault WHERE tenant = ? AND name = ?",
+    [SQL_VAULT_STAMP]        = "SELECT count FROM vault_changes",
+    [SQL_HIDDEN_SET]         = "INSERT OR REPLACE INTO hidden VALUES(?, ?)",
+    [SQL_HIDDEN_GET]         = "SELECT sealed FROM hidden WHERE id = ?",
+    [SQL_HIDDEN_LIST]        = "SELECT hidden.id, tenant FROM hidden JOIN sandboxes ON "
+                               "sandboxes.id = hidden.id WHERE ?1 = '' OR tenant = ?1",
     [SQL_CHAIN_GET]          = "SELECT anchor_seq, anchor_hash, head_seq, head_hash FROM chain",
     [SQL_CHAIN_HEAD]         = "UPDATE chain SET head_seq = ?, head_hash = ?",
     [SQL_CHAIN_ANCHOR]       = "UPDATE chain SET anchor_seq = ?, anchor_hash = ?",

@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "store/db.h"
+#include "store/seal.h"
 #include "store/store.h"
 
 #include <pthread.h>
@@ -40,6 +41,9 @@ struct store {
         char name[32];
         unsigned char value[32];
     } secrets[STORE_SECRETS];
+
+    bool has_seal; /* read once */
+    unsigned char seal[SEAL_KEY_LEN];
 };
 
 /* Runs in the writer thread, in a transaction that is committed before store_write returns; what a
@@ -68,6 +72,8 @@ int usage_read(struct db *db, const char *tenant, struct store_usage *ret, struc
 
 int private_join_in(struct db *db, const char *tenant, const struct private_member *join,
                     struct private_member *ret, struct err *err);
+/* As store_hidden_set writes it: the caller's to free. */
+int hidden_seal(struct store *store, const char *id, const char *text, char **ret, struct err *err);
 
 /* A record in the queue, with its texts. */
 struct audit_wait {

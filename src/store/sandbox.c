@@ -75,7 +75,7 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->disk_bytes = db_number(stmt, 12);
     ret->env = NULL;
     db_copy(stmt, 13, ret->request_hash, sizeof ret->request_hash);
-    ret->network = ret->preview = NULL;
+    ret->network = ret->preview = ret->hidden = NULL;
     ret->joins = NULL;
     ret->join_count = 0;
     ret->volumes = NULL;
@@ -138,6 +138,8 @@ static int add(struct db *db, void *arg, struct err *err)
         return -1;
     if (s->network && db_run(db, err, SQL_NETWORK_SET, "tt", s->id, s->network) < 0)
         return -1;
+    if (s->hidden && db_run(db, err, SQL_HIDDEN_SET, "tt", s->id, s->hidden) < 0)
+        return -1;
     if (db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiit", s->id, s->tenant, s->name, s->template,
                s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
                (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
@@ -148,7 +150,13 @@ static int add(struct db *db, void *arg, struct err *err)
 
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)
 {
-    return store_write_early(store, add, (void *) sandbox, err);
+    struct store_sandbox own = *sandbox;
+    auto_free char *sealed = NULL;
+
+    if (sandbox->hidden && hidden_seal(store, sandbox->id, sandbox->hidden, &sealed, err) < 0)
+        return -1;
+    own.hidden = sealed;
+    return store_write_early(store, add, &own, err);
 }
 
 struct deadline {

@@ -201,6 +201,7 @@ struct store_sandbox {
     size_t join_count;
     const struct store_volume_use *volumes; /* for store_sandbox_add: volume, path, read_only */
     size_t volume_count;
+    const char *hidden;  /* for store_sandbox_add: as store_hidden_set; NULL: none. Borrowed */
 };
 
 /* Committed when it returns; on disk with the next durable audit record. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -291,6 +292,50 @@ int store_link_make(struct store *store, const struct store_link *link, char ret
  * not good (altered, for another port, taken back), over, or its key is no longer good. */
 int store_link_check(struct store *store, const char *text, struct store_link *link,
                      struct err *err);
+
+/* ---- tenants' secrets: sealed on disk (seal.h) ---- */
+
+#define STORE_VAULT_MOST 100  /* of one tenant */
+#define STORE_VALUE_MAX  8192 /* bytes of one, without a NUL */
+#define STORE_HOSTS_MAX  8192 /* of the text of its hosts, with the NUL */
+
+struct store_vault {
+    char name[STORE_NAME_MAX];
+    char hosts[STORE_HOSTS_MAX]; /* the caller's own: a JSON array */
+    uint64_t created_ms, updated_ms;
+};
+
+/* 1 to 63 letters, digits and '_', no digit first: also the name of a variable. */
+bool store_vault_name_ok(const char *name);
+/* Whether a value can stand in a header: one line, no control characters, no blanks at its ends, not empty or too long. */
+bool store_vault_value_ok(const char *value, size_t len);
+/* Makes the key of the seals if there is none yet. */
+int store_vault_ready(struct store *store, struct err *err);
+/* A new one, or another value and other hosts for one that is there. ERR_TOO_MANY, ERR_TOO_BIG; ERR_NO_PATH: no such
+ * tenant. */
+int store_vault_set(struct store *store, const char *tenant, const char *name, const char *hosts,
+                    const char *value, size_t len, struct err *err);
+/* ret_value: NUL-terminated, for the caller to seal_wipe. ERR_NO_PATH without one. */
+int store_vault_get(struct store *store, const char *tenant, const char *name,
+                    struct store_vault *ret, char **ret_value, size_t *ret_len, struct err *err);
+/* ERR_NO_PATH without one. */
+int store_vault_remove(struct store *store, const char *tenant, const char *name, struct err *err);
+typedef int store_vault_each(void *arg, const struct store_vault *secret, struct err *err);
+/* By name. */
+int store_vault_list(struct store *store, const char *tenant, store_vault_each *each, void *arg,
+                     struct err *err);
+/* Another number after every change, whoever made it. */
+int store_vault_stamp(struct store *store, uint64_t *ret, struct err *err);
+
+/* What a sandbox has to do with secrets, a text that is sealed. It goes with the sandbox's record. */
+int store_hidden_set(struct store *store, const char *id, const char *text, struct err *err);
+/* *ret NULL: there is none. For the caller to seal_wipe. */
+int store_hidden_get(struct store *store, const char *id, char **ret, size_t *ret_len,
+                     struct err *err);
+typedef int store_hidden_each(void *arg, const char *id, const char *tenant, struct err *err);
+/* tenant NULL: of all. */
+int store_hidden_list(struct store *store, const char *tenant, store_hidden_each *each, void *arg,
+                      struct err *err);
 
 struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes;
