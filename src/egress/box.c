@@ -12,6 +12,7 @@
 
 #define GIVEN_LEAST_MS 300000 /* programs keep addresses longer than they are told */
 #define EVENTS_PER_S   20
+#define SHAKES_PER_S   50 /* of hands: each costs a few signatures */
 
 /* ---- buckets ---- */
 
@@ -117,6 +118,7 @@ struct box *box_new(struct egress *e, const char *id, const int fds[3], struct e
     box->bytes.rate = limits->bytes_per_s;
     box->questions.rate = limits->questions_per_s;
     box->events.rate = EVENTS_PER_S;
+    box->shakes.rate = SHAKES_PER_S;
     box->lets.rate = limits->connects_per_s;
     (void) setsockopt(box->dns.fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
     (void) setsockopt(box->dns.fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
@@ -157,5 +159,6 @@ void box_free(struct egress *e, struct box *box)
     source_close(e, &box->dns);
     own_close(&box->hold_fd);
     free(box->rules);
+    egress_secrets_free(box->secrets);
     bury(e, box);
 }

@@ -15,13 +15,14 @@
 #ifndef COVE_EGRESS_EGRESS_H
 #define COVE_EGRESS_EGRESS_H
 
-#include "egress/reach.h"
+#include "egress/rewrite.h"
 
 #define EGRESS_ID_MAX      64
 #define EGRESS_SERVERS     3
 #define EGRESS_REASON_MAX  120
 #define EGRESS_PROCESS_MAX 64
 #define EGRESS_RANGES_MAX  512
+#define EGRESS_PATH_MAX    256
 
 enum egress_what {
     EGRESS_CONNECT, /* let out; told when it has ended */
@@ -86,6 +87,7 @@ struct egress_config {
     uint16_t server_port;                      /* 0: 53 */
     char proxy_ranges
         [EGRESS_RANGES_MAX]; /* where proxies of tenants may be, besides public addresses: base/prefix.h */
+    char authorities[EGRESS_PATH_MAX]; /* PEM, beside those of this host; "": none */
     egress_event_fn *event;
     egress_ask_fn *ask; /* NULL: nobody can be asked */
     egress_dial_fn *dial;
@@ -98,10 +100,17 @@ int egress_start(const struct egress_config *config, struct egress **ret, struct
 /* Cuts everything. Accepts NULL. */
 void egress_stop(struct egress *egress);
 
-/* Rules of a sandbox, copied. fds: its sockets, taken in any case; NULL: it has them already, and only the rules change,
- * which cuts the connections that they do not allow. ERR_NO_SANDBOX: it has none. */
+/* What is put into requests of one sandbox. `rewrite` is taken in any case. With the PEM texts of an authority (else NULL)
+ * TLS to hosts that it concerns is opened on the way. NULL: with err. */
+struct egress_secrets *egress_secrets_new(struct rewrite *rewrite, const char *cert,
+                                          const char *key, struct err *err);
+void egress_secrets_free(struct egress_secrets *secrets);
+
+/* Rules of a sandbox, copied. secrets: taken in any case; NULL: as they are. fds: its sockets, taken in any case; NULL: it
+ * has them already, and only the rules change, which cuts the connections that they do not allow. ERR_NO_SANDBOX: it has
+ * none. */
 int egress_set(struct egress *egress, const char *sandbox, const struct reach *rules,
-               const int fds[3], struct err *err);
+               struct egress_secrets *secrets, const int fds[3], struct err *err);
 /* NULL: not known. An answer that comes too late is no error. */
 void egress_answer(struct egress *egress, uint64_t ticket, const struct egress_process *process);
 bool egress_has(struct egress *egress, const char *sandbox);

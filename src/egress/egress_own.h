@@ -1,5 +1,5 @@
 /* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, refuse.c, via.c, relay.c, question.c,
- * lookup.c, peer.c, peer_set.c.
+ * lookup.c, peer.c, peer_set.c, open.c, transform.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
  * ended is put aside and freed at the end of the loop's round, since an event that the kernel gave out before may still
@@ -10,7 +10,9 @@
 #include "egress/dns.h"
 #include "egress/egress.h"
 #include "egress/http_watch.h"
+#include "egress/rewrite.h"
 #include "egress/sniff.h"
+#include "egress/tls.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,9 +36,18 @@ struct given {
 };
 #define GIVEN_MAX 256
 
+/* What is put into requests of one sandbox, and the authority by which its TLS is opened for that. */
+struct egress_secrets {
+    struct rewrite *rewrite;
+    struct tls_ca *ca; /* NULL: none is opened */
+};
+
 struct box {
     char id[EGRESS_ID_MAX];
     struct reach *rules;
+    struct egress_secrets *secrets; /* NULL: none */
+    struct bucket shakes;           /* of hands, in TLS that is opened */
+    size_t open_count;
     struct source tcp, dns;
     int hold_fd;
     struct bucket connects, bytes, questions;
@@ -117,6 +128,13 @@ struct flow {
     uint64_t dial_ticket; /* of FLOW_DIAL; 0: it waits until the other sandbox takes more */
     size_t first_len;
     struct http_watch *watch; /* NULL: bytes pass unread */
+    bool bound; /* something may be put into its requests: it goes to addresses of its name only */
+    bool opens; /* its TLS is ended here; counts in the box */
+    bool again; /* let out too early: to be judged anew by what it said */
+    bool in_head;           /* transform.c's own */
+    struct opened *opened;  /* open.c's own */
+    bool answers;           /* who waits for an answer is told flow->reason in place of it */
+    uint64_t received_then; /* when the last request went on */
     struct dns_answer targets;
     size_t target_next;
     struct lookup *lookup;
@@ -176,6 +194,7 @@ struct egress {
     size_t server_count;
     uint64_t flow_count, flow_most; /* of all sandboxes: descriptors are left for the rest of us */
     struct bucket told;             /* what was refused, of all */
+    struct tls_trust *trust;        /* NULL until somebody has secrets */
     uint64_t looked_ms, ticked_ms;
     uint64_t ticket; /* the last one given out */
     struct egress_counts counts;
@@ -236,6 +255,11 @@ void via_late(struct egress *e, struct flow *flow);
 /* Accepts one that has none. */
 void via_free(struct flow *flow);
 
+/* Who waits for an answer is told flow->reason in place of it; then the end. */
+void flow_answer(struct egress *e, struct flow *flow);
+/* Back to where its first bytes are judged. */
+void flow_again(struct egress *e, struct flow *flow);
+
 /* ---- peer.c: between sandboxes ---- */
 /* A connection to an address of private networks is taken care of, whatever the rules say; false: it is none. */
 bool peer_take(struct egress *e, struct flow *flow);
@@ -262,6 +286,25 @@ void flow_spend(struct flow *flow, uint64_t bytes);
 void relay_begin(struct egress *e, struct flow *flow);
 void relay_ready(struct egress *e, struct source *source, uint32_t events);
 void relay_arm(struct egress *e, struct flow *flow);
+/* Behind the bytes of the client that nobody has let pass. */
+bool relay_keep(struct flow *flow, const uint8_t *data, size_t len);
+/* Tells what became of it, and ends it. */
+void relay_finish(struct egress *e, struct flow *flow, enum egress_what what, bool reset);
+
+/* ---- transform.c: requests that something may be put into ---- */
+/* Takes what can go on from flow->first; ret is the caller's to free, and NULL if it is nothing. False: refused, with
+ * flow->rule, and flow->reason and answers if it can be answered. */
+bool transform(struct flow *flow, uint8_t **ret, size_t *ret_len);
+
+/* ---- open.c: TLS that is ended here ---- */
+bool open_concerns(const struct flow *flow, const char *name, bool tls);
+/* By its name, before it is let out: sets bound and opens. Else the reason why it must not be. */
+const char *open_judge(struct flow *flow, bool tls);
+void open_begin(struct egress *e, struct flow *flow);
+void open_arm(struct egress *e, struct flow *flow);
+void open_end(struct flow *flow);
+/* False: nobody reads it. */
+bool open_answer(struct flow *flow, const char *text, size_t len);
 
 /* ---- question.c: names asked by the sandbox ---- */
 void question_udp(struct egress *e, struct source *source, uint32_t events);

@@ -184,17 +184,19 @@ static void judge_named(struct egress *e, struct flow *flow)
 {
     struct reach_verdict verdict =
         reach_address(flow->box->rules, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
+    const char *reason = verdict.allowed ? open_judge(flow, !flow->plain_http) : verdict.rule;
 
-    if (!verdict.allowed) {
-        flow_refuse(e, flow, verdict.rule);
+    if (reason) {
+        flow_refuse(e, flow, reason);
         return;
     }
     if (flow->plain_http && !watch(flow, flow->name)) {
         flow_refuse(e, flow, "no memory");
         return;
     }
-    flow->by_name = verdict.by_name;
-    if (!verdict.by_name || box_gave(flow->box, &flow->ip, flow->name))
+    /* What is put into requests goes to addresses that we found for the name, also where any address may be reached. */
+    flow->by_name = verdict.by_name || flow->bound;
+    if (!flow->by_name || box_gave(flow->box, &flow->ip, flow->name))
         let_out_to(e, flow, &flow->ip, verdict.rule);
     else
         ask_for_name(e, flow);
@@ -235,6 +237,10 @@ const char *flow_look_late(struct egress *e, struct flow *flow, bool *ret_more)
     flow->late = false;
     if (kind == SNIFF_BAD)
         return UNREADABLE;
+    if (open_concerns(flow, name, kind == SNIFF_TLS)) {
+        flow->again = flow->received == 0;
+        return flow->again ? NULL : UNREADABLE;
+    }
     if (kind == SNIFF_HTTP && !watch(flow, name))
         return "no memory";
     if (!name[0])
@@ -278,6 +284,16 @@ static void on_first(struct egress *e, struct source *source, uint32_t events)
         judge_first(e, flow, true);
 }
 
+void flow_again(struct egress *e, struct flow *flow)
+{
+    flow->again = flow->late = false;
+    source_close(e, &flow->sides[SERVER].source);
+    flow->sides[CLIENT].ended = flow->sides[SERVER].ended = false;
+    flow->sides[CLIENT].source.ready = on_first;
+    flow->state = FLOW_SNIFF;
+    judge_first(e, flow, true);
+}
+
 static void judge(struct egress *e, struct flow *flow)
 {
     const struct reach *rules = flow->box->rules;
@@ -290,7 +306,7 @@ static void judge(struct egress *e, struct flow *flow)
     if (flow->port == DNS_PORT && (!(verdict.allowed && kind) || peer_ip_is(&flow->ip))) {
         flow->state = FLOW_NAMES;
         flow->deadline_ms = flow->begun_ms + NAMES_MS;
-    } else if (verdict.allowed && (!names_count || rules->deny_count == 0)) {
+    } else if (verdict.allowed && (!names_count || rules->deny_count == 0) && !flow->box->secrets) {
         let_out_to(e, flow, &flow->ip, verdict.rule);
         return;
     } else {

@@ -58,26 +58,35 @@ static ssize_t pass_chunks(struct http_watch *w, const uint8_t *data, size_t len
     return (ssize_t) passed;
 }
 
+ssize_t http_watch_step(struct http_watch *w, const uint8_t *data, size_t len, bool *ret_head,
+                        struct err *err)
+{
+    size_t n = len;
+
+    *ret_head = false;
+    if (w->upgraded || len == 0)
+        return (ssize_t) len;
+    if (w->body_left > 0) {
+        n = len < w->body_left ? len : (size_t) w->body_left;
+        w->body_left -= n;
+        return (ssize_t) n;
+    }
+    if (w->in_chunks)
+        return pass_chunks(w, data, len, err);
+    if (w->waiting)
+        return 0;
+    *ret_head = true;
+    return pass_head(w, data, len, err);
+}
+
 ssize_t http_watch_feed(struct http_watch *w, const uint8_t *data, size_t len, struct err *err)
 {
     size_t passed = 0;
 
     while (passed < len) {
-        size_t left = len - passed;
-        ssize_t n;
+        bool head;
+        ssize_t n = http_watch_step(w, data + passed, len - passed, &head, err);
 
-        if (w->upgraded)
-            return (ssize_t) len;
-        if (w->body_left > 0) {
-            n = (ssize_t) (left < w->body_left ? left : w->body_left);
-            w->body_left -= (uint64_t) n;
-        } else if (w->in_chunks) {
-            n = pass_chunks(w, data + passed, left, err);
-        } else if (w->waiting) {
-            break;
-        } else {
-            n = pass_head(w, data + passed, left, err);
-        }
         if (n < 0)
             return -1;
         if (n == 0)

@@ -30,6 +30,9 @@ void http_watch_init(struct http_watch *watch, const char *name);
 /* How many of the bytes may go, from the first on; the rest is shown again, with more behind. -1: the connection is to
  * be cut. */
 ssize_t http_watch_feed(struct http_watch *watch, const uint8_t *data, size_t len, struct err *err);
+/* The same, one piece at a time: a whole head (which is then in watch->head, until the next call), or some of a body. */
+ssize_t http_watch_step(struct http_watch *watch, const uint8_t *data, size_t len, bool *ret_head,
+                        struct err *err);
 /* What the server says. True: it was waited for, and what was kept back can be shown again. */
 bool http_watch_answer(struct http_watch *watch, const uint8_t *data, size_t len);
 

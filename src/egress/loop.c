@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define BATCH        128
 #define TICK_MS      100
@@ -276,6 +277,7 @@ void egress_stop(struct egress *e)
         box_free(e, e->boxes);
     peer_sets_free(e);
     clear_graves(e);
+    tls_trust_free(e->trust);
     own_close(&e->epoll_fd);
     own_close(&e->wake_fd);
     (void) pthread_mutex_destroy(&e->lock);
@@ -284,12 +286,43 @@ void egress_stop(struct egress *e)
 
 /* ---- from other threads ---- */
 
-int egress_set(struct egress *e, const char *sandbox, const struct reach *rules, const int fds[3],
-               struct err *err)
+/* Whose certificates count is read when somebody needs it, and not under the lock: it takes a while. */
+static int have_trust(struct egress *e, struct err *err)
 {
-    struct reach *copy = malloc(sizeof *copy);
+    char why[ERR_MSG_MAX];
+    struct tls_trust *trust;
+    bool have;
+
+    (void) pthread_mutex_lock(&e->lock);
+    have = e->trust;
+    (void) pthread_mutex_unlock(&e->lock);
+    if (have)
+        return 0;
+    trust = tls_trust_new(e->config.authorities, why, sizeof why);
+    if (!trust)
+        return err_set(err, ERR_UNAVAILABLE, "%s", why);
+    (void) pthread_mutex_lock(&e->lock);
+    if (e->trust)
+        tls_trust_free(trust);
+    else
+        e->trust = trust;
+    (void) pthread_mutex_unlock(&e->lock);
+    return 0;
+}
+
+int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
+               struct egress_secrets *secrets, const int fds[3], struct err *err)
+{
+    struct reach *copy = NULL;
     struct box *box;
 
+    if (secrets && have_trust(e, err) < 0) {
+        for (int i = 0; fds && i < 3; i++)
+            (void) close(fds[i]);
+        egress_secrets_free(secrets);
+        return -1;
+    }
+    copy = malloc(sizeof *copy);
     (void) pthread_mutex_lock(&e->lock);
     box = box_find(e, sandbox);
     if (fds && box) { /* a gateway that was opened anew: the old sockets catch nothing any more */
@@ -308,6 +341,11 @@ int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
         *copy = *rules;
         free(box->rules);
         box->rules = copy;
+        if (secrets) {
+            egress_secrets_free(box->secrets);
+            box->secrets = secrets;
+            secrets = NULL;
+        }
         for (struct flow *flow = box->flows, *next; flow; flow = next) {
             next = flow->next;
             flow_judge_again(e, flow, moved);
@@ -319,6 +357,7 @@ int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
         copy = NULL;
     }
     (void) pthread_mutex_unlock(&e->lock);
+    egress_secrets_free(secrets);
     return copy ? 0 : -1;
 }
 

@@ -68,6 +68,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
     flow->first = NULL;
     free(flow->watch);
     flow->watch = NULL;
+    open_end(flow);
     via_free(flow);
     peer_end(flow);
     flow->box->owner_asks -= flow->ticket != 0;
@@ -105,7 +106,7 @@ static void linger(struct egress *e, struct flow *flow)
         flow_end(e, flow, false);
 }
 
-/* Who speaks HTTP can be told why; all others see the connection cut. */
+/* Who speaks HTTP can be told why, also in TLS that is ended here; all others see the connection cut. */
 static void answer(struct egress *e, struct flow *flow, const char *status, const char *body)
 {
     char answer[1400];
@@ -115,8 +116,33 @@ static void answer(struct egress *e, struct flow *flow, const char *status, cons
                  "Content-Length: %zu\r\nX-Cove-Refused: network\r\nConnection: close\r\n\r\n%s",
                  status, strlen(body), body);
 
-    (void) send(flow->sides[CLIENT].source.fd, answer, (size_t) len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    source_close(e, &flow->sides[SERVER].source);
+    if (!flow->opened) {
+        (void) send(flow->sides[CLIENT].source.fd, answer, (size_t) len,
+                    MSG_NOSIGNAL | MSG_DONTWAIT);
+    } else if (!open_answer(flow, answer, (size_t) len)) {
+        flow_end(e, flow, true);
+        return;
+    }
     linger(e, flow);
+}
+
+static void print_host(const struct flow *flow, char out[REACH_NAME_MAX])
+{
+    if (flow->name[0])
+        (void) strcpy(out, flow->name);
+    else
+        ip_print(&flow->ip, out);
+}
+
+void flow_answer(struct egress *e, struct flow *flow)
+{
+    char host[REACH_NAME_MAX], body[900];
+
+    print_host(flow, host);
+    (void) snprintf(body, sizeof body, "This request to %s port %u was not sent: %s.\n", host,
+                    flow->port, flow->reason);
+    answer(e, flow, flow->refused ? "403 Forbidden" : "502 Bad Gateway", body);
 }
 
 static void refuse_now(struct egress *e, struct flow *flow)
@@ -124,14 +150,15 @@ static void refuse_now(struct egress *e, struct flow *flow)
     char host[REACH_NAME_MAX], body[900];
 
     flow_tell(e, flow, EGRESS_REFUSED);
+    if (flow->answers) {
+        flow_answer(e, flow);
+        return;
+    }
     if (!flow->plain_http || flow->refused) {
         flow_end(e, flow, true);
         return;
     }
-    if (flow->name[0])
-        (void) strcpy(host, flow->name);
-    else
-        ip_print(&flow->ip, host);
+    print_host(flow, host);
     (void) snprintf(body, sizeof body,
                     "This sandbox may not reach %s port %u: %s%s%s.\n"
                     "Whoever owns it can allow it in its network policy.\n",

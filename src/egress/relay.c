@@ -26,6 +26,10 @@ void relay_arm(struct egress *e, struct flow *flow)
 {
     bool tokens = flow_room(flow) > 0;
 
+    if (flow->opened) {
+        open_arm(e, flow);
+        return;
+    }
     for (int s = CLIENT; s <= SERVER; s++) {
         struct side *side = &flow->sides[s];
         uint32_t events = 0;
@@ -77,7 +81,7 @@ static bool put_held(struct side *to)
     return true;
 }
 
-static bool keep(struct flow *flow, const uint8_t *data, size_t len)
+bool relay_keep(struct flow *flow, const uint8_t *data, size_t len)
 {
     size_t size = flow->first_len + len < SNIFF_MAX ? SNIFF_MAX : flow->first_len + len;
     uint8_t *more = realloc(flow->first, size);
@@ -115,11 +119,30 @@ static bool cut(struct flow *flow, const char *why)
     return false;
 }
 
+static bool put_rewritten(struct flow *flow)
+{
+    auto_free uint8_t *out = NULL;
+    size_t len = 0;
+
+    if (!transform(flow, &out, &len))
+        return false;
+    flow->sent += len;
+    if (flow->first_len == 0) {
+        free(flow->first);
+        flow->first = NULL;
+    }
+    return len == 0 || (flow->sides[SERVER].held_len == 0 && put(&flow->sides[SERVER], out, len));
+}
+
 /* What the client says under a watch: only what was understood goes. */
 static bool put_watched(struct flow *flow)
 {
     struct err why = { .msg = "" };
-    ssize_t n = http_watch_feed(flow->watch, flow->first, flow->first_len, &why);
+    ssize_t n;
+
+    if (flow->box->secrets)
+        return put_rewritten(flow);
+    n = http_watch_feed(flow->watch, flow->first, flow->first_len, &why);
 
     return n < 0 ? cut(flow, why.msg) : put_kept(flow, (size_t) n);
 }
@@ -135,7 +158,7 @@ static bool put_late(struct egress *e, struct flow *flow)
         (void) snprintf(why, sizeof why, "%s", reason);
         return cut(flow, why);
     }
-    if (more)
+    if (more || flow->again)
         return true;
     return flow->watch ? put_watched(flow) : put_kept(flow, flow->first_len);
 }
@@ -152,7 +175,7 @@ static bool pass(struct egress *e, struct flow *flow, struct side *from, const u
                    : true;
     }
     if (flow->late || flow->watch) {
-        if (!keep(flow, data, len))
+        if (!relay_keep(flow, data, len))
             return false;
         return flow->late ? put_late(e, flow) : put_watched(flow);
     }
@@ -202,14 +225,17 @@ static bool copy(struct egress *e, struct side *from)
     return true;
 }
 
-static void finish(struct egress *e, struct flow *flow, enum egress_what what, bool reset)
+void relay_finish(struct egress *e, struct flow *flow, enum egress_what what, bool reset)
 {
     if (flow->refused) {
         flow_cut(e, flow);
         return;
     }
     flow_tell(e, flow, what);
-    flow_end(e, flow, reset);
+    if (flow->answers)
+        flow_answer(e, flow);
+    else
+        flow_end(e, flow, reset);
 }
 
 void relay_ready(struct egress *e, struct source *source, uint32_t events)
@@ -223,13 +249,17 @@ void relay_ready(struct egress *e, struct source *source, uint32_t events)
         fine = put_held(side);
     if (fine && (events & (EPOLLIN | EPOLLHUP)))
         fine = copy(e, side);
+    if (fine && flow->again) {
+        flow_again(e, flow);
+        return;
+    }
     pass_end(side);
     pass_end(other(side));
     if (fine && !(flow->sides[CLIENT].shut && flow->sides[SERVER].shut)) {
         relay_arm(e, flow);
         return;
     }
-    finish(e, flow, EGRESS_CONNECT, !fine);
+    relay_finish(e, flow, EGRESS_CONNECT, !fine);
 }
 
 /* Connected: what the client said so far goes first. */
@@ -239,11 +269,15 @@ void relay_begin(struct egress *e, struct flow *flow)
 
     flow->state = FLOW_RELAY;
     flow->deadline_ms = io_now_ms() + e->config.limits.idle_ms;
+    if (flow->opens) {
+        open_begin(e, flow);
+        return;
+    }
     flow->sides[CLIENT].source.ready = flow->sides[SERVER].source.ready = relay_ready;
     if (flow->first_len > 0)
         fine = flow->watch ? put_watched(flow) : put_kept(flow, flow->first_len);
     if (fine)
         relay_arm(e, flow);
     else
-        finish(e, flow, EGRESS_FAILED, true);
+        relay_finish(e, flow, EGRESS_FAILED, true);
 }
