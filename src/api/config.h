@@ -33,6 +33,7 @@ struct config {
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
     bool network;          /* sandboxes may have a way out */
     char network_dns[160]; /* name servers for it; "": this host's */
+    char network_ca[256];  /* PEM of authorities for hosts of secrets; "": only those of this host */
     char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */
     uint64_t network_connections, network_connects, network_bytes, network_idle_ms; /* each sandbox */
     char pool[1024];       /* rules of pool_plan.h */

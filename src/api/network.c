@@ -4,6 +4,7 @@
 #include "api/network_owner.h"
 #include "api/network_proxy.h"
 #include "api/private.h"
+#include "api/secrets.h"
 #include "api/v1.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -359,17 +360,66 @@ static pthread_mutex_t *changes_of(struct app *app, const char *sandbox)
 static int open_always(struct app *app, const char *sandbox, const struct reach *rules,
                        struct err *err)
 {
+    struct egress_secrets *secrets = NULL;
     int fds[GATEWAY_FDS];
     struct link link;
     int r;
 
     if (egress_has(app->network->egress, sandbox))
-        return egress_set(app->network->egress, sandbox, rules, NULL, err);
-    if (app_link_take(app, &link, err) < 0)
+        return egress_set(app->network->egress, sandbox, rules, NULL, NULL, err);
+    if (secrets_load(app, sandbox, &secrets, err) < 0)
         return -1;
-    r = link_gateway(&link, sandbox, fds, err);
-    app_link_give(app, &link, link.fd >= 0);
-    return r < 0 ? -1 : egress_set(app->network->egress, sandbox, rules, fds, err);
+    r = app_link_take(app, &link, err);
+    if (r == 0) {
+        r = link_gateway(&link, sandbox, fds, err);
+        app_link_give(app, &link, link.fd >= 0);
+    }
+    if (r == 0)
+        return egress_set(app->network->egress, sandbox, rules, secrets, fds, err);
+    egress_secrets_free(secrets);
+    return -1;
+}
+
+/* Secrets have changed: the gateways that have them are told. */
+static int tell_secrets(void *arg, const char *id, const char *tenant, struct err *err)
+{
+    auto_free struct reach *rules = malloc(sizeof *rules);
+    struct egress_secrets *secrets = NULL;
+    struct app *app = arg;
+
+    (void) tenant;
+    if (!rules)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    (void) pthread_mutex_lock(changes_of(app, id));
+    if (egress_has(app->network->egress, id) &&
+        (network_get(app, id, rules, err) < 0 || secrets_load(app, id, &secrets, err) < 0 ||
+         egress_set(app->network->egress, id, rules, secrets, NULL, err) < 0))
+        log_line(LOG_WARNING, "sandbox=%s keeps its old secrets: %s", id, err->msg);
+    (void) pthread_mutex_unlock(changes_of(app, id));
+    return 0;
+}
+
+int network_secrets_changed(struct app *app, const char *tenant, struct err *err)
+{
+    return app->network ? store_hidden_list(app->store, tenant, tell_secrets, app, err) : 0;
+}
+
+int network_secrets_of(struct app *app, const char *sandbox, struct err *err)
+{
+    return app->network ? tell_secrets(app, sandbox, NULL, err) : 0;
+}
+
+/* The command line writes into the same store. */
+void network_secrets_poll(struct app *app)
+{
+    static uint64_t seen; /* upkeep's thread alone */
+    uint64_t stamp;
+    struct err err;
+
+    if (!app->network || store_vault_stamp(app->store, &stamp, &err) < 0 || stamp == seen)
+        return;
+    if (network_secrets_changed(app, NULL, &err) == 0)
+        seen = stamp;
 }
 
 static int open_changed(struct app *app, const char *sandbox, const struct reach *rules,
@@ -515,6 +565,9 @@ int network_start(struct app *app, struct err *err)
         return 0;
     (void) snprintf(wanted.proxy_ranges, sizeof wanted.proxy_ranges, "%s",
                     config->network_proxy_ranges);
+    if (store_vault_ready(app->store, err) < 0)
+        return -1;
+    (void) snprintf(wanted.authorities, sizeof wanted.authorities, "%s", config->network_ca);
     (void) strcpy(servers, config->network_dns);
     while ((item = strsep(&rest, ", ")) && count < EGRESS_SERVERS)
         if (*item)

@@ -40,6 +40,11 @@ int network_allow(struct app *app, const char *sandbox, const char *rule, struct
 int network_hold(struct app *app, const char *sandbox, struct err *err);
 /* What is written down; mode off if nothing is. */
 int network_get(struct app *app, const char *sandbox, struct reach *ret, struct err *err);
+/* Secrets of a tenant (NULL: of any) have changed, or headers of one sandbox. */
+int network_secrets_changed(struct app *app, const char *tenant, struct err *err);
+int network_secrets_of(struct app *app, const char *sandbox, struct err *err);
+/* Looks whether somebody else has changed them. For one thread. */
+void network_secrets_poll(struct app *app);
 void network_ended(struct app *app, const char *sandbox);
 
 struct network_event {

@@ -13,6 +13,7 @@
 #include "api/pool.h"
 #include "api/preview.h"
 #include "api/quota.h"
+#include "api/secrets.h"
 
 #include "base/hash.h"
 #include "base/io.h"
@@ -306,6 +307,10 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
     if (create->volume_count > 0)
         (void) json_object_set_new(request, "volumes",
                                    ops_volumes_json(create->volumes, create->volume_count));
+    if (secrets_wanted(&create->secrets))
+        (void) json_object_set_new(request, "secrets",
+                                   json_pack("{s:O*, s:O*}", "names", create->secrets.names,
+                                             "rules", create->secrets.rules));
     text = request ? json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(request);
     if (!text)
@@ -315,6 +320,16 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
     return 0;
 }
 
+static bool is_assigned(const struct ops_create *create, const char *assignment)
+{
+    size_t len = strcspn(assignment, "=") + 1;
+
+    for (size_t i = 0; i < create->env_count; i++)
+        if (strncmp(create->env[i], assignment, len) == 0)
+            return true;
+    return false;
+}
+
 /* NULL without any. */
 static int stored_env(const struct ops_create *create, char **ret, struct err *err)
 {
@@ -322,9 +337,12 @@ static int stored_env(const struct ops_create *create, char **ret, struct err *e
     json_t *env;
 
     *ret = NULL;
-    if (create->env_count == 0)
+    if (create->env_count == 0 && !create->plan)
         return 0;
     env = json_array();
+    for (size_t i = 0; create->plan && i < create->plan->env_count; i++)
+        if (!is_assigned(create, create->plan->env[i])) /* what was asked for by name wins */
+            (void) json_array_append_new(env, json_string(create->plan->env[i]));
     for (size_t i = 0; i < create->env_count; i++)
         (void) json_array_append_new(env, json_string(create->env[i]));
     text = json_dumps(env, JSON_COMPACT);
@@ -417,10 +435,12 @@ static int make(struct ops *ops, const struct ops_create *create,
     }
     pool_create_ends(r == 0 ? &kept : NULL);
     if (r == 0 &&
-        (another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
-                 : network && network_open(ops->app, record->id, network, err) < 0)) {
+        ((another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
+                  : network && network_open(ops->app, record->id, network, err) < 0) ||
+         (create->plan && secrets_install(ops->app, &link, record->id, create->root, err) < 0))) {
         r = -1; /* without the network that was asked for it is of no use to anybody */
         (void) sandbox_destroy(&link, record->id, &(struct err){ 0 });
+        network_ended(ops->app, record->id);
     }
     if (r == 0 && create->join_count > 0 && ops_private_made(ops, create, record->id, err) < 0) {
         r = -1;
@@ -464,6 +484,7 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     record.join_count = create->join_count;
     record.volumes = volumes;
     record.volume_count = create->volume_count;
+    record.hidden = create->plan ? create->plan->hidden : NULL;
     if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
     if (make(ops, create, &record, reach, ret, err) < 0) {
@@ -548,19 +569,26 @@ static int create_once(struct ops *ops, const struct ops_create *create, uint64_
     return r;
 }
 
-int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
+int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct ops_sandbox *ret,
                        struct err *err)
 {
     uint64_t timeout_ms =
-        create->timeout_ms ? create->timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
-    int r = check_create(ops, create, timeout_ms, err);
+        asked->timeout_ms ? asked->timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
+    int r = check_create(ops, asked, timeout_ms, err);
+    struct secrets_plan plan = { .hidden = NULL };
+    struct ops_create create = *asked;
 
+    if (r == 0 && secrets_wanted(&asked->secrets)) {
+        r = secrets_plan(ops, &asked->secrets, asked->root, &plan, err);
+        create.plan = &plan;
+    }
     if (r == 0) {
-        r = create->idempotency_key ? create_once(ops, create, timeout_ms, ret, err)
-                                    : create_new(ops, create, timeout_ms, ret, err);
+        r = create.idempotency_key ? create_once(ops, &create, timeout_ms, ret, err)
+                                   : create_new(ops, &create, timeout_ms, ret, err);
         if (r < 0)
             blame_create(ops, err);
     }
+    secrets_plan_done(&plan);
     if (r < 0)
         ops_audit(ops, "sandbox.create", NULL, err);
     return r;

@@ -66,6 +66,12 @@ struct ops_sandbox {
     bool replayed; /* the answer to an idempotency key that was used before */
 };
 
+/* What is put into requests of a sandbox on their way (docs/network.md); each may be NULL. */
+struct ops_secrets {
+    const json_t *names; /* of the tenant's secrets, an array of texts */
+    const json_t *rules; /* {host: {header: value}} */
+};
+
 struct ops_create {
     const char *id;              /* from sandbox_new_id; NULL: a new one */
     const char *template;        /* NULL: the keeper's default */
@@ -82,14 +88,18 @@ struct ops_create {
     struct limits limits;   /* begin with limits_preset() */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
-    const struct reach *network; /* what it may reach; NULL: what its template or tenant say, or nothing */
-    bool network_preset;         /* nobody asked for `network`: what template or tenant say comes before it */
+    const struct reach
+        *network; /* what it may reach; NULL: what its template or tenant say, or nothing */
+    bool
+        network_preset; /* nobody asked for `network`: what template or tenant say comes before it */
     const struct preview_rules
         *preview; /* who may reach its ports (preview.h); NULL: nothing said */
     const struct private_member *joins; /* private networks that it is in from the start */
     size_t join_count;
     const struct ops_mount *volumes; /* at most VOLUMES_MAX */
     size_t volume_count;
+    struct ops_secrets secrets;
+    const struct secrets_plan *plan; /* ops.c's own: what becomes of them; NULL: there are none */
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -367,6 +377,25 @@ int ops_network_allow(struct ops *ops, const char *sandbox, const char *rule, st
                       struct err *err);
 int ops_network_events(struct ops *ops, const char *sandbox, uint64_t after,
                        struct network_event *out, size_t most, size_t *ret_count, struct err *err);
+/* Names of its secrets, and headers that are set for it; NULL: none. The caller's to json_decref. */
+json_t *ops_network_secrets(struct ops *ops, const char *sandbox);
+json_t *ops_network_rules(struct ops *ops, const char *sandbox);
+/* Headers in the place of those; NULL: none. */
+int ops_network_set_rules(struct ops *ops, const char *sandbox, const json_t *rules,
+                          struct err *err);
+
+/* ---- secrets of the tenant ---- */
+
+struct ops_secret {
+    const char *value;
+    size_t len;
+    const json_t *hosts; /* an array of texts: base/host.h */
+};
+int ops_secret_set(struct ops *ops, const char *name, const struct ops_secret *secret,
+                   struct err *err);
+int ops_secret_remove(struct ops *ops, const char *name, struct err *err);
+/* An array; values are not in it. */
+int ops_secret_list(struct ops *ops, json_t **ret, struct err *err);
 
 /* ---- the way in (preview.h) ---- */
 

@@ -69,6 +69,10 @@ const struct route routes[] = {
     { METHOD_GET,    "/v1/pools",                               SCOPE_ADMIN, 0,        v1_pools_get },
     { METHOD_PUT,    "/v1/pools/:template",                     SCOPE_ADMIN, 4 * KiB,  v1_pool_set },
     { METHOD_DELETE, "/v1/pools/:template",                     SCOPE_ADMIN, 0,        v1_pool_unset },
+
+    { METHOD_GET,    "/v1/secrets",                             SCOPE_READ, 0,         v1_secret_list },
+    { METHOD_PUT,    "/v1/secrets/:name",                       SCOPE_RUN,  64 * KiB,  v1_secret_put },
+    { METHOD_DELETE, "/v1/secrets/:name",                       SCOPE_RUN,  0,         v1_secret_delete },
 };
 /* clang-format on */
 const size_t route_count = ARRAY_LEN(routes);

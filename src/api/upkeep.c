@@ -4,6 +4,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/network.h"
 #include "api/quota.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -164,6 +165,7 @@ static void *run(void *arg)
         uint64_t now = io_now_ms(), days = app_config(app)->audit_days;
 
         measure_all(app);
+        network_secrets_poll(app);
         /* Also at once when the setting was changed. */
         if (pruned_ms == 0 || now - pruned_ms >= PRUNE_MS || days != pruned_days) {
             prune(app);

@@ -152,6 +152,9 @@ int v1_network_default_get(struct exchange *x, struct err *err);
 int v1_network_default_put(struct exchange *x, struct err *err);
 int v1_network_default_delete(struct exchange *x, struct err *err);
 int v1_network_events(struct exchange *x, struct err *err);
+int v1_secret_put(struct exchange *x, struct err *err);
+int v1_secret_list(struct exchange *x, struct err *err);
+int v1_secret_delete(struct exchange *x, struct err *err);
 
 int v1_preview_get(struct exchange *x, struct err *err);
 int v1_preview_put(struct exchange *x, struct err *err);

@@ -9,7 +9,13 @@
 
 static int reply_rules(struct exchange *x, const struct reach *rules, struct err *err)
 {
-    return exchange_reply_json(x, 200, network_json(rules), err);
+    struct ops ops = ops_of(x);
+    json_t *json = network_json(rules),
+           *secrets = ops_network_secrets(&ops, exchange_param(x, "id"));
+
+    if (secrets)
+        (void) json_object_set_new(json, "secrets", secrets);
+    return exchange_reply_json(x, 200, json, err);
 }
 
 int v1_network_get(struct exchange *x, struct err *err)

@@ -136,6 +136,25 @@ static int take_joins(struct exchange *x, struct create_body *body, struct priva
     return 0;
 }
 
+/* Likewise: they allow nothing by themselves. The list moves up in the request, and so lives as long as that. */
+static int take_secrets(struct exchange *x, json_t *json, struct create_body *body,
+                        struct ops_create *create, struct err *err)
+{
+    json_t *list = json_object_get(body->network, "secrets");
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list))
+        return v1_bad(x, err, "network.secrets", "is a list of names");
+    if (json_object_set(json, "secrets", list) < 0)
+        return err_set(err, ERR_NO_MEMORY, "no memory for names");
+    create->secrets.names = list;
+    (void) json_object_del(body->network, "secrets");
+    if (json_object_size(body->network) == 0)
+        body->network = NULL;
+    return 0;
+}
+
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
     struct create_body body = { .template = NULL };
@@ -154,7 +173,8 @@ static int create(struct exchange *x, json_t *json, struct err *err)
         v1_assignments(x, "env", body.env, &env, &wanted.env_count, err) < 0)
         return -1;
     wanted.env = env;
-    if (take_joins(x, &body, joins, &wanted, err) < 0)
+    if (take_joins(x, &body, joins, &wanted, err) < 0 ||
+        take_secrets(x, json, &body, &wanted, err) < 0)
         return -1;
     if (body.network) {
         network = malloc(sizeof *network);

@@ -26,8 +26,8 @@ struct verb {
 extern const struct verb run_verb, shell_verb, exec_verb, create_verb, ps_verb, kill_verb,
     pause_verb, resume_verb, cp_verb, logs_verb, stats_verb, up_verb, version_verb, help_verb,
     completion_verb;
-extern const struct verb template_verb, doctor_verb, tenant_verb, key_verb, network_verb,
-    audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb;
+extern const struct verb template_verb, doctor_verb, tenant_verb, key_verb, secret_verb,
+    network_verb, audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb;
 
 extern const struct verb *const verbs[];
 extern const size_t verb_count;
@@ -56,6 +56,7 @@ int verb_doctor(int argc, char **argv);
 int verb_tenant(int argc, char **argv);
 int verb_network(int argc, char **argv);
 int verb_key(int argc, char **argv);
+int verb_secret(int argc, char **argv);
 int verb_audit(int argc, char **argv);
 int verb_cert(int argc, char **argv);
 int verb_port_forward(int argc, char **argv);

@@ -50,6 +50,9 @@ bool control_says(const json_t *value);
 
 /* Whether a "network" (NULL: none) has rules for the way out. */
 bool control_says_reach(const json_t *network);
+/* "rules" of "network" (NULL: none), before control_network. *ret NULL: none; else borrowed from the network. */
+int control_rules(struct exchange *x, json_t *network, const json_t **ret, struct err *err);
+json_t *control_rules_json(struct exchange *x, const char *sandbox);
 /* The fields of "network" (NULL: none), after control_internet. */
 int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes,
                     struct reach *reach, struct err *err);

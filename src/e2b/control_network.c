@@ -23,7 +23,6 @@
 static const struct {
     const char *field, *why;
 } refused[] = {
-    { "rules", "what is sent is not changed on its way" },
     { "httpsPorts", "ports of a sandbox are spoken to in plain HTTP" },
 };
 
@@ -170,7 +169,7 @@ static json_t *list_json(const struct reach_rule *rules, size_t count)
 json_t *control_network_json(struct exchange *x, const char *sandbox, const struct e2b_notes *notes)
 {
     auto_free struct reach *reach = malloc(sizeof *reach);
-    json_t *json = json_pack("{s:b}", "allowPublicTraffic", notes->public_traffic);
+    json_t *json = json_pack("{s:b}", "allowPublicTraffic", notes->public_traffic), *rules;
     struct ops ops = ops_of(x);
     struct err ignored;
 
@@ -188,6 +187,10 @@ json_t *control_network_json(struct exchange *x, const char *sandbox, const stru
         upstream_address(&reach->upstream, address);
         (void) json_object_set_new(json, "egressProxy", json_pack("{s:s}", "address", address));
     }
+    rules = control_rules_json(x, sandbox);
+    if (json_object_size(rules) > 0)
+        (void) json_object_set(json, "rules", rules);
+    json_decref(rules);
     return json;
 }
 
@@ -206,11 +209,22 @@ static int change_mask(struct exchange *x, const char *sandbox, const struct e2b
     return ops_preview_set(&ops, sandbox, &rules, err);
 }
 
+/* What is not said is cleared. */
+static int change_rules(struct ops *ops, const char *sandbox, const json_t *rules, struct err *err)
+{
+    json_t *old = ops_network_rules(ops, sandbox);
+    bool none = !old && json_object_size(rules) == 0;
+
+    json_decref(old);
+    return none ? 0 : ops_network_set_rules(ops, sandbox, rules, err);
+}
+
 static int change(struct exchange *x, json_t *body, struct ops_sandbox *sandbox, struct err *err)
 {
     auto_free struct reach *reach = malloc(sizeof *reach);
     json_t *internet = json_object_get(body, "allow_internet_access");
     struct ops ops = ops_of(x);
+    const json_t *rules;
     struct e2b_notes notes;
     char text[OPS_NOTES_MAX];
 
@@ -222,12 +236,14 @@ static int change(struct exchange *x, json_t *body, struct ops_sandbox *sandbox,
     (void) json_object_del(body, "allow_internet_access");
     if (json_object_get(body, "allowPublicTraffic"))
         return v1_bad(x, err, "allowPublicTraffic", "can only be said at the create");
-    if (control_network(x, body, &notes, reach, err) < 0 ||
+    if (control_rules(x, body, &rules, err) < 0 ||
+        control_network(x, body, &notes, reach, err) < 0 ||
         e2b_notes_print(&notes, text, sizeof text, err) < 0)
         return -1;
     if (control_reach(x, reach) && ops_network_set(&ops, sandbox->id, reach, err) < 0)
         return -1;
-    if (ops_sandbox_set_notes(&ops, sandbox->id, text, err) < 0)
+    if (change_rules(&ops, sandbox->id, rules, err) < 0 ||
+        ops_sandbox_set_notes(&ops, sandbox->id, text, err) < 0)
         return -1;
     return json_object_get(body, "maskRequestHost") ? change_mask(x, sandbox->id, &notes, err) : 0;
 }

@@ -74,6 +74,7 @@ static int read_network(struct exchange *x, const struct body *body, struct cont
                         struct reach *reach, struct err *err)
 {
     if (control_internet(x, body->internet, &ret->notes, err) < 0 ||
+        control_rules(x, body->network, &ret->ops.secrets.rules, err) < 0 ||
         control_network(x, body->network, &ret->notes, reach, err) < 0)
         return -1;
     ret->ops.network = control_reach(x, reach);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """internet.py DIR - plays the internet inside a network namespace of a test: HTTP, HTTPS with an own CA, an echo server
 that speaks first, and a name server that tells the truth or lies, as its table says. Writes DIR/ready when it listens."""
-import base64, hashlib, http.server, os, socket, socketserver, ssl, struct, subprocess, sys, threading
+import base64, hashlib, http.server, json, os, socket, socketserver, ssl, struct, subprocess, sys, threading
 
 here = sys.argv[1]
 WWW, OTHER, PRIVATE, METADATA = '93.184.216.34', '93.184.216.35', '10.9.9.9', '169.254.169.254'
@@ -20,8 +20,10 @@ NAMES = {
     'registry.example.com': [WWW], 'git.example.com': [WWW], 'self.evil.test': ['93.184.216.1'],
     'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
     'proxy.example.com': [WWW], 'proxy6.example.com': [WWW6], 'two.example.com': ['93.184.216.36', WWW],
-    'code.example.com': [WWW], 'npm.example.com': [WWW], 'pypi.example.com': [WWW], 'wheels.example.com': [WWW],
+    'vault.example.com': [WWW], 'clear.example.com': [WWW], 'a.wild.example.com': [WWW], 'unproven.example.com': [WWW],
+    'hub.example.com': [WWW], 'code.example.com': [WWW], 'npm.example.com': [WWW], 'pypi.example.com': [WWW], 'wheels.example.com': [WWW],
 }
+seen, seen_lock = open(os.path.join(here, 'seen'), 'a', buffering=1), threading.Lock()
 asked = open(os.path.join(here, 'asked'), 'a', buffering=1)
 
 def name_text(data, at):
@@ -75,9 +77,20 @@ class Web(http.server.BaseHTTPRequestHandler):
             return self.reply(b'x' * int(self.path[5:]))
         if self.path == '/ws' and self.headers.get('Upgrade', '').lower() == 'websocket':
             return self.echo_frames()
+        if self.path.startswith('/seen'):  # what came is written down, not sent back
+            with seen_lock:
+                seen.write(json.dumps({'path': self.path, 'tls': hasattr(self.connection, 'cipher'),
+                                       'headers': [list(h) for h in self.headers.items()]}) + '\n')
+            return self.reply(b'seen\n')
         # Names that have files of their own (DIR/www/NAME) serve those.
         root = os.path.join(here, 'www', (self.headers.get('Host') or '').split(':')[0])
         if os.path.isdir(root):
+            wanted = os.path.join(root, '.authorization')
+            if os.path.exists(wanted) and self.headers.get('Authorization') != open(wanted).read():
+                self.send_response(401)
+                self.send_header('WWW-Authenticate', 'Basic realm="hub"')
+                self.send_header('Content-Length', '0')
+                return self.end_headers()
             path = os.path.normpath(os.path.join(root, self.path.split('?')[0].lstrip('/')))
             path = os.path.join(path, 'index.html') if os.path.isdir(path) else path
             if not path.startswith(root) or not os.path.isfile(path):
@@ -127,7 +140,7 @@ class Echo6(socketserver.ThreadingTCPServer):
 
 def make_certificates():
     names = 'DNS:www.example.com,DNS:api.example.com,DNS:other.example.net,DNS:registry.example.com,DNS:git.example.com,DNS:evil.test,' \
-        'DNS:code.example.com,DNS:npm.example.com,DNS:pypi.example.com,DNS:wheels.example.com'
+        'DNS:vault.example.com,DNS:clear.example.com,DNS:*.wild.example.com,DNS:hub.example.com,DNS:code.example.com,DNS:npm.example.com,DNS:pypi.example.com,DNS:wheels.example.com'
     run = lambda *a: subprocess.run(a, cwd=here, check=True, stderr=subprocess.DEVNULL)
     run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem',
         '-days', '2', '-subj', '/CN=test CA')

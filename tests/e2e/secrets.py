@@ -1,0 +1,274 @@
+"""Secrets that are used but never seen: a sandbox has placeholders, the gateway puts the values into requests to their
+hosts, in plain HTTP and in TLS that it opens for that; nothing inside, no answer and no file ever shows one."""
+import base64, json, os, re, stat, subprocess, sys, time
+import asking
+from asking import ask, check, refused, run, same, server, COVED, LOG, STATE
+
+INTERNET = sys.argv[4]
+ONE, OTHER = ("%s-Value-%d-do-not-show" % (w, os.getpid()) for w in ("0ne", "0ther"))
+NEXT, CLI = ("%s-Value-%d-do-not-show" % (w, os.getpid()) for w in ("n3xt", "c11"))
+VAULT = ["vault.example.com", "http://clear.example.com", "*.wild.example.com", "hub.example.com", "unproven.example.com"]
+answers = []
+
+
+def call(method, path, body=None):
+    a = ask(method, path, body)
+    answers.append(a.body)
+    return a
+
+
+def set_secret(name, value, hosts):
+    return call("PUT", "/v1/secrets/" + name, {"value": value, "hosts": hosts}).status
+
+
+def make(network, **more):
+    a = call("POST", "/v1/sandboxes", {"timeout": 600, "network": network, **more})
+    return a.json["id"] if a.status == 201 else "failed: %s" % a.body
+
+
+def inside(box, script):
+    """What a shell script prints, in the sandbox; from a file, since the policy reads command lines."""
+    ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/step.sh" % box, script)
+    a = call("POST", "/v1/sandboxes/%s/exec" % box, {"command": "sh /tmp/step.sh 2>&1", "timeout": 60})
+    return (a.json or {}).get("stdout", "%s" % a.body)
+
+
+def put(box, path, local):
+    ask("PUT", "/v1/sandboxes/%s/files?path=%s" % (box, path), open(local, "rb").read())
+
+
+def seen(path, header):
+    """What the last request for that path had as a header."""
+    found = [e for e in map(json.loads, open(INTERNET + "/seen")) if e["path"] == path]
+    return ",".join(v for n, v in found[-1]["headers"] if n.lower() == header) if found else "never came"
+
+
+def within(seconds, good):
+    end = time.time() + seconds
+    while not good() and time.time() < end:
+        time.sleep(0.2)
+    return good()
+
+
+def cove(*words, stdin=""):
+    return subprocess.run([os.path.dirname(COVED) + "/cove", *words], env=dict(os.environ, COVE_STATE=STATE), input=stdin,
+                          capture_output=True, text=True)
+
+
+# ---- secrets of a tenant ----
+def tenant():
+    same("a secret is set", 204, set_secret("TOKEN", ONE, VAULT))
+    same("and another", 204, set_secret("OTHER", OTHER, ["www.example.com:443"]))
+    same("and the largest", 204, set_secret("BIG", "x" * 8192, ["vault.example.com"]))
+    listed = call("GET", "/v1/secrets").json["secrets"]
+    same("they are listed by name", ["BIG", "OTHER", "TOKEN"], [s["name"] for s in listed])
+    same("with their hosts", VAULT, listed[2]["hosts"])
+    same("and times, and no more than that", {"name", "hosts", "created", "updated"}, set(listed[2]))
+    same("there is no way to read one", 405, call("GET", "/v1/secrets/TOKEN").status)
+    for bad in "a-b", "1A", "A" * 64:
+        same("a name must be one of a variable, not %.8s" % bad, 400, set_secret(bad, "x", ["a.example.com"]))
+    for what, value in ("a line break", "a\r\nHost: b"), ("a NUL", "a\0b"), ("nothing", ""), ("blanks", " a "), ("a number", 1):
+        same("a value must fit into a header: %s does not" % what, 400, set_secret("BAD", value, ["a.example.com"]))
+    for what, hosts in (("none", []), ("everything", ["*"]), ("a top domain", ["*.com"]), ("an address", ["10.0.0.1"]),
+                        ("a range", ["0.0.0.0/0"]), ("a number", [1]), ("17", ["a.b"] * 17), ("a path", ["a.b/c"]),
+                        ("a port that is none", ["a.b:0"]), ("another scheme", ["ftp://a.b"])):
+        same("hosts must be names: not %s" % what, 400, set_secret("BAD", "x", hosts))
+    same("a value has a largest size", 413, set_secret("BAD", "x" * 8193, ["a.example.com"]))
+    for i in range(97):
+        set_secret("MANY_%d" % i, "x", ["a.example.com"])
+    same("a tenant has a largest number", 429, set_secret("ONE_MORE", "x", ["a.example.com"]))
+    same("which does not keep it from changing one", 204, set_secret("MANY_0", "y", ["a.example.com"]))
+    refused("an unknown secret is refused by its place", call("POST", "/v1/sandboxes", {"network": {"secrets": ["TOKEN", "NOPE"]}}),
+            400, "invalid", "network.secrets[1]")
+    refused("a sandbox has so many at most", call("POST", "/v1/sandboxes", {"network": {"secrets": ["MANY_%d" % i for i in range(33)]}}),
+            400, "invalid", "network.secrets")
+    for i in range(97):
+        call("DELETE", "/v1/secrets/MANY_%d" % i)
+    same("one that is removed is gone", 404, call("DELETE", "/v1/secrets/MANY_1").status)
+
+
+# ---- used ----
+FETCH = """
+cat >/tmp/fetch.py <<'PY'
+import os, urllib.request
+print(urllib.request.urlopen(urllib.request.Request('https://vault.example.com/seen/py', headers={'X-Key': os.environ['TOKEN']})).read().decode().strip())
+PY
+cat >/tmp/fetch.mjs <<'JS'
+console.log((await (await fetch('https://vault.example.com/seen/js', {headers: {'x-key': process.env.TOKEN}})).text()).trim())
+JS
+cat >/tmp/late.py <<'PY'
+import os, socket, ssl, time
+s = socket.create_connection(('vault.example.com', 443), 5)
+time.sleep(1)
+s = ssl.create_default_context().wrap_socket(s, server_hostname='vault.example.com')
+s.sendall(f'GET /seen/late HTTP/1.1\\r\\nHost: vault.example.com\\r\\nX-Key: {os.environ["TOKEN"]}\\r\\nConnection: close\\r\\n\\r\\n'.encode())
+s.recv(65536)
+PY
+python3 /tmp/late.py &
+curl="curl -sS -m 20"
+$curl -H "Authorization: Bearer $TOKEN" https://vault.example.com/seen/curl
+$curl -H "X-Key: $TOKEN" https://a.wild.example.com/seen/wild
+$curl -u "me:$TOKEN" https://vault.example.com/seen/basic
+$curl -H "X-Key: $TOKEN" https://vault.example.com/seen/k1 https://vault.example.com/seen/k2 https://vault.example.com/seen/k3
+$curl -H "X-Key: $OTHER" https://www.example.com/seen/other
+$curl -H "X-Key: $TOKEN" http://clear.example.com/seen/clear
+python3 /tmp/fetch.py
+node /tmp/fetch.mjs
+wait
+"""
+BULK = """
+curl -s https://vault.example.com/big/10000000 | wc -c
+head -c 10000000 /dev/zero | curl -s -H "X-Key: $TOKEN" --data-binary @- https://vault.example.com/
+for host in api vault; do
+    echo | openssl s_client -connect $host.example.com:443 -servername $host.example.com 2>/dev/null | openssl x509 -noout -issuer | sed 's/.*CN *= *//'
+done
+cd /tmp
+GIT_TERMINAL_PROMPT=0 git clone -q https://hub.example.com/demo.git no 2>&1 | grep -Ec 'terminal prompts disabled|could not read'
+git clone -q https://bot:$TOKEN@hub.example.com/demo.git yes && cat yes/greeting
+"""
+boxes = {}
+
+
+def used():
+    boxes["one"] = box = make({"mode": "public", "secrets": ["TOKEN", "OTHER", "BIG"]})
+    same("a sandbox tells which secrets it has", ["TOKEN", "OTHER", "BIG"], call("GET", "/v1/sandboxes/%s/network" % box).json.get("secrets"))
+    mark = inside(box, "printf %s $TOKEN")
+    check("inside is a placeholder", re.fullmatch("cove-secret-[0-9a-f]{32}", mark), mark)
+    twin = make({"mode": "public", "secrets": ["TOKEN"]}, env={"CURL_CA_BUNDLE": "/mine"})
+    check("another one in every sandbox", mark != inside(twin, "printf %s $TOKEN"))
+    same("a variable that was asked for stays", "/mine", inside(twin, "printf %s $CURL_CA_BUNDLE"))
+    call("DELETE", "/v1/sandboxes/" + twin)
+    same("curl, Python and Node get their answers", ["seen"] * 10, inside(box, FETCH).split())
+    basic = "Basic " + base64.b64encode(("me:" + ONE).encode()).decode()
+    for what, path, header, want in (
+            ("with curl", "curl", "authorization", "Bearer " + ONE), ("at a name below", "wild", "x-key", ONE),
+            ("in Basic credentials", "basic", "authorization", basic), ("in the first of a connection", "k1", "x-key", ONE),
+            ("and the third", "k3", "x-key", ONE), ("of another secret", "other", "x-key", OTHER),
+            ("in plain HTTP where that is meant", "clear", "x-key", ONE), ("with Python", "py", "x-key", ONE),
+            ("with Node", "js", "x-key", ONE), ("of who says nothing at first", "late", "x-key", ONE)):
+        same("the value arrives: " + what, want, seen("/seen/" + path, header))
+    open(INTERNET + "/www/hub.example.com/.authorization", "w").write("Basic " + base64.b64encode(("bot:" + ONE).encode()).decode())
+    got = inside(box, BULK).split("\n")
+    same("10 MB come whole through TLS that is opened", "10000000", got[0])
+    same("and go whole", "got 10000000", got[1])
+    same("hosts without secrets are not opened", "test CA", got[2])
+    same("those with some are", "authority of one sandbox", got[3])
+    same("a repository wants credentials", "1", got[4])
+    same("git clones with a placeholder for them", "hello from git", got[5])
+
+
+# ---- refused ----
+def refusals():
+    box = boxes["one"]
+    got = inside(box, """curl="curl -sS -m 20"
+$curl -H "X-Key: $TOKEN" https://unproven.example.com/seen/unproven
+$curl -H "X-Key: $TOKEN" http://vault.example.com/seen/down
+$curl -H "X-Key: $TOKEN" http://other.example.net/seen/elsewhere""").split("\n")
+    check("a host that cannot prove its name gets nothing", re.search("unproven.example.com port 443 was not sent: certificate: .*mismatch", got[0]), got)
+    check("nor does one in the clear where HTTPS is meant", "the secret TOKEN may not be sent to this host in the clear" in got[1], got)
+    check("nor another host", "other.example.net port 80 was not sent: the secret TOKEN may not be sent" in got[2], got)
+    same("none of them had a request", ["never came"] * 3, [seen("/seen/" + p, "x-key") for p in ("unproven", "down", "elsewhere")])
+
+    def event():
+        return any(e["rule"] == "secret" and e.get("host") == "other.example.net" and e["event"] == "refused"
+                   for e in call("GET", "/v1/sandboxes/%s/network/events" % box).json["events"])
+    check("an event says so", within(5, event))
+    check("the audit log, too", within(5, lambda: b"other.example.net 93.184.216.35 port 80: secret" in call("GET", "/audit-logs?limit=100").body))
+
+    put(box, "/tmp/tricks.py", "tests/e2e/secrets_tricks.py")
+    before = os.path.getsize(INTERNET + "/seen")
+    ended = dict(l.split() for l in inside(box, "python3 /tmp/tricks.py").splitlines())
+    maybe = {"two_hosts", "folded", "absolute", "garbage_tls", "flood_tls", "pipelined_elsewhere", "pipelined_elsewhere_tls"}
+    harmless = {"split_lines", "split_value"}
+    check("there are tricks", len(ended) > 30, ended)
+    for trick, end in ended.items():
+        if trick not in harmless:
+            check("a trick that does not work: " + trick, end == "403" or (trick in maybe and end in ("cut", "200")), end)
+    with open(INTERNET + "/seen") as f:
+        f.seek(before)
+        came = f.read()
+    check("none of them reached a server", '"path": "/seen/t' not in came, came)
+    check("and what was cut in two was no placeholder", "/seen/split" in came and "/seen/spread" in came and
+          not any(ONE in l for l in came.splitlines() if "/seen/sp" in l), came)
+
+
+# ---- headers of E2B's rules ----
+def rules():
+    def of(headers, host="vault.example.com"):
+        return {"rules": {host: [{"transform": {"headers": headers}}]}}
+
+    def create(network):
+        return call("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600, "network": network})
+    box = create(of({"Authorization": "Bearer ${e2b.secrets.TOKEN}", "X-Team": "blue"})).json["sandboxID"]
+    same("a sandbox of E2B's dialect gets headers put in", "seen\n", inside(box, "curl -sS -m 20 -H 'X-Team: red' https://vault.example.com/seen/e2b"))
+    same("with secrets in them, in the place of its own", ("Bearer " + ONE, "blue"), (seen("/seen/e2b", "authorization"), seen("/seen/e2b", "x-team")))
+    same("rules are shown, without values", of({"Authorization": "Bearer ${e2b.secrets.TOKEN}", "X-Team": "***"})["rules"],
+         call("GET", "/sandboxes/" + box).json["network"].get("rules"))
+    same("they can be changed", 204, call("PUT", "/sandboxes/%s/network" % box, of({"X-Team": "green"})).status)
+    inside(box, "curl -sS -m 20 https://vault.example.com/seen/e2b2")
+    same("which counts at once", ("green", ""), (seen("/seen/e2b2", "x-team"), seen("/seen/e2b2", "authorization")))
+    for what, network in (("a Host", of({"Host": "a"})), ("a length", of({"content-length": "3"})), ("a line break", of({"X": "a\r\nb"})),
+                          ("an unknown secret", of({"X": "${e2b.secrets.NOPE}"})), ("identity tokens", of({"X": "${e2b.identity.tokens.a}"})),
+                          ("an address", of({"X": "y"}, "10.0.0.1")), ("two rules", {"rules": {"a.example.com": [{}, {}]}}),
+                          ("something else", {"rules": {"a.example.com": [{"transform": {"body": "x"}}]}}),
+                          ("11 hosts", {"rules": {"h%d.example.com" % i: [{"transform": {"headers": {"X": "y"}}}] for i in range(11)}}),
+                          ("21 headers", of({"X-%d" % i: "y" for i in range(21)})), ("a long name", of({"X" * 65: "y"})),
+                          ("a long value", of({"X": "y" * 2049}))):
+        same("rules that cannot be: " + what, 400, create(network).status)
+    call("DELETE", "/sandboxes/" + box)
+
+
+# ---- changes and restarts ----
+def changes():
+    box = boxes["one"]
+
+    def arrives(path, value):
+        inside(box, 'curl -sS -m 20 -H "X-Key: $TOKEN" https://vault.example.com/seen/' + path)
+        return seen("/seen/" + path, "x-key") == value
+    same("a value can be changed", 204, set_secret("TOKEN", NEXT, ["vault.example.com"]))
+    check("also for sandboxes that run", arrives("next", NEXT), seen("/seen/next", "x-key"))
+    server.kill()
+    server.start(*SETTINGS)
+    check("the next server takes secrets, placeholders and authority up again", within(10, lambda: arrives("again", NEXT)))
+    same("the command line sets one", 0, cove("secret", "set", "TOKEN", "vault.example.com", stdin=CLI + "\n").returncode)
+    check("which the server takes up", within(15, lambda: arrives("cli", CLI)))
+    listed = cove("secret", "ls").stdout
+    check("it lists them", re.search("TOKEN .*vault.example.com", listed) and CLI not in listed, listed)
+    for what, value, host in ("an empty value", "", "a.example.com"), ("a large one", "x" * 9000, "a.example.com"), ("a bad host", "x", "*"):
+        check("it refuses " + what, cove("secret", "set", "BAD", host, stdin=value).returncode != 0)
+    check("it knows other tenants", "there is no tenant" in cove("secret", "set", "--tenant", "nobody", "A", "a.example.com", stdin="x").stderr)
+    same("it removes one", 0, cove("secret", "rm", "TOKEN").returncode)
+    check("whose placeholder is then refused everywhere", within(15, lambda: "the secret TOKEN may not be sent" in inside(
+        box, 'curl -sS -m 20 -H "X-Key: $TOKEN" http://clear.example.com/seen/gone')))
+
+
+# ---- nobody sees one ----
+def hidden():
+    values = [v.encode() for v in (ONE, OTHER, NEXT, CLI)]
+    values += [base64.b64encode(b"me:" + v)[4:24] for v in values]
+
+    def clean(what, data):
+        check("no value is in " + what, len(data) > 0 and not any(v in data for v in values), "one is in it, or nothing is")
+    files = inside(boxes["one"], "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; cat /tmp/.cove/*")
+    check("the certificate of the authority is inside", "BEGIN CERTIFICATE" in files, files[:200])
+    check("its key is not", "PRIVATE KEY" not in files)
+    clean("processes and files inside", files.encode())
+    audit = ask("GET", "/audit-logs?limit=1000").body
+    check("the audit log has who set one", b'"secret.set"' in audit)
+    clean("the audit log", audit)
+    clean("any answer", b"".join(answers))
+    clean("the server's log", open(LOG, "rb").read())
+    server.kill()
+    store = b"".join(open(STATE + "/server/" + f, "rb").read() for f in os.listdir(STATE + "/server") if f.startswith("cove.db"))
+    clean("the store", store)
+    check("nor the key of an authority", b"PRIVATE KEY" not in store)
+    key = STATE + "/server/secrets.key"
+    same("the key of the seals is for its owner alone", 0o600, stat.S_IMODE(os.stat(key).st_mode))
+    os.rename(key, key + ".old")
+    server.start(*SETTINGS)
+    a = call("POST", "/v1/sandboxes", {"network": {"secrets": ["OTHER"]}})
+    check("without that key nothing opens", a.status == 503 and b"cannot be opened" in a.body, a.body)
+
+
+SETTINGS = ("--network-dns", "93.184.216.53", "--network-ca", INTERNET + "/ca.pem", "--verbose", "yes")
+run(tenant, used, refusals, rules, changes, hidden, settings=SETTINGS)
