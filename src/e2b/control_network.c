@@ -240,9 +240,8 @@ static int change(struct exchange *x, json_t *body, struct ops_sandbox *sandbox,
         control_network(x, body, &notes, reach, err) < 0 ||
         e2b_notes_print(&notes, text, sizeof text, err) < 0)
         return -1;
-    if (control_reach(x, reach) && ops_network_set(&ops, sandbox->id, reach, err) < 0)
-        return -1;
     if (change_rules(&ops, sandbox->id, rules, err) < 0 ||
+        (control_reach(x, reach) && ops_network_set(&ops, sandbox->id, reach, err) < 0) ||
         ops_sandbox_set_notes(&ops, sandbox->id, text, err) < 0)
         return -1;
     return json_object_get(body, "maskRequestHost") ? change_mask(x, sandbox->id, &notes, err) : 0;

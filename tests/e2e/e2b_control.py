@@ -162,7 +162,7 @@ REFUSED = [
     ("allowOut with a name and all else open", {"network": {"allowOut": ["example.com"]}}, 400, "network.allowOut"),
     ("allowOut with something else", {"network": {"allowOut": ["a b"], "denyOut": ["0.0.0.0/0"]}}, 400, "network.allowOut"),
     ("a private egress proxy", {"network": {"egressProxy": {"address": "10.0.0.1:1080"}}}, 400, "network.egressProxy.address"),
-    ("rules", {"network": {"rules": {"a.b": [{}]}}}, 501, "network.rules"),
+    ("rules", {"network": {"rules": {"a.b": [{"transform": {"headers": {"Host": "c.d"}}}]}}}, 400, "network.rules"),
     ("a masked host that is none", {"network": {"maskRequestHost": "a b"}}, 400, "network.maskRequestHost"),
     ("https ports", {"network": {"httpsPorts": [3000]}}, 501, "network.httpsPorts"),
     ("a field of the network that nobody knows", {"network": {"allowIn": []}}, 400, "allowIn"),
@@ -246,8 +246,8 @@ detail = info(closed)
 same("the network can be said anew; what is left out is cleared",
      (204, None, {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}),
      (a.status, detail["allowInternetAccess"], detail["network"]))
-refused("but only what can be kept", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"rules": {"a.b": [{}]}}),
-        501, "rules")
+refused("but only what can be kept", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"httpsPorts": [8443]}),
+        501, "httpsPorts")
 refused("and not who may come in", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"],
                                        {"allowPublicTraffic": True}), 400, "allowPublicTraffic")
 same("refusals change nothing", {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}, info(closed)["network"])
