@@ -20,3 +20,4 @@ bench:
 	BUILD=$(BUILD) bench/sdk/run
 	BUILD=$(BUILD) bench/network/run
 	BUILD=$(BUILD) bench/contexts/run
+	BUILD=$(BUILD) bench/pool/run

@@ -85,6 +85,8 @@ int server_coved(struct server *server, const struct rig *rig, struct err *err)
                            (char *) rig->state,
                            (char *) "--listen",
                            (char *) "127.0.0.1:0",
+                           (char *) "--pool", /* what is made ahead has a bench of its own */
+                           (char *) "off",
                            NULL };
 
     *server = SERVER_NONE;

@@ -133,13 +133,12 @@ uint32_t demand_peak(struct demand *d, uint64_t now_ms, uint32_t *ret_total)
 
 static uint32_t wanted(const struct plan_item *item)
 {
-    uint32_t want = item->total >= 2 ? item->peak : 0;
+    uint32_t want = 0;
 
-    if (want == 0)
-        want = item->standing || item->total > 0 ? item->least : 0;
-    else if (want < TARGET_LEAST)
-        want = TARGET_LEAST;
-    want = want < item->least && item->total > 0 ? item->least : want;
+    if (item->total >= 2) /* once is no reason */
+        want = item->peak > TARGET_LEAST ? item->peak : TARGET_LEAST;
+    if ((item->standing || item->total >= 2) && want < item->least)
+        want = item->least;
     return want > item->most ? item->most : want;
 }
 

@@ -104,6 +104,8 @@ static void a_pool_wants_what_was_in_demand_within_its_bounds(void)
     CHECK_INT(target_of(9, 20, 12, 16, false), 12);
     CHECK_INT(target_of(0, 0, 4, 16, true), 4);
     CHECK_INT(target_of(0, 0, 4, 16, false), 0); /* another size, that nobody wants now */
+    CHECK_INT(target_of(1, 1, 4, 16, false), 0); /* and once is no reason here either */
+    CHECK_INT(target_of(1, 1, 4, 16, true), 4);
     CHECK_INT(target_of(9, 20, 0, 0, true), 0);
     CHECK_INT(target_of(1, 2, 0, 1, true), 1);
 }

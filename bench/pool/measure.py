@@ -1,0 +1,58 @@
+"""Creates from a pool and without, as a client sees them over one connection. Run by bench/pool/run.
+
+The two differ in one thing alone: those that are made may open a few files less, which no pool has."""
+import http.client
+import json
+import os
+import re
+import statistics
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "e2e"))
+from served import Server, check, finish, within  # noqa: E402
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "100"))
+FILES = 16384
+
+server = Server("--pool", "host:8-8").start()
+c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+
+
+def ask(method, path, body=None):
+    c.request(method, path, json.dumps(body) if body is not None else None)
+    r = c.getresponse()
+    return r.status, r.read()
+
+
+def pools():
+    return json.loads(ask("GET", "/v1/pools")[1])["pools"]
+
+
+def ready():
+    return any(p["ready"] == 8 for p in pools())
+
+
+def row(name, times):
+    times = sorted(times)
+    print("#   %-34s p50 %7.2f  p95 %7.2f  least %7.2f" % (name, statistics.median(times), times[int(0.95 * (len(times) - 1))], times[0]))
+    return statistics.median(times)
+
+
+took = {"pool": [], "cold": []}
+for n in range(ROUNDS):
+    within(30, ready)
+    for name, files in (("pool", FILES), ("cold", FILES - 1 - n)):  # another each time: so that none is learned
+        begin = time.perf_counter()
+        status, body = ask("POST", "/v1/sandboxes", {"limits": {"files": files}})
+        took[name].append(1000 * (time.perf_counter() - begin))
+        assert status == 201, body
+        ask("DELETE", "/v1/sandboxes/" + json.loads(body)["id"])
+print("# creates, %d rounds, ms" % ROUNDS)
+ratio = row("made", took["cold"]) / row("taken from the pool", took["pool"])
+with open(os.environ["KEEPER_LOG"]) as f:
+    row("of which the keeper", [int(us) / 1000 for us in re.findall(r"taken sandbox=.* us=(\d+)", f.read())])
+print("# %.1f times as fast" % ratio)
+hits = sum(p["hits"] for p in pools())
+check("each of them was taken", hits == ROUNDS, hits)
+finish()
