@@ -517,6 +517,53 @@ static void a_quota_holds_for_many_threads(void)
     end();
 }
 
+/* ---- volumes ---- */
+
+static int add_volume(const char *tenant, unsigned number, uint64_t bytes)
+{
+    struct store_volume v = { .bytes = bytes, .inodes = 100, .created_ms = 1 };
+
+    (void) snprintf(v.id, sizeof v.id, "v%.4s%016u", tenant, number);
+    (void) snprintf(v.tenant, sizeof v.tenant, "%s", tenant);
+    (void) snprintf(v.name, sizeof v.name, "n%u", number);
+    return store_volume_add(store, &v, &err);
+}
+
+static void a_foreign_volume_is_as_unknown_as_none(void)
+{
+    struct store_quotas quotas = { 0 };
+    struct store_volume v;
+
+    begin();
+    CHECK(store_tenant_add(store, "team", &quotas, &err) == 0);
+    CHECK(add_volume("local", 1, 5) == 0);
+    CHECK(add_volume("local", 1, 5) == -1 && err.kind == ERR_EXISTS);
+    CHECK(add_volume("team", 1, 6) == 0);
+    CHECK(store_volume_get(store, "team", "n1", &v, &err) == 0 && v.bytes == 6);
+    CHECK(store_volume_get(store, "local", v.id, &v, &err) == -1 && err.kind == ERR_NO_VOLUME);
+    CHECK(store_tenant_remove(store, "team", &err) == -1 && err.kind == ERR_NOT_EMPTY);
+    CHECK(store_volume_remove(store, v.id, &err) == 0);
+    CHECK(store_tenant_remove(store, "team", &err) == 0);
+    end();
+}
+
+static void volumes_have_bounds_in_bytes_and_number(void)
+{
+    struct store_quotas quotas = { .stored_bytes = 10 };
+
+    begin();
+    CHECK(store_tenant_add(store, "team", &quotas, &err) == 0);
+    CHECK(add_volume("team", 1, 11) == -1 && err.kind == ERR_TOO_MANY);
+    CHECK(add_volume("team", 1, 6) == 0);
+    CHECK(add_volume("team", 2, UINT64_MAX / 4) == -1 && err.kind == ERR_TOO_MANY);
+    CHECK(add_volume("team", 2, 4) == 0);
+    CHECK(add_volume("team", 3, 1) == -1);
+    sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
+        "INSERT INTO volumes SELECT 'x' || i, 'local', 'x' || i, 1, 1, 1 FROM n");
+    CHECK(add_volume("local", 1, 1) == -1 && err.kind == ERR_TOO_MANY);
+    end();
+}
+
 CHECK_MAIN(T(sha256_gives_the_published_values),
            T(a_file_that_is_no_store_is_refused_and_left_alone),
            T(an_older_store_is_brought_up_to_date), T(an_environment_lives_as_long_as_its_sandbox),
@@ -529,4 +576,5 @@ CHECK_MAIN(T(sha256_gives_the_published_values),
            T(expired_and_revoked_keys_say_so), T(keys_go_with_their_tenant),
            T(a_keys_use_is_noted_once_a_minute), T(a_foreign_sandbox_is_as_unknown_as_none),
            T(names_and_idempotency_keys_are_unique_in_a_tenant), T(quotas_hold_exactly),
-           T(lists_come_in_pages_newest_first), T(a_quota_holds_for_many_threads))
+           T(lists_come_in_pages_newest_first), T(a_quota_holds_for_many_threads),
+           T(a_foreign_volume_is_as_unknown_as_none), T(volumes_have_bounds_in_bytes_and_number))
