@@ -65,7 +65,7 @@ json_t *v1_time(uint64_t ms);
 int v1_put_bytes(json_t *to, const char *name, const char *data, size_t len);
 json_t *v1_limits_json(const struct limits *limits);
 /* A list of {name, path, read_only}. */
-int v1_volumes_read(struct exchange *x, json_t *list, struct ops_mount mounts[VOLUMES_MAX],
+int v1_volumes_read(struct exchange *x, const char *field, json_t *list, struct ops_mount mounts[VOLUMES_MAX],
                     size_t *ret_count, struct err *err);
 json_t *v1_sandbox_json(const struct ops_sandbox *sandbox);
 json_t *v1_result_json(const struct exec_result *result);

@@ -184,7 +184,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
             return -1;
         wanted.network = network;
     }
-    if (v1_volumes_read(x, body.volumes, volumes, &wanted.volume_count, err) < 0)
+    if (v1_volumes_read(x, "volumes", body.volumes, volumes, &wanted.volume_count, err) < 0)
         return -1;
     wanted.volumes = volumes;
     if (body.preview) {

@@ -23,8 +23,8 @@ struct mount_body {
     bool read_only;
 };
 
-int v1_volumes_read(struct exchange *x, json_t *list, struct ops_mount mounts[VOLUMES_MAX],
-                    size_t *ret_count, struct err *err)
+int v1_volumes_read(struct exchange *x, const char *field, json_t *list,
+                    struct ops_mount mounts[VOLUMES_MAX], size_t *ret_count, struct err *err)
 {
     static const struct v1_field fields[] = {
         { "name", V1_TEXT, AT(mount_body, name), 0, 0 },
@@ -34,23 +34,23 @@ int v1_volumes_read(struct exchange *x, json_t *list, struct ops_mount mounts[VO
     size_t count = json_array_size(list);
 
     if (count > VOLUMES_MAX)
-        return v1_bad(x, err, "volumes", "at most %d", VOLUMES_MAX);
+        return v1_bad(x, err, field, "at most %d", VOLUMES_MAX);
     for (size_t i = 0; i < count; i++) {
         struct mount_body body = { .name = NULL };
         json_t *item = json_array_get(list, i);
 
         if (!json_is_object(item))
-            return v1_bad(x, err, "volumes", "is a list of objects");
+            return v1_bad(x, err, field, "is a list of objects");
         if (v1_read(x, item, fields, ARRAY_LEN(fields), &body, err) < 0)
             return -1;
         if (!body.name || !body.path)
-            return v1_bad(x, err, "volumes", "name and path are needed");
+            return v1_bad(x, err, field, "name and path are needed");
         if (!name_ok(body.name) || strlen(body.name) >= sizeof mounts[i].name) {
             err_set(err, ERR_NO_VOLUME, "there is no volume '%.63s'", body.name);
-            return exchange_blame(x, "volumes", NULL, NULL);
+            return exchange_blame(x, field, NULL, NULL);
         }
         if (volume_path_check(body.path, err) < 0)
-            return exchange_blame(x, "volumes", NULL, NULL);
+            return exchange_blame(x, field, NULL, NULL);
         (void) snprintf(mounts[i].name, sizeof mounts[i].name, "%s", body.name);
         (void) snprintf(mounts[i].path, sizeof mounts[i].path, "%s", body.path);
         mounts[i].read_only = body.read_only;

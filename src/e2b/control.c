@@ -24,6 +24,10 @@ static const struct route control_routes[] = {
     { METHOD_GET,    "/sandboxes/:id/metrics",    SCOPE_READ, 0,         control_metrics },
     { METHOD_GET,    "/sandboxes/:id/logs",       SCOPE_READ, 0,         control_logs_v1 },
     { METHOD_GET,    "/v2/sandboxes/:id/logs",    SCOPE_READ, 0,         control_logs_v2 },
+    { METHOD_POST,   "/volumes",                  SCOPE_RUN,  64 * KiB,  control_volume_create },
+    { METHOD_GET,    "/volumes",                  SCOPE_READ, 0,         control_volume_list },
+    { METHOD_GET,    "/volumes/:volume",          SCOPE_READ, 0,         control_volume_get },
+    { METHOD_DELETE, "/volumes/:volume",          SCOPE_RUN,  0,         control_volume_remove },
 
     /* Not offered, each said so. */
     { METHOD_POST,   "/sandboxes/:id/snapshots",  SCOPE_RUN,  64 * KiB,  control_snapshot_absent },
@@ -46,10 +50,6 @@ static const struct route control_routes[] = {
     { METHOD_POST,   "/v2/templates/:template/builds/:build", SCOPE_RUN, MiB, control_template_unknown },
     { METHOD_GET,    "/templates/:template/builds/:build/status", SCOPE_READ, 0, control_template_unknown },
     { METHOD_GET,    "/templates/:template/builds/:build/logs", SCOPE_READ, 0, control_template_unknown },
-    { METHOD_POST,   "/volumes",                  SCOPE_RUN,  64 * KiB,  control_volumes_absent },
-    { METHOD_GET,    "/volumes",                  SCOPE_READ, 0,         control_volumes_absent },
-    { METHOD_GET,    "/volumes/:volume",          SCOPE_READ, 0,         control_volumes_absent },
-    { METHOD_DELETE, "/volumes/:volume",          SCOPE_RUN,  0,         control_volumes_absent },
     { METHOD_POST,   "/secrets",                  SCOPE_RUN,  64 * KiB,  control_secrets_absent },
     { METHOD_GET,    "/secrets",                  SCOPE_READ, 0,         control_secrets_absent },
     { METHOD_GET,    "/secrets/:secret",          SCOPE_READ, 0,         control_secrets_absent },

@@ -38,6 +38,7 @@ struct control_create {
     struct ops_create ops; /* its network borrowed from the caller of control_options */
     struct e2b_notes notes;
     json_t *metadata, *env; /* borrowed from the body */
+    struct ops_mount volumes[VOLUMES_MAX];
     char template[KEEPER_NAME_MAX];
 };
 /* `v2`: the later path, which has other presets. */
@@ -80,7 +81,8 @@ route_handler control_network_put, control_list_v1;
 route_handler control_metrics, control_metrics_many, control_logs_v1, control_logs_v2;
 route_handler control_snapshot_absent, control_fork_absent, control_snapshots_none;
 route_handler control_template_alias;
-route_handler control_template_unknown, control_build_absent, control_volumes_absent;
+route_handler control_template_unknown, control_build_absent;
+route_handler control_volume_create, control_volume_list, control_volume_get, control_volume_remove;
 route_handler control_secrets_absent;
 
 #endif

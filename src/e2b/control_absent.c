@@ -49,12 +49,6 @@ int control_build_absent(struct exchange *x, struct err *err)
     return absent(err, "template builds over the API");
 }
 
-int control_volumes_absent(struct exchange *x, struct err *err)
-{
-    (void) x;
-    return absent(err, "volumes");
-}
-
 /* 403 is what E2B itself says where secrets are not switched on. */
 int control_secrets_absent(struct exchange *x, struct err *err)
 {

@@ -36,6 +36,7 @@ static int create_with(struct exchange *x, struct control_create *create, json_t
     memcpy(preview.mask_host, create->notes.mask_host, sizeof preview.mask_host);
     create->ops.preview = &preview;
     create->ops.env = assignments;
+    create->ops.volumes = create->volumes;
     create->ops.notes = notes;
     if (create->metadata) {
         metadata = json_dumps(create->metadata, JSON_COMPACT);

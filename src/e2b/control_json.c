@@ -82,6 +82,16 @@ static void add_detail(struct exchange *x, json_t *json, const struct ops_sandbo
                   sandbox->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill"));
 }
 
+static json_t *mounts_json(const struct ops_sandbox *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->volume_count; i++)
+        (void) json_array_append_new(list, json_pack("{s:s, s:s}", "name", s->volumes[i].name,
+                                                     "path", s->volumes[i].path));
+    return list;
+}
+
 json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *s, bool detail)
 {
     json_t *json =
@@ -94,6 +104,8 @@ json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *s, bo
                   s->life == LIFE_PAUSED ? "paused" : "running", "envdVersion", E2B_ENVD_VERSION,
                   "metadata", json_loads(s->metadata, 0, NULL));
 
+    if (json && s->volume_count > 0)
+        (void) json_object_set_new(json, "volumeMounts", mounts_json(s));
     if (json && detail)
         add_detail(x, json, s);
     return json;

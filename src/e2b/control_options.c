@@ -105,8 +105,6 @@ static int check_unknown_features(struct exchange *x, const struct body *body, s
 {
     if (control_says(body->iam))
         return unsupported(x, "iam", "identity tokens are not offered by this server", err);
-    if (control_says(body->mounts))
-        return unsupported(x, "volumeMounts", "volumes are not offered by this server", err);
     return 0;
 }
 
@@ -117,7 +115,9 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
 
     *ret = (struct control_create){ .notes = E2B_NOTES };
     if (v1_read_known(x, json, fields, ARRAY_LEN(fields), &body, err) < 0 ||
-        (!v2 && v1_read_known(x, json, &field_secure, 1, &body, err) < 0))
+        (!v2 && v1_read_known(x, json, &field_secure, 1, &body, err) < 0) ||
+        v1_volumes_read(x, "volumeMounts", body.mounts, ret->volumes, &ret->ops.volume_count, err) <
+            0)
         return -1;
     if (!body.template)
         return v1_bad(x, err, "templateID", "a template's name is needed");

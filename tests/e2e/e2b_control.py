@@ -175,7 +175,8 @@ REFUSED = [
     ("a pause without memory", {"autoPause": True, "autoPauseMemory": False}, 501, "autoPauseMemory"),
     ("autoResume without a word", {"autoResume": {}}, 400, "autoResume"),
     ("identity tokens", {"iam": {"tokens": {"a": {"audience": "b"}}}}, 501, "iam"),
-    ("volumes", {"volumeMounts": [{"name": "v", "path": "/v"}]}, 501, "volumeMounts"),
+    ("a volume that is not there", {"volumeMounts": [{"name": "v", "path": "/v"}]}, 404, "v"),
+    ("a volume in /dev", {"volumeMounts": [{"name": "v", "path": "/dev/v"}]}, 400, "/dev"),
 ]
 for what, body, status, text in REFUSED:
     if what != "no template is named":
@@ -457,7 +458,7 @@ for method, path, status in (
         ("GET", "/templates/t/files/" + "0" * 64, 404), ("GET", "/templates/aliases/x", 404),
         ("POST", "/templates/tags", 404), ("DELETE", "/templates/tags", 404), ("GET", "/templates/t/tags", 404),
         ("DELETE", "/templates/t", 404), ("DELETE", "/templates/team%2Fname%3Atag", 404),
-        ("POST", "/volumes", 501), ("GET", "/volumes", 501), ("DELETE", "/volumes/v", 501),
+        ("GET", "/volumes/v", 404), ("DELETE", "/volumes/v", 404),
         ("POST", "/secrets", 403), ("GET", "/secrets", 403), ("DELETE", "/secrets/s", 403)):
     refused("%s %s says that it is not there" % (method, path.replace(ids[0], "{id}")),
             ask(method, path, {} if method == "POST" else None), status)
@@ -467,6 +468,28 @@ same("an encoded slash is still no way around", 400, ask("GET", "/v1/sandboxes/a
 same("health needs no key", 200, ask("GET", "/health", key=None).status)
 
 kill(boxes[0], boxes[1])
+
+# ---- volumes ----
+a = ask("POST", "/volumes", {"name": "shared"})
+volume = a.json or {}
+same("a volume is made", (201, "shared"), (a.status, volume.get("name")))
+check("with what SDKs want", volume.get("volumeID") and volume.get("token"), volume)
+refused("a second of that name is 409", ask("POST", "/volumes", {"name": "shared"}), 409)
+refused("one without a name is 400", ask("POST", "/volumes", {}), 400, "name")
+same("it is listed", [{"volumeID": volume["volumeID"], "name": "shared"}], ask("GET", "/volumes").json)
+same("and found by its id", volume, ask("GET", "/volumes/" + volume["volumeID"]).json)
+refused("another tenant's is not found", ask("GET", "/volumes/shared", key=OTHER_KEY), 404)
+mounted = {"templateID": "base", "volumeMounts": [{"name": "shared", "path": "/mnt/shared"}]}
+a = ask("POST", "/v2/sandboxes", mounted)
+same("a sandbox gets it", 201, a.status)
+holder = (a.json or {}).get("sandboxID", "none")
+same("and shows it", [{"name": "shared", "path": "/mnt/shared"}],
+     (ask("GET", "/sandboxes/" + holder).json or {}).get("volumeMounts"))
+refused("a second writer is 409", ask("POST", "/v2/sandboxes", mounted), 409)
+refused("it is not removed meanwhile", ask("DELETE", "/volumes/" + volume["volumeID"]), 409)
+kill({"sandboxID": holder})
+same("then it is removed", 204, ask("DELETE", "/volumes/" + volume["volumeID"]).status)
+same("and gone", [], ask("GET", "/volumes").json)
 same("all are gone", [], ask("GET", "/v2/sandboxes").json)
 server.end()
 sys.exit(failed > 0)
