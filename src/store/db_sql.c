@@ -130,6 +130,30 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER hidden_end AFTER DELETE ON sandboxes"
     "  BEGIN DELETE FROM hidden WHERE id = old.id; END;"
     "PRAGMA user_version = 10;",
+    /* How a sandbox sleeps, when it is to, and what it was given to live; and saved ones. What is long of a snapshot is
+     * in a table of its own, as environments are. */
+    "ALTER TABLE sandboxes ADD COLUMN tier INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN tier_aim INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN paused_by INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN paused_ms INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN image_bytes INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN image_memory INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN timeout_ms INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN idle_pause_ms INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN idle_disk_ms INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN auto_resume INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE sandboxes ADD COLUMN forgets INT NOT NULL DEFAULT 0;"
+    "CREATE TABLE snapshots("
+    "  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,"
+    "  name TEXT NOT NULL, sandbox TEXT NOT NULL, template TEXT NOT NULL, metadata TEXT NOT NULL,"
+    "  created_ms INT NOT NULL, state INT NOT NULL, memory INT NOT NULL, bytes INT NOT NULL);"
+    "CREATE UNIQUE INDEX snapshots_by_name ON snapshots(tenant, name) WHERE name <> '';"
+    "CREATE INDEX snapshots_by_tenant ON snapshots(tenant);"
+    "CREATE TABLE snapshots_kept("
+    "  id TEXT PRIMARY KEY, env TEXT NOT NULL, network TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TRIGGER snapshots_end AFTER DELETE ON snapshots"
+    "  BEGIN DELETE FROM snapshots_kept WHERE id = old.id; END;"
+    "PRAGMA user_version = 11;",
 };
 
 #define TENANT                                                                                     \
@@ -138,7 +162,11 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define KEY "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
-    "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash"
+    "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash, tier, tier_aim, "         \
+    "paused_by, paused_ms, image_bytes, image_memory, timeout_ms, idle_pause_ms, idle_disk_ms, "    \
+    "auto_resume, forgets"
+#define SNAPSHOT                                                                                   \
+    "seq, id, tenant, name, sandbox, template, metadata, created_ms, state, memory, bytes"
 
 #define PRIVATE_NETWORK                                                                            \
     "name, created_ms, number, (SELECT count(*) FROM private_members m "                           \
@@ -169,6 +197,8 @@ const char *const db_sql[SQL_COUNT] = {
                                "WHERE name = ?1",
     [SQL_TENANT_GET]         = "SELECT " TENANT " FROM tenants WHERE name = ?",
     [SQL_TENANT_LIST]        = "SELECT " TENANT " FROM tenants ORDER BY name",
+    [SQL_TENANT_HOLDS]       = "SELECT (SELECT count(*) FROM sandboxes WHERE tenant = ?1), "
+                               "(SELECT count(*) FROM snapshots WHERE tenant = ?1)",
     [SQL_TENANT_REMOVE]      = "DELETE FROM tenants WHERE name = ?",
     [SQL_TENANT_KEYS_REMOVE] = "DELETE FROM keys WHERE tenant = ?",
     [SQL_KEY_ADD]            = "INSERT INTO keys(id, hash, tenant, scope, label, created_ms, "
@@ -183,8 +213,9 @@ const char *const db_sql[SQL_COUNT] = {
                                "(last_used_ms < ?2 - 60000 OR last_used_ms > ?2 + 60000)",
     [SQL_SANDBOX_ADD]        = "INSERT INTO sandboxes(id, tenant, name, template, metadata, "
                                "created_ms, deadline_ms, on_timeout, idempotency_key, cpu_milli, "
-                               "memory_bytes, disk_bytes, request_hash) "
-                               "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                               "memory_bytes, disk_bytes, request_hash, timeout_ms, idle_pause_ms, "
+                               "idle_disk_ms, auto_resume, forgets) "
+                               "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [SQL_SANDBOX_GET]        = "SELECT " SANDBOX " FROM sandboxes WHERE id = ?1 "
                                "AND (?2 = '' OR tenant = ?2)",
     [SQL_SANDBOX_BY_NAME]    = "SELECT " SANDBOX " FROM sandboxes "
@@ -194,8 +225,11 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_SANDBOX_SET_DEADLINE] = "UPDATE sandboxes SET deadline_ms = ?2, on_timeout = ?3 "
                                "WHERE id = ?1",
     [SQL_SANDBOX_SHIFT]      = "UPDATE sandboxes SET created_ms = max(created_ms + ?1, 0), deadline_ms = "
-                               "CASE deadline_ms WHEN 0 THEN 0 ELSE max(deadline_ms + ?1, 1) END",
+                               "CASE deadline_ms WHEN 0 THEN 0 ELSE max(deadline_ms + ?1, 1) END, paused_ms = "
+                               "CASE paused_ms WHEN 0 THEN 0 ELSE max(paused_ms + ?1, 1) END",
     [SQL_SANDBOX_SET_METADATA] = "UPDATE sandboxes SET metadata = ?2 WHERE id = ?1",
+    [SQL_SANDBOX_SET_SLEEP]  = "UPDATE sandboxes SET tier = ?2, tier_aim = ?3, paused_by = ?4, "
+                               "paused_ms = ?5, image_bytes = ?6, image_memory = ?7 WHERE id = ?1",
     [SQL_SANDBOX_RENEW]      = "UPDATE sandboxes SET created_ms = ?2, deadline_ms = ?3 WHERE id = ?1",
     [SQL_SANDBOX_REMOVE_OLD] = "DELETE FROM sandboxes WHERE id = ?1 AND created_ms = ?2",
     [SQL_SANDBOX_REMOVE]     = "DELETE FROM sandboxes WHERE id = ?",
@@ -205,7 +239,23 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_ENV_GET]            = "SELECT env FROM environments WHERE id = ?",
     [SQL_ENV_REMOVE]         = "DELETE FROM environments WHERE id = ?",
     [SQL_USAGE]              = "SELECT count(*), total(cpu_milli), total(memory_bytes), "
-                               "total(disk_bytes) FROM sandboxes WHERE tenant = ?",
+                               "total(disk_bytes) FROM sandboxes WHERE tenant = ? AND tier <> 3",
+    [SQL_STORED]             = "SELECT (SELECT total(image_bytes) FROM sandboxes WHERE tenant = ?1) + "
+                               "(SELECT total(bytes) FROM snapshots WHERE tenant = ?1)",
+    [SQL_SNAPSHOT_ADD]       = "INSERT INTO snapshots(id, tenant, name, sandbox, template, metadata, "
+                               "created_ms, state, memory, bytes) VALUES(?,?,?,?,?,?,?,?,?,0)",
+    [SQL_SNAPSHOT_KEEP]      = "INSERT INTO snapshots_kept VALUES(?, ?, ?)",
+    [SQL_SNAPSHOT_READY]     = "UPDATE snapshots SET name = ?2, state = ?3, bytes = ?4, memory = ?5 "
+                               "WHERE id = ?1",
+    [SQL_SNAPSHOT_UNNAME]    = "UPDATE snapshots SET name = '' WHERE tenant = ?1 AND name = ?2",
+    [SQL_SNAPSHOT_GET]       = "SELECT " SNAPSHOT " FROM snapshots WHERE id = ?1 "
+                               "AND (?2 = '' OR tenant = ?2)",
+    [SQL_SNAPSHOT_BY_NAME]   = "SELECT " SNAPSHOT " FROM snapshots "
+                               "WHERE name = ?1 AND name <> '' AND tenant = ?2",
+    [SQL_SNAPSHOT_KEPT]      = "SELECT env, network FROM snapshots_kept WHERE id = ?",
+    [SQL_SNAPSHOT_LIST]      = "SELECT " SNAPSHOT " FROM snapshots WHERE (?1 = '' OR tenant = ?1) "
+                               "AND (?2 = 0 OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
+    [SQL_SNAPSHOT_REMOVE]    = "DELETE FROM snapshots WHERE id = ?",
     [SQL_NETWORK_SET]        = "INSERT OR REPLACE INTO networks VALUES(?, ?)",
     [SQL_NETWORK_GET]        = "SELECT rules FROM networks WHERE id = ?",
     [SQL_NETWORK_LIST]       = "SELECT id, rules FROM networks",

@@ -80,6 +80,17 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->join_count = 0;
     ret->volumes = NULL;
     ret->volume_count = 0;
+    ret->sleep = (struct store_sleep){ .tier = (int) db_number(stmt, 14),
+                                       .aim = (int) db_number(stmt, 15),
+                                       .by = (int) db_number(stmt, 16),
+                                       .since_ms = db_number(stmt, 17),
+                                       .bytes = db_number(stmt, 18),
+                                       .memory = db_number(stmt, 19) != 0 };
+    ret->timeout_ms = db_number(stmt, 20);
+    ret->idle_pause_ms = db_number(stmt, 21);
+    ret->idle_disk_ms = db_number(stmt, 22);
+    ret->auto_resume = db_number(stmt, 23) != 0;
+    ret->forgets = db_number(stmt, 24) != 0;
 }
 
 /* ---- changes ---- */
@@ -140,10 +151,12 @@ static int add(struct db *db, void *arg, struct err *err)
         return -1;
     if (s->hidden && db_run(db, err, SQL_HIDDEN_SET, "tt", s->id, s->hidden) < 0)
         return -1;
-    if (db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiit", s->id, s->tenant, s->name, s->template,
-               s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
+    if (db_run(db, err, SQL_SANDBOX_ADD, "tttttiiitiiitiiiii", s->id, s->tenant, s->name,
+               s->template, s->metadata, (int64_t) s->created_ms, (int64_t) s->deadline_ms,
                (int64_t) s->on_timeout, s->idempotency_key, (int64_t) s->cpu_milli,
-               (int64_t) s->memory_bytes, (int64_t) s->disk_bytes, s->request_hash) < 0)
+               (int64_t) s->memory_bytes, (int64_t) s->disk_bytes, s->request_hash,
+               (int64_t) s->timeout_ms, (int64_t) s->idle_pause_ms, (int64_t) s->idle_disk_ms,
+               (int64_t) s->auto_resume, (int64_t) s->forgets) < 0)
         return -1;
     return add_joins(db, s, err) < 0 ? -1 : volume_uses_write(db, s, err);
 }
@@ -188,6 +201,55 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
     struct deadline d = { id, deadline_ms, on_timeout };
 
     return store_write(store, set_deadline, &d, err);
+}
+
+/* ---- sleep ---- */
+
+struct sleep_change {
+    const char *id;
+    const struct store_sleep *sleep;
+};
+
+static int set_sleep(struct db *db, void *arg, struct err *err)
+{
+    const struct sleep_change *c = arg;
+    const struct store_sleep *s = c->sleep;
+
+    if (db_run(db, err, SQL_SANDBOX_SET_SLEEP, "tiiiiii", c->id, (int64_t) s->tier,
+               (int64_t) s->aim, (int64_t) s->by, (int64_t) s->since_ms, (int64_t) s->bytes,
+               (int64_t) s->memory) < 0)
+        return -1;
+    return changed_one(db, c->id, err);
+}
+
+int store_sandbox_set_sleep(struct store *store, const char *id, const struct store_sleep *sleep,
+                            struct err *err)
+{
+    struct sleep_change c = { id, sleep };
+
+    return store_write(store, set_sleep, &c, err);
+}
+
+/* What is on disk counts for nothing but its bytes; from here on it counts again, if there is room. */
+static int claim(struct db *db, void *arg, struct err *err)
+{
+    const struct store_sandbox *s = arg;
+    const struct store_usage more = { 1, s->cpu_milli, s->memory_bytes, s->disk_bytes };
+    struct store_sleep sleep = s->sleep;
+    struct sleep_change c = { s->id, &sleep };
+    struct store_tenant tenant;
+    struct store_usage used;
+
+    sleep.tier = STORE_HOT;
+    if (tenant_read(db, s->tenant, &tenant, err) < 0 || usage_read(db, s->tenant, &used, err) < 0 ||
+        store_quotas_allow(&tenant.quotas, &used, &more, err) < 0)
+        return -1;
+    return set_sleep(db, &c, err);
+}
+
+int store_sandbox_claim(struct store *store, const struct store_sandbox *sandbox, struct err *err)
+{
+    return store_write(store, claim, (void *) sandbox, err);
 }
 
 struct change {

@@ -85,7 +85,7 @@ int store_tenant_get(struct store *store, const char *name, struct store_tenant 
                      struct err *err);
 int store_tenant_set(struct store *store, const char *name, const struct store_quotas *quotas,
                      struct err *err);
-/* With its keys. ERR_NOT_EMPTY while it has sandboxes. */
+/* With its keys. ERR_NOT_EMPTY while it has sandboxes or snapshots. */
 int store_tenant_remove(struct store *store, const char *name, struct err *err);
 typedef int store_tenant_each(void *arg, const struct store_tenant *tenant, struct err *err);
 /* By name. A callback of this header that returns -1 ends the walk, which then returns -1. */
@@ -180,6 +180,18 @@ enum store_on_timeout { STORE_TIMEOUT_KILL, STORE_TIMEOUT_PAUSE };
 /* Beside one of them: it is paused until somebody resumes it, and deadline_ms is when that began. */
 #define STORE_TIMEOUT_HELD 16
 
+/* Where a paused one is. The numbers are in the store. */
+enum store_tier { STORE_AWAKE, STORE_HOT, STORE_WARM, STORE_DISK };
+enum store_paused_by { STORE_BY_REQUEST, STORE_BY_DEADLINE, STORE_BY_IDLENESS };
+
+/* What is meant; the keeper knows what is. All zero: awake. */
+struct store_sleep {
+    int tier, aim; /* enum store_tier: where it is, and where it is still to be moved to, or 0 */
+    int by;        /* enum store_paused_by */
+    bool memory;   /* its image has its processes in it, or is to have them */
+    uint64_t since_ms, bytes; /* bytes: of its image, 0 without one */
+};
+
 struct store_sandbox {
     uint64_t seq; /* grows with every sandbox: the cursor of lists */
     char id[ID_LEN + 1];
@@ -202,6 +214,11 @@ struct store_sandbox {
     const struct store_volume_use *volumes; /* for store_sandbox_add: volume, path, read_only */
     size_t volume_count;
     const char *hidden;  /* for store_sandbox_add: as store_hidden_set; NULL: none. Borrowed */
+    uint64_t timeout_ms;                  /* that its create asked for */
+    uint64_t idle_pause_ms, idle_disk_ms; /* idle for so long: it is paused, moved to disk; 0: not */
+    bool auto_resume;                     /* a request to it wakes it, whoever paused it */
+    bool forgets;                         /* a pause at its deadline keeps its files only */
+    struct store_sleep sleep;             /* not for store_sandbox_add */
 };
 
 /* Committed when it returns; on disk with the next durable audit record. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -222,6 +239,11 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
 int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err);
 int store_sandbox_set_metadata(struct store *store, const char *id, const char *metadata,
                                struct err *err);
+int store_sandbox_set_sleep(struct store *store, const char *id, const struct store_sleep *sleep,
+                            struct err *err);
+/* Before a sandbox that is on disk is brought back: the quotas, as store_sandbox_add checks them. It then counts as
+ * one that is paused in memory. */
+int store_sandbox_claim(struct store *store, const struct store_sandbox *sandbox, struct err *err);
 /* It is being made anew: its times, as they are from now on. ERR_NO_SANDBOX when it is not there any more. */
 int store_sandbox_renew(struct store *store, const char *id, uint64_t created_ms,
                         uint64_t deadline_ms, struct err *err);
@@ -337,8 +359,48 @@ typedef int store_hidden_each(void *arg, const char *id, const char *tenant, str
 int store_hidden_list(struct store *store, const char *tenant, store_hidden_each *each, void *arg,
                       struct err *err);
 
+/* ---- snapshots ---- */
+
+/* One that is being made, or was when the server ended, is nobody's to use; a temporary one is a fork's own. */
+enum store_snapshot_state { STORE_SNAPSHOT_MAKING, STORE_SNAPSHOT_READY, STORE_SNAPSHOT_TEMPORARY };
+
+struct store_snapshot {
+    uint64_t seq;
+    char id[ID_LEN + 1];
+    char tenant[STORE_TENANT_MAX];
+    char name[STORE_NAME_MAX]; /* "" or unique in its tenant */
+    char sandbox[ID_LEN + 1];  /* that it was made of */
+    char template[STORE_NAME_MAX];
+    char metadata[STORE_METADATA_MAX]; /* of that sandbox */
+    uint64_t created_ms, bytes;
+    int state; /* enum store_snapshot_state */
+    bool memory;
+    const char *env, *network; /* for store_snapshot_add, as in struct store_sandbox; borrowed */
+};
+
+/* ERR_NAME_TAKEN. */
+int store_snapshot_add(struct store *store, const struct store_snapshot *snapshot, struct err *err);
+/* It is whole: state, memory and bytes of `snapshot` count from now on, and its name, which another may have had. */
+int store_snapshot_ready(struct store *store, const struct store_snapshot *snapshot,
+                         struct err *err);
+/* By id, or else by name; tenant NULL: any, and only by id. ERR_NO_IMAGE. */
+int store_snapshot_get(struct store *store, const char *tenant, const char *id,
+                       struct store_snapshot *ret, struct err *err);
+/* What its record had as env and network, each the caller's to free; NULL without. */
+int store_snapshot_kept(struct store *store, const char *id, char **ret_env, char **ret_network,
+                        struct err *err);
+typedef int store_snapshot_each(void *arg, const struct store_snapshot *snapshot, struct err *err);
+/* As store_sandbox_list; every state. */
+int store_snapshot_list(struct store *store, const char *tenant, uint64_t after, uint64_t limit,
+                        store_snapshot_each *each, void *arg, struct err *err);
+/* One that is not there is no error. */
+int store_snapshot_remove(struct store *store, const char *id, struct err *err);
+
+/* Bytes of its images: snapshots, and sandboxes that are paused to disk. */
+int store_stored(struct store *store, const char *tenant, uint64_t *ret, struct err *err);
+
 struct store_usage {
-    uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes;
+    uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes; /* without those that are on disk */
 };
 int store_usage(struct store *store, const char *tenant, struct store_usage *ret, struct err *err);
 /* Pure: whether `more` fits beside what is used. ERR_TOO_MANY, says which quota. */

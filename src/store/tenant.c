@@ -107,13 +107,23 @@ static int remove_tenant(struct db *db, void *arg, struct err *err)
 {
     const char *name = arg;
     struct store_volume_usage volumes;
-    struct store_usage usage;
+    unsigned long long sandboxes, snapshots;
+    sqlite3_stmt *stmt = db_stmt(db, SQL_TENANT_HOLDS, err);
 
-    if (usage_read(db, name, &usage, err) < 0)
+    if (!stmt)
         return -1;
-    if (usage.sandboxes > 0)
+    db_bind(stmt, "t", name);
+    if (db_step(db, stmt, err) != 1)
+        return -1;
+    sandboxes = db_number(stmt, 0);
+    snapshots = db_number(stmt, 1);
+    (void) sqlite3_reset(stmt);
+    if (sandboxes > 0)
         return err_set(err, ERR_NOT_EMPTY, "tenant '%.63s' has %llu sandboxes: end them first",
-                       name, (unsigned long long) usage.sandboxes);
+                       name, sandboxes);
+    if (snapshots > 0)
+        return err_set(err, ERR_NOT_EMPTY, "tenant '%.63s' has %llu snapshots: delete them first",
+                       name, snapshots);
     if (volume_usage_read(db, name, &volumes, err) < 0)
         return -1;
     if (volumes.volumes > 0)
