@@ -12,7 +12,9 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/idle.h"
 #include "api/network.h"
+#include "api/sleep.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "client/sandbox.h"
@@ -35,7 +37,15 @@ struct due {
     char id[ID_LEN + 1];
     char tenant[STORE_TENANT_MAX];
     uint64_t created_ms, deadline_ms;
-    int on_timeout;
+    int on_timeout, tier;
+    bool forgets;
+};
+
+/* What the keeper has, by id. */
+struct there {
+    struct keeper_sandbox *kept;
+    struct keeper_image *images;
+    size_t kept_count, image_count;
 };
 
 static struct {
@@ -70,7 +80,9 @@ static int keep(void *arg, const struct store_sandbox *record, struct err *err)
     *due = (struct due){ .created_ms = record->created_ms,
                          .deadline_ms =
                              (record->on_timeout & STORE_TIMEOUT_HELD) ? 0 : record->deadline_ms,
-                         .on_timeout = record->on_timeout };
+                         .on_timeout = record->on_timeout,
+                         .tier = record->sleep.tier,
+                         .forgets = record->forgets };
     memcpy(due->id, record->id, sizeof due->id);
     memcpy(due->tenant, record->tenant, sizeof due->tenant);
     return 0;
@@ -103,11 +115,12 @@ static bool still_due(struct app *app, const struct due *due)
            record.deadline_ms == due->deadline_ms;
 }
 
-static void end(struct app *app, struct link *link, const struct due *due)
+/* Who has its turn may be writing it to disk: the next round tries again, and nobody else's deadline waits for it. */
+static void end(struct app *app, const struct due *due)
 {
     struct err err;
 
-    if (sandbox_destroy(link, due->id, &err) < 0 && err.kind != ERR_NO_SANDBOX) {
+    if (sleep_end(app, due->id, true, &err) < 0) {
         log_line(LOG_WARNING, "sandbox=%s not ended at its deadline: %s", due->id, err.msg);
         return; /* the next round tries again */
     }
@@ -116,20 +129,23 @@ static void end(struct app *app, struct link *link, const struct due *due)
     log_line(LOG_INFO, "sandbox=%s ended at its deadline", due->id);
 }
 
-/* Without a deadline it stays paused until it is resumed, or killed. */
-static void pause_it(struct app *app, struct link *link, const struct due *due)
+/* Without a deadline it stays paused until it is resumed, or killed. It stands still at once; idle.c moves it to disk. */
+static void pause_it(struct app *app, const struct due *due)
 {
+    const struct sleep_ask ask = { .by = STORE_BY_DEADLINE,
+                                   .files_only = due->forgets,
+                                   .hold = true,
+                                   .if_free = true };
+    struct sleep_told told;
     struct err err;
 
-    if (sandbox_freeze(link, due->id, &err) < 0 && err.kind != ERR_STATE) {
+    if (sleep_pause(app, due->id, &ask, &told, &err) < 0) {
         log_line(LOG_WARNING, "sandbox=%s not paused at its deadline: %s", due->id, err.msg);
         return;
     }
-    if (store_sandbox_set_deadline(app->store, due->id, store_now_ms(),
-                                   due->on_timeout | STORE_TIMEOUT_HELD, &err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s deadline not cleared: %s", due->id, err.msg);
     note(app, due, "sandbox.expire", NULL);
     log_line(LOG_INFO, "sandbox=%s paused at its deadline", due->id);
+    idle_changed();
 }
 
 static int by_id(const void *a, const void *b)
@@ -137,17 +153,48 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct keeper_sandbox *) a)->id, ((const struct keeper_sandbox *) b)->id);
 }
 
-static bool is_kept(const struct keeper_sandbox *kept, size_t count, const struct due *due)
+static int image_by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct keeper_image *) a)->id, ((const struct keeper_image *) b)->id);
+}
+
+/* Where it is: a tier, awake, or -1 nowhere. */
+static int find(const struct there *there, const struct due *due)
 {
     struct keeper_sandbox key = { .life = 0 };
+    struct keeper_image image = { .flags = 0 };
+    const struct keeper_sandbox *kept;
+    const struct keeper_image *saved;
 
     memcpy(key.id, due->id, sizeof due->id);
-    return bsearch(&key, kept, count, sizeof *kept, by_id) != NULL;
+    memcpy(image.id, due->id, sizeof due->id);
+    kept = there->kept_count
+               ? bsearch(&key, there->kept, there->kept_count, sizeof key, by_id)
+               : NULL;
+    saved = there->image_count ? bsearch(&image, there->images, there->image_count, sizeof image,
+                                         image_by_id)
+                               : NULL;
+    if (kept)
+        return kept->life != LIFE_PAUSED ? STORE_AWAKE
+               : due->tier == STORE_WARM ? STORE_WARM
+                                         : STORE_HOT;
+    return saved ? STORE_DISK : -1;
 }
 
 static bool is_lost(const struct due *due, uint64_t now)
 {
     return due->created_ms < own.began_ms || now > due->created_ms + LOST_AFTER_MS;
+}
+
+/* The lists are of two moments, and a pause may have come between them. */
+static bool settle(struct app *app, const struct due *due)
+{
+    bool lost = false;
+    struct err err;
+
+    if (sleep_settle(app, due->id, &lost, &err) < 0 && err.kind != ERR_NO_SANDBOX)
+        log_line(LOG_WARNING, "sandbox=%s not looked after: %s", due->id, err.msg);
+    return lost;
 }
 
 /* A create that is repeated with its key may be about to make it again, under the same id: then its record was renewed,
@@ -206,42 +253,53 @@ static void follow_clock(struct app *app)
         log_line(LOG_ERROR, "deadlines do not follow: %s", err.msg);
 }
 
+/* Returns when to look again, at the latest. */
+static uint64_t act_on(struct app *app, const struct due *due, int tier, uint64_t now)
+{
+    if (tier < 0) {
+        if (is_lost(due, now) && settle(app, due))
+            report_lost(app, due);
+        return UINT64_MAX;
+    }
+    if (tier != due->tier)
+        (void) settle(app, due);
+    if (due->deadline_ms == 0)
+        return UINT64_MAX;
+    if (due->deadline_ms > now)
+        return due->deadline_ms;
+    if (!still_due(app, due))
+        return now;
+    if (due->on_timeout == STORE_TIMEOUT_PAUSE)
+        pause_it(app, due);
+    else
+        end(app, due);
+    return UINT64_MAX;
+}
+
 /* Returns how long to sleep. */
-static uint64_t act(struct app *app, struct link *link, struct round *round,
-                    struct keeper_sandbox *kept, size_t kept_count)
+static uint64_t act(struct app *app, const struct round *round, const struct there *there)
 {
     uint64_t now = store_now_ms(), next = now + ROUND_MS;
 
-    if (kept_count > 0)
-        qsort(kept, kept_count, sizeof *kept, by_id);
+    if (there->kept_count > 0)
+        qsort(there->kept, there->kept_count, sizeof *there->kept, by_id);
+    if (there->image_count > 0)
+        qsort(there->images, there->image_count, sizeof *there->images, image_by_id);
     for (size_t i = 0; i < round->count; i++) {
-        const struct due *due = &round->list[i];
+        uint64_t again = act_on(app, &round->list[i], find(there, &round->list[i]), now);
 
-        if (!is_kept(kept, kept_count, due)) {
-            if (is_lost(due, now))
-                report_lost(app, due);
-        } else if (due->deadline_ms > 0 && due->deadline_ms <= now) {
-            if (!still_due(app, due))
-                next = now;
-            else if (due->on_timeout == STORE_TIMEOUT_PAUSE)
-                pause_it(app, link, due);
-            else
-                end(app, link, due);
-        } else if (due->deadline_ms > 0 && due->deadline_ms < next) {
-            next = due->deadline_ms;
-        }
+        next = again < next ? again : next;
     }
     now = store_now_ms();
     return next > now ? next - now : 1;
 }
 
-/* Records first, then the keeper's list: what is made between the two is in neither or in the list. */
+/* Records first, then the keeper's lists: what is made between the two is in neither or in the list. */
 static uint64_t one_round(struct app *app)
 {
     struct round round = { .list = NULL };
-    auto_free struct keeper_sandbox *kept = NULL;
+    struct there there = { .kept = NULL };
     uint64_t sleep_ms = ROUND_MS;
-    size_t kept_count = 0;
     struct link link;
     struct err err;
     int r;
@@ -249,11 +307,14 @@ static uint64_t one_round(struct app *app)
     if (store_sandbox_list(app->store, NULL, 0, 0, keep, &round, &err) < 0) {
         log_line(LOG_WARNING, "deadlines not read: %s", err.msg);
     } else if (round.count > 0 && app_link_take(app, &link, &err) == 0) {
-        r = sandbox_list(&link, &kept, &kept_count, &err);
-        if (r == 0)
-            sleep_ms = act(app, &link, &round, kept, kept_count);
+        r = sleep_list(&link, &there.kept, &there.kept_count, &there.images, &there.image_count,
+                       &err);
         app_link_give(app, &link, r == 0);
+        if (r == 0)
+            sleep_ms = act(app, &round, &there);
     }
+    free(there.kept);
+    free(there.images);
     free(round.list);
     return sleep_ms;
 }

@@ -1,6 +1,7 @@
 /* The head is complete before an exchange exists; the body is exchange_body.c. An answer has a known length, or is
  * sent in chunks (HTTP/1.0: until the end). */
 #include "api/exchange_own.h"
+#include "api/use.h"
 
 #include "base/own.h"
 #include "http/response.h"
@@ -395,4 +396,15 @@ void exchange_init(struct exchange *x, struct app *app, struct conn *conn)
     (void) !getrandom(random, sizeof random, GRND_NONBLOCK);
     for (size_t i = 0; i < sizeof random; i++)
         (void) snprintf(x->id + 2 * i, sizeof x->id - 2 * i, "%02x", random[i]);
+}
+
+void exchange_use(struct exchange *x, const char *sandbox)
+{
+    if (strcmp(x->used, sandbox) == 0)
+        return;
+    if (x->used[0])
+        use_end(x->used);
+    (void) snprintf(x->used, sizeof x->used, "%s", sandbox);
+    if (sandbox[0])
+        use_begin(sandbox);
 }

@@ -48,6 +48,9 @@ const char *exchange_query(struct exchange *x, const char *name);
 /* NUL-terminated copy of a header's value; NULL if it is not there. */
 const char *exchange_header(struct exchange *x, const char *name);
 
+/* From now to the end of the request this sandbox is in use (use.h); the one before is not any more. */
+void exchange_use(struct exchange *x, const char *sandbox);
+
 /* The body, piece by piece: count, 0 at its end, -1. Sends 100 Continue when the client waits for it. More than
  * the route's limit is ERR_TOO_BIG. */
 ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *err);

@@ -6,6 +6,7 @@
 #include "api/conn.h"
 #include "api/exchange.h"
 #include "api/surface.h"
+#include "base/parse.h"
 #include "http/chunk.h"
 
 #define EXCHANGE_PARAMS 6
@@ -38,6 +39,7 @@ struct exchange {
     char extra[2048]; /* header lines of the handler's */
     size_t extra_len;
     char blame_field[64], blame_rule[64], blame_layer[16];
+    char used[ID_LEN + 1]; /* the sandbox that this request is for, as use.h counts it; "" without */
     int refusal_status; /* a status that the error's kind does not say */
     int status;
     bool begun, ended, chunked, close;

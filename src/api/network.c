@@ -517,6 +517,11 @@ void network_ended(struct app *app, const char *sandbox)
     (void) pthread_mutex_unlock(changes_of(app, sandbox));
 }
 
+bool network_busy(struct app *app, const char *sandbox)
+{
+    return app->network && egress_open(app->network->egress, sandbox) > 0;
+}
+
 /* The rules are read again: somebody may have changed them since the list was. */
 static int restore(void *arg, const char *id, const char *text, struct err *err)
 {
@@ -527,7 +532,8 @@ static int restore(void *arg, const char *id, const char *text, struct err *err)
     if (!rules)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     (void) pthread_mutex_lock(changes_of(app, id));
-    if (network_get(app, id, rules, err) < 0 || open_changed(app, id, rules, err) < 0)
+    if ((network_get(app, id, rules, err) < 0 || open_changed(app, id, rules, err) < 0) &&
+        err->kind != ERR_NO_SANDBOX) /* on disk, or lost */
         log_line(LOG_WARNING, "sandbox=%s has no way out: %s", id, err->msg);
     (void) pthread_mutex_unlock(changes_of(app, id));
     return 0;

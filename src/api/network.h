@@ -46,6 +46,8 @@ int network_secrets_of(struct app *app, const char *sandbox, struct err *err);
 /* Looks whether somebody else has changed them. For one thread. */
 void network_secrets_poll(struct app *app);
 void network_ended(struct app *app, const char *sandbox);
+/* Whether it has a connection to the outside open, or waits for a name. */
+bool network_busy(struct app *app, const char *sandbox);
 
 struct network_event {
     uint64_t seq, time_ms;

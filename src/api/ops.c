@@ -14,6 +14,7 @@
 #include "api/preview.h"
 #include "api/quota.h"
 #include "api/secrets.h"
+#include "api/sleep.h"
 
 #include "base/hash.h"
 #include "base/io.h"
@@ -116,12 +117,46 @@ int ops_sandbox_env(struct ops *ops, const char *sandbox, json_t **ret, struct e
     return object ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the environment");
 }
 
+int ops_box_look(struct ops *ops, const char *sandbox, struct link *ret_link, struct err *err)
+{
+    struct store_sandbox record;
+
+    return ops_find(ops, sandbox, &record, err) < 0 ? -1 : app_link_take(ops->app, ret_link, err);
+}
+
+/* Counted in before the record is read: sleep.c says why. */
+static int find_awake(struct ops *ops, const char *sandbox, struct store_sandbox *ret,
+                      struct err *err)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+    uint64_t begun = io_now_ms();
+    bool woken;
+
+    if (id_ok(sandbox))
+        exchange_use(ops->x, sandbox);
+    if (ops_find(ops, sandbox, ret, err) < 0 || sleep_answer(ops->app, ret, &woken, err) < 0)
+        return -1;
+    if (!woken)
+        return 0;
+    facts.detail = "by a request";
+    facts.duration_ms = (int64_t) (io_now_ms() - begun);
+    audit_note(ops->x, "sandbox.resume", sandbox, &facts);
+    return 0;
+}
+
+int ops_wake(struct ops *ops, const char *sandbox, struct err *err)
+{
+    struct store_sandbox record;
+
+    return find_awake(ops, sandbox, &record, err);
+}
+
 int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, json_t **ret_env,
                  struct err *err)
 {
     struct store_sandbox record;
 
-    if (ops_find(ops, sandbox, &record, err) < 0)
+    if (find_awake(ops, sandbox, &record, err) < 0)
         return -1;
     if (ret_env && read_env(ops, &record, ret_env, err) < 0)
         return -1;
@@ -158,7 +193,24 @@ static void split_metadata(const char *stored, struct ops_sandbox *ret)
     (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", text ? text : "{}");
 }
 
-void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept,
+static void view_sleep(const struct store_sandbox *record, bool saved, struct ops_sandbox *ret)
+{
+    const struct store_sleep *sleep = &record->sleep;
+
+    if (saved) {
+        ret->life = LIFE_PAUSED;
+        ret->tier = STORE_DISK;
+        ret->image_bytes = sleep->bytes;
+    } else if (ret->life == LIFE_PAUSED) {
+        ret->tier = sleep->tier == STORE_WARM ? STORE_WARM : STORE_HOT;
+    }
+    if (!ret->tier)
+        return;
+    ret->paused_ms = sleep->since_ms;
+    ret->dozes = sleep->by == STORE_BY_IDLENESS;
+}
+
+void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept, bool saved,
               struct ops_sandbox *ret)
 {
     bool held = record->on_timeout & STORE_TIMEOUT_HELD;
@@ -169,7 +221,10 @@ void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *k
                                  .on_timeout = (record->on_timeout & STORE_TIMEOUT_PAUSE)
                                                    ? ON_TIMEOUT_PAUSE
                                                    : ON_TIMEOUT_KILL,
-                                 .life = LIFE_GONE };
+                                 .life = LIFE_GONE,
+                                 .idle_pause_ms = record->idle_pause_ms,
+                                 .idle_disk_ms = record->idle_disk_ms,
+                                 .auto_resume = record->auto_resume };
     memcpy(ret->id, record->id, sizeof ret->id);
     memcpy(ret->name, record->name, sizeof ret->name);
     memcpy(ret->template, record->template, sizeof ret->template);
@@ -184,23 +239,24 @@ void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *k
     ret->life = kept->life;
     ret->root = kept->flags & KEEPER_FLAG_ROOT;
     ret->limits = kept->limits;
+    view_sleep(record, saved, ret);
 }
 
 /* The keeper's side of a record. One that it does not have is lost, which is an answer, too. */
-static int look(struct ops *ops, const struct store_sandbox *record, struct ops_sandbox *ret,
-                struct err *err)
+int ops_look(struct ops *ops, const struct store_sandbox *record, struct ops_sandbox *ret,
+             struct err *err)
 {
-    struct keeper_sandbox kept;
+    struct sleep_kept kept;
     struct link link;
     int r;
 
     if (app_link_take(ops->app, &link, err) < 0)
         return -1;
-    r = sandbox_get(&link, record->id, &kept, err);
+    r = sleep_look(ops->app, &link, record->id, &kept, err);
     ops_box_close(ops, &link, r, err);
-    if (r < 0 && err->kind != ERR_NO_SANDBOX)
+    if (r < 0)
         return -1;
-    ops_view(record, r == 0 ? &kept : NULL, ret);
+    ops_view(record, kept.there || kept.saved ? &kept.sandbox : NULL, kept.saved, ret);
     return ops_volumes_show(ops, ret, err);
 }
 
@@ -208,7 +264,7 @@ int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *re
 {
     struct store_sandbox record;
 
-    return ops_find(ops, sandbox, &record, err) < 0 ? -1 : look(ops, &record, ret, err);
+    return ops_find(ops, sandbox, &record, err) < 0 ? -1 : ops_look(ops, &record, ret, err);
 }
 
 /* ---- creating ---- */
@@ -293,14 +349,14 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
     for (size_t i = 0; i < limit_count; i++)
         (void) json_array_append_new(
             limits, json_integer((json_int_t) limit_value(&create->limits, &limit_table[i])));
-    request =
-        json_pack("{s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*}", "template",
-                  create->template, "name", create->name, "notes", create->notes, "timeout",
-                  (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout, "root",
-                  create->root, "limits", limits, "env", env, "metadata", metadata, "network",
-                  create->network ? network_json(create->network) : NULL, "preview",
-                  create->preview ? preview_rules_json(create->preview) : NULL, "join",
-                  ops_private_joins_json(create));
+    request = json_pack("{s:s*, s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*}",
+                        "snapshot", create->snapshot, "template", create->template, "name",
+                        create->name, "notes", create->notes, "timeout",
+                        (json_int_t) create->timeout_ms, "on_timeout", (int) create->on_timeout,
+                        "root", create->root, "limits", limits, "env", env, "metadata", metadata,
+                        "network", create->network ? network_json(create->network) : NULL,
+                        "preview", create->preview ? preview_rules_json(create->preview) : NULL,
+                        "join", ops_private_joins_json(create));
     if (create->network && create->network->upstream.kind != UPSTREAM_NONE) /* with its login */
         (void) json_object_set_new(request, "proxy",
                                    network_proxy_keep(&create->network->upstream));
@@ -367,6 +423,13 @@ static int fill_record(struct ops *ops, const struct ops_create *create, uint64_
         .disk_bytes = create->limits.disk_bytes,
     };
     record->deadline_ms = record->created_ms + timeout_ms;
+    record->timeout_ms = timeout_ms;
+    record->idle_pause_ms =
+        create->idle_pause_ms ? *create->idle_pause_ms : app_config(ops->app)->idle_pause_ms;
+    record->idle_disk_ms =
+        create->idle_disk_ms ? *create->idle_disk_ms : app_config(ops->app)->idle_disk_ms;
+    record->auto_resume = create->auto_resume;
+    record->forgets = create->forgets;
     (void) snprintf(record->tenant, sizeof record->tenant, "%s", ops->caller->tenant);
     (void) snprintf(record->name, sizeof record->name, "%s", create->name ? create->name : "");
     (void) snprintf(record->template, sizeof record->template, "%s",
@@ -391,10 +454,10 @@ static void blame_create(struct ops *ops, const struct err *err)
         enum err_kind kind;
         const char *field, *rule, *layer;
     } rows[] = {
-        { ERR_NAME_TAKEN, "name", NULL, NULL }, { ERR_NO_TEMPLATE, "template", NULL, NULL },
-        { ERR_LIMIT, "limits", NULL, NULL },    { ERR_LIMIT_HOST, "limits", NULL, NULL },
-        { ERR_TOO_MANY, NULL, NULL, "quota" },  { ERR_NO_VOLUME, "volumes", NULL, NULL },
-        { ERR_VOLUME_BUSY, "volumes", NULL, NULL },
+        { ERR_NAME_TAKEN, "name", NULL, NULL },   { ERR_NO_TEMPLATE, "template", NULL, NULL },
+        { ERR_LIMIT, "limits", NULL, NULL },      { ERR_LIMIT_HOST, "limits", NULL, NULL },
+        { ERR_TOO_MANY, NULL, NULL, "quota" },    { ERR_NO_VOLUME, "volumes", NULL, NULL },
+        { ERR_NO_IMAGE, "snapshot", NULL, NULL }, { ERR_VOLUME_BUSY, "volumes", NULL, NULL },
     };
 
     if (exchange_blamed_rule(ops->x, "quota"))
@@ -402,6 +465,17 @@ static void blame_create(struct ops *ops, const struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].kind == err->kind)
             (void) exchange_blame(ops->x, rows[i].field, rows[i].rule, rows[i].layer);
+}
+
+/* The keeper makes it of an image: a snapshot's, or a fork's. */
+static int load(struct link *link, const struct ops_create *create,
+                const struct store_sandbox *record, struct keeper_sandbox *ret, struct err *err)
+{
+    const struct image_load_spec spec = { .image = create->image,
+                                          .owner = record->tenant,
+                                          .id = record->id };
+
+    return image_load(link, &spec, ret, err);
 }
 
 /* The keeper makes what the record says. */
@@ -424,8 +498,10 @@ static int make(struct ops *ops, const struct ops_create *create,
     if (ops_volumes_resolve(ops, create, spec.volumes, records, err) < 0 ||
         app_link_take(ops->app, &link, err) < 0)
         return -1;
-    pool_create_begins();
-    r = sandbox_create(&link, &spec, &kept, err);
+    if (!create->image)
+        pool_create_begins();
+    r = create->image ? load(&link, create, record, &kept, err)
+                      : sandbox_create(&link, &spec, &kept, err);
     if (r < 0 && err->kind == ERR_NO_TEMPLATE && create->or_default) {
         log_line(LOG_INFO, "sandbox=%s template=%s is not there, the default is taken", record->id,
                  record->template);
@@ -433,7 +509,8 @@ static int make(struct ops *ops, const struct ops_create *create,
         another = true;
         r = sandbox_create(&link, &spec, &kept, err);
     }
-    pool_create_ends(r == 0 ? &kept : NULL);
+    if (!create->image)
+        pool_create_ends(r == 0 ? &kept : NULL);
     if (r == 0 &&
         ((another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
                   : network && network_open(ops->app, record->id, network, err) < 0) ||
@@ -448,7 +525,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     }
     ops_box_close(ops, &link, r, err);
     if (r == 0)
-        ops_view(record, &kept, ret);
+        ops_view(record, &kept, false, ret);
     return r < 0 || create->volume_count == 0 ? r : ops_volumes_show(ops, ret, err);
 }
 
@@ -505,7 +582,7 @@ static int look_settled(struct ops *ops, const struct store_sandbox *record,
     uint64_t until = io_now_ms() + SETTLE_MS;
 
     for (;;) {
-        if (look(ops, record, ret, err) < 0)
+        if (ops_look(ops, record, ret, err) < 0)
             return -1;
         if (ret->life != LIFE_NEW && ret->life != LIFE_STARTING && ret->life != LIFE_STOPPING)
             return 0;
@@ -576,10 +653,13 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
         asked->timeout_ms ? asked->timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
     int r = check_create(ops, asked, timeout_ms, err);
     struct secrets_plan plan = { .hidden = NULL };
+    struct ops_source source = { .kept = NULL };
     struct ops_create create = *asked;
 
+    if (r == 0 && asked->snapshot)
+        r = ops_source_apply(ops, &create, &source, err);
     if (r == 0 && secrets_wanted(&asked->secrets)) {
-        r = secrets_plan(ops, &asked->secrets, asked->root, &plan, err);
+        r = secrets_plan(ops, &asked->secrets, create.root, &plan, err);
         create.plan = &plan;
     }
     if (r == 0) {
@@ -589,6 +669,7 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
             blame_create(ops, err);
     }
     secrets_plan_done(&plan);
+    ops_source_done(&source);
     if (r < 0)
         ops_audit(ops, "sandbox.create", NULL, err);
     return r;

@@ -60,6 +60,11 @@ struct ops_sandbox {
     enum on_timeout on_timeout;
     bool root;
     uint32_t life; /* enum keeper_life; LIFE_GONE: lost */
+    int tier;      /* enum store_tier, of a paused one; 0: it is not */
+    bool dozes;    /* paused for idleness: whoever asks something of it wakes it */
+    uint64_t paused_ms, image_bytes;      /* since when; what it takes on disk */
+    uint64_t idle_pause_ms, idle_disk_ms; /* 0: never */
+    bool auto_resume;
     struct limits limits;
     struct ops_mount volumes[VOLUMES_MAX];
     size_t volume_count;
@@ -100,6 +105,11 @@ struct ops_create {
     size_t volume_count;
     struct ops_secrets secrets;
     const struct secrets_plan *plan; /* ops.c's own: what becomes of them; NULL: there are none */
+    const char *snapshot;        /* id or name: what it is made of, in the template's place; NULL: none */
+    const char *image;           /* that it is; set by the operation itself */
+    bool auto_resume;            /* a request to it wakes it when it is paused */
+    bool forgets;                /* a pause at its deadline keeps its files only */
+    const uint64_t *idle_pause_ms, *idle_disk_ms; /* NULL: the configured preset; 0: never */
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -133,9 +143,24 @@ int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct op
 int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
                        struct ops_sandbox *ret, struct err *err);
 int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err);
-/* hold: without a deadline until it is resumed. Else its deadline goes on. */
-int ops_sandbox_pause(struct ops *ops, const char *sandbox, bool hold, struct err *err);
-/* timeout_ms 0: the deadline stays if it is still to come, else the preset. */
+/* Its deadline stands still until it is resumed. One that is paused already stays as it is, or goes further down. */
+struct ops_pause {
+    int tier;        /* enum store_tier; 0: chosen by its size and the settings */
+    bool files_only; /* its processes end: a resume starts it anew, with its files */
+};
+struct ops_paused {
+    int tier;
+    bool already;
+    char fallback[ERR_MSG_MAX]; /* why it is not the tier that was asked for; "": it is */
+};
+int ops_sandbox_pause(struct ops *ops, const char *sandbox, const struct ops_pause *how,
+                      struct ops_paused *ret, struct err *err);
+/* For whatever is about to be asked of a sandbox by another way than the operations below, which do it themselves: if it
+ * sleeps, it is woken, provided that it fell asleep by itself or was made with auto_resume (else ERR_STATE). Many who
+ * ask at once wait for one resume. */
+int ops_wake(struct ops *ops, const char *sandbox, struct err *err);
+/* timeout_ms 0: the deadline stays if it is still to come, else it has the time that the create asked for. One that runs
+ * is no error. */
 int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms, struct err *err);
 /* Running afterwards, with at least that time left: resumed if it was paused, its deadline never earlier than it was. */
 int ops_sandbox_connect(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
@@ -159,6 +184,50 @@ int ops_sandbox_records(struct ops *ops, const char *sandbox, const struct audit
                         struct err *err);
 /* In the place of those that the create gave. */
 int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err);
+
+/* ---- snapshots: saved sandboxes ---- */
+
+struct ops_snapshot {
+    char id[ID_LEN + 1];
+    char name[OPS_NAME_MAX]; /* "" without one */
+    char sandbox[ID_LEN + 1];
+    char template[KEEPER_NAME_MAX];
+    uint64_t created_ms, bytes;
+    bool memory;
+    uint64_t frozen_us; /* how long the sandbox stood still for it; only when it is made */
+};
+
+struct ops_save {
+    const char *name; /* NULL: none */
+    bool files_only;
+    bool replace; /* the name is taken from a snapshot that has it, which is then deleted */
+};
+/* The sandbox goes on running. ERR_STATE for one that is paused; ERR_UNSUPPORTED if its processes cannot be saved. */
+int ops_snapshot_create(struct ops *ops, const char *sandbox, const struct ops_save *save,
+                        struct ops_snapshot *ret, struct err *err);
+/* By id or name. A foreign one and one that never was answer alike: ERR_NO_IMAGE. */
+int ops_snapshot_get(struct ops *ops, const char *snapshot, struct ops_snapshot *ret,
+                     struct err *err);
+/* Sandboxes that were made of it go on. */
+int ops_snapshot_delete(struct ops *ops, const char *snapshot, struct err *err);
+
+struct ops_snapshots {
+    struct ops_snapshot *list; /* the caller's to free; newest first */
+    size_t count;
+    uint64_t next; /* cursor of the next page, 0 at the end */
+};
+/* Of one sandbox, or of one name; NULL: any. limit: 1 to OPS_PAGE_MAX. */
+int ops_snapshot_list(struct ops *ops, const char *sandbox, const char *name, uint64_t after,
+                      size_t limit, struct ops_snapshots *ret, struct err *err);
+
+/* Copies of a running sandbox, each with its processes. One that fails does not hinder the others. */
+#define OPS_FORK_MOST 100
+struct ops_fork {
+    struct ops_sandbox sandbox;
+    struct err err; /* kind ERR_NONE: there it is */
+};
+int ops_sandbox_fork(struct ops *ops, const char *sandbox, size_t count, uint64_t timeout_ms,
+                     struct ops_fork *ret, struct err *err);
 
 /* Whether the caller may use it at all: cheap, for surfaces that check before they read a body. */
 int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err);

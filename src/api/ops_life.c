@@ -1,13 +1,12 @@
-/* What happens to sandboxes after they were made: lists, deadlines, pauses, ends. */
+/* What is to be known of sandboxes after they were made, and their ends. */
 #include "api/audit.h"
-#include "api/deadline.h"
 #include "api/network.h"
 #include "api/ops_own.h"
+#include "api/sleep.h"
 
 #include "base/io.h"
 #include "base/own.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- lists ----
@@ -20,6 +19,7 @@ struct match {
     uint64_t seq;
     char id[ID_LEN + 1];
     const struct keeper_sandbox *kept; /* NULL: lost */
+    bool saved;
 };
 
 struct listing {
@@ -92,6 +92,33 @@ static void find_kept(struct listing *l, struct keeper_sandbox *kept, size_t cou
     }
 }
 
+static int image_by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct keeper_image *) a)->id, ((const struct keeper_image *) b)->id);
+}
+
+/* What is paused to disk is an image. */
+static void find_saved(struct listing *l, struct keeper_image *images, size_t count)
+{
+    struct keeper_image key = { .flags = 0 };
+
+    if (count == 0)
+        return;
+    qsort(images, count, sizeof *images, image_by_id);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct keeper_image *image;
+
+        if (l->matches[i].kept)
+            continue;
+        memcpy(key.id, l->matches[i].id, sizeof l->matches[i].id);
+        image = bsearch(&key, images, count, sizeof *images, image_by_id);
+        if (image && (image->flags & KEEPER_IMAGE_PAUSED)) {
+            l->matches[i].kept = &image->sandbox;
+            l->matches[i].saved = true;
+        }
+    }
+}
+
 static int fill_page(struct ops *ops, const struct listing *l, struct ops_page *page,
                      struct err *err)
 {
@@ -100,7 +127,7 @@ static int fill_page(struct ops *ops, const struct listing *l, struct ops_page *
 
     for (size_t i = 0; i < l->count; i++) {
         const struct match *m = &l->matches[filter->oldest_first ? l->count - 1 - i : i];
-        uint32_t life = m->kept ? m->kept->life : LIFE_GONE;
+        uint32_t life = !m->kept ? LIFE_GONE : m->saved ? LIFE_PAUSED : m->kept->life;
         struct store_sandbox record;
 
         if (filter->lives && !(filter->lives & (1u << life)))
@@ -118,7 +145,7 @@ static int fill_page(struct ops *ops, const struct listing *l, struct ops_page *
                 return -1;
             continue; /* ended since */
         }
-        ops_view(&record, m->kept, &page->list[page->count]);
+        ops_view(&record, m->kept, m->saved, &page->list[page->count]);
         if (ops_volumes_show(ops, &page->list[page->count++], err) < 0)
             return -1;
         last = m->seq;
@@ -132,7 +159,8 @@ int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct op
     struct ops_page page = { .list = calloc(filter->limit, sizeof *page.list) };
     struct listing l = { .filter = filter };
     auto_free struct keeper_sandbox *kept = NULL;
-    size_t kept_count = 0;
+    auto_free struct keeper_image *images = NULL;
+    size_t kept_count = 0, image_count = 0;
     struct link link;
     int r = -1;
 
@@ -140,11 +168,12 @@ int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct op
         return err_set(err, ERR_NO_MEMORY, "no memory for the list");
     if (store_sandbox_list(ops->app->store, ops->caller->tenant, 0, 0, add_match, &l, err) == 0 &&
         app_link_take(ops->app, &link, err) == 0) {
-        r = sandbox_list(&link, &kept, &kept_count, err);
+        r = sleep_list(&link, &kept, &kept_count, &images, &image_count, err);
         ops_box_close(ops, &link, r, err);
     }
     if (r == 0) {
         find_kept(&l, kept, kept_count);
+        find_saved(&l, images, image_count);
         r = fill_page(ops, &l, &page, err);
     }
     free(l.matches);
@@ -155,128 +184,25 @@ int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct op
     return r;
 }
 
-/* ---- changes ---- */
-
-/* Done at the keeper, then noted on disk. A failure is noted, too. */
-static int change(struct ops *ops, const char *sandbox, const char *action,
-                  int (*call)(struct link *, const char *, struct err *), struct err *err)
-{
-    struct audit_facts facts = AUDIT_FACTS;
-    uint64_t begun = io_now_ms();
-    struct link link;
-    int r;
-
-    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
-        return -1;
-    r = call(&link, sandbox, err);
-    ops_box_close(ops, &link, r, err);
-    if (r < 0) {
-        ops_audit(ops, action, sandbox, err);
-        return -1;
-    }
-    facts.duration_ms = (int64_t) (io_now_ms() - begun);
-    return audit_durable(ops->x, action, sandbox, &facts, err);
-}
-
-static int destroy_or_gone(struct link *link, const char *sandbox, struct err *err)
-{
-    int r = sandbox_destroy(link, sandbox, err);
-
-    return r < 0 && err->kind == ERR_NO_SANDBOX ? 0 : r; /* lost: only its record is left */
-}
+/* ---- ends and notes ---- */
 
 int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
 {
-    if (change(ops, sandbox, "sandbox.kill", destroy_or_gone, err) < 0)
+    struct audit_facts facts = AUDIT_FACTS;
+    uint64_t begun = io_now_ms();
+
+    if (ops_sandbox_check(ops, sandbox, err) < 0)
+        return -1;
+    if (sleep_end(ops->app, sandbox, false, err) < 0) {
+        ops_audit(ops, "sandbox.kill", sandbox, err);
+        return -1;
+    }
+    facts.duration_ms = (int64_t) (io_now_ms() - begun);
+    if (audit_durable(ops->x, "sandbox.kill", sandbox, &facts, err) < 0)
         return -1;
     atomic_fetch_add(&ops->app->metrics.killed, 1);
     network_ended(ops->app, sandbox);
     return store_sandbox_remove(ops->app->store, sandbox, err);
-}
-
-int ops_sandbox_pause(struct ops *ops, const char *sandbox, bool hold, struct err *err)
-{
-    struct store_sandbox record;
-
-    if (change(ops, sandbox, "sandbox.pause", sandbox_freeze, err) < 0)
-        return -1;
-    if (!hold)
-        return 0;
-    return ops_find(ops, sandbox, &record, err) < 0
-               ? -1
-               : store_sandbox_set_deadline(ops->app->store, sandbox, store_now_ms(),
-                                            record.on_timeout | STORE_TIMEOUT_HELD, err);
-}
-
-static int check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err)
-{
-    uint64_t most = app_config(ops->app)->sandbox_timeout_most_ms;
-
-    if (timeout_ms > 0 && timeout_ms <= most)
-        return 0;
-    err_set(err, ERR_INVALID, "timeout: 1 to %" PRIu64 " seconds", most / 1000);
-    return exchange_blame(ops->x, "timeout", NULL, NULL);
-}
-
-int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms, struct err *err)
-{
-    struct store_sandbox record;
-    uint64_t now = store_now_ms();
-
-    if (timeout_ms > 0 && check_timeout(ops, timeout_ms, err) < 0)
-        return -1;
-    if (ops_find(ops, sandbox, &record, err) < 0)
-        return -1;
-    /* The deadline first: one that has passed would pause it again at once. */
-    if (timeout_ms > 0 || record.deadline_ms <= now || (record.on_timeout & STORE_TIMEOUT_HELD)) {
-        uint64_t more = timeout_ms > 0 ? timeout_ms : app_config(ops->app)->sandbox_timeout_ms;
-
-        if (store_sandbox_set_deadline(ops->app->store, sandbox, now + more,
-                                       record.on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
-            return -1;
-        deadline_changed(ops->app);
-    }
-    return change(ops, sandbox, "sandbox.resume", sandbox_thaw, err);
-}
-
-int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
-                       struct ops_sandbox *ret, struct err *err)
-{
-    struct audit_facts facts = AUDIT_FACTS;
-    struct store_sandbox record;
-
-    if (check_timeout(ops, timeout_ms, err) < 0 || ops_find(ops, sandbox, &record, err) < 0 ||
-        store_sandbox_set_deadline(ops->app->store, sandbox, store_now_ms() + timeout_ms,
-                                   record.on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
-        return -1;
-    deadline_changed(ops->app);
-    if (audit_durable(ops->x, "sandbox.extend", sandbox, &facts, err) < 0)
-        return -1;
-    return ops_sandbox_get(ops, sandbox, ret, err);
-}
-
-/* Paused, resumed by another at the same time, running: each is fine in the end. */
-int ops_sandbox_connect(struct ops *ops, const char *sandbox, uint64_t timeout_ms,
-                        bool *ret_resumed, struct ops_sandbox *ret, struct err *err)
-{
-    bool resumed = false;
-
-    if (check_timeout(ops, timeout_ms, err) < 0 || ops_sandbox_get(ops, sandbox, ret, err) < 0)
-        return -1;
-    if (ret->life == LIFE_GONE)
-        return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%s'", sandbox);
-    if (ret->life == LIFE_PAUSED) {
-        if (ops_sandbox_resume(ops, sandbox, timeout_ms, err) == 0)
-            resumed = true;
-        else if (err->kind != ERR_STATE)
-            return -1;
-        if (ops_sandbox_get(ops, sandbox, ret, err) < 0)
-            return -1;
-    }
-    *ret_resumed = resumed;
-    if (resumed || ret->deadline_ms == 0 || ret->deadline_ms >= store_now_ms() + timeout_ms)
-        return 0;
-    return ops_sandbox_extend(ops, sandbox, timeout_ms, ret, err);
 }
 
 int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err)
@@ -327,20 +253,22 @@ int ops_sandbox_records(struct ops *ops, const char *sandbox, const struct audit
 
 int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *ret, struct err *err)
 {
-    struct keeper_sandbox kept;
+    struct sleep_kept kept;
     struct link link;
     uint64_t processes;
     int r;
 
     *ret = (struct ops_stats){ .uptime_ms = 0 };
-    if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
+    if (ops_box_look(ops, sandbox, &link, err) < 0)
         return -1;
-    r = sandbox_get(&link, sandbox, &kept, err);
-    if (r == 0)
+    r = sleep_look(ops->app, &link, sandbox, &kept, err);
+    if (r == 0 && !kept.there && !kept.saved)
+        r = err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%s'", sandbox);
+    if (r == 0 && kept.there)
         r = sandbox_stats(&link, sandbox, &ret->keeper, err);
     if (r == 0) {
-        ret->limits = kept.limits;
-        if (kept.life == LIFE_RUNNING)
+        ret->limits = kept.sandbox.limits;
+        if (kept.there && kept.sandbox.life == LIFE_RUNNING)
             r = exec_info(&link, sandbox, &ret->uptime_ms, &processes, &ret->refusals, err);
         /* One that was made ahead ran before anybody had it. */
         if (r == 0 && ret->uptime_ms > store_now_ms() - kept.created_ms)

@@ -19,8 +19,9 @@ int ops_network_set(struct ops *ops, const char *sandbox, struct reach *rules, s
     auto_free struct reach *settled = NULL;
     struct ops_sandbox box;
 
-    /* What names no proxy has its template's or its tenant's. */
+    /* On disk there is nothing to apply rules to. What names no proxy has its template's or its tenant's. */
     if (ops_sandbox_get(ops, sandbox, &box, err) < 0 ||
+        (box.tier == STORE_DISK && ops_wake(ops, sandbox, err) < 0) ||
         network_settle(ops->app, ops->caller->tenant, box.template, rules, false, &settled, err) <
             0)
         return -1;

@@ -3,6 +3,7 @@
 #define COVE_API_OPS_OWN_H
 
 #include "api/ops.h"
+#include "client/image.h"
 #include "store/store.h"
 
 #include <jansson.h>
@@ -12,11 +13,16 @@
 
 /* The record of the caller's sandbox. */
 int ops_find(struct ops *ops, const char *sandbox, struct store_sandbox *ret, struct err *err);
-/* A record and what the keeper has of it; NULL: nothing. */
-void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept,
+/* A record and what the keeper has of it; NULL: nothing. saved: as an image. */
+void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept, bool saved,
               struct ops_sandbox *ret);
+int ops_look(struct ops *ops, const struct store_sandbox *record, struct ops_sandbox *ret,
+             struct err *err);
+int ops_check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err);
 
-/* The sandbox is the caller's, and a link to the keeper for one use. ret_env may be NULL; else it is an array of
+/* Only a record: for what does not disturb one that sleeps. */
+int ops_box_look(struct ops *ops, const char *sandbox, struct link *ret_link, struct err *err);
+/* The sandbox is the caller's, awake (ops_wake) and in use until the request ends, and a link to the keeper for one use. ret_env may be NULL; else it is an array of
  * K=V texts that every command in the sandbox gets, or NULL, for the caller to json_decref. */
 int ops_box_open(struct ops *ops, const char *sandbox, struct link *ret_link, json_t **ret_env,
                  struct err *err);
@@ -39,6 +45,31 @@ int ops_volumes_resolve(struct ops *ops, const struct ops_create *create,
                         struct store_volume_use records[VOLUMES_MAX], struct err *err);
 /* What the record has, into sandbox->volumes. */
 int ops_volumes_show(struct ops *ops, struct ops_sandbox *sandbox, struct err *err);
+
+/* What a create gets from the snapshot that it names. */
+struct ops_source {
+    char id[ID_LEN + 1];    /* of the sandbox to be */
+    char image[ID_LEN + 1]; /* of the snapshot */
+    char template[KEEPER_NAME_MAX];
+    json_t *kept;     /* the snapshot's environment */
+    const char **env; /* merged, borrowed from `kept` and the create */
+    struct reach *network;
+};
+/* Completes `create`: what it does not say is as the snapshot has it. */
+int ops_source_apply(struct ops *ops, struct ops_create *create, struct ops_source *ret,
+                     struct err *err);
+void ops_source_done(struct ops_source *source);
+
+/* Of K=V texts: a value that is the old sandbox's id becomes the new one's. env may be NULL. */
+void ops_env_rename(json_t *env, const char *old_id, const char *new_id);
+
+/* Saves a running sandbox as an image of that id; its turn is taken meanwhile. */
+int ops_save_image(struct ops *ops, const struct store_sandbox *record, const char *image,
+                   bool memory, struct keeper_image *ret, struct err *err);
+/* The same, with a record around it: MAKING first, then `state`. */
+int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
+                      struct store_snapshot *snapshot, int state, struct keeper_image *ret,
+                      struct err *err);
 
 /* One record of the audit. err: why it was refused, or NULL. */
 void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err);

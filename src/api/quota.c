@@ -424,6 +424,37 @@ void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes)
     (void) pthread_mutex_unlock(&app->quota->lock);
 }
 
+void quota_add_stored(struct app *app, const char *tenant, uint64_t bytes)
+{
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&app->quota->lock);
+    t = find_tenant(app->quota, tenant, &ignored);
+    if (t)
+        t->stored += bytes;
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
+{
+    struct tenant *t = enter(app, tenant, err);
+    uint64_t stored, most;
+
+    if (!t)
+        return -1;
+    stored = t->stored;
+    most = t->limits.stored_bytes;
+    leave(app);
+    if (most == 0 || (stored < most && more <= most - stored))
+        return 0;
+    return err_set(err, ERR_TOO_MANY,
+                   "quota of stored-bytes: %g MiB are stored, %g MiB more are needed, %g MiB are "
+                   "allowed",
+                   (double) (stored >> 10) / 1024, (double) (more >> 10) / 1024,
+                   (double) (most >> 10) / 1024);
+}
+
 int quota_store(struct exchange *x, struct err *err)
 {
     struct tenant *t = enter(x->app, x->caller.tenant, err);

@@ -28,8 +28,12 @@ int quota_create(struct exchange *x, const struct quota_want *want, struct err *
 
 /* Before something is written into a sandbox: whether the tenant stores more than it may already. */
 int quota_store(struct exchange *x, struct err *err);
-/* What its sandboxes hold on their disks, as upkeep.c measured it. */
+/* The same for what the server is about to store for it: whether there is room for `more` bytes. Not told to a client here. */
+int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err);
+/* What its sandboxes hold on their disks, and its images, as upkeep.c measured it. */
 void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes);
+/* An image was made: it counts before the next measure. */
+void quota_add_stored(struct app *app, const char *tenant, uint64_t bytes);
 
 /* A long answer or a terminal, from begin to end. end only after a begin that returned 0. */
 int quota_stream_begin(struct exchange *x, struct err *err);

@@ -302,6 +302,7 @@ static bool serve_exchange(struct exchange *x)
              "request=%s tenant=%s method=%s path=%s status=%d bytes=%" PRIu64 " us=%" PRIu64,
              x->id, x->caller.tenant[0] ? x->caller.tenant : "-", method_name(x->head.method),
              log_quote(quoted, sizeof quoted, path), x->status, x->sent, io_now_us() - begin);
+    exchange_use(x, "");
     exchange_done(x);
     if (!x->close && x->ended && exchange_drain(x) == 0)
         return true;

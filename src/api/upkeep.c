@@ -97,13 +97,14 @@ static void measure(struct app *app, const char *tenant)
 {
     struct ids ids = { .list = NULL };
     struct store_volume_usage volumes;
-    uint64_t stored;
+    uint64_t stored, images;
     struct err err;
 
     if (store_sandbox_list(app->store, tenant, 0, 0, keep_id, &ids, &err) == 0 &&
         sum_up(app, &ids, &stored, &err) == 0 &&
-        store_volume_usage(app->store, tenant, &volumes, &err) == 0)
-        quota_set_stored(app, tenant, stored + volumes.bytes);
+        store_volume_usage(app->store, tenant, &volumes, &err) == 0 &&
+        store_stored(app->store, tenant, &images, &err) == 0)
+        quota_set_stored(app, tenant, stored + volumes.bytes + images);
     else /* the figure of before stays */
         log_line(LOG_WARNING, "tenant=%s stored bytes not measured: %s", tenant, err.msg);
     free(ids.list);

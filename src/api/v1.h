@@ -118,6 +118,12 @@ int v1_sandbox_stats(struct exchange *x, struct err *err);
 int v1_sandbox_pause(struct exchange *x, struct err *err);
 int v1_sandbox_resume(struct exchange *x, struct err *err);
 
+int v1_sandbox_fork(struct exchange *x, struct err *err);
+int v1_snapshot_create(struct exchange *x, struct err *err);
+int v1_snapshot_list(struct exchange *x, struct err *err);
+int v1_snapshot_get(struct exchange *x, struct err *err);
+int v1_snapshot_delete(struct exchange *x, struct err *err);
+
 int v1_exec(struct exchange *x, struct err *err);
 int v1_process_start(struct exchange *x, struct err *err);
 int v1_process_list(struct exchange *x, struct err *err);

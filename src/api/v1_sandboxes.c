@@ -22,14 +22,19 @@ static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbo
 /* ---- create ---- */
 
 struct create_body {
-    const char *template, *name, *on_timeout, *idempotency_key;
+    const char *template, *snapshot, *name, *on_timeout, *idempotency_key;
     json_t *limits, *env, *metadata, *network, *preview, *volumes;
-    uint64_t timeout_ms;
-    bool root;
+    uint64_t timeout_ms, idle_pause_ms, idle_disk_ms; /* idle: NOT_SAID without */
+    bool root, auto_resume;
 };
+#define NOT_SAID UINT64_MAX
 
 static const struct v1_field create_fields[] = {
     { "template", V1_TEXT, AT(create_body, template), 0, 0 },
+    { "snapshot", V1_TEXT, AT(create_body, snapshot), 0, 0 },
+    { "auto_resume", V1_BOOL, AT(create_body, auto_resume), 0, 0 },
+    { "idle_pause_seconds", V1_SECONDS, AT(create_body, idle_pause_ms), 0, MOST_MS },
+    { "idle_disk_seconds", V1_SECONDS, AT(create_body, idle_disk_ms), 0, MOST_MS },
     { "name", V1_TEXT, AT(create_body, name), 0, 0 },
     { "on_timeout", V1_TEXT, AT(create_body, on_timeout), 0, 0 },
     { "idempotency_key", V1_TEXT, AT(create_body, idempotency_key), 0, 0 },
@@ -95,6 +100,23 @@ static int read_key(struct exchange *x, const char **key, struct err *err)
     return 0;
 }
 
+/* What a snapshot says for itself cannot be said beside it. */
+static int check_snapshot(struct exchange *x, const struct create_body *body, struct err *err)
+{
+    const struct {
+        const char *field;
+        bool said;
+    } own[] = { { "template", body->template },
+                { "limits", body->limits },
+                { "root", body->root },
+                { "volumes", body->volumes } };
+
+    for (size_t i = 0; body->snapshot && i < ARRAY_LEN(own); i++)
+        if (own[i].said)
+            return v1_bad(x, err, own[i].field, "a snapshot has its own");
+    return 0;
+}
+
 static int translate(struct exchange *x, const struct create_body *body, struct ops_create *create,
                      struct err *err)
 {
@@ -102,7 +124,13 @@ static int translate(struct exchange *x, const struct create_body *body, struct 
                                    .name = body->name,
                                    .idempotency_key = body->idempotency_key,
                                    .timeout_ms = body->timeout_ms,
-                                   .root = body->root };
+                                   .root = body->root,
+                                   .snapshot = body->snapshot,
+                                   .auto_resume = body->auto_resume };
+    if (body->idle_pause_ms != NOT_SAID)
+        create->idle_pause_ms = &body->idle_pause_ms;
+    if (body->idle_disk_ms != NOT_SAID)
+        create->idle_disk_ms = &body->idle_disk_ms;
     limits_preset(&create->limits);
     if (body->on_timeout) {
         if (strcmp(body->on_timeout, "pause") == 0)
@@ -110,7 +138,7 @@ static int translate(struct exchange *x, const struct create_body *body, struct 
         else if (strcmp(body->on_timeout, "kill") != 0)
             return v1_bad(x, err, "on_timeout", "'kill' or 'pause' is needed");
     }
-    return read_key(x, &create->idempotency_key, err) < 0 ||
+    return check_snapshot(x, body, err) < 0 || read_key(x, &create->idempotency_key, err) < 0 ||
                    read_limits(x, body->limits, &create->limits, err) < 0 ||
                    check_metadata(x, body->metadata, err) < 0
                ? -1
@@ -157,7 +185,7 @@ static int take_secrets(struct exchange *x, json_t *json, struct create_body *bo
 
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
-    struct create_body body = { .template = NULL };
+    struct create_body body = { .idle_pause_ms = NOT_SAID, .idle_disk_ms = NOT_SAID };
     auto_free char *metadata = NULL;
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;
@@ -336,15 +364,6 @@ int v1_sandbox_extend(struct exchange *x, struct err *err)
     if (ops_sandbox_extend(&ops, exchange_param(x, "id"), timeout_ms, &sandbox, err) < 0)
         return -1;
     return reply_sandbox(x, 200, &sandbox, err);
-}
-
-int v1_sandbox_pause(struct exchange *x, struct err *err)
-{
-    struct ops ops = ops_of(x);
-
-    if (ops_sandbox_pause(&ops, exchange_param(x, "id"), false, err) < 0)
-        return -1;
-    return v1_sandbox_get(x, err);
 }
 
 int v1_sandbox_resume(struct exchange *x, struct err *err)

@@ -1,5 +1,7 @@
 #include "api/v1.h"
 
+#include "api/sleep.h"
+
 #include "base/base64.h"
 #include "base/own.h"
 #include "http/utf8.h"
@@ -107,14 +109,20 @@ static json_t *metadata_json(const char *stored)
 
 json_t *v1_sandbox_json(const struct ops_sandbox *s)
 {
+    const char *tier = sleep_tier_name(s->tier);
+
     return json_pack(
-        "{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "id", s->id, "name",
-        s->name[0] ? json_string(s->name) : json_null(), "state",
+        "{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:s?, s:o, s:o, s:b, s:f, s:f}",
+        "id", s->id, "name", s->name[0] ? json_string(s->name) : json_null(), "state",
         s->life == LIFE_GONE ? "lost" : keeper_life_name(s->life), "template", s->template,
         "profile", s->root ? "root" : "strict", "metadata", metadata_json(s->metadata),
         "created_at", v1_time(s->created_ms), "deadline", v1_time(s->deadline_ms), "on_timeout",
         s->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill", "limits", v1_limits_json(&s->limits),
-        "volumes", ops_volumes_json(s->volumes, s->volume_count));
+        "volumes", ops_volumes_json(s->volumes, s->volume_count), "tier", tier, "paused_since",
+        v1_time(s->paused_ms), "image_bytes",
+        s->tier == STORE_DISK ? json_integer((json_int_t) s->image_bytes) : json_null(),
+        "auto_resume", s->auto_resume, "idle_pause_seconds", (double) s->idle_pause_ms / 1000,
+        "idle_disk_seconds", (double) s->idle_disk_ms / 1000);
 }
 
 json_t *v1_result_json(const struct exec_result *r)

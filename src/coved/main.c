@@ -3,6 +3,7 @@
 #include "api/cert.h"
 #include "api/deadline.h"
 #include "api/history.h"
+#include "api/idle.h"
 #include "api/network.h"
 #include "api/policy_gate.h"
 #include "api/pool.h"
@@ -53,7 +54,8 @@ static int set_up(struct app *app, struct err *err)
         !(app->tools = tools_new(err)) || network_start(app, err) < 0)
         return -1;
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||
-                   history_start(app, err) < 0 || pool_start(app, err) < 0
+                   history_start(app, err) < 0 || pool_start(app, err) < 0 ||
+                   idle_start(app, err) < 0
                ? -1
                : 0;
 }
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
     upkeep_stop();
     history_stop();
     pool_stop();
+    idle_stop();
     /* Not closed: requests that were cut may still look at the store, until the process ends. */
     (void) store_audit_flush(app.store, &ignored);
     return r < 0 ? err_kind_info(err.kind)->exit_code : 0;

@@ -24,15 +24,15 @@ static const struct route control_routes[] = {
     { METHOD_GET,    "/sandboxes/:id/metrics",    SCOPE_READ, 0,         control_metrics },
     { METHOD_GET,    "/sandboxes/:id/logs",       SCOPE_READ, 0,         control_logs_v1 },
     { METHOD_GET,    "/v2/sandboxes/:id/logs",    SCOPE_READ, 0,         control_logs_v2 },
+    { METHOD_POST,   "/sandboxes/:id/snapshots",  SCOPE_RUN,  64 * KiB,  control_snapshot },
+    { METHOD_POST,   "/sandboxes/:id/fork",       SCOPE_RUN,  64 * KiB,  control_fork },
+    { METHOD_GET,    "/snapshots",                SCOPE_READ, 0,         control_snapshots },
     { METHOD_POST,   "/volumes",                  SCOPE_RUN,  64 * KiB,  control_volume_create },
     { METHOD_GET,    "/volumes",                  SCOPE_READ, 0,         control_volume_list },
     { METHOD_GET,    "/volumes/:volume",          SCOPE_READ, 0,         control_volume_get },
     { METHOD_DELETE, "/volumes/:volume",          SCOPE_RUN,  0,         control_volume_remove },
 
     /* Not offered, each said so. */
-    { METHOD_POST,   "/sandboxes/:id/snapshots",  SCOPE_RUN,  64 * KiB,  control_snapshot_absent },
-    { METHOD_POST,   "/sandboxes/:id/fork",       SCOPE_RUN,  64 * KiB,  control_fork_absent },
-    { METHOD_GET,    "/snapshots",                SCOPE_READ, 0,         control_snapshots_none },
     { METHOD_GET,    "/templates",                SCOPE_READ, 0,         control_build_absent },
     { METHOD_GET,    "/v2/templates",             SCOPE_READ, 0,         control_build_absent },
     { METHOD_POST,   "/templates",                SCOPE_RUN,  MiB,       control_build_absent },
@@ -44,7 +44,7 @@ static const struct route control_routes[] = {
     { METHOD_GET,    "/templates/:template",      SCOPE_READ, 0,         control_template_unknown },
     { METHOD_PATCH,  "/templates/:template",      SCOPE_RUN,  64 * KiB,  control_template_unknown },
     { METHOD_PATCH,  "/v2/templates/:template",   SCOPE_RUN,  64 * KiB,  control_template_unknown },
-    { METHOD_DELETE, "/templates/:template",      SCOPE_RUN,  0,         control_template_unknown },
+    { METHOD_DELETE, "/templates/:template",      SCOPE_RUN,  0,         control_snapshot_delete }, /* after tags */
     { METHOD_GET,    "/templates/:template/tags", SCOPE_READ, 0,         control_template_unknown },
     { METHOD_GET,    "/templates/:template/files/:hash", SCOPE_READ, 0,  control_template_unknown },
     { METHOD_POST,   "/v2/templates/:template/builds/:build", SCOPE_RUN, MiB, control_template_unknown },

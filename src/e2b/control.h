@@ -23,6 +23,9 @@ int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct er
 /* Whether every server of E2B has it, so that SDKs ask for it without being told. */
 bool control_template_standard(const char *name);
 
+/* A name after control_template_name: whether the caller has a snapshot of that name or id. */
+bool control_is_snapshot(struct exchange *x, const char *name);
+
 /* Pure: ?metadata= after the query was decoded, into pairs that live in `text`, which is changed. */
 int control_metadata(char *text, struct ops_filter *filter, struct err *err);
 /* Pure: the cursor of a list, as SDKs get and send it back. */
@@ -66,7 +69,8 @@ json_t *control_network_json(struct exchange *x, const char *sandbox,
 
 /* ---- answers ---- */
 
-/* What create, connect and resume say. */
+/* What create, connect and resume say. NULL with err. */
+json_t *control_made_json(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err);
 int control_reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
                           struct err *err);
 /* What lists say; `detail`: with what only the sandbox's own page says. */
@@ -79,7 +83,7 @@ route_handler control_get, control_kill, control_set_timeout, control_refresh;
 route_handler control_connect_v1, control_connect_v2, control_pause, control_resume;
 route_handler control_network_put, control_list_v1;
 route_handler control_metrics, control_metrics_many, control_logs_v1, control_logs_v2;
-route_handler control_snapshot_absent, control_fork_absent, control_snapshots_none;
+route_handler control_snapshot, control_snapshots, control_snapshot_delete, control_fork;
 route_handler control_template_alias;
 route_handler control_template_unknown, control_build_absent;
 route_handler control_volume_create, control_volume_list, control_volume_get, control_volume_remove;

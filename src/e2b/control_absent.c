@@ -11,31 +11,6 @@ static int absent(struct err *err, const char *what)
     return err_set(err, ERR_UNSUPPORTED, "%s are not offered by this server", what);
 }
 
-/* Of a sandbox: one that is not there is not there before all else. */
-static int absent_for(struct exchange *x, const char *what, struct err *err)
-{
-    struct ops ops = ops_of(x);
-    char buffer[ID_LEN + 1];
-
-    return ops_sandbox_check(&ops, control_id(x, buffer), err) < 0 ? -1 : absent(err, what);
-}
-
-int control_snapshot_absent(struct exchange *x, struct err *err)
-{
-    return absent_for(x, "snapshots", err);
-}
-
-int control_fork_absent(struct exchange *x, struct err *err)
-{
-    return absent_for(x, "forks", err);
-}
-
-/* There are none to be listed: the list is right. */
-int control_snapshots_none(struct exchange *x, struct err *err)
-{
-    return exchange_reply_json(x, 200, json_array(), err);
-}
-
 /* No template of this server was made by this API, so none can be changed by it. */
 int control_template_unknown(struct exchange *x, struct err *err)
 {

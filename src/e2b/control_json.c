@@ -33,8 +33,7 @@ static void add_domain(struct exchange *x, json_t *json)
         (void) json_object_set_new(json, "domain", json_string(domain));
 }
 
-int control_reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
-                          struct err *err)
+json_t *control_made_json(struct exchange *x, const struct ops_sandbox *sandbox, struct err *err)
 {
     json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s}", "sandboxID", sandbox->id, "templateID",
                              template_of(sandbox), "alias", template_of(sandbox), "clientID",
@@ -48,9 +47,17 @@ int control_reply_sandbox(struct exchange *x, int status, const struct ops_sandb
         (!notes.public_traffic &&
          add_token(x, json, "trafficAccessToken", e2b_traffic_token, sandbox->id, err) < 0)) {
         json_decref(json);
-        return -1;
+        return NULL;
     }
-    return exchange_reply_json(x, status, json, err);
+    return json;
+}
+
+int control_reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
+                          struct err *err)
+{
+    json_t *json = control_made_json(x, sandbox, err);
+
+    return json ? exchange_reply_json(x, status, json, err) : -1;
 }
 
 /* Without a deadline: a year from its start, since SDKs want a date. */
@@ -101,7 +108,7 @@ json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *s, bo
                   "cpuCount", (json_int_t) ((s->limits.cpu_milli + 999) / 1000), "memoryMB",
                   (json_int_t) (s->limits.memory_bytes >> 20), "diskSizeMB",
                   (json_int_t) (s->limits.disk_bytes >> 20), "state",
-                  s->life == LIFE_PAUSED ? "paused" : "running", "envdVersion", E2B_ENVD_VERSION,
+                  s->life == LIFE_PAUSED && !s->dozes ? "paused" : "running", "envdVersion", E2B_ENVD_VERSION,
                   "metadata", json_loads(s->metadata, 0, NULL));
 
     if (json && s->volume_count > 0)

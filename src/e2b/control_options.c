@@ -58,7 +58,7 @@ static int read_lifecycle(struct exchange *x, const struct body *body, struct co
 
     if (body->auto_resume && !json_is_boolean(enabled))
         return v1_bad(x, err, "autoResume", "an object with 'enabled' is needed: true or false");
-    ret->notes.auto_resume = json_is_true(enabled);
+    ret->notes.auto_resume = ret->ops.auto_resume = json_is_true(enabled);
     ret->ops.on_timeout = body->auto_pause ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL;
     if (body->auto_pause_memory)
         return 0;
@@ -66,8 +66,8 @@ static int read_lifecycle(struct exchange *x, const struct body *body, struct co
         return v1_bad(x, err, "autoPauseMemory", "means nothing without autoPause");
     if (ret->notes.auto_resume)
         return v1_bad(x, err, "autoPauseMemory", "without memory there is no autoResume");
-    return unsupported(x, "autoPauseMemory", "a pause without memory is not offered by this server",
-                       err);
+    ret->ops.forgets = true;
+    return 0;
 }
 
 static int read_network(struct exchange *x, const struct body *body, struct control_create *ret,
@@ -131,8 +131,12 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
         read_network(x, &body, ret, reach, err) < 0 || check_unknown_features(x, &body, err) < 0)
         return -1;
     ret->notes.timeout_s = ret->ops.timeout_ms / 1000;
-    ret->ops.template = ret->template;
-    ret->ops.or_default = control_template_standard(ret->template);
+    if (control_is_snapshot(x, ret->template)) {
+        ret->ops.snapshot = ret->template;
+    } else {
+        ret->ops.template = ret->template;
+        ret->ops.or_default = control_template_standard(ret->template);
+    }
     ret->ops.e2b = true;
     ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */
     limits_preset(&ret->ops.limits);

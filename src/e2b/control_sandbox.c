@@ -2,6 +2,7 @@
 #include "e2b/control.h"
 
 #include "base/own.h"
+#include "store/store.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static int check_running(struct ops *ops, const char *id, struct ops_sandbox *re
 {
     if (get_living(ops, id, ret, err) < 0)
         return -1;
-    return ret->life == LIFE_PAUSED
+    return ret->life == LIFE_PAUSED && !ret->dozes
                ? err_set(err, ERR_NO_SANDBOX, "sandbox '%s' is paused: connect to it first", id)
                : 0;
 }
@@ -143,7 +144,7 @@ int control_refresh(struct exchange *x, struct err *err)
     return exchange_reply_json(x, 204, NULL, err);
 }
 
-/* ---- pauses: memory stays where it is, the processes stand still ---- */
+/* ---- pauses ---- */
 
 struct life_body {
     json_t *timeout, *auto_pause;
@@ -156,8 +157,9 @@ static const struct v1_field life_fields[] = {
     { "autoPause", V1_ANY, offsetof(struct life_body, auto_pause), 0, 0 },
 };
 
-/* *ret_ms: how long it lives from now on. */
-static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, struct err *err)
+/* *ret_ms: how long it lives from now on. `memory` of a resume says nothing: what was saved is what there is. */
+static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, bool *ret_memory,
+                     struct err *err)
 {
     struct life_body body = { .memory = true };
     json_t *json;
@@ -166,9 +168,7 @@ static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, s
     if (exchange_json(x, &json, err) < 0)
         return -1;
     r = v1_read_known(x, json, life_fields, ARRAY_LEN(life_fields), &body, err);
-    if (r == 0 && !body.memory)
-        r = err_set(err, ERR_UNSUPPORTED,
-                    "memory: a pause without memory is not offered by this server");
+    *ret_memory = body.memory;
     if (r == 0 && body.auto_pause)
         r = err_set(err, ERR_UNSUPPORTED, "autoPause: can only be said at the create");
     if (r == 0)
@@ -183,9 +183,9 @@ static int reply_connect(struct exchange *x, uint64_t preset_ms, struct err *err
     struct ops_sandbox sandbox;
     char buffer[ID_LEN + 1];
     uint64_t timeout_ms;
-    bool resumed;
+    bool resumed, memory;
 
-    if (read_life(x, preset_ms, &timeout_ms, err) < 0 ||
+    if (read_life(x, preset_ms, &timeout_ms, &memory, err) < 0 ||
         ops_sandbox_connect(&ops, control_id(x, buffer), timeout_ms, &resumed, &sandbox, err) < 0)
         return -1;
     return control_reply_sandbox(x, resumed ? 201 : 200, &sandbox, err);
@@ -207,13 +207,19 @@ int control_pause(struct exchange *x, struct err *err)
     struct ops_sandbox sandbox;
     char buffer[ID_LEN + 1];
     const char *id = control_id(x, buffer);
+    struct ops_pause how = { .tier = STORE_AWAKE };
+    struct ops_paused paused;
     uint64_t ignored;
+    bool memory;
 
-    if (read_life(x, PRESET_V1_MS, &ignored, err) < 0 || get_living(&ops, id, &sandbox, err) < 0)
+    if (read_life(x, PRESET_V1_MS, &ignored, &memory, err) < 0 ||
+        get_living(&ops, id, &sandbox, err) < 0)
         return -1;
-    if (sandbox.life == LIFE_PAUSED)
+    /* One that fell asleep by itself still has its time: to its owner it runs. */
+    if (sandbox.life == LIFE_PAUSED && !sandbox.dozes)
         return err_set(err, ERR_STATE, "sandbox '%s' is already paused", id);
-    if (ops_sandbox_pause(&ops, id, true, err) < 0)
+    how.files_only = !memory;
+    if (ops_sandbox_pause(&ops, id, &how, &paused, err) < 0)
         return -1;
     return exchange_reply_json(x, 204, NULL, err);
 }
@@ -226,8 +232,10 @@ int control_resume(struct exchange *x, struct err *err)
     char buffer[ID_LEN + 1];
     const char *id = control_id(x, buffer);
     uint64_t timeout_ms;
+    bool memory;
 
-    if (read_life(x, PRESET_V1_MS, &timeout_ms, err) < 0 || get_living(&ops, id, &sandbox, err) < 0)
+    if (read_life(x, PRESET_V1_MS, &timeout_ms, &memory, err) < 0 ||
+        get_living(&ops, id, &sandbox, err) < 0)
         return -1;
     if (sandbox.life == LIFE_RUNNING)
         return err_set(err, ERR_STATE, "sandbox '%s' is running", id);

@@ -114,6 +114,8 @@ int egress_set(struct egress *egress, const char *sandbox, const struct reach *r
 /* NULL: not known. An answer that comes too late is no error. */
 void egress_answer(struct egress *egress, uint64_t ticket, const struct egress_process *process);
 bool egress_has(struct egress *egress, const char *sandbox);
+/* Connections and questions that it has open; 0 also for one that is not there. */
+size_t egress_open(struct egress *egress, const char *sandbox);
 /* One that is not there is no error. */
 void egress_drop(struct egress *egress, const char *sandbox);
 

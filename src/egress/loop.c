@@ -371,6 +371,18 @@ bool egress_has(struct egress *e, const char *sandbox)
     return has;
 }
 
+size_t egress_open(struct egress *e, const char *sandbox)
+{
+    const struct box *box;
+    size_t open;
+
+    (void) pthread_mutex_lock(&e->lock);
+    box = box_find(e, sandbox);
+    open = box ? box->flow_count + box->lookup_count : 0;
+    (void) pthread_mutex_unlock(&e->lock);
+    return open;
+}
+
 /* Takes what is yet to be told of one sandbox. */
 static size_t last_words(struct egress *e, const char *sandbox, struct egress_event **ret)
 {

@@ -1,0 +1,330 @@
+#include "api/idle.h"
+
+#include "api/app.h"
+#include "api/audit.h"
+#include "api/network.h"
+#include "api/sleep_own.h"
+#include "api/use.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "client/sandbox.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND_MS      2000
+#define AT_ONCE       32 /* questions to the keeper, then a pause in which others get their turn */
+#define PAUSE_MS      10
+#define DAY_MS        86400000ull
+#define WORK_PER_1000 5 /* of a core: more is work; a server's timers are less */
+
+/* What is needed of a record. */
+struct one {
+    char id[ID_LEN + 1];
+    char tenant[STORE_TENANT_MAX];
+    struct store_sleep sleep;
+    uint64_t idle_pause_ms, idle_disk_ms;
+    bool held;
+    /* of one that is awake and has idle times: */
+    uint64_t cpu_us, seen_ms, busy_ms; /* in the time of io_now_ms(); seen_ms 0: not yet */
+};
+
+struct list {
+    struct one *all;
+    size_t count, room;
+};
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool running, stop, changed;
+    struct list seen; /* of the round before, by id; the thread's alone */
+    uint64_t began_ms;
+} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+bool idle_works(uint64_t cpu_us, uint64_t wall_ms)
+{
+    return cpu_us > wall_ms * WORK_PER_1000;
+}
+
+/* false: the server ends. */
+static bool rest(uint64_t ms, bool until_changed)
+{
+    struct timespec until = io_after_ms(ms);
+    bool stop;
+
+    (void) pthread_mutex_lock(&own.lock);
+    while (!own.stop && !(until_changed && own.changed) &&
+           pthread_cond_clockwait(&own.wake, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+        ;
+    stop = own.stop;
+    if (until_changed)
+        own.changed = false;
+    (void) pthread_mutex_unlock(&own.lock);
+    return !stop;
+}
+
+/* ---- records ---- */
+
+static int keep(void *arg, const struct store_sandbox *record, struct err *err)
+{
+    struct list *list = arg;
+    struct one *one;
+
+    if (record->sleep.tier == STORE_AWAKE && !record->idle_pause_ms && !record->idle_disk_ms)
+        return 0;
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        struct one *more = realloc(list->all, room * sizeof *more);
+
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "no memory for a list of sandboxes");
+        list->all = more;
+        list->room = room;
+    }
+    one = &list->all[list->count++];
+    *one = (struct one){ .sleep = record->sleep,
+                         .idle_pause_ms = record->idle_pause_ms,
+                         .idle_disk_ms = record->idle_disk_ms,
+                         .held = record->on_timeout & STORE_TIMEOUT_HELD };
+    memcpy(one->id, record->id, sizeof one->id);
+    memcpy(one->tenant, record->tenant, sizeof one->tenant);
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct one *) a)->id, ((const struct one *) b)->id);
+}
+
+static void note(struct app *app, const struct one *one, const char *action, const char *detail)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    facts.detail = detail;
+    audit_system(app, one->tenant, action, one->id, &facts);
+}
+
+static void told(struct app *app, const struct one *one, const char *why,
+                 const struct sleep_told *told)
+{
+    char detail[ERR_MSG_MAX + 64];
+
+    (void) snprintf(detail, sizeof detail, "%s: %s%s%s", why, sleep_tier_name(told->tier),
+                    told->fallback[0] ? ", since " : "", told->fallback);
+    note(app, one, "sandbox.pause", detail);
+    log_line(LOG_INFO, "sandbox=%s %s", one->id, detail);
+}
+
+/* ---- what sleeps in memory ---- */
+
+static void move(struct app *app, const struct one *one)
+{
+    uint64_t now = store_now_ms(), after = 0;
+    struct sleep_told done;
+    struct err err;
+
+    if (one->sleep.by == STORE_BY_REQUEST)
+        after = app_config(app)->pause_disk_after_ms;
+    else if (one->sleep.by == STORE_BY_IDLENESS && one->idle_disk_ms > one->idle_pause_ms)
+        after = one->idle_disk_ms - one->idle_pause_ms;
+    if (now < one->sleep.since_ms + after)
+        return;
+    if (sleep_move(app, one->id, &done, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s not moved to disk: %s", one->id, err.msg);
+    else if (done.tier)
+        told(app, one, "moved", &done);
+}
+
+/* ---- what is awake ---- */
+
+static bool is_busy(struct app *app, struct link *link, struct one *one)
+{
+    uint64_t now = io_now_ms(), last_ms;
+    const struct one *before =
+        own.seen.count ? bsearch(one, own.seen.all, own.seen.count, sizeof *one, by_id) : NULL;
+    struct keeper_stats stats;
+    struct err err;
+    bool busy;
+
+    if (sandbox_stats(link, one->id, &stats, &err) < 0)
+        return true; /* being made, or gone: not ours to judge */
+    one->cpu_us = stats.cpu_us;
+    one->seen_ms = now;
+    if (!before || before->seen_ms == 0)
+        return true;
+    busy = stats.cpu_us < before->cpu_us ||
+           idle_works(stats.cpu_us - before->cpu_us, now - before->seen_ms);
+    busy = use_now(one->id, &last_ms) || busy || network_busy(app, one->id);
+    one->busy_ms = before->busy_ms > last_ms ? before->busy_ms : last_ms;
+    return busy;
+}
+
+static void look_at(struct app *app, struct link *link, struct one *one)
+{
+    uint64_t idle_ms;
+    bool hot = one->idle_pause_ms > 0 &&
+               (one->idle_disk_ms == 0 || one->idle_pause_ms < one->idle_disk_ms);
+    struct sleep_ask ask = { .by = STORE_BY_IDLENESS,
+                             .tier = hot ? STORE_AWAKE : STORE_DISK,
+                             .if_unused = true,
+                             .if_free = true };
+    struct sleep_told done;
+    struct err err;
+
+    if (is_busy(app, link, one)) {
+        one->busy_ms = io_now_ms();
+        return;
+    }
+    idle_ms = io_now_ms() - one->busy_ms;
+    if (idle_ms < (hot ? one->idle_pause_ms : one->idle_disk_ms))
+        return;
+    if (sleep_pause(app, one->id, &ask, &done, &err) < 0) {
+        if (err.kind != ERR_STATE && err.kind != ERR_NO_SANDBOX)
+            log_line(LOG_WARNING, "sandbox=%s not paused for idleness: %s", one->id, err.msg);
+        one->busy_ms = io_now_ms();
+    } else if (!done.already) {
+        told(app, one, "idle", &done);
+    }
+}
+
+/* ---- what was kept long enough ---- */
+
+static void expire(struct app *app, const struct one *one)
+{
+    uint64_t days = app_config(app)->paused_days;
+    struct err err;
+
+    if (days == 0 || !one->held || store_now_ms() < one->sleep.since_ms + days * DAY_MS)
+        return;
+    if (sleep_end(app, one->id, true, &err) < 0 ||
+        store_sandbox_remove(app->store, one->id, &err) < 0) {
+        log_line(LOG_WARNING, "sandbox=%s not ended after %" PRIu64 " days: %s", one->id, days,
+                 err.msg);
+        return;
+    }
+    network_ended(app, one->id);
+    note(app, one, "sandbox.expire", "it was paused for as long as paused_days allows");
+}
+
+struct old {
+    struct app *app;
+    char ids[64][ID_LEN + 1]; /* a round's share */
+    char tenants[64][STORE_TENANT_MAX];
+    size_t count;
+};
+
+/* Of a server that ended in the middle; of a fork that did; or older than snapshots are kept. */
+static int find_old(void *arg, const struct store_snapshot *s, struct err *err)
+{
+    struct old *old = arg;
+    uint64_t days = app_config(old->app)->snapshot_days;
+    bool left = s->state != STORE_SNAPSHOT_READY && s->created_ms < own.began_ms;
+
+    (void) err;
+    if ((!left && (days == 0 || s->state != STORE_SNAPSHOT_READY ||
+                   store_now_ms() < s->created_ms + days * DAY_MS)) ||
+        old->count == ARRAY_LEN(old->ids))
+        return 0;
+    memcpy(old->ids[old->count], s->id, sizeof s->id);
+    memcpy(old->tenants[old->count++], s->tenant, sizeof s->tenant);
+    return 0;
+}
+
+static void drop_old(struct app *app)
+{
+    auto_free struct old *old = calloc(1, sizeof *old);
+    struct err err;
+
+    if (!old)
+        return;
+    old->app = app;
+    if (store_snapshot_list(app->store, NULL, 0, 0, find_old, old, &err) < 0)
+        log_line(LOG_WARNING, "snapshots not looked through: %s", err.msg);
+    for (size_t i = 0; i < old->count; i++) {
+        struct one one = { .held = false };
+
+        memcpy(one.tenant, old->tenants[i], sizeof one.tenant);
+        if (sleep_drop(app, old->ids[i], &err) < 0)
+            log_line(LOG_WARNING, "snapshot=%s not dropped: %s", old->ids[i], err.msg);
+        else
+            note(app, &one, "snapshot.expire", old->ids[i]);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void one_round(struct app *app)
+{
+    struct list list = { .all = NULL };
+    struct link link;
+    struct err err;
+
+    drop_old(app);
+    if (store_sandbox_list(app->store, NULL, 0, 0, keep, &list, &err) < 0 || list.count == 0 ||
+        app_link_take(app, &link, &err) < 0) {
+        free(list.all);
+        return;
+    }
+    qsort(list.all, list.count, sizeof *list.all, by_id);
+    for (size_t i = 0; i < list.count; i++) {
+        struct one *one = &list.all[i];
+
+        if (i % AT_ONCE == AT_ONCE - 1 && !rest(PAUSE_MS, false))
+            break;
+        if (one->sleep.tier == STORE_AWAKE)
+            look_at(app, &link, one);
+        else if (one->sleep.aim && one->sleep.tier != STORE_DISK)
+            move(app, one);
+        else
+            expire(app, one);
+    }
+    app_link_give(app, &link, true);
+    free(own.seen.all);
+    own.seen = list;
+}
+
+static void *run(void *arg)
+{
+    do
+        one_round(arg);
+    while (rest(ROUND_MS, true));
+    return NULL;
+}
+
+int idle_start(struct app *app, struct err *err)
+{
+    int why;
+
+    own.began_ms = store_now_ms();
+    why = pthread_create(&own.thread, NULL, run, app);
+    if (why)
+        return err_sys(err, why, "start the thread of idleness");
+    own.running = true;
+    return 0;
+}
+
+void idle_changed(void)
+{
+    (void) pthread_mutex_lock(&own.lock);
+    own.changed = true;
+    (void) pthread_cond_signal(&own.wake);
+    (void) pthread_mutex_unlock(&own.lock);
+}
+
+void idle_stop(void)
+{
+    if (!own.running)
+        return;
+    (void) pthread_mutex_lock(&own.lock);
+    own.stop = true;
+    (void) pthread_cond_signal(&own.wake);
+    (void) pthread_mutex_unlock(&own.lock);
+    (void) pthread_join(own.thread, NULL);
+    own.running = false;
+}

@@ -1,0 +1,179 @@
+"""Pauses, resumes, idleness, snapshots and forks. Run by pause_test: coved, state directory, log file. What needs images
+is skipped where the host cannot make them; what must hold without them is not."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from asking import STATE, ask, check, refused, run, same, server
+
+KEY, OTHER, COVE = os.environ["KEY"], os.environ["OTHER_KEY"], os.environ["COVE"]
+
+
+def api(method, path, body=None, key=KEY):
+    return ask(method, path, body, key=key)
+
+
+class Box:
+    def __init__(self, **body):
+        body.setdefault("timeout", 600)
+        a = api("POST", "/v1/sandboxes", body)
+        if a.status != 201:
+            print("not ok - a sandbox is made: %s" % a.body)
+            sys.exit(1)
+        self.of(a.json["id"])
+
+    def of(self, box):
+        self.id = box
+        self.at = "/v1/sandboxes/" + box
+        return self
+
+    def get(self):
+        return api("GET", self.at).json
+
+    def post(self, what, body=None):
+        return api("POST", self.at + "/" + what, body)
+
+    def run(self, command):
+        return self.post("exec", {"command": command})
+
+    def said(self, command):
+        a = self.run(command)
+        return a.json["stdout"].strip() if a.status == 200 else "%d %s" % (a.status, a.body)
+
+    def end(self):
+        return api("DELETE", self.at).status
+
+
+def again(box):
+    return Box.__new__(Box).of(box)
+
+
+def within(seconds, what):
+    end = time.time() + seconds
+    while time.time() < end:
+        got = what()
+        if got:
+            return got
+        time.sleep(0.1)
+    return what()
+
+
+def audit(action, box=None):
+    time.sleep(0.2)  # records are on disk soon, not at once
+    path = "/audit-logs?limit=1000" + ("&sandbox_id=" + box if box else "")
+    return [r for r in api("GET", path).json["logs"] if r["action"] == action]
+
+
+def refusals():
+    box = Box()
+    for body, field in [({"tier": "cold"}, "tier"), ({"tier": 1}, "tier"), ({"memory": "no"}, "memory"),
+                        ({"tier": "hot", "memory": False}, "memory"), ({"colour": 1}, "colour")]:
+        refused("pause refuses %s" % body, box.post("pause", body), 400, "invalid", field)
+    for body, field in [({"count": 0}, "count"), ({"count": 101}, "count"), ({"count": "2"}, "count"), ({"timeout": 0}, "timeout")]:
+        refused("fork refuses %s" % body, box.post("fork", body), 400, "invalid", field)
+    for name in ["", "No Good", "x" * 64, "i" + "a" * 20]:
+        refused("a snapshot cannot have the name '%.12s'" % name, box.post("snapshots", {"name": name}), 400, "invalid", "name")
+    for body, status, code, field in [({"snapshot": "nope"}, 404, "snapshot_not_found", "snapshot"),
+                                      ({"snapshot": "x", "template": "host"}, 400, "invalid", "template"),
+                                      ({"snapshot": "x", "limits": {"pids": 9}}, 400, "invalid", "limits"),
+                                      ({"snapshot": "x", "root": True}, 400, "invalid", "root"),
+                                      ({"idle_pause_seconds": -1}, 400, "invalid", "idle_pause_seconds")]:
+        refused("create refuses %s" % body, api("POST", "/v1/sandboxes", body), status, code, field)
+    for method, path in [("GET", "/v1/snapshots/nope"), ("DELETE", "/v1/snapshots/nope"), ("GET", "/v1/snapshots/i" + "a" * 20)]:
+        refused("%s of a snapshot that never was" % method, api(method, path), 404, "snapshot_not_found")
+    for what in ["pause", "resume", "snapshots", "fork"]:
+        refused("another tenant cannot %s it" % what, api("POST", box.at + "/" + what, {}, OTHER), 404, "sandbox_not_found")
+    same("it runs on", "running", box.get()["state"])
+    box.end()
+
+
+def in_memory():
+    box = Box()
+    same("awake it has no tier", (None, None, None), tuple(box.get()[k] for k in ("tier", "paused_since", "image_bytes")))
+    box.run("(while :; do echo x >> /tmp/ticks; sleep 0.05; done) >/dev/null 2>&1 &")
+    a = box.post("pause", {"tier": "hot"})
+    same("a hot pause", (200, "paused", "hot", None), (a.status, a.json["state"], a.json["tier"], a.json["fallback_reason"]))
+    check("says since when, and has no deadline", a.json["paused_since"] and a.json["deadline"] is None, a.json)
+    b = box.post("pause", {"tier": "hot"})
+    same("a second one is no error, and changes nothing", (200, a.json["paused_since"]), (b.status, b.json["paused_since"]))
+    same("an automatic one leaves it where it is", "hot", box.post("pause").json["tier"])
+    refused("it runs nothing", box.run("true"), 409, "wrong_state")
+    refused("nor can it be saved", box.post("snapshots"), 409, "wrong_state")
+    refused("nor be forked", box.post("fork"), 409, "wrong_state")
+    same("a list shows where it is", ["hot"], [s["tier"] for s in api("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
+    a = box.post("resume")
+    same("resume", (200, "running", None), (a.status, a.json["state"], a.json["tier"]))
+    check("with the time of its create", a.json["deadline"] is not None, a.json)
+    same("a second resume is no error", 200, box.post("resume").status)
+    before = int(box.said("wc -l < /tmp/ticks"))
+    check("its processes go on", within(5, lambda: int(box.said("wc -l < /tmp/ticks")) > before))
+    a = box.post("pause", {"tier": "warm"}).json
+    check("warm is warm, or hot with the reason", a["tier"] == "warm" or (a["tier"] == "hot" and a["fallback_reason"]), a)
+    if a["tier"] == "hot":
+        check("which the audit log has, too", any("hot, since" in (r.get("detail") or "") for r in audit("sandbox.pause", box.id)))
+    same("and it can be ended while it sleeps", 204, box.end())
+    same("then it is gone", 404, api("GET", box.at).status)
+
+
+def waking():
+    box = Box(auto_resume=True)
+    same("auto_resume is shown", True, box.get()["auto_resume"])
+    box.post("pause", {"tier": "hot"})
+    same("a question does not wake it", "paused", (box.post("stats"), box.get())[1]["state"])
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(box.said("echo here"))) for _ in range(12)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    same("a dozen requests at once all get their answer", ["here"] * 12, got)
+    same("of one resume", 1, len(audit("sandbox.resume", box.id)))
+    box.post("pause", {"tier": "hot"})
+    same("a file wakes it, too", 201, api("PUT", box.at + "/files?path=/tmp/a", "x").status // 100 * 100 + 1)
+    same("and it runs", "running", box.get()["state"])
+    box.end()
+
+
+def idleness():
+    idle = Box(idle_pause_seconds=2)
+    busy = Box(idle_pause_seconds=2)
+    busy.run("(while :; do :; done) >/dev/null 2>&1 &")
+    held = Box(idle_pause_seconds=2)
+    over = threading.Event()
+    stream = threading.Thread(target=lambda: (held.run("sleep 9"), over.set()))
+    stream.start()
+    check("an idle one falls asleep", within(10, lambda: idle.get()["tier"] == "hot"), idle.get())
+    check("and keeps its deadline", idle.get()["deadline"], idle.get())
+    same("one that computes does not", "running", busy.get()["state"])
+    same("nor one that somebody waits for", ("running", False), (held.get()["state"], over.is_set()))
+    same("a request wakes what fell asleep by itself", "here", idle.said("echo here"))
+    same("and it runs", "running", idle.get()["state"])
+    check("the audit log says why it slept", any("idle" in (r.get("detail") or "") for r in audit("sandbox.pause", idle.id)))
+    busy.end()
+    stream.join()
+    held.end()
+    idle.end()
+
+
+def crashes():
+    """What the record says is corrected by what is."""
+    box, short = Box(), Box(timeout=3, on_timeout="pause")
+    box.post("pause", {"tier": "hot"})
+    server.kill()
+    subprocess.check_call([COVE, "resume", box.id, "--state", STATE])
+    server.start()
+    check("one that was resumed past the server is found awake", within(10, lambda: box.get()["tier"] is None), box.get())
+    same("and works", "here", box.said("echo here"))
+    subprocess.check_call([COVE, "pause", box.id, "--tier", "hot", "--state", STATE])
+    check("one that was paused past it is found asleep", within(10, lambda: box.get()["tier"] == "hot"), box.get())
+    same("and can be resumed", 200, (within(10, lambda: box.run("true").status == 409), box.post("resume").status)[1])
+    check("at its deadline one is paused, as it was asked for",
+          within(20, lambda: (lambda s: s["state"] == "paused" and s["deadline"] is None)(short.get())), short.get())
+    same("and goes on", "running", short.post("resume", {"timeout": 60}).json["state"])
+    box.end()
+    short.end()
+
+
+run(refusals, in_memory, waking, idleness, crashes, settings=("--pause-disk-after", "0s"))
