@@ -2,6 +2,7 @@
 #include "base/own.h"
 #include "cli/common.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -49,6 +50,7 @@ static uint64_t age_ms(uint64_t since_ms)
     return now > since_ms ? now - since_ms : 0;
 }
 
+/* One that is paused to disk has no process: its pid is 0. */
 static void sandbox_json(struct json *json, const struct keeper_sandbox *s)
 {
     json_object(json, NULL);
@@ -56,6 +58,7 @@ static void sandbox_json(struct json *json, const struct keeper_sandbox *s)
     json_text(json, "name", s->name[0] ? s->name : NULL);
     json_text(json, "template", s->template);
     json_text(json, "state", keeper_life_name(s->life));
+    json_text(json, "tier", s->life != LIFE_PAUSED ? NULL : s->pid ? "memory" : "disk");
     json_bool(json, "root", s->flags & KEEPER_FLAG_ROOT);
     json_bool(json, "tied", s->flags & KEEPER_FLAG_TIED);
     json_signed(json, "pid", s->pid);
@@ -84,7 +87,8 @@ static void sandboxes_table(const struct keeper_sandbox *list, size_t count)
         table_cell(&table, "%s", s->id);
         table_cell(&table, "%s", s->name[0] ? s->name : "-");
         table_cell(&table, "%s", s->template);
-        table_cell(&table, "%s", keeper_life_name(s->life));
+        table_cell(&table, "%s%s", keeper_life_name(s->life),
+                   s->life == LIFE_PAUSED && !s->pid ? ", disk" : "");
         table_cell(&table, "%s", report_span(text, sizeof text, age_ms(s->created_ms)));
         table_cell(&table, "%s", report_size(text, sizeof text, s->limits.memory_bytes));
         table_cell(&table, "%g", (double) s->limits.cpu_milli / 1000);
@@ -101,7 +105,7 @@ static int list_sandboxes(struct link *link, const struct ps_options *options, s
     struct json json;
     size_t count = 0;
 
-    if (sandbox_list(link, &list, &count, err) < 0)
+    if (saved_list(link, &list, &count, err) < 0)
         return -1;
     if (options->json) {
         json_init(&json, stdout);

@@ -24,7 +24,7 @@ struct verb {
 };
 
 extern const struct verb run_verb, shell_verb, exec_verb, create_verb, ps_verb, kill_verb,
-    pause_verb, resume_verb, cp_verb, logs_verb, stats_verb, up_verb, version_verb, help_verb,
+    pause_verb, resume_verb, snapshot_verb, fork_verb, gc_verb, cp_verb, logs_verb, stats_verb, up_verb, version_verb, help_verb,
     completion_verb;
 extern const struct verb template_verb, doctor_verb, tenant_verb, key_verb, secret_verb,
     network_verb, audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb;
@@ -44,6 +44,9 @@ int verb_ps(int argc, char **argv);
 int verb_kill(int argc, char **argv);
 int verb_pause(int argc, char **argv);
 int verb_resume(int argc, char **argv);
+int verb_snapshot(int argc, char **argv);
+int verb_fork(int argc, char **argv);
+int verb_gc(int argc, char **argv);
 int verb_cp(int argc, char **argv);
 int verb_logs(int argc, char **argv);
 int verb_stats(int argc, char **argv);

@@ -1,0 +1,208 @@
+#include "cli/saved.h"
+
+#include "base/own.h"
+#include "cli/common.h"
+#include "cli/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int saved_images(struct link *link, struct keeper_image **ret, size_t *ret_count, struct err *err)
+{
+    *ret = NULL;
+    *ret_count = 0;
+    return image_list(link, ret, ret_count, err) < 0 && err->kind != ERR_UNSUPPORTED ? -1 : 0;
+}
+
+int saved_list(struct link *link, struct keeper_sandbox **ret, size_t *ret_count, struct err *err)
+{
+    auto_free struct keeper_sandbox *list = NULL;
+    auto_free struct keeper_image *images = NULL;
+    struct keeper_sandbox *longer;
+    size_t count, image_count;
+
+    if (sandbox_list(link, &list, &count, err) < 0 ||
+        saved_images(link, &images, &image_count, err) < 0)
+        return -1;
+    longer = realloc(list, (count + image_count + 1) * sizeof *list);
+    if (!longer)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the list");
+    list = longer;
+    for (size_t i = 0; i < image_count; i++) {
+        if (!(images[i].flags & KEEPER_IMAGE_PAUSED))
+            continue;
+        list[count] = images[i].sandbox;
+        list[count].life = LIFE_PAUSED;
+        list[count++].pid = 0;
+    }
+    *ret = take_ptr(&list);
+    *ret_count = count;
+    return 0;
+}
+
+int saved_find(struct link *link, const char *sandbox, struct keeper_image *ret, struct err *err)
+{
+    auto_free struct keeper_image *images = NULL;
+    size_t count;
+
+    if (saved_images(link, &images, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if ((images[i].flags & KEEPER_IMAGE_PAUSED) &&
+            (strcmp(images[i].id, sandbox) == 0 || strcmp(images[i].sandbox.name, sandbox) == 0)) {
+            *ret = images[i];
+            return 0;
+        }
+    return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.63s'", sandbox);
+}
+
+/* ---- the server's store ---- */
+
+int saved_store(struct store **ret, struct err *err)
+{
+    char path[4096];
+
+    *ret = NULL;
+    (void) snprintf(path, sizeof path, "%s/server/cove.db", report_state());
+    return access(path, F_OK) < 0 ? 0 : store_open(report_state(), ret, err);
+}
+
+void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX])
+{
+    struct store_sandbox record;
+    struct store *store;
+    struct err err;
+
+    ret[0] = '\0';
+    if (saved_store(&store, &err) < 0 || !store)
+        return;
+    if (store_sandbox_get(store, NULL, sandbox, &record, &err) == 0)
+        (void) snprintf(ret, KEEPER_NAME_MAX, "%s", record.tenant);
+    store_close(store);
+}
+
+struct named {
+    const char *name;
+    char id[ID_LEN + 1];
+    size_t count;
+};
+
+static int match(void *arg, const struct store_snapshot *snapshot, struct err *err)
+{
+    struct named *named = arg;
+
+    (void) err;
+    if (snapshot->state == STORE_SNAPSHOT_READY && strcmp(snapshot->name, named->name) == 0) {
+        memcpy(named->id, snapshot->id, sizeof named->id);
+        named->count++;
+    }
+    return 0;
+}
+
+static int id_of(const char *name, char ret[ID_LEN + 1], struct err *err)
+{
+    struct named named = { .name = name };
+    struct store *store;
+    int r;
+
+    if (saved_store(&store, err) < 0)
+        return -1;
+    r = store ? store_snapshot_list(store, NULL, 0, 0, match, &named, err) : 0;
+    store_close(store);
+    if (r < 0)
+        return -1;
+    if (named.count == 0)
+        return err_set(err, ERR_NO_IMAGE, "there is no snapshot '%.63s'", name);
+    if (named.count > 1)
+        return err_set(err, ERR_INVALID, "several tenants have a snapshot '%.63s': say its id",
+                       name);
+    memcpy(ret, named.id, sizeof named.id);
+    return 0;
+}
+
+int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image *ret,
+                   struct err *err)
+{
+    char id[ID_LEN + 1];
+
+    if (!id_ok(snapshot)) {
+        if (id_of(snapshot, id, err) < 0)
+            return -1;
+        snapshot = id;
+    }
+    if (image_get(link, snapshot, ret, err) < 0)
+        return -1;
+    return ret->flags & KEEPER_IMAGE_PAUSED
+               ? err_set(err, ERR_NO_IMAGE, "'%s' is a paused sandbox, not a snapshot", snapshot)
+               : 0;
+}
+
+int saved_load(struct link *link, const struct keeper_image *image, const char *name,
+               struct keeper_sandbox *ret, struct err *err)
+{
+    char id[ID_LEN + 1];
+    const struct image_load_spec spec = {
+        .image = image->id, .owner = image->owner, .id = id, .name = name
+    };
+
+    return sandbox_new_id(id, err) < 0 ? -1 : image_load(link, &spec, ret, err);
+}
+
+/* ---- each of several ---- */
+
+static int each_named(struct link *link, saved_step *step, void *context, char **names, int count)
+{
+    int code = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct err err;
+
+        if (step(link, names[i], context, &err) == 0)
+            continue;
+        code = code ? code : err_kind_info(err.kind)->exit_code;
+        (void) report_error(&err);
+        if (err.kind == ERR_UNAVAILABLE)
+            break;
+    }
+    return code;
+}
+
+static int each_there(struct link *link, saved_step *step, void *context)
+{
+    auto_free struct keeper_sandbox *list = NULL;
+    size_t count = 0;
+    struct err err;
+    int code = 0;
+
+    if (saved_list(link, &list, &count, &err) < 0)
+        return report_error(&err);
+    for (size_t i = 0; i < count; i++) {
+        /* One that ended meanwhile is what was asked for. */
+        if (step(link, list[i].id, context, &err) == 0 || err.kind == ERR_NO_SANDBOX)
+            continue;
+        code = code ? code : err_kind_info(err.kind)->exit_code;
+        (void) report_error(&err);
+        if (err.kind == ERR_UNAVAILABLE)
+            break;
+    }
+    return code;
+}
+
+int saved_each(const struct verb *verb, bool all, char **names, int count, saved_step *step,
+               void *context)
+{
+    struct link link;
+    struct err err;
+    int code;
+
+    if (all && count > 0)
+        return common_excess(verb, names[0]);
+    if (!all && count == 0)
+        return common_missing(verb, "a sandbox (or --all)");
+    if (common_open(&link, &err) < 0)
+        return report_error(&err);
+    code = all ? each_there(&link, step, context) : each_named(&link, step, context, names, count);
+    link_close(&link);
+    return code;
+}

@@ -1,0 +1,40 @@
+/* saved.h - sandboxes that are paused to disk and snapshots, for the verbs that know of them.
+ *
+ * What the command line makes belongs to nobody: its owner is "". What belongs to a tenant of the server keeps its
+ * tenant, as the server's store says, if there is one. The keeper lets root do both.
+ *
+ * Owns:    nothing.
+ * Callers: kill, pause, resume, ps, create, snapshot, fork, gc. */
+#ifndef COVE_CLI_SAVED_H
+#define COVE_CLI_SAVED_H
+
+#include "cli/verbs.h"
+#include "client/image.h"
+#include "store/store.h"
+
+/* Sandboxes, and behind them those that are paused to disk: paused, and without a pid. The caller's to free. */
+int saved_list(struct link *link, struct keeper_sandbox **ret, size_t *ret_count, struct err *err);
+/* All images; none where nothing can be saved. */
+int saved_images(struct link *link, struct keeper_image **ret, size_t *ret_count, struct err *err);
+
+/* One that is paused to disk, by id or name. ERR_NO_SANDBOX. */
+int saved_find(struct link *link, const char *sandbox, struct keeper_image *ret, struct err *err);
+/* A snapshot by id; or by name, if only one tenant of the server has one of that name. ERR_NO_IMAGE. */
+int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image *ret,
+                   struct err *err);
+/* A new sandbox of an image. */
+int saved_load(struct link *link, const struct keeper_image *image, const char *name,
+               struct keeper_sandbox *ret, struct err *err);
+
+/* *ret NULL: this state directory has none. */
+int saved_store(struct store **ret, struct err *err);
+/* Whose it is: the tenant of the server's record, or "". */
+void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX]);
+
+/* A step for each sandbox that is named, or for all that saved_list has. Goes on after a failure; returns the first
+ * one's exit code. */
+typedef int saved_step(struct link *link, const char *sandbox, void *context, struct err *err);
+int saved_each(const struct verb *verb, bool all, char **names, int count, saved_step *step,
+               void *context);
+
+#endif
