@@ -425,10 +425,19 @@ int sleep_wake(struct app *app, const char *sandbox, uint64_t timeout_ms, uint64
 int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_woken,
                  struct err *err)
 {
+    struct store_sandbox now;
+    struct err ignored;
+    bool lost;
+
     *ret_woken = false;
     if (record->sleep.tier == STORE_AWAKE)
         return 0;
-    if (!record->auto_resume && record->sleep.by != STORE_BY_IDLENESS)
-        return err_set(err, ERR_STATE, "sandbox '%s' is paused: resume it first", record->id);
-    return sleep_wake(app, record->id, 0, WAKE_LEAST_MS, ret_woken, err);
+    if (record->auto_resume || record->sleep.by == STORE_BY_IDLENESS)
+        return sleep_wake(app, record->id, 0, WAKE_LEAST_MS, ret_woken, err);
+    /* Somebody may have resumed it past the server. */
+    if (sleep_settle(app, record->id, &lost, &ignored) == 0 &&
+        store_sandbox_get(app->store, NULL, record->id, &now, &ignored) == 0 &&
+        now.sleep.tier == STORE_AWAKE)
+        return 0;
+    return err_set(err, ERR_STATE, "sandbox '%s' is paused: resume it first", record->id);
 }
