@@ -271,8 +271,8 @@ int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *re
         if (kept.there && kept.sandbox.life == LIFE_RUNNING)
             r = exec_info(&link, sandbox, &ret->uptime_ms, &processes, &ret->refusals, err);
         /* One that was made ahead ran before anybody had it. */
-        if (r == 0 && ret->uptime_ms > store_now_ms() - kept.created_ms)
-            ret->uptime_ms = store_now_ms() - kept.created_ms;
+        if (r == 0 && ret->uptime_ms > store_now_ms() - kept.sandbox.created_ms)
+            ret->uptime_ms = store_now_ms() - kept.sandbox.created_ms;
     }
     ops_box_close(ops, &link, r, err);
     return r;
