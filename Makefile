@@ -49,7 +49,7 @@ AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-criu.so
 
 ifeq ($(V),0)
 Q := @
@@ -88,6 +88,11 @@ $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)
 	$(Q)$(MUSL_CC) $(AGENT_LDFLAGS) -o $@ $^
 
+# Loaded into criu, whose C library may be another than ours: it has none.
+$(BUILD)/cove-criu.so: src/criu/shim.c
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) -O2 -Wall -Wextra -fPIC -shared -nostdlib -o $@ $<
+
 # Taken in by .incbin, which no dependency file knows.
 $(BUILD)/obj/src/api/v1_spec.o: spec/openapi.yaml
 
@@ -118,6 +123,7 @@ install: all
 	           $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/cove
 	install -m 0755 $(BUILD)/cove $(DESTDIR)$(PREFIX)/bin/cove
 	install -m 0755 $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(DESTDIR)$(PREFIX)/libexec/cove/
+	install -m 0644 $(BUILD)/cove-criu.so $(DESTDIR)$(PREFIX)/libexec/cove/
 	$(BUILD)/cove completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cove
 	install -m 0644 README.md docs/*.md docs/*.yml $(DESTDIR)$(PREFIX)/share/doc/cove/
 

@@ -18,6 +18,7 @@ struct agent {
     uint64_t memory_limit; /* of the sandbox; 0: unknown */
     uint64_t started_ms;
     struct refusals refusals;
+    uint64_t resumed; /* times */
 
     /* door.c */
     struct watch listener, sudo_listener;

@@ -258,7 +258,7 @@ void conn_flush(struct conn *conn)
         wait_for(conn, true);
 }
 
-/* Descriptors come with the first byte of a request of sudo, and from nowhere else. A socket among
+/* Descriptors come with the first bytes of a request, from sudo or the keeper. A socket among
  * them that lingers would make its last close wait. */
 static ssize_t receive(struct conn *conn, void *data, size_t size)
 {
@@ -267,7 +267,7 @@ static ssize_t receive(struct conn *conn, void *data, size_t size)
     int fds[CONN_FDS];
     ssize_t n;
 
-    if (!conn->sudo)
+    if (!conn->sudo && conn->head_have > 0)
         return recv(conn->watch.fd, data, size, MSG_DONTWAIT);
     n = io_recv_fds(conn->watch.fd, data, size, fds, CONN_FDS, &count);
     for (size_t i = 0; i < count; i++) {

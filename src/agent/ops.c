@@ -3,6 +3,7 @@
 #include "agent/attach.h"
 #include "agent/door.h"
 #include "agent/proc.h"
+#include "agent/resumed.h"
 #include "agent/rights.h"
 #include "agent/tree.h"
 #include "agent/worker.h"
@@ -322,10 +323,7 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
         conn_close(other);
     }
     door_turn_away(agent);
-    refusals_close(&agent->refusals, &agent->loop);
-    /* A checkpoint looks at our namespaces with the rights of the sandbox's root. Nobody inside can do as much: it
-     * takes every capability that we have, and no command has SETPCAP. */
-    (void) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    resumed_make_ready(agent);
     for (size_t i = 0; i < agent->worker_count; i++)
         (void) kill(agent->workers[i], SIGKILL);
     conn->kind = &waiting_kind;
@@ -334,6 +332,20 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
         conn_flush(conn);
     if (agent->worker_count == 0)
         end_quiesce(agent);
+    return CONN_DONE;
+}
+
+static enum conn_taken op_resumed(struct conn *conn, const struct agent_request *request,
+                                  struct err *err)
+{
+    struct agent_reply reply = { .kind = 0 };
+
+    (void) err;
+    resumed_now(conn->agent, request->name, request->limit, conn->fd_count ? conn->fds[0] : -1);
+    if (conn_reply(conn, FRAME_REPLY, &reply) == 0) {
+        conn_end(conn);
+        conn_flush(conn);
+    }
     return CONN_DONE;
 }
 
@@ -435,7 +447,7 @@ static const struct {
     [AGENT_INFO] = { op_info, true },          [AGENT_EXEC] = { op_exec, true },
     [AGENT_ATTACH] = { op_attach, false },     [AGENT_SIGNAL] = { op_signal, false },
     [AGENT_PROCS] = { op_procs, false },       [AGENT_QUIESCE] = { op_quiesce, false },
-    [AGENT_REFUSALS] = { op_refusals, false },
+    [AGENT_REFUSALS] = { op_refusals, false }, [AGENT_RESUMED] = { op_resumed, false },
 };
 
 static enum conn_taken take_request(struct conn *conn, const struct frame_head *head, uint8_t *data,

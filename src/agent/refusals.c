@@ -129,11 +129,12 @@ int refusals_open(struct refusals *refusals, struct loop *loop, int fd, struct e
     return 0;
 }
 
-void refusals_close(struct refusals *refusals, struct loop *loop)
+bool refusals_close(struct refusals *refusals, struct loop *loop)
 {
     if (!refusals->watch.ready)
-        return;
+        return false;
     loop_pause(loop, &refusals->watch);
     (void) close(refusals->watch.fd);
     refusals->watch = (struct watch){ .fd = -1 };
+    return true;
 }

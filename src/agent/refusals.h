@@ -29,8 +29,8 @@ struct refusals {
 
 int refusals_open(struct refusals *refusals, struct loop *loop, int fd, struct err *err);
 
-/* Whoever holds the listener besides us answers from now on; the counts stay. */
-void refusals_close(struct refusals *refusals, struct loop *loop);
+/* Whoever holds the listener besides us answers from now on; the counts stay. False: there was none. */
+bool refusals_close(struct refusals *refusals, struct loop *loop);
 
 /* Pure but for memory. */
 void refusals_count(struct refusals *refusals, int32_t call, const char *program, uint32_t pid);

@@ -30,14 +30,7 @@ static void clear_stray_cgroup(const char *name, void *arg)
 
 static bool disk_used(const void *arg, uint64_t number)
 {
-    const struct keeper *k = arg;
-
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        for (uint32_t n = 0; n < k->sandboxes[i].layers.count; n++)
-            if (k->sandboxes[i].info.life != LIFE_GONE &&
-                k->sandboxes[i].layers.number[n] == number)
-                return true;
-    return false;
+    return sandbox_disk_used(arg, number, NULL);
 }
 
 int adopt_all(struct keeper *k, struct err *err)
@@ -58,6 +51,7 @@ int adopt_all(struct keeper *k, struct err *err)
                    k->sandboxes[slot].info.life == LIFE_PAUSED;
     }
     cgroup_each(&k->cgroups, clear_stray_cgroup, k);
+    images_sweep(&k->images);
     disks_sweep(&k->disks, disk_used, k);
     log_line(LOG_INFO, "adopted sandboxes=%u to_clear=%u us=%" PRIu64, running,
              k->sandbox_count - running, io_now_us() - begin);

@@ -349,6 +349,25 @@ int cgroup_freeze(const struct cgroups *cgroups, const char *name, bool frozen, 
     return 0;
 }
 
+int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *err)
+{
+    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_MEMORY);
+    bool first = h->version == 1;
+    struct keeper_stats stats = { 0 };
+    char path[PATH_SIZE], bytes[32] = "0";
+
+    if (!first) {
+        if (cgroup_stats(cgroups, name, &stats, err) < 0)
+            return -1;
+        (void) snprintf(bytes, sizeof bytes, "%" PRIu64, stats.memory_bytes);
+    }
+    (void) snprintf(path, sizeof path, "%s/%s", name, first ? "memory.force_empty" : "memory.reclaim");
+    /* EAGAIN: not all of it went, which is no failure. EBUSY: likewise. */
+    if (io_write_text(h->parent_fd, path, bytes) < 0 && errno != EAGAIN && errno != EBUSY)
+        return err_sys(err, errno, "reclaim memory");
+    return 0;
+}
+
 int cgroup_freeze_done(const struct cgroups *cgroups, const char *name, bool frozen)
 {
     const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_FREEZER);

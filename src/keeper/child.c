@@ -37,7 +37,6 @@
 /* Where descriptors are from `alone` on; the agent's own are in wire/boot.h. */
 enum {
     FD_CONTROL = BOOT_FD_NOTIFY + 1,
-    FD_AGENT,
     FD_TASKS, /* as many as there are v1 hierarchies */
 };
 
@@ -70,12 +69,11 @@ static void step_alone(const struct child_spec *s)
 {
     struct {
         int from, to;
-    } move[3 + CG_HIERARCHIES_MAX] = {
+    } move[2 + CG_HIERARCHIES_MAX] = {
         { s->control_fd, FD_CONTROL },
         { s->ready_fd, BOOT_FD_READY },
-        { s->agent_fd, FD_AGENT },
     };
-    int count = 3;
+    int count = 2;
 
     for (size_t i = 0; i < s->cgroup->count; i++, count++) {
         move[count].from = s->cgroup->tasks_fd[i];
@@ -207,7 +205,7 @@ static void step_exec(const struct child_spec *s, bool listening)
     for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
         envp[i] = (char *) (uintptr_t) at;
     envp[s->template->env_count] = NULL;
-    (void) syscall(__NR_execveat, FD_AGENT, "", argv, envp, AT_EMPTY_PATH);
+    (void) execve(s->agent, argv, envp);
     fail_sys(errno, "exec the agent");
 }
 
@@ -225,7 +223,8 @@ _Noreturn void child_run(const struct child_spec *s)
     step_bind_agent_socket();
     step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
     step_become_root_inside();
-    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK], &err) < 0 ||
+    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
+                    s->shm_joined ? fds[CHILD_SHM] : -1, &err) < 0 ||
         jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0)
         fail(&err);
     step_stdio();

@@ -5,6 +5,7 @@
 #ifndef COVE_KEEPER_CHILD_H
 #define COVE_KEEPER_CHILD_H
 
+#include "keeper/agents.h"
 #include "keeper/cgroup.h"
 #include "keeper/seccomp.h"
 #include "keeper/sysview.h"
@@ -25,12 +26,14 @@ struct child_spec {
     char view[SYSVIEW_NAME]; /* what becomes /sys */
     struct volume_use volumes[VOLUMES_MAX];
     bool allow_root;
+    bool shm_joined; /* /dev/shm is more than the disk's */
     int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors and those of the volumes */
     int ready_fd;   /* the agent says it listens */
-    int agent_fd;   /* the agent's program */
+    char agent[sizeof AGENTS_AT + AGENT_NAME]; /* the agent's program, in the sandbox */
 };
 
-enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_FD_COUNT };
+/* The last counts only with shm_joined. */
+enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_SHM, CHILD_FD_COUNT };
 
 _Noreturn void child_run(const struct child_spec *spec);
 

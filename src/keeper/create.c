@@ -14,6 +14,7 @@
 #include "keeper/child.h"
 #include "keeper/creds.h"
 #include "keeper/life.h"
+#include "keeper/load.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
 #include "keeper/root.h"
@@ -28,6 +29,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -42,6 +44,12 @@ static void begin_step(struct sandbox *s, enum create_step step)
 static void end_step(struct sandbox *s, enum create_step step)
 {
     s->step_us[step] = (uint32_t) (io_now_us() - s->begun_us) - s->step_us[step];
+}
+
+/* Loaded from the image that it is, without its processes. */
+static bool is_resumed(const struct sandbox *s)
+{
+    return s->image[0] && strcmp(s->image, s->info.id) == 0;
 }
 
 static void on_ready(struct keeper *k, struct watch *watch)
@@ -66,9 +74,25 @@ static void on_ready(struct keeper *k, struct watch *watch)
     end_step(s, STEP_CHILD);
     keeper_unwatch(k, watch);
     keeper_unwatch(k, &s->control);
-    sandbox_set_life(k, s, LIFE_RUNNING);
     if (sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
-        sandbox_record(k, s, &err) < 0) {
+        (is_resumed(s) && image_retire(&k->images, s->image, &err) < 0)) {
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    if (is_resumed(s)) {
+        images_forget(&k->images, s->image);
+        image_remove(&k->images, s->image, ".old");
+    }
+    s->image[0] = '\0';
+    create_running(k, s);
+}
+
+void create_running(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    sandbox_set_life(k, s, LIFE_RUNNING);
+    if (sandbox_record(k, s, &err) < 0) {
         sandbox_fail(k, s, &err);
         return;
     }
@@ -120,28 +144,36 @@ static int write_map(int pid, const char *file, uint32_t base, struct err *err)
     return 0;
 }
 
+int create_write_maps(int pid, uint32_t base, struct err *err)
+{
+    return write_map(pid, "uid_map", base, err) < 0 ? -1 : write_map(pid, "gid_map", base, err);
+}
+
 /* What the parent does while the child gets ready: maps, root file system, then the word to go. */
 static int give_root(struct sandbox *s, const struct template *t, int control, struct err *err)
 {
-    auto_close int userns = -1, root = -1;
+    auto_close int userns = -1, root = -1, shm = -1;
+    struct root_layers layers = { .disk_fd = s->disk_fd,
+                                  .kind = (enum keeper_disk) s->info.disk_kind,
+                                  .base_count = s->layers.count - 1 };
     char path[40];
     int fds[CHILD_FD_COUNT + VOLUMES_MAX];
     size_t volumes = volume_use_count(s->volumes);
     struct err said;
 
-    if (write_map(s->info.pid, "uid_map", s->info.uid_base, err) < 0 ||
-        write_map(s->info.pid, "gid_map", s->info.uid_base, err) < 0)
+    memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
+    if (create_write_maps(s->info.pid, s->info.uid_base, err) < 0)
         return -1;
     (void) snprintf(path, sizeof path, "/proc/%d/ns/user", s->info.pid);
     userns = open(path, O_RDONLY | O_CLOEXEC);
     if (userns < 0)
         return err_sys(err, errno, "open the user namespace");
-    if (root_assemble(t, s->disk_fd, (enum keeper_disk) s->info.disk_kind, userns, s->info.uid_base,
-                      &root, err) < 0 ||
+    if (root_assemble(t, &layers, userns, s->info.uid_base, &root, &shm, err) < 0 ||
         volumes_map(s, userns, err) < 0)
         return -1;
     fds[CHILD_ROOT] = root;
     fds[CHILD_DISK] = s->disk_fd;
+    fds[CHILD_SHM] = shm < 0 ? s->disk_fd : shm; /* the child knows whether to look */
     memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
     if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT + volumes) != 1) {
         err_sys(err, errno, "tell the child to go");
@@ -206,13 +238,14 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         .filter_notify = &k->filter_notify,
         .filter_quiet = &k->filter_quiet,
         .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
-        .agent_fd = k->agent_fd,
+        .shm_joined = s->layers.count > 1,
     };
 
     memcpy(spec.id, s->info.id, sizeof spec.id);
     memcpy(spec.hostname, s->hostname, sizeof spec.hostname);
     memcpy(spec.view, s->view->name, sizeof spec.view);
     memcpy(spec.volumes, s->volumes, sizeof spec.volumes);
+    (void) snprintf(spec.agent, sizeof spec.agent, AGENTS_AT "/%s", k->agents.name);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "socketpair");
     control = pair[0];
@@ -246,6 +279,7 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
 {
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct template t;
+    struct stat tree;
     int rc = -1;
 
     begin_step(s, STEP_PREPARE);
@@ -253,6 +287,8 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
     if (template_open(&t, k->templates_fd, s->info.template, err) < 0)
         return -1;
     s->build = t.build;
+    if (fstat(t.root_fd, &tree) == 0)
+        s->template_inode = (uint64_t) tree.st_ino;
     if (sandbox_record(k, s, err) < 0)
         goto out;
     s->view = sysview_take(&k->views, &s->info.limits, err);
@@ -262,7 +298,7 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
         cgroup_entry_open(&k->cgroups, s->made_as, &entry, err) < 0)
         goto out;
     end_step(s, STEP_PREPARE);
-    rc = launch(k, s, &t, &entry, err);
+    rc = s->image_memory ? load_processes(k, s, &t, err) : launch(k, s, &t, &entry, err);
 out:
     cgroup_entry_close(&entry);
     template_close(&t);
@@ -296,7 +332,6 @@ static bool complete(const struct sandbox *s)
 bool create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struct err *why)
 {
     struct sandbox *s = give_to_who_ordered(k, order, mount_fd);
-    struct err err;
 
     if (!s)
         return false;
@@ -304,12 +339,23 @@ bool create_got_disk(struct keeper *k, uint32_t order, int mount_fd, const struc
         sandbox_fail(k, s, why);
         return true;
     }
-    if (!complete(s))
-        return true;
-    end_step(s, STEP_DISK);
-    if (start(k, s, &err) < 0)
-        sandbox_fail(k, s, &err);
+    create_go_on(k, s);
     return true;
+}
+
+void create_go_on(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+    int bases;
+
+    if (!complete(s))
+        return;
+    bases = load_bases(k, s, &err);
+    if (bases == 0)
+        return;
+    end_step(s, STEP_DISK);
+    if (bases < 0 || start(k, s, &err) < 0)
+        sandbox_fail(k, s, &err);
 }
 
 /* Round robin: an id range rests as long as can be before another sandbox gets it. */
@@ -393,7 +439,6 @@ static void fill(struct keeper *k, struct sandbox *s, const struct keeper_reques
                  int connection)
 {
     sandbox_reset(s);
-    s->begun_us = io_now_us();
     create_name(s, r, connection);
     s->info.flags &= ~KEEPER_FLAG_TAKE; /* it was not */
     memcpy(s->made_as, r->sandbox, sizeof s->made_as);
@@ -403,6 +448,25 @@ static void fill(struct keeper *k, struct sandbox *s, const struct keeper_reques
     s->info.uid_base = ids_base(k->id_block, s->info.slot);
     s->info.disk_kind = disk_kind(&r->limits, r->flags & KEEPER_FLAG_TIED);
     s->layers.count = 1;
+    s->begun_us = io_now_us();
+}
+
+static struct sandbox *take_slot(struct keeper *k, const struct keeper_request *r, int connection,
+                                 struct err *err)
+{
+    struct sandbox *s;
+
+    pool_make_room(k);
+    s = free_slot(k);
+    if (!s) {
+        err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_limit);
+        return NULL;
+    }
+    fill(k, s, r, connection);
+    sandbox_set_life(k, s, LIFE_NEW);
+    begin_step(s, STEP_DISK);
+    s->disk_order = keeper_next_order(k);
+    return s;
 }
 
 int create_begin(struct keeper *k, const struct keeper_request *r, int connection,
@@ -419,25 +483,51 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
         *ret = s;
         return 0;
     }
-    pool_make_room(k);
-    s = free_slot(k);
+    s = take_slot(k, r, connection, err);
     if (!s)
-        return err_set(err, ERR_NO_IDS, "all %u ranges of user ids are in use", k->slot_limit);
-    fill(k, s, r, connection);
-    sandbox_set_life(k, s, LIFE_NEW);
+        return -1;
     *ret = s;
-    begin_step(s, STEP_DISK);
-    s->disk_order = keeper_next_order(k);
     if (s->info.disk_kind == DISK_IMAGE)
         have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->layers.number[0],
                                &s->disk_fd, err);
-    if (have_disk >= 0 && volumes_order(k, s, err) < 0)
-        have_disk = -1;
-    if (have_disk > 0 && !complete(s))
-        return 0;
-    if (have_disk > 0)
-        end_step(s, STEP_DISK);
-    if (have_disk < 0 || (have_disk > 0 && start(k, s, err) < 0))
+    if (have_disk < 0 || volumes_order(k, s, err) < 0)
         sandbox_fail(k, s, err);
+    else
+        create_go_on(k, s);
+    return 0;
+}
+
+int create_from_image(struct keeper *k, const struct keeper_request *r,
+                      const struct image_meta *meta, bool same, struct sandbox **ret,
+                      struct err *err)
+{
+    uint64_t build = 0;
+    struct sandbox *s;
+    int have_disk;
+
+    if (check_room(k, r, &build, err) < 0)
+        return -1;
+    s = take_slot(k, r, -1, err);
+    if (!s)
+        return -1;
+    *ret = s;
+    memcpy(s->image, meta->image.id, sizeof s->image);
+    s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY;
+    s->info.flags |= meta->image.sandbox.flags & KEEPER_FLAG_ROUTED;
+    if (same) {
+        s->info.created_ms = meta->image.sandbox.created_ms;
+        s->layers = meta->layers;
+        have_disk = disks_open(&k->disks, s->layers.number[0], false, s->disk_order, err);
+    } else { /* a disk of its own, over those of the image */
+        s->layers.count = meta->layers.count + 1;
+        memcpy(s->layers.number + 1, meta->layers.number,
+               meta->layers.count * sizeof meta->layers.number[0]);
+        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->layers.number[0],
+                               &s->disk_fd, err);
+    }
+    if (have_disk < 0 || volumes_order(k, s, err) < 0)
+        sandbox_fail(k, s, err);
+    else
+        create_go_on(k, s);
     return 0;
 }

@@ -12,6 +12,18 @@ int create_begin(struct keeper *keeper, const struct keeper_request *request, in
 
 /* Whose it is: id, name, host name, flags, the time of its create, and what it is tied to. */
 void create_name(struct sandbox *sandbox, const struct keeper_request *request, int connection);
+/* From an image: the sandbox that it is, on its disk, or another one on a disk over it. */
+int create_from_image(struct keeper *keeper, const struct keeper_request *request,
+                      const struct image_meta *meta, bool same, struct sandbox **ret,
+                      struct err *err);
+
+/* Starts it, if all its disks are there. */
+void create_go_on(struct keeper *keeper, struct sandbox *sandbox);
+/* It runs: written down, and told to whoever waits. */
+void create_running(struct keeper *keeper, struct sandbox *sandbox);
+
+/* The id maps of a process in a user namespace of its own. */
+int create_write_maps(int pid, uint32_t base, struct err *err);
 
 /* A disk on order arrived (mount_fd, or -1 and why). False: nobody waits for it any more; it is still the caller's. */
 bool create_got_disk(struct keeper *keeper, uint32_t order, int mount_fd, const struct err *why);

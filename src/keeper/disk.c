@@ -138,6 +138,25 @@ int disks_order(struct disks *disks, const struct disk_order *order, struct err 
     return 0;
 }
 
+int disk_new_number(uint64_t *ret, struct err *err)
+{
+    do { /* never one that was: records of the dead may still speak of it */
+        if (getrandom(ret, sizeof *ret, 0) != sizeof *ret)
+            return err_sys(err, errno, "find a number for a disk");
+    } while (*ret == 0);
+    return 0;
+}
+
+int disk_sync(const struct disks *disks, uint64_t number, struct err *err)
+{
+    char name[DISK_FILE_NAME];
+    auto_close int fd = -1;
+
+    disk_file_name(number, name);
+    fd = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 || fdatasync(fd) < 0 ? err_sys(err, errno, "save a disk") : 0;
+}
+
 static int order_new(struct disks *disks, const struct limits *limits, uint32_t tag,
                      uint64_t *ret_number, struct err *err)
 {
@@ -145,9 +164,8 @@ static int order_new(struct disks *disks, const struct limits *limits, uint32_t 
         .bytes = limits->disk_bytes, .inodes = limits->disk_inodes, .tag = tag, .job = DISK_NEW
     };
 
-    while (order.number == 0) /* never one that was: records of the dead may still speak of it */
-        if (getrandom(&order.number, sizeof order.number, 0) != sizeof order.number)
-            return err_sys(err, errno, "find a number for a disk");
+    if (disk_new_number(&order.number, err) < 0)
+        return -1;
     if (disks_order(disks, &order, err) < 0)
         return -1;
     *ret_number = order.number;

@@ -181,7 +181,7 @@ static struct blank *get_blank(struct maker *m, const struct disk_order *order, 
     return b;
 }
 
-static int copy_data(int from, int to)
+int disk_copy_data(int from, int to)
 {
     off_t at = 0;
 
@@ -286,7 +286,7 @@ static int open_image(struct maker *m, const struct disk_order *order, const str
         return fd < 0 ? err_sys(err, errno, "open a disk") : take_fd(&fd);
     }
     fd = openat(m->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0 || copy_data(blank->fd, fd) < 0) {
+    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0 || disk_copy_data(blank->fd, fd) < 0) {
         err_sys(err, errno, "make an image");
         if (fd >= 0)
             (void) unlinkat(m->dir_fd, name, 0);
@@ -318,7 +318,8 @@ static int make_disk(struct maker *m, const struct disk_order *order, const stru
         return -1;
     if (order->job == DISK_NEW)
         warm_up(fd);
-    if (order->job == DISK_OLD && clear_work(fd, "work", WORK_DEPTH) < 0)
+    if (order->job == DISK_OLD && (clear_work(fd, "work", WORK_DEPTH) < 0 ||
+                                   (clear_work(fd, "shm-work", WORK_DEPTH) < 0 && errno != ENOENT)))
         return err_sys(err, errno, "clear what an overlay left");
     return take_fd(&fd);
 }

@@ -37,6 +37,9 @@ struct disk_answer {
     struct err err; /* ERR_NONE: a mount descriptor comes with it, where the job gives one */
 };
 
+/* What is data in one file, to the same places of another. */
+int disk_copy_data(int from, int to);
+
 /* Serves orders until the keeper's end of the socket closes. Never returns. */
 _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd, int volumes_fd);
 

@@ -11,6 +11,9 @@
 #include "wire/keeper.h"
 
 /* May be called again for the same sandbox, by whoever comes after a server that died. */
+/* The routes alone, in the caller's network namespace: what was bound to a foreign address can be again. */
+int gateway_routes(struct err *err);
+
 int gateway_open(const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS], struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "keeper/jail_mounts.h"
 
 #include "base/own.h"
+#include "keeper/agents.h"
 #include "keeper/mountfd.h"
 
 #include <errno.h>
@@ -101,7 +102,7 @@ static int attach_proc(int root_fd, struct err *err)
     return attach(fd, root_fd, "proc", err) < 0 ? -1 : mask_proc(root_fd, err);
 }
 
-static int attach_dev(const struct limits *limits, int root_fd, struct err *err)
+static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, struct err *err)
 {
     char most[32];
     auto_close int pts = -1;
@@ -113,9 +114,14 @@ static int attach_dev(const struct limits *limits, int root_fd, struct err *err)
                       (const char *const[]){ "source", "devpts", "ptmxmode", "0666", "mode", "0620",
                                              "max", most, NULL },
                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
-    if (pts < 0 || attach(pts, root_fd, "dev/pts", err) < 0)
+    if (pts < 0 || attach(pts, root_fd, "dev/pts", err) < 0 ||
+        attach_clone(AT_FDCWD, AGENTS_SHUT, MOUNT_ATTR_RDONLY, root_fd, AGENTS_AT + 1, err) < 0)
         return -1;
-    return attach_clone(AT_FDCWD, "/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);
+    if (shm_fd < 0)
+        return attach_clone(AT_FDCWD, "/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);
+    if (mountfd_set(shm_fd, MOUNT_ATTR_NOEXEC, 0) < 0)
+        return err_sys(err, errno, "protect /dev/shm");
+    return attach(shm_fd, root_fd, "dev/shm", err);
 }
 
 /* New root over old, then the old one goes: no name leads back. */
@@ -133,7 +139,7 @@ static int pivot(int root_fd, struct err *err)
 }
 
 int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
-                int root_mount, int disk_fd, struct err *err)
+                int root_mount, int disk_fd, int shm_fd, struct err *err)
 {
     auto_close int root_fd = -1;
     char sys[64];
@@ -149,11 +155,81 @@ int jail_mounts(const struct template *t, const struct limits *limits, const cha
         return -1;
     (void) snprintf(sys, sizeof sys, "/views/%s", view);
     if (attach_clone(AT_FDCWD, sys, MOUNT_ATTR_RDONLY, root_fd, "sys", err) < 0 ||
-        attach_dev(limits, root_fd, err) < 0 || attach_proc(root_fd, err) < 0)
+        attach_dev(limits, shm_fd, root_fd, err) < 0 || attach_proc(root_fd, err) < 0)
         return -1;
     (void) close(root_mount);
     (void) close(disk_fd);
+    if (shm_fd >= 0)
+        (void) close(shm_fd);
     return pivot(root_fd, err);
+}
+
+/* ---- for a checkpoint ---- */
+
+static void add_external(struct criu_job *job, const char *inside, const char *key,
+                         const char *outside)
+{
+    char *out = job->external[job->external_count++];
+
+    if (outside)
+        (void) snprintf(out, CRIU_TEXT_MAX, "mnt[%s]:%s", key, outside);
+    else
+        (void) snprintf(out, CRIU_TEXT_MAX, "mnt[%s]:%s", inside, key);
+}
+
+void jail_externals(struct criu_job *job, const char *view, bool shm_joined,
+                    const struct volume_use *volumes)
+{
+    size_t count = volume_use_count(volumes);
+    char sys[64];
+
+    (void) snprintf(sys, sizeof sys, "/views/%s", view ? view : "");
+    add_external(job, "/usr", "usr", view ? "/usr" : NULL);
+    add_external(job, "/sys", "sys", view ? sys : NULL);
+    add_external(job, "/dev", "dev", view ? "/dev" : NULL);
+    add_external(job, AGENTS_AT, "agent", view ? AGENTS_OPEN : NULL);
+    add_external(job, "/dev/shm", "shm", !view ? NULL : shm_joined ? "/shm" : "/disk/shm");
+    for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++) {
+        char inside[64];
+
+        (void) snprintf(inside, sizeof inside, "/proc/%s", masked_dirs[i]);
+        add_external(job, inside, masked_dirs[i], view ? "/empty" : NULL);
+    }
+    for (size_t i = 0; i < count; i++) {
+        char key[16], outside[32];
+
+        (void) snprintf(key, sizeof key, "volume%zu", i);
+        (void) snprintf(outside, sizeof outside, "/volumes/%zu", i);
+        add_external(job, volumes[i].path, key, view ? outside : NULL);
+    }
+}
+
+int jail_add_pts(struct err *err)
+{
+    auto_close int pts = mountfd_new("devpts", (const char *const[]){ "source", "devpts", NULL },
+                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+
+    if (pts < 0)
+        return -1;
+    return mountfd_attach(pts, AT_FDCWD, "/dev/pts") < 0 ? err_sys(err, errno, "attach /dev/pts") : 0;
+}
+
+int jail_stage(int root_mount, int disk_fd, int shm_fd, const int *volume_fd, struct err *err)
+{
+    char at[32];
+
+    if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0)
+        return err_sys(err, errno, "attach the disk");
+    if (mountfd_attach(root_mount, AT_FDCWD, "/new") < 0)
+        return err_sys(err, errno, "attach the root");
+    if (shm_fd >= 0 && mountfd_attach(shm_fd, AT_FDCWD, "/shm") < 0)
+        return err_sys(err, errno, "attach /dev/shm");
+    for (size_t i = 0; i < VOLUMES_MAX && volume_fd[i] >= 0; i++) {
+        (void) snprintf(at, sizeof at, "/volumes/%zu", i);
+        if (mountfd_attach(volume_fd[i], AT_FDCWD, at) < 0)
+            return err_sys(err, errno, "attach a volume");
+    }
+    return 0;
 }
 
 static int make_dev(int root_fd, struct err *err)
@@ -184,24 +260,26 @@ static int make_dev(int root_fd, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(links); i++)
         if (symlinkat(links[i].target, fd, links[i].name) < 0)
             return err_sys(err, errno, "make /dev/%s", links[i].name);
-    if (mkdirat(fd, "pts", 0755) < 0 || mkdirat(fd, "shm", 0755) < 0)
+    if (mkdirat(fd, "pts", 0755) < 0 || mkdirat(fd, "shm", 0755) < 0 ||
+        mkdirat(fd, "cove", 0755) < 0)
         return err_sys(err, errno, "make /dev/pts");
     if (mountfd_set(fd, MOUNT_ATTR_RDONLY, 0) < 0 || mountfd_attach(fd, root_fd, "dev") < 0)
         return err_sys(err, errno, "attach /dev");
     return 0;
 }
 
-/* Where sysview.c writes: the only part of the keeper's root that is not read-only. */
-static int make_views(int root_fd, struct err *err)
+/* The parts of the keeper's root that are not read-only: where sysview.c and agents.c write, and what criu calls /run and /tmp. It
+ * keeps what it learned about the kernel in /run, if that is a tmpfs: 40 ms of every run. */
+static int make_scratch(int root_fd, const char *name, unsigned attributes, struct err *err)
 {
     auto_close int fd =
-        mountfd_new("tmpfs", (const char *const[]){ "source", "views", "mode", "0755", NULL },
-                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+        mountfd_new("tmpfs", (const char *const[]){ "source", name, "mode", "0755", NULL },
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes, err);
 
     if (fd < 0)
         return -1;
-    if (mountfd_attach(fd, root_fd, "views") < 0)
-        return err_sys(err, errno, "attach /views");
+    if (mountfd_attach(fd, root_fd, name) < 0)
+        return err_sys(err, errno, "attach /%s", name);
     return 0;
 }
 
@@ -219,7 +297,11 @@ int jail_prepare(const char *state, struct err *err)
 {
     static const char *const dirs[] = { "proc",       "dev",       "usr",   "empty",
                                         "new",        "disk",      "stage", "stage/lower",
-                                        "stage/disk", "templates", "views" };
+                                        "stage/disk", "templates", "views", "shm",
+                                        "image",      "run",       "tmp",   "images",
+                                        "agents",     "volumes",   "volumes/0", "volumes/1",
+                                        "volumes/2",  "volumes/3" };
+    _Static_assert(VOLUMES_MAX == 4, "a place for each volume");
     auto_close int root = -1, proc = -1, state_fd = -1;
 
     (void) umask(0);
@@ -253,7 +335,13 @@ int jail_prepare(const char *state, struct err *err)
         bring(state_fd, "templates", AT_RECURSIVE,
               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, root, "templates",
               err) < 0 ||
-        make_dev(root, err) < 0 || make_views(root, err) < 0)
+        bring(state_fd, "images", 0,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, root,
+              "images", err) < 0 ||
+        make_dev(root, err) < 0 || make_scratch(root, "views", MOUNT_ATTR_NOEXEC, err) < 0 ||
+        make_scratch(root, "run", MOUNT_ATTR_NOEXEC, err) < 0 ||
+        make_scratch(root, "tmp", MOUNT_ATTR_NOEXEC, err) < 0 ||
+        make_scratch(root, "agents", 0, err) < 0)
         return -1;
     if (mountfd_set(root, MOUNT_ATTR_RDONLY, 0) < 0)
         return err_sys(err, errno, "protect the keeper's root");

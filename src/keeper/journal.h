@@ -27,8 +27,10 @@ struct layers {
 struct journal_record {
     struct keeper_sandbox sandbox;
     struct layers layers;
+    uint64_t template_inode;
     char hostname[KEEPER_NAME_MAX];
     struct volume_use volumes[VOLUMES_MAX];
+    char image[KEEPER_NAME_MAX]; /* while STARTING: what it is loaded from */
     uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
     uint64_t build;                /* of its template: template.h */
     char made_as[KEEPER_NAME_MAX]; /* the id it was made under */

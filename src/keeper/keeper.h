@@ -4,9 +4,12 @@
 #ifndef COVE_KEEPER_KEEPER_H
 #define COVE_KEEPER_KEEPER_H
 
+#include "keeper/agents.h"
 #include "keeper/cgroup.h"
+#include "keeper/criu.h"
 #include "keeper/disk.h"
 #include "keeper/ids.h"
+#include "keeper/image.h"
 #include "keeper/journal.h"
 #include "keeper/net.h"
 #include "keeper/seccomp.h"
@@ -27,13 +30,16 @@ struct watch {
 /* Steps of a create, for the log: where its microseconds went. */
 enum create_step { STEP_DISK, STEP_PREPARE, STEP_CLONE, STEP_ROOT, STEP_CHILD, STEP_COUNT };
 
+struct worker_result;
+struct sandbox;
+
 struct sandbox {
     struct keeper_sandbox info;
     uint64_t pid_started;
     uint64_t build; /* of its template */
     char made_as[KEEPER_NAME_MAX]; /* the id it was made under: the name of its cgroups, which stays */
     struct watch pid;     /* pidfd: readable when PID 1 is dead */
-    struct watch control; /* while starting: the child's failure, or its end at exec */
+    struct watch control; /* while starting: the child's failure, or its end at exec; or a worker's word */
     struct watch ready;   /* while starting: the agent's byte */
     int disk_fd;          /* while starting */
     uint32_t disk_order;  /* the tag of its disk, should one have to be made */
@@ -43,12 +49,30 @@ struct sandbox {
     struct sysview *view;                   /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
     struct layers layers;
+    uint64_t template_inode; /* of the template's tree: it may be built anew */
+    int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the keeper's bases */
+    char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from */
+    bool image_memory;           /* … with its processes */
+    char view_name[SYSVIEW_NAME];
+    pid_t worker; /* saves or loads it; 0: none */
+    void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);
+    bool unsettled;            /* an earlier keeper's worker may still be at it */
+    bool doomed;               /* to be destroyed when the worker is done */
+    struct keeper_image saved; /* what became of it, for whoever waits */
     struct err failure;    /* why it could not start */
     int tied_to;           /* connection, -1: none */
     uint64_t tie_until_ms; /* adopted and tied: destroyed then, unless tied again; 0: not waiting */
     uint64_t stop_since_ms;
     uint64_t begun_us;
     uint32_t step_us[STEP_COUNT];
+};
+
+/* A mounted disk that only forms the lower layers of others. */
+#define BASES_MAX 32
+
+struct base {
+    uint64_t number; /* 0: free */
+    int mount_fd;    /* -1: on order */
 };
 
 #define CONNECTIONS_MAX 2304 /* one per sandbox, as `cove run` holds it, and some more */
@@ -65,7 +89,7 @@ struct connection {
 
 struct keeper {
     int state_fd, templates_fd;
-    int agent_fd;     /* the agent's program, sealed */
+    struct agents agents;
     int epoll_fd;
     int spare_fd; /* given up to take, and refuse, a connection when there is no other */
     struct watch listener, signals, disks_watch;
@@ -74,6 +98,9 @@ struct keeper {
     struct disks disks;
     struct nets nets;
     struct sysviews views;
+    struct images images;
+    struct criu criu;
+    struct base bases[BASES_MAX];
     struct seccomp_filter filter_notify, filter_quiet;
     uint32_t id_block;
     int id_lock_fd;

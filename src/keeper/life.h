@@ -14,6 +14,9 @@ int sandbox_record(struct keeper *keeper, const struct sandbox *sandbox, struct 
 /* An empty slot: GONE, nothing open. */
 void sandbox_reset(struct sandbox *sandbox);
 
+/* A sandbox that was being saved goes on; or it died meanwhile, and is stopped. */
+void sandbox_back(struct keeper *keeper, struct sandbox *sandbox);
+
 /* Stops it, and remembers why for whoever waits. */
 void sandbox_fail(struct keeper *keeper, struct sandbox *sandbox, const struct err *err);
 

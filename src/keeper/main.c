@@ -9,6 +9,7 @@
 #include "keeper/jail_mounts.h"
 #include "keeper/keeper.h"
 #include "keeper/life.h"
+#include "keeper/load.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
 #include "keeper/root.h"
@@ -18,7 +19,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <linux/memfd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -197,45 +197,32 @@ static int open_state(struct keeper *k, const struct options *o, struct err *err
     return journal_open(&k->journal, k->state_fd, err);
 }
 
-/* The agent's program: found beside ours, kept in memory, sealed. Nobody inside may read it, which also
- * puts the process beyond their debuggers: see docs/security.md. */
-static int load_agent(struct keeper *k, struct err *err)
+/* A file that is found beside our own program. */
+static int open_beside(const char *name, struct err *err)
 {
     char path[512];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
-    auto_close int file = -1, memory = -1;
-    struct stat st;
-    off_t at = 0;
+    int fd;
 
     if (n < 0)
         return err_sys(err, errno, "find our own program");
     path[n] = '\0';
-    (void) strcpy(strrchr(path, '/') + 1, "cove-agent");
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &st) < 0)
-        return err_sys(err, errno, "open %s", path);
-    memory = (int) memfd_create("cove-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-    if (memory < 0)
-        memory = (int) memfd_create("cove-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory < 0 || ftruncate(memory, st.st_size) < 0)
-        return err_sys(err, errno, "keep the agent in memory");
-    while (at < st.st_size) {
-        char block[65536];
-        ssize_t got = pread(file, block, sizeof block, at);
+    (void) strcpy(strrchr(path, '/') + 1, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_sys(err, errno, "open %s", path) : fd;
+}
 
-        if (got <= 0 || pwrite(memory, block, (size_t) got, at) != got)
-            return err_sys(err, errno, "read %s", path);
-        at += got;
-    }
-    if (fchmod(memory, 0111) < 0)
-        return err_sys(err, errno, "protect the agent");
-    if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        return err_sys(err, errno, "seal the agent");
-    /* Not known before Linux 6.3. */
-    (void) fcntl(memory, F_ADD_SEALS, F_SEAL_EXEC);
-    (void) fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL);
-    k->agent_fd = take_fd(&memory);
-    return 0;
+static int find_ids_file(struct keeper *k, struct err *err)
+{
+    k->criu.ids_fd = open_beside("cove-criu.so", err);
+    return k->criu.ids_fd < 0 ? -1 : 0;
+}
+
+static int load_agent(struct keeper *k, struct err *err)
+{
+    auto_close int fd = open_beside("cove-agent", err);
+
+    return fd < 0 ? -1 : agents_open(&k->agents, k->state_fd, fd, err);
 }
 
 /* Short, stable, and different for every state directory of the host. */
@@ -282,6 +269,10 @@ static void on_disk(struct keeper *k, struct watch *watch)
 
     (void) watch;
     rc = disks_receive(&k->disks, &answer, &fd, &err);
+    if (rc > 0 && answer.job == DISK_BASE) {
+        load_got_base(k, answer.number, fd, &answer.err);
+        return;
+    }
     /* It may have been stopped, and its slot even taken again, while the disk was made. */
     if (rc > 0 && !ops_order_done(k, answer.tag, &answer.err) &&
         !create_got_disk(k, answer.tag, fd, &answer.err)) {
@@ -293,9 +284,10 @@ static void on_disk(struct keeper *k, struct watch *watch)
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         k->disks_watch.fd = -1;
         ops_orders_lost(k, &err);
+        load_lost_bases(k, &err);
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
-                (void) create_got_disk(k, k->sandboxes[i].disk_order, -1, &err);
+                sandbox_fail(k, &k->sandboxes[i], &err);
     }
 }
 
@@ -364,14 +356,18 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     measure_host(k);
     if (o->group && find_group(o->group, &gid, err) < 0)
         return -1;
-    if (open_state(k, o, err) < 0 || load_agent(k, err) < 0)
+    if (open_state(k, o, err) < 0 || load_agent(k, err) < 0 || find_ids_file(k, err) < 0 ||
+        images_open(&k->images, k->state_fd, err) < 0)
         return -1;
+    for (size_t i = 0; i < BASES_MAX; i++)
+        k->bases[i].mount_fd = -1;
     instance_name(k->state_fd, instance, sizeof instance);
     if (cgroups_open(&k->cgroups, instance, err) < 0 || claim_ids(k, err) < 0 ||
         watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
         return -1;
-    if (nets_open(&k->nets, err) < 0 || jail_prepare(o->state, err) < 0)
+    if (nets_open(&k->nets, err) < 0 || jail_prepare(o->state, err) < 0 ||
+        agents_place(&k->agents, err) < 0)
         return -1;
     if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)
         return -1;

@@ -49,3 +49,15 @@ int net_prepare(struct err *err)
         return err_sys(err, errno, "open low ports");
     return 0;
 }
+
+int net_socket_inside(const struct nets *nets, int pidfd, int flags, struct err *err)
+{
+    int fd, errnum;
+
+    if (setns(pidfd, CLONE_NEWNET) < 0)
+        return err_sys(err, errno, "enter the sandbox's network");
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+    errnum = errno;
+    nets_leave(nets);
+    return fd < 0 ? err_sys(err, errnum, "make a socket") : fd;
+}

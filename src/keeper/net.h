@@ -22,6 +22,9 @@ struct nets {
 int nets_open(struct nets *nets, struct err *err);
 void nets_close(struct nets *nets);
 
+/* A unix stream socket of that process's namespace, for its abstract names; the caller stays where it is. */
+int net_socket_inside(const struct nets *nets, int pidfd, int flags, struct err *err);
+
 /* Back from a sandbox's. There is no way on if that fails: the keeper ends, and a new one adopts. */
 void nets_leave(const struct nets *nets);
 

@@ -7,10 +7,13 @@
 #include "keeper/create.h"
 #include "keeper/gateway.h"
 #include "keeper/life.h"
+#include "keeper/load.h"
 #include "keeper/pool.h"
 #include "keeper/sandbox.h"
+#include "keeper/save.h"
 #include "keeper/template.h"
 #include "keeper/volume.h"
+#include "keeper/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/un.h>
 
 #define FREEZE_MS 5000
@@ -26,6 +30,10 @@
 typedef int handler(struct keeper *k, int index, const struct keeper_request *request,
                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                     struct err *err);
+
+static void answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply,
+                   const int *fds, const struct err *err);
+static bool waits_for(const struct connection *c, const struct sandbox *s);
 
 static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
 {
@@ -186,15 +194,139 @@ static int op_gateway(struct keeper *k, int index, const struct keeper_request *
     if (sandbox->info.life != LIFE_RUNNING && sandbox->info.life != LIFE_PAUSED)
         return err_set(err, ERR_STATE, "sandbox '%s' is %s", sandbox->info.id,
                        keeper_life_name(sandbox->info.life));
-    return gateway_open(&k->nets, sandbox->pid.fd, ret_fds, err);
+    if (gateway_open(&k->nets, sandbox->pid.fd, ret_fds, err) < 0)
+        return -1;
+    if (!(sandbox->info.flags & KEEPER_FLAG_ROUTED)) { /* a load must know */
+        sandbox->info.flags |= KEEPER_FLAG_ROUTED;
+        if (sandbox_record(k, sandbox, err) < 0)
+            log_line(LOG_WARNING, "sandbox=%s %s", sandbox->info.id, err->msg);
+    }
+    return 0;
 }
 
 static int op_save(struct keeper *k, int index, const struct keeper_request *request,
                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                    struct err *err)
 {
-    (void) k, (void) index, (void) sandbox, (void) reply, (void) ret_fds;
-    return err_set(err, ERR_UNSUPPORTED, "%s: there is no criu", keeper_ops[request->op].name);
+    (void) reply, (void) ret_fds;
+    if (save_begin(k, sandbox, request, err) < 0)
+        return -1;
+    wait_for(k, index, KEEPER_SAVE, sandbox);
+    return LATER;
+}
+
+static int op_load(struct keeper *k, int index, const struct keeper_request *request,
+                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                   struct err *err)
+{
+    struct sandbox *made = NULL;
+
+    (void) sandbox, (void) reply, (void) ret_fds;
+    if (load_begin(k, request, &made, err) < 0)
+        return -1;
+    wait_for(k, index, KEEPER_LOAD, made);
+    return LATER;
+}
+
+static int op_image(struct keeper *k, int index, const struct keeper_request *request,
+                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                    struct err *err)
+{
+    struct image_meta meta;
+
+    (void) index, (void) sandbox, (void) ret_fds;
+    if (image_read(&k->images, request->image, &meta, err) < 0)
+        return -1;
+    reply->image[0] = meta.image;
+    reply->count = 1;
+    return 0;
+}
+
+static int op_images(struct keeper *k, int index, const struct keeper_request *request,
+                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                     struct err *err)
+{
+    (void) index, (void) sandbox, (void) ret_fds;
+    for (uint32_t i = request->cursor; i < IMAGES_MAX; i++) {
+        struct image_meta meta;
+
+        if (!k->images.entry[i].id[0])
+            continue;
+        if (reply->count == KEEPER_LIST_MAX) {
+            reply->next = i;
+            return 0;
+        }
+        if (image_read(&k->images, k->images.entry[i].id, &meta, err) == 0)
+            reply->image[reply->count++] = meta.image;
+    }
+    return 0;
+}
+
+static int op_drop(struct keeper *k, int index, const struct keeper_request *request,
+                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                   struct err *err)
+{
+    struct image_meta meta;
+
+    (void) index, (void) sandbox, (void) reply, (void) ret_fds;
+    /* One that was tampered with goes, too; what it was made of is found by the sweep at the next start. */
+    if (image_read(&k->images, request->image, &meta, err) < 0 && err->kind == ERR_NO_IMAGE)
+        return -1;
+    if (image_busy(&k->images, request->image))
+        return err_set(err, ERR_STATE, "image '%s' is being worked on", request->image);
+    err->kind = ERR_NONE;
+    image_remove(&k->images, request->image, "");
+    images_forget(&k->images, request->image);
+    if (strcmp(meta.image.id, request->image) == 0)
+        sandbox_release(k, &meta.layers, NULL);
+    return 0;
+}
+
+/* In a process of its own: the kernel takes seconds. */
+static int reclaim(struct worker *w, const struct keeper_request *request, struct err *err)
+{
+    struct keeper_stats before = { 0 }, after = { 0 };
+    struct sysinfo info;
+
+    (void) request;
+    if (sysinfo(&info) < 0 || info.totalswap == 0)
+        return err_set(err, ERR_UNSUPPORTED, "this host has no swap");
+    if (cgroup_stats(&w->keeper->cgroups, w->sandbox.made_as, &before, err) < 0 ||
+        cgroup_reclaim(&w->keeper->cgroups, w->sandbox.made_as, err) < 0 ||
+        cgroup_stats(&w->keeper->cgroups, w->sandbox.made_as, &after, err) < 0)
+        return -1;
+    if (before.memory_bytes > after.memory_bytes)
+        w->result.reclaimed = before.memory_bytes - after.memory_bytes;
+    return 0;
+}
+
+static void on_reclaimed(struct keeper *k, struct sandbox *s, struct worker_result *result)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct keeper_reply reply = { .reclaimed = result->reclaimed };
+
+        if (!waits_for(&k->connections[i], s) || k->connections[i].op != KEEPER_RECLAIM)
+            continue;
+        k->connections[i].pending = false;
+        keeper_watch_quiet(k, &k->connections[i].watch, false);
+        answer(k, i, KEEPER_RECLAIM, &reply, NULL, result->err.kind ? &result->err : NULL);
+    }
+}
+
+static int op_reclaim(struct keeper *k, int index, const struct keeper_request *request,
+                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                      struct err *err)
+{
+    (void) reply, (void) ret_fds;
+    if (sandbox->worker)
+        return err_set(err, ERR_STATE, "sandbox '%s' is being worked on", sandbox->info.id);
+    if (sandbox->info.life != LIFE_PAUSED)
+        return err_set(err, ERR_STATE, "sandbox '%s' is %s, not paused", sandbox->info.id,
+                       keeper_life_name(sandbox->info.life));
+    if (worker_start(k, sandbox, "cove-reclaim", reclaim, request, on_reclaimed, err) < 0)
+        return -1;
+    wait_for(k, index, KEEPER_RECLAIM, sandbox);
+    return LATER;
 }
 
 static int op_volume(struct keeper *k, int index, const struct keeper_request *request,
@@ -221,8 +353,8 @@ static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
     [KEEPER_FREEZE] = op_freeze, [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
     [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,    [KEEPER_GATEWAY] = op_gateway,
-    [KEEPER_SAVE] = op_save,     [KEEPER_LOAD] = op_save,       [KEEPER_IMAGE] = op_save,
-    [KEEPER_IMAGES] = op_save,   [KEEPER_DROP] = op_save,       [KEEPER_RECLAIM] = op_save,
+    [KEEPER_SAVE] = op_save,     [KEEPER_LOAD] = op_load,       [KEEPER_IMAGE] = op_image,
+    [KEEPER_IMAGES] = op_images, [KEEPER_DROP] = op_drop,       [KEEPER_RECLAIM] = op_reclaim,
     [KEEPER_VOLUME_MAKE] = op_volume,  [KEEPER_VOLUME_LIST] = op_volume,
     [KEEPER_VOLUME_USERS] = op_volume, [KEEPER_VOLUME_DROP] = op_volume,
 };
@@ -310,8 +442,31 @@ static bool waits_for(const struct connection *c, const struct sandbox *s)
 void ops_sandbox_started(struct keeper *k, const struct sandbox *s)
 {
     for (int i = 0; i < CONNECTIONS_MAX; i++)
-        if (waits_for(&k->connections[i], s) && k->connections[i].op == KEEPER_CREATE)
+        if (waits_for(&k->connections[i], s) &&
+            (k->connections[i].op == KEEPER_CREATE || k->connections[i].op == KEEPER_LOAD))
             answer_pending(k, i, s, NULL);
+}
+
+static void answer_saved(struct keeper *k, int index, const struct keeper_image *image,
+                         const struct err *err)
+{
+    struct keeper_reply reply = { 0 };
+
+    if (image) {
+        reply.image[0] = *image;
+        reply.count = 1;
+    }
+    k->connections[index].pending = false;
+    keeper_watch_quiet(k, &k->connections[index].watch, false);
+    answer(k, index, KEEPER_SAVE, &reply, NULL, err);
+}
+
+void ops_saved(struct keeper *k, const struct sandbox *s, const struct keeper_image *image,
+               const struct err *err)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (waits_for(&k->connections[i], s) && k->connections[i].op == KEEPER_SAVE)
+            answer_saved(k, i, image, err);
 }
 
 void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
@@ -323,7 +478,9 @@ void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
         bool as_asked =
             c->op == KEEPER_DESTROY || (c->op == KEEPER_WAIT && s->failure.kind != ERR_OOM);
 
-        if (waits_for(c, s))
+        if (waits_for(c, s) && c->op == KEEPER_SAVE && s->saved.id[0])
+            answer_saved(k, i, &s->saved, NULL);
+        else if (waits_for(c, s))
             answer_pending(k, i, s, as_asked ? NULL : &s->failure);
     }
 }

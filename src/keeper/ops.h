@@ -19,4 +19,8 @@ void ops_orders_lost(struct keeper *keeper, const struct err *why);
 /* Answers freezes that are done or too late. Returns ms until the next look, -1: nobody waits. */
 int ops_tick(struct keeper *keeper);
 
+/* A save has ended, the sandbox going on: with an image, or why not. */
+void ops_saved(struct keeper *keeper, const struct sandbox *sandbox,
+               const struct keeper_image *image, const struct err *err);
+
 #endif

@@ -5,14 +5,23 @@
 #define COVE_KEEPER_ROOT_H
 
 #include "base/err.h"
+#include "keeper/journal.h"
 #include "keeper/template.h"
 #include "wire/keeper.h"
 
 #include <stdint.h>
 
-/* disk_fd: the detached mount of disk.c; a DISK_IMAGE gets its id mapping here. */
-int root_assemble(const struct template *t, int disk_fd, enum keeper_disk kind, int userns_fd,
-                  uint32_t uid_base, int *ret_root_fd, struct err *err);
+/* Detached mounts, of disk.c: the sandbox's own, and those it only reads, the nearest first. */
+struct root_layers {
+    int disk_fd; /* a DISK_IMAGE gets its id mapping here */
+    enum keeper_disk kind;
+    size_t base_count;
+    int base_fd[LAYERS_MAX];
+};
+
+/* ret_shm_fd: what becomes /dev/shm, where that is not simply the disk's; else -1. */
+int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
+                  uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err);
 
 /* From now on as on a kernel that cannot mount an overlay of detached layers: for tests of that path. */
 void root_stage_layers(void);

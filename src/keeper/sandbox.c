@@ -14,7 +14,9 @@
 #include "base/own.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
+#include "keeper/load.h"
 #include "keeper/ops.h"
+#include "keeper/save.h"
 #include "keeper/volume.h"
 #include "wire/boot.h"
 
@@ -23,7 +25,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,16 +36,18 @@
 #define TO(s)        (1u << LIFE_##s)
 #define TIE_GRACE_MS 10000
 #define STUCK_MS     2000
+#define SETTLE_MS    20
 #define START_MS     30000 /* a bound on hanging, not on being slow */
 
 /* Who may follow whom; in brackets, the only functions that make the move. */
 static const unsigned next_life[LIFE_COUNT] = {
     [LIFE_NEW] = TO(STARTING) | TO(STOPPING),           /* [create.c, sandbox_stop] */
     [LIFE_STARTING] = TO(RUNNING) | TO(STOPPING),       /* [create.c, sandbox_stop] */
-    [LIFE_RUNNING] = TO(PAUSED) | TO(STOPPING),         /* [sandbox_frozen, sandbox_stop] */
-    [LIFE_PAUSED] = TO(RUNNING) | TO(STOPPING),         /* [sandbox_frozen, sandbox_stop] */
+    [LIFE_RUNNING] = TO(PAUSED) | TO(PAUSING) | TO(STOPPING), /* [sandbox_frozen, save.c, sandbox_stop] */
+    [LIFE_PAUSING] = TO(RUNNING) | TO(STOPPING),              /* [sandbox_back, sandbox_stop] */
+    [LIFE_PAUSED] = TO(RUNNING) | TO(PAUSING) | TO(STOPPING), /* [sandbox_frozen, save.c, sandbox_stop] */
     [LIFE_STOPPING] = TO(GONE),                         /* [clear] */
-    [LIFE_GONE] = TO(NEW) | TO(RUNNING) | TO(STOPPING), /* [create.c, sandbox_adopt] */
+    [LIFE_GONE] = TO(NEW) | TO(STARTING) | TO(RUNNING) | TO(STOPPING), /* [create.c, sandbox_adopt] */
 };
 
 void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life)
@@ -72,13 +75,15 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
 {
     struct journal_record record = { .sandbox = s->info,
                                      .layers = s->layers,
+                                     .template_inode = s->template_inode,
                                      .pid_started = s->pid_started,
                                      .build = s->build };
 
     memcpy(record.hostname, s->hostname, sizeof record.hostname);
     memcpy(record.volumes, s->volumes, sizeof record.volumes);
     memcpy(record.made_as, s->made_as, sizeof record.made_as);
-    return journal_write(&k->journal, sandbox_slot(k, s), &record, err);
+    memcpy(record.image, s->image, sizeof record.image);
+    return journal_write(&k->journal, s->info.slot, &record, err);
 }
 
 struct sandbox *sandbox_find(struct keeper *k, const char *id_or_name)
@@ -109,10 +114,48 @@ void sandbox_reset(struct sandbox *s)
     s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = -1;
     for (size_t i = 0; i < VOLUMES_MAX; i++)
         s->volume_fd[i] = -1;
+    for (size_t i = 0; i < LAYERS_MAX; i++)
+        s->base_fd[i] = -1;
     s->tied_to = -1;
 }
 
 /* ---- the way out ---- */
+
+static bool has_layer(const struct layers *layers, uint64_t number)
+{
+    for (uint32_t i = 0; i < layers->count; i++)
+        if (layers->number[i] == number)
+            return true;
+    return false;
+}
+
+bool sandbox_disk_used(const struct keeper *k, uint64_t number, const struct sandbox *but)
+{
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        if (&k->sandboxes[i] != but && k->sandboxes[i].info.life != LIFE_GONE &&
+            has_layer(&k->sandboxes[i].layers, number))
+            return true;
+    for (size_t i = 0; i < IMAGES_MAX; i++)
+        if (k->images.entry[i].id[0] && has_layer(&k->images.entry[i].layers, number))
+            return true;
+    return false;
+}
+
+void sandbox_release(struct keeper *k, const struct layers *layers, const struct sandbox *but)
+{
+    for (uint32_t n = 0; n < layers->count; n++) {
+        uint64_t number = layers->number[n];
+
+        if (!number || sandbox_disk_used(k, number, but))
+            continue;
+        for (size_t i = 0; i < BASES_MAX; i++)
+            if (k->bases[i].number == number && k->bases[i].mount_fd >= 0) {
+                own_close(&k->bases[i].mount_fd);
+                k->bases[i].number = 0;
+            }
+        disks_remove(&k->disks, number);
+    }
+}
 
 /* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part. */
 static void clear(struct keeper *k, struct sandbox *s)
@@ -132,8 +175,7 @@ static void clear(struct keeper *k, struct sandbox *s)
         log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
         return;
     }
-    if (s->layers.number[0])
-        disks_remove(&k->disks, s->layers.number[0]);
+    sandbox_release(k, &s->layers, s);
     log_line(LOG_INFO, "gone sandbox=%s ms=%" PRIu64, s->info.id, io_now_ms() - s->stop_since_ms);
     sandbox_set_life(k, s, LIFE_GONE);
     ops_sandbox_gone(k, s);
@@ -160,10 +202,14 @@ void sandbox_on_death(struct keeper *k, struct watch *watch)
     /* A slot can be reused within one batch of events: ask again before believing it. */
     if (poll(&dead, 1, 0) != 1)
         return;
-    if (s->control.fd >= 0) /* a child that failed said why before it died */
+    if (s->control.fd >= 0 && !s->worker) /* a child that failed said why before it died */
         create_on_control(k, &s->control);
     /* Reaps where we are the parent; an adopted one is reaped by the host's init. */
     (void) waitid(P_PIDFD, (id_t) watch->fd, NULL, WEXITED | WNOHANG);
+    if (s->info.life == LIFE_PAUSING) { /* what that means the worker will say */
+        keeper_unwatch(k, &s->pid);
+        return;
+    }
     if (s->info.life != LIFE_STOPPING)
         unexpected_death(k, s);
     keeper_unwatch(k, &s->pid);
@@ -176,13 +222,17 @@ void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
 
     if (s->info.life == LIFE_STOPPING || s->info.life == LIFE_GONE)
         return;
+    if (s->worker) { /* it holds what would have to go: when it is done */
+        s->doomed = true;
+        return;
+    }
     log_line(LOG_INFO, "stop sandbox=%s reason=\"%s\"", s->info.id, reason);
     if (!s->failure.kind)
         (void) err_set(&s->failure, ERR_NO_SANDBOX, "sandbox '%s' ended: %s", s->info.id, reason);
     s->stop_since_ms = io_now_ms();
     /* v1: frozen processes do not die. Not only when PAUSED: a freeze may be under way, or its keeper died
      * before it wrote it down. */
-    if (s->info.life == LIFE_PAUSED || s->info.life == LIFE_RUNNING)
+    if (s->info.life == LIFE_PAUSED || s->info.life == LIFE_RUNNING || s->info.life == LIFE_PAUSING)
         (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
     sandbox_set_life(k, s, LIFE_STOPPING);
     if (sandbox_record(k, s, &err) < 0)
@@ -204,6 +254,19 @@ void sandbox_fail(struct keeper *k, struct sandbox *s, const struct err *err)
 }
 
 /* ---- living ---- */
+
+void sandbox_back(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    sandbox_set_life(k, s, LIFE_RUNNING);
+    if (s->pid.fd < 0) {
+        sandbox_stop(k, s, "agent died");
+        return;
+    }
+    if (sandbox_record(k, s, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+}
 
 int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
 {
@@ -237,7 +300,8 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
 {
     struct sandbox *s = &k->sandboxes[slot];
     bool meant_to_live =
-        record->sandbox.life == LIFE_RUNNING || record->sandbox.life == LIFE_PAUSED;
+        record->sandbox.life == LIFE_RUNNING || record->sandbox.life == LIFE_PAUSED ||
+        record->sandbox.life == LIFE_PAUSING;
     uint64_t started = 0;
     struct err err;
     int pidfd = -1;
@@ -246,17 +310,34 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     s->info = record->sandbox;
     memcpy(s->volumes, record->volumes, sizeof s->volumes);
     s->layers = record->layers;
+    s->template_inode = record->template_inode;
     memcpy(s->hostname, record->hostname, sizeof s->hostname);
+    memcpy(s->image, record->image, sizeof s->image);
     s->pid_started = record->pid_started;
     s->build = record->build;
     memcpy(s->made_as, record->made_as, sizeof s->made_as);
     s->info.life = LIFE_GONE;
+    if (record->sandbox.life == LIFE_STARTING && record->image[0]) {
+        sandbox_set_life(k, s, LIFE_STARTING);
+        s->begun_us = io_now_us();
+        s->unsettled = true; /* sandbox_tick settles it */
+        return;
+    }
     sandbox_set_life(k, s, LIFE_RUNNING);
     if (meant_to_live)
         pidfd = (int) syscall(__NR_pidfd_open, s->info.pid, 0);
     if (pidfd >= 0 &&
         (sandbox_pid_started(s->info.pid, &started, &err) < 0 || started != s->pid_started))
         own_close(&pidfd); /* the number belongs to another process by now */
+    if (record->sandbox.life == LIFE_PAUSING) { /* dead or alive: sandbox_tick settles it */
+        if (pidfd >= 0)
+            (void) keeper_watch(k, &s->pid, pidfd, sandbox_on_death, &err);
+        sandbox_set_life(k, s, LIFE_PAUSING);
+        s->unsettled = true;
+        return;
+    }
+    if (images_have(&k->images, s->info.id)) /* what it was loaded from still counts: it never ran */
+        own_close(&pidfd);
     if (pidfd < 0 || keeper_watch(k, &s->pid, pidfd, sandbox_on_death, &err) < 0) {
         if (meant_to_live)
             log_line(LOG_WARNING, "lost sandbox=%s reason=\"died while no keeper ran\"",
@@ -290,19 +371,6 @@ void sandbox_frozen(struct keeper *k, struct sandbox *s, bool frozen)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
 
-/* An abstract name is of the network namespace that a socket was made in: it is made in the sandbox's. */
-static int socket_inside(struct keeper *k, const struct sandbox *s, struct err *err)
-{
-    int fd, errnum;
-
-    if (setns(s->pid.fd, CLONE_NEWNET) < 0)
-        return err_sys(err, errno, "enter the network of sandbox '%s'", s->info.id);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    errnum = errno;
-    nets_leave(&k->nets);
-    return fd < 0 ? err_sys(err, errnum, "make a socket") : fd;
-}
-
 int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, struct err *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -313,7 +381,7 @@ int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, stru
     if (s->info.life != LIFE_RUNNING)
         return err_set(err, ERR_STATE, "sandbox '%s' is %s", s->info.id,
                        keeper_life_name(s->info.life));
-    fd = socket_inside(k, s, err);
+    fd = net_socket_inside(&k->nets, s->pid.fd, SOCK_NONBLOCK, err);
     if (fd < 0)
         return -1;
     memcpy(to.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
@@ -375,6 +443,14 @@ int sandbox_tick(struct keeper *k)
         if (s->tie_until_ms && now >= s->tie_until_ms) {
             s->tie_until_ms = 0;
             sandbox_stop(k, s, "nobody came back for it");
+        }
+        /* Of an earlier keeper's, which may be at work still. */
+        if (s->unsettled) {
+            bool paused = s->info.life == LIFE_PAUSING;
+
+            s->unsettled = !(paused ? save_settle(k, s) : load_settle(k, s));
+            if (s->unsettled)
+                wait = SETTLE_MS;
         }
         if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
             check_start(k, s, now);

@@ -29,6 +29,11 @@ int sandbox_connect(struct keeper *keeper, const struct sandbox *sandbox, int *r
 int sandbox_stats(struct keeper *keeper, const struct sandbox *sandbox, struct keeper_stats *ret,
                   struct err *err);
 
+/* Whether any sandbox, but one, or any image has that disk. */
+bool sandbox_disk_used(const struct keeper *keeper, uint64_t number, const struct sandbox *but);
+/* The disks of a sandbox or image that goes, unless somebody else has them. */
+void sandbox_release(struct keeper *keeper, const struct layers *layers, const struct sandbox *but);
+
 /* Retries what the kernel was not ready for. Returns ms until it wants to be called again, -1:
  * never. */
 int sandbox_tick(struct keeper *keeper);

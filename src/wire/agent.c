@@ -136,6 +136,7 @@ const struct agent_op_info agent_ops[AGENT_OP_COUNT] = {
     [AGENT_PACK]         = { "pack", AGENT_READABLE, 1, 1 },
     [AGENT_UNPACK]       = { "unpack", AGENT_PARENTS, 1, 1 },
     [AGENT_OWNER]        = { "owner", 0, 0, 1 },
+    [AGENT_RESUMED]      = { "resumed", 0, 0, 0 },
 };
 
 ssize_t agent_request_encode(const struct agent_request *request, void *out, size_t size,
@@ -187,6 +188,10 @@ static int check_needs(const struct agent_request *r, struct err *err)
     case AGENT_OWNER:
         if (!r->port || !r->peer || !r->peer_port)
             return err_set(err, ERR_INVALID, "owner: an end of the connection is missing");
+        return 0;
+    case AGENT_RESUMED:
+        if (!r->name)
+            return err_set(err, ERR_INVALID, "resumed: the reason is missing");
         return 0;
     case AGENT_NONE:
     case AGENT_INFO:

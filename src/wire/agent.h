@@ -45,6 +45,7 @@ enum agent_op {
     AGENT_PACK,     /* REPLY: entry; ITEM per entry below it, of a file with DATA ..., DATA_END; END */
     AGENT_UNPACK,   /* REPLY (ready); ITEM as of PACK and END are taken; END: count, total */
     AGENT_OWNER,    /* REPLY: count 1 if there is such a connection, uid, pid, program */
+    AGENT_RESUMED,  /* REPLY; of the keeper, after a sandbox was saved: why in `name`, ms away in `limit` */
     AGENT_OP_COUNT
 };
 

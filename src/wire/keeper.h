@@ -67,6 +67,7 @@ enum keeper_gateway {
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
 #define KEEPER_FLAG_TAKE 8u
 #define KEEPER_FLAG_ALL 15u
+#define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
 
 /* For KEEPER_SAVE */
 #define KEEPER_SAVE_STOP 1u   /* the sandbox ends when its image is whole; the image has the sandbox's id */

@@ -1,0 +1,56 @@
+#include "agent/resumed.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "wire/boot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+void resumed_make_ready(struct agent *agent)
+{
+    if (refusals_close(&agent->refusals, &agent->loop)) /* its number stays taken: the keeper looks there */
+        (void) dup3(0, BOOT_FD_NOTIFY, O_CLOEXEC);
+    /* A checkpoint looks at our namespaces with the rights of the sandbox's root. Nobody inside can do as much: it
+     * takes every capability that we have, and no command has SETPCAP. */
+    (void) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+/* Root's directory, or none: where commands may be root they may also break this. */
+static void leave_word(uint64_t times, const char *why, uint64_t slept_ms)
+{
+    auto_close int dir = -1, fd = -1;
+    struct timespec now;
+    char text[160];
+    int len;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    len = snprintf(text, sizeof text, "times=%" PRIu64 "\nwhy=%.16s\nat=%" PRIu64 ".%03u\nslept_ms=%" PRIu64 "\n",
+                   times, why, (uint64_t) now.tv_sec, (unsigned) (now.tv_nsec / 1000000), slept_ms);
+    (void) mkdir(RESUMED_DIR, 0755);
+    dir = open(RESUMED_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return;
+    fd = openat(dir, ".resumed", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+                0644);
+    if (fd >= 0 && io_write_all(fd, text, (size_t) len) == 0)
+        (void) renameat(dir, ".resumed", dir, "resumed");
+}
+
+void resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener)
+{
+    struct err err;
+
+    (void) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (listener >= 0 && dup3(listener, BOOT_FD_NOTIFY, O_CLOEXEC) >= 0)
+        (void) refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, &err);
+    if (strcmp(why, "continue") != 0) /* it has not been away */
+        leave_word(++agent->resumed, why, slept_ms);
+}

@@ -1,0 +1,48 @@
+/* criu.h - one dump or restore by criu, through its own protocol ("swrk": requests on a socket it is started with).
+ *
+ * criu parses images as root, so it is only ever given what image.c has authenticated. It runs as a child of the
+ * caller, in the caller's mount namespace, with the sandbox's host id and all capabilities.
+ *
+ * Callers: save.c and load.c, in processes of their own: criu_run waits. */
+#ifndef COVE_KEEPER_CRIU_H
+#define COVE_KEEPER_CRIU_H
+
+#include "base/err.h"
+#include "keeper/cgroup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CRIU_EXTERNALS_MAX 24
+#define CRIU_TEXT_MAX      160
+
+struct criu {
+    int ids_fd; /* src/criu/shim.c, as a shared object */
+};
+
+struct criu_job {
+    const struct criu *criu;
+    bool restore;
+    bool leave_running;   /* dump: the processes go on afterwards */
+    pid_t pid;            /* dump: whose tree */
+    uint32_t owner;       /* host id of the sandbox */
+    int images_fd;        /* directory of criu's files */
+    int work_fd;          /* directory of its log */
+    const char *freezer;  /* dump: the sandbox's freezer directory; NULL: none */
+    const char *root;     /* restore: where the root is attached */
+    const struct cgroup_entry *cgroup; /* restore: where the processes are to be */
+    size_t external_count;
+    char external[CRIU_EXTERNALS_MAX][CRIU_TEXT_MAX]; /* mounts that are not its business */
+    /* criu waits at certain points: "post-dump", "setup-namespaces", "post-restore" … -1: it shall undo all. */
+    int (*reached)(void *arg, const char *point, pid_t pid, struct err *err);
+    void *arg;
+};
+
+/* Is there one? */
+bool criu_there(void);
+
+/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump go on. */
+int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err);
+
+#endif

@@ -1,0 +1,164 @@
+#include "keeper/pstree.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC_LEN 8
+#define NAME      "pstree.img"
+#define INIT      1u
+
+/* Fields 1 to 4 of an entry, in this order; then the threads, which are kept as they are. */
+enum { PID, PPID, PGID, SID, NUMBERS };
+
+struct entry {
+    uint32_t number[NUMBERS];
+    const uint8_t *rest;
+    size_t rest_len;
+};
+
+struct tree {
+    size_t count;
+    struct entry *entry; /* owned */
+    bool changed;
+};
+
+static bool get_number(const uint8_t **at, const uint8_t *end, uint32_t *ret)
+{
+    *ret = 0;
+    for (unsigned shift = 0; *at < end && shift < 35; shift += 7) {
+        uint8_t byte = *(*at)++;
+
+        *ret |= (uint32_t) (byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+static bool read_entry(const uint8_t *at, size_t len, struct entry *ret)
+{
+    const uint8_t *end = at + len;
+
+    for (unsigned i = 0; i < NUMBERS; i++)
+        if (at == end || *at++ != (i + 1) << 3 || !get_number(&at, end, &ret->number[i]))
+            return false;
+    ret->rest = at;
+    ret->rest_len = (size_t) (end - at);
+    return true;
+}
+
+static bool read_tree(const uint8_t *at, size_t len, struct tree *ret)
+{
+    const uint8_t *end = at + len;
+
+    ret->entry = malloc((len / 8 + 1) * sizeof *ret->entry); /* none is shorter */
+    if (!ret->entry)
+        return false;
+    while (at < end) {
+        uint32_t size;
+
+        if (end - at < (ptrdiff_t) sizeof size)
+            return false;
+        memcpy(&size, at, sizeof size);
+        at += sizeof size;
+        if (size < 8 || size > (size_t) (end - at) || !read_entry(at, size, &ret->entry[ret->count]))
+            return false;
+        ret->count++;
+        at += size;
+    }
+    return true;
+}
+
+static const struct entry *find(const struct tree *tree, uint32_t pid)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->entry[i].number[PID] == pid)
+            return &tree->entry[i];
+    return NULL;
+}
+
+static int mend(struct tree *tree, struct err *err)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct entry *e = &tree->entry[i];
+        const struct entry *parent = find(tree, e->number[PPID]);
+
+        if (!parent || parent->number[PID] == INIT || parent->number[SID] == e->number[SID] ||
+            find(tree, e->number[SID]))
+            continue;
+        /* Only a shepherd's orphan: another parent may wait for its child. */
+        if (parent->number[PPID] != INIT)
+            return err_set(err, ERR_UNSUPPORTED,
+                           "process %u is in a session whose leader has ended before it",
+                           e->number[PID]);
+        e->number[PPID] = INIT;
+        tree->changed = true;
+    }
+    return 0;
+}
+
+static size_t put_entry(uint8_t *out, const struct entry *e)
+{
+    uint8_t *at = out + sizeof(uint32_t);
+    uint32_t size;
+
+    for (unsigned i = 0; i < NUMBERS; i++) {
+        uint32_t value = e->number[i];
+
+        *at++ = (uint8_t) ((i + 1) << 3);
+        for (; value > 0x7f; value >>= 7)
+            *at++ = (uint8_t) (value | 0x80);
+        *at++ = (uint8_t) value;
+    }
+    memcpy(at, e->rest, e->rest_len);
+    at += e->rest_len;
+    size = (uint32_t) ((size_t) (at - out) - sizeof size);
+    memcpy(out, &size, sizeof size);
+    return (size_t) (at - out);
+}
+
+static int write_tree(int fd, const struct tree *tree, size_t room, struct err *err)
+{
+    auto_free uint8_t *out = malloc(room);
+    size_t len = 0;
+
+    if (!out)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the tree of processes");
+    for (size_t i = 0; i < tree->count; i++)
+        len += put_entry(out + len, &tree->entry[i]);
+    if (lseek(fd, MAGIC_LEN, SEEK_SET) < 0 || ftruncate(fd, MAGIC_LEN) < 0 ||
+        io_write_all(fd, out, len) < 0)
+        return err_sys(err, errno, "write " NAME);
+    return 0;
+}
+
+int pstree_mend(int memory_fd, struct err *err)
+{
+    auto_close int fd = openat(memory_fd, NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    auto_free uint8_t *text = NULL;
+    struct tree tree = { .count = 0 };
+    struct stat st;
+    int rc = -1;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < MAGIC_LEN ||
+        !(text = malloc((size_t) st.st_size)) || io_read_all(fd, text, (size_t) st.st_size) < 0)
+        return err_sys(err, errno, "read " NAME);
+    if (!read_tree(text + MAGIC_LEN, (size_t) st.st_size - MAGIC_LEN, &tree))
+        err_set(err, ERR_UNSUPPORTED, "criu wrote a tree of processes in a form that is not known here");
+    else
+        rc = mend(&tree, err);
+    /* A parent's number can only become shorter. */
+    if (rc == 0 && tree.changed)
+        rc = write_tree(fd, &tree, (size_t) st.st_size, err);
+    free(tree.entry);
+    return rc;
+}

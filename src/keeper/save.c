@@ -1,0 +1,436 @@
+/* The order, with processes; in brackets, what a crash right after it leaves:
+ *
+ *   quiesce   the agent closes every connection and gives up its listener     [running; told to continue]
+ *   dump      criu stops the processes and writes memory/                     [running]
+ *   disk      what the disk has in memory goes to its file; a snapshot copies the file
+ *   commit    <id>.new becomes <id>                                           [STOP: paused]
+ *   end       the processes are killed, or go on
+ *   sync      the image is on the host's disk for good; only then is it answered
+ *
+ * With STOP the commit is made while criu waits with every process stopped, so that none can do anything that is in
+ * neither the image nor the world. Without STOP the copy of the disk is made there, and the rest when they run again. */
+#include "keeper/save.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/jail_mounts.h"
+#include "keeper/life.h"
+#include "keeper/ops.h"
+#include "keeper/pstree.h"
+#include "keeper/sandbox.h"
+#include "keeper/talk.h"
+#include "keeper/template.h"
+#include "keeper/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FREEZE_MS 5000
+
+struct saving {
+    const struct worker *w;
+    uint32_t flags;
+    int dir_fd, memory_fd;
+    uint64_t stood_since_us;
+    struct image_meta meta;
+    bool committed;
+};
+
+/* ---- the disk ---- */
+
+/* The sandbox's disk, by the one place where it is mounted as itself. /dev is the keeper's own and read-only: no name of
+ * the tenant's is looked up. */
+static int open_disk(pid_t pid)
+{
+    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
+    char path[32];
+    auto_close int root = -1;
+
+    (void) snprintf(path, sizeof path, "/proc/%d/root", (int) pid);
+    root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? -1 : (int) syscall(__NR_openat2, root, "dev/shm", &how, sizeof how);
+}
+
+static int flush_disk(const struct worker *w, struct err *err)
+{
+    auto_close int fd = open_disk(w->sandbox.info.pid);
+
+    return fd < 0 || syncfs(fd) < 0 ? err_sys(err, errno, "flush the sandbox's disk") : 0;
+}
+
+/* Where the host's file system can share blocks it does; elsewhere holes stay holes. */
+static int copy_disk(struct saving *s, struct err *err)
+{
+    const struct disks *disks = &s->w->keeper->disks;
+    auto_close int from = -1, to = -1;
+    char name[DISK_FILE_NAME];
+    struct stat st;
+
+    disk_file_name(s->w->sandbox.layers.number[0], name);
+    from = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    disk_file_name(s->meta.layers.number[0], name);
+    to = openat(disks->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (from < 0 || to < 0 || fstat(from, &st) < 0)
+        return err_sys(err, errno, "copy the disk");
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    if (ftruncate(to, st.st_size) < 0 || disk_copy_data(from, to) < 0) {
+        err_sys(err, errno, "copy the disk");
+        (void) unlinkat(disks->dir_fd, name, 0);
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- the image ---- */
+
+/* After a restore there is nobody to listen for refused calls: they are to be refused by the filter itself. The two
+ * programs differ in nothing but that. */
+static int quiet_filters(struct saving *s, struct err *err)
+{
+    const struct seccomp_filter *notify = &s->w->keeper->filter_notify;
+    const struct seccomp_filter *quiet = &s->w->keeper->filter_quiet;
+    size_t size = notify->len * sizeof notify->code[0];
+    auto_close int fd = openat(s->memory_fd, "seccomp.img", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    auto_free char *text = NULL;
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !(text = malloc((size_t) st.st_size)) ||
+        io_read_all(fd, text, (size_t) st.st_size) < 0)
+        return err_sys(err, errno, "read the filters");
+    if (notify->len != quiet->len)
+        return err_set(err, ERR_INTERNAL, "the two filters differ in length");
+    for (char *at = text, *end = text + st.st_size;
+         (at = memmem(at, (size_t) (end - at), notify->code, size)); at += size)
+        if (pwrite(fd, quiet->code, size, at - text) != (ssize_t) size)
+            return err_sys(err, errno, "write the filters");
+    return 0;
+}
+
+static int find_ids_file(struct saving *s, struct err *err)
+{
+    int own = openat(s->memory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (fchownat(own, entry->d_name, 0, 0, AT_SYMLINK_NOFOLLOW) < 0)
+            return err_sys(err, errno, "take over criu's files");
+        if (strncmp(entry->d_name, "userns-", 7) == 0 &&
+            strlen(entry->d_name) < sizeof s->meta.ids_file)
+            (void) strcpy(s->meta.ids_file, entry->d_name);
+    }
+    return s->meta.ids_file[0] ? 0 : err_set(err, ERR_INTERNAL, "criu wrote no id map");
+}
+
+static uint64_t bytes_in(int dir_fd, const char *name)
+{
+    int own = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+    uint64_t bytes = 0;
+    struct stat st;
+
+    while (dir && (entry = readdir(dir)))
+        if (fstatat(own, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            bytes += (uint64_t) st.st_blocks * 512u;
+    return bytes;
+}
+
+static void count_bytes(struct saving *s)
+{
+    char name[DISK_FILE_NAME];
+    struct stat st;
+
+    disk_file_name(s->meta.layers.number[0], name);
+    s->meta.image.bytes = bytes_in(s->dir_fd, "memory");
+    if (fstatat(s->w->keeper->disks.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        s->meta.image.bytes += (uint64_t) st.st_blocks * 512u;
+}
+
+static int finish_image(struct saving *s, struct err *err)
+{
+    const struct images *images = &s->w->keeper->images;
+
+    if (s->flags & KEEPER_SAVE_MEMORY) {
+        if (pstree_mend(s->memory_fd, err) < 0 || quiet_filters(s, err) < 0 || find_ids_file(s, err) < 0 ||
+            image_hash(images, s->memory_fd, false, s->meta.small, err) < 0 ||
+            image_hash(images, s->memory_fd, true, s->meta.pages, err) < 0)
+            return -1;
+    }
+    count_bytes(s);
+    s->meta.image.frozen_us = io_now_us() - s->stood_since_us;
+    if (image_commit(images, s->meta.image.id, s->dir_fd, &s->meta, err) < 0)
+        return -1;
+    s->committed = true;
+    return 0;
+}
+
+/* Every process stands still. */
+static int on_standing(struct saving *s, struct err *err)
+{
+    if (flush_disk(s->w, err) < 0)
+        return -1;
+    return s->flags & KEEPER_SAVE_STOP ? finish_image(s, err) : copy_disk(s, err);
+}
+
+/* ---- with processes ---- */
+
+static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
+{
+    struct saving *s = arg;
+
+    (void) pid;
+    return strcmp(point, "post-dump") == 0 ? on_standing(s, err) : 0;
+}
+
+static int save_with_memory(struct saving *s, struct err *err)
+{
+    const struct sandbox *box = &s->w->sandbox;
+    const struct nets *nets = &s->w->keeper->nets;
+    auto_close int listener = -1;
+    struct criu_job job = { .criu = &s->w->keeper->criu,
+                            .leave_running = !(s->flags & KEEPER_SAVE_STOP),
+                            .pid = box->info.pid,
+                            .owner = box->info.uid_base,
+                            .images_fd = s->memory_fd,
+                            .work_fd = s->w->scratch_fd,
+                            .reached = on_point,
+                            .arg = s };
+    struct err ignored;
+    int rc;
+
+    jail_externals(&job, NULL, false, box->volumes);
+    if (jail_add_pts(err) < 0 ||
+        talk_quiesce(nets, box->pid.fd, box->info.pid, &listener, err) < 0)
+        return -1;
+    s->stood_since_us = io_now_us();
+    rc = criu_run(&job, NULL, err);
+    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
+        return 0;
+    /* It goes on, as itself. */
+    if (talk_resumed(nets, box->pid.fd, box->info.pid, TALK_CONTINUE, 0, listener,
+                     rc < 0 ? &ignored : err) < 0)
+        rc = -1;
+    if (rc == 0)
+        rc = finish_image(s, err);
+    return rc;
+}
+
+/* ---- files alone ---- */
+
+static int freeze(const struct worker *w, bool frozen, struct err *err)
+{
+    const struct cgroups *cgroups = &w->keeper->cgroups;
+    uint64_t until = io_now_ms() + FREEZE_MS;
+    const struct timespec moment = { .tv_nsec = 200000 };
+
+    if (cgroup_freeze(cgroups, w->sandbox.made_as, frozen, err) < 0)
+        return -1;
+    while (cgroup_freeze_done(cgroups, w->sandbox.made_as, frozen) != 1) {
+        if (io_now_ms() > until)
+            return err_set(err, ERR_TIMEOUT, "the sandbox does not stand still");
+        (void) nanosleep(&moment, NULL);
+    }
+    return 0;
+}
+
+static int save_files(struct saving *s, struct err *err)
+{
+    struct err ignored;
+    int rc;
+
+    s->stood_since_us = io_now_us();
+    rc = freeze(s->w, true, err);
+    if (rc == 0)
+        rc = on_standing(s, err);
+    /* With STOP it stays as it is: the keeper kills it. */
+    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
+        return 0;
+    (void) freeze(s->w, false, &ignored);
+    return rc < 0 ? -1 : finish_image(s, err);
+}
+
+/* ---- the worker ---- */
+
+static uint64_t real_time_ms(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
+}
+
+static int fill_meta(struct saving *s, const struct keeper_request *r, struct err *err)
+{
+    struct image_meta *meta = &s->meta;
+    const struct sandbox *box = &s->w->sandbox;
+    struct utsname kernel;
+
+    memcpy(meta->image.id, r->image, sizeof meta->image.id);
+    memcpy(meta->image.owner, r->owner, sizeof meta->image.owner);
+    meta->image.flags = (r->flags & KEEPER_SAVE_MEMORY ? KEEPER_IMAGE_MEMORY : 0u) |
+                        (r->flags & KEEPER_SAVE_STOP ? KEEPER_IMAGE_PAUSED : 0u);
+    meta->image.saved_ms = real_time_ms();
+    meta->image.sandbox = box->info;
+    meta->layers = box->layers;
+    memcpy(meta->volumes, box->volumes, sizeof meta->volumes);
+    meta->template_inode = box->template_inode;
+    memcpy(meta->hostname, box->hostname, sizeof meta->hostname);
+    if (uname(&kernel) == 0)
+        (void) snprintf(meta->kernel, sizeof meta->kernel, "%.63s", kernel.release);
+    if (!(r->flags & KEEPER_SAVE_STOP) && disk_new_number(&meta->layers.number[0], err) < 0)
+        return -1;
+    return 0;
+}
+
+static bool is_dead(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&p, 1, 0) == 1;
+}
+
+static int save(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    struct saving s = { .w = w, .flags = r->flags, .dir_fd = -1, .memory_fd = -1 };
+    struct images *images = &w->keeper->images;
+    int rc = -1;
+
+    if (image_begin(images, r->image, &s.dir_fd, err) < 0)
+        return -1;
+    s.memory_fd = openat(s.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s.memory_fd < 0)
+        err_sys(err, errno, "open memory");
+    else if (fill_meta(&s, r, err) == 0)
+        rc = r->flags & KEEPER_SAVE_MEMORY ? save_with_memory(&s, err) : save_files(&s, err);
+    if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
+        /* criu failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
+        if (is_dead(w->sandbox.pid.fd))
+            rc = 0;
+        else
+            image_remove(images, r->image, "");
+    }
+    if (rc < 0) {
+        image_remove(images, r->image, ".new");
+        if (!(r->flags & KEEPER_SAVE_STOP))
+            disks_remove(&w->keeper->disks, s.meta.layers.number[0]);
+        return -1;
+    }
+    w->result.image = s.meta.image;
+    w->result.layers = s.meta.layers;
+    /* It is what it is by now: a host that cannot write will say so elsewhere, too. */
+    if (image_sync(s.dir_fd, err) < 0 ||
+        disk_sync(&w->keeper->disks, s.meta.layers.number[0], err) < 0)
+        log_line(LOG_ERROR, "image=%s %s", r->image, err->msg);
+    return 0;
+}
+
+/* ---- the keeper's half ---- */
+
+/* The sandbox is an image now: its disk is the image's. */
+static void become_image(struct keeper *k, struct sandbox *s, const struct layers *layers)
+{
+    (void) images_add(&k->images, s->info.id, layers);
+    s->layers.number[0] = 0;
+    sandbox_stop(k, s, "paused to disk");
+}
+
+static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
+{
+    bool stop = r->image.flags & KEEPER_IMAGE_PAUSED;
+
+    if (r->err.kind != ERR_NONE) {
+        log_line(LOG_WARNING, "not saved sandbox=%s %s", s->info.id, r->err.msg);
+        sandbox_back(k, s);
+        ops_saved(k, s, NULL, &r->err);
+        return;
+    }
+    log_line(LOG_INFO, "saved sandbox=%s image=%s bytes=%" PRIu64 " us_still=%" PRIu64, s->info.id,
+             r->image.id, r->image.bytes, r->image.frozen_us);
+    s->saved = r->image;
+    if (stop) {
+        become_image(k, s, &r->layers);
+        return; /* answered when it is gone */
+    }
+    (void) images_add(&k->images, r->image.id, &r->layers);
+    sandbox_back(k, s);
+    ops_saved(k, s, &r->image, NULL);
+}
+
+static int check_save(const struct keeper *k, const struct sandbox *s,
+                      const struct keeper_request *r, struct err *err)
+{
+    if (s->info.life != LIFE_RUNNING && s->info.life != LIFE_PAUSED)
+        return err_set(err, ERR_STATE, "sandbox '%s' is %s", s->info.id,
+                       keeper_life_name(s->info.life));
+    if (s->info.disk_kind != DISK_IMAGE)
+        return err_set(err, ERR_UNSUPPORTED, "its disk is in memory");
+    if (r->flags & KEEPER_SAVE_STOP && strcmp(r->image, s->info.id) != 0)
+        return err_set(err, ERR_INVALID, "image: of a sandbox that ends, it has the sandbox's id");
+    if (!(r->flags & KEEPER_SAVE_STOP) && sandbox_find((struct keeper *) (uintptr_t) k, r->image))
+        return err_set(err, ERR_INVALID, "image: is the id of a sandbox");
+    if (images_have(&k->images, r->image))
+        return err_set(err, ERR_EXISTS, "there is an image '%s' already", r->image);
+    if (k->images.count == IMAGES_MAX)
+        return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
+    if (s->layers.count == LAYERS_MAX && !(r->flags & KEEPER_SAVE_STOP))
+        return err_set(err, ERR_UNSUPPORTED, "a fork of a fork, %d deep: no further", LAYERS_MAX);
+    if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
+        return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
+    return 0;
+}
+
+int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request *r, struct err *err)
+{
+    bool frozen = s->info.life == LIFE_PAUSED;
+
+    if (check_save(k, s, r, err) < 0)
+        return -1;
+    sandbox_set_life(k, s, LIFE_PAUSING);
+    if (sandbox_record(k, s, err) < 0)
+        goto undo;
+    /* The agent has to do its part; what else is thawed with it has a moment more. */
+    if (frozen && r->flags & KEEPER_SAVE_MEMORY &&
+        cgroup_freeze(&k->cgroups, s->made_as, false, err) < 0)
+        goto undo;
+    if (worker_start(k, s, "cove-saver", save, r, on_end, err) < 0)
+        goto undo;
+    return 0;
+
+undo:
+    sandbox_back(k, s);
+    return -1;
+}
+
+bool save_settle(struct keeper *k, struct sandbox *s)
+{
+    struct image_meta meta;
+    struct err err;
+
+    if (image_busy(&k->images, s->info.id))
+        return false;
+    if (image_read(&k->images, s->info.id, &meta, &err) == 0) {
+        become_image(k, s, &meta.layers);
+        return true;
+    }
+    image_remove(&k->images, s->info.id, ".new");
+    sandbox_back(k, s);
+    worker_tell_continue(k, s);
+    return true;
+}

@@ -1,0 +1,18 @@
+/* save.h - a sandbox into an image.
+ *
+ * The waiting is done by a process of its own (cove-saver), which needs nobody: should the keeper die, it finishes, and
+ * the next keeper waits for its lock (adopt.c). save.c has both halves. */
+#ifndef COVE_KEEPER_SAVE_H
+#define COVE_KEEPER_SAVE_H
+
+#include "keeper/keeper.h"
+
+/* Begins: the sandbox is PAUSING. The end is announced by ops_saved. */
+int save_begin(struct keeper *keeper, struct sandbox *sandbox, const struct keeper_request *request,
+               struct err *err);
+
+/* After a crash: a PAUSING sandbox that nobody works on any more becomes what it was, or is gone because its image is
+ * whole. False: somebody still does. */
+bool save_settle(struct keeper *keeper, struct sandbox *sandbox);
+
+#endif

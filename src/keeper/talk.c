@@ -1,0 +1,118 @@
+#include "keeper/talk.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "wire/boot.h"
+#include "wire/frame.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 10000
+
+static int dial(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    auto_close int fd = net_socket_inside(nets, pidfd, 0, err);
+    struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+
+    memcpy(to.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
+        connect(fd, (const struct sockaddr *) &to,
+                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
+        return err_sys(err, errno, "reach the agent");
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid != pid)
+        return err_set(err, ERR_UNAVAILABLE, "somebody else listens in the agent's place");
+    return take_fd(&fd);
+}
+
+static int send_request(int fd, const struct agent_request *request, int with, struct err *err)
+{
+    uint8_t frame[FRAME_HEAD + 512];
+    ssize_t len =
+        agent_request_encode(request, frame + FRAME_HEAD, sizeof frame - FRAME_HEAD, err);
+
+    if (len < 0)
+        return -1;
+    frame_head_put(frame, FRAME_REQUEST, (uint32_t) len);
+    len += FRAME_HEAD;
+    if (io_send_fds(fd, frame, (size_t) len, &with, with >= 0 ? 1 : 0) != len)
+        return err_sys(err, errno, "ask the agent");
+    return 0;
+}
+
+/* A REPLY, or the agent's own reason why not. */
+static int read_reply(int fd, struct err *err)
+{
+    uint8_t head[FRAME_HEAD], data[1024];
+    struct frame_head frame;
+    struct agent_reply reply;
+
+    if (io_read_all(fd, head, sizeof head) < 0)
+        return err_sys(err, errno, "hear from the agent");
+    if (frame_head_get(head, &frame, err) < 0)
+        return -1;
+    if (frame.len > sizeof data || io_read_all(fd, data, frame.len) < 0 ||
+        agent_reply_decode(&reply, data, frame.len, err) < 0)
+        return err_set(err, ERR_PROTOCOL, "the agent answered something else");
+    if (frame.type == FRAME_REPLY)
+        return 0;
+    return err_set(err, ERR_UNAVAILABLE, "the agent said: %.100s",
+                   reply.message ? reply.message : "no");
+}
+
+/* The number is the agent's to use as it likes: what is there must be what we look for. */
+static int take_listener(int pidfd)
+{
+    auto_close int fd = (int) syscall(__NR_pidfd_getfd, pidfd, BOOT_FD_NOTIFY, 0);
+    char path[32], kind[64];
+    ssize_t n;
+
+    (void) snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    n = fd < 0 ? -1 : readlink(path, kind, sizeof kind - 1);
+    if (n < 0)
+        return -1;
+    kind[n] = '\0';
+    return strcmp(kind, "anon_inode:seccomp notify") == 0 ? take_fd(&fd) : -1;
+}
+
+int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, int *ret_listener, struct err *err)
+{
+    struct agent_request request = { .version = AGENT_VERSION, .op = AGENT_QUIESCE };
+    auto_close int listener = take_listener(pidfd);
+    auto_close int fd = dial(nets, pidfd, pid, err);
+    char byte;
+
+    if (fd < 0 || send_request(fd, &request, -1, err) < 0 || read_reply(fd, err) < 0)
+        return -1;
+    /* It closes when the last worker is gone. */
+    if (read(fd, &byte, 1) != 0)
+        return err_set(err, ERR_UNAVAILABLE, "the agent does not come to rest");
+    *ret_listener = take_fd(&listener);
+    return 0;
+}
+
+int talk_resumed(const struct nets *nets, int pidfd, pid_t pid, const char *why, uint64_t slept_ms,
+                 int listener, struct err *err)
+{
+    struct agent_request request = {
+        .version = AGENT_VERSION, .op = AGENT_RESUMED, .name = why, .limit = slept_ms
+    };
+    auto_close int fd = dial(nets, pidfd, pid, err);
+
+    if (fd < 0 || send_request(fd, &request, listener, err) < 0)
+        return -1;
+    return read_reply(fd, err);
+}

@@ -1,0 +1,171 @@
+#include "keeper/worker.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/life.h"
+#include "keeper/sandbox.h"
+#include "keeper/talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KEEP_MAX (16 + 2 * CG_HIERARCHIES_MAX + LAYERS_MAX + VOLUMES_MAX)
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *) a - *(const int *) b;
+}
+
+/* Whatever a worker that outlives its keeper must not hold: locks, listeners, connections, other sandboxes. */
+static void keep_only(int *fds, size_t count)
+{
+    int last = 2;
+
+    qsort(fds, count, sizeof *fds, by_number);
+    for (size_t i = 0; i < count; i++) {
+        if (fds[i] <= last)
+            continue;
+        if (fds[i] > last + 1)
+            (void) syscall(__NR_close_range, last + 1, fds[i] - 1, 0);
+        last = fds[i];
+    }
+    (void) syscall(__NR_close_range, last + 1, ~0u, 0);
+}
+
+static void let_go(const struct worker *w, int answer)
+{
+    const struct keeper *k = w->keeper;
+    const struct sandbox *s = &w->sandbox;
+    int keep[KEEP_MAX] = { answer,          w->scratch_fd,       s->pid.fd,
+                           s->disk_fd,      k->templates_fd,     k->journal.fd,
+                           k->disks.dir_fd, k->images.dir_fd,    k->criu.ids_fd,
+                           k->nets.own_fd };
+    size_t count = 10;
+
+    for (size_t i = 0; i < k->cgroups.count; i++) {
+        keep[count++] = k->cgroups.hierarchy[i].root_fd;
+        keep[count++] = k->cgroups.hierarchy[i].parent_fd;
+    }
+    for (size_t i = 0; i < LAYERS_MAX; i++)
+        keep[count++] = s->base_fd[i];
+    for (size_t i = 0; i < VOLUMES_MAX; i++)
+        keep[count++] = s->volume_fd[i];
+    keep_only(keep, count);
+}
+
+static int open_scratch(char name[32], struct err *err)
+{
+    int fd;
+
+    (void) snprintf(name, 32, "/run/%d", (int) getpid());
+    if (mkdir(name, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make %s", name);
+    fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_sys(err, errno, "open %s", name) : fd;
+}
+
+static void clear_scratch(const char *name)
+{
+    auto_dir DIR *dir = opendir(name);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            (void) unlinkat(dirfd(dir), entry->d_name, 0);
+    (void) rmdir(name);
+}
+
+static _Noreturn void run(struct worker *w, worker_deed *deed, const struct keeper_request *request,
+                          int answer)
+{
+    char scratch[32];
+    struct err err = { .kind = ERR_NONE };
+
+    (void) setsid();
+    if (unshare(CLONE_NEWNS) < 0)
+        err_sys(&err, errno, "new mount namespace");
+    else
+        w->scratch_fd = open_scratch(scratch, &err);
+    let_go(w, answer);
+    if (w->scratch_fd < 0 || deed(w, request, &err) < 0)
+        w->result.err = err;
+    clear_scratch(scratch);
+    /* A keeper that is gone does not hear it; what was done is done. */
+    (void) send(answer, &w->result, sizeof w->result, MSG_NOSIGNAL);
+    _exit(0);
+}
+
+static void on_answer(struct keeper *k, struct watch *watch)
+{
+    struct sandbox *s = container_of(watch, struct sandbox, control);
+    struct worker_result result;
+    worker_end *end = s->worker_end;
+    ssize_t n = recv(watch->fd, &result, sizeof result, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    keeper_unwatch(k, watch);
+    if (s->worker > 0)
+        (void) waitpid(s->worker, NULL, 0); /* it said its word, or died: it does not keep us */
+    s->worker = 0;
+    s->worker_end = NULL;
+    if (n != (ssize_t) sizeof result) {
+        memset(&result, 0, sizeof result);
+        err_set(&result.err, ERR_INTERNAL, "the process that worked on it died");
+    }
+    end(k, s, &result);
+    if (s->doomed && s->info.life != LIFE_GONE)
+        sandbox_stop(k, s, "destroyed");
+}
+
+int worker_start(struct keeper *k, struct sandbox *s, const char *name, worker_deed *deed,
+                 const struct keeper_request *request, worker_end *end, struct err *err)
+{
+    struct worker w = { .keeper = k, .sandbox = *s, .scratch_fd = -1 };
+    int pair[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, errno, "socketpair");
+    pid = fork();
+    if (pid == 0) {
+        (void) prctl(PR_SET_NAME, name);
+        run(&w, deed, request, pair[1]);
+    }
+    (void) close(pair[1]);
+    if (pid < 0) {
+        (void) close(pair[0]);
+        return err_sys(err, errno, "fork a worker");
+    }
+    s->worker = pid;
+    s->worker_end = end;
+    return keeper_watch(k, &s->control, pair[0], on_answer, err);
+}
+
+void worker_tell_continue(struct keeper *k, const struct sandbox *s)
+{
+    int pidfd = s->pid.fd;
+    pid_t inside = s->info.pid;
+    struct err err;
+
+    if (fork() == 0) { /* twice: its end is nobody's business */
+        if (fork() == 0)
+            (void) talk_resumed(&k->nets, pidfd, inside, TALK_CONTINUE, 0, -1, &err);
+        _exit(0);
+    }
+    (void) wait(NULL);
+}

@@ -1,0 +1,44 @@
+/* worker.h - a process that does one long thing for one sandbox, so that the keeper never waits.
+ *
+ * It is a fork of the keeper with a copy of the sandbox, and goes on when the keeper dies: what it does must
+ * end well by itself. It answers with one message.
+ *
+ * Owns:    nothing; the descriptor to it is the sandbox's control watch.
+ * Callers: save.c, load.c */
+#ifndef COVE_KEEPER_WORKER_H
+#define COVE_KEEPER_WORKER_H
+
+#include "keeper/criu.h"
+#include "keeper/image.h"
+#include "keeper/keeper.h"
+
+#include <sys/types.h>
+
+struct worker_result {
+    struct err err; /* ERR_NONE: done */
+    struct keeper_image image; /* save */
+    struct layers layers;      /* save */
+    pid_t pid;                 /* load */
+    uint64_t pid_started;      /* load */
+    uint64_t reclaimed;        /* reclaim */
+};
+
+struct worker {
+    struct keeper *keeper; /* without its table of sandboxes, which is not inherited */
+    struct sandbox sandbox;
+    int scratch_fd;    /* a directory in memory, for logs; gone with the worker's end */
+    struct worker_result result;
+};
+
+typedef int worker_deed(struct worker *w, const struct keeper_request *request, struct err *err);
+typedef void worker_end(struct keeper *keeper, struct sandbox *sandbox,
+                        struct worker_result *result);
+
+int worker_start(struct keeper *keeper, struct sandbox *sandbox, const char *name,
+                 worker_deed *deed, const struct keeper_request *request, worker_end *end,
+                 struct err *err);
+
+/* An agent that was told to come to rest by a worker that died is told that it goes on. Does not wait. */
+void worker_tell_continue(struct keeper *keeper, const struct sandbox *sandbox);
+
+#endif
