@@ -393,6 +393,9 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
         return err_set(err, ERR_UNSUPPORTED, "a fork of a fork, %d deep: no further", LAYERS_MAX);
     if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
+    for (size_t i = 0; i < volume_use_count(s->volumes); i++)
+        if (strpbrk(s->volumes[i].path, "[]:")) /* criu's own signs */
+            return err_set(err, ERR_UNSUPPORTED, "a volume is mounted at a path with [, ] or :");
     return 0;
 }
 
