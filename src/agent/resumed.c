@@ -16,7 +16,8 @@
 
 void resumed_make_ready(struct agent *agent)
 {
-    if (refusals_close(&agent->refusals, &agent->loop)) /* its number stays taken: the keeper looks there */
+    if (refusals_close(&agent->refusals,
+                       &agent->loop)) /* its number stays taken: the keeper looks there */
         (void) dup3(0, BOOT_FD_NOTIFY, O_CLOEXEC);
     /* A checkpoint looks at our namespaces with the rights of the sandbox's root. Nobody inside can do as much: it
      * takes every capability that we have, and no command has SETPCAP. */
@@ -32,7 +33,8 @@ static void leave_word(uint64_t times, const char *why, uint64_t slept_ms)
     int len;
 
     (void) clock_gettime(CLOCK_REALTIME, &now);
-    len = snprintf(text, sizeof text, "times=%" PRIu64 "\nwhy=%.16s\nat=%" PRIu64 ".%03u\nslept_ms=%" PRIu64 "\n",
+    len = snprintf(text, sizeof text,
+                   "times=%" PRIu64 "\nwhy=%.16s\nat=%" PRIu64 ".%03u\nslept_ms=%" PRIu64 "\n",
                    times, why, (uint64_t) now.tv_sec, (unsigned) (now.tv_nsec / 1000000), slept_ms);
     (void) mkdir(RESUMED_DIR, 0755);
     dir = open(RESUMED_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -102,7 +102,8 @@ int openat64(int dir, const char *path, int flags, ...)
     va_list args;
 
     va_start(args, flags);
-    mode = va_arg(args, unsigned); /* whatever is there: the kernel looks at it only where it counts */
+    mode =
+        va_arg(args, unsigned); /* whatever is there: the kernel looks at it only where it counts */
     va_end(args);
     return open_as_needed(dir, path, flags, mode);
 }
@@ -116,7 +117,8 @@ int __openat64_2(int dir, const char *path, int flags)
 
 static int unknown_and_off(int level, int name, long result)
 {
-    return result == -EOPNOTSUPP && level == SOL_SOCKET && (name == SO_PASSCRED || name == SO_PASSSEC);
+    return result == -EOPNOTSUPP && level == SOL_SOCKET &&
+           (name == SO_PASSCRED || name == SO_PASSSEC);
 }
 
 int getsockopt(int fd, int level, int name, void *value, unsigned *len)

@@ -34,7 +34,8 @@ static int hash_name(int fd, char out[AGENT_NAME], struct err *err)
 
 static int copy(int from, int dir_fd, const char *name, mode_t mode, struct err *err)
 {
-    auto_close int to = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    auto_close int to =
+        openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct stat st;
     off_t at = 0;
 

@@ -7,13 +7,11 @@
 #include "keeper/create.h"
 #include "keeper/gateway.h"
 #include "keeper/life.h"
-#include "keeper/load.h"
+#include "keeper/ops_table.h"
 #include "keeper/pool.h"
 #include "keeper/sandbox.h"
-#include "keeper/save.h"
 #include "keeper/template.h"
 #include "keeper/volume.h"
-#include "keeper/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,19 +19,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <sys/un.h>
 
 #define FREEZE_MS 5000
-#define LATER     1 /* a handler's answer: the reply comes when something happened */
-
-typedef int handler(struct keeper *k, int index, const struct keeper_request *request,
-                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                    struct err *err);
-
-static void answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply,
-                   const int *fds, const struct err *err);
-static bool waits_for(const struct connection *c, const struct sandbox *s);
 
 static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
 {
@@ -63,7 +51,7 @@ static int op_hello(struct keeper *k, int index, const struct keeper_request *re
     return 0;
 }
 
-static void wait_for(struct keeper *k, int index, uint32_t op, const struct sandbox *s)
+void ops_wait_for(struct keeper *k, int index, uint32_t op, const struct sandbox *s)
 {
     struct connection *c = &k->connections[index];
 
@@ -88,7 +76,7 @@ static int op_create(struct keeper *k, int index, const struct keeper_request *r
         put_sandbox(reply, made);
         return 0;
     }
-    wait_for(k, index, KEEPER_CREATE, made);
+    ops_wait_for(k, index, KEEPER_CREATE, made);
     return LATER;
 }
 
@@ -152,7 +140,7 @@ static int op_freeze(struct keeper *k, int index, const struct keeper_request *r
         put_sandbox(reply, sandbox);
         return 0;
     }
-    wait_for(k, index, request->op, sandbox);
+    ops_wait_for(k, index, request->op, sandbox);
     return LATER;
 }
 
@@ -161,7 +149,7 @@ static int op_destroy(struct keeper *k, int index, const struct keeper_request *
                       struct err *err)
 {
     (void) reply, (void) ret_fds, (void) err;
-    wait_for(k, index, request->op, sandbox);
+    ops_wait_for(k, index, request->op, sandbox);
     if (request->op == KEEPER_DESTROY)
         sandbox_stop(k, sandbox, "destroyed");
     return LATER;
@@ -202,131 +190,6 @@ static int op_gateway(struct keeper *k, int index, const struct keeper_request *
             log_line(LOG_WARNING, "sandbox=%s %s", sandbox->info.id, err->msg);
     }
     return 0;
-}
-
-static int op_save(struct keeper *k, int index, const struct keeper_request *request,
-                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                   struct err *err)
-{
-    (void) reply, (void) ret_fds;
-    if (save_begin(k, sandbox, request, err) < 0)
-        return -1;
-    wait_for(k, index, KEEPER_SAVE, sandbox);
-    return LATER;
-}
-
-static int op_load(struct keeper *k, int index, const struct keeper_request *request,
-                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                   struct err *err)
-{
-    struct sandbox *made = NULL;
-
-    (void) sandbox, (void) reply, (void) ret_fds;
-    if (load_begin(k, request, &made, err) < 0)
-        return -1;
-    wait_for(k, index, KEEPER_LOAD, made);
-    return LATER;
-}
-
-static int op_image(struct keeper *k, int index, const struct keeper_request *request,
-                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                    struct err *err)
-{
-    struct image_meta meta;
-
-    (void) index, (void) sandbox, (void) ret_fds;
-    if (image_read(&k->images, request->image, &meta, err) < 0)
-        return -1;
-    reply->image[0] = meta.image;
-    reply->count = 1;
-    return 0;
-}
-
-static int op_images(struct keeper *k, int index, const struct keeper_request *request,
-                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                     struct err *err)
-{
-    (void) index, (void) sandbox, (void) ret_fds;
-    for (uint32_t i = request->cursor; i < IMAGES_MAX; i++) {
-        struct image_meta meta;
-
-        if (!k->images.entry[i].id[0])
-            continue;
-        if (reply->count == KEEPER_LIST_MAX) {
-            reply->next = i;
-            return 0;
-        }
-        if (image_read(&k->images, k->images.entry[i].id, &meta, err) == 0)
-            reply->image[reply->count++] = meta.image;
-    }
-    return 0;
-}
-
-static int op_drop(struct keeper *k, int index, const struct keeper_request *request,
-                   struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                   struct err *err)
-{
-    struct image_meta meta;
-
-    (void) index, (void) sandbox, (void) reply, (void) ret_fds;
-    /* One that was tampered with goes, too; what it was made of is found by the sweep at the next start. */
-    if (image_read(&k->images, request->image, &meta, err) < 0 && err->kind == ERR_NO_IMAGE)
-        return -1;
-    if (image_busy(&k->images, request->image))
-        return err_set(err, ERR_STATE, "image '%s' is being worked on", request->image);
-    err->kind = ERR_NONE;
-    image_remove(&k->images, request->image, "");
-    images_forget(&k->images, request->image);
-    if (strcmp(meta.image.id, request->image) == 0)
-        sandbox_release(k, &meta.layers, NULL);
-    return 0;
-}
-
-/* In a process of its own: the kernel takes seconds. */
-static int reclaim(struct worker *w, const struct keeper_request *request, struct err *err)
-{
-    struct keeper_stats before = { 0 }, after = { 0 };
-    struct sysinfo info;
-
-    (void) request;
-    if (sysinfo(&info) < 0 || info.totalswap == 0)
-        return err_set(err, ERR_UNSUPPORTED, "this host has no swap");
-    if (cgroup_stats(&w->keeper->cgroups, w->sandbox.made_as, &before, err) < 0 ||
-        cgroup_reclaim(&w->keeper->cgroups, w->sandbox.made_as, err) < 0 ||
-        cgroup_stats(&w->keeper->cgroups, w->sandbox.made_as, &after, err) < 0)
-        return -1;
-    if (before.memory_bytes > after.memory_bytes)
-        w->result.reclaimed = before.memory_bytes - after.memory_bytes;
-    return 0;
-}
-
-static void on_reclaimed(struct keeper *k, struct sandbox *s, struct worker_result *result)
-{
-    for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        struct keeper_reply reply = { .reclaimed = result->reclaimed };
-
-        if (!waits_for(&k->connections[i], s) || k->connections[i].op != KEEPER_RECLAIM)
-            continue;
-        k->connections[i].pending = false;
-        keeper_watch_quiet(k, &k->connections[i].watch, false);
-        answer(k, i, KEEPER_RECLAIM, &reply, NULL, result->err.kind ? &result->err : NULL);
-    }
-}
-
-static int op_reclaim(struct keeper *k, int index, const struct keeper_request *request,
-                      struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
-                      struct err *err)
-{
-    (void) reply, (void) ret_fds;
-    if (sandbox->worker)
-        return err_set(err, ERR_STATE, "sandbox '%s' is being worked on", sandbox->info.id);
-    if (sandbox->info.life != LIFE_PAUSED)
-        return err_set(err, ERR_STATE, "sandbox '%s' is %s, not paused", sandbox->info.id,
-                       keeper_life_name(sandbox->info.life));
-    if (worker_start(k, sandbox, "cove-reclaim", reclaim, request, on_reclaimed, err) < 0)
-        return -1;
-    wait_for(k, index, KEEPER_RECLAIM, sandbox);
-    return LATER;
 }
 
 static int op_volume(struct keeper *k, int index, const struct keeper_request *request,
@@ -376,7 +239,7 @@ static void close_connection(struct keeper *k, int index)
 }
 
 /* A caller that does not take its answer is gone: the socket holds many of this size. */
-static void answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply,
+void ops_answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply,
                    const int *fds, const struct err *err)
 {
     int sock = k->connections[index].watch.fd;
@@ -402,7 +265,7 @@ static void answer_pending(struct keeper *k, int index, const struct sandbox *s,
     put_sandbox(&reply, s);
     k->connections[index].pending = false;
     keeper_watch_quiet(k, &k->connections[index].watch, false);
-    answer(k, index, k->connections[index].op, &reply, NULL, err);
+    ops_answer(k, index, k->connections[index].op, &reply, NULL, err);
 }
 
 static void answer_order(struct keeper *k, int index, const struct err *why)
@@ -413,7 +276,7 @@ static void answer_order(struct keeper *k, int index, const struct err *why)
     c->pending = false;
     c->order = 0;
     keeper_watch_quiet(k, &c->watch, false);
-    answer(k, index, c->op, &reply, NULL, why->kind ? why : NULL);
+    ops_answer(k, index, c->op, &reply, NULL, why->kind ? why : NULL);
 }
 
 bool ops_order_done(struct keeper *k, uint32_t order, const struct err *why)
@@ -433,7 +296,7 @@ void ops_orders_lost(struct keeper *k, const struct err *why)
             answer_order(k, i, why);
 }
 
-static bool waits_for(const struct connection *c, const struct sandbox *s)
+bool ops_waits_for(const struct connection *c, const struct sandbox *s)
 {
     return c->watch.fd >= 0 && c->pending && c->slot == s->info.slot &&
            strcmp(c->id, s->info.id) == 0;
@@ -442,31 +305,9 @@ static bool waits_for(const struct connection *c, const struct sandbox *s)
 void ops_sandbox_started(struct keeper *k, const struct sandbox *s)
 {
     for (int i = 0; i < CONNECTIONS_MAX; i++)
-        if (waits_for(&k->connections[i], s) &&
+        if (ops_waits_for(&k->connections[i], s) &&
             (k->connections[i].op == KEEPER_CREATE || k->connections[i].op == KEEPER_LOAD))
             answer_pending(k, i, s, NULL);
-}
-
-static void answer_saved(struct keeper *k, int index, const struct keeper_image *image,
-                         const struct err *err)
-{
-    struct keeper_reply reply = { 0 };
-
-    if (image) {
-        reply.image[0] = *image;
-        reply.count = 1;
-    }
-    k->connections[index].pending = false;
-    keeper_watch_quiet(k, &k->connections[index].watch, false);
-    answer(k, index, KEEPER_SAVE, &reply, NULL, err);
-}
-
-void ops_saved(struct keeper *k, const struct sandbox *s, const struct keeper_image *image,
-               const struct err *err)
-{
-    for (int i = 0; i < CONNECTIONS_MAX; i++)
-        if (waits_for(&k->connections[i], s) && k->connections[i].op == KEEPER_SAVE)
-            answer_saved(k, i, image, err);
 }
 
 void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
@@ -478,9 +319,9 @@ void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
         bool as_asked =
             c->op == KEEPER_DESTROY || (c->op == KEEPER_WAIT && s->failure.kind != ERR_OOM);
 
-        if (waits_for(c, s) && c->op == KEEPER_SAVE && s->saved.id[0])
-            answer_saved(k, i, &s->saved, NULL);
-        else if (waits_for(c, s))
+        if (ops_waits_for(c, s) && c->op == KEEPER_SAVE && s->saved.id[0])
+            ops_answer_saved(k, i, &s->saved, NULL);
+        else if (ops_waits_for(c, s))
             answer_pending(k, i, s, as_asked ? NULL : &s->failure);
     }
 }
@@ -497,7 +338,7 @@ int ops_tick(struct keeper *k)
 
         if (c->watch.fd < 0 || !c->pending || (c->op != KEEPER_FREEZE && c->op != KEEPER_THAW))
             continue;
-        if (!waits_for(c, s) || s->info.life == LIFE_STOPPING)
+        if (!ops_waits_for(c, s) || s->info.life == LIFE_STOPPING)
             continue; /* ops_sandbox_gone answers */
         if (cgroup_freeze_done(&k->cgroups, s->made_as, frozen) == 1) {
             sandbox_frozen(k, s, frozen);
@@ -539,7 +380,7 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
 
     if (keeper_request_check(request, len, &err) < 0) {
         log_refusal(&err);
-        answer(k, index, len == sizeof *request ? request->op : 0, &reply, NULL, &err);
+        ops_answer(k, index, len == sizeof *request ? request->op : 0, &reply, NULL, &err);
         if (err.kind == ERR_PROTOCOL)
             close_connection(k, index);
         return;
@@ -548,18 +389,18 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
         sandbox = sandbox_find(k, request->sandbox);
         if (!sandbox) {
             err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
-            answer(k, index, request->op, &reply, NULL, &err);
+            ops_answer(k, index, request->op, &reply, NULL, &err);
             return;
         }
         if ((sandbox->info.flags & KEEPER_FLAG_POOLED) && !keeper_ops[request->op].of_pool) {
             err_set(&err, ERR_STATE, "sandbox '%s' is in the pool", request->sandbox);
-            answer(k, index, request->op, &reply, NULL, &err);
+            ops_answer(k, index, request->op, &reply, NULL, &err);
             return;
         }
     }
     rc = handlers[request->op](k, index, request, sandbox, &reply, fds, &err);
     if (rc != LATER)
-        answer(k, index, request->op, &reply, fds, rc < 0 ? &err : NULL);
+        ops_answer(k, index, request->op, &reply, fds, rc < 0 ? &err : NULL);
     for (size_t i = 0; i < KEEPER_FDS_MAX; i++)
         own_close(&fds[i]);
 }
