@@ -2,7 +2,8 @@
  *
  *   cove-bench            everything. BENCH_ROUNDS=200 and BENCH_COUNT=1000 say how much (0: leave
  *                         that part out), BENCH_DISK=64m the disk of the crowd's sandboxes,
- *                         BENCH_API=1 whether the server is measured, BENCH_FILE=1g its large file
+ *                         BENCH_API=1 whether the server is measured, BENCH_FILE=1g its large file,
+ *                         BENCH_SLEEP=30 rounds of pause and resume
  *   cove-bench --check    a short run that judges correctness only, as a test: no peers, no times
  */
 #include "api.h"
@@ -11,6 +12,7 @@
 #include "compare.h"
 #include "crowd.h"
 #include "report.h"
+#include "sleep.h"
 #include "steps.h"
 
 #include <errno.h>
@@ -100,6 +102,16 @@ static int run_crowd(struct rig *rig, size_t count, struct err *err)
     return rc;
 }
 
+/* Section 7. */
+static int run_asleep(struct rig *rig, unsigned rounds, struct err *err)
+{
+    uint64_t ignored;
+
+    if (rig->up < 0 && rig_start(rig, 0, &ignored, err) < 0)
+        return -1;
+    return sleep_run(rig, rounds, false, err);
+}
+
 /* Section 6. */
 static int run_api(struct rig *rig, unsigned rounds, size_t count, struct err *err)
 {
@@ -129,6 +141,7 @@ static int run_api(struct rig *rig, unsigned rounds, size_t count, struct err *e
 static int bench(struct rig *rig)
 {
     uint64_t rounds = setting("BENCH_ROUNDS", 200), count = setting("BENCH_COUNT", 1000);
+    uint64_t asleep = setting("BENCH_SLEEP", 30);
     char host[200], date[32];
     time_t now = time(NULL);
     double load = 0;
@@ -148,6 +161,8 @@ static int bench(struct rig *rig)
         return report_failure(&err);
     if (setting("BENCH_API", 1) && !stop_asked &&
         run_api(rig, rounds ? (unsigned) rounds : 50, count, &err) < 0)
+        return report_failure(&err);
+    if (asleep && !stop_asked && run_asleep(rig, (unsigned) asleep, &err) < 0)
         return report_failure(&err);
     report_verdicts();
     return 0;
@@ -258,10 +273,19 @@ static void check_series(void)
     series_done(&series);
 }
 
+static void check_asleep(struct rig *rig)
+{
+    struct err err = { 0 };
+
+    judge(sleep_run(rig, 2, true, &err) == 0,
+          "a sandbox is paused and resumed in every tier, and forked eleven times", err.msg);
+}
+
 static int check(struct rig *rig)
 {
     check_series();
     check_compare(rig);
+    check_asleep(rig);
     check_api(rig);
     check_crowd(rig);
     return bad ? 1 : 0;
