@@ -51,6 +51,7 @@ enum {
     OPT_ROOT = 13,
     OPT_WORK_DIR_FD = 17,
     OPT_LINK_REMAP = 18,
+    OPT_SKIP_MNT = 31,
     OPT_MANAGE_CGROUPS_MODE = 34, /* 0: ignore */
     OPT_GHOST_LIMIT = 35,
     OPT_EXTERNAL = 37,
@@ -222,6 +223,8 @@ static void fill_options(const struct criu_job *job, struct message *opts)
         put_text(opts, OPT_ROOT, job->root);
     for (size_t i = 0; i < job->external_count; i++)
         put_text(opts, OPT_EXTERNAL, job->external[i]);
+    for (size_t i = 0; i < job->skip_count; i++)
+        put_text(opts, OPT_SKIP_MNT, job->skip[i]);
 }
 
 /* ---- the process ---- */

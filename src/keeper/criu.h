@@ -16,6 +16,7 @@
 
 #define CRIU_EXTERNALS_MAX 24
 #define CRIU_TEXT_MAX      160
+#define CRIU_SKIPS_MAX     64
 
 struct criu {
     int ids_fd; /* src/criu/shim.c, as a shared object */
@@ -34,6 +35,8 @@ struct criu_job {
     const struct cgroup_entry *cgroup; /* restore: where the processes are to be */
     size_t external_count;
     char external[CRIU_EXTERNALS_MAX][CRIU_TEXT_MAX]; /* mounts that are not its business */
+    size_t skip_count;
+    const char *skip[CRIU_SKIPS_MAX]; /* dump: mounts to leave out; of the caller */
     /* criu waits at certain points: "post-dump", "setup-namespaces", "post-restore" … -1: it shall undo all. */
     int (*reached)(void *arg, const char *point, pid_t pid, struct err *err);
     void *arg;

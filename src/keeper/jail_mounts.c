@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 /* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is nobody
  * inside; the mask is the second line. Those that a kernel lacks are skipped. */
@@ -67,8 +68,9 @@ static int attach_clone(int from_fd, const char *from, uint64_t attributes, int 
     return attach(fd, root_fd, name, err);
 }
 
-/* /proc is the kernel's own and nothing of the tenant's runs yet: plain paths are safe here. */
-static int mask_proc(int root_fd, struct err *err)
+/* /proc is the kernel's own and nothing of the tenant's runs yet: plain paths are safe here. empty: a mount for each of
+ * masked_dirs; NULL: /empty can be named. */
+static int mask_proc(int root_fd, const int *empty, struct err *err)
 {
     auto_close int proc = open_target(root_fd, "proc");
 
@@ -78,7 +80,9 @@ static int mask_proc(int root_fd, struct err *err)
         if (mount("/dev/null", masked_files[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
             return err_sys(err, errno, "mask /proc/%s", masked_files[i]);
     for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
-        if (mount("/empty", masked_dirs[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+        if ((empty ? mountfd_attach(empty[i], AT_FDCWD, masked_dirs[i])
+                   : mount("/empty", masked_dirs[i], NULL, MS_BIND, NULL)) < 0 &&
+            errno != ENOENT)
             return err_sys(err, errno, "mask /proc/%s", masked_dirs[i]);
     for (size_t i = 0; i < ARRAY_LEN(readonly_dirs); i++) {
         auto_close int fd = mountfd_clone(AT_FDCWD, readonly_dirs[i], 0);
@@ -99,7 +103,7 @@ static int attach_proc(int root_fd, struct err *err)
 
     if (fd < 0)
         return -1;
-    return attach(fd, root_fd, "proc", err) < 0 ? -1 : mask_proc(root_fd, err);
+    return attach(fd, root_fd, "proc", err) < 0 ? -1 : mask_proc(root_fd, NULL, err);
 }
 
 static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, struct err *err)
@@ -166,6 +170,69 @@ int jail_mounts(const struct template *t, const struct limits *limits, const cha
 
 /* ---- for a checkpoint ---- */
 
+/* criu takes a millisecond for each mount, and forty of them are masks: they are left out of a dump, and put over /proc
+ * again before anything runs. */
+void jail_skip_masks(struct criu_job *job)
+{
+    static char path[ARRAY_LEN(masked_files) + ARRAY_LEN(masked_dirs) + ARRAY_LEN(readonly_dirs)][32];
+    static const struct {
+        const char *const *names;
+        size_t count;
+    } lists[] = { { masked_files, ARRAY_LEN(masked_files) },
+                  { masked_dirs, ARRAY_LEN(masked_dirs) },
+                  { readonly_dirs, ARRAY_LEN(readonly_dirs) } };
+
+    _Static_assert(ARRAY_LEN(path) <= CRIU_SKIPS_MAX, "every mask can be left out");
+    for (size_t l = 0; l < ARRAY_LEN(lists); l++)
+        for (size_t i = 0; i < lists[l].count; i++) {
+            char *out = path[job->skip_count];
+
+            (void) snprintf(out, sizeof path[0], "/proc/%s", lists[l].names[i]);
+            job->skip[job->skip_count++] = out;
+        }
+}
+
+/* In the mount namespace of that process, from which the host's /empty cannot be named. */
+static int mask_inside(int pidfd, struct err *err)
+{
+    int empty[ARRAY_LEN(masked_dirs)];
+    auto_close int root = -1;
+
+    for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
+        empty[i] = mountfd_clone(AT_FDCWD, "/empty", 0);
+    if (setns(pidfd, CLONE_NEWNS) < 0)
+        return err_sys(err, errno, "enter the new mounts");
+    root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return mask_proc(root, empty, err);
+}
+
+int jail_mask(int pidfd, struct err *err)
+{
+    int pair[2], status = 0;
+    struct err said = { .kind = ERR_INTERNAL, .msg = "the process that masks /proc died" };
+    pid_t pid;
+
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    pid = fork();
+    if (pid == 0) {
+        if (mask_inside(pidfd, &said) == 0)
+            _exit(0);
+        IGNORE(write(pair[1], &said, sizeof said) < 0);
+        _exit(1);
+    }
+    (void) close(pair[1]);
+    if (pid < 0)
+        err_sys(err, errno, "fork");
+    else if (waitpid(pid, &status, 0) == pid && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+        IGNORE(read(pair[0], &said, sizeof said) < 0);
+        said.msg[sizeof said.msg - 1] = '\0';
+        *err = said;
+    }
+    (void) close(pair[0]);
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
 static void add_external(struct criu_job *job, const char *inside, const char *key,
                          const char *outside)
 {
@@ -189,12 +256,6 @@ void jail_externals(struct criu_job *job, const char *view, bool shm_joined,
     add_external(job, "/dev", "dev", view ? "/dev" : NULL);
     add_external(job, AGENTS_AT, "agent", view ? AGENTS_OPEN : NULL);
     add_external(job, "/dev/shm", "shm", !view ? NULL : shm_joined ? "/shm" : "/disk/shm");
-    for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++) {
-        char inside[64];
-
-        (void) snprintf(inside, sizeof inside, "/proc/%s", masked_dirs[i]);
-        add_external(job, inside, masked_dirs[i], view ? "/empty" : NULL);
-    }
     for (size_t i = 0; i < count; i++) {
         char key[16], outside[32];
 

@@ -25,6 +25,10 @@ int jail_add_pts(struct err *err);
 void jail_externals(struct criu_job *job, const char *view, bool shm_joined,
                     const struct volume_use *volumes);
 
+/* The masks over /proc are no part of a dump: they are left out of it, and put on again in a restored sandbox. */
+void jail_skip_masks(struct criu_job *job);
+int jail_mask(int pidfd, struct err *err);
+
 /* Attaches what a restore takes mounts from, in the caller's own mount namespace: the root at /new, /disk, /shm, and
  * /volumes/0 and so on. */
 int jail_stage(int root_mount, int disk_fd, int shm_fd, const int *volume_fd, struct err *err);

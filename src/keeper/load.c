@@ -337,7 +337,7 @@ static int on_restored(struct loading *l, pid_t pid, struct err *err)
     if (pidfd < 0 || setns(pidfd, CLONE_NEWUTS) < 0 ||
         sethostname(s->hostname, strlen(s->hostname)) < 0)
         return err_sys(err, errno, "set the host name");
-    if (check_hasher(l, err) < 0)
+    if (jail_mask(pidfd, err) < 0 || check_hasher(l, err) < 0)
         return -1;
     s->info.pid = (int32_t) pid;
     s->info.life = LIFE_RUNNING;

@@ -216,6 +216,7 @@ static int save_with_memory(struct saving *s, struct err *err)
     int rc;
 
     jail_externals(&job, NULL, false, box->volumes);
+    jail_skip_masks(&job);
     if (jail_add_pts(err) < 0 ||
         talk_quiesce(nets, box->pid.fd, box->info.pid, &listener, err) < 0)
         return -1;
