@@ -109,7 +109,10 @@ static int run_asleep(struct rig *rig, unsigned rounds, struct err *err)
 
     if (rig->up < 0 && rig_start(rig, 0, &ignored, err) < 0)
         return -1;
-    return sleep_run(rig, rounds, false, err);
+    if (sleep_run(rig, rounds, false, err) < 0)
+        return -1;
+    steps_report_loads(rig->log);
+    return 0;
 }
 
 /* Section 6. */

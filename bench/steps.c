@@ -64,27 +64,40 @@ static void print(struct steps *steps)
         report_series(steps->steps[i].name, &steps->steps[i].series, total, NULL);
 }
 
-void steps_report(int log_fd)
+static void report(int log_fd, const char *title, struct steps *kinds, size_t kind_count)
 {
-    static struct steps kinds[] = { { .event = "create" }, { .event = "destroy" } };
     auto_file FILE *file = NULL;
     char path[64], line[2048], word[40];
 
     (void) snprintf(path, sizeof path, "/proc/self/fd/%d", log_fd);
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
-        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        for (size_t i = 0; i < kind_count; i++) {
             (void) snprintf(word, sizeof word, " %s ", kinds[i].event);
             if (strstr(line, word))
                 take_line(&kinds[i], line);
         }
     if (!kinds[0].count)
         return;
-    report_section("4. where the time goes");
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+    report_section(title);
+    for (size_t i = 0; i < kind_count; i++)
         if (kinds[i].count)
             print(&kinds[i]);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+    for (size_t i = 0; i < kind_count; i++)
         for (size_t k = 0; k < kinds[i].count; k++)
             series_done(&kinds[i].steps[k].series);
+}
+
+void steps_report(int log_fd)
+{
+    static struct steps kinds[] = { { .event = "create" }, { .event = "destroy" } };
+
+    report(log_fd, "4. where the time goes", kinds, ARRAY_LEN(kinds));
+}
+
+void steps_report_loads(int log_fd)
+{
+    static struct steps kinds[] = { { .event = "load" } };
+
+    report(log_fd, "8. where the time of a resume goes", kinds, ARRAY_LEN(kinds));
 }

@@ -7,5 +7,7 @@
 
 /* Prints a table for each kind of line that the log has; nothing when it has none. */
 void steps_report(int log_fd);
+/* The same of resumes and forks. */
+void steps_report_loads(int log_fd);
 
 #endif

@@ -112,7 +112,8 @@ void load_got_base(struct keeper *k, uint64_t number, int mount_fd, const struct
         b->number = 0;
     for (uint32_t i = 0; i < k->slot_count; i++)
         for (uint32_t n = 1; n < k->sandboxes[i].layers.count; n++)
-            if (k->sandboxes[i].info.life == LIFE_NEW && k->sandboxes[i].layers.number[n] == number) {
+            if (k->sandboxes[i].info.life == LIFE_NEW &&
+                k->sandboxes[i].layers.number[n] == number) {
                 if (mount_fd < 0)
                     sandbox_fail(k, &k->sandboxes[i], why);
                 else
@@ -130,6 +131,19 @@ void load_lost_bases(struct keeper *k, const struct err *why)
 
 /* ---- the worker: staging ---- */
 
+/* Steps of a load, for the log: where its microseconds went. */
+enum load_step {
+    LOAD_BEGUN,
+    LOAD_CHECK,
+    LOAD_STAGE,
+    LOAD_SPACES,
+    LOAD_PROCESSES,
+    LOAD_COMMIT,
+    LOAD_RUN,
+    LOAD_AGENT,
+    LOAD_STEPS
+};
+
 struct loading {
     struct worker *w;
     const struct template *template;
@@ -139,7 +153,18 @@ struct loading {
     int dir_fd, memory_fd;
     int hashed_fd; /* says whether the pages are as they were */
     pid_t hasher;
+    uint64_t at_us[LOAD_STEPS]; /* when each step was done, for the log */
 };
+
+static void did(struct loading *l, enum load_step step)
+{
+    l->at_us[step] = io_now_us();
+}
+
+static uint64_t took(const struct loading *l, enum load_step step)
+{
+    return l->at_us[step] - l->at_us[step - 1];
+}
 
 /* Beside criu, on another core: pages are only copied, so it is enough to know before anything runs. */
 static int start_hasher(struct loading *l, struct err *err)
@@ -253,7 +278,8 @@ static int write_ids_file(struct loading *l, int fd, struct err *err)
 /* criu's files as it is to see them: at /image, with the id map of this slot over the one that was saved. */
 static int stage_image(struct loading *l, struct err *err)
 {
-    auto_close int fd = openat(l->w->scratch_fd, "ids", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    auto_close int fd =
+        openat(l->w->scratch_fd, "ids", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     auto_close int memory = -1, ids = -1;
     char at[16 + IMAGE_FILE_MAX];
 
@@ -353,9 +379,17 @@ static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
 {
     struct loading *l = arg;
 
-    if (strcmp(point, "setup-namespaces") == 0)
-        return on_network(l, pid, err);
-    return strcmp(point, "post-restore") == 0 ? on_restored(l, pid, err) : 0;
+    int rc = 0;
+
+    if (strcmp(point, "setup-namespaces") == 0) {
+        rc = on_network(l, pid, err);
+        did(l, LOAD_SPACES);
+    } else if (strcmp(point, "post-restore") == 0) {
+        did(l, LOAD_PROCESSES);
+        rc = on_restored(l, pid, err);
+        did(l, LOAD_COMMIT);
+    }
+    return rc;
 }
 
 static int restore(struct loading *l, struct err *err)
@@ -373,8 +407,7 @@ static int restore(struct loading *l, struct err *err)
                             .arg = l };
     int rc;
 
-    jail_externals(&job, w->sandbox.view_name, w->sandbox.layers.count > 1,
-                   w->sandbox.volumes);
+    jail_externals(&job, w->sandbox.view_name, w->sandbox.layers.count > 1, w->sandbox.volumes);
     rc = cgroup_entry_open(&w->keeper->cgroups, w->sandbox.made_as, &entry, err);
     if (rc == 0)
         rc = criu_run(&job, &w->result.pid, err);
@@ -403,11 +436,21 @@ static int load_staged(struct loading *l, struct err *err)
             image_unretire(images, l->meta.image.id);
         return -1;
     }
+    did(l, LOAD_RUN);
     l->w->result.pid_started = l->w->sandbox.pid_started;
     pidfd = (int) syscall(__NR_pidfd_open, l->w->result.pid, 0);
-    if (talk_resumed(&l->w->keeper->nets, pidfd, l->w->result.pid, l->same ? TALK_RESUME : TALK_FORK,
-                     since_ms(l->meta.image.saved_ms), -1, err) < 0)
+    if (talk_resumed(&l->w->keeper->nets, pidfd, l->w->result.pid,
+                     l->same ? TALK_RESUME : TALK_FORK, since_ms(l->meta.image.saved_ms), -1,
+                     err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", l->w->sandbox.info.id, err->msg);
+    did(l, LOAD_AGENT);
+    log_line(LOG_DEBUG,
+             "load id=%s us_total=%" PRIu64 " us_check=%" PRIu64 " us_stage=%" PRIu64
+             " us_spaces=%" PRIu64 " us_processes=%" PRIu64 " us_commit=%" PRIu64 " us_run=%" PRIu64
+             " us_agent=%" PRIu64,
+             l->w->sandbox.info.id, l->at_us[LOAD_AGENT] - l->at_us[LOAD_BEGUN],
+             took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES),
+             took(l, LOAD_PROCESSES), took(l, LOAD_COMMIT), took(l, LOAD_RUN), took(l, LOAD_AGENT));
     (void) umount2("/image", MNT_DETACH); /* with the id map, or that file could not go */
     if (l->same)
         image_remove(images, l->meta.image.id, ".old");
@@ -423,6 +466,7 @@ static int load(struct worker *w, const struct keeper_request *r, struct err *er
     struct template t;
     int rc = -1;
 
+    did(&l, LOAD_BEGUN);
     l.template = &t;
     l.same = strcmp(r->image, r->sandbox) == 0;
     if (image_lock(images, r->image, l.same, &l.dir_fd, err) < 0 ||
@@ -432,9 +476,13 @@ static int load(struct worker *w, const struct keeper_request *r, struct err *er
     l.memory_fd = openat(l.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (l.memory_fd < 0)
         err_sys(err, errno, "open memory");
-    else if (check_small(&l, err) == 0 && start_hasher(&l, err) == 0 && stage_root(&l, err) == 0 &&
-             stage_image(&l, err) == 0)
-        rc = load_staged(&l, err);
+    else if (check_small(&l, err) == 0 && start_hasher(&l, err) == 0) {
+        did(&l, LOAD_CHECK);
+        if (stage_root(&l, err) == 0 && stage_image(&l, err) == 0) {
+            did(&l, LOAD_STAGE);
+            rc = load_staged(&l, err);
+        }
+    }
     template_close(&t);
     if (l.hasher > 0) {
         (void) kill(l.hasher, SIGKILL);
