@@ -21,9 +21,15 @@ static const uint32_t k[64] = {
 
 #define NEEDS "sha,sse4.1,ssse3"
 
+static int known; /* 0: not asked, 1: no, 2: yes; the same for whoever asks first */
+
+void sha256_by_hand(void)
+{
+    known = 1;
+}
+
 static bool has_instructions(void)
 {
-    static int known; /* 0: not asked, 1: no, 2: yes; the same for whoever asks first */
     unsigned a, b, c, d;
 
     if (!known)

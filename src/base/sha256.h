@@ -26,6 +26,9 @@ void sha256_hmac(const void *key, size_t key_len, const void *data, size_t len,
 /* `count` bytes as lower case hex digits, NUL-terminated. */
 void sha256_hex(const unsigned char *bytes, size_t count, char *out);
 
+/* From now on as on a processor that has no instructions for it: for tests of that path. */
+void sha256_by_hand(void);
+
 /* Takes as long for any two inputs of that length. */
 bool same_secret(const void *a, const void *b, size_t len);
 /* The same of texts; tells their lengths apart at once, as those of tokens are known to all. */
