@@ -383,6 +383,14 @@ static int check_count(const struct keeper *k, const struct keeper_request *r, s
                : 0;
 }
 
+/* A sandbox that is paused to disk keeps its id. */
+static int check_id(const struct keeper *k, const struct keeper_request *r, struct err *err)
+{
+    if (images_have(&k->images, r->sandbox))
+        return err_set(err, ERR_NAME_TAKEN, "there is an image '%s' already", r->sandbox);
+    return 0;
+}
+
 static int check_room(struct keeper *k, const struct keeper_request *r, uint64_t *ret_build,
                       struct err *err)
 {
@@ -476,7 +484,7 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
     struct sandbox *s;
     int have_disk = 1;
 
-    if (check_room(k, r, &build, err) < 0)
+    if (check_id(k, r, err) < 0 || check_room(k, r, &build, err) < 0)
         return -1;
     s = r->flags & KEEPER_FLAG_TAKE ? pool_take(k, r, build, connection) : NULL;
     if (s) {
@@ -505,7 +513,7 @@ int create_from_image(struct keeper *k, const struct keeper_request *r,
     struct sandbox *s;
     int have_disk;
 
-    if (check_room(k, r, &build, err) < 0)
+    if ((!same && check_id(k, r, err) < 0) || check_room(k, r, &build, err) < 0)
         return -1;
     s = take_slot(k, r, -1, err);
     if (!s)
