@@ -53,16 +53,17 @@ int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
 {
     auto_free char *env = NULL, *network = NULL;
     char name[STORE_NAME_MAX];
+    struct ops_sandbox box;
     struct err ignored;
 
-    if (sandbox_new_id(snapshot->id, err) < 0 ||
+    if (sandbox_new_id(snapshot->id, err) < 0 || ops_look(ops, record, &box, err) < 0 ||
         store_sandbox_env(ops->app->store, record->id, &env, err) < 0 ||
         store_network_get(ops->app->store, record->id, &network, err) < 0)
         return -1;
     memcpy(name, snapshot->name, sizeof name);
     memcpy(snapshot->tenant, record->tenant, sizeof snapshot->tenant);
     memcpy(snapshot->sandbox, record->id, sizeof snapshot->sandbox);
-    memcpy(snapshot->template, record->template, sizeof snapshot->template);
+    memcpy(snapshot->template, box.template, sizeof snapshot->template);
     memcpy(snapshot->metadata, record->metadata, sizeof snapshot->metadata);
     snapshot->created_ms = store_now_ms();
     snapshot->state = STORE_SNAPSHOT_MAKING;

@@ -1,70 +1,10 @@
 """Pauses, resumes, idleness, snapshots and forks. Run by pause_test: coved, state directory, log file. What needs images
 is skipped where the host cannot make them; what must hold without them is not."""
-import os
 import subprocess
-import sys
 import threading
-import time
 
-from asking import STATE, ask, check, refused, run, same, server
-
-KEY, OTHER, COVE = os.environ["KEY"], os.environ["OTHER_KEY"], os.environ["COVE"]
-
-
-def api(method, path, body=None, key=KEY):
-    return ask(method, path, body, key=key)
-
-
-class Box:
-    def __init__(self, **body):
-        body.setdefault("timeout", 600)
-        a = api("POST", "/v1/sandboxes", body)
-        if a.status != 201:
-            print("not ok - a sandbox is made: %s" % a.body)
-            sys.exit(1)
-        self.of(a.json["id"])
-
-    def of(self, box):
-        self.id = box
-        self.at = "/v1/sandboxes/" + box
-        return self
-
-    def get(self):
-        return api("GET", self.at).json
-
-    def post(self, what, body=None):
-        return api("POST", self.at + "/" + what, body)
-
-    def run(self, command):
-        return self.post("exec", {"command": command})
-
-    def said(self, command):
-        a = self.run(command)
-        return a.json["stdout"].strip() if a.status == 200 else "%d %s" % (a.status, a.body)
-
-    def end(self):
-        return api("DELETE", self.at).status
-
-
-def again(box):
-    return Box.__new__(Box).of(box)
-
-
-def within(seconds, what):
-    end = time.time() + seconds
-    while time.time() < end:
-        got = what()
-        if got:
-            return got
-        time.sleep(0.1)
-    return what()
-
-
-def audit(action, box=None):
-    time.sleep(0.2)  # records are on disk soon, not at once
-    path = "/audit-logs?limit=1000" + ("&sandbox_id=" + box if box else "")
-    return [r for r in api("GET", path).json["logs"] if r["action"] == action]
-
+from asking import STATE, check, refused, run, same, server
+from boxes import COVE, OTHER, Box, api, audit, within
 
 def refusals():
     box = Box()

@@ -1,0 +1,200 @@
+"""Sandboxes that are paused to disk, snapshots, forks, and a server that is killed in the middle. Run by sleep_test:
+coved, state directory, log file."""
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+from asking import STATE, ask, check, refused, run, same, server
+from boxes import COVE, OTHER, Box, again, api, audit, within
+
+SMALL = os.environ["SMALL_KEY"]
+# A program with something in mind: it answers with its own count and what it was told at the start.
+PROGRAM = r"""
+import os, socket, sys, threading
+word, count = sys.argv[1], 0
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", 7000)); s.listen()
+open("/tmp/up", "w").close()
+while True:
+    c, _ = s.accept()
+    count += 1
+    c.sendall(("%s %d %d\n" % (word, count, os.getpid())).encode()); c.close()
+"""
+ASK = "python3 -c 'import socket; s=socket.create_connection((\"127.0.0.1\",7000),5); print(s.recv(99).decode().strip())'"
+
+
+def program(word, **body):
+    box = Box(**body)
+    api("PUT", box.at + "/files?path=/tmp/p.py", PROGRAM)
+    box.post("processes", {"command": "exec python3 /tmp/p.py " + word})
+    within(10, lambda: box.run("test -e /tmp/up").json["exit_code"] == 0)
+    return box
+
+
+def on_disk():
+    box = program("otter", auto_resume=True, env={"WHO": "me"}, metadata={"a": "b"}, name="sleeper")
+    same("before", "otter 1", " ".join(box.said(ASK).split()[:2]))
+    a = box.post("pause", {"tier": "disk"}).json
+    same("on disk", ("paused", "disk", None), (a["state"], a["tier"], a["fallback_reason"]))
+    check("it takes bytes there", a["image_bytes"] > 0, a)
+    kept = json.loads(subprocess.check_output([COVE, "ps", "--json", "--state", STATE]))
+    same("the command line shows it, too", [("paused", "disk")], [(k["state"], k["tier"]) for k in kept if k["id"] == box.id])
+    same("a list has it", [("disk", "sleeper")], [(s["tier"], s["name"]) for s in api("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
+    same("a second pause is no error", (200, "disk"), (lambda p: (p.status, p.json["tier"]))(box.post("pause", {"tier": "hot"})))
+    server.kill()
+    server.start()
+    same("a new server knows it", "disk", box.get()["tier"])
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(box.said("echo here"))) for _ in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    same("many requests wake it once", (["here"] * 8, 1), (got, len(audit("sandbox.resume", box.id))))
+    same("its program remembers", "otter 2", " ".join(box.said(ASK).split()[:2]))
+    now = box.get()
+    same("all else is as before", ("running", "sleeper", {"a": "b"}, None), (now["state"], now["name"], now["metadata"], now["tier"]))
+    same("commands have its environment", "me", box.said("echo $WHO"))
+    a = box.post("pause", {"memory": False}).json
+    same("without memory, on disk", "disk", a["tier"])
+    same("resumed, its files are there", "yes", (box.post("resume"), box.said("test -e /tmp/p.py && echo yes"))[1])
+    check("and its processes are not", box.run(ASK).json["exit_code"] != 0)
+    box.post("pause", {"tier": "hot"})
+    same("from memory it can go further down", "disk", box.post("pause", {"tier": "disk"}).json["tier"])
+    same("and be ended there", 204, box.end())
+    same("which leaves nothing", [], [i for i in glob.glob(STATE + "/images/*") if box.id in i])
+
+
+def snapshots():
+    box = program("badger", env={"SELF": "x"})
+    a = box.post("snapshots", {"name": "ready"})
+    same("a snapshot", (201, "ready", True, box.id), (a.status, a.json["name"], a.json["memory"], a.json["sandbox"]))
+    check("the sandbox stood still for a while", a.json["frozen_ms"] > 0, a.json)
+    same("and goes on", "badger 1", " ".join(box.said(ASK).split()[:2]))
+    refused("its name is taken", box.post("snapshots", {"name": "ready"}), 409, "name_taken", "name")
+    files = box.post("snapshots", {"memory": False}).json
+    same("both are listed", [files["id"], a.json["id"]], [s["id"] for s in api("GET", "/v1/snapshots?sandbox=" + box.id).json["snapshots"]])
+    same("in pages", 1, len(api("GET", "/v1/snapshots?limit=1").json["snapshots"]))
+    for method, path in [("GET", "/v1/snapshots/"), ("DELETE", "/v1/snapshots/")]:
+        for which in ("ready", a.json["id"]):
+            refused("another tenant cannot %s it" % method, api(method, path + which, key=OTHER), 404, "snapshot_not_found")
+    refused("nor make a sandbox of it", api("POST", "/v1/sandboxes", {"snapshot": a.json["id"]}, OTHER), 404, "snapshot_not_found", "snapshot")
+    same("nor list it", [], api("GET", "/v1/snapshots", key=OTHER).json["snapshots"])
+    other = Box(snapshot="ready", env={"MORE": "1"})
+    same("a sandbox of it has its processes", "badger 1", " ".join(other.said(ASK).split()[:2]))
+    same("and both environments", "x 1", other.said("echo $SELF $MORE"))
+    same("its name inside is its own", other.id, other.said("hostname"))
+    cold = Box(snapshot=files["id"])
+    same("one of files only has the files", ("yes", True), (cold.said("test -e /tmp/p.py && echo yes"), cold.run(ASK).json["exit_code"] != 0))
+    same("deleted", 204, api("DELETE", "/v1/snapshots/ready").status)
+    refused("once", api("DELETE", "/v1/snapshots/ready"), 404, "snapshot_not_found")
+    same("what was made of it goes on", "badger 2", " ".join(other.said(ASK).split()[:2]))
+    api("DELETE", "/v1/snapshots/" + files["id"])
+    for b in (box, other, cold):
+        b.end()
+
+
+def forks():
+    box = program("lynx")
+    a = box.post("fork", {"count": 4, "timeout": 60})
+    same("four copies", (201, [None] * 4), (a.status, [f["error"] for f in a.json["forks"]]))
+    copies = [again(f["sandbox"]["id"]) for f in a.json["forks"]]
+    same("each with the program, going its own way", ["lynx 1"] * 4, [" ".join(c.said(ASK).split()[:2]) for c in copies])
+    same("and the first", "lynx 1", " ".join(box.said(ASK).split()[:2]))
+    same("no snapshot is left of it", ([], []), (api("GET", "/v1/snapshots").json["snapshots"], glob.glob(STATE + "/images/i*")))
+    for b in copies + [box]:
+        b.end()
+
+
+def tampering():
+    box = Box()
+    box.post("pause", {"tier": "disk"})
+    found = [f for f in glob.glob(STATE + "/images/%s/**" % box.id, recursive=True) if os.path.isfile(f) and os.path.getsize(f) > 100]
+    victim = max(found, key=os.path.getsize)
+    with open(victim, "r+b") as f:
+        f.seek(50)
+        was = f.read(1)
+        f.seek(50)
+        f.write(bytes([was[0] ^ 1]))
+    a = box.post("resume")
+    check("an image that was changed is refused", a.status in (403, 409, 500, 502), "%d %s" % (a.status, a.body))
+    same("and stays where it is", "disk", box.get()["tier"])
+    with open(victim, "r+b") as f:
+        f.seek(50)
+        f.write(was)
+    same("put right again, it comes back", 200, box.post("resume").status)
+    box.end()
+
+
+def quotas():
+    def post(path, body=None):
+        return ask("POST", path, body, key=SMALL)
+    box = post("/v1/sandboxes", {"timeout": 600}).json["id"]
+    at = "/v1/sandboxes/" + box
+    post(at + "/exec", {"command": "head -c 3000000 /dev/urandom > /tmp/big; python3 -c 'a=1' "})
+    a = within(6, lambda: (lambda r: r if r.status == 429 else None)(post(at + "/snapshots")))  # measured every three seconds
+    same("a snapshot beyond the quota of stored bytes", (429, "quota"), (a.status, a.json["error"].get("layer")))
+    a = post(at + "/pause", {"tier": "disk"}).json
+    check("a pause then stays in memory, and says why", a["tier"] in ("hot", "warm") and "stored-bytes" in (a["fallback_reason"] or ""), a)
+    post(at + "/resume")
+    ask("DELETE", at, key=SMALL)
+    for made in ask("GET", "/v1/snapshots", key=SMALL).json["snapshots"]:  # before it was measured
+        ask("DELETE", "/v1/snapshots/" + made["id"], key=SMALL)
+    first = within(6, lambda: post("/v1/sandboxes", {"timeout": 600}).json.get("id"))
+    same("to disk", "disk", post("/v1/sandboxes/%s/pause" % first, {"tier": "disk"}).json["tier"])
+    others = [post("/v1/sandboxes", {"timeout": 600}) for _ in range(2)]
+    same("what is on disk takes no place", [201, 201], [o.status for o in others])
+    refused("a resume beyond the quota", post("/v1/sandboxes/%s/resume" % first), 429, "too_many")
+    ask("DELETE", "/v1/sandboxes/" + others[0].json["id"], key=SMALL)
+    same("with room for it, it comes", 200, post("/v1/sandboxes/%s/resume" % first).status)
+    for b in (first, others[1].json["id"]):
+        ask("DELETE", "/v1/sandboxes/" + b, key=SMALL)
+
+
+def kills():
+    """The server is killed at random points: a sandbox is running or paused, never lost, never two."""
+    random.seed(os.environ.get("SEED", time.time()))
+    box = program("heron")
+    count = 0
+
+    def work():
+        try:
+            for what, body in [("pause", {"tier": "disk"}), ("resume", {}), ("snapshots", {}), ("fork", {"count": 2, "timeout": 30})]:
+                box.post(what, body)
+        except OSError:
+            pass
+        except Exception:  # an answer that was cut
+            pass
+    for i in range(6):
+        t = threading.Thread(target=work)
+        t.start()
+        time.sleep(random.uniform(0.02, 0.9))
+        server.kill()
+        t.join()
+        server.start()
+        state = within(10, lambda: box.get().get("state") in ("running", "paused"))
+        a = box.post("resume")
+        count += bool(state) and a.status == 200 and box.said(ASK).startswith("heron")
+    same("after six kills it is there each time, with its program", 6, count)
+    box.end()
+    for s in api("GET", "/v1/sandboxes?limit=200").json["sandboxes"]:
+        api("DELETE", "/v1/sandboxes/" + s["id"])
+    for s in api("GET", "/v1/snapshots?limit=200").json["snapshots"]:
+        api("DELETE", "/v1/snapshots/" + s["id"])
+    check("nothing is left of what was not finished", within(15, lambda: not glob.glob(STATE + "/images/i*")), glob.glob(STATE + "/images/*"))
+    kept = subprocess.check_output([COVE, "ps", "-q", "--state", STATE]).decode().split()
+    same("nor is any sandbox", [], kept)
+
+
+server.start()
+probe = Box()
+able = probe.post("pause", {"tier": "disk"}).json
+probe.end()
+server.p.terminate()
+server.p.wait()
+if able["tier"] != "disk":
+    print("skip - sandboxes on disk: %s" % able["fallback_reason"])
+    sys.exit(77)
+run(*[p for p in (on_disk, snapshots, forks, tampering, quotas, kills) if os.environ.get("ONLY", "") in p.__name__])
