@@ -192,7 +192,7 @@ static bool settle(struct app *app, const struct due *due)
     bool lost = false;
     struct err err;
 
-    if (sleep_settle(app, due->id, &lost, &err) < 0 && err.kind != ERR_NO_SANDBOX)
+    if (sleep_settle(app, due->id, true, &lost, &err) < 0 && err.kind != ERR_NO_SANDBOX)
         log_line(LOG_WARNING, "sandbox=%s not looked after: %s", due->id, err.msg);
     return lost;
 }

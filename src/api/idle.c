@@ -16,11 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_MS      2000
-#define AT_ONCE       32 /* questions to the keeper, then a pause in which others get their turn */
-#define PAUSE_MS      10
-#define DAY_MS        86400000ull
-#define WORK_PER_1000 5 /* of a core: more is work; a server's timers are less */
+#define ROUND_MS        2000
+#define AT_ONCE         32 /* questions to the keeper, then a pause in which others get their turn */
+#define PAUSE_MS        10
+#define ORPHANS_MS      600000 /* how often they are looked for; more often at first */
+#define ORPHANS_SOON_MS 180000
+#define DAY_MS          86400000ull
+#define WORK_PER_1000   5 /* of a core: more is work; a server's timers are less */
 
 /* What is needed of a record. */
 struct one {
@@ -257,6 +259,33 @@ static void drop_old(struct app *app)
     }
 }
 
+/* An image has its record before it is made. One of a tenant's without a record is what the keeper finished after the
+ * server that wanted it was killed. */
+static void drop_orphans(struct app *app)
+{
+    auto_free struct keeper_image *images = NULL;
+    struct store_snapshot record;
+    size_t count = 0;
+    struct link link;
+    struct err err;
+    int r;
+
+    if (app_link_take(app, &link, &err) < 0)
+        return;
+    r = image_list(&link, &images, &count, &err);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (!images[i].owner[0] || (images[i].flags & KEEPER_IMAGE_PAUSED) ||
+            store_snapshot_get(app->store, NULL, images[i].id, &record, &err) == 0 ||
+            err.kind != ERR_NO_IMAGE)
+            continue;
+        log_line(LOG_INFO, "image=%s has no record: dropped", images[i].id);
+        r = image_drop(&link, images[i].id, &err);
+        if (r < 0 && sleep_no_image(&err))
+            r = 0;
+    }
+    sleep_close(app, &link, r, &err);
+}
+
 /* ---- the thread ---- */
 
 static void one_round(struct app *app)
@@ -291,9 +320,17 @@ static void one_round(struct app *app)
 
 static void *run(void *arg)
 {
-    do
+    uint64_t looked_ms = 0, began_ms = io_now_ms();
+
+    do {
+        uint64_t now = io_now_ms();
+
         one_round(arg);
-    while (rest(ROUND_MS, true));
+        if (now - began_ms < ORPHANS_SOON_MS || now - looked_ms > ORPHANS_MS) {
+            drop_orphans(arg);
+            looked_ms = now;
+        }
+    } while (rest(ROUND_MS, true));
     return NULL;
 }
 

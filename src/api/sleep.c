@@ -134,8 +134,8 @@ static int to_warm(struct pause *p, struct err *err)
 static int save(struct pause *p, struct err *err)
 {
     return image_save(&p->link, p->record.id, p->record.id, p->record.tenant,
-                       KEEPER_SAVE_STOP | (p->record.sleep.memory ? KEEPER_SAVE_MEMORY : 0),
-                       &p->image, err);
+                      KEEPER_SAVE_STOP | (p->record.sleep.memory ? KEEPER_SAVE_MEMORY : 0),
+                      &p->image, err);
 }
 
 static int to_disk(struct pause *p, struct err *err)
@@ -435,7 +435,7 @@ int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_
     if (record->auto_resume || record->sleep.by == STORE_BY_IDLENESS)
         return sleep_wake(app, record->id, 0, WAKE_LEAST_MS, ret_woken, err);
     /* Somebody may have resumed it past the server. */
-    if (sleep_settle(app, record->id, &lost, &ignored) == 0 &&
+    if (sleep_settle(app, record->id, false, &lost, &ignored) == 0 &&
         store_sandbox_get(app->store, NULL, record->id, &now, &ignored) == 0 &&
         now.sleep.tier == STORE_AWAKE)
         return 0;

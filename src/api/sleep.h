@@ -66,7 +66,9 @@ int sleep_end(struct app *app, const char *sandbox, bool if_free, struct err *er
 /* Further down, from memory to the tier that its record aims at. */
 int sleep_move(struct app *app, const char *sandbox, struct sleep_told *ret, struct err *err);
 
-/* The record says again what the keeper has. *ret_lost: the keeper has nothing. One whose turn somebody has is left alone. */
-int sleep_settle(struct app *app, const char *sandbox, bool *ret_lost, struct err *err);
+/* The record says again what the keeper has. *ret_lost: the keeper has nothing. if_free: one whose turn somebody has is
+ * left alone. */
+int sleep_settle(struct app *app, const char *sandbox, bool if_free, bool *ret_lost,
+                 struct err *err);
 
 #endif

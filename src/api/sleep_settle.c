@@ -109,7 +109,8 @@ static bool differs(const struct store_sandbox *record, const struct sleep_kept 
     return false;
 }
 
-int sleep_settle(struct app *app, const char *sandbox, bool *ret_lost, struct err *err)
+int sleep_settle(struct app *app, const char *sandbox, bool if_free, bool *ret_lost,
+                 struct err *err)
 {
     struct store_sandbox record;
     struct store_sleep sleep;
@@ -119,7 +120,7 @@ int sleep_settle(struct app *app, const char *sandbox, bool *ret_lost, struct er
     int r = -1;
 
     *ret_lost = false;
-    if (!turn_try(&turn, sandbox))
+    if (sleep_turn(&turn, sandbox, if_free, err) < 0)
         return 0;
     if (store_sandbox_get(app->store, NULL, sandbox, &record, err) == 0 &&
         app_link_take(app, &link, err) == 0) {
