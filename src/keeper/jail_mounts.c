@@ -119,7 +119,7 @@ static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, stru
                                              "max", most, NULL },
                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
     if (pts < 0 || attach(pts, root_fd, "dev/pts", err) < 0 ||
-        attach_clone(AT_FDCWD, AGENTS_SHUT, MOUNT_ATTR_RDONLY, root_fd, AGENTS_AT + 1, err) < 0)
+        attach_clone(AT_FDCWD, AGENTS_SHUT, MOUNT_ATTR_RDONLY, root_fd, &AGENTS_AT[1], err) < 0)
         return -1;
     if (shm_fd < 0)
         return attach_clone(AT_FDCWD, "/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);

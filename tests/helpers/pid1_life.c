@@ -476,13 +476,14 @@ int main(int argc, char **argv)
         T(signals_go_to_the_group_or_to_all),
         T(a_signal_frame_reaches_the_process),
         T(the_list_shows_running_and_ended_ones),
-        T(quiesce_closes_all_connections_and_kills_nobody),
         T(bad_frames_are_named_and_end_only_their_connection),
         T(a_request_in_single_bytes_is_a_request),
         T(too_many_connections_are_told_so),
         T(file_operations_run_as_the_user),
         T(refused_calls_are_counted_by_call_and_program),
         T(a_flood_of_refused_calls_leaves_time_for_others),
+        /* Refused calls are nobody's from here on: the agent gives up its listener. */
+        T(quiesce_closes_all_connections_and_kills_nobody),
         T(the_agent_holds_little_memory_and_no_descriptors),
     };
     int failed;

@@ -44,7 +44,7 @@ static void refusals_name_what_is_wrong(void)
     } cases[] = {
         { { .version = 2, .op = AGENT_INFO }, ERR_PROTOCOL, "version 2, this agent speaks 1" },
         { { .version = 1 }, ERR_PROTOCOL, "unknown operation 0" },
-        { { .version = 1, .op = AGENT_OP_COUNT }, ERR_PROTOCOL, "unknown operation 29" },
+        { { .version = 1, .op = AGENT_OP_COUNT }, ERR_PROTOCOL, "unknown operation 30" },
         { { .version = 1, .op = AGENT_INFO, .flags = AGENT_PTY },
           ERR_INVALID,
           "info: flags 0x1 mean nothing here" },

@@ -10,7 +10,7 @@ static struct keeper_request request_of(enum keeper_op op)
     struct keeper_request r;
 
     keeper_request_init(&r, op);
-    if (keeper_ops[op].needs_sandbox)
+    if (keeper_ops[op].needs_sandbox || op == KEEPER_LOAD)
         strcpy(r.sandbox, "i01234567890123456789");
     if (op == KEEPER_CREATE) {
         strcpy(r.template, "host");
@@ -238,6 +238,42 @@ static void fields_of_create_are_for_create(void)
     REFUSED(r, ERR_INVALID, "stats takes no fields of create");
 }
 
+static void requests_about_images_take_an_id_and_what_they_need(void)
+{
+    struct keeper_request r = request_of(KEEPER_SAVE);
+
+    memset(r.image, 0, sizeof r.image);
+    strcpy(r.image, "../../etc");
+    REFUSED(r, ERR_INVALID, "image: not an id ('i' and 20 of a-z, 0-9)");
+    memset(r.image, 'i', sizeof r.image);
+    REFUSED(r, ERR_PROTOCOL, "save: a text does not end");
+    r = request_of(KEEPER_SAVE);
+    memset(r.sandbox, 0, sizeof r.sandbox);
+    REFUSED(r, ERR_INVALID, "sandbox: neither an id nor a name");
+    r = request_of(KEEPER_SAVE);
+    r.flags = KEEPER_SAVE_ALL + 1;
+    REFUSED(r, ERR_INVALID, "flags: unknown bits");
+    r = request_of(KEEPER_SAVE);
+    r.limits.memory_bytes = 1;
+    REFUSED(r, ERR_INVALID, "save takes no fields of create");
+    r = request_of(KEEPER_LOAD);
+    strcpy(r.volumes[0].volume, VOLUME);
+    REFUSED(r, ERR_INVALID, "load takes no fields of create");
+    r = request_of(KEEPER_LOAD);
+    memset(r.sandbox, 0, sizeof r.sandbox);
+    strcpy(r.sandbox, "a-name");
+    REFUSED(r, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");
+    r = request_of(KEEPER_DROP);
+    strcpy(r.owner, "somebody");
+    REFUSED(r, ERR_INVALID, "drop takes nothing but an image");
+    r = request_of(KEEPER_IMAGE);
+    strcpy(r.name, "a-name");
+    REFUSED(r, ERR_INVALID, "image takes no names");
+    r = request_of(KEEPER_DESTROY);
+    strcpy(r.image, "i01234567890123456789");
+    REFUSED(r, ERR_INVALID, "destroy takes no image");
+}
+
 static void requests_about_volumes_take_one_id_and_nothing_else(void)
 {
     struct keeper_request r = request_of(KEEPER_VOLUME_DROP);
@@ -349,6 +385,7 @@ CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
            T(a_hostname_is_a_name), T(unknown_flags_are_refused),
            T(what_is_made_for_the_pool_is_for_nobody), T(other_ops_name_a_sandbox),
            T(ops_without_a_sandbox_take_none), T(fields_of_create_are_for_create),
+           T(requests_about_images_take_an_id_and_what_they_need),
            T(requests_about_volumes_take_one_id_and_nothing_else),
            T(volumes_of_a_create_are_checked), T(a_reply_is_to_the_question_that_was_asked),
            T(texts_of_a_reply_end), T(names_of_states_and_disks_never_end_in_nothing))
