@@ -13,6 +13,7 @@
 #include "world.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,7 +33,8 @@ struct outcome {
 struct operation {
     const char *name, *sentence;
     bool makes, removes; /* a sandbox */
-    bool image;
+    bool ready; /* its disk is of the size that is kept ready */
+    bool tied;  /* it ends with the client's connection: only such a one has its disk in memory */
     int (*run)(struct link *link, const char *id, unsigned n, struct outcome *out);
 };
 
@@ -48,9 +50,10 @@ struct sweep {
 
 /* ---- operations, as a client does them ---- */
 
-static int create(struct link *link, const char *id, uint64_t disk_bytes, struct outcome *out)
+static int create(struct link *link, const char *id, uint64_t disk_bytes, uint32_t flags,
+                  struct outcome *out)
 {
-    struct sandbox_spec spec = { .id = id, .template = "host" };
+    struct sandbox_spec spec = { .id = id, .template = "host", .flags = flags };
 
     limits_preset(&spec.limits);
     if (disk_bytes)
@@ -61,26 +64,26 @@ static int create(struct link *link, const char *id, uint64_t disk_bytes, struct
 static int run_create_memory(struct link *link, const char *id, unsigned n, struct outcome *out)
 {
     (void) n;
-    return create(link, id, 16u << 20, out);
+    return create(link, id, 16u << 20, KEEPER_FLAG_TIED, out);
 }
 
 static int run_create_image(struct link *link, const char *id, unsigned n, struct outcome *out)
 {
     (void) n;
-    return create(link, id, 0, out);
+    return create(link, id, 0, 0, out);
 }
 
 /* No ready image has this size: the maker must make one. */
 static int run_create_order(struct link *link, const char *id, unsigned n, struct outcome *out)
 {
     (void) n;
-    return create(link, id, 777u << 20, out);
+    return create(link, id, 777u << 20, 0, out);
 }
 
 /* A size of its own each time: mkfs has to run, too. */
 static int run_create_blank(struct link *link, const char *id, unsigned n, struct outcome *out)
 {
-    return create(link, id, (uint64_t) (300 + n % 1000) << 20, out);
+    return create(link, id, (uint64_t) (300 + n % 1000) << 20, 0, out);
 }
 
 static int run_destroy(struct link *link, const char *id, unsigned n, struct outcome *out)
@@ -105,39 +108,60 @@ static int run_connect(struct link *link, const char *id, unsigned n, struct out
 
 /* clang-format off */
 static const struct operation operations[] = {
-    /* name            sentence                               makes  removes image  */
-    { "create-memory", "create with a memory disk",           true,  false, false, run_create_memory },
-    { "create-image",  "create with a ready image disk",      true,  false, true,  run_create_image },
-    { "create-order",  "create with an image disk to order",  true,  false, true,  run_create_order },
-    { "create-blank",  "create with a disk that mkfs makes",  true,  false, true,  run_create_blank },
-    { "destroy",       "destroy",                             false, true,  false, run_destroy },
-    { "destroy-image", "destroy with an image disk",          false, true,  true,  run_destroy },
-    { "freeze",        "freeze and thaw",                     false, false, false, run_freeze },
-    { "connect",       "connect",                             false, false, false, run_connect },
+    /* name            sentence                               makes  removes ready  tied  */
+    { "create-memory", "create with a memory disk",           true,  false, false, true,  run_create_memory },
+    { "create-image",  "create with a ready image disk",      true,  false, true,  false, run_create_image },
+    { "create-order",  "create with an image disk to order",  true,  false, true,  false, run_create_order },
+    { "create-blank",  "create with a disk that mkfs makes",  true,  false, true,  false, run_create_blank },
+    { "destroy",       "destroy",                             false, true,  false, false, run_destroy },
+    { "destroy-image", "destroy with a ready image disk",     false, true,  true,  false, run_destroy },
+    { "freeze",        "freeze and thaw",                     false, false, false, false, run_freeze },
+    { "connect",       "connect",                             false, false, false, false, run_connect },
 };
 /* clang-format on */
 
-static pid_t start_client(const struct sweep *s, const char *id, int *ret_pipe)
+/* What is tied to the link goes on until the verdict, though the client ends. */
+static void hold(int until)
 {
-    int pair[2];
+    char byte;
+
+    if (fork() == 0) {
+        IGNORE(read(until, &byte, 1) < 0);
+        _exit(0);
+    }
+}
+
+/* ret_hold: to be closed after the verdict. */
+static pid_t start_client(const struct sweep *s, const char *id, int *ret_pipe, int *ret_hold)
+{
+    int pair[2], held[2];
     pid_t pid;
 
-    if (pipe(pair) < 0)
+    if (pipe2(held, O_CLOEXEC) < 0)
         return -1;
+    *ret_hold = held[1];
+    if (pipe2(pair, O_CLOEXEC) < 0) {
+        (void) close(held[0]);
+        return -1;
+    }
     pid = fork();
     if (pid == 0) {
         struct outcome out = { .rc = -1 };
         struct link link;
 
         (void) close(pair[0]);
+        (void) close(held[1]);
         if (link_open(&link, s->world.state, &out.err) == 0) {
             link.patience_ms = 10000;
             out.rc = s->op->run(&link, id, s->what.n, &out);
         }
+        if (s->op->tied && out.rc == 0)
+            hold(held[0]);
         IGNORE(write(pair[1], &out, sizeof out) < 0);
         _exit(0);
     }
     (void) close(pair[1]);
+    (void) close(held[0]);
     *ret_pipe = pair[0]; /* also when there is no client: then its end says so */
     return pid;
 }
@@ -267,7 +291,8 @@ static void recover(struct sweep *s, const struct tracer *t)
     (void) world_rest(&s->world, &err);
 }
 
-static void judge(struct sweep *s, struct tracer *t, const char *id, struct outcome *out)
+/* held: what keeps a tied sandbox alive so far. */
+static void judge(struct sweep *s, struct tracer *t, const char *id, struct outcome *out, int *held)
 {
     unsigned before = s->violations;
     struct err err;
@@ -291,6 +316,7 @@ static void judge(struct sweep *s, struct tracer *t, const char *id, struct outc
         printf("# %u %s %s: %s\n", s->what.n, t->call, t->errnum ? strerrorname_np(t->errnum) : "",
                out->rc ? out->err.msg : "done");
     check_sandbox(s, t, id, out);
+    own_close(held);
     if (world_clear(&s->world, &err) < 0)
         violation(s, t, "clean up: %s", err.msg);
     else if (world_check(&s->world, &err) < 0)
@@ -324,13 +350,13 @@ static int once(struct sweep *s, unsigned n)
     char id[ID_LEN + 1];
     struct tracer t = { 0 };
     struct err err;
-    int results = -1;
+    auto_close int results = -1, held = -1;
     pid_t client;
 
     s->what.n = n;
     if (sandbox_new_id(id, &err) < 0)
         return -1;
-    if (!s->op->makes && world_create(&s->world, id, s->op->image, &target, &err) < 0) {
+    if (!s->op->makes && world_create(&s->world, id, s->op->ready, &target, &err) < 0) {
         violation(s, &t, "prepare: %s", err.msg);
         return -1;
     }
@@ -338,7 +364,7 @@ static int once(struct sweep *s, unsigned n)
         violation(s, &t, "trace: %s", err.msg);
         return -1;
     }
-    client = start_client(s, id, &results);
+    client = start_client(s, id, &results, &held);
     if (client < 0) {
         violation(s, &t, "no client: %s", strerror(errno));
         tracer_end(&t);
@@ -348,9 +374,8 @@ static int once(struct sweep *s, unsigned n)
     tracer_end(&t);
     if (read(results, &out, sizeof out) != (ssize_t) sizeof out)
         err_set(&out.err, ERR_TIMEOUT, "no outcome");
-    (void) close(results);
     s->total = t.counted;
-    judge(s, &t, id, &out);
+    judge(s, &t, id, &out, &held);
     return t.done ? 1 : 0;
 }
 
@@ -396,22 +421,39 @@ static int run(struct sweep *s, unsigned first)
     return 0;
 }
 
+/* One that nothing was done to, to compare with. */
+static int read_healthy(struct sweep *s, struct err *err)
+{
+    struct outcome out = { .rc = -1 };
+    char id[ID_LEN + 1];
+    struct link link;
+
+    if (sandbox_new_id(id, err) < 0 || link_open(&link, s->world.state, err) < 0)
+        return -1;
+    if (s->op->tied)
+        out.rc = s->op->run(&link, id, 0, &out);
+    else
+        out.rc = world_create(&s->world, id, s->op->ready, &out.sandbox, &out.err);
+    if (out.rc < 0)
+        *err = out.err;
+    else
+        out.rc = world_ask(&s->world, id, err);
+    if (out.rc == 0) {
+        (void) usleep(20000); /* until the connection is closed in there, too */
+        s->posture = posture_read(&out.sandbox);
+        out.rc = world_clear(&s->world, err);
+    }
+    link_close(&link);
+    return out.rc;
+}
+
 static int prepare(struct sweep *s, const char *build, const char *state, struct err *err)
 {
-    struct keeper_sandbox healthy;
     char id[ID_LEN + 1];
 
     if (world_open(&s->world, build, state, err) < 0 || world_start(&s->world, err) < 0 ||
         sandbox_new_id(id, err) < 0 ||
-        world_create(&s->world, id, false, &s->world.neighbour, err) < 0)
-        return -1;
-    if (sandbox_new_id(id, err) < 0 ||
-        world_create(&s->world, id, s->op->image, &healthy, err) < 0 ||
-        world_ask(&s->world, id, err) < 0)
-        return -1;
-    (void) usleep(20000); /* until the connection is closed in there, too */
-    s->posture = posture_read(&healthy);
-    if (world_clear(&s->world, err) < 0)
+        world_create(&s->world, id, false, &s->world.neighbour, err) < 0 || read_healthy(s, err) < 0)
         return -1;
     return world_rest(&s->world, err);
 }

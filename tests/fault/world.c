@@ -161,7 +161,7 @@ int world_ask(const struct world *w, const char *sandbox, struct err *err)
     return rc;
 }
 
-int world_create(const struct world *w, const char *id, bool image, struct keeper_sandbox *ret,
+int world_create(const struct world *w, const char *id, bool ready, struct keeper_sandbox *ret,
                  struct err *err)
 {
     struct sandbox_spec spec = { .id = id, .template = "host" };
@@ -169,7 +169,7 @@ int world_create(const struct world *w, const char *id, bool image, struct keepe
     int rc = link_open(&link, w->state, err);
 
     limits_preset(&spec.limits);
-    if (!image)
+    if (!ready)
         spec.limits.disk_bytes = 16u << 20;
     link.patience_ms = 10000;
     if (rc == 0)
@@ -301,7 +301,7 @@ static int check_once(const struct world *w, struct err *err)
     (void) snprintf(path, sizeof path, "%s/sandboxes", w->state);
     if (entries(path, w->neighbour.id, found) > 0)
         return err_set(err, ERR_STATE, "%s/%s is left", path, found);
-    loops = loops_in_use(w);
+    loops = loops_in_use(w) - (w->neighbour.id[0] != '\0');
     if (loops > POOL)
         return err_set(err, ERR_STATE, "%d loop devices are attached", loops);
     fds = fds_of(w) - loops;
@@ -330,7 +330,7 @@ int world_rest(struct world *w, struct err *err)
 
     w->fd_base = -1;
     while (same < 50 && io_now_ms() < until) {
-        int now = fds_of(w) - loops_in_use(w);
+        int now = fds_of(w) - loops_in_use(w) + (w->neighbour.id[0] != '\0');
 
         same = now == last ? same + 1 : 0;
         last = now;

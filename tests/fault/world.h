@@ -21,7 +21,7 @@ struct world {
     char instance[64];
     char cgroups[HIERARCHIES_MAX][192]; /* <mount>/<instance>, those that exist */
     size_t cgroup_count;
-    struct keeper_sandbox neighbour; /* healthy, made before; must outlive everything */
+    struct keeper_sandbox neighbour; /* healthy, made before, with an image disk; must outlive everything */
     int fd_base;                     /* the keeper's descriptors at rest, less those of its pool */
 };
 
@@ -33,7 +33,8 @@ void world_stop(struct world *w, int signal);
 pid_t world_maker(const struct world *w);
 
 int world_ask(const struct world *w, const char *sandbox, struct err *err);
-int world_create(const struct world *w, const char *id, bool image, struct keeper_sandbox *ret,
+/* Its disk is an image: of a size that is kept ready, or not. */
+int world_create(const struct world *w, const char *id, bool ready, struct keeper_sandbox *ret,
                  struct err *err);
 /* Destroys whatever is there, but the neighbour. */
 int world_clear(const struct world *w, struct err *err);
