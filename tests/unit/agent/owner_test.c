@@ -9,8 +9,8 @@ static void what_is_no_socket_is_none(void)
 {
     static const char *const rows[] = {
         "",
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
-        "timeout inode",
+        ("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+         "timeout inode"),
         "   0: 020200C0:9C40 22D8B85D:0050 01",
         "garbage",
     };
