@@ -21,6 +21,7 @@ enum { PID, PPID, PGID, SID, NUMBERS };
 
 struct entry {
     uint32_t number[NUMBERS];
+    uint32_t born; /* in which session, as criu reckons from its children; 0: not known */
     const uint8_t *rest;
     size_t rest_len;
 };
@@ -51,6 +52,7 @@ static bool read_entry(const uint8_t *at, size_t len, struct entry *ret)
     for (unsigned i = 0; i < NUMBERS; i++)
         if (at == end || *at++ != (i + 1) << 3 || !get_number(&at, end, &ret->number[i]))
             return false;
+    ret->born = 0;
     ret->rest = at;
     ret->rest_len = (size_t) (end - at);
     return true;
@@ -70,7 +72,8 @@ static bool read_tree(const uint8_t *at, size_t len, struct tree *ret)
             return false;
         memcpy(&size, at, sizeof size);
         at += sizeof size;
-        if (size < 8 || size > (size_t) (end - at) || !read_entry(at, size, &ret->entry[ret->count]))
+        if (size < 8 || size > (size_t) (end - at) ||
+            !read_entry(at, size, &ret->entry[ret->count]))
             return false;
         ret->count++;
         at += size;
@@ -78,12 +81,30 @@ static bool read_tree(const uint8_t *at, size_t len, struct tree *ret)
     return true;
 }
 
-static const struct entry *find(const struct tree *tree, uint32_t pid)
+static struct entry *find(const struct tree *tree, uint32_t pid)
 {
     for (size_t i = 0; i < tree->count; i++)
         if (tree->entry[i].number[PID] == pid)
             return &tree->entry[i];
     return NULL;
+}
+
+/* criu's own reckoning: a session is inherited, so the leader is found upwards, and whoever is in between was born in that
+ * session and left it later. Nobody is born twice. */
+static bool can_inherit(const struct tree *tree, const struct entry *e)
+{
+    uint32_t sid = e->number[SID];
+    struct entry *at = find(tree, e->number[PPID]), *leader = at;
+    size_t steps = 0;
+
+    if (sid == e->number[PID] || !at || at->number[SID] == sid)
+        return true;
+    for (; leader && leader->number[PID] != sid; leader = find(tree, leader->number[PPID]))
+        if ((leader->born && leader->born != sid) || steps++ == tree->count)
+            return false;
+    for (; leader && at != leader; at = find(tree, at->number[PPID]))
+        at->born = sid;
+    return leader;
 }
 
 static int mend(struct tree *tree, struct err *err)
@@ -92,13 +113,12 @@ static int mend(struct tree *tree, struct err *err)
         struct entry *e = &tree->entry[i];
         const struct entry *parent = find(tree, e->number[PPID]);
 
-        if (!parent || parent->number[PID] == INIT || parent->number[SID] == e->number[SID] ||
-            find(tree, e->number[SID]))
+        if (!parent || parent->number[PID] == INIT || can_inherit(tree, e))
             continue;
         /* Only a shepherd's orphan: another parent may wait for its child. */
         if (parent->number[PPID] != INIT)
             return err_set(err, ERR_UNSUPPORTED,
-                           "process %u is in a session whose leader has ended before it",
+                           "process %u is in a session whose leader is none of its forebears",
                            e->number[PID]);
         e->number[PPID] = INIT;
         tree->changed = true;
@@ -153,7 +173,8 @@ int pstree_mend(int memory_fd, struct err *err)
         !(text = malloc((size_t) st.st_size)) || io_read_all(fd, text, (size_t) st.st_size) < 0)
         return err_sys(err, errno, "read " NAME);
     if (!read_tree(text + MAGIC_LEN, (size_t) st.st_size - MAGIC_LEN, &tree))
-        err_set(err, ERR_UNSUPPORTED, "criu wrote a tree of processes in a form that is not known here");
+        err_set(err, ERR_UNSUPPORTED,
+                "criu wrote a tree of processes in a form that is not known here");
     else
         rc = mend(&tree, err);
     /* A parent's number can only become shorter. */
