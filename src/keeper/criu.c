@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "keeper/proto.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,12 +58,12 @@ enum {
     OPT_EXTERNAL = 37,
     OPT_EMPTY_NS = 38,
     OPT_FREEZE_CGROUP = 44,
-    OPT_NETWORK_LOCK = 64, /* 3: skip */
+    OPT_NETWORK_LOCK = 64,
     OPT_SKIP_FILE_RWX_CHECK = 66,
 };
 #define LOG_LEVEL   2u /* errors and warnings */
 #define GHOST_LIMIT (512u << 20)
-#define LOCK_SKIP   3u
+#define LOCK_NFT    2u /* nftables: no bytes move while sockets are saved, or half of them restored */
 
 struct message {
     uint8_t data[6144];
@@ -105,55 +106,18 @@ static void put_text(struct message *m, unsigned field, const char *text)
     put_bytes(m, field, text, strlen(text));
 }
 
-struct field {
-    unsigned number;
-    uint64_t value;
-    const uint8_t *data; /* NULL: a number */
-};
-
-static bool get_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret)
-{
-    *ret = 0;
-    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
-        uint8_t byte = *(*at)++;
-
-        *ret |= (uint64_t) (byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return true;
-    }
-    return false;
-}
-
-/* The next field; false at the end, and at anything that is none. */
-static bool next_field(const uint8_t **at, const uint8_t *end, struct field *ret)
-{
-    uint64_t key;
-
-    if (!get_varint(at, end, &key) || !get_varint(at, end, &ret->value))
-        return false;
-    ret->number = (unsigned) (key >> 3);
-    ret->data = NULL;
-    if ((key & 7) == 0)
-        return true;
-    if ((key & 7) != 2 || ret->value > (size_t) (end - *at))
-        return false;
-    ret->data = *at;
-    *at += ret->value;
-    return true;
-}
-
 struct response {
     uint64_t type, success;
     pid_t pid;
     char point[64];
 };
 
-static void read_part(const struct field *part, unsigned pid_field, struct response *ret)
+static void read_part(const struct proto_field *part, unsigned pid_field, struct response *ret)
 {
     const uint8_t *at = part->data, *end = part->data + part->value;
-    struct field f;
+    struct proto_field f;
 
-    while (next_field(&at, end, &f)) {
+    while (proto_next(&at, end, &f)) {
         if (f.number == pid_field && !f.data)
             ret->pid = (pid_t) f.value;
         if (f.number == NOTIFY_SCRIPT && f.data)
@@ -167,7 +131,7 @@ static int read_response(int sock, struct response *ret, struct err *err)
     struct pollfd p = { .fd = sock, .events = POLLIN };
     struct message m;
     const uint8_t *at = m.data;
-    struct field f;
+    struct proto_field f;
     ssize_t n;
 
     memset(ret, 0, sizeof *ret);
@@ -176,7 +140,7 @@ static int read_response(int sock, struct response *ret, struct err *err)
     n = recv(sock, m.data, sizeof m.data, 0);
     if (n <= 0)
         return err_set(err, ERR_INTERNAL, "criu ended without an answer");
-    while (next_field(&at, m.data + n, &f)) {
+    while (proto_next(&at, m.data + n, &f)) {
         if (f.number == RESP_TYPE)
             ret->type = f.value;
         if (f.number == RESP_SUCCESS)
@@ -210,13 +174,14 @@ static void fill_options(const struct criu_job *job, struct message *opts)
     put_number(opts, OPT_LINK_REMAP, 1);
     put_number(opts, OPT_GHOST_LIMIT, GHOST_LIMIT);
     put_number(opts, OPT_MANAGE_CGROUPS_MODE, 0);
-    put_number(opts, OPT_NETWORK_LOCK, LOCK_SKIP);
+    put_number(opts, OPT_NETWORK_LOCK, LOCK_NFT);
     put_number(opts, OPT_EMPTY_NS, CLONE_NEWNET);
     if (!job->restore) {
         put_number(opts, OPT_PID, (uint64_t) job->pid);
         put_number(opts, OPT_LEAVE_RUNNING, job->leave_running);
     }
-    put_number(opts, OPT_SKIP_FILE_RWX_CHECK, 1); /* agents.h: readable for a restore, and not before */
+    /* agents.h: readable for a restore, and not before */
+    put_number(opts, OPT_SKIP_FILE_RWX_CHECK, 1);
     if (job->freezer)
         put_text(opts, OPT_FREEZE_CGROUP, job->freezer);
     if (job->root)
@@ -251,7 +216,8 @@ static int keep_capabilities(void)
 static int become(uint32_t owner)
 {
     /* No fix-ups: a change of ids leaves the capabilities alone, here and in criu (src/criu/shim.c). */
-    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0 || syscall(__NR_setresuid, owner, owner, owner) < 0)
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0 ||
+        syscall(__NR_setresuid, owner, owner, owner) < 0)
         return -1;
     return keep_capabilities();
 }
@@ -354,6 +320,9 @@ static const struct {
     { "Unix socket", "a process holds a socket to somebody outside" },
     { "external socket", "a process holds a socket to somebody outside" },
     { "Unsupported socket", "a process holds a socket of a kind that cannot be saved" },
+    { "In-flight connection", "a connection waits at a listener and is not accepted yet" },
+    { "in-flight socket", "a connection waits at a listener and is not accepted yet" },
+    { "Locking network failed", "the kernel has no nftables" },
     { "No space left", "no room on the host's disk" },
 };
 
@@ -367,7 +336,8 @@ static void explain(int work_fd, const char *deed, struct err *err)
     while (file && fgets(line, sizeof line, file)) {
         const char *at = strstr(line, "Error (");
 
-        if (!at || strstr(at, "RLIMIT_NOFILE") || strstr(at, "tun: ")) /* harmless, and always there */
+        if (!at || strstr(at, "RLIMIT_NOFILE") ||
+            strstr(at, "tun: ")) /* harmless, and always there */
             continue;
         for (size_t i = 0; i < ARRAY_LEN(causes); i++)
             if (strstr(at, causes[i].says)) {

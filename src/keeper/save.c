@@ -21,6 +21,7 @@
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
 #include "keeper/template.h"
+#include "keeper/timers.h"
 #include "keeper/worker.h"
 
 #include <errno.h>
@@ -168,7 +169,8 @@ static int finish_image(struct saving *s, struct err *err)
     const struct images *images = &s->w->keeper->images;
 
     if (s->flags & KEEPER_SAVE_MEMORY) {
-        if (pstree_mend(s->memory_fd, err) < 0 || quiet_filters(s, err) < 0 || find_ids_file(s, err) < 0 ||
+        if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
+            quiet_filters(s, err) < 0 || find_ids_file(s, err) < 0 ||
             image_hash(images, s->memory_fd, false, s->meta.small, err) < 0 ||
             image_hash(images, s->memory_fd, true, s->meta.pages, err) < 0)
             return -1;
