@@ -235,10 +235,11 @@ int ops_volumes_resolve(struct ops *ops, const struct ops_create *create,
 
         if (store_volume_get(ops->app->store, ops->caller->tenant, mount->name, &volume, err) < 0)
             return exchange_blame(ops->x, "volumes", NULL, NULL);
-        memcpy(uses[i].volume, volume.id, sizeof uses[i].volume);
+        /* Not the array: what is behind the end of its text would go along. */
+        (void) snprintf(uses[i].volume, sizeof uses[i].volume, "%s", volume.id);
         (void) snprintf(uses[i].path, sizeof uses[i].path, "%s", mount->path);
         uses[i].flags = mount->read_only ? VOLUME_READ_ONLY : 0;
-        memcpy(records[i].volume, volume.id, sizeof records[i].volume);
+        memcpy(records[i].volume, uses[i].volume, sizeof uses[i].volume);
         memcpy(records[i].path, uses[i].path, sizeof records[i].path);
         records[i].read_only = mount->read_only;
     }

@@ -329,7 +329,7 @@ int volume_wishes(const struct option_list *list, struct volume_use ret[VOLUMES_
         if (r == 0)
             r = store_volume_get(store, wish.tenant, wish.name, &volume, err);
         if (r == 0)
-            memcpy(ret[i].volume, volume.id, sizeof ret[i].volume);
+            (void) snprintf(ret[i].volume, sizeof ret[i].volume, "%s", volume.id);
     }
     store_close(store);
     return r;
