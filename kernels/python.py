@@ -36,6 +36,8 @@ class Kernel:
         self.running = False
         self.pid = os.getpid()
         self.loop = None
+        self.seen = resumed()
+        self.adopted = False
         self.parts = {}
         self.captures = []  # of %%capture: results go there
         self.module = types.ModuleType("__main__")
@@ -115,6 +117,10 @@ class Kernel:
             cell = self.read_cell()
             if cell is None:
                 return
+            if "warm" in cell:
+                self.warm(cell)
+                continue
+            self.settle(cell)
             if "fork" in cell:
                 self.fork(cell)
                 continue
@@ -153,6 +159,34 @@ class Kernel:
         # Its epoll is the old kernel's, too: what is unregistered here would be deaf there. So it is not closed but left.
         self.left, self.loop = self.loop, None
         self.reseed()
+
+    def warm(self, cell):
+        """Modules ahead of the first cell, for a template's memory image. No name of theirs is put anywhere."""
+        import importlib
+
+        self.emit('{"type":"begin","id":%s,"execution_count":0}\n' % quoted(cell["id"]))
+        for name in cell["warm"]:
+            try:
+                importlib.import_module(name)
+            except BaseException as error:
+                self.error(type(error).__name__, "%s: %s" % (name, error), "")
+        for name in ("errors", "rich"):
+            self.part(name)
+        self.flush()
+        self.emit('{"type":"end","id":%s}\n' % quoted(cell["id"]))
+
+    def settle(self, cell):
+        """A kernel that came out of an image: the sandbox's environment, once, and other random numbers."""
+        if not self.adopted and cell.get("adopt") is not None:
+            self.adopted = True
+            os.environ.update(cell["adopt"])
+        now = resumed()
+        if now != self.seen:
+            self.seen = now
+            if now and b"\nwhy=fork\n" in now:
+                if "random" in sys.modules:
+                    sys.modules["random"].seed()
+                self.reseed()
 
     def reseed(self):
         """So that two do not draw the same. `random` does it by itself after each fork."""
@@ -306,6 +340,20 @@ def ends_quietly(code):
     except (tokenize.TokenError, SyntaxError):
         pass
     return last == ";"
+
+
+def resumed():
+    """What the agent says of the last time that this sandbox came out of an image; None: it never did."""
+    try:
+        fd = os.open("/run/cove/resumed", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return os.read(fd, 256)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def set_env(env):

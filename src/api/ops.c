@@ -15,6 +15,7 @@
 #include "api/quota.h"
 #include "api/secrets.h"
 #include "api/sleep.h"
+#include "api/warm.h"
 
 #include "base/hash.h"
 #include "base/io.h"
@@ -491,7 +492,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     };
     struct store_volume_use records[VOLUMES_MAX];
     struct keeper_sandbox kept;
-    bool another = false;
+    bool another = false, loaded = create->image;
     struct link link;
     int r;
 
@@ -501,16 +502,16 @@ static int make(struct ops *ops, const struct ops_create *create,
     if (!create->image)
         pool_create_begins();
     r = create->image ? load(&link, create, record, &kept, err)
-                      : sandbox_create(&link, &spec, &kept, err);
+                      : warm_make(ops->app, &link, &spec, &kept, &loaded, err);
     if (r < 0 && err->kind == ERR_NO_TEMPLATE && create->or_default) {
         log_line(LOG_INFO, "sandbox=%s template=%s is not there, the default is taken", record->id,
                  record->template);
         spec.template = NULL;
         another = true;
-        r = sandbox_create(&link, &spec, &kept, err);
+        r = warm_make(ops->app, &link, &spec, &kept, &loaded, err);
     }
-    if (!create->image)
-        pool_create_ends(r == 0 ? &kept : NULL);
+    if (!create->image) /* what comes out of an image needs no pool */
+        pool_create_ends(r == 0 && !loaded ? &kept : NULL);
     if (r == 0 &&
         ((another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
                   : network && network_open(ops->app, record->id, network, err) < 0) ||

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "cli/report.h"
+#include "cli/template_warm.h"
 #include "cli/volume.h"
 
 #include <string.h>
@@ -57,7 +58,9 @@ int common_create(struct link *link, const struct sandbox_options *options, uint
 
     if (volume_wishes(&options->volumes, spec.volumes, err) < 0)
         return -1;
-    return sandbox_create(link, &spec, ret, err);
+    /* One that ends with its command has a disk in memory, which no image has. */
+    return (flags & KEEPER_FLAG_TIED) ? sandbox_create(link, &spec, ret, err)
+                                      : template_warm_create(link, &spec, ret, err);
 }
 
 /* "KEY=VAL" as it is; "KEY" takes the value that cove itself has, or nothing when it has none. */

@@ -62,7 +62,7 @@ int common_excess(const struct verb *verb, const char *operand);
 /* A link to the keeper of the state directory in force. */
 int common_open(struct link *link, struct err *err);
 
-/* A sandbox as the options say. `flags` are added to those that follow from them. */
+/* A sandbox as the options say, of its template's memory image where that fits. `flags` are added to those that follow from them. */
 int common_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
                   struct keeper_sandbox *ret, struct err *err);
 

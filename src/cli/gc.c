@@ -6,6 +6,8 @@
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/subverbs.h"
+#include "cli/template_warm.h"
+#include "client/warm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,11 @@ static int judge(struct store *store, const struct gc_options *options,
     uint64_t now = store_now_ms();
 
     *ret_why = NULL;
+    if (strcmp(image->owner, WARM_OWNER) == 0) {
+        if (template_warm_is_left(store, image->id))
+            *ret_why = "no template has it any more";
+        return 0;
+    }
     if (store && image->owner[0]) {
         int r = paused ? store_sandbox_get(store, NULL, image->id, &sandbox, err)
                        : store_snapshot_get(store, NULL, image->id, &snapshot, err);

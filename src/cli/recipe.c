@@ -65,6 +65,7 @@ const struct recipe recipes[] = {
         "MPLBACKEND=agg python3 -c 'import matplotlib.font_manager' >/dev/null\n"
         "rm -rf \"$1/root/.cache\" \"$1/root/.config\" \"$1/root/.ipython\"\n",
         .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .modules = "pandas,matplotlib.pyplot",
         .free_mib = 3072,
     },
     {

@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "cli/common.h"
 #include "cli/report.h"
+#include "client/warm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,8 @@ int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image 
     }
     if (image_get(link, snapshot, ret, err) < 0)
         return -1;
+    if (strcmp(ret->owner, WARM_OWNER) == 0)
+        return err_set(err, ERR_NO_IMAGE, "'%s' is of a template, not a snapshot", snapshot);
     return ret->flags & KEEPER_IMAGE_PAUSED
                ? err_set(err, ERR_NO_IMAGE, "'%s' is a paused sandbox, not a snapshot", snapshot)
                : 0;

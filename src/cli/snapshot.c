@@ -7,6 +7,7 @@
 #include "cli/saved.h"
 #include "cli/subverbs.h"
 #include "cli/table.h"
+#include "client/warm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +216,7 @@ static void print(const struct keeper_image *images, size_t count, struct store 
     if (as_json)
         json_array(&json, NULL);
     for (size_t i = 0; i < count; i++) {
-        if (images[i].flags & KEEPER_IMAGE_PAUSED)
+        if ((images[i].flags & KEEPER_IMAGE_PAUSED) || strcmp(images[i].owner, WARM_OWNER) == 0)
             continue;
         name_of(store, images[i].id, name, sizeof name);
         if (as_json)

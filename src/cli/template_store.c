@@ -5,6 +5,7 @@
 #include "cli/programs.h"
 #include "cli/template_kernels.h"
 #include "cli/report.h"
+#include "cli/template_warm.h"
 #include "cli/tree.h"
 #include "client/sandbox.h"
 
@@ -263,6 +264,7 @@ int template_publish(const char *state, int store_fd, const char *name, const ch
         (void) tree_remove(fd, manifest->root, &ignored);
         return err_wrap(err, "template '%s'", name);
     }
+    template_warm_forget(name);
     sweep(state, name, fd, manifest->root);
     return 0;
 }
@@ -349,6 +351,21 @@ int template_put_sudo(int root_fd, struct err *err)
     return 0;
 }
 
+/* Both are replaced by renaming, or removed and made: another number says so. */
+static ino_t ours_in(int root_fd)
+{
+    static const char *const ours[] = { "opt/cove/bin/sudo", "opt/cove/kernels" };
+    ino_t sum = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        struct stat st;
+
+        if (fstatat(root_fd, ours[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+            sum = sum * 31 + st.st_ino + (ino_t) st.st_ctim.tv_nsec + (ino_t) st.st_ctim.tv_sec;
+    }
+    return sum;
+}
+
 int template_refresh_sudo(const char *state, int store_fd, struct err *err)
 {
     auto_free struct template_entry *list = NULL;
@@ -359,6 +376,7 @@ int template_refresh_sudo(const char *state, int store_fd, struct err *err)
     for (size_t i = 0; i < count; i++) {
         auto_close int template_fd = -1, root_fd = -1;
         struct err ignored;
+        ino_t before;
 
         if (list[i].problem.kind != ERR_NONE || list[i].manifest.kind != MANIFEST_TREE)
             continue;
@@ -368,9 +386,13 @@ int template_refresh_sudo(const char *state, int store_fd, struct err *err)
         template_fd = openat(store_fd, list[i].name, DIR_FLAGS);
         if (template_fd >= 0)
             root_fd = openat(template_fd, list[i].manifest.root, DIR_FLAGS);
-        if (root_fd >= 0 &&
-            (template_put_kernels(root_fd, err) < 0 || template_put_sudo(root_fd, err) < 0))
+        if (root_fd < 0)
+            continue;
+        before = ours_in(root_fd);
+        if (template_put_kernels(root_fd, err) < 0 || template_put_sudo(root_fd, err) < 0)
             return err_wrap(err, "template '%s'", list[i].name);
+        if (ours_in(root_fd) != before) /* what runs in its memory image is of the version before */
+            template_warm_forget(list[i].name);
     }
     return 0;
 }

@@ -62,6 +62,7 @@ struct code_context {
 
     /* The kernel: written by whose turn it is. proc 0: not started. */
     _Atomic uint32_t proc;
+    _Atomic bool warm;     /* it came with the template, and knows nothing of its sandbox yet */
     _Atomic uint32_t root; /* of a fork: the process whose descendant its kernel is; else 0 */
     uint64_t from_stdout, from_stderr;
 
@@ -80,6 +81,10 @@ int code_context_find(struct ops *ops, const char *sandbox, const char *id,
                       struct err *err);
 /* By whose turn it is: a kernel runs, or is started now (*ret_fresh). */
 int code_context_start(struct ops *ops, struct code_context *context, bool *ret_fresh,
+                       struct err *err);
+
+/* For a line to its kernel: what one that came with the template has to be told first, the sandbox's environment. */
+int code_context_adopt(struct ops *ops, const struct code_context *context, json_t *line,
                        struct err *err);
 
 /* SIGKILL for its kernel and all that it started, but for contexts that were forked from it. */

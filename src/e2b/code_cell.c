@@ -251,6 +251,8 @@ static enum code_ending run_once(struct code_cell *c, struct err *err)
     drop_line(c);
     if (ending == CODE_DIED || ending == CODE_NEVER_BEGUN)
         c->context->proc = 0;
+    if (c->begun)
+        c->context->warm = false; /* it has read the line, and what was in it */
     return ending;
 }
 

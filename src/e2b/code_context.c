@@ -4,7 +4,10 @@
  * in the agent's list of processes, which outlives us; what the list says is checked, since it comes from the sandbox.
  *
  * The kernel of a fork descends from the process of the context that its family began with, its root, though that is not
- * the process that its own context has. So a root is killed with all its descendants only when it has no forks. */
+ * the process that its own context has. So a root is killed with all its descendants only when it has no forks.
+ *
+ * The kernel in a template's memory image was started before its sandbox had an id. Its tag, cove.kernel.<language>.warm, stands for
+ * the default context of its language. */
 #include "e2b/code.h"
 
 #include "base/io.h"
@@ -17,6 +20,7 @@
 
 #define TAG     "cove.kernel."
 #define REMOVED "cove.removed."
+#define WARM    "cove.kernel.python.warm" /* as in cli/warm_ready.c */
 #define TAG_MAX 96
 #define PROGRAM "/opt/cove/kernels/kernel.py"
 #define CWD     "/home/user"
@@ -87,6 +91,15 @@ static bool read_tag(const char *text, const char *prefix, struct tag *ret)
     return ret->language != NULL;
 }
 
+static bool read_warm(const char *text, const char *sandbox, struct tag *ret)
+{
+    if (!text || strcmp(text, WARM) != 0)
+        return false;
+    *ret = (struct tag){ .language = code_language_find("python") };
+    code_id_default(sandbox, ret->language, ret->id);
+    return true;
+}
+
 static struct seen *seen_of(struct scan *scan, const char *id)
 {
     for (size_t i = 0; i < scan->count; i++)
@@ -103,14 +116,15 @@ static struct seen *seen_of(struct scan *scan, const char *id)
 static int look(void *arg, const struct agent_reply *item, struct err *err)
 {
     struct scan *scan = arg;
-    bool running = item->flags & AGENT_RUNNING, removed;
+    bool running = item->flags & AGENT_RUNNING, removed, warm;
     struct code_context *context;
     struct seen *seen;
     struct tag tag;
 
     (void) err;
     removed = read_tag(item->tag, REMOVED, &tag);
-    if ((!removed && !read_tag(item->tag, TAG, &tag)) || !(seen = seen_of(scan, tag.id)) ||
+    warm = !removed && read_warm(item->tag, scan->sandbox, &tag);
+    if ((!removed && !warm && !read_tag(item->tag, TAG, &tag)) || !(seen = seen_of(scan, tag.id)) ||
         item->proc <= seen->newest)
         return 0;
     context = &seen->context;
@@ -119,6 +133,7 @@ static int look(void *arg, const struct agent_reply *item, struct err *err)
     seen->removed = removed;
     context->proc = running ? item->proc : 0;
     context->root = tag.root;
+    context->warm = warm && running;
     context->from_stdout = item->stdout_bytes;
     context->from_stderr = item->stderr_bytes;
     (void) snprintf(context->sandbox, sizeof context->sandbox, "%s", scan->sandbox);
@@ -228,9 +243,24 @@ int code_context_start(struct ops *ops, struct code_context *context, bool *ret_
         return -1;
     context->proc = run.exec.proc;
     context->root = 0;
+    context->warm = false;
     context->from_stdout = context->from_stderr = 0;
     ops_run_close(&run);
     return 0;
+}
+
+int code_context_adopt(struct ops *ops, const struct code_context *context, json_t *line,
+                       struct err *err)
+{
+    json_t *env;
+
+    if (!line || !context->warm)
+        return 0;
+    if (ops_sandbox_env(ops, context->sandbox, &env, err) < 0)
+        return -1;
+    return json_object_set_new(line, "adopt", env) < 0
+               ? err_set(err, ERR_NO_MEMORY, "no memory for the environment")
+               : 0;
 }
 
 /* Isolated and without site-packages: it starts sooner, and needs nothing of them. */

@@ -9,7 +9,6 @@
 
 #define PRESET_V1_MS 15000
 #define PRESET_V2_MS 300000
-#define CPU_MILLI    2000 /* E2B's own preset: two cores */
 #define AT(field)    offsetof(struct body, field)
 
 struct body {
@@ -140,6 +139,6 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->ops.e2b = true;
     ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */
     limits_preset(&ret->ops.limits);
-    ret->ops.limits.cpu_milli = CPU_MILLI;
+    ret->ops.limits.cpu_milli = LIMITS_E2B_CPU_MILLI;
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 11 /* of the schema */
+#define DB_VERSION 12 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -103,6 +103,10 @@ enum sql {
     SQL_POOL_RULE_SET,
     SQL_POOL_RULE_REMOVE,
     SQL_POOL_RULE_LIST,
+    SQL_WARM_SET,
+    SQL_WARM_REMOVE,
+    SQL_WARM_GET,
+    SQL_WARM_LIST,
     SQL_VAULT_SET,
     SQL_VAULT_GET,
     SQL_VAULT_COUNT,

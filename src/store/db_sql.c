@@ -154,6 +154,10 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER snapshots_end AFTER DELETE ON snapshots"
     "  BEGIN DELETE FROM snapshots_kept WHERE id = old.id; END;"
     "PRAGMA user_version = 11;",
+    "CREATE TABLE warm("
+    "  template TEXT PRIMARY KEY, image TEXT NOT NULL, start TEXT NOT NULL, ready TEXT NOT NULL,"
+    "  modules TEXT NOT NULL, made_ms INT NOT NULL, bytes INT NOT NULL) WITHOUT ROWID;"
+    "PRAGMA user_version = 12;",
 };
 
 #define TENANT                                                                                     \
@@ -174,6 +178,7 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define PRIVATE_MEMBER                                                                             \
     "m.network, m.sandbox, m.alias, m.ports, n.number, m.number, m.joined_ms, m.seq "              \
     "FROM private_members m JOIN private_networks n ON n.tenant = m.tenant AND n.name = m.network"
+#define WARM   "template, image, start, ready, modules, made_ms, bytes"
 #define VOLUME "id, tenant, name, bytes, inodes, created_ms"
 #define VOLUME_USE                                                                                 \
     "sandbox, volume, coalesce((SELECT name FROM volumes WHERE id = volume), ''), path, "          \
@@ -306,6 +311,10 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_POOL_RULE_SET]      = "INSERT OR REPLACE INTO pool_rules VALUES(?, ?, ?)",
     [SQL_POOL_RULE_REMOVE]   = "DELETE FROM pool_rules WHERE template = ?",
     [SQL_POOL_RULE_LIST]     = "SELECT template, least, most FROM pool_rules ORDER BY template",
+    [SQL_WARM_SET]           = "INSERT OR REPLACE INTO warm VALUES(?, ?, ?, ?, ?, ?, ?)",
+    [SQL_WARM_REMOVE]        = "DELETE FROM warm WHERE template = ?",
+    [SQL_WARM_GET]           = "SELECT " WARM " FROM warm WHERE template = ?",
+    [SQL_WARM_LIST]          = "SELECT " WARM " FROM warm ORDER BY template",
     [SQL_VAULT_SET]          = "INSERT INTO vault VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT DO UPDATE "
                                "SET hosts = ?3, sealed = ?4, updated_ms = ?5",
     [SQL_VAULT_GET]          = "SELECT name, hosts, created_ms, updated_ms, sealed FROM vault "

@@ -492,4 +492,26 @@ int store_pool_rule_remove(struct store *store, const char *template, struct err
 typedef int store_pool_rule_each(void *arg, const struct store_pool_rule *rule, struct err *err);
 int store_pool_rules(struct store *store, store_pool_rule_each *each, void *arg, struct err *err);
 
+/* ---- templates with a memory image ---- */
+
+#define STORE_COMMAND_MAX 2048
+
+struct store_warm {
+    char template[STORE_TEMPLATE_MAX];
+    char image[ID_LEN + 1];
+    char start[STORE_COMMAND_MAX]; /* what runs in it; "": no command */
+    char ready[STORE_COMMAND_MAX]; /* how it was known to be ready */
+    char modules[STORE_COMMAND_MAX]; /* of the kernel that waits in it, with commas; "": there is none */
+    uint64_t made_ms, bytes;
+};
+/* In the place of what the template had. */
+int store_warm_set(struct store *store, const struct store_warm *warm, struct err *err);
+/* One that is not there is no error. */
+int store_warm_remove(struct store *store, const char *template, struct err *err);
+/* 1: there is one, 0: there is none. */
+int store_warm_get(struct store *store, const char *template, struct store_warm *ret,
+                   struct err *err);
+typedef int store_warm_each(void *arg, const struct store_warm *warm, struct err *err);
+int store_warm_list(struct store *store, store_warm_each *each, void *arg, struct err *err);
+
 #endif

@@ -145,6 +145,8 @@ int store_tenant_add(struct store *store, const char *name, const struct store_q
     if (!name_ok(name))
         return err_set(err, ERR_INVALID,
                        "a tenant's name is a-z, 0-9, inner '-', '_', '.', at most 63");
+    if (strncmp(name, "cove.", 5) == 0) /* owners of images that are no tenant's (client/warm.h) */
+        return err_set(err, ERR_INVALID, "names that begin with 'cove.' are taken");
     (void) snprintf(tenant.name, sizeof tenant.name, "%s", name);
     return check_quotas(quotas, err) < 0 ? -1 : store_write(store, add, &tenant, err);
 }

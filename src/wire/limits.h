@@ -41,6 +41,8 @@ static inline uint64_t limit_value(const struct limits *limits, const struct lim
 }
 
 void limits_preset(struct limits *limits);
+/* What is not as preset in sandboxes that E2B's SDKs make: they have two cores (and root). */
+#define LIMITS_E2B_CPU_MILLI 2000
 
 /* Sets one limit from text, by the name's own unit. */
 int limits_parse(struct limits *limits, const char *name, const char *text, struct err *err);

@@ -1,0 +1,235 @@
+#include "cli/template_show.h"
+
+#include "base/json.h"
+#include "base/own.h"
+#include "cli/recipe.h"
+#include "cli/report.h"
+#include "cli/table.h"
+#include "cli/template_network.h"
+#include "cli/template_store.h"
+#include "cli/template_warm.h"
+#include "cli/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *when(char *out, size_t size, uint64_t seconds)
+{
+    time_t t = (time_t) seconds;
+    struct tm tm;
+
+    if (seconds == 0 || !localtime_r(&t, &tm) || strftime(out, size, "%Y-%m-%d %H:%M", &tm) == 0)
+        (void) snprintf(out, size, "-");
+    return out;
+}
+
+static void json_manifest(struct json *json, const char *name, const struct manifest *manifest,
+                          bool is_default)
+{
+    json_text(json, "name", name);
+    json_bool(json, "default", is_default);
+    json_text(json, "kind", manifest_kind_name(manifest->kind));
+    json_text(json, "description", manifest->description);
+    json_text(json, "user", manifest->user);
+    json_text(json, "workdir", manifest->workdir);
+    json_array(json, "env");
+    for (size_t i = 0; i < manifest->env_count; i++)
+        json_text(json, NULL, manifest->env[i]);
+    json_end(json);
+    json_text(json, "recipe", manifest->recipe);
+    json_number(json, "created", manifest->created);
+    json_number(json, "bytes", manifest->bytes);
+    json_number(json, "files", manifest->files);
+}
+
+static int ls_json(const struct template_entry *list, size_t count, const char *preset)
+{
+    struct store_warm warm;
+    struct json json;
+
+    json_init(&json, stdout);
+    json_array(&json, NULL);
+    for (size_t i = 0; i < count; i++) {
+        bool is_default = preset && strcmp(list[i].name, preset) == 0;
+
+        json_object(&json, NULL);
+        if (list[i].problem.kind == ERR_NONE) {
+            json_manifest(&json, list[i].name, &list[i].manifest, is_default);
+            json_bool(&json, "warm", template_warm_get(list[i].name, &warm));
+        } else {
+            json_text(&json, "name", list[i].name);
+            json_text(&json, "problem", list[i].problem.msg);
+        }
+        json_end(&json);
+    }
+    json_end(&json);
+    (void) json_finish(&json);
+    return report_end(0);
+}
+
+static int ls_table(const struct template_entry *list, size_t count, const char *preset)
+{
+    static const char *const headings[] = { "TEMPLATE", "",        "KIND",  ">SIZE",
+                                            ">FILES",   "CREATED", ">WARM", "DESCRIPTION" };
+    struct store_warm warm;
+    struct table table;
+    char size[32], date[32];
+
+    table_init(&table, ARRAY_LEN(headings), headings);
+    for (size_t i = 0; i < count; i++) {
+        const struct manifest *manifest = &list[i].manifest;
+        bool bad = list[i].problem.kind != ERR_NONE;
+
+        table_cell(&table, "%s", list[i].name);
+        table_cell(&table, "%s", preset && strcmp(list[i].name, preset) == 0 ? "default" : "");
+        table_cell(&table, "%s", bad ? "broken" : manifest_kind_name(manifest->kind));
+        table_cell(&table, "%s", report_size(size, sizeof size, manifest->bytes));
+        table_cell(&table, "%llu", (unsigned long long) manifest->files);
+        table_cell(&table, "%s", when(date, sizeof date, manifest->created));
+        table_cell(&table, "%s",
+                   template_warm_get(list[i].name, &warm)
+                       ? report_size(size, sizeof size, warm.bytes)
+                       : "-");
+        table_cell(&table, "%s", bad ? list[i].problem.msg : manifest->description);
+    }
+    (void) table_print(&table, stdout);
+    table_done(&table);
+    return report_end(0);
+}
+
+int template_show_all(bool as_json)
+{
+    auto_free struct template_entry *list = NULL;
+    auto_close int store_fd = -1;
+    struct err err = { 0 };
+    size_t found = 0;
+    const char *preset;
+
+    /* No state, no templates: an empty list is the answer, not an error. */
+    if (template_store_look(report_state(), &store_fd, &err) < 0 && err.kind != ERR_NO_TEMPLATE)
+        return report_error(&err);
+    if (store_fd >= 0 && template_list(store_fd, &list, &found, &err) < 0)
+        return report_error(&err);
+    preset = store_fd >= 0 ? template_default(store_fd) : NULL;
+    return as_json ? ls_json(list, found, preset) : ls_table(list, found, preset);
+}
+
+struct inspected {
+    const char *name;
+    struct manifest manifest;
+    bool is_default;
+    char path[4096];
+    struct tree_size size;
+    size_t users;
+    bool users_known, up_to_date, has_recipe, is_warm;
+    struct store_warm warm;
+};
+
+static int look_at(const char *name, struct inspected *ret, struct err *err)
+{
+    auto_close int store_fd = -1, template_fd = -1;
+    const struct recipe *recipe = recipe_find(name);
+    const char *preset;
+    char hash[RECIPE_HASH_MAX] = "";
+    struct err ignored;
+
+    if (template_store_look(report_state(), &store_fd, err) < 0 ||
+        template_find(store_fd, name, &ret->manifest, &template_fd, err) < 0 ||
+        tree_measure(template_fd, ret->manifest.root, &ret->size, err) < 0)
+        return -1;
+    preset = template_default(store_fd);
+    ret->name = name;
+    ret->is_default = preset && strcmp(preset, name) == 0;
+    (void) snprintf(ret->path, sizeof ret->path, "%.3800s/templates/%s/%s", report_state(), name,
+                    ret->manifest.root);
+    ret->users_known = template_users(report_state(), name, &ret->users, &ignored) == 0;
+    if (recipe)
+        recipe_hash(recipe, hash);
+    ret->has_recipe = recipe != NULL;
+    ret->is_warm = template_warm_get(name, &ret->warm);
+    ret->up_to_date = recipe && strcmp(hash, ret->manifest.recipe) == 0;
+    return 0;
+}
+
+static int inspect_json(const struct inspected *it)
+{
+    auto_free char *network = template_network_get(it->name);
+    struct json json;
+
+    json_init(&json, stdout);
+    json_object(&json, NULL);
+    json_manifest(&json, it->name, &it->manifest, it->is_default);
+    json_text(&json, "path", it->path);
+    json_number(&json, "bytes_now", it->size.bytes);
+    json_number(&json, "files_now", it->size.files);
+    if (it->users_known)
+        json_number(&json, "sandboxes", it->users);
+    else
+        json_text(&json, "sandboxes", NULL);
+    if (it->has_recipe)
+        json_bool(&json, "up_to_date", it->up_to_date);
+    json_raw(&json, "network", network ? network : "null");
+    if (it->is_warm) {
+        json_object(&json, "warm");
+        json_text(&json, "image", it->warm.image);
+        json_number(&json, "bytes", it->warm.bytes);
+        json_number(&json, "made_ms", it->warm.made_ms);
+        json_text(&json, "start", it->warm.start);
+        json_text(&json, "ready", it->warm.ready);
+        json_text(&json, "import", it->warm.modules);
+        json_end(&json);
+    }
+    json_end(&json);
+    (void) json_finish(&json);
+    return report_end(0);
+}
+
+static int inspect_text(const struct inspected *it)
+{
+    const struct manifest *manifest = &it->manifest;
+    auto_free char *network = template_network_get(it->name);
+    char size[32], date[32];
+
+    (void) printf("template     %s%s\n", it->name, it->is_default ? " (default)" : "");
+    (void) printf("description  %s\n", manifest->description);
+    (void) printf("kind         %s\n", manifest_kind_name(manifest->kind));
+    (void) printf("path         %s\n", it->path);
+    (void) printf("size         %s in %llu files\n", report_size(size, sizeof size, it->size.bytes),
+                  (unsigned long long) it->size.files);
+    (void) printf("created      %s\n", when(date, sizeof date, manifest->created));
+    (void) printf("recipe       %s%s\n", manifest->recipe,
+                  !it->has_recipe  ? ""
+                  : it->up_to_date ? " (current)"
+                                   : " (an older one: 'cove template build' makes it anew)");
+    (void) printf("user         %s\n", manifest->user);
+    (void) printf("workdir      %s\n", manifest->workdir);
+    for (size_t i = 0; i < manifest->env_count; i++)
+        (void) printf("env          %s\n", manifest->env[i]);
+    if (network)
+        (void) printf("network      %s\n", network);
+    if (it->is_warm)
+        (void) printf("warm         %s, made %s\n", report_size(size, sizeof size, it->warm.bytes),
+                      when(date, sizeof date, it->warm.made_ms / 1000));
+    if (it->is_warm && it->warm.start[0])
+        (void) printf("start        %s\nready        %s\n", it->warm.start, it->warm.ready);
+    if (it->is_warm && it->warm.modules[0])
+        (void) printf("import       %s\n", it->warm.modules);
+    if (it->users_known)
+        (void) printf("sandboxes    %zu\n", it->users);
+    else
+        (void) printf("sandboxes    unknown: no keeper to ask\n");
+    return report_end(0);
+}
+
+int template_show_one(const char *name, bool as_json)
+{
+    auto_free struct inspected *it = calloc(1, sizeof *it);
+    struct err err = { 0 };
+
+    if (!it)
+        err_set(&err, ERR_NO_MEMORY, "no memory");
+    else if (look_at(name, it, &err) == 0)
+        return as_json ? inspect_json(it) : inspect_text(it);
+    return report_error(&err);
+}
