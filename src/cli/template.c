@@ -227,12 +227,9 @@ static const struct {
     const char *full_name; /* in help and messages */
     int (*run)(const struct template_values *values, char **names, int count);
 } actions[] = {
-    { "template ls", template_ls },
-    { "template build", template_make },
-    { "template rm", template_rm },
-    { "template inspect", template_inspect },
-    { "template set", template_set },
-    { "template warm", template_make_warm },
+    { "template ls", template_ls },          { "template build", template_make },
+    { "template rm", template_rm },          { "template inspect", template_inspect },
+    { "template set", template_set },        { "template warm", template_make_warm },
     { "template cool", template_make_cool },
 };
 
@@ -283,7 +280,8 @@ static const struct verb subs[] = {
         .name = "warm",
         .synopsis = "[OPTION…] NAME",
         .summary = "give it a memory image: its sandboxes start with a command already running",
-        .details = "Sandboxes with the same limits and root start as copies of the image; others start without,\n"
+        .details = "Sandboxes with the same limits and root start as copies of the image; others "
+                   "start without,\n"
                    "and run the command then. 'cove template cool' removes it.",
         .options = warm_options,
         .option_count = ARRAY_LEN(warm_options),

@@ -94,8 +94,8 @@ static int look(void *context, const struct agent_reply *item, struct err *err)
     struct ended *ended = context;
 
     (void) err;
-    ended->failed = !(item->flags & AGENT_RUNNING) &&
-                    (item->ended != EXIT_CODE || item->exit_code != 0);
+    ended->failed =
+        !(item->flags & AGENT_RUNNING) && (item->ended != EXIT_CODE || item->exit_code != 0);
     ended->code = item->ended == EXIT_CODE ? item->exit_code : 128 + item->signal;
     return 0;
 }
