@@ -32,7 +32,7 @@ struct warm_values {
       "a python kernel waits for the first cell, with these imported: a,b.c" }, \
     { 0, "root", OPTION_FLAG, (at) + offsetof(struct warm_values, root), NULL, COMPLETE_NONE, \
       "for sandboxes that may have a root of their own" }, \
-    { 0, "e2b", OPTION_FLAG, (at) + offsetof(struct warm_values, e2b), NULL, COMPLETE_NONE, \
+    { 0, "sdk", OPTION_FLAG, (at) + offsetof(struct warm_values, e2b), NULL, COMPLETE_NONE, \
       "for sandboxes as E2B's SDKs make them: with root, and two cores" }
 /* clang-format on */
 
