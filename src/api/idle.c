@@ -5,6 +5,7 @@
 #include "api/network.h"
 #include "api/sleep_own.h"
 #include "api/use.h"
+#include "api/warm.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -259,12 +260,31 @@ static void drop_old(struct app *app)
     }
 }
 
+/* Or is none that needs one: what the command line made, and paused sandboxes. */
+static bool has_record(struct app *app, const struct keeper_image *image)
+{
+    struct store_snapshot record;
+    struct err err;
+
+    return !image->owner[0] || (image->flags & KEEPER_IMAGE_PAUSED) ||
+           store_snapshot_get(app->store, NULL, image->id, &record, &err) == 0 ||
+           err.kind != ERR_NO_IMAGE;
+}
+
+/* An image of a template has its record behind it, so that one without is not yet a lost one. */
+static bool is_lost(struct app *app, const struct keeper_image *image)
+{
+    struct err ignored;
+
+    return store_now_ms() > image->saved_ms + ORPHANS_SOON_MS &&
+           store_warm_has(app->store, image->id, &ignored) == 0;
+}
+
 /* An image has its record before it is made. One of a tenant's without a record is what the keeper finished after the
  * server that wanted it was killed. */
 static void drop_orphans(struct app *app)
 {
     auto_free struct keeper_image *images = NULL;
-    struct store_snapshot record;
     size_t count = 0;
     struct link link;
     struct err err;
@@ -274,9 +294,8 @@ static void drop_orphans(struct app *app)
         return;
     r = image_list(&link, &images, &count, &err);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        if (!images[i].owner[0] || (images[i].flags & KEEPER_IMAGE_PAUSED) ||
-            store_snapshot_get(app->store, NULL, images[i].id, &record, &err) == 0 ||
-            err.kind != ERR_NO_IMAGE)
+        if (strcmp(images[i].owner, WARM_OWNER) == 0 ? !is_lost(app, &images[i])
+                                                     : has_record(app, &images[i]))
             continue;
         log_line(LOG_INFO, "image=%s has no record: dropped", images[i].id);
         r = image_drop(&link, images[i].id, &err);

@@ -6,13 +6,13 @@
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/subverbs.h"
-#include "cli/template_warm.h"
 #include "client/warm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define UNFINISHED_MS 3600000 /* longer than any save takes */
+#define UNRECORDED_MS 60000   /* of a template's: longer than it takes to record it */
 
 struct gc_options {
     bool dry_run;
@@ -56,8 +56,9 @@ static int judge(struct store *store, const struct gc_options *options,
 
     *ret_why = NULL;
     if (strcmp(image->owner, WARM_OWNER) == 0) {
-        if (template_warm_is_left(store, image->id))
-            *ret_why = "no template has it any more";
+        if (now > image->saved_ms + UNRECORDED_MS && store &&
+            store_warm_has(store, image->id, err) == 0)
+            *ret_why = "no template has it";
         return 0;
     }
     if (store && image->owner[0]) {

@@ -33,30 +33,9 @@ int template_warm_get(const char *name, struct store_warm *ret)
     return r == 1;
 }
 
-struct search {
-    const char *image;
-    bool found;
-};
-
-static int match(void *arg, const struct store_warm *warm, struct err *err)
-{
-    struct search *search = arg;
-
-    (void) err;
-    search->found = search->found || strcmp(warm->image, search->image) == 0;
-    return 0;
-}
-
-bool template_warm_is_left(struct store *store, const char *image)
-{
-    struct search search = { .image = image };
-    struct err ignored;
-
-    return store && store_warm_list(store, match, &search, &ignored) == 0 && !search.found;
-}
-
-/* Whoever was killed between image and record, or had no keeper to ask, left some. */
-static void sweep(struct link *link, struct store *store)
+/* Images of the template that it does not have any more, or that somebody who was killed never gave it. With the
+ * template's lock: nobody is about to. */
+static void sweep(struct link *link, struct store *store, const char *name)
 {
     auto_free struct keeper_image *images = NULL;
     struct err ignored;
@@ -65,7 +44,9 @@ static void sweep(struct link *link, struct store *store)
     if (saved_images(link, &images, &count, &ignored) < 0)
         return;
     for (size_t i = 0; i < count; i++)
-        if (strcmp(images[i].owner, WARM_OWNER) == 0 && template_warm_is_left(store, images[i].id))
+        if (strcmp(images[i].owner, WARM_OWNER) == 0 &&
+            strcmp(images[i].sandbox.template, name) == 0 &&
+            store_warm_has(store, images[i].id, &ignored) == 0)
             (void) image_drop(link, images[i].id, &ignored);
 }
 
@@ -87,7 +68,7 @@ static int forget(const char *name, bool *ret_was, struct err *err)
         if (r == 0)
             r = subverb_audit(store, "", "template.cool", name, err);
         if (r == 0 && link_open(&link, report_state(), &ignored) == 0) {
-            sweep(&link, store);
+            sweep(&link, store, name);
             link_close(&link);
         }
     }
@@ -109,10 +90,14 @@ void template_warm_forget(const char *name)
 
 int template_cool(const char *name)
 {
+    auto_close int store_fd = -1, lock_fd = -1;
+    struct manifest manifest;
     struct err err;
     bool was;
 
-    if (forget(name, &was, &err) < 0)
+    if (template_store_look(report_state(), &store_fd, &err) < 0 ||
+        template_find(store_fd, name, &manifest, NULL, &err) < 0 ||
+        template_lock(store_fd, name, &lock_fd, &err) < 0 || forget(name, &was, &err) < 0)
         return report_error(&err);
     if (!was) {
         err_set(&err, ERR_NO_IMAGE, "template '%.60s' has no memory image", name);
@@ -265,7 +250,7 @@ static int make(struct making *m, struct err *err)
         r = save(m, sandbox.id, err);
     if (sandbox.id[0])
         (void) sandbox_destroy(&m->link, sandbox.id, &ignored);
-    sweep(&m->link, m->store); /* the one before, or this one without its record */
+    sweep(&m->link, m->store, m->name); /* the one before, or this one without its record */
     return r < 0 ? -1 : subverb_audit(m->store, "", "template.warm", m->name, err);
 }
 

@@ -2,7 +2,8 @@
  * kernel waits with its modules imported. New sandboxes of the same limits and profile start as copies of it.
  *
  * The record is in the server's store, by the template's name (store/warm.c); the image is the keeper's, with the owner
- * WARM_OWNER. A record without an image is harmless, an image without a record is dropped by the next one who comes by.
+ * WARM_OWNER. A record without an image is harmless, an image without a record is dropped by the next one who
+ * works on the template, by the server, or by gc.
  *
  * Callers: the template verb, whatever makes templates anew, create, gc. */
 #ifndef COVE_CLI_TEMPLATE_WARM_H
@@ -43,14 +44,11 @@ int template_cool(const char *name);
 /* 1: it is warm. 0: it is not, or there is no store. */
 int template_warm_get(const char *name, struct store_warm *ret);
 
-/* The template was made anew, changed or removed: its image is of no use. */
+/* The template was made anew, changed or removed: its image is of no use. With its lock. */
 void template_warm_forget(const char *name);
 
 /* As sandbox_create, of its template's image where that fits. `cove create`. */
 int template_warm_create(struct link *link, const struct sandbox_spec *spec,
                          struct keeper_sandbox *ret, struct err *err);
-
-/* An image of WARM_OWNER that no template has. */
-bool template_warm_is_left(struct store *store, const char *image);
 
 #endif

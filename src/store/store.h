@@ -511,6 +511,8 @@ int store_warm_remove(struct store *store, const char *template, struct err *err
 /* 1: there is one, 0: there is none. */
 int store_warm_get(struct store *store, const char *template, struct store_warm *ret,
                    struct err *err);
+/* Whether a template has this image: 1, 0. */
+int store_warm_has(struct store *store, const char *image, struct err *err);
 typedef int store_warm_each(void *arg, const struct store_warm *warm, struct err *err);
 int store_warm_list(struct store *store, store_warm_each *each, void *arg, struct err *err);
 

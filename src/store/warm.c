@@ -60,6 +60,27 @@ int store_warm_get(struct store *store, const char *template, struct store_warm 
     return rc;
 }
 
+struct search {
+    const char *image;
+    bool found;
+};
+
+static int match(void *arg, const struct store_warm *warm, struct err *err)
+{
+    struct search *search = arg;
+
+    (void) err;
+    search->found = search->found || strcmp(warm->image, search->image) == 0;
+    return 0;
+}
+
+int store_warm_has(struct store *store, const char *image, struct err *err)
+{
+    struct search search = { .image = image };
+
+    return store_warm_list(store, match, &search, err) < 0 ? -1 : search.found;
+}
+
 int store_warm_list(struct store *store, store_warm_each *each, void *arg, struct err *err)
 {
     struct store_warm warm;
