@@ -64,6 +64,7 @@ static bool went_well(const struct exec_result *result)
     return result->ended == EXIT_CODE && result->exit_code == 0;
 }
 
+/* words: kept as they are when this time nothing is said, since the last try is cut short by the time that is left. */
 static int try_once(struct link *link, const char *sandbox, const char *command, uint64_t most_ms,
                     struct words *words, bool *ret_ready, struct err *err)
 {
@@ -71,15 +72,16 @@ static int try_once(struct link *link, const char *sandbox, const char *command,
                                            .timeout_ms = most_ms < TRY_MS ? most_ms : TRY_MS,
                                            .flags = AGENT_KILL_ON_CLOSE };
     struct exec exec = EXEC_NONE;
+    struct words said = { .len = 0 };
     struct exec_result result;
     int r;
 
-    words->len = 0;
-    words->text[0] = '\0';
     if (exec_start(&exec, link, sandbox, &request, err) < 0)
         return -1;
-    r = follow(&exec, words, &result, err);
+    r = follow(&exec, &said, &result, err);
     exec_close(&exec);
+    if (said.len > 0)
+        *words = said;
     *ret_ready = r == 0 && went_well(&result);
     return r;
 }
