@@ -33,6 +33,18 @@ static bool disk_used(const void *arg, uint64_t number)
     return sandbox_disk_used(arg, number, NULL);
 }
 
+void adopt_sweep(struct keeper *k)
+{
+    k->sweep = false;
+    images_sweep(&k->images);
+    if (k->images.unread) {
+        log_line(LOG_WARNING, "disks are not swept: %zu images do not say which are theirs",
+                 k->images.unread);
+        return;
+    }
+    disks_sweep(&k->disks, disk_used, k);
+}
+
 int adopt_all(struct keeper *k, struct err *err)
 {
     uint64_t begin = io_now_us();
@@ -46,13 +58,12 @@ int adopt_all(struct keeper *k, struct err *err)
             return -1;
         if (there == 0)
             continue;
-        sandbox_adopt(k, slot, &record);
+        sandbox_adopt(k, slot, &record, false);
         running += k->sandboxes[slot].info.life == LIFE_RUNNING ||
                    k->sandboxes[slot].info.life == LIFE_PAUSED;
     }
     cgroup_each(&k->cgroups, clear_stray_cgroup, k);
-    images_sweep(&k->images);
-    disks_sweep(&k->disks, disk_used, k);
+    k->sweep = true; /* by sandbox_tick */
     log_line(LOG_INFO, "adopted sandboxes=%u to_clear=%u us=%" PRIu64, running,
              k->sandbox_count - running, io_now_us() - begin);
     return 0;

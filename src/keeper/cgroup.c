@@ -283,6 +283,21 @@ undo:
     return err_wrap(err, "cgroup '%s'", name);
 }
 
+int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err)
+{
+    for (size_t i = 0; i < cgroups->count; i++) {
+        auto_close int fd = openat(cgroups->hierarchy[i].parent_fd, name,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0)
+            return err_sys(err, errno, "open cgroup '%s' in %s", name, cgroups->hierarchy[i].mount);
+        if (write_knobs(cgroups, SANDBOX, (int) i, fd, limits, err) < 0)
+            return err_wrap(err, "cgroup '%s'", name);
+    }
+    return 0;
+}
+
 void cgroup_entry_close(struct cgroup_entry *entry)
 {
     for (size_t i = 0; i < entry->count; i++)

@@ -58,6 +58,10 @@ const char *cgroup_controller_name(enum cgroup_controller controller);
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err);
 
+/* Other limits for one that is there. */
+int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err);
+
 /* What a child needs to enter by itself: "tasks" of every v1 hierarchy, open for writing, to write "0"
  * to, and the v2 directory for CLONE_INTO_CGROUP (-1: none). Entering by oneself is what makes it
  * cheap: moving another process waits for a grace period of the whole machine, in each hierarchy. */

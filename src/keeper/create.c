@@ -56,6 +56,7 @@ static void on_ready(struct keeper *k, struct watch *watch)
 {
     struct sandbox *s = container_of(watch, struct sandbox, ready);
     struct err err;
+    bool resumed;
     char byte;
     ssize_t n = read(watch->fd, &byte, 1);
 
@@ -79,12 +80,16 @@ static void on_ready(struct keeper *k, struct watch *watch)
         sandbox_fail(k, s, &err);
         return;
     }
-    if (is_resumed(s)) {
-        images_forget(&k->images, s->image);
-        image_remove(&k->images, s->image, ".old");
-    }
+    resumed = is_resumed(s);
     s->image[0] = '\0';
     create_running(k, s);
+    /* Only now: until the record says so, what it was is what it is. */
+    if (resumed && s->info.life != LIFE_RUNNING) {
+        (void) image_unretire(&k->images, s->info.id);
+    } else if (resumed) {
+        images_forget(&k->images, s->info.id);
+        image_remove(&k->images, s->info.id, ".old");
+    }
 }
 
 void create_running(struct keeper *k, struct sandbox *s)
@@ -279,6 +284,7 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
 {
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct template t;
+    struct limits limits;
     struct stat tree;
     int rc = -1;
 
@@ -294,7 +300,12 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
     s->view = sysview_take(&k->views, &s->info.limits, err);
     if (!s->view)
         goto out;
-    if (cgroup_create(&k->cgroups, s->made_as, &s->info.limits, err) < 0 ||
+    limits = s->info.limits;
+    if (s->image_memory) { /* criu works within them, beside processes that may be as many as are allowed */
+        limits.processes += LOAD_EXTRA_PROCESSES;
+        limits.memory_bytes += LOAD_EXTRA_MEMORY;
+    }
+    if (cgroup_create(&k->cgroups, s->made_as, &limits, err) < 0 ||
         cgroup_entry_open(&k->cgroups, s->made_as, &entry, err) < 0)
         goto out;
     end_step(s, STEP_PREPARE);

@@ -30,6 +30,7 @@
 #define SYSTEM   "/usr/sbin/criu"
 #define FD_RPC   3
 #define FD_IDS   4
+#define FD_LOCK  5
 #define HANG_MS  120000
 #define LOG_NAME "criu.log"
 
@@ -259,7 +260,7 @@ bool criu_there(void)
 
 static _Noreturn void run_criu(const struct criu_job *job, int sock)
 {
-    int null, rpc, ids;
+    int null, rpc, ids, lock;
     sigset_t none;
 
     (void) sigemptyset(&none);
@@ -271,13 +272,14 @@ static _Noreturn void run_criu(const struct criu_job *job, int sock)
     null = open("/dev/null", O_RDWR);
     rpc = fcntl(sock, F_DUPFD, 64);
     ids = fcntl(job->criu->ids_fd, F_DUPFD, 64);
-    if (null < 0 || rpc < 0 || ids < 0)
+    lock = fcntl(job->lock_fd, F_DUPFD, 64);
+    if (null < 0 || rpc < 0 || ids < 0 || lock < 0)
         _exit(126);
     for (int i = 0; i < 3; i++)
         if (dup2(null, i) < 0)
             _exit(126);
-    if (dup2(rpc, FD_RPC) < 0 || dup2(ids, FD_IDS) < 0 ||
-        syscall(__NR_close_range, FD_IDS + 1, ~0u, 0) < 0 || become(job->owner) < 0)
+    if (dup2(rpc, FD_RPC) < 0 || dup2(ids, FD_IDS) < 0 || dup2(lock, FD_LOCK) < 0 ||
+        syscall(__NR_close_range, FD_LOCK + 1, ~0u, 0) < 0 || become(job->owner) < 0)
         _exit(126);
     exec_criu();
 }

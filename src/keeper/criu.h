@@ -30,6 +30,7 @@ struct criu_job {
     uint32_t owner;       /* host id of the sandbox */
     int images_fd;        /* directory of criu's files */
     int work_fd;          /* directory of its log */
+    int lock_fd;          /* the image's: criu holds it as long as it lives, whoever started it */
     const char *freezer;  /* dump: the sandbox's freezer directory; NULL: none */
     const char *root;     /* restore: where the root is attached */
     const struct cgroup_entry *cgroup; /* restore: where the processes are to be */

@@ -82,6 +82,17 @@ static int read_key(struct images *images, int state_fd, struct err *err)
     return 0;
 }
 
+/* It is not loaded, but it is not ours to throw away either: the key, or the program that wrote it, may come back.
+ * What it says of its disks is believed only so far that they are kept. */
+static void note_unread(struct images *images, const char *id, struct image_meta *meta,
+                        const struct err *why)
+{
+    log_line(LOG_WARNING, "image=%s %s", id, why->msg);
+    if (meta->layers.count > LAYERS_MAX)
+        meta->layers.count = 0;
+    images->unread += meta->layers.count == 0;
+}
+
 /* What is whole goes into the table; what is not and nobody works on goes away. */
 static int load_table(struct images *images, struct err *err)
 {
@@ -103,9 +114,10 @@ static int load_table(struct images *images, struct err *err)
             image_remove(images, id, NEW);
         if (entry->d_name[ID_LEN] != '\0')
             continue;
+        meta.layers.count = 0;
         if (image_read(images, id, &meta, &why) < 0)
-            log_line(LOG_WARNING, "image=%s %s", id, why.msg);
-        else if (!images_add(images, id, &meta.layers))
+            note_unread(images, id, &meta, &why);
+        if (meta.layers.count && !images_add(images, id, &meta.layers))
             return err_set(err, ERR_TOO_MANY, "more than %d images", IMAGES_MAX);
     }
     return 0;
@@ -206,43 +218,58 @@ int image_commit(const struct images *images, const char *id, int dir_fd, struct
     return 0;
 }
 
-int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err)
+static int read_meta(const struct images *images, const char *id, const char *suffix,
+                     struct image_meta *ret, struct err *err)
 {
-    auto_close int dir = open_dir(images, id, ""), fd = -1;
+    auto_close int dir = open_dir(images, id, suffix), fd = -1;
     unsigned char code[SHA256_LEN];
+    struct stat st;
 
     if (dir < 0)
         return errno == ENOENT ? err_set(err, ERR_NO_IMAGE, "there is no image '%s'", id)
                                : err_sys(err, errno, "open image '%s'", id);
-    fd = openat(dir, "meta", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || read(fd, ret, sizeof *ret) != (ssize_t) sizeof *ret || ret->size != sizeof *ret ||
-        memcmp(ret->magic, MAGIC, sizeof ret->magic) != 0)
+    fd = openat(dir, "meta", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size != (off_t) sizeof *ret ||
+        read(fd, ret, sizeof *ret) != (ssize_t) sizeof *ret || ret->size != sizeof *ret ||
+        memcmp(ret->magic, MAGIC, sizeof ret->magic) != 0) {
+        ret->layers.count = 0;
         return err_set(err, ERR_DENIED, "image '%s' is not whole, or of another version", id);
+    }
     sign(images, ret, code);
     if (!same_secret(code, ret->code, sizeof code) || strcmp(ret->image.id, id) != 0)
         return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else", id);
     return 0;
 }
 
+int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err)
+{
+    return read_meta(images, id, "", ret, err);
+}
+
 /* ---- what is in it ---- */
 
-static int each_file(int dir_fd, int (*fn)(int fd, const char *name, void *arg, struct err *err),
+/* Nothing but files is there, one directory apart. */
+static int each_file(int dir_fd, const char *skip, int (*fn)(int fd, const char *name, void *arg, struct err *err),
                      void *arg, struct err *err)
 {
     int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
     const struct dirent *entry;
+    struct stat st;
 
     if (!dir)
         return err_sys(err, errno, "list an image");
     while ((entry = readdir(dir))) {
         auto_close int fd = -1;
 
-        if (entry->d_name[0] == '.' || entry->d_type == DT_DIR)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            (skip && strcmp(entry->d_name, skip) == 0))
             continue;
-        fd = openat(own, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
+        fd = openat(own, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 && errno != ELOOP)
             return err_sys(err, errno, "open %s of an image", entry->d_name);
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+            return err_set(err, ERR_DENIED, "an image has something that is no file in it");
         if (fn(fd, entry->d_name, arg, err) < 0)
             return -1;
     }
@@ -290,7 +317,7 @@ int image_hash(const struct images *images, int memory_fd, bool pages,
 {
     struct hashing h = { .key = images->key, .pages = pages };
 
-    if (each_file(memory_fd, hash_file, &h, err) < 0)
+    if (each_file(memory_fd, NULL, hash_file, &h, err) < 0)
         return -1;
     memcpy(ret, h.sum, sizeof h.sum);
     return 0;
@@ -316,8 +343,8 @@ int image_sync(int dir_fd, struct err *err)
     if (memory < 0)
         return err_sys(err, errno, "open an image's memory");
     /* All are begun before the first is waited for. */
-    if (each_file(memory, begin_write, NULL, err) < 0 || each_file(memory, end_write, NULL, err) < 0 ||
-        each_file(dir_fd, end_write, NULL, err) < 0)
+    if (each_file(memory, NULL, begin_write, NULL, err) < 0 || each_file(memory, NULL, end_write, NULL, err) < 0 ||
+        each_file(dir_fd, "memory", end_write, NULL, err) < 0)
         return -1;
     if (fsync(memory) < 0 || fsync(dir_fd) < 0)
         return err_sys(err, errno, "save an image");
@@ -336,17 +363,34 @@ int image_retire(const struct images *images, const char *id, struct err *err)
     return 0;
 }
 
-void image_unretire(struct images *images, const char *id)
+bool image_unretire(struct images *images, const char *id)
 {
     char old[NAME_ROOM];
     struct image_meta meta;
     struct err err;
 
     (void) snprintf(old, sizeof old, "%s" OLD, id);
-    if (renameat2(images->dir_fd, old, images->dir_fd, id, RENAME_NOREPLACE) < 0)
-        return;
-    if (image_read(images, id, &meta, &err) == 0)
-        (void) images_add(images, id, &meta.layers);
+    if (read_meta(images, id, OLD, &meta, &err) == 0)
+        (void) renameat2(images->dir_fd, old, images->dir_fd, id, RENAME_NOREPLACE);
+    if (image_read(images, id, &meta, &err) < 0)
+        return false;
+    (void) images_add(images, id, &meta.layers);
+    return true;
+}
+
+bool image_retired(const struct images *images, const char *id)
+{
+    auto_close int fd = open_dir(images, id, OLD);
+
+    return fd >= 0;
+}
+
+void image_spend(const struct images *images, const char *id)
+{
+    auto_close int fd = open_dir(images, id, OLD);
+
+    if (fd >= 0)
+        (void) unlinkat(fd, "meta", 0);
 }
 
 void images_sweep(struct images *images)
@@ -371,8 +415,9 @@ static void remove_files(int dir_fd)
     const struct dirent *entry;
 
     while (dir && (entry = readdir(dir)))
-        if (entry->d_type != DT_DIR)
-            (void) unlinkat(own, entry->d_name, 0);
+        if (entry->d_type != DT_DIR || strcmp(entry->d_name, "memory") != 0)
+            if (unlinkat(own, entry->d_name, 0) < 0 && errno == EISDIR && entry->d_name[0] != '.')
+                (void) unlinkat(own, entry->d_name, AT_REMOVEDIR);
 }
 
 void image_remove(const struct images *images, const char *id, const char *suffix)
@@ -386,11 +431,12 @@ void image_remove(const struct images *images, const char *id, const char *suffi
     (void) snprintf(going, sizeof going, "%s" OLD, id);
     if (!suffix[0] && renameat(images->dir_fd, name, images->dir_fd, going) == 0)
         (void) snprintf(name, sizeof name, "%s", going);
+    remove_files(fd); /* meta first: what is half removed must not look whole */
     memory = openat(fd, "memory", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (memory >= 0)
         remove_files(memory);
-    (void) unlinkat(fd, "memory", AT_REMOVEDIR);
-    remove_files(fd);
+    if (unlinkat(fd, "memory", AT_REMOVEDIR) < 0 && errno == ENOTDIR)
+        (void) unlinkat(fd, "memory", 0);
     if (unlinkat(images->dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
         log_line(LOG_WARNING, "image %s stays: %s", name, strerror(errno));
 }

@@ -35,6 +35,7 @@ struct images {
     int dir_fd;
     unsigned char key[IMAGE_KEY_LEN];
     size_t count;
+    size_t unread; /* of those that are there, how many do not even say which disks they need */
     struct image_entry *entry; /* IMAGES_MAX of them */
 };
 
@@ -81,9 +82,12 @@ int image_hash(const struct images *images, int memory_fd, bool pages,
 /* To disk, with everything in it, for good. */
 int image_sync(int dir_fd, struct err *err);
 
-/* A resumed sandbox's image loses its name, and gets it back should that fail. */
+/* A resumed sandbox's image loses its name, and gets it back should that fail (false: there is none, or it was
+ * spent). Once its processes run it is spent: from then on they are the sandbox. */
 int image_retire(const struct images *images, const char *id, struct err *err);
-void image_unretire(struct images *images, const char *id);
+bool image_unretire(struct images *images, const char *id);
+bool image_retired(const struct images *images, const char *id);
+void image_spend(const struct images *images, const char *id);
 /* What retired ones are left once it is clear which of them count again. */
 void images_sweep(struct images *images);
 

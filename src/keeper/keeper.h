@@ -51,12 +51,14 @@ struct sandbox {
     struct layers layers;
     uint64_t template_inode; /* of the template's tree: it may be built anew */
     int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the keeper's bases */
-    char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from */
+    char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from; while pausing: what it becomes */
     bool image_memory;           /* … with its processes */
     char view_name[SYSVIEW_NAME];
     pid_t worker; /* saves or loads it; 0: none */
     void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);
-    bool unsettled;            /* an earlier keeper's worker may still be at it */
+    bool unsettled;            /* a worker that we do not hear of may still be at it */
+    uint64_t settle_ms;        /* since when it is clear that none is */
+    bool was_frozen;           /* before it was saved */
     bool doomed;               /* to be destroyed when the worker is done */
     struct keeper_image saved; /* what became of it, for whoever waits */
     struct err failure;    /* why it could not start */
@@ -113,6 +115,7 @@ struct keeper {
     int uts_fd;             /* our own, to come back to */
     uint32_t disk_orders;
     uint64_t host_memory, host_cpu_milli;
+    bool sweep; /* files that nobody speaks of may be there: removed when nobody works on any */
     bool quit;
     uint64_t quit_ms; /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */

@@ -5,10 +5,12 @@
  *             files is replaced by that of the sandbox's slot
  *   restore   criu makes the processes, all of them stopped
  *   … network its namespace is brought up as soon as there is one: sockets are bound in it later
- *   commit    the pages are compared, too; the journal says RUNNING; the image of a resumed sandbox loses its name
+ *   commit    the pages are compared, too; of a resumed sandbox, the journal says RUNNING and the image loses its name
+ *   release   criu has nothing left to do but to let them go: a retired image is spent, a fork's record says RUNNING
  *   resume    the processes run; the agent is told
  *
- * Up to the commit nothing has run, and a failure leaves the image as it was. */
+ * Up to the release nothing has run, and a failure leaves the image as it was, or gives it back its name. Who is killed
+ * where is found by load_settle(): an image that is whole, with its name or retired, is the sandbox; else those who run. */
 #include "keeper/load.h"
 
 #include "base/io.h"
@@ -150,6 +152,7 @@ struct loading {
     struct image_meta meta;
     bool same; /* the sandbox that was saved, not another */
     bool committed;
+    bool released; /* its processes run, whatever becomes of criu */
     int dir_fd, memory_fd;
     int hashed_fd; /* says whether the pages are as they were */
     pid_t hasher;
@@ -367,11 +370,23 @@ static int on_restored(struct loading *l, pid_t pid, struct err *err)
         return -1;
     s->info.pid = (int32_t) pid;
     s->info.life = LIFE_RUNNING;
-    if (sandbox_pid_started(pid, &s->pid_started, err) < 0 || sandbox_record(k, s, err) < 0)
+    if (sandbox_pid_started(pid, &s->pid_started, err) < 0)
         return -1;
-    if (l->same && image_retire(&k->images, l->meta.image.id, err) < 0)
+    if (l->same && (sandbox_record(k, s, err) < 0 ||
+                    image_retire(&k->images, l->meta.image.id, err) < 0))
         return -1;
     l->committed = true;
+    return 0;
+}
+
+/* They are let go even if criu should die now. */
+static int on_release(struct loading *l, struct err *err)
+{
+    if (l->same)
+        image_spend(&l->w->keeper->images, l->meta.image.id);
+    else if (sandbox_record(l->w->keeper, &l->w->sandbox, err) < 0) /* the keeper will, too */
+        log_line(LOG_WARNING, "sandbox=%s %s", l->w->sandbox.info.id, err->msg);
+    l->released = true;
     return 0;
 }
 
@@ -388,6 +403,8 @@ static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
         did(l, LOAD_PROCESSES);
         rc = on_restored(l, pid, err);
         did(l, LOAD_COMMIT);
+    } else if (strcmp(point, "pre-resume") == 0) {
+        rc = on_release(l, err);
     }
     return rc;
 }
@@ -400,6 +417,7 @@ static int restore(struct loading *l, struct err *err)
                             .restore = true,
                             .owner = w->sandbox.info.uid_base,
                             .images_fd = l->memory_fd,
+                            .lock_fd = l->dir_fd,
                             .work_fd = w->scratch_fd,
                             .root = "/new",
                             .cgroup = &entry,
@@ -412,7 +430,29 @@ static int restore(struct loading *l, struct err *err)
     if (rc == 0)
         rc = criu_run(&job, &w->result.pid, err);
     cgroup_entry_close(&entry);
+    if (rc < 0 && l->released) { /* it was killed at the very end */
+        log_line(LOG_WARNING, "sandbox=%s %s", w->sandbox.info.id, err->msg);
+        w->result.pid = w->sandbox.info.pid;
+        rc = 0;
+    }
     return rc;
+}
+
+/* What was given for the restore. Memory that is in use beyond the limit may take the kernel a moment. */
+static void take_back(const struct loading *l)
+{
+    const struct sandbox *s = &l->w->sandbox;
+    const struct timespec moment = { .tv_nsec = 5000000 };
+    struct err err;
+
+    for (int tries = 0; cgroup_limit(&l->w->keeper->cgroups, s->made_as, &s->info.limits, &err) < 0;
+         tries++) {
+        if (tries == 20) {
+            log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
+            return;
+        }
+        (void) nanosleep(&moment, NULL);
+    }
 }
 
 static uint64_t since_ms(uint64_t then)
@@ -433,9 +473,10 @@ static int load_staged(struct loading *l, struct err *err)
     if (restore(l, err) < 0) {
         /* After the commit the processes are criu's to kill, and it did: the image counts again. */
         if (l->committed && l->same)
-            image_unretire(images, l->meta.image.id);
+            (void) image_unretire(images, l->meta.image.id);
         return -1;
     }
+    take_back(l);
     did(l, LOAD_RUN);
     l->w->result.pid_started = l->w->sandbox.pid_started;
     pidfd = (int) syscall(__NR_pidfd_open, l->w->result.pid, 0);
@@ -493,6 +534,17 @@ static int load(struct worker *w, const struct keeper_request *r, struct err *er
 
 /* ---- the keeper's half ---- */
 
+/* Its image is as it was; unless it was to be destroyed meanwhile. */
+static void give_up(struct keeper *k, struct sandbox *s, const struct err *err)
+{
+    if (s->doomed && strcmp(s->image, s->info.id) == 0) {
+        image_remove(&k->images, s->image, "");
+        images_forget(&k->images, s->image);
+    }
+    sandbox_fail(k, s, err);
+    (void) cgroup_kill(&k->cgroups, s->made_as);
+}
+
 static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
 {
     struct err err = r->err;
@@ -500,7 +552,7 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     int pidfd;
 
     if (err.kind != ERR_NONE) {
-        sandbox_fail(k, s, &err);
+        give_up(k, s, &err);
         return;
     }
     s->info.pid = (int32_t) r->pid;
@@ -585,25 +637,40 @@ int load_begin(struct keeper *k, const struct keeper_request *r, struct sandbox 
     return create_from_image(k, &create, &meta, same, ret, err);
 }
 
+static bool runs(const struct journal_record *r)
+{
+    uint64_t started = 0;
+    struct err err;
+
+    return r->sandbox.life == LIFE_RUNNING && r->sandbox.pid > 0 &&
+           sandbox_pid_started(r->sandbox.pid, &started, &err) == 0 && started == r->pid_started;
+}
+
 bool load_settle(struct keeper *k, struct sandbox *s)
 {
+    uint32_t slot = sandbox_slot(k, s);
     struct journal_record record;
+    bool doomed = s->doomed, same = strcmp(s->image, s->info.id) == 0;
     struct err err;
 
     if (image_busy(&k->images, s->image))
         return false;
-    /* The worker wrote it, if it came that far. */
-    if (journal_read(&k->journal, sandbox_slot(k, s), &record, &err) == 1 &&
-        record.sandbox.life == LIFE_RUNNING) {
+    if (!(same && image_unretire(&k->images, s->image)) &&
+        journal_read(&k->journal, slot, &record, &err) == 1 && runs(&record)) {
         images_forget(&k->images, record.sandbox.id);
+        image_remove(&k->images, record.sandbox.id, ".old");
         sandbox_set_life(k, s, LIFE_STOPPING); /* for adoption to begin anew */
         sandbox_set_life(k, s, LIFE_GONE);
-        sandbox_adopt(k, sandbox_slot(k, s), &record);
+        sysview_drop(&k->views, s->view);
+        sandbox_adopt(k, slot, &record, true);
+        s->doomed = doomed;
+        if (s->info.life == LIFE_RUNNING) {
+            worker_tell_continue(k, s);
+            ops_sandbox_started(k, s);
+        }
         return true;
     }
-    if (strcmp(s->image, s->info.id) == 0)
-        image_unretire(&k->images, s->image);
-    sandbox_stop(k, s, "its loading was not finished");
-    (void) cgroup_kill(&k->cgroups, s->made_as);
+    err_set(&err, ERR_INTERNAL, "its loading was not finished");
+    give_up(k, s, &err);
     return true;
 }

@@ -8,6 +8,10 @@
 #include "keeper/keeper.h"
 #include "keeper/template.h"
 
+/* What a restore needs beside what it restores; given back before its processes are anybody's to use. */
+#define LOAD_EXTRA_PROCESSES 64
+#define LOAD_EXTRA_MEMORY    (128ull << 20)
+
 /* Begins; the end is announced by ops_sandbox_started or ops_sandbox_gone. */
 int load_begin(struct keeper *keeper, const struct keeper_request *request, struct sandbox **ret,
                struct err *err);

@@ -90,17 +90,19 @@ int op_drop(struct keeper *k, int index, const struct keeper_request *request,
             struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds, struct err *err)
 {
     struct image_meta meta;
+    bool whole;
 
     (void) index, (void) sandbox, (void) reply, (void) ret_fds;
     /* One that was tampered with goes, too; what it was made of is found by the sweep at the next start. */
-    if (image_read(&k->images, request->image, &meta, err) < 0 && err->kind == ERR_NO_IMAGE)
+    whole = image_read(&k->images, request->image, &meta, err) == 0;
+    if (!whole && err->kind == ERR_NO_IMAGE)
         return -1;
-    if (image_busy(&k->images, request->image))
+    if (image_busy(&k->images, request->image) || sandbox_of_image(k, request->image))
         return err_set(err, ERR_STATE, "image '%s' is being worked on", request->image);
     err->kind = ERR_NONE;
     image_remove(&k->images, request->image, "");
     images_forget(&k->images, request->image);
-    if (strcmp(meta.image.id, request->image) == 0)
+    if (whole)
         sandbox_release(k, &meta.layers, NULL);
     return 0;
 }

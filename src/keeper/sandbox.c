@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "keeper/adopt.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/load.h"
@@ -96,6 +97,14 @@ struct sandbox *sandbox_find(struct keeper *k, const char *id_or_name)
              (s->info.name[0] && strcmp(s->info.name, id_or_name) == 0)))
             return s;
     }
+    return NULL;
+}
+
+struct sandbox *sandbox_of_image(struct keeper *k, const char *image)
+{
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        if (k->sandboxes[i].info.life != LIFE_GONE && strcmp(k->sandboxes[i].image, image) == 0)
+            return &k->sandboxes[i];
     return NULL;
 }
 
@@ -222,7 +231,7 @@ void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
 
     if (s->info.life == LIFE_STOPPING || s->info.life == LIFE_GONE)
         return;
-    if (s->worker) { /* it holds what would have to go: when it is done */
+    if (s->worker || s->unsettled) { /* it holds what would have to go: when it is done */
         s->doomed = true;
         return;
     }
@@ -260,10 +269,17 @@ void sandbox_back(struct keeper *k, struct sandbox *s)
     struct err err;
 
     sandbox_set_life(k, s, LIFE_RUNNING);
+    s->image[0] = '\0';
     if (s->pid.fd < 0) {
         sandbox_stop(k, s, "agent died");
         return;
     }
+    /* Whoever worked on it may have been killed before it could do this. */
+    if (cgroup_freeze(&k->cgroups, s->made_as, s->was_frozen, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+    else if (s->was_frozen)
+        sandbox_set_life(k, s, LIFE_PAUSED);
+    s->was_frozen = false;
     if (sandbox_record(k, s, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
@@ -296,7 +312,7 @@ static void adopt_freeze(struct keeper *k, struct sandbox *s)
         (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
 }
 
-void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record *record)
+void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record *record, bool settled)
 {
     struct sandbox *s = &k->sandboxes[slot];
     bool meant_to_live =
@@ -317,7 +333,14 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     s->build = record->build;
     memcpy(s->made_as, record->made_as, sizeof s->made_as);
     s->info.life = LIFE_GONE;
-    if (record->sandbox.life == LIFE_STARTING && record->image[0]) {
+    /* RUNNING with its image still there: it may have been about to run, and no more. */
+    if (record->sandbox.life == LIFE_RUNNING &&
+        (images_have(&k->images, s->info.id) || image_retired(&k->images, s->info.id)))
+        memcpy(s->image, s->info.id, sizeof s->image);
+    else if (record->sandbox.life == LIFE_RUNNING)
+        s->image[0] = '\0';
+    if ((record->sandbox.life == LIFE_STARTING || record->sandbox.life == LIFE_RUNNING) &&
+        s->image[0] && !settled) {
         sandbox_set_life(k, s, LIFE_STARTING);
         s->begun_us = io_now_us();
         s->unsettled = true; /* sandbox_tick settles it */
@@ -336,8 +359,6 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
         s->unsettled = true;
         return;
     }
-    if (images_have(&k->images, s->info.id)) /* what it was loaded from still counts: it never ran */
-        own_close(&pidfd);
     if (pidfd < 0 || keeper_watch(k, &s->pid, pidfd, sandbox_on_death, &err) < 0) {
         if (meant_to_live)
             log_line(LOG_WARNING, "lost sandbox=%s reason=\"died while no keeper ran\"",
@@ -346,6 +367,10 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
         (void) cgroup_kill(&k->cgroups, s->made_as);
         return;
     }
+    s->image[0] = '\0';
+    /* A keeper that died may have been about to take back what it gave for a load. */
+    if (cgroup_limit(&k->cgroups, s->made_as, &s->info.limits, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     adopt_freeze(k, s);
     if (s->info.flags & KEEPER_FLAG_TIED)
         s->tie_until_ms = io_now_ms() + TIE_GRACE_MS;
@@ -425,17 +450,28 @@ static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
 {
     struct err err;
 
-    if (now < s->begun_us / 1000u + START_MS)
+    if (now < s->begun_us / 1000u + START_MS || s->worker || s->unsettled) /* criu has its own patience */
         return;
     err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
             START_MS / 1000);
     sandbox_fail(k, s, &err);
 }
 
+static bool settle(struct keeper *k, struct sandbox *s)
+{
+    s->unsettled = false;
+    if (!(s->info.life == LIFE_PAUSING ? save_settle(k, s) : load_settle(k, s)))
+        s->unsettled = true;
+    else if (s->doomed)
+        sandbox_stop(k, s, "destroyed");
+    return !s->unsettled;
+}
+
 int sandbox_tick(struct keeper *k)
 {
     uint64_t now = io_now_ms();
     int wait = k->starting ? 1000 : -1;
+    bool busy = false;
 
     for (uint32_t i = 0; i < k->slot_count; i++) {
         struct sandbox *s = &k->sandboxes[i];
@@ -445,13 +481,9 @@ int sandbox_tick(struct keeper *k)
             sandbox_stop(k, s, "nobody came back for it");
         }
         /* Of an earlier keeper's, which may be at work still. */
-        if (s->unsettled) {
-            bool paused = s->info.life == LIFE_PAUSING;
-
-            s->unsettled = !(paused ? save_settle(k, s) : load_settle(k, s));
-            if (s->unsettled)
-                wait = SETTLE_MS;
-        }
+        if (s->unsettled && !settle(k, s))
+            wait = SETTLE_MS;
+        busy = busy || s->unsettled || s->info.life == LIFE_PAUSING;
         if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
             check_start(k, s, now);
         if (s->tie_until_ms && (wait < 0 || wait > 1000))
@@ -462,5 +494,7 @@ int sandbox_tick(struct keeper *k)
         if (s->info.life == LIFE_STOPPING)
             wait = now - s->stop_since_ms > STUCK_MS ? 100 : 1;
     }
+    if (k->sweep && !busy)
+        adopt_sweep(k);
     return wait;
 }

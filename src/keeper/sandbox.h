@@ -8,6 +8,8 @@
 
 /* NULL: none has that id or name. */
 struct sandbox *sandbox_find(struct keeper *keeper, const char *id_or_name);
+/* One that is being loaded from it, or saved to it; NULL: none. */
+struct sandbox *sandbox_of_image(struct keeper *keeper, const char *image);
 /* Whether cgroups of that name are a sandbox's: those of one from the pool have not its id. */
 bool sandbox_made_as(const struct keeper *keeper, const char *name);
 uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox);
@@ -15,8 +17,10 @@ uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox
 /* Kills; the rest follows by itself. Harmless on one that is stopping. */
 void sandbox_stop(struct keeper *keeper, struct sandbox *sandbox, const char *reason);
 
-/* Takes what an earlier keeper left in a slot: running, or to be cleared away. */
-void sandbox_adopt(struct keeper *keeper, uint32_t slot, const struct journal_record *record);
+/* Takes what an earlier keeper left in a slot: running, or to be cleared away. settled: that nobody works on it any
+ * more is known. */
+void sandbox_adopt(struct keeper *keeper, uint32_t slot, const struct journal_record *record,
+                   bool settled);
 
 int sandbox_freeze(struct keeper *keeper, struct sandbox *sandbox, bool frozen, struct err *err);
 /* After cgroup_freeze_done: the new state is written down. */

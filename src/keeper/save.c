@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #define FREEZE_MS 5000
+#define DYING_MS  500
 
 struct saving {
     const struct worker *w;
@@ -211,6 +212,7 @@ static int save_with_memory(struct saving *s, struct err *err)
                             .pid = box->info.pid,
                             .owner = box->info.uid_base,
                             .images_fd = s->memory_fd,
+                            .lock_fd = s->dir_fd,
                             .work_fd = s->w->scratch_fd,
                             .reached = on_point,
                             .arg = s };
@@ -302,11 +304,12 @@ static int fill_meta(struct saving *s, const struct keeper_request *r, struct er
     return 0;
 }
 
+/* Whoever was killed is dead soon, and nobody inside can kill the first process. */
 static bool is_dead(int pidfd)
 {
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
-    return poll(&p, 1, 0) == 1;
+    return poll(&p, 1, DYING_MS) == 1;
 }
 
 static int save(struct worker *w, const struct keeper_request *r, struct err *err)
@@ -331,7 +334,7 @@ static int save(struct worker *w, const struct keeper_request *r, struct err *er
     }
     if (rc < 0) {
         image_remove(images, r->image, ".new");
-        if (!(r->flags & KEEPER_SAVE_STOP))
+        if (s.meta.layers.number[0] != w->sandbox.layers.number[0])
             disks_remove(&w->keeper->disks, s.meta.layers.number[0]);
         return -1;
     }
@@ -349,8 +352,15 @@ static int save(struct worker *w, const struct keeper_request *r, struct err *er
 /* The sandbox is an image now: its disk is the image's. */
 static void become_image(struct keeper *k, struct sandbox *s, const struct layers *layers)
 {
+    if (s->doomed) { /* it was to be destroyed, not to be kept */
+        image_remove(&k->images, s->info.id, "");
+        s->saved.id[0] = '\0';
+        sandbox_stop(k, s, "destroyed");
+        return;
+    }
     (void) images_add(&k->images, s->info.id, layers);
     s->layers.number[0] = 0;
+    s->image[0] = '\0';
     sandbox_stop(k, s, "paused to disk");
 }
 
@@ -366,8 +376,8 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     }
     log_line(LOG_INFO, "saved sandbox=%s image=%s bytes=%" PRIu64 " us_still=%" PRIu64, s->info.id,
              r->image.id, r->image.bytes, r->image.frozen_us);
-    s->saved = r->image;
     if (stop) {
+        s->saved = r->image;
         become_image(k, s, &r->layers);
         return; /* answered when it is gone */
     }
@@ -388,7 +398,7 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
         return err_set(err, ERR_INVALID, "image: of a sandbox that ends, it has the sandbox's id");
     if (!(r->flags & KEEPER_SAVE_STOP) && sandbox_find((struct keeper *) (uintptr_t) k, r->image))
         return err_set(err, ERR_INVALID, "image: is the id of a sandbox");
-    if (images_have(&k->images, r->image))
+    if (images_have(&k->images, r->image) || sandbox_of_image((struct keeper *) (uintptr_t) k, r->image))
         return err_set(err, ERR_EXISTS, "there is an image '%s' already", r->image);
     if (k->images.count == IMAGES_MAX)
         return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
@@ -409,6 +419,8 @@ int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request 
     if (check_save(k, s, r, err) < 0)
         return -1;
     sandbox_set_life(k, s, LIFE_PAUSING);
+    s->was_frozen = frozen;
+    memcpy(s->image, r->image, sizeof s->image);
     if (sandbox_record(k, s, err) < 0)
         goto undo;
     /* The agent has to do its part; what else is thawed with it has a moment more. */
@@ -424,19 +436,46 @@ undo:
     return -1;
 }
 
+/* Whether its image, which is whole, is the sandbox; -1: not clear yet. criu is gone. */
+static int image_counts(struct sandbox *s)
+{
+    if (s->pid.fd < 0)
+        return 1;
+    if (!s->settle_ms)
+        s->settle_ms = io_now_ms();
+    /* Killed ones die soon; those that criu let go when it lost whom it worked for are ahead of the image. */
+    return io_now_ms() < s->settle_ms + DYING_MS ? -1 : 0;
+}
+
 bool save_settle(struct keeper *k, struct sandbox *s)
 {
+    const char *image = s->image[0] ? s->image : s->info.id;
+    bool stop = strcmp(image, s->info.id) == 0, whole;
     struct image_meta meta;
     struct err err;
+    int counts;
 
-    if (image_busy(&k->images, s->info.id))
+    if (image_busy(&k->images, image))
         return false;
-    if (image_read(&k->images, s->info.id, &meta, &err) == 0) {
+    whole = image_read(&k->images, image, &meta, &err) == 0;
+    counts = whole && stop ? image_counts(s) : 0;
+    if (counts < 0)
+        return false;
+    k->sweep = true; /* a copy of its disk may be there */
+    if (counts) {
+        s->saved = meta.image;
         become_image(k, s, &meta.layers);
         return true;
     }
-    image_remove(&k->images, s->info.id, ".new");
+    if (whole && stop)
+        image_remove(&k->images, image, "");
+    else if (whole)
+        (void) images_add(&k->images, image, &meta.layers);
+    image_remove(&k->images, image, ".new");
     sandbox_back(k, s);
-    worker_tell_continue(k, s);
+    if (s->info.life == LIFE_RUNNING)
+        worker_tell_continue(k, s);
+    err_set(&err, ERR_INTERNAL, "the process that saved it died");
+    ops_saved(k, s, whole && !stop ? &meta.image : NULL, whole && !stop ? NULL : &err);
     return true;
 }

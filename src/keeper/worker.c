@@ -67,17 +67,6 @@ static void let_go(const struct worker *w, int answer)
     keep_only(keep, count);
 }
 
-static int open_scratch(char name[32], struct err *err)
-{
-    int fd;
-
-    (void) snprintf(name, 32, "/run/%d", (int) getpid());
-    if (mkdir(name, 0755) < 0 && errno != EEXIST)
-        return err_sys(err, errno, "make %s", name);
-    fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? err_sys(err, errno, "open %s", name) : fd;
-}
-
 static void clear_scratch(const char *name)
 {
     auto_dir DIR *dir = opendir(name);
@@ -89,10 +78,22 @@ static void clear_scratch(const char *name)
     (void) rmdir(name);
 }
 
+static int open_scratch(char name[32], struct err *err)
+{
+    int fd;
+
+    (void) snprintf(name, 32, "/run/%d", (int) getpid());
+    clear_scratch(name); /* of one that had this number, and was killed */
+    if (mkdir(name, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make %s", name);
+    fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_sys(err, errno, "open %s", name) : fd;
+}
+
 static _Noreturn void run(struct worker *w, worker_deed *deed, const struct keeper_request *request,
                           int answer)
 {
-    char scratch[32];
+    char scratch[32] = "";
     struct err err = { .kind = ERR_NONE };
 
     (void) setsid();
@@ -123,6 +124,12 @@ static void on_answer(struct keeper *k, struct watch *watch)
         (void) waitpid(s->worker, NULL, 0); /* it said its word, or died: it does not keep us */
     s->worker = 0;
     s->worker_end = NULL;
+    if (n != (ssize_t) sizeof result &&
+        (s->info.life == LIFE_PAUSING || s->info.life == LIFE_STARTING)) {
+        log_line(LOG_WARNING, "sandbox=%s the process that worked on it died", s->info.id);
+        s->unsettled = true; /* how far it came is found out by sandbox_tick; criu may still be at it */
+        return;
+    }
     if (n != (ssize_t) sizeof result) {
         memset(&result, 0, sizeof result);
         err_set(&result.err, ERR_INTERNAL, "the process that worked on it died");
@@ -158,14 +165,17 @@ int worker_start(struct keeper *k, struct sandbox *s, const char *name, worker_d
 
 void worker_tell_continue(struct keeper *k, const struct sandbox *s)
 {
-    int pidfd = s->pid.fd;
-    pid_t inside = s->info.pid;
+    int keep[] = { s->pid.fd, k->nets.own_fd };
+    pid_t inside = s->info.pid, child = fork();
     struct err err;
 
-    if (fork() == 0) { /* twice: its end is nobody's business */
-        if (fork() == 0)
-            (void) talk_resumed(&k->nets, pidfd, inside, TALK_CONTINUE, 0, -1, &err);
+    if (child == 0) { /* twice: its end is nobody's business */
+        if (fork() == 0) {
+            keep_only(keep, ARRAY_LEN(keep));
+            (void) talk_resumed(&k->nets, s->pid.fd, inside, TALK_CONTINUE, 0, -1, &err);
+        }
         _exit(0);
     }
-    (void) wait(NULL);
+    if (child > 0)
+        (void) waitpid(child, NULL, 0);
 }

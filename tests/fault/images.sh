@@ -1,0 +1,58 @@
+# images.sh - for tests of saved sandboxes, after lib.sh: requests to the keeper, and a sandbox whose state can be
+# compared. Sourced, not run.
+# shellcheck shell=bash
+
+ask() { "$BUILD/helpers/image_ask" "$@"; }
+new_id() { ask new-id; }
+
+needs_criu() {
+    [ -x /usr/local/lib/cove/criu/usr/sbin/criu ] || [ -x /usr/sbin/criu ] && return
+    skip "$(basename "$0")" "there is no criu"
+    exit 77
+}
+
+# A sandbox with a process that counts in its memory, and writes the count into a file, when asked to.
+make_box() { # flags of cove create…
+    local id
+    id=$(cove create "$@") || return
+    timeout 20 "$BUILD/cove" exec -i "$id" -- sh -c 'cat >/tmp/counter' <<'COUNTER'
+n=0
+count() { n=$((n + 1)); echo "$n" >/tmp/said.new; mv /tmp/said.new /tmp/said; }
+trap count USR1
+sleep 100000 &
+echo $$ >/tmp/counter.pid
+while :; do wait $!; done
+COUNTER
+    timeout 20 "$BUILD/cove" exec "$id" -- sh -c 'setsid sh /tmp/counter >/dev/null 2>&1 </dev/null &
+        until [ -s /tmp/counter.pid ]; do sleep 0.01; done'
+    echo "$id"
+}
+
+# What it counts to next; the file has what it counted last, so a file that is older than the memory is found, too.
+probe() { # sandbox
+    timeout 20 "$BUILD/cove" exec "$1" -- sh -c '
+        was=$(cat /tmp/said 2>/dev/null || echo 0)
+        rm -f /tmp/said
+        kill -USR1 "$(cat /tmp/counter.pid)" || exit 1
+        i=0
+        until [ -s /tmp/said ]; do i=$((i + 1)); [ $i -gt 500 ] && echo silent && exit 1; sleep 0.01; done
+        now=$(cat /tmp/said)
+        [ "$now" = $((was + 1)) ] && echo "$now" || echo "memory $now, file $was"' 2>&1
+}
+
+drop_all() {
+    local image
+    for image in $(ask list) $(ls "$COVE_STATE/images" 2>/dev/null); do ask drop "$image" >/dev/null; done
+}
+
+# Images in whatever state, and disks beyond those that the keeper has ready.
+files_left() {
+    local disk ready
+    ls -A "$COVE_STATE/images"
+    ready=$(losetup -a | grep -F "$COVE_STATE")
+    for disk in "$COVE_STATE"/disks/d????????????????; do
+        [ -e "$disk" ] || continue
+        within 3 test ! -e "$disk" && continue
+        grep -qF "$(basename "$disk")" <<<"$ready" || echo "disk $(basename "$disk")"
+    done | head -n 5
+}
