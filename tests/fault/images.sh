@@ -45,14 +45,10 @@ drop_all() {
     for image in $(ask list) $(ls "$COVE_STATE/images" 2>/dev/null); do ask drop "$image" >/dev/null; done
 }
 
-# Images in whatever state, and disks beyond those that the keeper has ready.
+# Images in whatever state, and disks, once a keeper has come and gone.
 files_left() {
-    local disk ready
+    restart_keeper TERM
+    stop_keeper TERM
     ls -A "$COVE_STATE/images"
-    ready=$(losetup -a | grep -F "$COVE_STATE")
-    for disk in "$COVE_STATE"/disks/d????????????????; do
-        [ -e "$disk" ] || continue
-        within 3 test ! -e "$disk" && continue
-        grep -qF "$(basename "$disk")" <<<"$ready" || echo "disk $(basename "$disk")"
-    done | head -n 5
+    find "$COVE_STATE/disks" -name 'd????????????????' -printf 'disk %f\n'
 }
