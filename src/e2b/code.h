@@ -83,10 +83,6 @@ int code_context_find(struct ops *ops, const char *sandbox, const char *id,
 int code_context_start(struct ops *ops, struct code_context *context, bool *ret_fresh,
                        struct err *err);
 
-/* For a line to its kernel: what one that came with the template has to be told first, the sandbox's environment. */
-int code_context_adopt(struct ops *ops, const struct code_context *context, json_t *line,
-                       struct err *err);
-
 /* SIGKILL for its kernel and all that it started, but for contexts that were forked from it. */
 void code_context_kill(struct ops *ops, struct code_context *context);
 /* A context like another one, of no kernel yet, with an id of its own. ERR_TOO_MANY. */

@@ -27,8 +27,26 @@ int code_cell_init(struct code_cell *cell, struct err *err)
     return 0;
 }
 
+/* A kernel that came with the template has to be told its sandbox's environment. */
+static int adopt(struct code_cell *cell, json_t *line, struct err *err)
+{
+    json_t *env;
+
+    if (!line || !cell->context->warm)
+        return 0;
+    if (ops_sandbox_env(cell->ops, cell->context->sandbox, &env, err) < 0)
+        return -1;
+    return json_object_set_new(line, "adopt", env) < 0
+               ? err_set(err, ERR_NO_MEMORY, "no memory for the environment")
+               : 0;
+}
+
 int code_cell_say(struct code_cell *cell, json_t *line, struct err *err)
 {
+    if (adopt(cell, line, err) < 0) {
+        json_decref(line);
+        return -1;
+    }
     if (line && json_object_set_new(line, "id", json_string(cell->id)) == 0)
         cell->text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(line);

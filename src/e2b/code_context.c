@@ -249,20 +249,6 @@ int code_context_start(struct ops *ops, struct code_context *context, bool *ret_
     return 0;
 }
 
-int code_context_adopt(struct ops *ops, const struct code_context *context, json_t *line,
-                       struct err *err)
-{
-    json_t *env;
-
-    if (!line || !context->warm)
-        return 0;
-    if (ops_sandbox_env(ops, context->sandbox, &env, err) < 0)
-        return -1;
-    return json_object_set_new(line, "adopt", env) < 0
-               ? err_set(err, ERR_NO_MEMORY, "no memory for the environment")
-               : 0;
-}
-
 /* Isolated and without site-packages: it starts sooner, and needs nothing of them. */
 int code_context_start_fork(struct ops *ops, const struct code_context *old,
                             struct code_context *context, uint32_t *ret_pid, struct err *err)

@@ -185,18 +185,15 @@ static int wait_turn(struct execution *e, const struct code_turn *turn)
 static int run_in_turn(struct execution *e, const struct code_request *request, struct err *err)
 {
     const struct code_language *language = e->context->language;
-    json_t *line = json_pack("{s:s, s:O?}", "code", request->code, "env", request->env);
     struct code_turn turn;
     int r = 0;
 
     e->cell.cell = (struct ops_cell){ .program = language->program,
                                       .option = language->option,
                                       .code = request->code };
-    if (code_context_adopt(&e->ops, e->context, line, err) < 0) {
-        json_decref(line);
-        return -1;
-    }
-    if (code_cell_say(&e->cell, line, err) < 0)
+    if (code_cell_say(&e->cell,
+                      json_pack("{s:s, s:O?}", "code", request->code, "env", request->env),
+                      err) < 0)
         return -1;
     code_turn_join(e->context, &turn);
     if (wait_turn(e, &turn) == 0)

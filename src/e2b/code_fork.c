@@ -44,10 +44,6 @@ static int ask_kernel(struct fork *f, uint32_t pid, struct err *err)
     json_t *line = json_pack("{s:s, s:{s:s, s:I}}", "code", TOO_OLD, "fork", "name", f->fresh.id,
                              "pid", (json_int_t) pid);
 
-    if (code_context_adopt(&f->ops, f->old, line, err) < 0) {
-        json_decref(line);
-        return -1;
-    }
     if (code_cell_init(&f->cell, err) < 0 || code_cell_say(&f->cell, line, err) < 0)
         return -1;
     switch (code_cell_run(&f->cell, err)) {
