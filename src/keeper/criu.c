@@ -107,13 +107,7 @@ static void put_text(struct message *m, unsigned field, const char *text)
     put_bytes(m, field, text, strlen(text));
 }
 
-struct response {
-    uint64_t type, success;
-    pid_t pid;
-    char point[64];
-};
-
-static void read_part(const struct proto_field *part, unsigned pid_field, struct response *ret)
+static void read_part(const struct proto_field *part, unsigned pid_field, struct criu_response *ret)
 {
     const uint8_t *at = part->data, *end = part->data + part->value;
     struct proto_field f;
@@ -127,21 +121,13 @@ static void read_part(const struct proto_field *part, unsigned pid_field, struct
     }
 }
 
-static int read_response(int sock, struct response *ret, struct err *err)
+void criu_parse_response(const uint8_t *at, size_t len, struct criu_response *ret)
 {
-    struct pollfd p = { .fd = sock, .events = POLLIN };
-    struct message m;
-    const uint8_t *at = m.data;
+    const uint8_t *end = at + len;
     struct proto_field f;
-    ssize_t n;
 
     memset(ret, 0, sizeof *ret);
-    if (poll(&p, 1, HANG_MS) != 1)
-        return err_set(err, ERR_TIMEOUT, "criu said nothing for %d s", HANG_MS / 1000);
-    n = recv(sock, m.data, sizeof m.data, 0);
-    if (n <= 0)
-        return err_set(err, ERR_INTERNAL, "criu ended without an answer");
-    while (proto_next(&at, m.data + n, &f)) {
+    while (proto_next(&at, end, &f)) {
         if (f.number == RESP_TYPE)
             ret->type = f.value;
         if (f.number == RESP_SUCCESS)
@@ -151,6 +137,21 @@ static int read_response(int sock, struct response *ret, struct err *err)
         if (f.number == RESP_NOTIFY && f.data)
             read_part(&f, NOTIFY_PID, ret);
     }
+}
+
+static int read_response(int sock, struct criu_response *ret, struct err *err)
+{
+    struct pollfd p = { .fd = sock, .events = POLLIN };
+    struct message m;
+    ssize_t n;
+
+    memset(ret, 0, sizeof *ret);
+    if (poll(&p, 1, HANG_MS) != 1)
+        return err_set(err, ERR_TIMEOUT, "criu said nothing for %d s", HANG_MS / 1000);
+    n = recv(sock, m.data, sizeof m.data, 0);
+    if (n <= 0)
+        return err_set(err, ERR_INTERNAL, "criu ended without an answer");
+    criu_parse_response(m.data, (size_t) n, ret);
     return 0;
 }
 
@@ -356,7 +357,7 @@ static void explain(int work_fd, const char *deed, struct err *err)
 
 /* ---- one job ---- */
 
-static int serve(const struct criu_job *job, int sock, struct response *r, struct err *err)
+static int serve(const struct criu_job *job, int sock, struct criu_response *r, struct err *err)
 {
     for (;;) {
         struct message answer = { .len = 0 };
@@ -387,7 +388,7 @@ int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
 {
     const char *deed = job->restore ? "restore" : "save";
     struct message request = { .len = 0 }, opts = { .len = 0 };
-    struct response r = { .type = 0 };
+    struct criu_response r = { .type = 0 };
     auto_close int sock = -1;
     pid_t pid = start(job, &sock, err);
     int rc, status = 0;

@@ -43,6 +43,14 @@ struct criu_job {
     void *arg;
 };
 
+/* What criu says, as far as it is of interest. Pure; what is not understood is left out. */
+struct criu_response {
+    uint64_t type, success;
+    pid_t pid;
+    char point[64];
+};
+void criu_parse_response(const uint8_t *data, size_t len, struct criu_response *ret);
+
 /* Is there one? */
 bool criu_there(void);
 

@@ -146,40 +146,47 @@ static size_t put_entry(uint8_t *out, const struct entry *e)
     return (size_t) (at - out);
 }
 
-static int write_tree(int fd, const struct tree *tree, size_t room, struct err *err)
+int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret_len,
+                      struct err *err)
 {
-    auto_free uint8_t *out = malloc(room);
-    size_t len = 0;
+    struct tree tree = { .count = 0 };
+    int rc = -1;
 
-    if (!out)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the tree of processes");
-    for (size_t i = 0; i < tree->count; i++)
-        len += put_entry(out + len, &tree->entry[i]);
-    if (lseek(fd, MAGIC_LEN, SEEK_SET) < 0 || ftruncate(fd, MAGIC_LEN) < 0 ||
-        io_write_all(fd, out, len) < 0)
-        return err_sys(err, errno, "write " NAME);
-    return 0;
+    if (!read_tree(text, len, &tree))
+        err_set(err, ERR_UNSUPPORTED, "criu wrote a tree of processes in a form that is not known here");
+    else
+        rc = mend(&tree, err);
+    *ret_len = 0;
+    /* Numbers are never longer than they were, and a parent's can only become shorter. */
+    for (size_t i = 0; rc == 0 && tree.changed && i < tree.count; i++)
+        *ret_len += put_entry(out + *ret_len, &tree.entry[i]);
+    free(tree.entry);
+    return rc < 0 ? -1 : tree.changed;
 }
 
 int pstree_mend(int memory_fd, struct err *err)
 {
     auto_close int fd = openat(memory_fd, NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    auto_free uint8_t *text = NULL;
-    struct tree tree = { .count = 0 };
+    auto_free uint8_t *text = NULL, *out = NULL;
     struct stat st;
-    int rc = -1;
+    size_t len;
+    int rc;
 
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < MAGIC_LEN ||
-        !(text = malloc((size_t) st.st_size)) || io_read_all(fd, text, (size_t) st.st_size) < 0)
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, errno, "open " NAME);
+    if (st.st_size < MAGIC_LEN)
+        return err_set(err, ERR_UNSUPPORTED, "criu wrote no tree of processes");
+    text = malloc((size_t) st.st_size);
+    out = malloc((size_t) st.st_size);
+    if (!text || !out)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the tree of processes");
+    if (io_read_all(fd, text, (size_t) st.st_size) < 0)
         return err_sys(err, errno, "read " NAME);
-    if (!read_tree(text + MAGIC_LEN, (size_t) st.st_size - MAGIC_LEN, &tree))
-        err_set(err, ERR_UNSUPPORTED,
-                "criu wrote a tree of processes in a form that is not known here");
-    else
-        rc = mend(&tree, err);
-    /* A parent's number can only become shorter. */
-    if (rc == 0 && tree.changed)
-        rc = write_tree(fd, &tree, (size_t) st.st_size, err);
-    free(tree.entry);
-    return rc;
+    rc = pstree_mend_bytes(text + MAGIC_LEN, (size_t) st.st_size - MAGIC_LEN, out, &len, err);
+    if (rc <= 0)
+        return rc;
+    if (lseek(fd, MAGIC_LEN, SEEK_SET) < 0 || ftruncate(fd, MAGIC_LEN) < 0 ||
+        io_write_all(fd, out, len) < 0)
+        return err_sys(err, errno, "write " NAME);
+    return 0;
 }

@@ -9,7 +9,14 @@
 
 #include "base/err.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* ERR_UNSUPPORTED: there is a process that could not be restored, and why. */
 int pstree_mend(int memory_fd, struct err *err);
+
+/* The same for what the file has after its magic; out has room for as much. 1: it was mended; 0: no need to. Pure. */
+int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret_len,
+                      struct err *err);
 
 #endif

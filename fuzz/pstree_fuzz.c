@@ -1,0 +1,27 @@
+/* pstree_fuzz.c - the tree of processes that criu wrote, and what criu says: a tree that was mended needs no mending, and
+ * is never longer than it was. */
+#include "keeper/criu.h"
+#include "keeper/pstree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *once = malloc(size + 1), *twice = malloc(size + 1);
+    struct criu_response response;
+    size_t len = 0, again = 0;
+    struct err err;
+
+    criu_parse_response(data, size, &response);
+    if (memchr(response.point, 0, sizeof response.point) == NULL)
+        abort();
+    if (once && twice && pstree_mend_bytes(data, size, once, &len, &err) == 1 &&
+        (len > size || pstree_mend_bytes(once, len, twice, &again, &err) != 0))
+        abort();
+    free(once);
+    free(twice);
+    return 0;
+}
