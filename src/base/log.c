@@ -9,8 +9,9 @@ static const char *level_names[] = {
     [LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
 };
 
-static const char *log_program = "cove";
-static _Atomic int log_most = LOG_INFO; /* SIGHUP may change it while others log */
+/* A reload may set both while others log. */
+static const char *_Atomic log_program = "cove";
+static _Atomic int log_most = LOG_INFO;
 
 void log_init(const char *program, enum log_level most)
 {
