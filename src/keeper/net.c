@@ -4,8 +4,12 @@
 #include "base/log.h"
 #include "base/own.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <string.h>
@@ -60,4 +64,37 @@ int net_socket_inside(const struct nets *nets, int pidfd, int flags, struct err 
     errnum = errno;
     nets_leave(nets);
     return fd < 0 ? err_sys(err, errnum, "make a socket") : fd;
+}
+
+/* One transaction: every table of every family goes, with all that is in it. */
+static int drop_tables(struct err *err)
+{
+    struct part {
+        struct nlmsghdr head;
+        struct nfgenmsg body;
+    } all[] = { { .head = { .nlmsg_type = NFNL_MSG_BATCH_BEGIN },
+                  .body = { .res_id = htons(NFNL_SUBSYS_NFTABLES) } },
+                { .head = { .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE } },
+                { .head = { .nlmsg_type = NFNL_MSG_BATCH_END },
+                  .body = { .res_id = htons(NFNL_SUBSYS_NFTABLES) } } };
+    auto_close int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        all[i].head.nlmsg_len = sizeof all[i];
+        all[i].head.nlmsg_flags = NLM_F_REQUEST;
+    }
+    if (fd < 0 || send(fd, all, sizeof all, 0) != sizeof all)
+        return err_sys(err, errno, "unlock the sandbox's network");
+    return 0;
+}
+
+int net_unlock(const struct nets *nets, int pidfd, struct err *err)
+{
+    int rc;
+
+    if (setns(pidfd, CLONE_NEWNET) < 0)
+        return err_sys(err, errno, "enter the sandbox's network");
+    rc = drop_tables(err);
+    nets_leave(nets);
+    return rc;
 }

@@ -25,6 +25,10 @@ void nets_close(struct nets *nets);
 /* A unix stream socket of that process's namespace, for its abstract names; the caller stays where it is. */
 int net_socket_inside(const struct nets *nets, int pidfd, int flags, struct err *err);
 
+/* Takes away what criu locked a sandbox's network with and, being killed, did not unlock. Nobody else makes tables there:
+ * inside nobody has the right. */
+int net_unlock(const struct nets *nets, int pidfd, struct err *err);
+
 /* Back from a sandbox's. There is no way on if that fails: the keeper ends, and a new one adopts. */
 void nets_leave(const struct nets *nets);
 

@@ -229,6 +229,8 @@ static int save_with_memory(struct saving *s, struct err *err)
     if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
         return 0;
     /* It goes on, as itself. */
+    if (rc < 0)
+        (void) net_unlock(nets, box->pid.fd, &ignored);
     if (talk_resumed(nets, box->pid.fd, box->info.pid, TALK_CONTINUE, 0, listener,
                      rc < 0 ? &ignored : err) < 0)
         rc = -1;

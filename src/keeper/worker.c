@@ -172,6 +172,7 @@ void worker_tell_continue(struct keeper *k, const struct sandbox *s)
     if (child == 0) { /* twice: its end is nobody's business */
         if (fork() == 0) {
             keep_only(keep, ARRAY_LEN(keep));
+            (void) net_unlock(&k->nets, s->pid.fd, &err);
             (void) talk_resumed(&k->nets, s->pid.fd, inside, TALK_CONTINUE, 0, -1, &err);
         }
         _exit(0);
