@@ -5,8 +5,10 @@
 ask() { "$BUILD/helpers/image_ask" "$@"; }
 new_id() { ask new-id; }
 
+has_criu() { [ -x /usr/local/lib/cove/criu/usr/sbin/criu ] || [ -x /usr/sbin/criu ]; }
+
 needs_criu() {
-    [ -x /usr/local/lib/cove/criu/usr/sbin/criu ] || [ -x /usr/sbin/criu ] && return
+    has_criu && return
     skip "$(basename "$0")" "there is no criu"
     exit 77
 }
