@@ -7,7 +7,9 @@
 #include "cli/report.h"
 #include "cli/template_warm.h"
 #include "cli/tree.h"
+#include "client/image.h"
 #include "client/sandbox.h"
+#include "client/warm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -130,19 +132,39 @@ int template_list(int store_fd, struct template_entry **ret, size_t *ret_count, 
     return 0;
 }
 
-/* Sandboxes outlive their keeper, and each has a directory while it lives. */
-static bool any_sandboxes(const char *state)
+/* Sandboxes outlive their keeper, and each has a directory while it lives; so has every image. */
+static bool any_in(const char *state, const char *name)
 {
     auto_dir DIR *dir = NULL;
     char path[PATH_MAX];
     struct dirent *entry;
 
-    (void) snprintf(path, sizeof path, "%s/sandboxes", state);
+    (void) snprintf(path, sizeof path, "%s/%s", state, name);
     dir = opendir(path);
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.')
             return true;
     return false;
+}
+
+static bool any_sandboxes(const char *state)
+{
+    return any_in(state, "sandboxes") || any_in(state, "images");
+}
+
+/* What is saved stands on its template, too: sandboxes that sleep on disk, and snapshots; not the template's own image,
+ * which goes with it. */
+static int add_saved(struct link *link, const char *name, size_t *users, struct err *err)
+{
+    auto_free struct keeper_image *list = NULL;
+    size_t count = 0;
+
+    if (image_list(link, &list, &count, err) < 0)
+        return err->kind == ERR_UNSUPPORTED ? 0 : -1;
+    for (size_t i = 0; i < count; i++)
+        *users += strcmp(list[i].owner, WARM_OWNER) != 0 &&
+                  strcmp(list[i].sandbox.template, name) == 0;
+    return 0;
 }
 
 int template_users(const char *state, const char *name, size_t *ret_count, struct err *err)
@@ -161,6 +183,8 @@ int template_users(const char *state, const char *name, size_t *ret_count, struc
         return 0;
     }
     r = sandbox_list(&link, &list, &count, err);
+    if (r == 0)
+        r = add_saved(&link, name, &users, err);
     link_close(&link);
     if (r < 0)
         return err_wrap(err, "ask the keeper for sandboxes");
@@ -280,8 +304,8 @@ int template_remove(const char *state, int store_fd, const char *name, struct er
     if (template_users(state, name, &users, err) < 0)
         return err_wrap(err, "template '%s' stays", name);
     if (users > 0)
-        return err_set(err, ERR_STATE, "template '%s' is in use by %zu sandbox%s", name, users,
-                       users == 1 ? "" : "es");
+        return err_set(err, ERR_STATE, "template '%s' is in use by %zu sandbox%s or snapshot%s", name,
+                       users, users == 1 ? "" : "es", users == 1 ? "" : "s");
     if (unlinkat(fd, "manifest", 0) < 0 && errno != ENOENT)
         return err_sys(err, errno, "remove manifest of '%s'", name);
     if (template_users(state, name, &users, err) < 0 || users > 0)

@@ -290,7 +290,7 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
 
     begin_step(s, STEP_PREPARE);
     sandbox_set_life(k, s, LIFE_STARTING);
-    if (template_open(&t, k->templates_fd, s->info.template, err) < 0)
+    if (template_open_tree(&t, k->templates_fd, s->info.template, s->template_inode, err) < 0)
         return -1;
     s->build = t.build;
     if (fstat(t.root_fd, &tree) == 0)
@@ -420,7 +420,7 @@ static int check_room(struct keeper *k, const struct keeper_request *r, uint64_t
         return -1;
     *ret_build = t.build;
     template_close(&t);
-    if (volumes_check(k, r->volumes, err) < 0)
+    if (volumes_check(k, r->sandbox, r->volumes, err) < 0)
         return -1;
     if (fstatfs(k->state_fd, &state) == 0 &&
         r->limits.disk_bytes > (uint64_t) state.f_blocks * (uint64_t) state.f_bsize)
@@ -532,6 +532,7 @@ int create_from_image(struct keeper *k, const struct keeper_request *r,
     *ret = s;
     memcpy(s->image, meta->image.id, sizeof s->image);
     s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY;
+    s->template_inode = meta->template_inode;
     s->info.flags |= meta->image.sandbox.flags & KEEPER_FLAG_ROUTED;
     if (same) {
         s->info.created_ms = meta->image.sandbox.created_ms;

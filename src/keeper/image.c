@@ -37,7 +37,8 @@ bool images_have(const struct images *images, const char *id)
     return find(images, id) != NULL;
 }
 
-struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers)
+struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers,
+                               const struct volume_use volumes[VOLUMES_MAX])
 {
     struct image_entry *entry = find(images, id);
 
@@ -49,7 +50,20 @@ struct image_entry *images_add(struct images *images, const char *id, const stru
         images->count++;
     }
     entry->layers = *layers;
+    memset(entry->claims, 0, sizeof entry->claims);
+    for (size_t i = 0; volumes && i < volume_use_count(volumes); i++) {
+        (void) snprintf(entry->claims[i].volume, sizeof entry->claims[i].volume, "%.*s",
+                        (int) VOLUME_ID_LEN, volumes[i].volume);
+        entry->claims[i].writes = !(volumes[i].flags & VOLUME_READ_ONLY);
+    }
     return entry;
+}
+
+static struct image_entry *add_read(struct images *images, const char *id,
+                                    const struct image_meta *meta)
+{
+    return images_add(images, id, &meta->layers,
+                      meta->image.flags & KEEPER_IMAGE_PAUSED ? meta->volumes : NULL);
 }
 
 void images_forget(struct images *images, const char *id)
@@ -114,10 +128,10 @@ static int load_table(struct images *images, struct err *err)
             image_remove(images, id, NEW);
         if (entry->d_name[ID_LEN] != '\0')
             continue;
-        meta.layers.count = 0;
+        memset(&meta, 0, sizeof meta);
         if (image_read(images, id, &meta, &why) < 0)
             note_unread(images, id, &meta, &why);
-        if (meta.layers.count && !images_add(images, id, &meta.layers))
+        if (meta.layers.count && !add_read(images, id, &meta))
             return err_set(err, ERR_TOO_MANY, "more than %d images", IMAGES_MAX);
     }
     return 0;
@@ -374,7 +388,7 @@ bool image_unretire(struct images *images, const char *id)
         (void) renameat2(images->dir_fd, old, images->dir_fd, id, RENAME_NOREPLACE);
     if (image_read(images, id, &meta, &err) < 0)
         return false;
-    (void) images_add(images, id, &meta.layers);
+    (void) add_read(images, id, &meta);
     return true;
 }
 

@@ -26,9 +26,16 @@
 #define IMAGE_KEY_LEN  32
 #define IMAGE_FILE_MAX 64
 
+/* A volume that a sandbox has although it sleeps. */
+struct image_claim {
+    char volume[VOLUME_ID_MAX]; /* "": none */
+    bool writes;
+};
+
 struct image_entry {
     char id[ID_LEN + 1]; /* "": free */
     struct layers layers;
+    struct image_claim claims[VOLUMES_MAX]; /* of a paused sandbox; a snapshot has none */
 };
 
 struct images {
@@ -57,8 +64,9 @@ struct image_meta {
 int images_open(struct images *images, int state_fd, struct err *err);
 
 bool images_have(const struct images *images, const char *id);
-/* NULL: there is no place for more. */
-struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers);
+/* NULL: there is no place for more. volumes: of a paused sandbox, NULL of a snapshot. */
+struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers,
+                               const struct volume_use volumes[VOLUMES_MAX]);
 void images_forget(struct images *images, const char *id);
 
 /* A directory for a new image, locked, with memory/ in it. In a worker. */

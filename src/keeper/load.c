@@ -512,7 +512,7 @@ static int load(struct worker *w, const struct keeper_request *r, struct err *er
     l.same = strcmp(r->image, r->sandbox) == 0;
     if (image_lock(images, r->image, l.same, &l.dir_fd, err) < 0 ||
         image_read(images, r->image, &l.meta, err) < 0 ||
-        template_open(&t, templates, w->sandbox.info.template, err) < 0)
+        template_open_tree(&t, templates, w->sandbox.info.template, l.meta.template_inode, err) < 0)
         return -1;
     l.memory_fd = openat(l.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (l.memory_fd < 0)
@@ -595,7 +595,6 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
 {
     bool same = strcmp(r->image, r->sandbox) == 0;
     struct template t;
-    struct stat st = { .st_ino = 0 };
 
     if (strcmp(r->owner, meta->image.owner) != 0)
         return err_set(err, ERR_DENIED, "image '%s' belongs to somebody else", r->image);
@@ -604,13 +603,10 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
                        same ? "image '%s' is a snapshot: load it under an id of its own"
                             : "image '%s' is a paused sandbox: it can only be resumed",
                        r->image);
-    if (template_open(&t, k->templates_fd, meta->image.sandbox.template, err) < 0)
-        return -1;
-    (void) fstat(t.root_fd, &st);
+    if (template_open_tree(&t, k->templates_fd, meta->image.sandbox.template, meta->template_inode,
+                           err) < 0)
+        return err_wrap(err, "image '%s'", r->image);
     template_close(&t);
-    if ((uint64_t) st.st_ino != meta->template_inode)
-        return err_set(err, ERR_STATE, "template '%s' was built anew since image '%s' was saved",
-                       meta->image.sandbox.template, r->image);
     if (meta->image.flags & KEEPER_IMAGE_MEMORY && !criu_there())
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
     return 0;

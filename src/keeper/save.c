@@ -360,7 +360,7 @@ static void become_image(struct keeper *k, struct sandbox *s, const struct layer
         sandbox_stop(k, s, "destroyed");
         return;
     }
-    (void) images_add(&k->images, s->info.id, layers);
+    (void) images_add(&k->images, s->info.id, layers, s->volumes);
     s->layers.number[0] = 0;
     s->image[0] = '\0';
     sandbox_stop(k, s, "paused to disk");
@@ -383,7 +383,7 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
         become_image(k, s, &r->layers);
         return; /* answered when it is gone */
     }
-    (void) images_add(&k->images, r->image.id, &r->layers);
+    (void) images_add(&k->images, r->image.id, &r->layers, NULL);
     sandbox_back(k, s);
     ops_saved(k, s, &r->image, NULL);
 }
@@ -472,7 +472,7 @@ bool save_settle(struct keeper *k, struct sandbox *s)
     if (whole && stop)
         image_remove(&k->images, image, "");
     else if (whole)
-        (void) images_add(&k->images, image, &meta.layers);
+        (void) images_add(&k->images, image, &meta.layers, NULL);
     image_remove(&k->images, image, ".new");
     sandbox_back(k, s);
     if (s->info.life == LIFE_RUNNING)

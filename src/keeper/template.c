@@ -5,10 +5,12 @@
 #include "base/own.h"
 #include "base/parse.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MANIFEST_MAX 8192
 
@@ -107,6 +109,49 @@ int template_open(struct template *t, int templates_fd, const char *name, struct
     }
     /* The number of a tree that a sandbox still uses is not given to another. */
     t->build = build ^ (uint64_t) st.st_ino ^ (uint64_t) st.st_dev << 48;
+    return 0;
+}
+
+/* A tree beside the one of now, O_PATH; -1: none. */
+static int find_tree(int templates_fd, const char *name, uint64_t inode)
+{
+    int fd = openat(templates_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!dir && fd >= 0)
+        (void) close(fd);
+    while (dir && (entry = readdir(dir))) {
+        auto_close int tree = -1;
+        struct stat st;
+
+        if ((uint64_t) entry->d_ino != inode || !name_ok(entry->d_name))
+            continue;
+        tree = openat(dirfd(dir), entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (tree >= 0 && fstat(tree, &st) == 0 && (uint64_t) st.st_ino == inode)
+            return take_fd(&tree);
+    }
+    return -1;
+}
+
+int template_open_tree(struct template *t, int templates_fd, const char *name, uint64_t inode,
+                       struct err *err)
+{
+    struct stat st;
+    int tree;
+
+    if (template_open(t, templates_fd, name, err) < 0)
+        return -1;
+    if (inode == 0 || (fstat(t->root_fd, &st) == 0 && (uint64_t) st.st_ino == inode))
+        return 0;
+    tree = find_tree(templates_fd, name, inode);
+    template_close(t);
+    if (tree < 0)
+        return err_set(err, ERR_STATE,
+                       "template '%s' was made anew, and the tree that this stands on is gone",
+                       name);
+    t->root_fd = tree;
+    t->build = inode; /* of no pool */
     return 0;
 }
 

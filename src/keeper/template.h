@@ -27,6 +27,10 @@ struct template
 };
 
 int template_open(struct template *t, int templates_fd, const char *name, struct err *err);
+/* The same with the tree of that inode, for what was saved on it: 0 is the tree of now, as is one that still is. Trees
+ * that a build has replaced stay while anything stands on them. ERR_STATE: it is not there any more. */
+int template_open_tree(struct template *t, int templates_fd, const char *name, uint64_t inode,
+                       struct err *err);
 void template_close(struct template *t);
 
 /* Pure: the manifest's text into settings; *ret_root is the name of the tree's directory. */

@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "keeper/disk_maker.h"
 #include "keeper/mountfd.h"
+#include "keeper/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,31 +41,52 @@ static const struct volume_use *use_of(const struct sandbox *s, const char *volu
     return NULL;
 }
 
-/* All of them but for those that only read; NULL: none. */
-static const struct sandbox *writer_of(const struct keeper *k, const char *volume)
+/* The same of one that sleeps on disk: its processes come back with files open there, so that it keeps what it has. One
+ * that is on its way from or to an image may be in both tables. */
+static const struct image_claim *claim_of(const struct keeper *k, const struct image_entry *entry,
+                                          const char *volume)
+{
+    if (!entry->id[0])
+        return NULL;
+    for (size_t i = 0; i < VOLUMES_MAX && entry->claims[i].volume[0]; i++)
+        if (strcmp(entry->claims[i].volume, volume) == 0)
+            return sandbox_find((struct keeper *) k, entry->id) ? NULL : &entry->claims[i];
+    return NULL;
+}
+
+/* The id of who writes to it, but for `own`; NULL: nobody. */
+static const char *writer_of(const struct keeper *k, const char *volume, const char *own)
 {
     for (uint32_t i = 0; i < k->slot_count; i++) {
         const struct volume_use *use = use_of(&k->sandboxes[i], volume);
 
         if (use && !(use->flags & VOLUME_READ_ONLY))
-            return &k->sandboxes[i];
+            return k->sandboxes[i].info.id;
+    }
+    for (size_t i = 0; k->images.count > 0 && i < IMAGES_MAX; i++) {
+        const struct image_entry *entry = &k->images.entry[i];
+        const struct image_claim *claim = claim_of(k, entry, volume);
+
+        if (claim && claim->writes && strcmp(entry->id, own) != 0)
+            return entry->id;
     }
     return NULL;
 }
 
-int volumes_check(struct keeper *k, const struct volume_use uses[VOLUMES_MAX], struct err *err)
+int volumes_check(struct keeper *k, const char *sandbox, const struct volume_use uses[VOLUMES_MAX],
+                  struct err *err)
 {
     size_t count = volume_use_count(uses);
-    const struct sandbox *writer;
+    const char *writer;
     struct stat st;
 
     for (size_t i = 0; i < count; i++) {
         if (stat_volume(k, uses[i].volume, &st, err) < 0)
             return -1;
-        writer = uses[i].flags & VOLUME_READ_ONLY ? NULL : writer_of(k, uses[i].volume);
+        writer = uses[i].flags & VOLUME_READ_ONLY ? NULL : writer_of(k, uses[i].volume, sandbox);
         if (writer)
             return err_set(err, ERR_VOLUME_BUSY, "sandbox '%s' writes to volume '%s' already",
-                           writer->info.id, uses[i].volume);
+                           writer, uses[i].volume);
     }
     return 0;
 }
@@ -174,21 +196,25 @@ static int make(struct keeper *k, const struct keeper_request *r, uint32_t *ret_
 static int drop(struct keeper *k, const char *volume, uint32_t *ret_order, struct err *err)
 {
     struct disk_order order = { .job = DISK_VOLUME_DROP };
-    const struct sandbox *user = NULL;
+    const char *user = NULL;
     char file[NAME], gone[NAME];
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < k->slot_count; i++)
         if (use_of(&k->sandboxes[i], volume)) {
-            user = &k->sandboxes[i];
+            user = k->sandboxes[i].info.id;
+            count++;
+        }
+    for (size_t i = 0; k->images.count > 0 && i < IMAGES_MAX; i++)
+        if (claim_of(k, &k->images.entry[i], volume)) {
+            user = k->images.entry[i].id;
             count++;
         }
     if (user && count > 1)
         return err_set(err, ERR_VOLUME_BUSY, "volume '%s' is in use by sandbox '%s' and %u more",
-                       volume, user->info.id, count - 1);
+                       volume, user, count - 1);
     if (user)
-        return err_set(err, ERR_VOLUME_BUSY, "volume '%s' is in use by sandbox '%s'", volume,
-                       user->info.id);
+        return err_set(err, ERR_VOLUME_BUSY, "volume '%s' is in use by sandbox '%s'", volume, user);
     (void) snprintf(file, sizeof file, "%s.img", volume);
     (void) snprintf(gone, sizeof gone, "%s.gone", volume);
     if (renameat(k->disks.volumes_fd, file, k->disks.volumes_fd, gone) < 0)
@@ -216,6 +242,12 @@ static int put_info(const struct keeper *k, const char *volume, struct keeper_re
 
         info->readers += use && (use->flags & VOLUME_READ_ONLY);
         info->writers += use && !(use->flags & VOLUME_READ_ONLY);
+    }
+    for (size_t i = 0; k->images.count > 0 && i < IMAGES_MAX; i++) {
+        const struct image_claim *claim = claim_of(k, &k->images.entry[i], volume);
+
+        info->readers += claim && !claim->writes;
+        info->writers += claim && claim->writes;
     }
     reply->count++;
     return 0;
@@ -269,29 +301,55 @@ static int list(const struct keeper *k, uint32_t from, struct keeper_reply *repl
     return n < 0 ? err_sys(err, errno, "list the volumes") : 0;
 }
 
+static void put_user(struct keeper_reply *reply, const char *id, const struct volume_use *use)
+{
+    struct volume_user *user = &reply->user[reply->count++];
+
+    _Static_assert(sizeof user->sandbox == KEEPER_NAME_MAX, "an id fits");
+    (void) snprintf(user->sandbox, sizeof user->sandbox, "%s", id);
+    memcpy(user->path, use->path, sizeof user->path);
+    user->flags = use->flags;
+}
+
+/* Of one that sleeps: where it has the volume is only in its image. */
+static void put_sleeper(const struct keeper *k, const char *id, const char *volume,
+                        struct keeper_reply *reply)
+{
+    struct image_meta meta;
+    struct err ignored;
+
+    if (image_read(&k->images, id, &meta, &ignored) < 0)
+        return;
+    for (size_t i = 0; i < volume_use_count(meta.volumes); i++)
+        if (strcmp(meta.volumes[i].volume, volume) == 0)
+            put_user(reply, id, &meta.volumes[i]);
+}
+
+/* The cursor counts slots, then images. */
 static int users(const struct keeper *k, const struct keeper_request *r, struct keeper_reply *reply,
                  struct err *err)
 {
+    uint32_t most = k->slot_count + (k->images.count > 0 ? IMAGES_MAX : 0);
     const char *volume = r->volumes[0].volume;
     struct stat st;
 
     if (stat_volume(k, volume, &st, err) < 0)
         return -1;
-    for (uint32_t i = r->cursor; i < k->slot_count; i++) {
-        const struct volume_use *use = use_of(&k->sandboxes[i], volume);
-        struct volume_user *user = &reply->user[reply->count];
+    for (uint32_t i = r->cursor; i < most; i++) {
+        const struct sandbox *s = i < k->slot_count ? &k->sandboxes[i] : NULL;
+        const struct image_entry *entry = s ? NULL : &k->images.entry[i - k->slot_count];
+        const struct volume_use *use = s ? use_of(s, volume) : NULL;
 
-        if (!use)
+        if (!use && !(entry && claim_of(k, entry, volume)))
             continue;
         if (reply->count == KEEPER_LIST_MAX) {
             reply->next = i;
             return 0;
         }
-        _Static_assert(sizeof user->sandbox == KEEPER_NAME_MAX, "an id fits");
-        memcpy(user->sandbox, k->sandboxes[i].info.id, sizeof user->sandbox);
-        memcpy(user->path, use->path, sizeof user->path);
-        user->flags = use->flags;
-        reply->count++;
+        if (use)
+            put_user(reply, s->info.id, use);
+        else
+            put_sleeper(k, entry->id, volume, reply);
     }
     return 0;
 }

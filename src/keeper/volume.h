@@ -1,6 +1,7 @@
 /* volume.h - which volumes there are, and which sandbox has which: at most one writes, any number reads.
  *
- * Who has what is in the sandboxes' own records, so it is known again after a restart; the files are <state>/volumes/<id>.img.
+ * Who has what is in the sandboxes' own records and, of those that sleep on disk, in their images, so it is known again
+ * after a restart; the files are <state>/volumes/<id>.img.
  * Mounts are made by the disk maker (volume_maker.c) and held by the sandboxes' mount namespaces alone: there is nothing
  * to unmount.
  *
@@ -14,9 +15,9 @@
 
 /* ---- in a sandbox ---- */
 
-/* They are there, and nobody writes to what is to be written (ERR_NO_VOLUME, ERR_VOLUME_BUSY). */
-int volumes_check(struct keeper *keeper, const struct volume_use uses[VOLUMES_MAX],
-                  struct err *err);
+/* They are there, and nobody else writes to what that sandbox wants to write (ERR_NO_VOLUME, ERR_VOLUME_BUSY). */
+int volumes_check(struct keeper *keeper, const char *sandbox,
+                  const struct volume_use uses[VOLUMES_MAX], struct err *err);
 /* Orders a mount of each of sandbox->volumes. They come by create_got_disk. */
 int volumes_order(struct keeper *keeper, struct sandbox *sandbox, struct err *err);
 /* Whether that order is one of them. It takes the descriptor. */
