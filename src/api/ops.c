@@ -515,7 +515,8 @@ static int make(struct ops *ops, const struct ops_create *create,
     if (r == 0 &&
         ((another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
                   : network && network_open(ops->app, record->id, network, err) < 0) ||
-         (create->plan && secrets_install(ops->app, &link, record->id, create->root, err) < 0))) {
+         (create->plan && !create->plan->as_before &&
+          secrets_install(ops->app, &link, record->id, create->root, err) < 0))) {
         r = -1; /* without the network that was asked for it is of no use to anybody */
         (void) sandbox_destroy(&link, record->id, &(struct err){ 0 });
         network_ended(ops->app, record->id);
@@ -527,7 +528,9 @@ static int make(struct ops *ops, const struct ops_create *create,
     ops_box_close(ops, &link, r, err);
     if (r == 0)
         ops_view(record, &kept, false, ret);
-    return r < 0 || create->volume_count == 0 ? r : ops_volumes_show(ops, ret, err);
+    return r < 0 || create->volume_count + create->kept_volume_count == 0
+               ? r
+               : ops_volumes_show(ops, ret, err);
 }
 
 static int create_new(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
@@ -560,8 +563,8 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     record.preview = preview;
     record.joins = create->joins;
     record.join_count = create->join_count;
-    record.volumes = volumes;
-    record.volume_count = create->volume_count;
+    record.volumes = create->image ? create->kept_volumes : volumes;
+    record.volume_count = create->image ? create->kept_volume_count : create->volume_count;
     record.hidden = create->plan ? create->plan->hidden : NULL;
     if (store_sandbox_add(ops->app->store, &record, err) < 0)
         return -1;
@@ -659,8 +662,8 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
 
     if (r == 0 && asked->snapshot)
         r = ops_source_apply(ops, &create, &source, err);
-    if (r == 0 && secrets_wanted(&asked->secrets)) {
-        r = secrets_plan(ops, &asked->secrets, create.root, &plan, err);
+    if (r == 0 && (secrets_wanted(&asked->secrets) || source.hidden)) {
+        r = secrets_plan(ops, &asked->secrets, create.root, source.hidden, &plan, err);
         create.plan = &plan;
     }
     if (r == 0) {

@@ -106,7 +106,9 @@ struct ops_create {
     struct ops_secrets secrets;
     const struct secrets_plan *plan; /* ops.c's own: what becomes of them; NULL: there are none */
     const char *snapshot;        /* id or name: what it is made of, in the template's place; NULL: none */
-    const char *image;           /* that it is; set by the operation itself */
+    const char *image;           /* that it is; set by the operation itself, as the volumes that it has */
+    const struct store_volume_use *kept_volumes;
+    size_t kept_volume_count;
     bool auto_resume;            /* a request to it wakes it when it is paused */
     bool forgets;                /* a pause at its deadline keeps its files only */
     const uint64_t *idle_pause_ms, *idle_disk_ms; /* NULL: the configured preset; 0: never */

@@ -8,11 +8,13 @@
 #include "api/network.h"
 #include "api/ops_own.h"
 #include "api/quota.h"
+#include "api/secrets.h"
 #include "api/sleep_own.h"
 
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "store/seal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +27,8 @@ struct forks {
     struct store_sandbox record; /* of the source; of each fork but for its id */
     const char *image;
     const char *network; /* its rules; "": none */
+    const char *hidden;  /* secrets_kept */
+    struct ops_uses uses;
     struct ops_fork *list;
     size_t count;
     atomic_size_t next;
@@ -72,6 +76,9 @@ static int add_record(struct forks *f, const char *env, const char *source, stru
         return -1;
     record.env = own_env;
     record.network = f->network[0] ? f->network : NULL;
+    record.hidden = f->hidden;
+    record.volumes = f->uses.list;
+    record.volume_count = f->uses.count;
     if (store_sandbox_add(f->ops->app->store, &record, &fork->err) < 0)
         return -1;
     memcpy(fork->sandbox.id, record.id, sizeof record.id);
@@ -177,6 +184,20 @@ static int audit(struct forks *f, const char *source, uint64_t begun_ms, struct 
     return audit_durable(f->ops->x, "sandbox.fork", source, &facts, err);
 }
 
+/* Told before anything stands still. */
+static int check_volumes(struct forks *f, const char *source, struct err *err)
+{
+    if (ops_volumes_of(f->ops, source, &f->uses, err) < 0)
+        return -1;
+    for (size_t i = 0; i < f->uses.count; i++)
+        if (!f->uses.list[i].read_only)
+            return err_set(err, ERR_VOLUME_BUSY,
+                           "sandbox '%s' writes to volume '%s', and only one may: it cannot be "
+                           "forked",
+                           source, f->uses.list[i].name);
+    return 0;
+}
+
 static int fork_all(struct forks *f, const char *source, uint64_t timeout_ms, struct err *err)
 {
     const struct quota_want want = { .cpu_milli = f->record.cpu_milli,
@@ -185,17 +206,22 @@ static int fork_all(struct forks *f, const char *source, uint64_t timeout_ms, st
     struct store_snapshot snapshot = { .memory = true };
     auto_free char *network = NULL;
     struct keeper_image image;
+    char *hidden = NULL;
     struct err ignored;
     int r;
 
-    if (quota_create(f->ops->x, &want, err) < 0 ||
+    if (quota_create(f->ops->x, &want, err) < 0 || check_volumes(f, source, err) < 0 ||
         store_network_get(f->ops->app->store, source, &network, err) < 0 ||
         ops_save_recorded(f->ops, &f->record, &snapshot, STORE_SNAPSHOT_TEMPORARY, &image, err) < 0)
         return -1;
     f->image = snapshot.id;
     f->network = network;
     prepare(f, timeout_ms);
-    r = add_records(f, source, err);
+    r = secrets_kept(f->ops->app, snapshot.id, &hidden, err);
+    f->hidden = hidden;
+    if (r == 0)
+        r = add_records(f, source, err);
+    seal_wipe(hidden, hidden ? strlen(hidden) : 0);
     if (r == 0)
         load_all(f);
     if (sleep_drop(f->ops->app, snapshot.id, &ignored) < 0)

@@ -43,6 +43,12 @@ int ops_network_settle_again(struct ops *ops, const struct ops_create *create, c
 int ops_volumes_resolve(struct ops *ops, const struct ops_create *create,
                         struct volume_use uses[VOLUMES_MAX],
                         struct store_volume_use records[VOLUMES_MAX], struct err *err);
+/* What a sandbox or a snapshot has, for the record of another. */
+struct ops_uses {
+    struct store_volume_use list[VOLUMES_MAX];
+    size_t count;
+};
+int ops_volumes_of(struct ops *ops, const char *id, struct ops_uses *ret, struct err *err);
 /* What the record has, into sandbox->volumes. */
 int ops_volumes_show(struct ops *ops, struct ops_sandbox *sandbox, struct err *err);
 
@@ -54,6 +60,8 @@ struct ops_source {
     json_t *kept;     /* the snapshot's environment */
     const char **env; /* merged, borrowed from `kept` and the create */
     struct reach *network;
+    char *hidden; /* secrets_kept */
+    struct ops_uses uses;
 };
 /* Completes `create`: what it does not say is as the snapshot has it. */
 int ops_source_apply(struct ops *ops, struct ops_create *create, struct ops_source *ret,

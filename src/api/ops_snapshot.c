@@ -4,11 +4,13 @@
 #include "api/network.h"
 #include "api/ops_own.h"
 #include "api/quota.h"
+#include "api/secrets.h"
 #include "api/sleep_own.h"
 
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "store/seal.h"
 
 #include <string.h>
 
@@ -47,28 +49,19 @@ int ops_save_image(struct ops *ops, const struct store_sandbox *record, const ch
     return r;
 }
 
-int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
-                      struct store_snapshot *snapshot, int state, struct keeper_image *ret,
-                      struct err *err)
+static int save_recorded(struct ops *ops, const struct store_sandbox *record,
+                         struct store_snapshot *snapshot, int state, struct keeper_image *ret,
+                         struct err *err)
 {
-    auto_free char *env = NULL, *network = NULL;
     char name[STORE_NAME_MAX];
-    struct ops_sandbox box;
     struct err ignored;
 
-    if (sandbox_new_id(snapshot->id, err) < 0 || ops_look(ops, record, &box, err) < 0 ||
-        store_sandbox_env(ops->app->store, record->id, &env, err) < 0 ||
-        store_network_get(ops->app->store, record->id, &network, err) < 0)
-        return -1;
     memcpy(name, snapshot->name, sizeof name);
     memcpy(snapshot->tenant, record->tenant, sizeof snapshot->tenant);
     memcpy(snapshot->sandbox, record->id, sizeof snapshot->sandbox);
-    memcpy(snapshot->template, box.template, sizeof snapshot->template);
     memcpy(snapshot->metadata, record->metadata, sizeof snapshot->metadata);
     snapshot->created_ms = store_now_ms();
     snapshot->state = STORE_SNAPSHOT_MAKING;
-    snapshot->env = env;
-    snapshot->network = network;
     snapshot->name[0] = '\0'; /* it has its name when it is whole */
     if (store_snapshot_add(ops->app->store, snapshot, err) < 0)
         return -1;
@@ -83,6 +76,36 @@ int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
         return 0;
     (void) sleep_drop(ops->app, snapshot->id, &ignored);
     return -1;
+}
+
+int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
+                      struct store_snapshot *snapshot, int state, struct keeper_image *ret,
+                      struct err *err)
+{
+    auto_free char *env = NULL, *network = NULL;
+    struct ops_sandbox box;
+    struct ops_uses uses;
+    char *hidden = NULL;
+    int r;
+
+    if (sandbox_new_id(snapshot->id, err) < 0 || ops_look(ops, record, &box, err) < 0 ||
+        store_sandbox_env(ops->app->store, record->id, &env, err) < 0 ||
+        store_network_get(ops->app->store, record->id, &network, err) < 0 ||
+        ops_volumes_of(ops, record->id, &uses, err) < 0 ||
+        secrets_kept(ops->app, record->id, &hidden, err) < 0)
+        return -1;
+    memcpy(snapshot->template, box.template, sizeof snapshot->template);
+    snapshot->env = env;
+    snapshot->network = network;
+    snapshot->hidden = hidden;
+    snapshot->volumes = uses.list;
+    snapshot->volume_count = uses.count;
+    r = save_recorded(ops, record, snapshot, state, ret, err);
+    seal_wipe(hidden, hidden ? strlen(hidden) : 0);
+    snapshot->env = snapshot->network = snapshot->hidden = NULL;
+    snapshot->volumes = NULL;
+    snapshot->volume_count = 0;
+    return r;
 }
 
 static void view(const struct store_snapshot *s, struct ops_snapshot *ret)
@@ -299,8 +322,12 @@ static int apply(struct ops *ops, struct ops_create *create, struct ops_source *
 
     if (find(ops, create->snapshot, &record, err) < 0 ||
         store_snapshot_kept(ops->app->store, record.id, &env, &network, err) < 0 ||
+        ops_volumes_of(ops, record.id, &source->uses, err) < 0 ||
+        secrets_kept(ops->app, record.id, &source->hidden, err) < 0 ||
         take_image(ops, create, &record, err) < 0)
         return -1;
+    create->kept_volumes = source->uses.list;
+    create->kept_volume_count = source->uses.count;
     if (create->id)
         memcpy(source->id, create->id, sizeof source->id);
     else if (sandbox_new_id(source->id, err) < 0)
@@ -335,4 +362,5 @@ void ops_source_done(struct ops_source *source)
     json_decref(source->kept);
     free(source->env);
     free(source->network);
+    seal_wipe(source->hidden, source->hidden ? strlen(source->hidden) : 0);
 }

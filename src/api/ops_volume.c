@@ -94,9 +94,13 @@ int ops_volume_create(struct ops *ops, const char *name, uint64_t bytes, uint64_
 
 static int refuse_user(void *arg, const struct store_volume_use *use, struct err *err)
 {
-    (void) arg;
-    return err_set(err, ERR_VOLUME_BUSY, "volume '%s' is in use by sandbox '%s'", use->name,
-                   use->sandbox);
+    struct ops *ops = arg;
+    struct store_snapshot snapshot;
+    struct err ignored;
+    bool saved = store_snapshot_get(ops->app->store, NULL, use->sandbox, &snapshot, &ignored) == 0;
+
+    return err_set(err, ERR_VOLUME_BUSY, "volume '%s' is in use by %s '%s'", use->name,
+                   saved ? "snapshot" : "sandbox", use->sandbox);
 }
 
 int ops_volume_remove(struct ops *ops, const char *name, struct err *err)
@@ -107,8 +111,8 @@ int ops_volume_remove(struct ops *ops, const char *name, struct err *err)
 
     if (store_volume_get(ops->app->store, ops->caller->tenant, name, &record, err) < 0)
         return -1;
-    /* A sandbox that sleeps on disk has its volumes, too, and is not the keeper's to know. */
-    r = store_volume_users(ops->app->store, record.id, refuse_user, NULL, err);
+    /* Snapshots have volumes, too, of which the keeper knows nothing. */
+    r = store_volume_users(ops->app->store, record.id, refuse_user, ops, err);
     if (r == 0 && (r = app_link_take(ops->app, &link, err)) == 0) {
         r = volume_drop(&link, record.id, err);
         if (r < 0 && err->kind == ERR_NO_VOLUME)
@@ -257,6 +261,22 @@ json_t *ops_volumes_json(const struct ops_mount *mounts, size_t count)
                                      json_pack("{s:s, s:s, s:b}", "name", mounts[i].name, "path",
                                                mounts[i].path, "read_only", mounts[i].read_only));
     return list;
+}
+
+static int add_use(void *arg, const struct store_volume_use *use, struct err *err)
+{
+    struct ops_uses *uses = arg;
+
+    (void) err;
+    if (uses->count < VOLUMES_MAX)
+        uses->list[uses->count++] = *use;
+    return 0;
+}
+
+int ops_volumes_of(struct ops *ops, const char *id, struct ops_uses *ret, struct err *err)
+{
+    ret->count = 0;
+    return store_volume_uses_of(ops->app->store, id, add_use, ret, err);
 }
 
 static int add_mount(void *arg, const struct store_volume_use *use, struct err *err)

@@ -261,34 +261,63 @@ bool secrets_wanted(const struct ops_secrets *want)
     return json_array_size(want->names) > 0 || json_object_size(want->rules) > 0;
 }
 
-int secrets_plan(struct ops *ops, const struct ops_secrets *want, bool root,
-                 struct secrets_plan *ret, struct err *err)
+/* The parts of what is to be kept: anew, or as they were. */
+static json_t *plan_begin(const char *kept, struct err *err)
 {
-    json_t *list = json_array(), *headers = json_array(), *all = NULL;
     char *cert = NULL, *key = NULL;
-    int r = -1;
+    json_t *all;
 
-    *ret = (struct secrets_plan){ .hidden = NULL };
-    if (plan_names(ops, want->names, list, err) < 0 ||
-        plan_rules(ops, want->rules, list, headers, err) < 0 || plan_env(list, root, ret, err) < 0)
-        goto end;
+    if (kept) {
+        all = json_loads(kept, 0, NULL);
+        if (!all)
+            err_set(err, ERR_INTERNAL, "what was kept of the snapshot's secrets cannot be read");
+        return all;
+    }
     if (!tls_ca_make(&cert, &key)) {
         err_set(err, ERR_INTERNAL, "a certificate authority cannot be made");
+        return NULL;
+    }
+    all = json_pack("{s:[], s:[], s:s, s:s}", "secrets", "headers", "cert", cert, "key", key);
+    free(cert);
+    seal_wipe(key, strlen(key));
+    if (!all)
+        (void) no_memory(err);
+    return all;
+}
+
+int secrets_plan(struct ops *ops, const struct ops_secrets *want, bool root, const char *kept,
+                 struct secrets_plan *ret, struct err *err)
+{
+    json_t *all = plan_begin(kept, err), *list = json_object_get(all, "secrets");
+    json_t *headers = json_array();
+    int r = -1;
+
+    *ret = (struct secrets_plan){ .as_before = kept != NULL };
+    if (!all || plan_names(ops, want->names, list, err) < 0 ||
+        plan_rules(ops, want->rules, list, headers, err) < 0 || plan_env(list, root, ret, err) < 0)
+        goto end;
+    if (json_array_size(list) > SECRETS_OF_SANDBOX) {
+        r = v1_bad(ops->x, err, "network.secrets", "more than %d with those of the snapshot",
+                   SECRETS_OF_SANDBOX);
         goto end;
     }
-    all = json_pack("{s:O, s:O, s:s, s:s}", "secrets", list, "headers", headers, "cert", cert,
-                    "key", key);
-    ret->hidden = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    if (json_object_size(want->rules) > 0)
+        (void) json_object_set(all, "headers", headers);
+    ret->hidden = json_dumps(all, JSON_COMPACT);
     r = ret->hidden ? 0 : no_memory(err);
 end:
     json_decref(all);
-    json_decref(list);
     json_decref(headers);
-    free(cert);
-    seal_wipe(key, key ? strlen(key) : 0);
     if (r < 0)
         secrets_plan_done(ret);
     return r;
+}
+
+int secrets_kept(struct app *app, const char *id, char **ret, struct err *err)
+{
+    size_t len;
+
+    return store_hidden_get(app->store, id, ret, &len, err);
 }
 
 void secrets_plan_done(struct secrets_plan *plan)

@@ -27,10 +27,15 @@ struct secrets_plan {
     char *hidden; /* for the record */
     char **env;   /* K=V, beside those that were asked for */
     size_t env_count;
+    bool as_before; /* its certificates are inside already */
 };
-/* For a sandbox that is to be made. Blames the fields of `network`. */
-int secrets_plan(struct ops *ops, const struct ops_secrets *want, bool root,
+/* For a sandbox that is to be made. Blames the fields of `network`. kept: what the sandbox had that it is made of (of its
+ * snapshot), NULL: nothing; its processes have those placeholders and trust that authority, so the new one has them too,
+ * beside what it wants. Headers that it wants are in the place of those that were. */
+int secrets_plan(struct ops *ops, const struct ops_secrets *want, bool root, const char *kept,
                  struct secrets_plan *ret, struct err *err);
+/* What is sealed with a sandbox or a snapshot, to be sealed with another; NULL: nothing. The caller's to seal_wipe. */
+int secrets_kept(struct app *app, const char *id, char **ret, struct err *err);
 void secrets_plan_done(struct secrets_plan *plan);
 /* Where a sandbox has its certificates. */
 #define SECRETS_BUNDLE    "ca.pem"

@@ -158,6 +158,10 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  template TEXT PRIMARY KEY, image TEXT NOT NULL, start TEXT NOT NULL, ready TEXT NOT NULL,"
     "  modules TEXT NOT NULL, made_ms INT NOT NULL, bytes INT NOT NULL) WITHOUT ROWID;"
     "PRAGMA user_version = 12;",
+    /* A snapshot has what its sandbox had of secrets and volumes, under its own id. */
+    "CREATE TRIGGER snapshots_end_more AFTER DELETE ON snapshots BEGIN"
+    "  DELETE FROM hidden WHERE id = old.id; DELETE FROM volume_uses WHERE sandbox = old.id; END;"
+    "PRAGMA user_version = 13;",
 };
 
 #define TENANT                                                                                     \

@@ -67,7 +67,9 @@ void reader_give(struct store *store, struct db *db);
 int tenant_read(struct db *db, const char *name, struct store_tenant *ret, struct err *err);
 int volume_usage_read(struct db *db, const char *tenant, struct store_volume_usage *ret,
                       struct err *err);
-int volume_uses_write(struct db *db, const struct store_sandbox *sandbox, struct err *err);
+/* Of a sandbox or a snapshot. */
+int volume_uses_write(struct db *db, const char *id, const struct store_volume_use *uses,
+                      size_t count, struct err *err);
 int usage_read(struct db *db, const char *tenant, struct store_usage *ret, struct err *err);
 
 int private_join_in(struct db *db, const char *tenant, const struct private_member *join,

@@ -158,7 +158,9 @@ static int add(struct db *db, void *arg, struct err *err)
                (int64_t) s->timeout_ms, (int64_t) s->idle_pause_ms, (int64_t) s->idle_disk_ms,
                (int64_t) s->auto_resume, (int64_t) s->forgets) < 0)
         return -1;
-    return add_joins(db, s, err) < 0 ? -1 : volume_uses_write(db, s, err);
+    return add_joins(db, s, err) < 0
+               ? -1
+               : volume_uses_write(db, s->id, s->volumes, s->volume_count, err);
 }
 
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err)

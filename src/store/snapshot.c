@@ -16,8 +16,9 @@ static void read_snapshot(sqlite3_stmt *stmt, struct store_snapshot *ret)
     ret->state = (int) db_number(stmt, 8);
     ret->memory = db_number(stmt, 9) != 0;
     ret->bytes = db_number(stmt, 10);
-    ret->env = NULL;
-    ret->network = NULL;
+    ret->env = ret->network = ret->hidden = NULL;
+    ret->volumes = NULL;
+    ret->volume_count = 0;
 }
 
 /* ---- changes ---- */
@@ -48,6 +49,9 @@ static int add(struct db *db, void *arg, struct err *err)
     if ((s->env || s->network) &&
         db_run(db, err, SQL_SNAPSHOT_KEEP, "ttt", s->id, s->env, s->network) < 0)
         return -1;
+    if ((s->hidden && db_run(db, err, SQL_HIDDEN_SET, "tt", s->id, s->hidden) < 0) ||
+        volume_uses_write(db, s->id, s->volumes, s->volume_count, err) < 0)
+        return -1;
     return db_run(db, err, SQL_SNAPSHOT_ADD, "ttttttiii", s->id, s->tenant, s->name, s->sandbox,
                   s->template, s->metadata, (int64_t) s->created_ms, (int64_t) s->state,
                   (int64_t) s->memory);
@@ -55,7 +59,13 @@ static int add(struct db *db, void *arg, struct err *err)
 
 int store_snapshot_add(struct store *store, const struct store_snapshot *snapshot, struct err *err)
 {
-    return store_write(store, add, (void *) snapshot, err);
+    auto_free char *sealed = NULL;
+    struct store_snapshot own = *snapshot;
+
+    if (own.hidden && hidden_seal(store, own.id, own.hidden, &sealed, err) < 0)
+        return -1;
+    own.hidden = sealed;
+    return store_write(store, add, &own, err);
 }
 
 static int ready(struct db *db, void *arg, struct err *err)

@@ -375,7 +375,10 @@ struct store_snapshot {
     uint64_t created_ms, bytes;
     int state; /* enum store_snapshot_state */
     bool memory;
-    const char *env, *network; /* for store_snapshot_add, as in struct store_sandbox; borrowed */
+    /* For store_snapshot_add, as in struct store_sandbox; borrowed. hidden and volumes are read as those of a sandbox. */
+    const char *env, *network, *hidden;
+    const struct store_volume_use *volumes;
+    size_t volume_count;
 };
 
 /* ERR_NAME_TAKEN. */

@@ -102,11 +102,12 @@ int store_volume_remove(struct store *store, const char *id, struct err *err)
     return store_write(store, remove_one, (void *) id, err);
 }
 
-int volume_uses_write(struct db *db, const struct store_sandbox *s, struct err *err)
+int volume_uses_write(struct db *db, const char *id, const struct store_volume_use *uses,
+                      size_t count, struct err *err)
 {
-    for (size_t i = 0; i < s->volume_count; i++)
-        if (db_run(db, err, SQL_VOLUME_USE_ADD, "titti", s->id, (int64_t) i, s->volumes[i].volume,
-                   s->volumes[i].path, (int64_t) s->volumes[i].read_only) < 0)
+    for (size_t i = 0; i < count; i++)
+        if (db_run(db, err, SQL_VOLUME_USE_ADD, "titti", id, (int64_t) i, uses[i].volume,
+                   uses[i].path, (int64_t) uses[i].read_only) < 0)
             return -1;
     return 0;
 }
