@@ -3,14 +3,16 @@
  * who is above them waits in the lane of its sandbox, as long as the gateway does. */
 #include "api/app.h"
 #include "api/audit.h"
-#include "api/deadline.h"
 #include "api/network.h"
-#include "api/ops_own.h"
 #include "api/preview.h"
 #include "api/private.h"
+#include "api/sleep_own.h"
+#include "api/use.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "client/exec.h"
+#include "client/sandbox.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 #define THREADS        512
 #define WAIT_MS        30000 /* in a lane */
 #define PATIENCE_MS    10000 /* with a sandbox */
-#define WAKE_LEAST_S   300
+#define WAKE_LEAST_MS  300000
 #define SAVING_LOOK_MS 20
 #define STACK_SIZE     (512 * 1024)
 
@@ -46,82 +48,97 @@ static struct {
 
 /* ---- one dial ---- */
 
-/* Whether a request to one of its ports would wake it, and for how long: what E2B's dialect kept of its create, or what
- * its preview rules say. */
-static bool wakes(struct app *app, const struct store_sandbox *record, uint64_t *ret_s)
+/* As a request to one of its ports would, or not at all. Whoever else wants it awake waits for the same resume. */
+static int wake(struct app *app, const struct store_sandbox *record, struct err *err)
 {
-    json_t *metadata = record->metadata[0] ? json_loads(record->metadata, 0, NULL) : NULL;
-    const char *text = json_string_value(json_object_get(metadata, OPS_NOTES_KEY));
-    json_t *notes = text ? json_loads(text, 0, NULL) : NULL;
-    json_int_t seconds = json_integer_value(json_object_get(notes, "timeout"));
-    struct preview_rules rules = {
-        .auto_resume = json_is_true(json_object_get(notes, "auto_resume")),
-    };
-    struct err ignored;
-
-    *ret_s = seconds > WAKE_LEAST_S ? (uint64_t) seconds : WAKE_LEAST_S;
-    json_decref(notes);
-    json_decref(metadata);
-    return preview_rules_load(app, record->id, &rules, &ignored) == 0 && rules.auto_resume;
-}
-
-/* As a request to one of its ports would. */
-static int wake(struct app *app, struct link *link, const struct store_sandbox *record,
-                struct err *err)
-{
-    uint64_t most_s = app_config(app)->sandbox_timeout_most_ms / 1000, seconds;
+    struct preview_rules rules = { .auto_resume = false };
     struct audit_facts facts = AUDIT_FACTS;
+    uint64_t begun = io_now_ms();
+    bool woken;
 
-    if (!wakes(app, record, &seconds))
+    if (preview_rules_load(app, record->id, &rules, err) < 0)
+        return -1;
+    if (!rules.auto_resume && !record->auto_resume && record->sleep.by != STORE_BY_IDLENESS)
         return err_set(err, ERR_STATE, "the other sandbox is paused");
-    seconds = seconds < most_s ? seconds : most_s;
-    /* The deadline first: one that has passed would pause it again at once. */
-    if (store_sandbox_set_deadline(app->store, record->id, store_now_ms() + seconds * 1000,
-                                   record->on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
+    if (sleep_wake(app, record->id, 0, WAKE_LEAST_MS, &woken, err) < 0)
         return -1;
-    deadline_changed(app);
-    if (sandbox_thaw(link, record->id, err) < 0 && err->kind != ERR_STATE)
-        return -1;
+    if (!woken)
+        return 0;
     facts.detail = "by a connection of its private network";
+    facts.duration_ms = (int64_t) (io_now_ms() - begun);
     audit_system(app, record->tenant, "sandbox.resume", record->id, &facts);
     return 0;
 }
 
-/* One that is being saved is neither awake nor asleep: what it will be is waited for. */
-static int look(struct link *link, const char *sandbox, struct keeper_sandbox *ret, struct err *err)
+/* What the keeper has of it; 1: nothing. One that is being saved is neither awake nor asleep: what it will be is waited
+ * for. */
+static int look(struct app *app, const char *sandbox, struct keeper_sandbox *ret, struct err *err)
 {
     uint64_t until = io_now_ms() + PATIENCE_MS;
+    struct link link;
+    int r;
 
+    if (app_link_take(app, &link, err) < 0)
+        return -1;
     for (;;) {
-        if (sandbox_get(link, sandbox, ret, err) < 0)
-            return -1;
-        if (ret->life != LIFE_PAUSING)
-            return 0;
-        if (io_now_ms() >= until)
-            return err_set(err, ERR_STATE, "the other sandbox is paused");
+        r = sandbox_get(&link, sandbox, ret, err);
+        if (r < 0 || ret->life != LIFE_PAUSING || io_now_ms() >= until)
+            break;
         (void) poll(NULL, 0, SAVING_LOOK_MS);
     }
+    if (r == 0 && ret->life == LIFE_PAUSING)
+        r = err_set(err, ERR_STATE, "the other sandbox is paused");
+    sleep_close(app, &link, r, err);
+    return r < 0 && err->kind == ERR_NO_SANDBOX ? 1 : r;
 }
 
-static int reach(struct app *app, const struct egress_dial *ask, int *ret_fd, struct err *err)
+/* The record after the keeper: whoever is on disk by now has a record that says so. */
+static int awake(struct app *app, const struct egress_dial *ask, struct err *err)
 {
     struct keeper_sandbox kept;
     struct store_sandbox record;
+    struct err absent;
+    int r = look(app, ask->to, &kept, &absent);
+
+    if (r < 0) {
+        *err = absent;
+        return -1;
+    }
+    if (store_sandbox_get(app->store, ask->tenant, ask->to, &record, err) < 0)
+        return -1;
+    if (r == 0 && kept.life == LIFE_RUNNING)
+        return 0;
+    if (record.sleep.tier != STORE_AWAKE || (r == 0 && kept.life == LIFE_PAUSED))
+        return wake(app, &record, err);
+    if (r == 0)
+        return 0; /* being made, or on its way out: its agent says so */
+    *err = absent;
+    return -1;
+}
+
+static int dial(struct app *app, const struct egress_dial *ask, int *ret_fd, struct err *err)
+{
     struct link link;
     int patience, r;
 
-    if (store_sandbox_get(app->store, ask->tenant, ask->to, &record, err) < 0 ||
-        app_link_take(app, &link, err) < 0)
+    if (awake(app, ask, err) < 0 || app_link_take(app, &link, err) < 0)
         return -1;
-    r = look(&link, ask->to, &kept, err);
-    if (r == 0 && kept.life == LIFE_PAUSED)
-        r = wake(app, &link, &record, err);
     patience = link.patience_ms;
     link.patience_ms = PATIENCE_MS;
-    if (r == 0)
-        r = exec_dial(&link, ask->to, ask->port, ret_fd, err);
+    r = exec_dial(&link, ask->to, ask->port, ret_fd, err);
     link.patience_ms = patience;
-    ops_box_close(&(struct ops){ .app = app }, &link, r, err);
+    sleep_close(app, &link, r, err);
+    return r;
+}
+
+/* In use meanwhile: it does not fall asleep between being found awake and being dialed. */
+static int reach(struct app *app, const struct egress_dial *ask, int *ret_fd, struct err *err)
+{
+    int r;
+
+    use_begin(ask->to);
+    r = dial(app, ask, ret_fd, err);
+    use_end(ask->to);
     return r;
 }
 
@@ -136,6 +153,8 @@ static void explain(const struct egress_dial *ask, struct err *err)
         { ERR_TIMEOUT, "the other sandbox does not answer" },
         { ERR_NO_SANDBOX, "the other sandbox is not there" },
         { ERR_STATE, "the other sandbox is paused" },
+        { ERR_TOO_MANY, "the other sandbox is paused, and a quota keeps it from being resumed" },
+        { ERR_VOLUME_BUSY, "the other sandbox is paused, and its volume in use" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)

@@ -89,7 +89,8 @@ void sleep_close(struct app *app, struct link *link, int result, const struct er
     app_link_give(app, link, !broken);
 }
 
-/* Its rules are in the store; without any it has no way out. */
+/* Its rules are in the store; without any it has no way out, but a member of a private network has a gateway all the
+ * same. */
 int sleep_network(struct app *app, const char *sandbox, struct err *err)
 {
     auto_free struct reach *rules = malloc(sizeof *rules);
@@ -100,7 +101,10 @@ int sleep_network(struct app *app, const char *sandbox, struct err *err)
         return 0;
     if (network_get(app, sandbox, rules, err) < 0)
         return -1;
-    return rules->mode == REACH_OFF ? 0 : network_open(app, sandbox, rules, err);
+    if (rules->mode == REACH_OFF)
+        return egress_nets_member(network_egress(app), sandbox) ? network_hold(app, sandbox, err)
+                                                                : 0;
+    return network_open(app, sandbox, rules, err);
 }
 
 /* ---- down ---- */

@@ -146,6 +146,8 @@ int egress_nets_set(struct egress *egress, const char *tenant, const struct egre
 /* Members that have no gateway, so that nobody reaches them, of a tenant or (NULL) of all: how many ids are in out. */
 size_t egress_nets_without(struct egress *egress, const char *tenant, char (*out)[EGRESS_ID_MAX],
                            size_t most);
+/* Whether it is in one of them, awake or not. */
+bool egress_nets_member(struct egress *egress, const char *sandbox);
 /* fd: a stream to the port, taken in any case; -1: why not. ERR_STATE is told as a refusal. Nobody may wait any more. */
 void egress_dialed(struct egress *egress, const struct egress_dial *dial, int fd,
                    const struct err *why);

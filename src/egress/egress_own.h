@@ -119,12 +119,13 @@ struct flow {
     struct egress_process process;
     uint64_t ticket; /* of the question whose it is; 0: none is under way */
     bool plain_http;
-    bool by_name;    /* let out for its name: a proxy is told that, and not the address */
-    bool refused;    /* cut for what it said after it was let out */
-    bool late;       /* let out before it said anything: what it says first is looked at then */
-    uint8_t *first;  /* bytes of the client that nobody has let pass */
-    bool barred;     /* refused already; what it says is only read to know how to tell it */
-    struct box *far; /* the other sandbox; NULL: it goes outside */
+    bool by_name;   /* let out for its name: a proxy is told that, and not the address */
+    bool refused;   /* cut for what it said after it was let out */
+    bool late;      /* let out before it said anything: what it says first is looked at then */
+    uint8_t *first; /* bytes of the client that nobody has let pass */
+    bool barred;    /* refused already; what it says is only read to know how to tell it */
+    struct box
+        *far; /* the other sandbox; NULL: it goes outside, or (FLOW_DIAL) the other one sleeps */
     uint64_t dial_ticket; /* of FLOW_DIAL; 0: it waits until the other sandbox takes more */
     size_t first_len;
     struct http_watch *watch; /* NULL: bytes pass unread */

@@ -2,6 +2,7 @@
  * connection to that address and a port that the other one chose is dialed through the other one's agent:
  *
  *   accepted ── address of a member, port chosen ── DIAL: room over there? asked of config.dial ── RELAY
+ *      │                                            one without a gateway may sleep, and is asked for at once
  *      └─ anything else in that range: barred. It is read a little, since who speaks HTTP gets a reason.
  *
  * The rules of the way out do not count here, in neither direction: being members of one network, and the ports, are
@@ -154,18 +155,34 @@ void peer_refuse(struct egress *e, struct flow *flow)
     flow_refuse(e, flow, RULE);
 }
 
-/* As soon as the other one takes another connection. */
-static void dial(struct egress *e, struct flow *flow)
+static void ask_for(struct egress *e, struct flow *flow, const char *sandbox)
 {
     struct egress_dial ask = { .ticket = ++e->ticket, .port = flow->port };
 
-    if (!bucket_take(&flow->far->connects, 1))
-        return;
     flow->dial_ticket = ask.ticket;
     (void) strcpy(ask.tenant, flow->box->peers->tenant);
     (void) strcpy(ask.from, flow->box->id);
-    (void) strcpy(ask.to, flow->far->id);
+    (void) strcpy(ask.to, sandbox);
     e->config.dial(e->config.context, &ask);
+}
+
+/* As soon as the other one takes another connection. */
+static void dial(struct egress *e, struct flow *flow)
+{
+    if (bucket_take(&flow->far->connects, 1))
+        ask_for(e, flow, flow->far->id);
+}
+
+/* The other one counts it from now on; false: it was refused. */
+static bool go_with(struct egress *e, struct flow *flow, struct box *far)
+{
+    if (far->flow_count + far->guests >= e->config.limits.connections) {
+        bar(e, flow, "the other sandbox has as many connections as it may");
+        return false;
+    }
+    flow->far = far;
+    far->guests++;
+    return true;
 }
 
 bool peer_take(struct egress *e, struct flow *flow)
@@ -184,21 +201,29 @@ bool peer_take(struct egress *e, struct flow *flow)
     }
     print_name(&peer, flow->name);
     far = box_find(e, peer.member->sandbox);
-    if (!far) {
-        bar(e, flow, "the other sandbox is not there");
+    if (far && !go_with(e, flow, far))
         return true;
-    }
-    if (far->flow_count + far->guests >= e->config.limits.connections) {
-        bar(e, flow, "the other sandbox has as many connections as it may");
-        return true;
-    }
-    flow->far = far;
-    far->guests++;
     flow->state = FLOW_DIAL;
     flow->deadline_ms = io_now_ms() + DIAL_MS;
     (void) strcpy(flow->rule, RULE);
-    dial(e, flow);
+    if (far)
+        dial(e, flow);
+    else
+        ask_for(e, flow, peer.member->sandbox);
     return true;
+}
+
+/* One that had no gateway when it was asked for: it was woken, and much may have changed meanwhile. */
+static bool find_far(struct egress *e, struct flow *flow, const char *sandbox)
+{
+    struct peer peer = find_ip(flow->box, &flow->ip);
+    struct box *far = box_find(e, sandbox);
+
+    if (far && peer.member && strcmp(peer.member->sandbox, sandbox) == 0 &&
+        has_port(peer.member, flow->port))
+        return go_with(e, flow, far);
+    bar(e, flow, "the other sandbox is not there");
+    return false;
 }
 
 static void fail(struct egress *e, struct flow *flow, const char *why)
@@ -256,9 +281,11 @@ void egress_dialed(struct egress *e, const struct egress_dial *ask, int fd, cons
     (void) pthread_mutex_lock(&e->lock);
     flow = find_ticket(e, ask);
     if (flow && own >= 0) {
-        e->counts.connects++;
-        flow->sides[SERVER].source.fd = take_fd(&own);
-        relay_begin(e, flow);
+        if (flow->far || find_far(e, flow, ask->to)) {
+            e->counts.connects++;
+            flow->sides[SERVER].source.fd = take_fd(&own);
+            relay_begin(e, flow);
+        }
     } else if (flow && why->kind == ERR_STATE) {
         bar(e, flow, why->msg);
     } else if (flow) {
