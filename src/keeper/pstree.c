@@ -107,8 +107,11 @@ static bool can_inherit(const struct tree *tree, const struct entry *e)
     return leader;
 }
 
-static int mend(struct tree *tree, struct err *err)
+static int mend_once(struct tree *tree, bool *ret_changed, struct err *err)
 {
+    *ret_changed = false;
+    for (size_t i = 0; i < tree->count; i++)
+        tree->entry[i].born = 0;
     for (size_t i = 0; i < tree->count; i++) {
         struct entry *e = &tree->entry[i];
         const struct entry *parent = find(tree, e->number[PPID]);
@@ -121,8 +124,20 @@ static int mend(struct tree *tree, struct err *err)
                            "process %u is in a session whose leader is none of its forebears",
                            e->number[PID]);
         e->number[PPID] = INIT;
-        tree->changed = true;
+        *ret_changed = tree->changed = true;
     }
+    return 0;
+}
+
+/* Whoever gets another parent changes what its descendants can inherit: again, until nobody does. Init's children stay, so it
+ * ends. */
+static int mend(struct tree *tree, struct err *err)
+{
+    bool changed = true;
+
+    while (changed)
+        if (mend_once(tree, &changed, err) < 0)
+            return -1;
     return 0;
 }
 
