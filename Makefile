@@ -36,7 +36,7 @@ AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack
 
 LIB_SRCS    := $(wildcard src/base/*.c src/wire/*.c)
 CLIENT_SRCS := $(wildcard src/client/*.c)
-KEEPER_SRCS := $(wildcard src/keeper/*.c)
+KEEPER_SRCS := $(wildcard src/keeper/*.c src/image/*.c src/disk/*.c src/jail/*.c)
 CLI_SRCS    := $(wildcard src/cli/*.c)
 HTTP_SRCS   := $(wildcard src/http/*.c)
 STORE_SRCS  := $(wildcard src/store/*.c)

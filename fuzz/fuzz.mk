@@ -1,6 +1,6 @@
 # Fuzzing: `make fuzz` builds every fuzz/*_fuzz.c with clang's libFuzzer, AddressSanitizer and
 # UndefinedBehaviorSanitizer, and runs each for FUZZ_SECONDS. A fuzzer is linked with base and wire, and
-# with those of agent, client, cli, http, policy, egress and keeper whose headers it includes; one that includes the
+# with those of agent, client, cli, http, policy, egress, jail and image whose headers it includes; one that includes the
 # server's, with all of the server but its dialects. Corpora are committed in
 # fuzz/corpus/<name>/ and replayed by fuzz/replay_test; `make fuzz-merge` adds what is new and reaches
 # further.
@@ -24,7 +24,7 @@ define fuzz_lib
 $(BUILD)/fuzz/lib$(1).a: $(call fuzz_objs,$(1))
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach layer,base wire agent http policy egress client cli keeper,$(eval $(call fuzz_lib,$(layer))))
+$(foreach layer,base wire agent http policy egress client cli jail image,$(eval $(call fuzz_lib,$(layer))))
 
 FUZZ_COVED := $(filter-out src/coved/% src/e2b/%,$(COVED_SRCS))
 $(BUILD)/fuzz/libcoved.a: $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_COVED))
@@ -33,7 +33,7 @@ $(BUILD)/fuzz/libcoved.a: $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_COVED))
 # The layers that a fuzzer names in its includes, and those below them. The order is the linker's.
 fuzz_includes = $(shell grep -qs '^#include "$(2)/' fuzz/$(1)_fuzz.c && echo $(2))
 fuzz_layers   = $(if $(call fuzz_includes,$(1),api),coved,$(call fuzz_below,$(1)))
-fuzz_below    = $(foreach layer,keeper cli client egress http policy agent,$(call fuzz_includes,$(1),$(layer))) \
+fuzz_below    = $(foreach layer,image jail cli client egress http policy agent,$(call fuzz_includes,$(1),$(layer))) \
                 $(if $(call fuzz_includes,$(1),cli),client) $(if $(call fuzz_includes,$(1),egress),http) wire base
 fuzz_libs     = $(if $(call fuzz_includes,$(1),api),$(COVED_LIBS)) $(if $(call fuzz_includes,$(1),policy),-lpcre2-8) \
                 $(if $(call fuzz_includes,$(1),http)$(call fuzz_includes,$(1),egress),-lz)

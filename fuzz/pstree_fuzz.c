@@ -1,7 +1,7 @@
 /* pstree_fuzz.c - the tree of processes that criu wrote, and what criu says: a tree that was mended needs no mending, and
  * is never longer than it was. */
-#include "keeper/criu.h"
-#include "keeper/pstree.h"
+#include "image/criu.h"
+#include "image/pstree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,10 +11,11 @@ CLI_TESTED    := $(filter-out src/cli/main.c,$(CLI_SRCS))
 AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
 
 # Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
-$(BUILD)/tests/keeper/%: LIBS :=
-$(filter $(BUILD)/tests/keeper/%,$(UNIT_TESTS)): $(BUILD)/tests/keeper/%: $(BUILD)/obj/tests/unit/keeper/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
+# What the privileged program is made of.
+KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/%),$(UNIT_TESTS))
+$(KEPT): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 $(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
@@ -39,7 +40,7 @@ $(filter $(BUILD)/tests/api/%,$(UNIT_TESTS)): $(BUILD)/tests/api/%: $(BUILD)/obj
 $(filter $(BUILD)/tests/e2b/%,$(UNIT_TESTS)): $(BUILD)/tests/e2b/%: $(BUILD)/obj/tests/unit/e2b/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(BUILD)/tests/api/% $(BUILD)/tests/egress/% $(BUILD)/tests/e2b/% $(BUILD)/tests/store/% $(BUILD)/tests/keeper/% $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
+$(filter-out $(BUILD)/tests/api/% $(BUILD)/tests/egress/% $(BUILD)/tests/e2b/% $(BUILD)/tests/store/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

@@ -1,7 +1,7 @@
 /* shim.c - loaded into criu: what has to be otherwise for it to work here.
  *
  * criu is started with the effective id that owns the sandbox's user namespace, so that what the kernel counts for that
- * sandbox's owner is charged to the same id after a restore as before (keeper/creds.c), and with every capability of the
+ * sandbox's owner is charged to the same id after a restore as before (jail/creds.c), and with every capability of the
  * keeper. Three things stand in its way:
  *
  *   - It takes an id other than 0 for a lack of privilege and asks no further: it is told 0.

@@ -9,19 +9,12 @@
 #define COVE_KEEPER_JOURNAL_H
 
 #include "base/err.h"
+#include "jail/layers.h"
 #include "wire/keeper.h"
 
 struct journal {
     int fd;
     uint8_t boot[16];
-};
-
-/* The disks below a sandbox's root, by number: its own first, then those it only reads, the nearest first. */
-#define LAYERS_MAX 8
-
-struct layers {
-    uint64_t number[LAYERS_MAX]; /* 0: none; only the first can be, when the disk is in memory */
-    uint32_t count;
 };
 
 struct journal_record {

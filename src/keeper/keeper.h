@@ -4,16 +4,16 @@
 #ifndef COVE_KEEPER_KEEPER_H
 #define COVE_KEEPER_KEEPER_H
 
-#include "keeper/agents.h"
-#include "keeper/cgroup.h"
-#include "keeper/criu.h"
-#include "keeper/disk.h"
-#include "keeper/ids.h"
-#include "keeper/image.h"
+#include "jail/agents.h"
+#include "jail/cgroup.h"
+#include "image/criu.h"
+#include "disk/disk.h"
+#include "jail/ids.h"
+#include "image/image.h"
 #include "keeper/journal.h"
-#include "keeper/net.h"
-#include "keeper/seccomp.h"
-#include "keeper/sysview.h"
+#include "jail/net.h"
+#include "jail/seccomp.h"
+#include "jail/sysview.h"
 #include "wire/keeper.h"
 
 #include <stdbool.h>

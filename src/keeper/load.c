@@ -17,13 +17,14 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "keeper/create.h"
-#include "keeper/creds.h"
-#include "keeper/gateway.h"
-#include "keeper/jail_mounts.h"
+#include "jail/creds.h"
+#include "jail/gateway.h"
+#include "image/outside.h"
+#include "jail/mounts.h"
 #include "keeper/life.h"
-#include "keeper/mountfd.h"
+#include "jail/mountfd.h"
 #include "keeper/ops.h"
-#include "keeper/root.h"
+#include "jail/root.h"
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
 #include "keeper/volume.h"
@@ -425,7 +426,7 @@ static int restore(struct loading *l, struct err *err)
                             .arg = l };
     int rc;
 
-    jail_externals(&job, w->sandbox.view_name, w->sandbox.layers.count > 1, w->sandbox.volumes);
+    outside_mounts(&job, w->sandbox.view_name, w->sandbox.layers.count > 1, w->sandbox.volumes);
     rc = cgroup_entry_open(&w->keeper->cgroups, w->sandbox.made_as, &entry, err);
     if (rc == 0)
         rc = criu_run(&job, &w->result.pid, err);

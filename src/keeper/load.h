@@ -6,7 +6,7 @@
 #define COVE_KEEPER_LOAD_H
 
 #include "keeper/keeper.h"
-#include "keeper/template.h"
+#include "jail/template.h"
 
 /* What a restore needs beside what it restores; given back before its processes are anybody's to use. */
 #define LOAD_EXTRA_PROCESSES 64

@@ -6,13 +6,13 @@
 #include "base/parse.h"
 #include "keeper/adopt.h"
 #include "keeper/create.h"
-#include "keeper/jail_mounts.h"
+#include "jail/home.h"
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/load.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
-#include "keeper/root.h"
+#include "jail/root.h"
 #include "keeper/sandbox.h"
 
 #include <errno.h>
@@ -366,7 +366,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
         return -1;
-    if (nets_open(&k->nets, err) < 0 || jail_prepare(o->state, err) < 0 ||
+    if (nets_open(&k->nets, err) < 0 || home_enter(o->state, err) < 0 ||
         agents_place(&k->agents, err) < 0)
         return -1;
     if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)

@@ -3,14 +3,14 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "keeper/confine.h"
+#include "jail/confine.h"
 #include "keeper/create.h"
-#include "keeper/gateway.h"
+#include "jail/gateway.h"
 #include "keeper/life.h"
 #include "keeper/ops_table.h"
 #include "keeper/pool.h"
 #include "keeper/sandbox.h"
-#include "keeper/template.h"
+#include "jail/template.h"
 #include "keeper/volume.h"
 
 #include <errno.h>

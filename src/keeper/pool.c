@@ -10,7 +10,7 @@
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
-#include "keeper/template.h"
+#include "jail/template.h"
 
 #include <errno.h>
 #include <fcntl.h>

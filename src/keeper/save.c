@@ -14,14 +14,15 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "keeper/jail_mounts.h"
+#include "image/outside.h"
+#include "jail/mounts.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
-#include "keeper/pstree.h"
+#include "image/pstree.h"
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
-#include "keeper/template.h"
-#include "keeper/timers.h"
+#include "jail/template.h"
+#include "image/timers.h"
 #include "keeper/worker.h"
 
 #include <errno.h>
@@ -219,8 +220,8 @@ static int save_with_memory(struct saving *s, struct err *err)
     struct err ignored;
     int rc;
 
-    jail_externals(&job, NULL, false, box->volumes);
-    jail_skip_masks(&job);
+    outside_mounts(&job, NULL, false, box->volumes);
+    outside_masks(&job);
     if (jail_add_pts(err) < 0 ||
         talk_quiesce(nets, box->pid.fd, box->info.pid, &listener, err) < 0)
         return -1;

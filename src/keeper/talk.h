@@ -5,7 +5,7 @@
 #define COVE_KEEPER_TALK_H
 
 #include "base/err.h"
-#include "keeper/net.h"
+#include "jail/net.h"
 #include "wire/agent.h"
 
 #include <sys/types.h>

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/own.h"
-#include "keeper/disk_maker.h"
-#include "keeper/mountfd.h"
+#include "disk/disk_maker.h"
+#include "jail/mountfd.h"
 #include "keeper/sandbox.h"
 
 #include <errno.h>

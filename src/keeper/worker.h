@@ -8,8 +8,8 @@
 #ifndef COVE_KEEPER_WORKER_H
 #define COVE_KEEPER_WORKER_H
 
-#include "keeper/criu.h"
-#include "keeper/image.h"
+#include "image/criu.h"
+#include "image/image.h"
 #include "keeper/keeper.h"
 
 #include <sys/types.h>

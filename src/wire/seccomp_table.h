@@ -3,7 +3,7 @@
  * Three answers. ALLOW: the kernel does it. REFUSE: known to be dangerous; the caller gets EPERM, and
  * the refusal is counted and reported with the program's name. Whatever has no row gets ENOSYS,
  * so that a call invented tomorrow is off today and programs fall back as on an older kernel.
- * Calls with rules about their arguments are in keeper/seccomp.c: clone, clone3, socket, socketpair, setsockopt, ioctl, prlimit64,
+ * Calls with rules about their arguments are in jail/seccomp.c: clone, clone3, socket, socketpair, setsockopt, ioctl, prlimit64,
  * personality, futex.
  *
  * The old asynchronous I/O (io_setup …) has no row: its contexts are counted for the whole host, so that

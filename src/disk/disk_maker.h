@@ -1,0 +1,56 @@
+/* disk_maker.h - the process that makes image disks, so that the keeper never waits for one. */
+#ifndef COVE_DISK_DISK_MAKER_H
+#define COVE_DISK_DISK_MAKER_H
+
+#include "base/err.h"
+#include "wire/volume.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum disk_job {
+    DISK_NEW,  /* blank, of bytes and inodes */
+    DISK_OLD,  /* one that is there, to be written on */
+    DISK_BASE, /* one that is there, to be a layer below others: read-only */
+    /* of volume_maker.c */
+    DISK_VOLUME_MAKE, /* of bytes and inodes */
+    DISK_VOLUME_ATTACH,
+    DISK_VOLUME_DROP, /* its name is gone already */
+};
+
+struct disk_order {
+    uint64_t bytes, inodes;
+    uint64_t number; /* of its file */
+    uint32_t tag;
+    uint32_t job; /* enum disk_job */
+    char volume[VOLUME_ID_MAX]; /* of DISK_VOLUME_* */
+};
+
+#define DISK_FILE_NAME 24
+/* The file of a disk in <state>/disks. */
+void disk_file_name(uint64_t number, char out[DISK_FILE_NAME]);
+
+struct disk_answer {
+    uint64_t number;
+    uint32_t tag;
+    uint32_t job;
+    struct err err; /* ERR_NONE: a mount descriptor comes with it, where the job gives one */
+};
+
+/* What is data in one file, to the same places of another. */
+int disk_copy_data(int from, int to);
+
+/* Serves orders until the keeper's end of the socket closes. Never returns. */
+_Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd, int volumes_fd);
+
+static inline bool disk_job_mounts(uint32_t job)
+{
+    return job != DISK_VOLUME_MAKE && job != DISK_VOLUME_DROP;
+}
+
+/* For volume_maker.c. mkfs.ext4 with these arguments, in the current directory. */
+int disk_maker_mkfs(const char *const *argv, struct err *err);
+/* A loop device that clears itself, bound to the image; the device keeps the image's open file. */
+int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struct err *err);
+
+#endif

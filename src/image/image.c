@@ -1,0 +1,456 @@
+#include "image/image.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC     "covesave"
+#define KEY_FILE  "image.key"
+#define NAME_ROOM (ID_LEN + 8)
+#define NEW       ".new"
+#define OLD       ".old" /* on its way out */
+
+/* ---- the table ---- */
+
+static struct image_entry *find(const struct images *images, const char *id)
+{
+    for (size_t i = 0; i < IMAGES_MAX; i++)
+        if (strcmp(images->entry[i].id, id) == 0)
+            return &images->entry[i];
+    return NULL;
+}
+
+bool images_have(const struct images *images, const char *id)
+{
+    return find(images, id) != NULL;
+}
+
+struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers,
+                               const struct volume_use volumes[VOLUMES_MAX])
+{
+    struct image_entry *entry = find(images, id);
+
+    if (!entry) {
+        entry = find(images, "");
+        if (!entry)
+            return NULL;
+        (void) snprintf(entry->id, sizeof entry->id, "%s", id);
+        images->count++;
+    }
+    entry->layers = *layers;
+    memset(entry->claims, 0, sizeof entry->claims);
+    for (size_t i = 0; volumes && i < volume_use_count(volumes); i++) {
+        (void) snprintf(entry->claims[i].volume, sizeof entry->claims[i].volume, "%.*s",
+                        (int) VOLUME_ID_LEN, volumes[i].volume);
+        entry->claims[i].writes = !(volumes[i].flags & VOLUME_READ_ONLY);
+    }
+    return entry;
+}
+
+static struct image_entry *add_read(struct images *images, const char *id,
+                                    const struct image_meta *meta)
+{
+    return images_add(images, id, &meta->layers,
+                      meta->image.flags & KEEPER_IMAGE_PAUSED ? meta->volumes : NULL);
+}
+
+void images_forget(struct images *images, const char *id)
+{
+    struct image_entry *entry = find(images, id);
+
+    if (!entry)
+        return;
+    memset(entry, 0, sizeof *entry);
+    images->count--;
+}
+
+/* ---- open ---- */
+
+static int read_key(struct images *images, int state_fd, struct err *err)
+{
+    auto_close int fd = openat(state_fd, KEY_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 && errno == ENOENT) {
+        fd = openat(state_fd, KEY_FILE ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                    0600);
+        if (fd < 0 || getrandom(images->key, sizeof images->key, 0) != sizeof images->key ||
+            io_write_all(fd, images->key, sizeof images->key) < 0 || fsync(fd) < 0 ||
+            renameat(state_fd, KEY_FILE ".new", state_fd, KEY_FILE) < 0)
+            return err_sys(err, errno, "make " KEY_FILE);
+        return 0;
+    }
+    if (fd < 0 || io_read_all(fd, images->key, sizeof images->key) < 0)
+        return err_sys(err, errno, "read " KEY_FILE);
+    return 0;
+}
+
+/* It is not loaded, but it is not ours to throw away either: the key, or the program that wrote it, may come back.
+ * What it says of its disks is believed only so far that they are kept. */
+static void note_unread(struct images *images, const char *id, struct image_meta *meta,
+                        const struct err *why)
+{
+    log_line(LOG_WARNING, "image=%s %s", id, why->msg);
+    if (meta->layers.count > LAYERS_MAX)
+        meta->layers.count = 0;
+    images->unread += meta->layers.count == 0;
+}
+
+/* What is whole goes into the table; what is not and nobody works on goes away. */
+static int load_table(struct images *images, struct err *err)
+{
+    int fd = openat(images->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!dir)
+        return err_sys(err, errno, "list the images");
+    while ((entry = readdir(dir))) {
+        char id[NAME_ROOM];
+        struct image_meta meta;
+        struct err why;
+
+        (void) snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
+        if (!id_ok(id))
+            continue;
+        if (strcmp(entry->d_name + ID_LEN, NEW) == 0 && !image_busy(images, id))
+            image_remove(images, id, NEW);
+        if (entry->d_name[ID_LEN] != '\0')
+            continue;
+        memset(&meta, 0, sizeof meta);
+        if (image_read(images, id, &meta, &why) < 0)
+            note_unread(images, id, &meta, &why);
+        if (meta.layers.count && !add_read(images, id, &meta))
+            return err_set(err, ERR_TOO_MANY, "more than %d images", IMAGES_MAX);
+    }
+    return 0;
+}
+
+int images_open(struct images *images, int state_fd, struct err *err)
+{
+    size_t size = IMAGES_MAX * sizeof *images->entry;
+    void *table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (table == MAP_FAILED)
+        return err_sys(err, errno, "make the table of images");
+    images->entry = table;
+    if (mkdirat(state_fd, "images", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make images");
+    images->dir_fd = openat(state_fd, "images", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (images->dir_fd < 0)
+        return err_sys(err, errno, "open images");
+    return read_key(images, state_fd, err) < 0 ? -1 : load_table(images, err);
+}
+
+/* ---- one image ---- */
+
+static int open_dir(const struct images *images, const char *id, const char *suffix)
+{
+    char name[NAME_ROOM];
+
+    (void) snprintf(name, sizeof name, "%s%s", id, suffix);
+    return openat(images->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int image_begin(const struct images *images, const char *id, int *ret_dir_fd, struct err *err)
+{
+    auto_close int fd = -1;
+    char name[NAME_ROOM];
+
+    (void) snprintf(name, sizeof name, "%s" NEW, id);
+    image_remove(images, id, NEW);
+    if (mkdirat(images->dir_fd, name, 0700) < 0)
+        return err_sys(err, errno, "make an image");
+    fd = open_dir(images, id, NEW);
+    /* Searchable by all: the sandbox's root reads it during a restore, through a descriptor. Nobody comes past
+     * the directories above. */
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || mkdirat(fd, "memory", 0755) < 0)
+        return err_sys(err, errno, "make an image");
+    *ret_dir_fd = take_fd(&fd);
+    return 0;
+}
+
+int image_lock(const struct images *images, const char *id, bool alone, int *ret_dir_fd,
+               struct err *err)
+{
+    auto_close int fd = open_dir(images, id, "");
+
+    if (fd < 0)
+        return errno == ENOENT ? err_set(err, ERR_NO_IMAGE, "there is no image '%s'", id)
+                               : err_sys(err, errno, "open image '%s'", id);
+    if (flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0)
+        return err_set(err, ERR_STATE, "image '%s' is being worked on", id);
+    *ret_dir_fd = take_fd(&fd);
+    return 0;
+}
+
+bool image_busy(const struct images *images, const char *id)
+{
+    static const char *const suffixes[] = { "", NEW, OLD };
+
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        auto_close int fd = open_dir(images, id, suffixes[i]);
+
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+            return true;
+    }
+    return false;
+}
+
+static void sign(const struct images *images, const struct image_meta *meta,
+                 unsigned char ret[SHA256_LEN])
+{
+    sha256_hmac(images->key, sizeof images->key, meta, offsetof(struct image_meta, code), ret);
+}
+
+int image_commit(const struct images *images, const char *id, int dir_fd, struct image_meta *meta,
+                 struct err *err)
+{
+    auto_close int fd =
+        openat(dir_fd, "meta", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    char name[NAME_ROOM];
+
+    (void) snprintf(name, sizeof name, "%s" NEW, id);
+    memcpy(meta->magic, MAGIC, sizeof meta->magic);
+    meta->size = sizeof *meta;
+    sign(images, meta, meta->code);
+    if (fd < 0 || io_write_all(fd, meta, sizeof *meta) < 0)
+        return err_sys(err, errno, "write the image's meta");
+    if (renameat(images->dir_fd, name, images->dir_fd, id) < 0)
+        return err_sys(err, errno, "name the image");
+    return 0;
+}
+
+static int read_meta(const struct images *images, const char *id, const char *suffix,
+                     struct image_meta *ret, struct err *err)
+{
+    auto_close int dir = open_dir(images, id, suffix), fd = -1;
+    unsigned char code[SHA256_LEN];
+    struct stat st;
+
+    if (dir < 0)
+        return errno == ENOENT ? err_set(err, ERR_NO_IMAGE, "there is no image '%s'", id)
+                               : err_sys(err, errno, "open image '%s'", id);
+    fd = openat(dir, "meta", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size != (off_t) sizeof *ret ||
+        read(fd, ret, sizeof *ret) != (ssize_t) sizeof *ret || ret->size != sizeof *ret ||
+        memcmp(ret->magic, MAGIC, sizeof ret->magic) != 0) {
+        ret->layers.count = 0;
+        return err_set(err, ERR_DENIED, "image '%s' is not whole, or of another version", id);
+    }
+    sign(images, ret, code);
+    if (!same_secret(code, ret->code, sizeof code) || strcmp(ret->image.id, id) != 0)
+        return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else", id);
+    return 0;
+}
+
+int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err)
+{
+    return read_meta(images, id, "", ret, err);
+}
+
+/* ---- what is in it ---- */
+
+/* Nothing but files is there, one directory apart. */
+static int each_file(int dir_fd, const char *skip, int (*fn)(int fd, const char *name, void *arg, struct err *err),
+                     void *arg, struct err *err)
+{
+    int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+    struct stat st;
+
+    if (!dir)
+        return err_sys(err, errno, "list an image");
+    while ((entry = readdir(dir))) {
+        auto_close int fd = -1;
+
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            (skip && strcmp(entry->d_name, skip) == 0))
+            continue;
+        fd = openat(own, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 && errno != ELOOP)
+            return err_sys(err, errno, "open %s of an image", entry->d_name);
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+            return err_set(err, ERR_DENIED, "an image has something that is no file in it");
+        if (fn(fd, entry->d_name, arg, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct hashing {
+    const unsigned char *key;
+    bool pages;
+    unsigned char sum[SHA256_LEN];
+};
+
+/* Names are of one directory, and so differ: the codes of all of them can be joined in any order. */
+static int hash_file(int fd, const char *name, void *arg, struct err *err)
+{
+    struct hashing *h = arg;
+    struct {
+        char name[IMAGE_FILE_MAX];
+        unsigned char hash[SHA256_LEN];
+    } part = { .name = "" };
+    unsigned char code[SHA256_LEN];
+    static char block[1 << 18];
+    struct sha256 hash;
+    ssize_t n;
+
+    if ((strncmp(name, "pages-", 6) == 0) != h->pages)
+        return 0;
+    if (strlen(name) >= sizeof part.name)
+        return err_set(err, ERR_DENIED, "a file of the image has a strange name");
+    memcpy(part.name, name, strlen(name));
+    sha256_init(&hash);
+    while ((n = read(fd, block, sizeof block)) > 0)
+        sha256_add(&hash, block, (size_t) n);
+    if (n < 0)
+        return err_sys(err, errno, "read %s of an image", name);
+    sha256_done(&hash, part.hash);
+    sha256_hmac(h->key, IMAGE_KEY_LEN, &part, sizeof part, code);
+    for (size_t i = 0; i < sizeof code; i++)
+        h->sum[i] ^= code[i];
+    return 0;
+}
+
+int image_hash(const struct images *images, int memory_fd, bool pages,
+               unsigned char ret[SHA256_LEN], struct err *err)
+{
+    struct hashing h = { .key = images->key, .pages = pages };
+
+    if (each_file(memory_fd, NULL, hash_file, &h, err) < 0)
+        return -1;
+    memcpy(ret, h.sum, sizeof h.sum);
+    return 0;
+}
+
+static int begin_write(int fd, const char *name, void *arg, struct err *err)
+{
+    (void) name, (void) arg, (void) err;
+    (void) sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return 0;
+}
+
+static int end_write(int fd, const char *name, void *arg, struct err *err)
+{
+    (void) arg;
+    return fdatasync(fd) < 0 ? err_sys(err, errno, "save %s of an image", name) : 0;
+}
+
+int image_sync(int dir_fd, struct err *err)
+{
+    auto_close int memory = openat(dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (memory < 0)
+        return err_sys(err, errno, "open an image's memory");
+    /* All are begun before the first is waited for. */
+    if (each_file(memory, NULL, begin_write, NULL, err) < 0 || each_file(memory, NULL, end_write, NULL, err) < 0 ||
+        each_file(dir_fd, "memory", end_write, NULL, err) < 0)
+        return -1;
+    if (fsync(memory) < 0 || fsync(dir_fd) < 0)
+        return err_sys(err, errno, "save an image");
+    return 0;
+}
+
+/* ---- the end ---- */
+
+int image_retire(const struct images *images, const char *id, struct err *err)
+{
+    char old[NAME_ROOM];
+
+    (void) snprintf(old, sizeof old, "%s" OLD, id);
+    if (renameat(images->dir_fd, id, images->dir_fd, old) < 0)
+        return err_sys(err, errno, "retire the image");
+    return 0;
+}
+
+bool image_unretire(struct images *images, const char *id)
+{
+    char old[NAME_ROOM];
+    struct image_meta meta;
+    struct err err;
+
+    (void) snprintf(old, sizeof old, "%s" OLD, id);
+    if (read_meta(images, id, OLD, &meta, &err) == 0)
+        (void) renameat2(images->dir_fd, old, images->dir_fd, id, RENAME_NOREPLACE);
+    if (image_read(images, id, &meta, &err) < 0)
+        return false;
+    (void) add_read(images, id, &meta);
+    return true;
+}
+
+bool image_retired(const struct images *images, const char *id)
+{
+    auto_close int fd = open_dir(images, id, OLD);
+
+    return fd >= 0;
+}
+
+void image_spend(const struct images *images, const char *id)
+{
+    auto_close int fd = open_dir(images, id, OLD);
+
+    if (fd >= 0)
+        (void) unlinkat(fd, "meta", 0);
+}
+
+void images_sweep(struct images *images)
+{
+    int fd = openat(images->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char id[NAME_ROOM];
+
+        (void) snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
+        if (id_ok(id) && strcmp(entry->d_name + ID_LEN, OLD) == 0 && !image_busy(images, id))
+            image_remove(images, id, OLD);
+    }
+}
+
+static void remove_files(int dir_fd)
+{
+    int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_type != DT_DIR || strcmp(entry->d_name, "memory") != 0)
+            if (unlinkat(own, entry->d_name, 0) < 0 && errno == EISDIR && entry->d_name[0] != '.')
+                (void) unlinkat(own, entry->d_name, AT_REMOVEDIR);
+}
+
+void image_remove(const struct images *images, const char *id, const char *suffix)
+{
+    char name[NAME_ROOM], going[NAME_ROOM];
+    auto_close int fd = open_dir(images, id, suffix), memory = -1;
+
+    if (fd < 0)
+        return;
+    (void) snprintf(name, sizeof name, "%s%s", id, suffix);
+    (void) snprintf(going, sizeof going, "%s" OLD, id);
+    if (!suffix[0] && renameat(images->dir_fd, name, images->dir_fd, going) == 0)
+        (void) snprintf(name, sizeof name, "%s", going);
+    remove_files(fd); /* meta first: what is half removed must not look whole */
+    memory = openat(fd, "memory", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (memory >= 0)
+        remove_files(memory);
+    if (unlinkat(fd, "memory", AT_REMOVEDIR) < 0 && errno == ENOTDIR)
+        (void) unlinkat(fd, "memory", 0);
+    if (unlinkat(images->dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        log_line(LOG_WARNING, "image %s stays: %s", name, strerror(errno));
+}

@@ -1,0 +1,105 @@
+/* image.h - saved sandboxes on disk: <state>/images/<id>/, with meta and, with processes, memory/ for criu's files.
+ *
+ * An image is written as <id>.new and gets its name by one rename, when everything in it is there: a name without
+ * ".new" is whole. Whoever works on an image holds a lock on its directory, so that a keeper that comes after a crash knows
+ * whether somebody still does.
+ *
+ * meta carries a code (HMAC, with a key that only root reads) over itself and over the hashes of all of memory/: criu
+ * parses those files as root, so it gets none that the keeper did not write. The disk is not hashed: it is
+ * of any size, and the kernel's to read, as is the file of every disk.
+ *
+ * Owns:    <state>/images, <state>/image.key, and the table of what is there.
+ * Callers: save.c and load.c in their workers, ops.c, adopt.c. */
+#ifndef COVE_IMAGE_IMAGE_H
+#define COVE_IMAGE_IMAGE_H
+
+#include "base/err.h"
+#include "base/sha256.h"
+#include "jail/layers.h"
+#include "wire/keeper.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMAGES_MAX     8192
+#define IMAGE_KEY_LEN  32
+#define IMAGE_FILE_MAX 64
+
+/* A volume that a sandbox has although it sleeps. */
+struct image_claim {
+    char volume[VOLUME_ID_MAX]; /* "": none */
+    bool writes;
+};
+
+struct image_entry {
+    char id[ID_LEN + 1]; /* "": free */
+    struct layers layers;
+    struct image_claim claims[VOLUMES_MAX]; /* of a paused sandbox; a snapshot has none */
+};
+
+struct images {
+    int dir_fd;
+    unsigned char key[IMAGE_KEY_LEN];
+    size_t count;
+    size_t unread; /* of those that are there, how many do not even say which disks they need */
+    struct image_entry *entry; /* IMAGES_MAX of them */
+};
+
+struct image_meta {
+    char magic[8];
+    uint32_t size; /* of this struct: another layout, another size */
+    uint32_t reserved;
+    struct keeper_image image;
+    struct layers layers;
+    struct volume_use volumes[VOLUMES_MAX];
+    uint64_t template_inode; /* of the tree below all layers */
+    char hostname[KEEPER_NAME_MAX];
+    char kernel[KEEPER_NAME_MAX]; /* release that the processes were saved under */
+    char ids_file[IMAGE_FILE_MAX]; /* of memory/: the one with the id map, which a load replaces */
+    unsigned char small[SHA256_LEN], pages[SHA256_LEN]; /* of memory/: what criu parses, and what it only copies */
+    unsigned char code[SHA256_LEN];
+};
+
+int images_open(struct images *images, int state_fd, struct err *err);
+
+bool images_have(const struct images *images, const char *id);
+/* NULL: there is no place for more. volumes: of a paused sandbox, NULL of a snapshot. */
+struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers,
+                               const struct volume_use volumes[VOLUMES_MAX]);
+void images_forget(struct images *images, const char *id);
+
+/* A directory for a new image, locked, with memory/ in it. In a worker. */
+int image_begin(const struct images *images, const char *id, int *ret_dir_fd, struct err *err);
+/* Signs meta and gives the image its name. */
+int image_commit(const struct images *images, const char *id, int dir_fd, struct image_meta *meta,
+                 struct err *err);
+/* A lock on one that is there, with others or alone; ERR_STATE: somebody works on it. */
+int image_lock(const struct images *images, const char *id, bool alone, int *ret_dir_fd,
+               struct err *err);
+/* Whether somebody works on it, in whatever state it is. */
+bool image_busy(const struct images *images, const char *id);
+
+/* ERR_NO_IMAGE: there is none; ERR_DENIED: it is not as we wrote it. */
+int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err);
+
+/* The hash of what is in memory/: of the pages, or of all else. */
+int image_hash(const struct images *images, int memory_fd, bool pages,
+               unsigned char ret[SHA256_LEN], struct err *err);
+
+/* To disk, with everything in it, for good. */
+int image_sync(int dir_fd, struct err *err);
+
+/* A resumed sandbox's image loses its name, and gets it back should that fail (false: there is none, or it was
+ * spent). Once its processes run it is spent: from then on they are the sandbox. */
+int image_retire(const struct images *images, const char *id, struct err *err);
+bool image_unretire(struct images *images, const char *id);
+bool image_retired(const struct images *images, const char *id);
+void image_spend(const struct images *images, const char *id);
+/* What retired ones are left once it is clear which of them count again. */
+void images_sweep(struct images *images);
+
+/* The name goes at once, the rest after it. "": what is unfinished. */
+void image_remove(const struct images *images, const char *id, const char *suffix);
+
+#endif

@@ -1,0 +1,516 @@
+#include "jail/cgroup.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "jail/device_filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CPU_PERIOD_US 100000u
+#define PATH_SIZE     192
+
+static const char *const controllers[CG_CONTROLLER_COUNT] = {
+    [CG_MEMORY] = "memory",   [CG_PIDS] = "pids",       [CG_CPU] = "cpu",
+    [CG_CPUACCT] = "cpuacct", [CG_FREEZER] = "freezer", [CG_DEVICES] = "devices",
+};
+
+/* v2 has these in every cgroup, without a controller of that name. */
+static const bool v2_builtin[CG_CONTROLLER_COUNT] = {
+    [CG_CPUACCT] = true,
+    [CG_FREEZER] = true,
+    [CG_DEVICES] = true, /* by a BPF program: device_filter.c */
+};
+
+enum value { MEMORY, NOTHING, PIDS, CPU_V1, CPU_V2, TEXT };
+
+enum level { INSTANCE, SANDBOX }; /* written once to the parent of all, or to each */
+
+struct knob {
+    enum level level;
+    enum cgroup_controller controller;
+    int version;
+    const char *file;
+    enum value value;
+    const char *text;
+    bool optional; /* some kernels lack the file */
+};
+
+/* Written in this order. What an instance's cgroup refuses is refused below it too. */
+/* clang-format off */
+static const struct knob knobs[] = {
+    { SANDBOX,  CG_MEMORY,  1, "memory.limit_in_bytes",       MEMORY,  NULL, false },
+    { SANDBOX,  CG_MEMORY,  1, "memory.memsw.limit_in_bytes", MEMORY,  NULL, true }, /* swap accounting */
+    { SANDBOX,  CG_MEMORY,  1, "memory.kmem.tcp.limit_in_bytes", MEMORY, NULL, true }, /* v2: in memory.max */
+    { SANDBOX,  CG_MEMORY,  2, "memory.max",                  MEMORY,  NULL, false },
+    { SANDBOX,  CG_MEMORY,  2, "memory.swap.max",             NOTHING, NULL, true },
+    { SANDBOX,  CG_PIDS,    1, "pids.max",                    PIDS,    NULL, false },
+    { SANDBOX,  CG_PIDS,    2, "pids.max",                    PIDS,    NULL, false },
+    { SANDBOX,  CG_CPU,     1, "cpu.cfs_quota_us",            CPU_V1,  NULL, true }, /* CFS_BANDWIDTH */
+    { SANDBOX,  CG_CPU,     2, "cpu.max",                     CPU_V2,  NULL, true },
+    { INSTANCE, CG_DEVICES, 1, "devices.deny",                TEXT,    "a", false },
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:3 rw", false },   /* null */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:5 rw", false },   /* zero */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:7 rw", false },   /* full */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:8 rw", false },   /* random */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:9 rw", false },   /* urandom */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 5:0 rw", false },   /* tty */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 5:2 rw", false },   /* ptmx */
+    { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 136:* rw", false }, /* pts */
+};
+/* clang-format on */
+
+const char *cgroup_controller_name(enum cgroup_controller controller)
+{
+    return controllers[controller];
+}
+
+/* Is `word` one of the words of `list`, which `separator` parts? */
+static bool has_word(const char *list, const char *word, char separator)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = list; at && *at;) {
+        const char *end = strchr(at, separator);
+        size_t n = end ? (size_t) (end - at) : strlen(at);
+
+        if (n == len && memcmp(at, word, len) == 0)
+            return true;
+        at = end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+static int find_hierarchy(struct cgroups *cgroups, const char *mount, int version)
+{
+    for (size_t i = 0; i < cgroups->count; i++)
+        if (strcmp(cgroups->hierarchy[i].mount, mount) == 0)
+            return (int) i;
+    if (cgroups->count == CG_HIERARCHIES_MAX)
+        return -1;
+    cgroups->hierarchy[cgroups->count] =
+        (struct cgroup_hierarchy){ .version = version, .root_fd = -1, .parent_fd = -1 };
+    (void) snprintf(cgroups->hierarchy[cgroups->count].mount, sizeof cgroups->hierarchy[0].mount,
+                    "%s", mount);
+    return (int) cgroups->count++;
+}
+
+void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_controllers)
+{
+    cgroups->count = 0;
+    for (int c = 0; c < CG_CONTROLLER_COUNT; c++)
+        cgroups->of[c] = -1;
+    for (int version = 1; version <= 2; version++) {
+        for (const char *line = mounts; line && *line;) {
+            const char *end = strchr(line, '\n');
+            char dir[128], type[16], options[256];
+
+            if (sscanf(line, "%*s %127s %15s %255s", dir, type, options) == 3 &&
+                strcmp(type, version == 1 ? "cgroup" : "cgroup2") == 0)
+                for (int c = 0; c < CG_CONTROLLER_COUNT; c++)
+                    if (cgroups->of[c] < 0 &&
+                        (version == 1
+                             ? has_word(options, controllers[c], ',')
+                             : v2_builtin[c] || has_word(v2_controllers, controllers[c], ' ')))
+                        cgroups->of[c] = find_hierarchy(cgroups, dir, version);
+            line = end ? end + 1 : NULL;
+        }
+    }
+}
+
+/* On v2 a controller must be handed down level by level. */
+static void enable_v2(int dirfd)
+{
+    static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
+
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        (void) io_write_text(dirfd, "cgroup.subtree_control", wanted[i]);
+}
+
+static void knob_text(const struct knob *knob, const struct limits *limits, char *out, size_t size)
+{
+    uint64_t quota = limits ? limits->cpu_milli * CPU_PERIOD_US / 1000u : 0;
+
+    switch (knob->value) {
+    case MEMORY:
+        (void) snprintf(out, size, "%" PRIu64, limits->memory_bytes);
+        break;
+    case NOTHING:
+        (void) snprintf(out, size, "0");
+        break;
+    case PIDS:
+        (void) snprintf(out, size, "%" PRIu64, limits->processes);
+        break;
+    case CPU_V1:
+        (void) snprintf(out, size, "%" PRIu64, quota);
+        break;
+    case CPU_V2:
+        (void) snprintf(out, size, "%" PRIu64 " %u", quota, CPU_PERIOD_US);
+        break;
+    case TEXT:
+        (void) snprintf(out, size, "%s", knob->text);
+        break;
+    }
+}
+
+static int write_knobs(const struct cgroups *cgroups, enum level level, int index, int dirfd,
+                       const struct limits *limits, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
+        char text[64];
+
+        if (knobs[i].level != level || cgroups->of[knobs[i].controller] != index ||
+            cgroups->hierarchy[index].version != knobs[i].version)
+            continue;
+        knob_text(&knobs[i], limits, text, sizeof text);
+        if (io_write_text(dirfd, knobs[i].file, text) < 0 &&
+            !(knobs[i].optional && errno == ENOENT))
+            return err_sys(err, errno, "write %s", knobs[i].file);
+    }
+    return 0;
+}
+
+static int open_parent(struct cgroups *cgroups, int index, const char *instance, struct err *err)
+{
+    struct cgroup_hierarchy *h = &cgroups->hierarchy[index];
+    bool fresh;
+
+    h->root_fd = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (h->root_fd < 0)
+        return err_sys(err, errno, "open %s", h->mount);
+    if (h->version == 2)
+        enable_v2(h->root_fd);
+    fresh = mkdirat(h->root_fd, instance, 0755) == 0;
+    if (!fresh && errno != EEXIST)
+        return err_sys(err, errno, "make %s/%s", h->mount, instance);
+    h->parent_fd = openat(h->root_fd, instance, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (h->parent_fd < 0)
+        return err_sys(err, errno, "open %s/%s", h->mount, instance);
+    if (h->version == 2)
+        enable_v2(h->parent_fd);
+    /* v1 takes no new device rules while sandboxes live below; they are there already then. */
+    if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh) {
+        (void) unlinkat(h->root_fd, instance,
+                        AT_REMOVEDIR); /* or the next start would pass over this */
+        return err_wrap(err, "cgroup %s/%s", h->mount, instance);
+    }
+    if (cgroups->of[CG_DEVICES] == index && h->version == 2)
+        return device_filter_attach(h->parent_fd, err);
+    return 0;
+}
+
+int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err)
+{
+    static char mounts[65536]; /* static: larger than a stack should hold, used once */
+    char v2[512] = "";
+
+    (void) snprintf(cgroups->instance, sizeof cgroups->instance, "%s", instance);
+    if (io_read_text(AT_FDCWD, "/proc/thread-self/mounts", mounts, sizeof mounts) < 0)
+        return err_sys(err, errno, "read /proc/thread-self/mounts");
+    cgroups_detect(cgroups, mounts, "");
+    for (size_t i = 0; i < cgroups->count; i++) {
+        char path[PATH_SIZE];
+
+        if (cgroups->hierarchy[i].version != 2)
+            continue;
+        (void) snprintf(path, sizeof path, "%s/cgroup.controllers", cgroups->hierarchy[i].mount);
+        if (io_read_text(AT_FDCWD, path, v2, sizeof v2) > 0)
+            v2[strcspn(v2, "\n")] = '\0';
+        cgroups_detect(cgroups, mounts, v2);
+        break;
+    }
+    if (cgroups->of[CG_MEMORY] < 0 || cgroups->of[CG_PIDS] < 0)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "no cgroup controller for memory or processes: sandboxes could not be "
+                       "limited ('cove doctor' says more)");
+    for (size_t i = 0; i < cgroups->count; i++)
+        if (open_parent(cgroups, (int) i, instance, err) < 0)
+            return -1;
+    return 0;
+}
+
+void cgroups_close(struct cgroups *cgroups)
+{
+    for (size_t i = 0; i < cgroups->count; i++) {
+        struct cgroup_hierarchy *h = &cgroups->hierarchy[i];
+
+        own_close(&h->parent_fd);
+        if (h->root_fd >= 0) /* refused while sandboxes are in it, as it should be */
+            (void) unlinkat(h->root_fd, cgroups->instance, AT_REMOVEDIR);
+        own_close(&h->root_fd);
+    }
+}
+
+static const struct cgroup_hierarchy *hierarchy_of(const struct cgroups *cgroups,
+                                                   enum cgroup_controller controller)
+{
+    return cgroups->of[controller] < 0 ? NULL : &cgroups->hierarchy[cgroups->of[controller]];
+}
+
+int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                  struct err *err)
+{
+    size_t made = 0;
+
+    for (; made < cgroups->count; made++) {
+        auto_close int fd = -1;
+
+        if (mkdirat(cgroups->hierarchy[made].parent_fd, name, 0755) < 0) {
+            err_sys(err, errno, "make it in %s", cgroups->hierarchy[made].mount);
+            goto undo;
+        }
+        fd = openat(cgroups->hierarchy[made].parent_fd, name,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) {
+            err_sys(err, errno, "open it in %s", cgroups->hierarchy[made].mount);
+            made++;
+            goto undo;
+        }
+        if (write_knobs(cgroups, SANDBOX, (int) made, fd, limits, err) < 0) {
+            made++;
+            goto undo;
+        }
+    }
+    return 0;
+
+undo:
+    while (made-- > 0)
+        (void) unlinkat(cgroups->hierarchy[made].parent_fd, name, AT_REMOVEDIR);
+    return err_wrap(err, "cgroup '%s'", name);
+}
+
+int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err)
+{
+    for (size_t i = 0; i < cgroups->count; i++) {
+        auto_close int fd = openat(cgroups->hierarchy[i].parent_fd, name,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0)
+            return err_sys(err, errno, "open cgroup '%s' in %s", name, cgroups->hierarchy[i].mount);
+        if (write_knobs(cgroups, SANDBOX, (int) i, fd, limits, err) < 0)
+            return err_wrap(err, "cgroup '%s'", name);
+    }
+    return 0;
+}
+
+void cgroup_entry_close(struct cgroup_entry *entry)
+{
+    for (size_t i = 0; i < entry->count; i++)
+        own_close(&entry->tasks_fd[i]);
+    own_close(&entry->v2_fd);
+    entry->count = 0;
+}
+
+int cgroup_entry_open(const struct cgroups *cgroups, const char *name, struct cgroup_entry *ret,
+                      struct err *err)
+{
+    struct cgroup_entry entry = { .v2_fd = -1 };
+
+    for (size_t i = 0; i < cgroups->count; i++) {
+        bool v2 = cgroups->hierarchy[i].version == 2;
+        char path[PATH_SIZE];
+        int fd;
+
+        (void) snprintf(path, sizeof path, v2 ? "%s" : "%s/tasks", name);
+        fd = openat(cgroups->hierarchy[i].parent_fd, path,
+                    (v2 ? O_RDONLY | O_DIRECTORY : O_WRONLY) | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) {
+            err_sys(err, errno, "open %s in %s", path, cgroups->hierarchy[i].mount);
+            cgroup_entry_close(&entry);
+            return -1;
+        }
+        if (v2)
+            entry.v2_fd = fd;
+        else
+            entry.tasks_fd[entry.count++] = fd;
+    }
+    *ret = entry;
+    return 0;
+}
+
+/* <name>/<file> below the hierarchy of a controller. */
+static int file_path(const struct cgroups *cgroups, enum cgroup_controller controller,
+                     const char *name, const char *file, char path[PATH_SIZE])
+{
+    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, controller);
+
+    if (!h)
+        return -1;
+    (void) snprintf(path, PATH_SIZE, "%s/%s", name, file);
+    return h->parent_fd;
+}
+
+int cgroup_freeze(const struct cgroups *cgroups, const char *name, bool frozen, struct err *err)
+{
+    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_FREEZER);
+    char path[PATH_SIZE];
+
+    if (!h)
+        return err_set(err, ERR_UNSUPPORTED, "this host has no cgroup freezer");
+    if (h->version == 1) {
+        (void) snprintf(path, sizeof path, "%s/freezer.state", name);
+        if (io_write_text(h->parent_fd, path, frozen ? "FROZEN" : "THAWED") < 0)
+            return err_sys(err, errno, "write freezer.state");
+        return 0;
+    }
+    (void) snprintf(path, sizeof path, "%s/cgroup.freeze", name);
+    if (io_write_text(h->parent_fd, path, frozen ? "1" : "0") < 0)
+        return err_sys(err, errno, "write cgroup.freeze");
+    return 0;
+}
+
+int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *err)
+{
+    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_MEMORY);
+    bool first = h->version == 1;
+    struct keeper_stats stats = { 0 };
+    char path[PATH_SIZE], bytes[32] = "0";
+
+    if (!first) {
+        if (cgroup_stats(cgroups, name, &stats, err) < 0)
+            return -1;
+        (void) snprintf(bytes, sizeof bytes, "%" PRIu64, stats.memory_bytes);
+    }
+    (void) snprintf(path, sizeof path, "%s/%s", name, first ? "memory.force_empty" : "memory.reclaim");
+    /* EAGAIN: not all of it went, which is no failure. EBUSY: likewise. */
+    if (io_write_text(h->parent_fd, path, bytes) < 0 && errno != EAGAIN && errno != EBUSY)
+        return err_sys(err, errno, "reclaim memory");
+    return 0;
+}
+
+int cgroup_freeze_done(const struct cgroups *cgroups, const char *name, bool frozen)
+{
+    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_FREEZER);
+    char path[PATH_SIZE], text[256];
+
+    if (!h)
+        return -1;
+    (void) snprintf(path, sizeof path, "%s/%s", name,
+                    h->version == 1 ? "freezer.state" : "cgroup.events");
+    if (io_read_text(h->parent_fd, path, text, sizeof text) < 0)
+        return -1;
+    if (h->version == 1)
+        return strcmp(text, frozen ? "FROZEN\n" : "THAWED\n") == 0;
+    return strstr(text, frozen ? "frozen 1" : "frozen 0") != NULL;
+}
+
+/* The number after `key` in a file of "key number" lines, or the first number without a key. */
+static uint64_t read_number(const struct cgroups *cgroups, enum cgroup_controller controller,
+                            const char *name, const char *file, const char *key)
+{
+    char path[PATH_SIZE], text[2048];
+    int dirfd = file_path(cgroups, controller, name, file, path);
+    const char *at = text;
+    uint64_t value = 0;
+
+    if (dirfd < 0 || io_read_text(dirfd, path, text, sizeof text) < 0)
+        return 0;
+    if (key) {
+        at = strstr(text, key);
+        if (!at)
+            return 0;
+        at += strlen(key);
+    }
+    (void) sscanf(at, "%" SCNu64, &value);
+    return value;
+}
+
+int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
+                 struct err *err)
+{
+    const struct cgroup_hierarchy *memory = hierarchy_of(cgroups, CG_MEMORY);
+    const struct cgroup_hierarchy *cpu = hierarchy_of(cgroups, CG_CPUACCT);
+
+    if (faccessat(memory->parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_sys(err, errno, "cgroup '%s'", name);
+    if (memory->version == 1) {
+        ret->memory_bytes = read_number(cgroups, CG_MEMORY, name, "memory.usage_in_bytes", NULL);
+        ret->memory_peak_bytes =
+            read_number(cgroups, CG_MEMORY, name, "memory.max_usage_in_bytes", NULL);
+        ret->memory_cache_bytes = read_number(cgroups, CG_MEMORY, name, "memory.stat", "cache ");
+        ret->oom_kills = read_number(cgroups, CG_MEMORY, name, "memory.oom_control", "oom_kill ");
+    } else {
+        ret->memory_bytes = read_number(cgroups, CG_MEMORY, name, "memory.current", NULL);
+        ret->memory_peak_bytes = read_number(cgroups, CG_MEMORY, name, "memory.peak", NULL);
+        ret->memory_cache_bytes = read_number(cgroups, CG_MEMORY, name, "memory.stat", "file ");
+        ret->oom_kills = read_number(cgroups, CG_MEMORY, name, "memory.events", "oom_kill ");
+    }
+    if (cpu && cpu->version == 1)
+        ret->cpu_us = read_number(cgroups, CG_CPUACCT, name, "cpuacct.usage", NULL) / 1000u;
+    else if (cpu)
+        ret->cpu_us = read_number(cgroups, CG_CPUACCT, name, "cpu.stat", "usage_usec ");
+    ret->processes = read_number(cgroups, CG_PIDS, name, "pids.current", NULL);
+    return 0;
+}
+
+/* On v2 the kernel kills by itself, forks in flight included. */
+static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
+{
+    char path[PATH_SIZE];
+    auto_file FILE *procs = NULL;
+    auto_close int fd = -1;
+    size_t count = 0;
+    int pid;
+
+    if (h->version == 2) {
+        (void) snprintf(path, sizeof path, "%s/cgroup.kill", name);
+        (void) io_write_text(h->parent_fd, path, "1");
+    }
+    (void) snprintf(path, sizeof path, "%s/cgroup.procs", name);
+    fd = openat(h->parent_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || !(procs = fdopen(fd, "r")))
+        return 0;
+    (void) take_fd(&fd);
+    while (fscanf(procs, "%d", &pid) == 1) {
+        count++;
+        if (pid > 1) /* 0 is a process of an outer pid namespace */
+            (void) kill(pid, SIGKILL);
+    }
+    return count;
+}
+
+size_t cgroup_kill(const struct cgroups *cgroups, const char *name)
+{
+    struct err ignored;
+    size_t count = 0;
+
+    for (size_t i = 0; i < cgroups->count; i++)
+        count += kill_in(&cgroups->hierarchy[i], name);
+    /* v1: a frozen process dies only when it is thawed. */
+    if (count > 0)
+        (void) cgroup_freeze(cgroups, name, false, &ignored);
+    return count;
+}
+
+int cgroup_remove(const struct cgroups *cgroups, const char *name, struct err *err)
+{
+    int gone = 1;
+
+    for (size_t i = 0; i < cgroups->count; i++) {
+        if (unlinkat(cgroups->hierarchy[i].parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            continue;
+        if (errno != EBUSY)
+            return err_sys(err, errno, "remove cgroup '%s' in %s", name,
+                           cgroups->hierarchy[i].mount);
+        gone = 0;
+    }
+    return gone;
+}
+
+void cgroup_each(const struct cgroups *cgroups, void (*fn)(const char *name, void *arg), void *arg)
+{
+    for (size_t i = 0; i < cgroups->count; i++) {
+        int fd = openat(cgroups->hierarchy[i].parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+            if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                fn(entry->d_name, arg);
+    }
+}

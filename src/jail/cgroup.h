@@ -1,0 +1,96 @@
+/* cgroup.h - the resource limits of sandboxes, on cgroup v1, v2, or a mixture.
+ *
+ * Owns:    <hierarchy>/<instance>/<sandbox id> in every hierarchy in use, from create to remove.
+ * Callers: keeper/sandbox.c and adopt.c.
+ * Never:   decides limits. They arrive checked by limits_check().
+ *
+ * Each controller is looked for by itself, in v1 mounts first: where a v1 hierarchy has it, v2
+ * cannot. What differs between the versions is in one table of knobs in cgroup.c. */
+#ifndef COVE_JAIL_CGROUP_H
+#define COVE_JAIL_CGROUP_H
+
+#include "base/err.h"
+#include "wire/keeper.h"
+#include "wire/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum cgroup_controller {
+    CG_MEMORY,
+    CG_PIDS,
+    CG_CPU,
+    CG_CPUACCT,
+    CG_FREEZER,
+    CG_DEVICES,
+    CG_CONTROLLER_COUNT
+};
+
+#define CG_HIERARCHIES_MAX 8
+
+struct cgroup_hierarchy {
+    int version;
+    int root_fd;   /* <mount>: kept, because the keeper leaves the host's mounts behind */
+    int parent_fd; /* <mount>/<instance> */
+    char mount[128];
+};
+
+struct cgroups {
+    char instance[64];
+    size_t count;
+    struct cgroup_hierarchy hierarchy[CG_HIERARCHIES_MAX];
+    int of[CG_CONTROLLER_COUNT]; /* index of the controller's hierarchy, -1: the host has none */
+};
+
+/* Where each controller is, by the text of /proc/self/mounts and the controllers of the v2 mount
+ * ("" if there is none). Pure: fills mount, version, count and of. */
+void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_controllers);
+
+/* Detects, then makes and opens <instance> in every hierarchy. Memory and processes must be
+ * limitable, or this fails: a host that cannot keep a fork bomb in is no host for sandboxes. */
+int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err);
+
+/* Removes <instance> where it is empty, and closes. */
+void cgroups_close(struct cgroups *cgroups);
+
+const char *cgroup_controller_name(enum cgroup_controller controller);
+
+int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                  struct err *err);
+
+/* Other limits for one that is there. */
+int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err);
+
+/* What a child needs to enter by itself: "tasks" of every v1 hierarchy, open for writing, to write "0"
+ * to, and the v2 directory for CLONE_INTO_CGROUP (-1: none). Entering by oneself is what makes it
+ * cheap: moving another process waits for a grace period of the whole machine, in each hierarchy. */
+struct cgroup_entry {
+    size_t count;
+    int tasks_fd[CG_HIERARCHIES_MAX];
+    int v2_fd;
+};
+int cgroup_entry_open(const struct cgroups *cgroups, const char *name, struct cgroup_entry *ret,
+                      struct err *err);
+void cgroup_entry_close(struct cgroup_entry *entry);
+
+int cgroup_freeze(const struct cgroups *cgroups, const char *name, bool frozen, struct err *err);
+/* 1 when every process is as cgroup_freeze asked, 0 not yet, -1 error. */
+int cgroup_freeze_done(const struct cgroups *cgroups, const char *name, bool frozen);
+
+/* To swap, of one that stands still, as much as the kernel can. Takes seconds. */
+int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *err);
+
+int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
+                 struct err *err);
+
+/* SIGKILL to every process in it. Returns how many there were. */
+size_t cgroup_kill(const struct cgroups *cgroups, const char *name);
+
+/* 1 when nothing is left of it, 0 when the kernel still holds a part (try again), -1 error. */
+int cgroup_remove(const struct cgroups *cgroups, const char *name, struct err *err);
+
+/* Calls fn for every name under <instance>, in any hierarchy; a name may come more than once. */
+void cgroup_each(const struct cgroups *cgroups, void (*fn)(const char *name, void *arg), void *arg);
+
+#endif

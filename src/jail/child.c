@@ -1,0 +1,236 @@
+/* The order of steps, and why:
+ *
+ *   alone       every inherited descriptor goes first: nothing below can leak one.
+ *   enter       its cgroups, by itself, so that whatever follows is limited and accounted, and a
+ *               keeper that restarts finds it there.
+ *   listen      a network namespace, and the agent's socket bound in it.
+ *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
+ *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
+ *               resolved with openat2 inside the new root, without links.
+ *   confine     limits, capabilities, no_new_privs, Landlock; seccomp last, because it refuses most
+ *               of what comes before it. Then exec. */
+#include "jail/child.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "jail/confine.h"
+#include "jail/mounts.h"
+#include "jail/volumes.h"
+#include "jail/net.h"
+#include "wire/boot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Where descriptors are from `alone` on; the agent's own are in wire/boot.h. */
+enum {
+    FD_CONTROL = BOOT_FD_NOTIFY + 1,
+    FD_TASKS, /* as many as there are v1 hierarchies */
+};
+
+static _Noreturn void fail(struct err *err)
+{
+    (void) send(FD_CONTROL, err, sizeof *err, MSG_NOSIGNAL);
+    _exit(1);
+}
+
+/* While the control socket is not yet in its place. */
+static _Noreturn void fail_early(int control_fd, int errnum)
+{
+    struct err err;
+
+    err_sys(&err, errnum, "place the child's descriptors");
+    (void) send(control_fd, &err, sizeof err, MSG_NOSIGNAL);
+    _exit(2);
+}
+
+static _Noreturn void fail_sys(int errnum, const char *what)
+{
+    struct err err;
+
+    err_sys(&err, errnum, "%s", what);
+    fail(&err);
+}
+
+/* Moves what is needed to its place, through a range that is surely free, and closes the rest. */
+static void step_alone(const struct child_spec *s)
+{
+    struct {
+        int from, to;
+    } move[2 + CG_HIERARCHIES_MAX] = {
+        { s->control_fd, FD_CONTROL },
+        { s->ready_fd, BOOT_FD_READY },
+    };
+    int count = 2;
+
+    for (size_t i = 0; i < s->cgroup->count; i++, count++) {
+        move[count].from = s->cgroup->tasks_fd[i];
+        move[count].to = FD_TASKS + (int) i;
+    }
+    for (int i = 0; i < count; i++) {
+        int high = fcntl(move[i].from, F_DUPFD, 64);
+
+        if (high < 0) /* EINVAL: no number that high is allowed */
+            fail_early(s->control_fd, errno == EINVAL ? EMFILE : errno);
+        move[i].from = high;
+    }
+    for (int i = 0; i < count; i++)
+        if (dup3(move[i].from, move[i].to, move[i].to == BOOT_FD_READY ? 0 : O_CLOEXEC) < 0)
+            fail_early(move[0].from, errno);
+    (void) close(BOOT_FD_LISTEN);
+    (void) close(BOOT_FD_NOTIFY);
+    if (syscall(__NR_close_range, FD_TASKS + (unsigned) s->cgroup->count, ~0u, 0) < 0)
+        fail_early(FD_CONTROL, errno);
+}
+
+static void step_fresh_start(void)
+{
+    sigset_t none;
+
+    (void) signal(SIGPIPE, SIG_DFL); /* the only one the keeper changes */
+    (void) sigemptyset(&none);
+    (void) sigprocmask(SIG_SETMASK, &none, NULL);
+    (void) umask(022);
+    if (setsid() < 0)
+        fail_sys(errno, "setsid");
+    /* A session keyring survives fork and exec; where the kernel has none there is nothing to inherit. */
+    if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+        fail_sys(errno, "join a fresh keyring");
+}
+
+static void step_enter_cgroups(const struct child_spec *s)
+{
+    for (size_t i = 0; i < s->cgroup->count; i++) {
+        int fd = FD_TASKS + (int) i;
+
+        if (write(fd, "0", 1) != 1)
+            fail_sys(errno, "enter the cgroup");
+        (void) close(fd);
+    }
+    /* After entering, so that this cgroup becomes "/" of what can be seen from inside. */
+    if (unshare(CLONE_NEWCGROUP) < 0)
+        fail_sys(errno, "new cgroup namespace");
+}
+
+/* In the sandbox's own network namespace, so that a checkpoint finds the socket. The agent
+ * sends away whoever comes from inside. */
+static void step_bind_agent_socket(void)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        fail_sys(errno, "make the agent's socket");
+    memcpy(at.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
+    if (bind(fd, (const struct sockaddr *) &at,
+             (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
+        fail_sys(errno, "bind the agent's socket");
+    if (fd != BOOT_FD_LISTEN && (dup2(fd, BOOT_FD_LISTEN) < 0 || close(fd) < 0))
+        fail_sys(errno, "place the agent's socket");
+}
+
+/* By itself, so that its 0.4 ms pass beside the keeper's work on the root. */
+static void step_network(void)
+{
+    struct err err;
+
+    if (unshare(CLONE_NEWNET) < 0)
+        fail_sys(errno, "new network namespace");
+    if (net_prepare(&err) < 0)
+        fail(&err);
+}
+
+static void step_name(const struct child_spec *s)
+{
+    if (sethostname(s->hostname, strlen(s->hostname)) < 0)
+        fail_sys(errno, "set the host name");
+}
+
+static void step_wait(int *fds, size_t want)
+{
+    size_t count = 0;
+    char go;
+
+    /* The end of the socket is a keeper that died or changed its mind: nothing to report, nobody to. */
+    if (io_recv_fds(FD_CONTROL, &go, sizeof go, fds, want, &count) != 1 || count != want)
+        _exit(3);
+}
+
+static void step_become_root_inside(void)
+{
+    if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+        fail_sys(errno, "become the sandbox's root");
+}
+
+/* After the pivot: the sandbox's own /dev/null, no file of the host. */
+static void step_stdio(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        fail_sys(errno, "open /dev/null");
+    for (int i = 0; i < 3; i++)
+        if (dup2(fd, i) < 0)
+            fail_sys(errno, "redirect stdio");
+    (void) close(fd);
+}
+
+static void step_exec(const struct child_spec *s, bool listening)
+{
+    char flags[16], memory[32];
+    char *argv[BOOT_ARG_COUNT + 1] = { (char *) "cove-agent",
+                                       flags,
+                                       (char *) (uintptr_t) s->template->user,
+                                       (char *) (uintptr_t) s->template->workdir,
+                                       memory,
+                                       NULL };
+    char *envp[TEMPLATE_ENV_COUNT + 1];
+    const char *at = s->template->env;
+
+    (void) snprintf(flags, sizeof flags, "%d",
+                    (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0));
+    (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits.memory_bytes);
+    for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
+        envp[i] = (char *) (uintptr_t) at;
+    envp[s->template->env_count] = NULL;
+    (void) execve(s->agent, argv, envp);
+    fail_sys(errno, "exec the agent");
+}
+
+_Noreturn void child_run(const struct child_spec *s)
+{
+    int fds[CHILD_FD_COUNT + VOLUMES_MAX];
+    bool listening = false;
+    struct err err;
+
+    step_alone(s);
+    step_fresh_start();
+    step_enter_cgroups(s);
+    step_name(s);
+    step_network();
+    step_bind_agent_socket();
+    step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
+    step_become_root_inside();
+    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
+                    s->shm_joined ? fds[CHILD_SHM] : -1, &err) < 0 ||
+        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0)
+        fail(&err);
+    step_stdio();
+    if (confine_limits(&s->limits, &err) < 0 || confine_capabilities(&err) < 0 ||
+        confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
+        fail(&err);
+    step_exec(s, listening);
+    _exit(4);
+}

@@ -1,0 +1,40 @@
+/* child.h - all that runs between clone and exec of the agent.
+ *
+ * Runs in a copy of the keeper's memory, in fresh namespaces, as nobody yet. No heap, no locks;
+ * failures go to the keeper as a struct err over the control socket; always ends in exec or _exit. */
+#ifndef COVE_JAIL_CHILD_H
+#define COVE_JAIL_CHILD_H
+
+#include "jail/agents.h"
+#include "jail/cgroup.h"
+#include "jail/seccomp.h"
+#include "jail/sysview.h"
+#include "jail/template.h"
+#include "wire/keeper.h"
+
+#include <stdbool.h>
+
+/* By value where the keeper's tables have it: those are not the child's to see (main.c). */
+struct child_spec {
+    struct limits limits;
+    const struct template *template;
+    const struct cgroup_entry *cgroup;
+    const struct seccomp_filter *filter_notify;
+    const struct seccomp_filter *filter_quiet;
+    char id[KEEPER_NAME_MAX];
+    char hostname[KEEPER_NAME_MAX];
+    char view[SYSVIEW_NAME]; /* what becomes /sys */
+    struct volume_use volumes[VOLUMES_MAX];
+    bool allow_root;
+    bool shm_joined; /* /dev/shm is more than the disk's */
+    int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors and those of the volumes */
+    int ready_fd;   /* the agent says it listens */
+    char agent[sizeof AGENTS_AT + AGENT_NAME]; /* the agent's program, in the sandbox */
+};
+
+/* The last counts only with shm_joined. */
+enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_SHM, CHILD_FD_COUNT };
+
+_Noreturn void child_run(const struct child_spec *spec);
+
+#endif

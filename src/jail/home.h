@@ -1,0 +1,11 @@
+/* home.h - the keeper's own root: a small read-only tree that holds what sandboxes are made from, so that a new mount
+ * namespace copies a handful of mounts and not the host's. */
+#ifndef COVE_JAIL_HOME_H
+#define COVE_JAIL_HOME_H
+
+#include "base/err.h"
+
+/* Once, at start: from then on the caller sees nothing else of the host. */
+int home_enter(const char *state, struct err *err);
+
+#endif

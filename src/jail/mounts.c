@@ -1,0 +1,254 @@
+#include "jail/mounts.h"
+
+#include "base/own.h"
+#include "jail/agents.h"
+#include "jail/mountfd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is nobody
+ * inside; the mask is the second line. Those that a kernel lacks are skipped. */
+static const char *const masked_files[] = {
+    "kcore",      "keys",         "key-users", "kmsg",          "kallsyms",      "kpagecount",
+    "kpageflags", "kpagecgroup",  "vmcore",    "latency_stats", "timer_list",    "sched_debug",
+    "schedstat",  "interrupts",   "softirqs",  "slabinfo",      "vmallocinfo",   "zoneinfo",
+    "buddyinfo",  "pagetypeinfo", "iomem",     "ioports",       "modules",       "config.gz",
+    "cmdline",    "partitions",   "diskstats", "swaps",         "locks",         "devices",
+    "misc",       "mtrr",         "consoles",  "execdomains",   "sysrq-trigger", "allocinfo",
+};
+
+static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "tty", "pressure" };
+
+static const char *const readonly_dirs[] = { "bus", "fs", "irq", "sys" };
+
+/* A directory of the sandbox's root, by descriptor: never through a link, made where it is missing. */
+static int open_target(int root_fd, const char *name)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                            .resolve =
+                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    int fd = (int) syscall(__NR_openat2, root_fd, name, &how, sizeof how);
+
+    if (fd < 0 && errno == ENOENT && mkdirat(root_fd, name, 0755) == 0)
+        fd = (int) syscall(__NR_openat2, root_fd, name, &how, sizeof how);
+    return fd;
+}
+
+static int attach(int mount_fd, int root_fd, const char *name, struct err *err)
+{
+    auto_close int target = open_target(root_fd, name);
+
+    if (target < 0)
+        return err_sys(err, errno, "/%s of the template", name);
+    if (mountfd_attach(mount_fd, target, "") < 0)
+        return err_sys(err, errno, "attach /%s", name);
+    return 0;
+}
+
+/* One of the keeper's own prepared trees, or of the sandbox's disk. */
+static int attach_clone(int from_fd, const char *from, uint64_t attributes, int root_fd,
+                        const char *name, struct err *err)
+{
+    auto_close int fd = mountfd_clone(from_fd, from, 0);
+
+    if (fd < 0)
+        return err_sys(err, errno, "clone %s", from);
+    if (attributes && mountfd_set(fd, attributes, 0) < 0)
+        return err_sys(err, errno, "protect %s", from);
+    return attach(fd, root_fd, name, err);
+}
+
+/* /proc is the kernel's own and nothing of the tenant's runs yet: plain paths are safe here. empty: a mount for each of
+ * masked_dirs; NULL: /empty can be named. */
+static int mask_proc(int root_fd, const int *empty, struct err *err)
+{
+    auto_close int proc = open_target(root_fd, "proc");
+
+    if (proc < 0 || fchdir(proc) < 0)
+        return err_sys(err, errno, "enter /proc");
+    for (size_t i = 0; i < ARRAY_LEN(masked_files); i++)
+        if (mount("/dev/null", masked_files[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+            return err_sys(err, errno, "mask /proc/%s", masked_files[i]);
+    for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
+        if ((empty ? mountfd_attach(empty[i], AT_FDCWD, masked_dirs[i])
+                   : mount("/empty", masked_dirs[i], NULL, MS_BIND, NULL)) < 0 &&
+            errno != ENOENT)
+            return err_sys(err, errno, "mask /proc/%s", masked_dirs[i]);
+    for (size_t i = 0; i < ARRAY_LEN(readonly_dirs); i++) {
+        auto_close int fd = mountfd_clone(AT_FDCWD, readonly_dirs[i], 0);
+
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        if (fd < 0 || mountfd_set(fd, MOUNT_ATTR_RDONLY, 0) < 0 ||
+            mountfd_attach(fd, AT_FDCWD, readonly_dirs[i]) < 0)
+            return err_sys(err, errno, "protect /proc/%s", readonly_dirs[i]);
+    }
+    return 0;
+}
+
+static int attach_proc(int root_fd, struct err *err)
+{
+    auto_close int fd = mountfd_new("proc", (const char *const[]){ "source", "proc", NULL },
+                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+
+    if (fd < 0)
+        return -1;
+    return attach(fd, root_fd, "proc", err) < 0 ? -1 : mask_proc(root_fd, NULL, err);
+}
+
+static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, struct err *err)
+{
+    char most[32];
+    auto_close int pts = -1;
+
+    if (attach_clone(AT_FDCWD, "/dev", 0, root_fd, "dev", err) < 0)
+        return -1;
+    (void) snprintf(most, sizeof most, "%" PRIu64, limits->ptys);
+    pts = mountfd_new("devpts",
+                      (const char *const[]){ "source", "devpts", "ptmxmode", "0666", "mode", "0620",
+                                             "max", most, NULL },
+                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+    if (pts < 0 || attach(pts, root_fd, "dev/pts", err) < 0 ||
+        attach_clone(AT_FDCWD, AGENTS_SHUT, MOUNT_ATTR_RDONLY, root_fd, &AGENTS_AT[1], err) < 0)
+        return -1;
+    if (shm_fd < 0)
+        return attach_clone(AT_FDCWD, "/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);
+    if (mountfd_set(shm_fd, MOUNT_ATTR_NOEXEC, 0) < 0)
+        return err_sys(err, errno, "protect /dev/shm");
+    return attach(shm_fd, root_fd, "dev/shm", err);
+}
+
+int jail_pivot(int root_fd, struct err *err)
+{
+    char where[8];
+
+    if (fchdir(root_fd) < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
+        return err_sys(err, errno, "pivot_root");
+    if (umount2(".", MNT_DETACH) < 0)
+        return err_sys(err, errno, "leave the old root");
+    if (chdir("/") < 0 || !getcwd(where, sizeof where) || strcmp(where, "/") != 0)
+        return err_set(err, ERR_INTERNAL, "the new root is not \"/\"");
+    return 0;
+}
+
+int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
+                int root_mount, int disk_fd, int shm_fd, struct err *err)
+{
+    auto_close int root_fd = -1;
+    char sys[64];
+
+    if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0)
+        return err_sys(err, errno, "attach the disk");
+    if (mountfd_attach(root_mount, AT_FDCWD, "/new") < 0)
+        return err_sys(err, errno, "attach the root");
+    root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return err_sys(err, errno, "open the root");
+    if (t->host_usr && attach_clone(AT_FDCWD, "/usr", 0, root_fd, "usr", err) < 0)
+        return -1;
+    (void) snprintf(sys, sizeof sys, "/views/%s", view);
+    if (attach_clone(AT_FDCWD, sys, MOUNT_ATTR_RDONLY, root_fd, "sys", err) < 0 ||
+        attach_dev(limits, shm_fd, root_fd, err) < 0 || attach_proc(root_fd, err) < 0)
+        return -1;
+    (void) close(root_mount);
+    (void) close(disk_fd);
+    if (shm_fd >= 0)
+        (void) close(shm_fd);
+    return jail_pivot(root_fd, err);
+}
+
+/* ---- for a checkpoint ---- */
+
+const char *jail_masked(size_t i)
+{
+    static const struct {
+        const char *const *names;
+        size_t count;
+    } lists[] = { { masked_files, ARRAY_LEN(masked_files) },
+                  { masked_dirs, ARRAY_LEN(masked_dirs) },
+                  { readonly_dirs, ARRAY_LEN(readonly_dirs) } };
+
+    for (size_t l = 0; l < ARRAY_LEN(lists); i -= lists[l].count, l++)
+        if (i < lists[l].count)
+            return lists[l].names[i];
+    return NULL;
+}
+
+/* In the mount namespace of that process, from which the host's /empty cannot be named. */
+static int mask_inside(int pidfd, struct err *err)
+{
+    int empty[ARRAY_LEN(masked_dirs)];
+    auto_close int root = -1;
+
+    for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
+        empty[i] = mountfd_clone(AT_FDCWD, "/empty", 0);
+    if (setns(pidfd, CLONE_NEWNS) < 0)
+        return err_sys(err, errno, "enter the new mounts");
+    root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return mask_proc(root, empty, err);
+}
+
+int jail_mask(int pidfd, struct err *err)
+{
+    int pair[2], status = 0;
+    struct err said = { .kind = ERR_INTERNAL, .msg = "the process that masks /proc died" };
+    pid_t pid;
+
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    pid = fork();
+    if (pid == 0) {
+        if (mask_inside(pidfd, &said) == 0)
+            _exit(0);
+        IGNORE(write(pair[1], &said, sizeof said) < 0);
+        _exit(1);
+    }
+    (void) close(pair[1]);
+    if (pid < 0)
+        err_sys(err, errno, "fork");
+    else if (waitpid(pid, &status, 0) == pid && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+        IGNORE(read(pair[0], &said, sizeof said) < 0);
+        said.msg[sizeof said.msg - 1] = '\0';
+        *err = said;
+    }
+    (void) close(pair[0]);
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+int jail_add_pts(struct err *err)
+{
+    auto_close int pts = mountfd_new("devpts", (const char *const[]){ "source", "devpts", NULL },
+                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+
+    if (pts < 0)
+        return -1;
+    return mountfd_attach(pts, AT_FDCWD, "/dev/pts") < 0 ? err_sys(err, errno, "attach /dev/pts")
+                                                         : 0;
+}
+
+int jail_stage(int root_mount, int disk_fd, int shm_fd, const int *volume_fd, struct err *err)
+{
+    char at[32];
+
+    if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0)
+        return err_sys(err, errno, "attach the disk");
+    if (mountfd_attach(root_mount, AT_FDCWD, "/new") < 0)
+        return err_sys(err, errno, "attach the root");
+    if (shm_fd >= 0 && mountfd_attach(shm_fd, AT_FDCWD, "/shm") < 0)
+        return err_sys(err, errno, "attach /dev/shm");
+    for (size_t i = 0; i < VOLUMES_MAX && volume_fd[i] >= 0; i++) {
+        (void) snprintf(at, sizeof at, "/volumes/%zu", i);
+        if (mountfd_attach(volume_fd[i], AT_FDCWD, at) < 0)
+            return err_sys(err, errno, "attach a volume");
+    }
+    return 0;
+}

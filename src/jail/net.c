@@ -1,0 +1,100 @@
+#include "jail/net.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define BACK_TRIES 200
+#define BACK_US    1000
+
+int nets_open(struct nets *nets, struct err *err)
+{
+    nets->own_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    return nets->own_fd < 0 ? err_sys(err, errno, "open our network namespace") : 0;
+}
+
+void nets_close(struct nets *nets)
+{
+    own_close(&nets->own_fd);
+}
+
+void nets_leave(const struct nets *nets)
+{
+    /* It needs a little memory, which may be there in a moment. */
+    for (int tries = 0; tries < BACK_TRIES; tries++) {
+        if (setns(nets->own_fd, CLONE_NEWNET) == 0)
+            return;
+        (void) usleep(BACK_US);
+    }
+    log_line(LOG_ERROR, "cannot come back to our network namespace: %s", strerror(errno));
+    _exit(1);
+}
+
+int net_prepare(struct err *err)
+{
+    struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+    auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
+        return err_sys(err, errno, "bring lo up");
+    if (io_write_text(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
+        return err_sys(err, errno, "open low ports");
+    return 0;
+}
+
+int net_socket_inside(const struct nets *nets, int pidfd, int flags, struct err *err)
+{
+    int fd, errnum;
+
+    if (setns(pidfd, CLONE_NEWNET) < 0)
+        return err_sys(err, errno, "enter the sandbox's network");
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+    errnum = errno;
+    nets_leave(nets);
+    return fd < 0 ? err_sys(err, errnum, "make a socket") : fd;
+}
+
+/* One transaction: every table of every family goes, with all that is in it. */
+static int drop_tables(struct err *err)
+{
+    struct part {
+        struct nlmsghdr head;
+        struct nfgenmsg body;
+    } all[] = { { .head = { .nlmsg_type = NFNL_MSG_BATCH_BEGIN },
+                  .body = { .res_id = htons(NFNL_SUBSYS_NFTABLES) } },
+                { .head = { .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE } },
+                { .head = { .nlmsg_type = NFNL_MSG_BATCH_END },
+                  .body = { .res_id = htons(NFNL_SUBSYS_NFTABLES) } } };
+    auto_close int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        all[i].head.nlmsg_len = sizeof all[i];
+        all[i].head.nlmsg_flags = NLM_F_REQUEST;
+    }
+    if (fd < 0 || send(fd, all, sizeof all, 0) != sizeof all)
+        return err_sys(err, errno, "unlock the sandbox's network");
+    return 0;
+}
+
+int net_unlock(const struct nets *nets, int pidfd, struct err *err)
+{
+    int rc;
+
+    if (setns(pidfd, CLONE_NEWNET) < 0)
+        return err_sys(err, errno, "enter the sandbox's network");
+    rc = drop_tables(err);
+    nets_leave(nets);
+    return rc;
+}

@@ -1,0 +1,29 @@
+/* root.h - a sandbox's root file system, as a detached mount: template below, disk above.
+ *
+ * Callers: keeper/sandbox.c, with the sandbox's user namespace made and its maps written. */
+#ifndef COVE_JAIL_ROOT_H
+#define COVE_JAIL_ROOT_H
+
+#include "base/err.h"
+#include "jail/layers.h"
+#include "jail/template.h"
+#include "wire/keeper.h"
+
+#include <stdint.h>
+
+/* Detached mounts, of disk.c: the sandbox's own, and those it only reads, the nearest first. */
+struct root_layers {
+    int disk_fd; /* a DISK_IMAGE gets its id mapping here */
+    enum keeper_disk kind;
+    size_t base_count;
+    int base_fd[LAYERS_MAX];
+};
+
+/* ret_shm_fd: what becomes /dev/shm, where that is not simply the disk's; else -1. */
+int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
+                  uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err);
+
+/* From now on as on a kernel that cannot mount an overlay of detached layers: for tests of that path. */
+void root_stage_layers(void);
+
+#endif

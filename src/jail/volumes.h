@@ -1,0 +1,11 @@
+/* jail_volumes.h - a sandbox's volumes, at the paths that its tenant chose. Runs between clone and exec. */
+#ifndef COVE_JAIL_VOLUMES_H
+#define COVE_JAIL_VOLUMES_H
+
+#include "base/err.h"
+#include "wire/volume.h"
+
+/* As the sandbox's root, behind jail_mounts and before anything of the tenant's runs. Takes the descriptors. */
+int jail_volumes(const struct volume_use uses[VOLUMES_MAX], const int *mount_fds, struct err *err);
+
+#endif

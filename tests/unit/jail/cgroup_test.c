@@ -1,0 +1,371 @@
+#include "check.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "jail/cgroup.h"
+#include "jail/device_filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+static struct cgroups c;
+static struct err err;
+
+/* ---- where controllers are ---- */
+
+static void check_at(enum cgroup_controller controller, int version, const char *mount)
+{
+    int index = c.of[controller];
+
+    CHECK(index >= 0 && (size_t) index < c.count);
+    if (index < 0)
+        return;
+    CHECK_INT(c.hierarchy[index].version, version);
+    CHECK_STR(c.hierarchy[index].mount, mount);
+}
+
+static void v1_has_a_hierarchy_per_controller(void)
+{
+    cgroups_detect(&c,
+                   "tmpfs /sys/fs/cgroup tmpfs rw,mode=755 0 0\n"
+                   "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n"
+                   "cgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0\n"
+                   "cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\n"
+                   "cgroup /sys/fs/cgroup/devices cgroup rw,relatime,devices 0 0\n"
+                   "cgroup /sys/fs/cgroup/freezer cgroup rw,relatime,freezer 0 0\n"
+                   "cgroup /sys/fs/cgroup/pids cgroup rw,relatime,pids 0 0\n"
+                   "cgroup /sys/fs/cgroup/systemd cgroup rw,name=systemd 0 0\n",
+                   "");
+    CHECK_INT(c.count, 6);
+    check_at(CG_MEMORY, 1, "/sys/fs/cgroup/memory");
+    check_at(CG_CPU, 1, "/sys/fs/cgroup/cpu");
+    check_at(CG_CPUACCT, 1, "/sys/fs/cgroup/cpuacct");
+    check_at(CG_DEVICES, 1, "/sys/fs/cgroup/devices");
+}
+
+static void v2_has_everything_in_one_place(void)
+{
+    cgroups_detect(&c, "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n",
+                   "cpuset cpu io memory hugetlb pids rdma misc");
+    CHECK_INT(c.count, 1);
+    for (int i = 0; i < CG_CONTROLLER_COUNT; i++)
+        check_at((enum cgroup_controller) i, 2, "/sys/fs/cgroup");
+}
+
+/* systemd's hybrid: all controllers on v1, joined cpu,cpuacct; v2 has only its own. */
+static void in_systemds_hybrid_v1_has_the_controllers(void)
+{
+    cgroups_detect(&c,
+                   "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+                   "cgroup /sys/fs/cgroup/systemd cgroup rw,xattr,name=systemd 0 0\n"
+                   "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n"
+                   "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
+                   "cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\n"
+                   "cgroup /sys/fs/cgroup/freezer cgroup rw,freezer 0 0\n"
+                   "cgroup /sys/fs/cgroup/devices cgroup rw,devices 0 0\n",
+                   "");
+    CHECK_INT(c.of[CG_CPU], c.of[CG_CPUACCT]);
+    check_at(CG_CPU, 1, "/sys/fs/cgroup/cpu,cpuacct");
+    check_at(CG_FREEZER, 1, "/sys/fs/cgroup/freezer");
+    CHECK_INT(c.count, 5);
+    for (size_t i = 0; i < c.count; i++)
+        CHECK_INT(c.hierarchy[i].version, 1);
+}
+
+static void a_mixture_is_taken_controller_by_controller(void)
+{
+    cgroups_detect(&c,
+                   "cgroup2 /cg2 cgroup2 rw 0 0\n"
+                   "cgroup /cg1/memory cgroup rw,memory 0 0\n",
+                   "pids cpu");
+    check_at(CG_MEMORY, 1, "/cg1/memory");
+    check_at(CG_PIDS, 2, "/cg2");
+    check_at(CG_CPU, 2, "/cg2");
+    check_at(CG_FREEZER, 2, "/cg2");
+    check_at(CG_DEVICES, 2, "/cg2");
+    CHECK_INT(c.count, 2);
+}
+
+static void words_that_only_look_like_controllers_are_none(void)
+{
+    cgroups_detect(&c,
+                   "cgroup /cg/cpuset cgroup rw,cpuset 0 0\n"
+                   "cgroup /cg/name cgroup rw,name=memory 0 0\n"
+                   "memory /cg/odd ext4 rw,memory 0 0\n",
+                   "");
+    for (int i = 0; i < CG_CONTROLLER_COUNT; i++)
+        CHECK_INT(c.of[i], -1);
+    CHECK_INT(c.count, 0);
+}
+
+static void nothing_mounted_is_nothing_found(void)
+{
+    cgroups_detect(&c, "", "memory pids");
+    CHECK_INT(c.count, 0);
+    CHECK_INT(c.of[CG_MEMORY], -1);
+}
+
+/* ---- directories that stand in for cgroups ---- */
+
+static char dir[] = "/tmp/cove-cgroup.XXXXXX";
+static int scratch[2] = { -1, -1 };
+static const struct limits some = { .memory_bytes = 64u << 20, .processes = 100, .cpu_milli = 500 };
+
+static void stand_in(int version)
+{
+    char path[64];
+
+    if (scratch[0] < 0 && !mkdtemp(dir))
+        abort();
+    c = (struct cgroups){ .instance = "test", .count = 2 };
+    for (int i = 0; i < 2; i++) {
+        (void) snprintf(path, sizeof path, "%s/%d", dir, i);
+        (void) mkdir(path, 0755);
+        own_close(&scratch[i]);
+        scratch[i] = open(path, O_RDONLY | O_DIRECTORY);
+        c.hierarchy[i].version = version;
+        c.hierarchy[i].root_fd = -1;
+        c.hierarchy[i].parent_fd = scratch[i];
+        (void) snprintf(c.hierarchy[i].mount, sizeof c.hierarchy[i].mount, "/fake/%d", i);
+    }
+    for (int i = 0; i < CG_CONTROLLER_COUNT; i++)
+        c.of[i] = i == CG_PIDS; /* the second hierarchy has processes, the first all else */
+}
+
+static void put(int at, const char *path, const char *text)
+{
+    int fd = openat(at, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    IGNORE(write(fd, text, strlen(text)) < 0);
+    (void) close(fd);
+}
+
+static const char *get(int at, const char *path)
+{
+    static char text[256];
+
+    return io_read_text(at, path, text, sizeof text) < 0 ? "(none)" : text;
+}
+
+static void failed_create_leaves_nothing_behind(void)
+{
+    stand_in(1);
+    CHECK(cgroup_create(&c, "k7f2", &some, &err) == -1);
+    CHECK_STR(err.msg, "cgroup 'k7f2': write memory.limit_in_bytes: No such file or directory");
+    CHECK(faccessat(scratch[0], "k7f2", F_OK, 0) == -1);
+    CHECK(faccessat(scratch[1], "k7f2", F_OK, 0) == -1);
+    stand_in(2);
+    CHECK(cgroup_create(&c, "k7f2", &some, &err) == -1);
+    CHECK_STR(err.msg, "cgroup 'k7f2': write memory.max: No such file or directory");
+    CHECK(faccessat(scratch[0], "k7f2", F_OK, 0) == -1);
+}
+
+static void a_cgroup_that_is_there_already_is_not_taken_nor_removed(void)
+{
+    stand_in(1);
+    CHECK(mkdirat(scratch[0], "k7f2", 0755) == 0);
+    CHECK(cgroup_create(&c, "k7f2", &some, &err) == -1);
+    CHECK_STR(err.msg, "cgroup 'k7f2': make it in /fake/0: File exists");
+    CHECK(faccessat(scratch[0], "k7f2", F_OK, 0) == 0);
+    CHECK(unlinkat(scratch[0], "k7f2", AT_REMOVEDIR) == 0);
+}
+
+static void freezing_writes_the_words_of_each_version(void)
+{
+    stand_in(1);
+    CHECK(mkdirat(scratch[0], "box", 0755) == 0);
+    CHECK(cgroup_freeze(&c, "box", true, &err) == -1); /* no file: gone */
+    put(scratch[0], "box/freezer.state", "");
+    CHECK(cgroup_freeze(&c, "box", true, &err) == 0);
+    CHECK_STR(get(scratch[0], "box/freezer.state"), "FROZEN");
+    put(scratch[0], "box/freezer.state", "FREEZING\n");
+    CHECK_INT(cgroup_freeze_done(&c, "box", true), 0);
+    put(scratch[0], "box/freezer.state", "FROZEN\n");
+    CHECK_INT(cgroup_freeze_done(&c, "box", true), 1);
+    CHECK_INT(cgroup_freeze_done(&c, "box", false), 0);
+    stand_in(2);
+    put(scratch[0], "box/cgroup.freeze", "");
+    CHECK(cgroup_freeze(&c, "box", true, &err) == 0);
+    CHECK_STR(get(scratch[0], "box/cgroup.freeze"), "1");
+    put(scratch[0], "box/cgroup.events", "populated 1\nfrozen 0\n");
+    CHECK_INT(cgroup_freeze_done(&c, "box", true), 0);
+    put(scratch[0], "box/cgroup.events", "populated 1\nfrozen 1\n");
+    CHECK_INT(cgroup_freeze_done(&c, "box", true), 1);
+    CHECK_INT(cgroup_freeze_done(&c, "gone", true), -1);
+}
+
+static void figures_are_read_from_each_version(void)
+{
+    struct keeper_stats s = { 0 };
+
+    stand_in(1);
+    (void) mkdirat(scratch[1], "box", 0755);
+    put(scratch[0], "box/memory.usage_in_bytes", "1000\n");
+    put(scratch[0], "box/memory.max_usage_in_bytes", "2000\n");
+    put(scratch[0], "box/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+    put(scratch[0], "box/cpuacct.usage", "5000000\n");
+    put(scratch[1], "box/pids.current", "7\n");
+    CHECK(cgroup_stats(&c, "box", &s, &err) == 0);
+    CHECK(s.memory_bytes == 1000 && s.memory_peak_bytes == 2000 && s.oom_kills == 3);
+    CHECK(s.cpu_us == 5000 && s.processes == 7);
+    stand_in(2);
+    s = (struct keeper_stats){ 0 };
+    put(scratch[0], "box/memory.current", "11\n");
+    put(scratch[0], "box/memory.peak", "22\n");
+    put(scratch[0], "box/memory.events",
+        "low 0\nhigh 0\nmax 9\noom 5\noom_kill 4\noom_group_kill 0\n");
+    put(scratch[0], "box/cpu.stat", "usage_usec 123\nuser_usec 100\n");
+    CHECK(cgroup_stats(&c, "box", &s, &err) == 0);
+    CHECK(s.memory_bytes == 11 && s.memory_peak_bytes == 22 && s.oom_kills == 4 && s.cpu_us == 123);
+    CHECK(cgroup_stats(&c, "gone", &s, &err) == -1);
+}
+
+static size_t seen;
+static void count_name(const char *name, void *arg)
+{
+    seen += strcmp(name, arg) == 0;
+}
+
+static void names_come_from_every_hierarchy_and_files_are_none(void)
+{
+    char want[] = "box";
+    char command[64];
+
+    stand_in(1);
+    put(scratch[0], "tasks", "");
+    seen = 0;
+    cgroup_each(&c, count_name, want);
+    CHECK_INT(seen, 2);
+    (void) snprintf(command, sizeof command, "rm -rf %s", dir);
+    CHECK(system(command) == 0);
+}
+
+/* ---- the kernel's own ---- */
+
+static void real_limits_arrive_in_the_kernel_and_go_again(void)
+{
+    struct cgroup_entry entry;
+    char instance[64], path[300];
+    const struct cgroup_hierarchy *memory, *pids;
+    int status, pipes[2];
+    pid_t pid;
+
+    (void) snprintf(instance, sizeof instance, "cove-unit-%d", (int) getpid());
+    if (geteuid() != 0 || cgroups_open(&c, instance, &err) < 0) {
+        SKIP("no cgroups here: %s", err.msg);
+        return;
+    }
+    memory = &c.hierarchy[c.of[CG_MEMORY]];
+    pids = &c.hierarchy[c.of[CG_PIDS]];
+    CHECK(cgroup_create(&c, "box", &some, &err) == 0);
+    CHECK_STR(get(memory->parent_fd,
+                  memory->version == 1 ? "box/memory.limit_in_bytes" : "box/memory.max"),
+              "67108864\n");
+    CHECK_STR(get(pids->parent_fd, "box/pids.max"), "100\n");
+    CHECK(cgroup_create(&c, "box", &some, &err) == -1);
+    CHECK(pipe(pipes) == 0);
+    CHECK(cgroup_entry_open(&c, "box", &entry, &err) == 0);
+    pid = fork();
+    if (pid == 0) { /* enters by itself, as a child does, and waits to be killed */
+        for (size_t i = 0; i < entry.count; i++)
+            if (write(entry.tasks_fd[i], "0", 1) != 1)
+                _exit(1);
+        IGNORE(write(pipes[1], "x", 1) < 0);
+        for (;;)
+            (void) pause();
+    }
+    cgroup_entry_close(&entry);
+    CHECK(read(pipes[0], path, 1) == 1);
+    if (memory->version == 1) {
+        CHECK_INT(cgroup_remove(&c, "box", &err), 0); /* somebody is in it */
+        CHECK(cgroup_kill(&c, "box") > 0);
+    } else if (pid > 1) {
+        (void) kill(pid, SIGKILL); /* v2 is entered by clone, not by writing */
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    CHECK_INT(cgroup_remove(&c, "box", &err), 1);
+    CHECK_INT(cgroup_remove(&c, "box", &err), 1); /* nothing left is nothing left */
+    (void) snprintf(path, sizeof path, "%s/%s", memory->mount, instance);
+    cgroups_close(&c);
+    CHECK(access(path, F_OK) == -1);
+}
+
+/* Runs inside the v2 cgroup; each bit that is set is a device rule that did not hold. */
+static int try_devices(const char *cgroup)
+{
+    char path[128], node[64];
+    int bad = 0, fd, procs;
+
+    (void) snprintf(path, sizeof path, "%s/cgroup.procs", cgroup);
+    procs = open(path, O_WRONLY);
+    if (procs < 0 || write(procs, "0", 1) != 1)
+        return 64;
+    bad |= (fd = open("/dev/null", O_RDWR)) < 0 ? 1 : 0;
+    bad |= open("/dev/zero", O_RDONLY) < 0 ? 1 : 0;
+    bad |= open("/dev/urandom", O_RDONLY) < 0 ? 1 : 0;
+    bad |= open("/dev/loop-control", O_RDWR) >= 0 || errno != EPERM ? 2 : 0;
+    bad |= access("/dev/kmsg", F_OK) == 0 && (open("/dev/kmsg", O_RDONLY) >= 0 || errno != EPERM)
+               ? 4
+               : 0;
+    bad |= access("/dev/loop0", F_OK) == 0 && (open("/dev/loop0", O_RDONLY) >= 0 || errno != EPERM)
+               ? 8
+               : 0;
+    (void) snprintf(node, sizeof node, "/tmp/cove-node-%d", (int) getpid());
+    if (mknod(node, S_IFCHR | 0600, makedev(1, 3)) == 0 ||
+        errno != EPERM) /* not even an allowed one */
+        bad |= 16;
+    (void) unlink(node);
+    return bad;
+}
+
+static void on_v2_only_listed_devices_open(void)
+{
+    static const char *const mounts[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
+    char cgroup[96] = "", file[128];
+    int fd, status = -1;
+    pid_t pid;
+
+    for (size_t i = 0; i < ARRAY_LEN(mounts) && !cgroup[0]; i++) {
+        (void) snprintf(file, sizeof file, "%s/cgroup.controllers", mounts[i]);
+        if (access(file, F_OK) == 0)
+            (void) snprintf(cgroup, sizeof cgroup, "%s/cove-unit-%d", mounts[i], (int) getpid());
+    }
+    if (!cgroup[0] || mkdir(cgroup, 0755) < 0) {
+        SKIP("no cgroup v2 here");
+        return;
+    }
+    fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    err.msg[0] = '\0';
+    for (int i = 0; i < 70;
+         i++) /* a keeper that starts again attaches again: the kernel takes 64 of them */
+        if (device_filter_attach(fd, &err) < 0 && i > 0)
+            CHECK_STR(err.msg, "");
+        else if (err.msg[0])
+            SKIP("this kernel takes no device filter: %s", err.msg);
+    if (!check_skip[0]) {
+        pid = fork();
+        if (pid == 0)
+            _exit(try_devices(cgroup));
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(WIFEXITED(status));
+        CHECK_INT(WEXITSTATUS(status), 0);
+    }
+    (void) close(fd);
+    for (int i = 0; i < 1000 && rmdir(cgroup) < 0 && errno == EBUSY; i++)
+        (void) usleep(1000);
+    CHECK(access(cgroup, F_OK) == -1);
+}
+
+CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_place),
+           T(in_systemds_hybrid_v1_has_the_controllers),
+           T(a_mixture_is_taken_controller_by_controller),
+           T(words_that_only_look_like_controllers_are_none), T(nothing_mounted_is_nothing_found),
+           T(failed_create_leaves_nothing_behind),
+           T(a_cgroup_that_is_there_already_is_not_taken_nor_removed),
+           T(freezing_writes_the_words_of_each_version), T(figures_are_read_from_each_version),
+           T(names_come_from_every_hierarchy_and_files_are_none),
+           T(real_limits_arrive_in_the_kernel_and_go_again), T(on_v2_only_listed_devices_open))

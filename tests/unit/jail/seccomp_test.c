@@ -1,0 +1,314 @@
+/* The compiled filter, run by a small evaluator of classic BPF: every row of the table and every rule about
+ * arguments. What the kernel itself makes of it is shown by the escape suite. */
+#include "check.h"
+
+#include "base/own.h"
+#include "jail/seccomp.h"
+#include "wire/seccomp_table.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define ALLOWED SECCOMP_RET_ALLOW
+#define NOTIFY  SECCOMP_RET_USER_NOTIF
+#define NOSYS   (SECCOMP_RET_ERRNO | ENOSYS)
+#define PERM    (SECCOMP_RET_ERRNO | EPERM)
+#define BROKEN  0xdeadbeefu
+#define HIGH    0x100000000ull
+#define X32     0x40000000u
+
+static struct seccomp_filter notify, quiet;
+
+static uint32_t jump(const struct sock_filter *f, uint32_t a)
+{
+    bool yes = BPF_OP(f->code) == BPF_JEQ   ? a == f->k
+               : BPF_OP(f->code) == BPF_JGE ? a >= f->k
+                                            : a > f->k;
+
+    return yes ? f->jt : f->jf;
+}
+
+static uint32_t run(const struct seccomp_filter *filter, const struct seccomp_data *data)
+{
+    uint32_t a = 0;
+
+    for (uint32_t pc = 0; pc < filter->len; pc++) {
+        const struct sock_filter *f = &filter->code[pc];
+
+        switch (f->code) {
+        case BPF_LD | BPF_W | BPF_ABS:
+            if (f->k % 4 || f->k + 4 > sizeof *data)
+                return BROKEN;
+            memcpy(&a, (const char *) data + f->k, sizeof a);
+            break;
+        case BPF_ALU | BPF_AND | BPF_K:
+            a &= f->k;
+            break;
+        case BPF_JMP | BPF_JA:
+            pc += f->k;
+            break;
+        case BPF_JMP | BPF_JEQ | BPF_K:
+        case BPF_JMP | BPF_JGE | BPF_K:
+        case BPF_JMP | BPF_JGT | BPF_K:
+            pc += jump(f, a);
+            break;
+        case BPF_RET | BPF_K:
+            return f->k;
+        default:
+            return BROKEN;
+        }
+    }
+    return BROKEN; /* fell off its end: the kernel would not have taken it */
+}
+
+static uint32_t ask(const struct seccomp_filter *filter, uint32_t nr, uint64_t a0, uint64_t a1,
+                    uint64_t a2)
+{
+    struct seccomp_data data = { .nr = (int) nr,
+                                 .arch = AUDIT_ARCH_X86_64,
+                                 .args = { a0, a1, a2 } };
+
+    return run(filter, &data);
+}
+
+#define CHECK_CALL(want, ...) CHECK_INT(ask(&notify, __VA_ARGS__), want)
+
+static const struct {
+    uint32_t nr;
+    const char *name;
+} allowed[] = {
+#define ALLOW(name) { __NR_##name, #name },
+    SECCOMP_ALLOWED
+#undef ALLOW
+},
+  refused[] = {
+#define REFUSE(name) { __NR_##name, #name },
+      SECCOMP_REFUSED
+#undef REFUSE
+  };
+
+static const uint32_t with_rules[] = { __NR_clone,      __NR_socket, __NR_socketpair,
+                                       __NR_setsockopt, __NR_ioctl,  __NR_personality,
+                                       __NR_prlimit64,  __NR_futex };
+
+static bool in_table(uint32_t nr)
+{
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        if (allowed[i].nr == nr)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        if (refused[i].nr == nr)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(with_rules); i++)
+        if (with_rules[i] == nr)
+            return true;
+    return false;
+}
+
+static void it_compiles_within_the_kernels_bounds(void)
+{
+    seccomp_compile(&notify, true);
+    seccomp_compile(&quiet, false);
+    CHECK(notify.len > 0 && notify.len < 4096);
+    CHECK_INT(notify.len, quiet.len);
+}
+
+static void every_allowed_row_is_allowed(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
+        CHECK_CALL(ALLOWED, allowed[i].nr, 0, 0, 0);
+        CHECK_CALL(ALLOWED, allowed[i].nr, ~0ull, ~0ull, ~0ull);
+        CHECK_INT(ask(&quiet, allowed[i].nr, 0, 0, 0), ALLOWED);
+    }
+}
+
+static void every_refused_row_is_refused_and_reported(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        CHECK_CALL(NOTIFY, refused[i].nr, 0, 0, 0);
+        CHECK_CALL(NOTIFY, refused[i].nr, ~0ull, ~0ull, ~0ull);
+        CHECK_INT(ask(&quiet, refused[i].nr, 0, 0, 0), PERM);
+    }
+}
+
+static void no_row_is_in_both_lists_nor_twice(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
+        for (size_t j = i + 1; j < ARRAY_LEN(allowed); j++)
+            CHECK(allowed[i].nr != allowed[j].nr);
+        for (size_t j = 0; j < ARRAY_LEN(refused); j++)
+            CHECK(allowed[i].nr != refused[j].nr);
+    }
+}
+
+static void every_number_without_a_row_does_not_exist(void)
+{
+    for (uint32_t nr = 0; nr < 2000; nr++)
+        if (!in_table(nr))
+            CHECK_CALL(NOSYS, nr, 0, 0, 0);
+    CHECK_CALL(NOSYS, 0x3fffffff, 0, 0, 0);
+    CHECK_CALL(NOSYS, __NR_clone3, 0, 0, 0); /* its flags are in memory: no filter can see them */
+}
+
+static void x32_numbers_do_not_exist(void)
+{
+    for (uint32_t nr = 0; nr < 600; nr++)
+        CHECK_CALL(NOSYS, X32 | nr, 0, 0, 0);
+    CHECK_CALL(NOSYS, 0x80000000u, 0, 0, 0);
+    CHECK_CALL(NOSYS, 0xffffffffu, 0, 0, 0);
+}
+
+static void other_architectures_have_no_calls_at_all(void)
+{
+    static const uint32_t others[] = { AUDIT_ARCH_I386, AUDIT_ARCH_AARCH64, 0, ~0u };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        for (int nr = 0; nr < 600; nr++) {
+            struct seccomp_data data = { .nr = nr, .arch = others[i] };
+
+            CHECK_INT(run(&notify, &data), NOSYS);
+        }
+}
+
+static void clone_makes_threads_and_processes_but_no_namespaces(void)
+{
+    static const uint64_t namespaces[] = { CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS,
+                                           CLONE_NEWIPC, CLONE_NEWUSER,   CLONE_NEWPID,
+                                           CLONE_NEWNET };
+
+    CHECK_CALL(ALLOWED, __NR_clone, 17 /* SIGCHLD */, 0, 0);
+    CHECK_CALL(ALLOWED, __NR_clone,
+               CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, 0, 0);
+    CHECK_CALL(ALLOWED, __NR_clone, HIGH | 17, 0, 0);
+    for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+        CHECK_CALL(NOTIFY, __NR_clone, namespaces[i], 0, 0);
+        CHECK_CALL(NOTIFY, __NR_clone, HIGH | namespaces[i] | 17, 0, 0);
+        CHECK_CALL(NOTIFY, __NR_clone, namespaces[i] | CLONE_VM | CLONE_VFORK, 0, 0);
+    }
+}
+
+static void terminals_cannot_be_typed_into_whatever_the_high_bits(void)
+{
+    CHECK_CALL(NOTIFY, __NR_ioctl, 0, 0x5412, 0);
+    CHECK_CALL(NOTIFY, __NR_ioctl, 0, HIGH | 0x5412, 0);
+    CHECK_CALL(NOTIFY, __NR_ioctl, 0, 0xffffffff00005412ull, 0);
+    CHECK_CALL(NOTIFY, __NR_ioctl, 0, 0x541c, 0);
+    CHECK_CALL(NOTIFY, __NR_ioctl, 0, HIGH | 0x541c, 0);
+    CHECK_CALL(ALLOWED, __NR_ioctl, 0, 0x5401 /* TCGETS */, 0);
+    CHECK_CALL(ALLOWED, __NR_ioctl, 0x5412, 0x5413 /* TIOCGWINSZ */, 0x5412);
+}
+
+static void futexes_work_but_for_requeue_pi(void)
+{
+    static const uint32_t options[] = { 0, 128 /* private */, 256 /* realtime */, 384 };
+
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        for (uint32_t op = 0; op <= 13; op++)
+            CHECK_CALL(op == 11 || op == 12 ? NOTIFY : ALLOWED, __NR_futex, 0, op | options[i], 0);
+        CHECK_CALL(NOTIFY, __NR_futex, 0, HIGH | 11 | options[i], 0);
+    }
+}
+
+static void sockets_are_local_or_internet(void)
+{
+    for (uint64_t family = 0; family < 64; family++) {
+        bool fine =
+            family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
+
+        CHECK_CALL(fine ? ALLOWED : NOTIFY, __NR_socket, family, SOCK_STREAM, 0);
+        CHECK_CALL(fine ? ALLOWED : NOTIFY, __NR_socket, HIGH | family, SOCK_STREAM, 0);
+    }
+}
+
+static void internet_sockets_are_streams_or_datagrams(void)
+{
+    static const uint64_t families[] = { AF_INET, AF_INET6 };
+
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+        uint64_t family = families[i];
+
+        for (uint64_t type = 0; type < 16; type++) {
+            bool fine = type == SOCK_STREAM || type == SOCK_DGRAM;
+
+            CHECK_CALL(fine ? ALLOWED : NOTIFY, __NR_socket, family, type, 0);
+            CHECK_CALL(fine ? ALLOWED : NOTIFY, __NR_socket, family,
+                       type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+            CHECK_CALL(fine ? ALLOWED : NOTIFY, __NR_socket, family, HIGH | type, 0);
+        }
+        for (uint64_t protocol = 0; protocol < 300; protocol++)
+            CHECK_CALL(protocol == 0 || protocol == 6 || protocol == 17
+                           ? ALLOWED
+                           : (SECCOMP_RET_ERRNO | EPROTONOSUPPORT),
+                       __NR_socket, family, SOCK_STREAM, protocol);
+        CHECK_CALL(NOTIFY, __NR_socket, family, SOCK_RAW, 0);
+        CHECK_CALL(NOTIFY, __NR_socket, family, SOCK_RAW, 6);
+    }
+}
+
+static void netlink_is_for_routes_only(void)
+{
+    for (uint64_t protocol = 0; protocol < 32; protocol++) {
+        /* An absent audit subsystem is what useradd and its kin can live with. */
+        uint32_t want = protocol == NETLINK_ROUTE   ? ALLOWED
+                        : protocol == NETLINK_AUDIT ? (SECCOMP_RET_ERRNO | EPROTONOSUPPORT)
+                                                    : NOTIFY;
+
+        CHECK_CALL(want, __NR_socket, AF_NETLINK, SOCK_RAW, protocol);
+        CHECK_CALL(want, __NR_socket, AF_NETLINK, SOCK_DGRAM, HIGH | protocol);
+    }
+}
+
+static void pairs_of_sockets_are_local(void)
+{
+    for (uint64_t family = 0; family < 64; family++)
+        CHECK_CALL(family == AF_UNIX ? ALLOWED : NOTIFY, __NR_socketpair, family, SOCK_STREAM, 0);
+    CHECK_CALL(NOTIFY, __NR_socketpair, HIGH | 30 /* TIPC */, SOCK_STREAM, 0);
+}
+
+static void kernel_tls_and_its_kin_are_refused(void)
+{
+    CHECK_CALL(NOTIFY, __NR_setsockopt, 0, 6, 31);
+    CHECK_CALL(NOTIFY, __NR_setsockopt, 0, HIGH | 6, HIGH | 31);
+    CHECK_CALL(ALLOWED, __NR_setsockopt, 0, 6, 1 /* TCP_NODELAY */);
+    CHECK_CALL(ALLOWED, __NR_setsockopt, 0, SOL_SOCKET, 31);
+    CHECK_CALL(ALLOWED, __NR_setsockopt, 0, SOL_SOCKET, SO_REUSEADDR);
+}
+
+static void only_harmless_personalities_are_taken(void)
+{
+    static const uint64_t fine[] = { 0, 0xffffffff, 0x0040000, 0x0020000, 0x0060000 };
+    static const uint64_t bad[] = { 0x0400000 /* READ_IMPLIES_EXEC */,
+                                    0x0100000 /* MMAP_PAGE_ZERO */, 8, 1, 0x0440000 };
+
+    for (size_t i = 0; i < ARRAY_LEN(fine); i++)
+        CHECK_CALL(ALLOWED, __NR_personality, fine[i], 0, 0);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_CALL(NOTIFY, __NR_personality, bad[i], 0, 0);
+        CHECK_CALL(NOTIFY, __NR_personality, HIGH | bad[i], 0, 0);
+    }
+}
+
+static void limits_of_the_agent_are_out_of_reach(void)
+{
+    CHECK_CALL(ALLOWED, __NR_prlimit64, 0, 0, 0);
+    CHECK_CALL(ALLOWED, __NR_prlimit64, 2, 0, 0);
+    CHECK_CALL(NOTIFY, __NR_prlimit64, 1, 0, 0);
+    CHECK_CALL(NOTIFY, __NR_prlimit64, HIGH | 1, 0, 0);
+}
+
+CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
+           T(every_refused_row_is_refused_and_reported), T(no_row_is_in_both_lists_nor_twice),
+           T(every_number_without_a_row_does_not_exist), T(limits_of_the_agent_are_out_of_reach),
+           T(x32_numbers_do_not_exist), T(other_architectures_have_no_calls_at_all),
+           T(clone_makes_threads_and_processes_but_no_namespaces),
+           T(terminals_cannot_be_typed_into_whatever_the_high_bits),
+           T(futexes_work_but_for_requeue_pi), T(sockets_are_local_or_internet),
+           T(internet_sockets_are_streams_or_datagrams), T(netlink_is_for_routes_only),
+           T(pairs_of_sockets_are_local), T(kernel_tls_and_its_kin_are_refused),
+           T(only_harmless_personalities_are_taken))
