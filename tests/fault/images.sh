@@ -42,6 +42,22 @@ probe() { # sandbox
         [ "$now" = $((was + 1)) ] && echo "$now" || echo "memory $now, file $was"' 2>&1
 }
 
+# Runs a request, and returns when its criu has begun, which is held still: its number in $held, the request's in $asking.
+hold_criu() { # arguments of ask…
+    local watch from
+    rm -f "$tmp/held"
+    mkfifo "$tmp/held"
+    "$BUILD/helpers/hold_exec" "$keeper_pid" >"$tmp/held" &
+    watch=$! held=
+    exec {from}<"$tmp/held"
+    read -r -t 60 <&"$from"
+    ask "$@" >/dev/null &
+    asking=$!
+    read -r -t 60 held <&"$from"
+    wait "$watch"
+    exec {from}<&-
+}
+
 drop_all() {
     local image
     for image in $(ask list) $(ls "$COVE_STATE/images" 2>/dev/null); do ask drop "$image" >/dev/null; done

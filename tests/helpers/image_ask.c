@@ -4,6 +4,7 @@
  *   image_ask load IMAGE OWNER ID [NAME]
  *   image_ask get|drop IMAGE       image_ask list       image_ask new-id
  *   image_ask where ID             running, paused (frozen), image, both or none: once it is one of these
+ *   image_ask doom ID PID          destroys it; lets PID, which was stopped, go on once the keeper knows
  *   image_ask flood TIMES …        the same request, so many at a time: how each ended
  *
  * A failure is one line, `kind: message`, and exit code 1. COVE_STATE names the state. */
@@ -13,6 +14,7 @@
 #include "base/own.h"
 #include "client/sandbox.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +108,27 @@ static int ask_where(struct link *link, int argc, char **argv, struct err *err)
     }
 }
 
+static int ask_doom(struct link *link, int argc, char **argv, struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+    struct keeper_sandbox box;
+    struct link beside;
+    int rc;
+
+    (void) argc;
+    keeper_request_init(&request, KEEPER_DESTROY);
+    if (link_name(request.sandbox, "sandbox", argv[0], err) < 0 ||
+        link_open(&beside, getenv("COVE_STATE"), err) < 0)
+        return -1;
+    rc = link_send(link, &request, err);
+    if (rc == 0)
+        rc = sandbox_get(&beside, argv[0], &box, err); /* asked later, answered later */
+    link_close(&beside);
+    (void) kill((pid_t) strtol(argv[1], NULL, 10), SIGCONT);
+    return rc < 0 ? -1 : link_receive(link, KEEPER_DESTROY, &reply, NULL, err);
+}
+
 static const struct {
     const char *word;
     int least;
@@ -113,6 +136,7 @@ static const struct {
 } asks[] = {
     { "save", 3, ask_save }, { "load", 3, ask_load }, { "get", 1, ask_get },
     { "drop", 1, ask_drop }, { "list", 0, ask_list }, { "where", 1, ask_where },
+    { "doom", 2, ask_doom },
 };
 
 static int ask_one(int argc, char **argv)
