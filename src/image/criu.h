@@ -3,7 +3,7 @@
  * criu parses images as root, so it is only ever given what image.c has authenticated. It runs as a child of the
  * caller, in the caller's mount namespace, with the sandbox's host id and all capabilities.
  *
- * Callers: save.c and load.c, in processes of their own: criu_run waits. */
+ * Callers: save.c and loader.c, in processes of their own: criu_run waits. */
 #ifndef COVE_IMAGE_CRIU_H
 #define COVE_IMAGE_CRIU_H
 

@@ -9,7 +9,7 @@
  * of any size, and the kernel's to read, as is the file of every disk.
  *
  * Owns:    <state>/images, <state>/image.key, and the table of what is there.
- * Callers: save.c and load.c in their workers, ops.c, adopt.c. */
+ * Callers: save.c and loader.c in their workers, ops.c, adopt.c. */
 #ifndef COVE_IMAGE_IMAGE_H
 #define COVE_IMAGE_IMAGE_H
 

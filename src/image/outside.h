@@ -1,6 +1,6 @@
 /* outside.h - what of a sandbox's mounts is not criu's business: made by the keeper before a restore, or after it.
  *
- * Callers: keeper/save.c and keeper/load.c, in their workers. */
+ * Callers: keeper/save.c and keeper/loader.c, in their workers. */
 #ifndef COVE_IMAGE_OUTSIDE_H
 #define COVE_IMAGE_OUTSIDE_H
 

@@ -1,6 +1,6 @@
 /* mounts.h - what a sandbox sees: root, /proc, /dev, /sys. Runs between clone and exec, or before a restored sandbox runs.
  *
- * Callers: child.c; keeper/save.c and keeper/load.c, in their workers; home.c, for the pivot. */
+ * Callers: child.c; keeper/save.c, keeper/loader.c and keeper/stage.c, in their workers; home.c, for the pivot. */
 #ifndef COVE_JAIL_MOUNTS_H
 #define COVE_JAIL_MOUNTS_H
 

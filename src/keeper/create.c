@@ -14,6 +14,7 @@
 #include "jail/child.h"
 #include "jail/creds.h"
 #include "keeper/life.h"
+#include "keeper/bases.h"
 #include "keeper/load.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
@@ -361,7 +362,7 @@ void create_go_on(struct keeper *k, struct sandbox *s)
 
     if (!complete(s))
         return;
-    bases = load_bases(k, s, &err);
+    bases = bases_open(k, s, &err);
     if (bases == 0)
         return;
     end_step(s, STEP_DISK);

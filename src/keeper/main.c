@@ -9,7 +9,7 @@
 #include "jail/home.h"
 #include "keeper/keeper.h"
 #include "keeper/life.h"
-#include "keeper/load.h"
+#include "keeper/bases.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
 #include "jail/root.h"
@@ -270,7 +270,7 @@ static void on_disk(struct keeper *k, struct watch *watch)
     (void) watch;
     rc = disks_receive(&k->disks, &answer, &fd, &err);
     if (rc > 0 && answer.job == DISK_BASE) {
-        load_got_base(k, answer.number, fd, &answer.err);
+        bases_got(k, answer.number, fd, &answer.err);
         return;
     }
     /* It may have been stopped, and its slot even taken again, while the disk was made. */
@@ -284,7 +284,7 @@ static void on_disk(struct keeper *k, struct watch *watch)
         /* Its orders died with it. The old descriptor left epoll when it was closed. */
         k->disks_watch.fd = -1;
         ops_orders_lost(k, &err);
-        load_lost_bases(k, &err);
+        bases_lost(k, &err);
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
                 sandbox_fail(k, &k->sandboxes[i], &err);

@@ -1,6 +1,6 @@
 /* talk.h - the two things that the keeper says to an agent itself, before and after it is saved.
  *
- * Callers: save.c and load.c, in workers: they wait for an answer, though not for ever. */
+ * Callers: save.c and loader.c, in workers: they wait for an answer, though not for ever. */
 #ifndef COVE_KEEPER_TALK_H
 #define COVE_KEEPER_TALK_H
 

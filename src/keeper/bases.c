@@ -1,0 +1,92 @@
+#include "keeper/bases.h"
+
+#include "base/own.h"
+#include "keeper/create.h"
+#include "keeper/life.h"
+#include "keeper/sandbox.h"
+
+static struct base *find_base(struct keeper *k, uint64_t number)
+{
+    for (size_t i = 0; i < BASES_MAX; i++)
+        if (k->bases[i].number == number)
+            return &k->bases[i];
+    return NULL;
+}
+
+static bool base_wanted(const struct keeper *k, uint64_t number)
+{
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        for (uint32_t n = 1; n < k->sandboxes[i].layers.count; n++)
+            if (k->sandboxes[i].info.life == LIFE_NEW && k->sandboxes[i].layers.number[n] == number)
+                return true;
+    return false;
+}
+
+/* A free place, or that of one which nobody waits for: sandboxes hold their own clones. */
+static struct base *place_for_base(struct keeper *k)
+{
+    struct base *b = find_base(k, 0);
+
+    for (size_t i = 0; !b && i < BASES_MAX; i++)
+        if (k->bases[i].mount_fd >= 0 && !base_wanted(k, k->bases[i].number))
+            b = &k->bases[i];
+    if (b) {
+        own_close(&b->mount_fd);
+        b->number = 0;
+    }
+    return b;
+}
+
+int bases_open(struct keeper *k, struct sandbox *s, struct err *err)
+{
+    bool all = true;
+
+    for (uint32_t i = 1; i < s->layers.count; i++) {
+        struct base *b = find_base(k, s->layers.number[i]);
+
+        if (b && b->mount_fd >= 0)
+            continue;
+        all = false;
+        if (b)
+            continue;
+        b = place_for_base(k);
+        if (!b)
+            return err_set(err, ERR_TOO_MANY, "too many images are being loaded at once");
+        if (disks_open(&k->disks, s->layers.number[i], true, keeper_next_order(k), err) < 0)
+            return -1;
+        b->number = s->layers.number[i];
+    }
+    for (uint32_t i = 1; all && i < s->layers.count; i++)
+        s->base_fd[i] = find_base(k, s->layers.number[i])->mount_fd; /* borrowed from the table */
+    return all ? 1 : 0;
+}
+
+void bases_got(struct keeper *k, uint64_t number, int mount_fd, const struct err *why)
+{
+    struct base *b = find_base(k, number);
+
+    if (!b) {
+        own_close(&mount_fd);
+        return;
+    }
+    b->mount_fd = mount_fd;
+    if (mount_fd < 0)
+        b->number = 0;
+    for (uint32_t i = 0; i < k->slot_count; i++)
+        for (uint32_t n = 1; n < k->sandboxes[i].layers.count; n++)
+            if (k->sandboxes[i].info.life == LIFE_NEW &&
+                k->sandboxes[i].layers.number[n] == number) {
+                if (mount_fd < 0)
+                    sandbox_fail(k, &k->sandboxes[i], why);
+                else
+                    create_go_on(k, &k->sandboxes[i]);
+                break;
+            }
+}
+
+void bases_lost(struct keeper *k, const struct err *why)
+{
+    for (size_t i = 0; i < BASES_MAX; i++)
+        if (k->bases[i].number && k->bases[i].mount_fd < 0)
+            bases_got(k, k->bases[i].number, -1, why);
+}

@@ -1,0 +1,330 @@
+/* The order, with processes:
+ *
+ *   lock      nobody else works on the image; what criu will parse is hashed, and compared with what was signed
+ *   stage     root, disk and criu's files are attached in a mount namespace of the worker's own; the id map among the
+ *             files is replaced by that of the sandbox's slot
+ *   restore   criu makes the processes, all of them stopped
+ *   … network its namespace is brought up as soon as there is one: sockets are bound in it later
+ *   commit    the pages are compared, too; of a resumed sandbox, the journal says RUNNING and the image loses its name
+ *   release   criu has nothing left to do but to let them go: a retired image is spent, a fork's record says RUNNING
+ *   resume    the processes run; the agent is told
+ *
+ * Up to the release nothing has run, and a failure leaves the image as it was, or gives it back its name. Who is killed
+ * where is found by load_settle(): an image that is whole, with its name or retired, is the sandbox; else those who run. */
+#include "keeper/loader.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "image/outside.h"
+#include "jail/gateway.h"
+#include "jail/mounts.h"
+#include "keeper/life.h"
+#include "keeper/sandbox.h"
+#include "keeper/stage.h"
+#include "keeper/talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Steps of a load, for the log: where its microseconds went. */
+enum load_step {
+    LOAD_BEGUN,
+    LOAD_CHECK,
+    LOAD_STAGE,
+    LOAD_SPACES,
+    LOAD_PROCESSES,
+    LOAD_COMMIT,
+    LOAD_RUN,
+    LOAD_AGENT,
+    LOAD_STEPS
+};
+
+struct loading {
+    struct worker *w;
+    struct image_meta meta;
+    bool same; /* the sandbox that was saved, not another */
+    bool committed;
+    bool released; /* its processes run, whatever becomes of criu */
+    int dir_fd, memory_fd;
+    int hashed_fd; /* says whether the pages are as they were */
+    pid_t hasher;
+    uint64_t at_us[LOAD_STEPS]; /* when each step was done, for the log */
+};
+
+static void did(struct loading *l, enum load_step step)
+{
+    l->at_us[step] = io_now_us();
+}
+
+static uint64_t took(const struct loading *l, enum load_step step)
+{
+    return l->at_us[step] - l->at_us[step - 1];
+}
+
+/* Beside criu, on another core: pages are only copied, so it is enough to know before anything runs. */
+static int start_hasher(struct loading *l, struct err *err)
+{
+    int pair[2];
+
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    l->hasher = fork();
+    if (l->hasher == 0) {
+        unsigned char hash[SHA256_LEN];
+        bool good = image_hash(&l->w->keeper->images, l->memory_fd, true, hash, err) == 0 &&
+                    same_secret(hash, l->meta.pages, sizeof hash);
+
+        IGNORE(good && write(pair[1], "y", 1) < 0);
+        _exit(0);
+    }
+    (void) close(pair[1]);
+    l->hashed_fd = pair[0];
+    return l->hasher < 0 ? err_sys(err, errno, "fork") : 0;
+}
+
+static int check_hasher(struct loading *l, struct err *err)
+{
+    char word = 0;
+
+    if (read(l->hashed_fd, &word, 1) != 1 || word != 'y')
+        return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
+                       l->meta.image.id);
+    return 0;
+}
+
+static int check_small(struct loading *l, struct err *err)
+{
+    unsigned char hash[SHA256_LEN];
+
+    if (image_hash(&l->w->keeper->images, l->memory_fd, false, hash, err) < 0)
+        return -1;
+    if (!same_secret(hash, l->meta.small, sizeof hash))
+        return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
+                       l->meta.image.id);
+    return 0;
+}
+
+/* ---- what criu reaches ---- */
+
+/* That restored processes are in namespaces of their own is for criu to do and for us to know: one that an image did
+ * not ask for would be the host's. */
+static int check_apart(pid_t pid, struct err *err)
+{
+    static const char *const spaces[] = { "cgroup", "ipc", "mnt", "net", "pid", "user", "uts" };
+
+    for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
+        char own[40], theirs[40];
+        struct stat a, b;
+
+        (void) snprintf(own, sizeof own, "/proc/self/ns/%s", spaces[i]);
+        (void) snprintf(theirs, sizeof theirs, "/proc/%d/ns/%s", (int) pid, spaces[i]);
+        if (stat(own, &a) < 0 || stat(theirs, &b) < 0)
+            return err_sys(err, errno, "look at the %s namespace", spaces[i]);
+        if (a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+            return err_set(err, ERR_INTERNAL, "it would share the host's %s namespace", spaces[i]);
+    }
+    return 0;
+}
+
+static int on_network(struct loading *l, pid_t pid, struct err *err)
+{
+    auto_close int pidfd = (int) syscall(__NR_pidfd_open, pid, 0);
+    int rc;
+
+    if (pidfd < 0 || check_apart(pid, err) < 0)
+        return pidfd < 0 ? err_sys(err, errno, "open the new processes") : -1;
+    if (setns(pidfd, CLONE_NEWNET) < 0)
+        return err_sys(err, errno, "enter the new network");
+    rc = net_prepare(err);
+    /* Connections to the outside are bound to addresses that only these routes make its own. */
+    if (rc == 0 && l->meta.image.sandbox.flags & KEEPER_FLAG_ROUTED)
+        rc = gateway_routes(err);
+    nets_leave(&l->w->keeper->nets);
+    return rc;
+}
+
+static int on_restored(struct loading *l, pid_t pid, struct err *err)
+{
+    struct sandbox *s = &l->w->sandbox;
+    struct keeper *k = l->w->keeper;
+    auto_close int pidfd = (int) syscall(__NR_pidfd_open, pid, 0);
+
+    if (pidfd < 0 || setns(pidfd, CLONE_NEWUTS) < 0 ||
+        sethostname(s->hostname, strlen(s->hostname)) < 0)
+        return err_sys(err, errno, "set the host name");
+    if (jail_mask(pidfd, err) < 0 || check_hasher(l, err) < 0)
+        return -1;
+    s->info.pid = (int32_t) pid;
+    s->info.life = LIFE_RUNNING;
+    if (sandbox_pid_started(pid, &s->pid_started, err) < 0)
+        return -1;
+    if (l->same &&
+        (sandbox_record(k, s, err) < 0 || image_retire(&k->images, l->meta.image.id, err) < 0))
+        return -1;
+    l->committed = true;
+    return 0;
+}
+
+/* They are let go even if criu should die now. */
+static int on_release(struct loading *l, struct err *err)
+{
+    if (l->same)
+        image_spend(&l->w->keeper->images, l->meta.image.id);
+    else if (sandbox_record(l->w->keeper, &l->w->sandbox, err) < 0) /* the keeper will, too */
+        log_line(LOG_WARNING, "sandbox=%s %s", l->w->sandbox.info.id, err->msg);
+    l->released = true;
+    return 0;
+}
+
+static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
+{
+    struct loading *l = arg;
+
+    int rc = 0;
+
+    if (strcmp(point, "setup-namespaces") == 0) {
+        rc = on_network(l, pid, err);
+        did(l, LOAD_SPACES);
+    } else if (strcmp(point, "post-restore") == 0) {
+        did(l, LOAD_PROCESSES);
+        rc = on_restored(l, pid, err);
+        did(l, LOAD_COMMIT);
+    } else if (strcmp(point, "pre-resume") == 0) {
+        rc = on_release(l, err);
+    }
+    return rc;
+}
+
+static int restore(struct loading *l, struct err *err)
+{
+    struct worker *w = l->w;
+    struct cgroup_entry entry = { .v2_fd = -1 };
+    struct criu_job job = { .criu = &w->keeper->criu,
+                            .restore = true,
+                            .owner = w->sandbox.info.uid_base,
+                            .images_fd = l->memory_fd,
+                            .lock_fd = l->dir_fd,
+                            .work_fd = w->scratch_fd,
+                            .root = "/new",
+                            .cgroup = &entry,
+                            .reached = on_point,
+                            .arg = l };
+    int rc;
+
+    outside_mounts(&job, w->sandbox.view_name, w->sandbox.layers.count > 1, w->sandbox.volumes);
+    rc = cgroup_entry_open(&w->keeper->cgroups, w->sandbox.made_as, &entry, err);
+    if (rc == 0)
+        rc = criu_run(&job, &w->result.pid, err);
+    cgroup_entry_close(&entry);
+    if (rc < 0 && l->released) { /* it was killed at the very end */
+        log_line(LOG_WARNING, "sandbox=%s %s", w->sandbox.info.id, err->msg);
+        w->result.pid = w->sandbox.info.pid;
+        rc = 0;
+    }
+    return rc;
+}
+
+/* What was given for the restore. Memory that is in use beyond the limit may take the kernel a moment. */
+static void take_back(const struct loading *l)
+{
+    const struct sandbox *s = &l->w->sandbox;
+    const struct timespec moment = { .tv_nsec = 5000000 };
+    struct err err;
+
+    for (int tries = 0; cgroup_limit(&l->w->keeper->cgroups, s->made_as, &s->info.limits, &err) < 0;
+         tries++) {
+        if (tries == 20) {
+            log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
+            return;
+        }
+        (void) nanosleep(&moment, NULL);
+    }
+}
+
+static uint64_t since_ms(uint64_t then)
+{
+    struct timespec now;
+    uint64_t now_ms;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    now_ms = (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
+    return now_ms > then ? now_ms - then : 0;
+}
+
+static int load_staged(struct loading *l, struct err *err)
+{
+    struct images *images = &l->w->keeper->images;
+    auto_close int pidfd = -1;
+
+    if (restore(l, err) < 0) {
+        /* After the commit the processes are criu's to kill, and it did: the image counts again. */
+        if (l->committed && l->same)
+            (void) image_unretire(images, l->meta.image.id);
+        return -1;
+    }
+    take_back(l);
+    did(l, LOAD_RUN);
+    l->w->result.pid_started = l->w->sandbox.pid_started;
+    pidfd = (int) syscall(__NR_pidfd_open, l->w->result.pid, 0);
+    if (talk_resumed(&l->w->keeper->nets, pidfd, l->w->result.pid,
+                     l->same ? TALK_RESUME : TALK_FORK, since_ms(l->meta.image.saved_ms), -1,
+                     err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", l->w->sandbox.info.id, err->msg);
+    did(l, LOAD_AGENT);
+    log_line(LOG_DEBUG,
+             "load id=%s us_total=%" PRIu64 " us_check=%" PRIu64 " us_stage=%" PRIu64
+             " us_spaces=%" PRIu64 " us_processes=%" PRIu64 " us_commit=%" PRIu64 " us_run=%" PRIu64
+             " us_agent=%" PRIu64,
+             l->w->sandbox.info.id, l->at_us[LOAD_AGENT] - l->at_us[LOAD_BEGUN],
+             took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES),
+             took(l, LOAD_PROCESSES), took(l, LOAD_COMMIT), took(l, LOAD_RUN), took(l, LOAD_AGENT));
+    (void) umount2("/image", MNT_DETACH); /* with the id map, or that file could not go */
+    if (l->same)
+        image_remove(images, l->meta.image.id, ".old");
+    return 0;
+}
+
+int loader_run(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    struct loading l = { .w = w, .dir_fd = -1, .memory_fd = -1, .hashed_fd = -1 };
+    struct images *images = &w->keeper->images;
+    /* By name again: the keeper's descriptor belongs to its own copy of the mounts. */
+    auto_close int templates = open("/templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct template t;
+    int rc = -1;
+
+    did(&l, LOAD_BEGUN);
+    l.same = strcmp(r->image, r->sandbox) == 0;
+    if (image_lock(images, r->image, l.same, &l.dir_fd, err) < 0 ||
+        image_read(images, r->image, &l.meta, err) < 0 ||
+        template_open_tree(&t, templates, w->sandbox.info.template, l.meta.template_inode, err) < 0)
+        return -1;
+    l.memory_fd = openat(l.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l.memory_fd < 0)
+        err_sys(err, errno, "open memory");
+    else if (check_small(&l, err) == 0 && start_hasher(&l, err) == 0) {
+        did(&l, LOAD_CHECK);
+        if (stage_root(w, &t, err) == 0 && stage_image(w, &l.meta, &l.memory_fd, err) == 0) {
+            did(&l, LOAD_STAGE);
+            rc = load_staged(&l, err);
+        }
+    }
+    template_close(&t);
+    if (l.hasher > 0) {
+        (void) kill(l.hasher, SIGKILL);
+        (void) waitpid(l.hasher, NULL, 0);
+    }
+    return rc;
+}

@@ -1,0 +1,125 @@
+#include "keeper/stage.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "jail/mountfd.h"
+#include "jail/mounts.h"
+#include "jail/root.h"
+#include "keeper/create.h"
+#include "keeper/volume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A user namespace with the sandbox's map, for the mounts: criu makes the processes' own, with the same. */
+static int open_map(uint32_t base, struct err *err)
+{
+    auto_close int fd = -1;
+    char path[40], byte;
+    int pair[2];
+    pid_t pid;
+
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    pid = fork();
+    if (pid == 0) {
+        (void) close(pair[0]);
+        if (unshare(CLONE_NEWUSER) == 0 && write(pair[1], "1", 1) == 1)
+            (void) pause();
+        _exit(1);
+    }
+    (void) close(pair[1]);
+    if (pid > 0 && read(pair[0], &byte, 1) == 1 && create_write_maps(pid, base, err) == 0) {
+        (void) snprintf(path, sizeof path, "/proc/%d/ns/user", (int) pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            err_sys(err, errno, "open a user namespace");
+    } else {
+        err_sys(err, errno, "make a user namespace");
+    }
+    (void) close(pair[0]);
+    if (pid > 0) {
+        (void) kill(pid, SIGKILL);
+        (void) waitpid(pid, NULL, 0);
+    }
+    return fd < 0 ? -1 : take_fd(&fd);
+}
+
+/* A record of two maps, each 0 -> base, in criu's form: two words of magic, the length, protobuf. */
+static int write_ids_file(const struct worker *w, const struct image_meta *meta, int memory_fd,
+                          int fd, struct err *err)
+{
+    auto_close int old = openat(memory_fd, meta->ids_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    uint32_t base = w->sandbox.info.uid_base;
+    uint8_t map[32], all[96];
+    size_t len = 0, at = 8;
+    const uint32_t values[] = { 0, base, IDS_PER_SANDBOX };
+    uint32_t size;
+
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        uint32_t value = values[i];
+
+        map[len++] = (uint8_t) ((i + 1) << 3);
+        for (; value > 0x7f; value >>= 7)
+            map[len++] = (uint8_t) (value | 0x80);
+        map[len++] = (uint8_t) value;
+    }
+    if (old < 0 || io_read_all(old, all, 8) < 0)
+        return err_sys(err, errno, "read the id map");
+    size = (uint32_t) (2 * (len + 2));
+    memcpy(all + at, &size, sizeof size);
+    at += sizeof size;
+    for (uint8_t field = 1; field <= 2; field++) {
+        all[at++] = (uint8_t) (field << 3 | 2);
+        all[at++] = (uint8_t) len;
+        memcpy(all + at, map, len);
+        at += len;
+    }
+    return io_write_all(fd, all, at) < 0 ? err_sys(err, errno, "write the id map") : 0;
+}
+
+/* criu's files as it is to see them: at /image, with the id map of this slot over the one that was saved. */
+int stage_image(const struct worker *w, const struct image_meta *meta, int *memory_fd,
+                struct err *err)
+{
+    auto_close int fd = openat(w->scratch_fd, "ids", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    auto_close int memory = -1, ids = -1;
+    char at[16 + IMAGE_FILE_MAX];
+
+    (void) snprintf(at, sizeof at, "/images/%s/memory", meta->image.id);
+    memory = mountfd_clone(AT_FDCWD, at, 0);
+    if (fd < 0 || write_ids_file(w, meta, *memory_fd, fd, err) < 0)
+        return fd < 0 ? err_sys(err, errno, "make an id map") : -1;
+    if (memory < 0 || mountfd_attach(memory, AT_FDCWD, "/image") < 0)
+        return err_sys(err, errno, "attach the image");
+    ids = mountfd_clone(w->scratch_fd, "ids", 0);
+    (void) snprintf(at, sizeof at, "/image/%s", meta->ids_file);
+    if (ids < 0 || mountfd_attach(ids, AT_FDCWD, at) < 0)
+        return err_sys(err, errno, "attach the id map");
+    own_close(memory_fd);
+    *memory_fd = open("/image", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *memory_fd < 0 ? err_sys(err, errno, "open the image") : 0;
+}
+
+int stage_root(struct worker *w, const struct template *template, struct err *err)
+{
+    struct sandbox *s = &w->sandbox;
+    auto_close int map = open_map(s->info.uid_base, err), root = -1, shm = -1;
+    struct root_layers layers = { .disk_fd = s->disk_fd,
+                                  .kind = DISK_IMAGE,
+                                  .base_count = s->layers.count - 1 };
+
+    if (map < 0)
+        return -1;
+    memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
+    if (root_assemble(template, &layers, map, s->info.uid_base, &root, &shm, err) < 0 ||
+        volumes_map(s, map, err) < 0)
+        return -1;
+    return jail_stage(root, s->disk_fd, shm, s->volume_fd, err);
+}
