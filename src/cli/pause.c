@@ -104,7 +104,7 @@ static int pause_one(struct link *link, const char *name, void *context, struct 
     if (options->disk) {
         if (save(link, &sandbox, !options->no_memory, err) == 0)
             return 0;
-        if (options->no_memory || err->kind != ERR_UNSUPPORTED)
+        if (options->no_memory || (err->kind != ERR_UNSUPPORTED && err->kind != ERR_DISK_FULL))
             return -1;
         say_fallback(sandbox.id, err);
     }

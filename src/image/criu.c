@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "image/image.h"
 #include "image/proto.h"
 
 #include <errno.h>
@@ -311,27 +312,33 @@ static pid_t start(const struct criu_job *job, int *ret_sock, struct err *err)
 /* ---- why it failed ---- */
 
 /* What criu writes about things it cannot save, and what that means to whoever runs them. */
+/* clang-format off */
 static const struct {
-    const char *says, *means;
+    const char *says;
+    enum err_kind kind;
+    const char *means;
 } causes[] = {
-    { "io_uring", "a process uses io_uring" },
-    { "nested user namespace", "a process made a user namespace of its own" },
-    { "nested pid namespace", "a process made a process namespace of its own" },
-    { "nested namespace", "a process made namespaces of its own" },
-    { "Unseizable", "a process is being traced by another" },
-    { "Can't dump ghost file", "a deleted file that is still open is larger than 512 MiB" },
-    { "Unix socket", "a process holds a socket to somebody outside" },
-    { "external socket", "a process holds a socket to somebody outside" },
-    { "Unsupported socket", "a process holds a socket of a kind that cannot be saved" },
-    { "In-flight connection", "a connection waits at a listener and is not accepted yet" },
-    { "in-flight socket", "a connection waits at a listener and is not accepted yet" },
-    { "Locking network failed", "the kernel has no nftables" },
-    { "No space left", "no room on the host's disk" },
+    { "io_uring",               ERR_UNSUPPORTED, "a process uses io_uring" },
+    { "nested user namespace",  ERR_UNSUPPORTED, "a process made a user namespace of its own" },
+    { "nested pid namespace",   ERR_UNSUPPORTED, "a process made a process namespace of its own" },
+    { "nested namespace",       ERR_UNSUPPORTED, "a process made namespaces of its own" },
+    { "Unseizable",             ERR_UNSUPPORTED, "a process is being traced by another" },
+    { "Can't dump ghost file",  ERR_UNSUPPORTED, "a deleted file that is still open is larger than 512 MiB" },
+    { "Unix socket",            ERR_UNSUPPORTED, "a process holds a socket to somebody outside" },
+    { "external socket",        ERR_UNSUPPORTED, "a process holds a socket to somebody outside" },
+    { "Unsupported socket",     ERR_UNSUPPORTED, "a process holds a socket of a kind that cannot be saved" },
+    { "In-flight connection",   ERR_UNSUPPORTED, "a connection waits at a listener and is not accepted yet" },
+    { "in-flight socket",       ERR_UNSUPPORTED, "a connection waits at a listener and is not accepted yet" },
+    { "Locking network failed", ERR_UNSUPPORTED, "the kernel has no nftables" },
+    { "No space left",          ERR_DISK_FULL,   IMAGE_NO_ROOM },
+    { "Disk quota exceeded",    ERR_DISK_FULL,   IMAGE_NO_ROOM },
 };
+/* clang-format on */
 
-static void explain(int work_fd, const char *deed, struct err *err)
+static void explain(const struct criu_job *job, struct err *err)
 {
-    int fd = openat(work_fd, LOG_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const char *deed = job->restore ? "restore" : "save";
+    int fd = openat(job->work_fd, LOG_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     auto_file FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
     char line[512], first[256] = "no reason given";
     bool have = false;
@@ -344,7 +351,7 @@ static void explain(int work_fd, const char *deed, struct err *err)
             continue;
         for (size_t i = 0; i < ARRAY_LEN(causes); i++)
             if (strstr(at, causes[i].says)) {
-                (void) err_set(err, ERR_UNSUPPORTED, "%s", causes[i].means);
+                (void) err_set(err, causes[i].kind, "%s", causes[i].means);
                 return;
             }
         log_line(LOG_WARNING, "criu: %.*s", (int) strcspn(at, "\n"), at);
@@ -352,7 +359,11 @@ static void explain(int work_fd, const char *deed, struct err *err)
             (void) snprintf(first, sizeof first, "%.*s", (int) strcspn(at, "\n"), at);
         have = true;
     }
-    (void) err_set(err, ERR_UNSUPPORTED, "criu cannot %s it: %.120s", deed, first);
+    /* Not every failed write of criu's says why. */
+    if (!job->restore && image_disk_full(job->images_fd))
+        (void) err_set(err, ERR_DISK_FULL, "%s", IMAGE_NO_ROOM);
+    else
+        (void) err_set(err, ERR_UNSUPPORTED, "criu cannot %s it: %.120s", deed, first);
 }
 
 /* ---- one job ---- */
@@ -386,7 +397,6 @@ static int serve(const struct criu_job *job, int sock, struct criu_response *r, 
 
 int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
 {
-    const char *deed = job->restore ? "restore" : "save";
     struct message request = { .len = 0 }, opts = { .len = 0 };
     struct criu_response r = { .type = 0 };
     auto_close int sock = -1;
@@ -409,7 +419,7 @@ int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
     if (rc == 0 && !r.success) {
-        explain(job->work_fd, deed, err);
+        explain(job, err);
         return -1;
     }
     if (rc < 0)

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #define MAGIC     "covesave"
@@ -21,6 +22,7 @@
 #define NAME_ROOM (ID_LEN + 8)
 #define NEW       ".new"
 #define OLD       ".old" /* on its way out */
+#define FULL      (1u << 20) /* bytes that are free: fewer are none */
 
 /* ---- the table ---- */
 
@@ -335,6 +337,15 @@ int image_hash(const struct images *images, int memory_fd, bool pages,
         return -1;
     memcpy(ret, h.sum, sizeof h.sum);
     return 0;
+}
+
+bool image_disk_full(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 &&
+           ((uint64_t) fs.f_bfree * (uint64_t) fs.f_bsize < FULL ||
+            (fs.f_files > 0 && fs.f_ffree == 0));
 }
 
 static int begin_write(int fd, const char *name, void *arg, struct err *err)

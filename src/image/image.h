@@ -26,6 +26,9 @@
 #define IMAGE_KEY_LEN  32
 #define IMAGE_FILE_MAX 64
 
+/* For whoever asked; what was being written is in the log. */
+#define IMAGE_NO_ROOM "the host's disk has no room for the image"
+
 /* A volume that a sandbox has although it sleeps. */
 struct image_claim {
     char volume[VOLUME_ID_MAX]; /* "": none */
@@ -86,6 +89,9 @@ int image_read(const struct images *images, const char *id, struct image_meta *r
 /* The hash of what is in memory/: of the pages, or of all else. */
 int image_hash(const struct images *images, int memory_fd, bool pages,
                unsigned char ret[SHA256_LEN], struct err *err);
+
+/* Whether the file system of a descriptor is full: some failures do not say that it is. */
+bool image_disk_full(int fd);
 
 /* To disk, with everything in it, for good. */
 int image_sync(int dir_fd, struct err *err);

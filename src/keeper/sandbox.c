@@ -77,6 +77,7 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
     struct journal_record record = { .sandbox = s->info,
                                      .layers = s->layers,
                                      .template_inode = s->template_inode,
+                                     .was_frozen = s->was_frozen,
                                      .pid_started = s->pid_started,
                                      .build = s->build };
 
@@ -279,7 +280,7 @@ void sandbox_back(struct keeper *k, struct sandbox *s)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     else if (s->was_frozen)
         sandbox_set_life(k, s, LIFE_PAUSED);
-    s->was_frozen = false;
+    s->was_frozen = false; /* done, and so is what the journal said */
     if (sandbox_record(k, s, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
@@ -356,6 +357,7 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
         if (pidfd >= 0)
             (void) keeper_watch(k, &s->pid, pidfd, sandbox_on_death, &err);
         sandbox_set_life(k, s, LIFE_PAUSING);
+        s->was_frozen = record->was_frozen;
         s->unsettled = true;
         return;
     }

@@ -40,7 +40,6 @@
 #include <unistd.h>
 
 #define FREEZE_MS 5000
-#define DYING_MS  500
 
 struct saving {
     const struct worker *w;
@@ -71,7 +70,12 @@ static int flush_disk(const struct worker *w, struct err *err)
 {
     auto_close int fd = open_disk(w->sandbox.info.pid);
 
-    return fd < 0 || syncfs(fd) < 0 ? err_sys(err, errno, "flush the sandbox's disk") : 0;
+    if (fd >= 0 && syncfs(fd) == 0)
+        return 0;
+    /* What its file has no room for is an input/output error to the file system that is on it. */
+    if (errno == EIO && image_disk_full(w->keeper->disks.dir_fd))
+        errno = ENOSPC;
+    return err_sys(err, errno, "flush the sandbox's disk");
 }
 
 /* Where the host's file system can share blocks it does; elsewhere holes stay holes. */
@@ -312,22 +316,42 @@ static bool is_dead(int pidfd)
 {
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
-    return poll(&p, 1, DYING_MS) == 1;
+    return poll(&p, 1, SAVE_DYING_MS) == 1;
+}
+
+static int make_image(struct saving *s, const struct keeper_request *r, struct err *err)
+{
+    if (image_begin(&s->w->keeper->images, r->image, &s->dir_fd, err) < 0)
+        return -1;
+    s->memory_fd = openat(s->dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->memory_fd < 0)
+        return err_sys(err, errno, "open memory");
+    if (fill_meta(s, r, err) < 0)
+        return -1;
+    return r->flags & KEEPER_SAVE_MEMORY ? save_with_memory(s, err) : save_files(s, err);
+}
+
+/* Nothing half-written stays. */
+static void unmake_image(struct saving *s, const char *image, struct err *err)
+{
+    const struct worker *w = s->w;
+    uint64_t number = s->meta.layers.number[0];
+
+    if (err->kind == ERR_DISK_FULL) {
+        log_line(LOG_WARNING, "image=%s %s", image, err->msg);
+        err_set(err, ERR_DISK_FULL, "%s", IMAGE_NO_ROOM);
+    }
+    image_remove(&w->keeper->images, image, ".new");
+    if (number && number != w->sandbox.layers.number[0])
+        disks_remove(&w->keeper->disks, number);
 }
 
 static int save(struct worker *w, const struct keeper_request *r, struct err *err)
 {
     struct saving s = { .w = w, .flags = r->flags, .dir_fd = -1, .memory_fd = -1 };
     struct images *images = &w->keeper->images;
-    int rc = -1;
+    int rc = make_image(&s, r, err);
 
-    if (image_begin(images, r->image, &s.dir_fd, err) < 0)
-        return -1;
-    s.memory_fd = openat(s.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s.memory_fd < 0)
-        err_sys(err, errno, "open memory");
-    else if (fill_meta(&s, r, err) == 0)
-        rc = r->flags & KEEPER_SAVE_MEMORY ? save_with_memory(&s, err) : save_files(&s, err);
     if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
         /* criu failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
         if (is_dead(w->sandbox.pid.fd))
@@ -336,9 +360,7 @@ static int save(struct worker *w, const struct keeper_request *r, struct err *er
             image_remove(images, r->image, "");
     }
     if (rc < 0) {
-        image_remove(images, r->image, ".new");
-        if (s.meta.layers.number[0] != w->sandbox.layers.number[0])
-            disks_remove(&w->keeper->disks, s.meta.layers.number[0]);
+        unmake_image(&s, r->image, err);
         return -1;
     }
     w->result.image = s.meta.image;
@@ -351,21 +373,6 @@ static int save(struct worker *w, const struct keeper_request *r, struct err *er
 }
 
 /* ---- the keeper's half ---- */
-
-/* The sandbox is an image now: its disk is the image's. */
-static void become_image(struct keeper *k, struct sandbox *s, const struct layers *layers)
-{
-    if (s->doomed) { /* it was to be destroyed, not to be kept */
-        image_remove(&k->images, s->info.id, "");
-        s->saved.id[0] = '\0';
-        sandbox_stop(k, s, "destroyed");
-        return;
-    }
-    (void) images_add(&k->images, s->info.id, layers, s->volumes);
-    s->layers.number[0] = 0;
-    s->image[0] = '\0';
-    sandbox_stop(k, s, "paused to disk");
-}
 
 static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
 {
@@ -381,7 +388,7 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
              r->image.id, r->image.bytes, r->image.frozen_us);
     if (stop) {
         s->saved = r->image;
-        become_image(k, s, &r->layers);
+        save_became(k, s, &r->layers);
         return; /* answered when it is gone */
     }
     (void) images_add(&k->images, r->image.id, &r->layers, NULL);
@@ -437,48 +444,4 @@ int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request 
 undo:
     sandbox_back(k, s);
     return -1;
-}
-
-/* Whether its image, which is whole, is the sandbox; -1: not clear yet. criu is gone. */
-static int image_counts(struct sandbox *s)
-{
-    if (s->pid.fd < 0)
-        return 1;
-    if (!s->settle_ms)
-        s->settle_ms = io_now_ms();
-    /* Killed ones die soon; those that criu let go when it lost whom it worked for are ahead of the image. */
-    return io_now_ms() < s->settle_ms + DYING_MS ? -1 : 0;
-}
-
-bool save_settle(struct keeper *k, struct sandbox *s)
-{
-    const char *image = s->image[0] ? s->image : s->info.id;
-    bool stop = strcmp(image, s->info.id) == 0, whole;
-    struct image_meta meta;
-    struct err err;
-    int counts;
-
-    if (image_busy(&k->images, image))
-        return false;
-    whole = image_read(&k->images, image, &meta, &err) == 0;
-    counts = whole && stop ? image_counts(s) : 0;
-    if (counts < 0)
-        return false;
-    k->sweep = true; /* a copy of its disk may be there */
-    if (counts) {
-        s->saved = meta.image;
-        become_image(k, s, &meta.layers);
-        return true;
-    }
-    if (whole && stop)
-        image_remove(&k->images, image, "");
-    else if (whole)
-        (void) images_add(&k->images, image, &meta.layers, NULL);
-    image_remove(&k->images, image, ".new");
-    sandbox_back(k, s);
-    if (s->info.life == LIFE_RUNNING)
-        worker_tell_continue(k, s);
-    err_set(&err, ERR_INTERNAL, "the process that saved it died");
-    ops_saved(k, s, whole && !stop ? &meta.image : NULL, whole && !stop ? NULL : &err);
-    return true;
 }

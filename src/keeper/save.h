@@ -1,11 +1,13 @@
 /* save.h - a sandbox into an image.
  *
  * The waiting is done by a process of its own (cove-saver), which needs nobody: should the keeper die, it finishes, and
- * the next keeper waits for its lock (adopt.c). save.c has both halves. */
+ * the next keeper waits for its lock (save_settle.c). save.c has both halves. */
 #ifndef COVE_KEEPER_SAVE_H
 #define COVE_KEEPER_SAVE_H
 
 #include "keeper/keeper.h"
+
+#define SAVE_DYING_MS 500 /* how long killed processes may take to die */
 
 /* Begins: the sandbox is PAUSING. The end is announced by ops_saved. */
 int save_begin(struct keeper *keeper, struct sandbox *sandbox, const struct keeper_request *request,
@@ -14,5 +16,8 @@ int save_begin(struct keeper *keeper, struct sandbox *sandbox, const struct keep
 /* After a crash: a PAUSING sandbox that nobody works on any more becomes what it was, or is gone because its image is
  * whole. False: somebody still does. */
 bool save_settle(struct keeper *keeper, struct sandbox *sandbox);
+
+/* The sandbox is an image now: its disk is the image's. */
+void save_became(struct keeper *keeper, struct sandbox *sandbox, const struct layers *layers);
 
 #endif

@@ -163,17 +163,24 @@ int worker_start(struct keeper *k, struct sandbox *s, const char *name, worker_d
     return keeper_watch(k, &s->control, pair[0], on_answer, err);
 }
 
+void worker_continue(struct keeper *k, const struct sandbox *s)
+{
+    struct err err;
+
+    (void) net_unlock(&k->nets, s->pid.fd, &err);
+    if (talk_resumed(&k->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, -1, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+}
+
 void worker_tell_continue(struct keeper *k, const struct sandbox *s)
 {
     int keep[] = { s->pid.fd, k->nets.own_fd };
-    pid_t inside = s->info.pid, child = fork();
-    struct err err;
+    pid_t child = fork();
 
     if (child == 0) { /* twice: its end is nobody's business */
         if (fork() == 0) {
             keep_only(keep, ARRAY_LEN(keep));
-            (void) net_unlock(&k->nets, s->pid.fd, &err);
-            (void) talk_resumed(&k->nets, s->pid.fd, inside, TALK_CONTINUE, 0, -1, &err);
+            worker_continue(k, s);
         }
         _exit(0);
     }

@@ -1,0 +1,99 @@
+/* What became of a save whose worker, or whose keeper, died. The image's name says how far it came: whole or not; criu
+ * and the worker hold its lock for as long as they are at it. */
+#include "keeper/save.h"
+
+#include "base/io.h"
+#include "keeper/life.h"
+#include "keeper/ops.h"
+#include "keeper/sandbox.h"
+#include "keeper/worker.h"
+
+#include <string.h>
+
+void save_became(struct keeper *k, struct sandbox *s, const struct layers *layers)
+{
+    if (s->doomed) { /* it was to be destroyed, not to be kept */
+        image_remove(&k->images, s->info.id, "");
+        s->saved.id[0] = '\0';
+        sandbox_stop(k, s, "destroyed");
+        return;
+    }
+    (void) images_add(&k->images, s->info.id, layers, s->volumes);
+    s->layers.number[0] = 0;
+    s->image[0] = '\0';
+    sandbox_stop(k, s, "paused to disk");
+}
+
+/* Whether its image, which is whole, is the sandbox; -1: not clear yet. criu is gone. */
+static int image_counts(struct sandbox *s)
+{
+    if (s->pid.fd < 0)
+        return 1;
+    if (!s->settle_ms)
+        s->settle_ms = io_now_ms();
+    /* Killed ones die soon; those that criu let go when it lost whom it worked for are ahead of the image. */
+    return io_now_ms() < s->settle_ms + SAVE_DYING_MS ? -1 : 0;
+}
+
+static void go_back(struct keeper *k, struct sandbox *s)
+{
+    struct keeper_image image = s->saved;
+    struct err err;
+
+    memset(&s->saved, 0, sizeof s->saved);
+    sandbox_back(k, s);
+    err_set(&err, ERR_INTERNAL, "the process that saved it died");
+    ops_saved(k, s, image.id[0] ? &image : NULL, image.id[0] ? NULL : &err);
+}
+
+static int go_on(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    (void) r, (void) err;
+    worker_continue(w->keeper, &w->sandbox);
+    return 0;
+}
+
+static void on_gone_on(struct keeper *k, struct sandbox *s, struct worker_result *r)
+{
+    (void) r;
+    go_back(k, s);
+}
+
+bool save_settle(struct keeper *k, struct sandbox *s)
+{
+    const char *image = s->image[0] ? s->image : s->info.id;
+    bool stop = strcmp(image, s->info.id) == 0, whole;
+    struct image_meta meta;
+    struct err err;
+    int counts;
+
+    if (image_busy(&k->images, image))
+        return false;
+    whole = image_read(&k->images, image, &meta, &err) == 0;
+    counts = whole && stop ? image_counts(s) : 0;
+    if (counts < 0)
+        return false;
+    k->sweep = true; /* a copy of its disk may be there */
+    if (counts) {
+        s->saved = meta.image;
+        save_became(k, s, &meta.layers);
+        return true;
+    }
+    if (whole && stop)
+        image_remove(&k->images, image, "");
+    else if (whole)
+        (void) images_add(&k->images, image, &meta.layers, NULL);
+    image_remove(&k->images, image, ".new");
+    memset(&s->saved, 0, sizeof s->saved);
+    if (whole && !stop)
+        s->saved = meta.image;
+    /* One that was frozen freezes again, but not before its agent knows that it goes on. */
+    if (s->was_frozen && s->pid.fd >= 0 &&
+        cgroup_freeze(&k->cgroups, s->made_as, false, &err) == 0 &&
+        worker_start(k, s, "cove-saver", go_on, NULL, on_gone_on, &err) == 0)
+        return true;
+    go_back(k, s);
+    if (s->info.life == LIFE_RUNNING)
+        worker_tell_continue(k, s);
+    return true;
+}
