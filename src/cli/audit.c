@@ -118,7 +118,7 @@ static int audit_ls(int argc, char **argv)
                                             "OUTCOME", "SANDBOX", ">EXIT", "DETAIL" };
     struct audit_values values = { .limit = LS_PRESET };
     struct audit_filter filter;
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct table table;
     struct err err = { 0 };
     int code = begin("ls", argc, argv, &values, &store);
@@ -131,7 +131,6 @@ static int audit_ls(int argc, char **argv)
     if (code == 0)
         (void) table_print(&table, stdout);
     table_done(&table);
-    store_close(store);
     return report_end(code);
 }
 
@@ -184,7 +183,7 @@ static int audit_export(int argc, char **argv)
 {
     struct audit_values values = { 0 };
     struct audit_filter filter;
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     int code = begin("export", argc, argv, &values, &store);
 
@@ -193,7 +192,6 @@ static int audit_export(int argc, char **argv)
     filter = filter_of(&values);
     filter.oldest_first = true;
     code = store_audit_list(store, &filter, line, stdout, &err) < 0 ? report_error(&err) : 0;
-    store_close(store);
     return report_end(code);
 }
 
@@ -211,43 +209,47 @@ static int seek(void *arg, const struct audit_record *r, struct err *err)
     return 0;
 }
 
+/* head: a hash that the chain must hold, or NULL. */
+static int verify(struct store *store, const char *head, struct audit_chain *ret, struct err *err)
+{
+    const struct audit_filter all = { 0 };
+    struct search search = { head, false };
+
+    if (store_audit_verify(store, ret, err) < 0)
+        return -1;
+    if (ret->broken_at)
+        return err_set(err, ERR_STATE, "the chain is broken: record %" PRIu64 " %s", ret->broken_at,
+                       ret->why);
+    if (!head)
+        return 0;
+    if (store_audit_list(store, &all, seek, &search, err) < 0)
+        return -1;
+    return search.found
+               ? 0
+               : err_set(err, ERR_STATE, "the chain is whole, but has no record of that hash");
+}
+
 static int audit_verify(int argc, char **argv)
 {
     struct audit_values values = { 0 };
-    struct audit_filter all = { 0 };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct audit_chain chain;
-    struct search search;
     struct err err = { 0 };
     int code = begin("verify", argc, argv, &values, &store);
 
     if (code >= 0)
         return code;
-    search = (struct search){ values.head, values.head == NULL };
-    if (store_audit_verify(store, &chain, &err) < 0)
-        code = report_error(&err);
-    else if (chain.broken_at) {
-        (void) err_set(&err, ERR_STATE, "the chain is broken: record %" PRIu64 " %s",
-                       chain.broken_at, chain.why);
-        code = report_error(&err);
-    } else if (values.head && store_audit_list(store, &all, seek, &search, &err) < 0) {
-        code = report_error(&err);
-    } else if (!search.found) {
-        (void) err_set(&err, ERR_STATE, "the chain is whole, but has no record of that hash");
-        code = report_error(&err);
-    } else {
-        printf("whole records=%" PRIu64 " first=%" PRIu64 " last=%" PRIu64 " head=%s\n",
-               chain.count, chain.first, chain.last, chain.count ? chain.head : "-");
-        code = report_end(0);
-    }
-    store_close(store);
-    return code;
+    if (verify(store, values.head, &chain, &err) < 0)
+        return report_error(&err);
+    printf("whole records=%" PRIu64 " first=%" PRIu64 " last=%" PRIu64 " head=%s\n", chain.count,
+           chain.first, chain.last, chain.count ? chain.head : "-");
+    return report_end(0);
 }
 
 static int audit_prune(int argc, char **argv)
 {
     struct audit_values values = { 0 };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     uint64_t count = 0;
     char detail[64];
@@ -257,17 +259,15 @@ static int audit_prune(int argc, char **argv)
         return code;
     if (values.older_ms == 0 || values.older_ms > store_now_ms()) {
         (void) err_set(&err, ERR_USAGE, "audit prune: say with --older-than what may go");
-        code = report_error(&err);
-    } else if (store_audit_prune(store, store_now_ms() - values.older_ms, &count, &err) < 0) {
-        code = report_error(&err);
-    } else {
-        (void) snprintf(detail, sizeof detail, "%" PRIu64 " records", count);
-        printf("%s\n", detail);
-        code = subverb_audit(store, "", "audit.prune", detail, &err) < 0 ? report_error(&err)
-                                                                         : report_end(0);
+        return report_error(&err);
     }
-    store_close(store);
-    return code;
+    if (store_audit_prune(store, store_now_ms() - values.older_ms, &count, &err) < 0)
+        return report_error(&err);
+    (void) snprintf(detail, sizeof detail, "%" PRIu64 " records", count);
+    printf("%s\n", detail);
+    if (subverb_audit(store, "", "audit.prune", detail, &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 int verb_audit(int argc, char **argv)

@@ -1,8 +1,7 @@
-#include "base/json.h"
 #include "base/own.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 
 #include <string.h>
 
@@ -94,7 +93,7 @@ static int key_create(int argc, char **argv)
 {
     struct key_values values = { .scope = "run", .label = "" };
     char text[STORE_KEY_TEXT_MAX] = "";
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct store_key key;
     struct err err = { 0 };
     char **names;
@@ -115,14 +114,13 @@ static int key_create(int argc, char **argv)
         code = report_end(0);
     }
     explicit_bzero(text, sizeof text);
-    store_close(store);
     return code;
 }
 
 static int key_revoke(int argc, char **argv)
 {
     struct key_values values = { 0 };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **ids;
     int count, code;
@@ -131,37 +129,35 @@ static int key_revoke(int argc, char **argv)
         subverb_parse(&key_verb, "revoke", argc, argv, &values, "the key's id", 1, 1, &ids, &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 || store_key_revoke(store, ids[0], &err) < 0 ||
-                   subverb_audit(store, "", "key.revoke", ids[0], &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 || store_key_revoke(store, ids[0], &err) < 0 ||
+        subverb_audit(store, "", "key.revoke", ids[0], &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
-struct listing {
-    struct table *table; /* or … */
-    struct json *json;
-};
+static void key_row(struct table *table, const struct store_key *key)
+{
+    char text[64];
+
+    table_cell(table, "%s", key->id);
+    table_cell(table, "%s", key->tenant);
+    table_cell(table, "%s", store_scope_name(key->scope));
+    table_cell(table, "%s", key_state(key));
+    table_cell(table, "%s", subverb_when(text, sizeof text, key->created_ms));
+    table_cell(table, "%s", subverb_when(text, sizeof text, key->expires_ms));
+    table_cell(table, "%s", subverb_when(text, sizeof text, key->last_used_ms));
+    table_cell(table, "%s", report_text(text, sizeof text, key->label));
+}
 
 static int list_one(void *arg, const struct store_key *key, struct err *err)
 {
     struct listing *l = arg;
-    char text[64];
 
     (void) err;
-    if (l->json) {
-        key_json(l->json, key, NULL);
-        return 0;
-    }
-    table_cell(l->table, "%s", key->id);
-    table_cell(l->table, "%s", key->tenant);
-    table_cell(l->table, "%s", store_scope_name(key->scope));
-    table_cell(l->table, "%s", key_state(key));
-    table_cell(l->table, "%s", subverb_when(text, sizeof text, key->created_ms));
-    table_cell(l->table, "%s", subverb_when(text, sizeof text, key->expires_ms));
-    table_cell(l->table, "%s", subverb_when(text, sizeof text, key->last_used_ms));
-    table_cell(l->table, "%s", report_text(text, sizeof text, key->label));
+    if (l->form == LISTING_JSON)
+        key_json(&l->json, key, NULL);
+    else
+        key_row(&l->table, key);
     return 0;
 }
 
@@ -170,10 +166,8 @@ static int key_ls(int argc, char **argv)
     static const char *const headings[] = { "KEY",     "TENANT",  "SCOPE",     "STATE",
                                             "CREATED", "EXPIRES", "LAST USED", "LABEL" };
     struct key_values values = { 0 };
-    struct store *store = NULL;
-    struct listing l = { 0 };
-    struct table table;
-    struct json json;
+    auto_store struct store *store = NULL;
+    struct listing l;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -183,21 +177,10 @@ static int key_ls(int argc, char **argv)
         return code;
     if (subverb_store(&store, &err) < 0)
         return report_error(&err);
-    table_init(&table, ARRAY_LEN(headings), headings);
-    json_init(&json, stdout);
-    l = (struct listing){ &table, values.json ? &json : NULL };
-    if (values.json)
-        json_array(&json, NULL);
-    code = store_key_list(store, values.tenant, list_one, &l, &err) < 0 ? report_error(&err) : 0;
-    if (values.json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (code == 0) {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
-    store_close(store);
-    return report_end(code);
+    listing_init(&l, listing_form_of(values.json), ARRAY_LEN(headings), headings);
+    if (listing_end(&l, store_key_list(store, values.tenant, list_one, &l, &err)) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 int verb_key(int argc, char **argv)

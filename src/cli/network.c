@@ -1,8 +1,7 @@
-#include "base/json.h"
 #include "base/own.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 #include "store/private.h"
 
 #include <inttypes.h>
@@ -66,7 +65,7 @@ const struct verb network_verb = {
 static int network_create(int argc, char **argv)
 {
     struct network_values values = { .tenant = STORE_LOCAL_TENANT };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct store_tenant tenant;
     struct err err = { 0 };
     bool made = false;
@@ -77,20 +76,18 @@ static int network_create(int argc, char **argv)
                          &names, &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 ||
-                   store_tenant_get(store, values.tenant, &tenant, &err) < 0 ||
-                   store_private_make(store, values.tenant, names[0], &made, &err) < 0 ||
-                   (made && subverb_audit(store, values.tenant, "network.make", names[0], &err) < 0)
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 ||
+        store_tenant_get(store, values.tenant, &tenant, &err) < 0 ||
+        store_private_make(store, values.tenant, names[0], &made, &err) < 0 ||
+        (made && subverb_audit(store, values.tenant, "network.make", names[0], &err) < 0))
+        return report_error(&err);
+    return report_end(0);
 }
 
 static int network_rm(int argc, char **argv)
 {
     struct network_values values = { .tenant = STORE_LOCAL_TENANT };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -99,13 +96,11 @@ static int network_rm(int argc, char **argv)
                          &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 ||
-                   store_private_remove(store, values.tenant, names[0], &err) < 0 ||
-                   subverb_audit(store, values.tenant, "network.remove", names[0], &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 ||
+        store_private_remove(store, values.tenant, names[0], &err) < 0 ||
+        subverb_audit(store, values.tenant, "network.remove", names[0], &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 /* ---- members ---- */
@@ -160,7 +155,7 @@ static int network_join(int argc, char **argv)
 {
     struct network_values values = { .tenant = STORE_LOCAL_TENANT };
     struct private_member join, member;
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -172,21 +167,17 @@ static int network_join(int argc, char **argv)
     if (subverb_store(&store, &err) < 0 ||
         read_join(store, &values, names[0], names[1], &join, &err) < 0 ||
         store_private_join(store, values.tenant, &join, &member, &err) < 0 ||
-        note(store, values.tenant, "network.join", names[0], member.sandbox, &err) < 0) {
-        code = report_error(&err);
-    } else {
-        printf("%s.%s." PRIVATE_SUFFIX "\n", member.alias, member.network);
-        code = report_end(0);
-    }
-    store_close(store);
-    return code;
+        note(store, values.tenant, "network.join", names[0], member.sandbox, &err) < 0)
+        return report_error(&err);
+    printf("%s.%s." PRIVATE_SUFFIX "\n", member.alias, member.network);
+    return report_end(0);
 }
 
 static int network_leave(int argc, char **argv)
 {
     struct network_values values = { .tenant = STORE_LOCAL_TENANT };
     char sandbox[ID_LEN + 1];
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -195,22 +186,15 @@ static int network_leave(int argc, char **argv)
                          2, 2, &names, &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 ||
-                   find_sandbox(store, values.tenant, names[1], sandbox, &err) < 0 ||
-                   store_private_leave(store, values.tenant, names[0], sandbox, &err) < 0 ||
-                   note(store, values.tenant, "network.leave", names[0], sandbox, &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 ||
+        find_sandbox(store, values.tenant, names[1], sandbox, &err) < 0 ||
+        store_private_leave(store, values.tenant, names[0], sandbox, &err) < 0 ||
+        note(store, values.tenant, "network.leave", names[0], sandbox, &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 /* ---- lists ---- */
-
-struct listing {
-    struct table *table; /* or … */
-    struct json *json;
-};
 
 static int list_network(void *arg, const struct private_network *network, struct err *err)
 {
@@ -218,17 +202,17 @@ static int list_network(void *arg, const struct private_network *network, struct
     char text[64];
 
     (void) err;
-    if (l->json) {
-        json_object(l->json, NULL);
-        json_text(l->json, "name", network->name);
-        json_number(l->json, "created_ms", network->created_ms);
-        json_number(l->json, "members", network->members);
-        json_end(l->json);
+    if (l->form == LISTING_JSON) {
+        json_object(&l->json, NULL);
+        json_text(&l->json, "name", network->name);
+        json_number(&l->json, "created_ms", network->created_ms);
+        json_number(&l->json, "members", network->members);
+        json_end(&l->json);
         return 0;
     }
-    table_cell(l->table, "%s", network->name);
-    table_cell(l->table, "%" PRIu64, network->members);
-    table_cell(l->table, "%s", subverb_when(text, sizeof text, network->created_ms));
+    table_cell(&l->table, "%s", network->name);
+    table_cell(&l->table, "%" PRIu64, network->members);
+    table_cell(&l->table, "%s", subverb_when(text, sizeof text, network->created_ms));
     return 0;
 }
 
@@ -239,22 +223,22 @@ static int list_member(void *arg, const struct private_member *member, struct er
 
     (void) err;
     private_ports_print(member, ports);
-    if (l->json) {
-        json_object(l->json, NULL);
-        json_text(l->json, "sandbox", member->sandbox);
-        json_text(l->json, "alias", member->alias);
-        json_array(l->json, "ports");
+    if (l->form == LISTING_JSON) {
+        json_object(&l->json, NULL);
+        json_text(&l->json, "sandbox", member->sandbox);
+        json_text(&l->json, "alias", member->alias);
+        json_array(&l->json, "ports");
         for (size_t i = 0; i < member->port_count; i++)
-            json_number(l->json, NULL, member->ports[i]);
-        json_end(l->json);
-        json_number(l->json, "joined_ms", member->joined_ms);
-        json_end(l->json);
+            json_number(&l->json, NULL, member->ports[i]);
+        json_end(&l->json);
+        json_number(&l->json, "joined_ms", member->joined_ms);
+        json_end(&l->json);
         return 0;
     }
-    table_cell(l->table, "%s.%s." PRIVATE_SUFFIX, member->alias, member->network);
-    table_cell(l->table, "%s", member->sandbox);
-    table_cell(l->table, "%s", ports[0] ? ports : "-");
-    table_cell(l->table, "%s", subverb_when(text, sizeof text, member->joined_ms));
+    table_cell(&l->table, "%s.%s." PRIVATE_SUFFIX, member->alias, member->network);
+    table_cell(&l->table, "%s", member->sandbox);
+    table_cell(&l->table, "%s", ports[0] ? ports : "-");
+    table_cell(&l->table, "%s", subverb_when(text, sizeof text, member->joined_ms));
     return 0;
 }
 
@@ -275,10 +259,8 @@ static int network_ls(int argc, char **argv)
     static const char *const headings[] = { "NETWORK", "MEMBERS", "CREATED" };
     static const char *const of_one[] = { "NAME", "SANDBOX", "PORTS", "JOINED" };
     struct network_values values = { .tenant = STORE_LOCAL_TENANT };
-    struct store *store = NULL;
-    struct listing l = { 0 };
-    struct table table;
-    struct json json;
+    auto_store struct store *store = NULL;
+    struct listing l;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -288,22 +270,12 @@ static int network_ls(int argc, char **argv)
         return code;
     if (subverb_store(&store, &err) < 0)
         return report_error(&err);
-    table_init(&table, count > 0 ? ARRAY_LEN(of_one) : ARRAY_LEN(headings),
-               count > 0 ? of_one : headings);
-    json_init(&json, stdout);
-    l = (struct listing){ &table, values.json ? &json : NULL };
-    if (values.json)
-        json_array(&json, NULL);
-    code = list(store, &values, count > 0 ? names[0] : NULL, &l, &err) < 0 ? report_error(&err) : 0;
-    if (values.json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (code == 0) {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
-    store_close(store);
-    return report_end(code);
+    listing_init(&l, listing_form_of(values.json),
+                 count > 0 ? ARRAY_LEN(of_one) : ARRAY_LEN(headings),
+                 count > 0 ? of_one : headings);
+    if (listing_end(&l, list(store, &values, count > 0 ? names[0] : NULL, &l, &err)) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 int verb_network(int argc, char **argv)

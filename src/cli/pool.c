@@ -1,9 +1,8 @@
-#include "base/json.h"
 #include "base/own.h"
 #include "cli/common.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 #include "client/sandbox.h"
 
 #include <inttypes.h>
@@ -74,11 +73,6 @@ static void pool_json(struct json *json, const struct store_pool *p)
     json_end(json);
 }
 
-struct listing {
-    struct table *table; /* or … */
-    struct json *json;
-};
-
 static int list_one(void *arg, const struct store_pool *p, struct err *err)
 {
     const uint64_t numbers[] = { p->ready, p->target, p->least, p->most, p->hits, p->misses };
@@ -86,17 +80,17 @@ static int list_one(void *arg, const struct store_pool *p, struct err *err)
     char text[32];
 
     (void) err;
-    if (l->json) {
-        pool_json(l->json, p);
+    if (l->form == LISTING_JSON) {
+        pool_json(&l->json, p);
         return 0;
     }
-    table_cell(l->table, "%s", p->template);
-    table_cell(l->table, "%s", p->root ? "root" : "strict");
-    table_cell(l->table, "%s", report_size(text, sizeof text, p->memory_bytes));
-    table_cell(l->table, "%s", report_size(text, sizeof text, p->disk_bytes));
-    table_cell(l->table, "%g", (double) p->cpu_milli / 1000);
+    table_cell(&l->table, "%s", p->template);
+    table_cell(&l->table, "%s", p->root ? "root" : "strict");
+    table_cell(&l->table, "%s", report_size(text, sizeof text, p->memory_bytes));
+    table_cell(&l->table, "%s", report_size(text, sizeof text, p->disk_bytes));
+    table_cell(&l->table, "%g", (double) p->cpu_milli / 1000);
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        table_cell(l->table, "%" PRIu64, numbers[i]);
+        table_cell(&l->table, "%" PRIu64, numbers[i]);
     return 0;
 }
 
@@ -106,10 +100,8 @@ static int pool_ls(int argc, char **argv)
                                             ">CPUS",    ">READY",  ">TARGET", ">MIN",
                                             ">MAX",     ">HITS",   ">MISSES" };
     struct pool_values values = { .json = false };
-    struct store *store = NULL;
-    struct listing l = { 0 };
-    struct table table;
-    struct json json;
+    auto_store struct store *store = NULL;
+    struct listing l;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -119,29 +111,17 @@ static int pool_ls(int argc, char **argv)
         return code;
     if (subverb_store(&store, &err) < 0)
         return report_error(&err);
-    table_init(&table, ARRAY_LEN(headings), headings);
-    json_init(&json, stdout);
-    l.table = &table;
-    l.json = values.json ? &json : NULL;
-    if (values.json)
-        json_array(&json, NULL);
-    code = store_pools_list(store, list_one, &l, &err) < 0 ? report_error(&err) : 0;
-    if (values.json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (code == 0) {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
-    store_close(store);
-    return report_end(code);
+    listing_init(&l, listing_form_of(values.json), ARRAY_LEN(headings), headings);
+    if (listing_end(&l, store_pools_list(store, list_one, &l, &err)) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 static int pool_set(int argc, char **argv)
 {
     struct pool_values values = { .least = 0, .most = NOT_GIVEN };
     struct store_pool_rule rule = { .least = 0 };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -155,18 +135,16 @@ static int pool_set(int argc, char **argv)
     rule.least = values.least;
     rule.most = values.most;
     (void) snprintf(rule.template, sizeof rule.template, "%s", names[0]);
-    code = subverb_store(&store, &err) < 0 || store_pool_rule_set(store, &rule, &err) < 0 ||
-                   subverb_audit(store, STORE_LOCAL_TENANT, "pool.set", rule.template, &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 || store_pool_rule_set(store, &rule, &err) < 0 ||
+        subverb_audit(store, STORE_LOCAL_TENANT, "pool.set", rule.template, &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 static int pool_unset(int argc, char **argv)
 {
     struct pool_values values = { .json = false };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -175,12 +153,10 @@ static int pool_unset(int argc, char **argv)
         subverb_parse(&pool_verb, "unset", argc, argv, &values, "a template", 1, 1, &names, &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 || store_pool_rule_remove(store, names[0], &err) < 0 ||
-                   subverb_audit(store, STORE_LOCAL_TENANT, "pool.unset", names[0], &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 || store_pool_rule_remove(store, names[0], &err) < 0 ||
+        subverb_audit(store, STORE_LOCAL_TENANT, "pool.unset", names[0], &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 static int pool_drain(int argc, char **argv)

@@ -1,9 +1,8 @@
-#include "base/json.h"
 #include "base/own.h"
 #include "cli/common.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
-#include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <string.h>
@@ -73,61 +72,43 @@ static void sandbox_json(struct json *json, const struct keeper_sandbox *s)
     json_end(json);
 }
 
-static void sandboxes_table(const struct keeper_sandbox *list, size_t count)
+static void sandbox_row(struct table *table, const struct keeper_sandbox *s)
+{
+    char text[32];
+
+    table_cell(table, "%s", s->id);
+    table_cell(table, "%s", s->name[0] ? s->name : "-");
+    table_cell(table, "%s", s->template);
+    table_cell(table, "%s%s", keeper_life_name(s->life),
+               s->life == LIFE_PAUSED && !s->pid ? ", disk" : "");
+    table_cell(table, "%s", report_span(text, sizeof text, age_ms(s->created_ms)));
+    table_cell(table, "%s", report_size(text, sizeof text, s->limits.memory_bytes));
+    table_cell(table, "%g", (double) s->limits.cpu_milli / 1000);
+    table_cell(table, "%s", report_size(text, sizeof text, s->limits.disk_bytes));
+    table_cell(table, "%s", s->flags & KEEPER_FLAG_ROOT ? "root" : "strict");
+}
+
+static int list_sandboxes(struct link *link, enum listing_form form, struct err *err)
 {
     static const char *const headings[] = { "ID",      "NAME",  "TEMPLATE", "STATE",  ">AGE",
                                             ">MEMORY", ">CPUS", ">DISK",    "PROFILE" };
-    struct table table;
-    char text[32];
-
-    table_init(&table, ARRAY_LEN(headings), headings);
-    for (size_t i = 0; i < count; i++) {
-        const struct keeper_sandbox *s = &list[i];
-
-        table_cell(&table, "%s", s->id);
-        table_cell(&table, "%s", s->name[0] ? s->name : "-");
-        table_cell(&table, "%s", s->template);
-        table_cell(&table, "%s%s", keeper_life_name(s->life),
-                   s->life == LIFE_PAUSED && !s->pid ? ", disk" : "");
-        table_cell(&table, "%s", report_span(text, sizeof text, age_ms(s->created_ms)));
-        table_cell(&table, "%s", report_size(text, sizeof text, s->limits.memory_bytes));
-        table_cell(&table, "%g", (double) s->limits.cpu_milli / 1000);
-        table_cell(&table, "%s", report_size(text, sizeof text, s->limits.disk_bytes));
-        table_cell(&table, "%s", s->flags & KEEPER_FLAG_ROOT ? "root" : "strict");
-    }
-    (void) table_print(&table, stdout);
-    table_done(&table);
-}
-
-static int list_sandboxes(struct link *link, const struct ps_options *options, struct err *err)
-{
     auto_free struct keeper_sandbox *list = NULL;
-    struct json json;
+    struct listing l;
     size_t count = 0;
 
     if (saved_list(link, &list, &count, err) < 0)
         return -1;
-    if (options->json) {
-        json_init(&json, stdout);
-        json_array(&json, NULL);
-        for (size_t i = 0; i < count; i++)
-            sandbox_json(&json, &list[i]);
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (options->quiet) {
-        for (size_t i = 0; i < count; i++)
+    listing_init(&l, form, ARRAY_LEN(headings), headings);
+    for (size_t i = 0; i < count; i++) {
+        if (form == LISTING_JSON)
+            sandbox_json(&l.json, &list[i]);
+        else if (form == LISTING_NAMES)
             printf("%s\n", list[i].id);
-    } else {
-        sandboxes_table(list, count);
+        else
+            sandbox_row(&l.table, &list[i]);
     }
-    return 0;
+    return listing_end(&l, 0);
 }
-
-struct procs {
-    const struct ps_options *options;
-    struct table table;
-    struct json json;
-};
 
 /* Arguments come from inside the sandbox: shown, never interpreted. */
 static void join_args(const struct texts *args, char *out, size_t size)
@@ -183,60 +164,52 @@ static void proc_json(struct json *json, const struct agent_reply *p)
     json_end(json);
 }
 
-static int one_proc(void *context, const struct agent_reply *p, struct err *err)
+static void proc_row(struct table *table, const struct agent_reply *p)
 {
-    struct procs *procs = context;
     char text[256], command[256];
 
-    (void) err;
-    if (procs->options->json) {
-        proc_json(&procs->json, p);
-        return 0;
-    }
-    if (procs->options->quiet) {
-        printf("%u\n", p->proc);
-        return 0;
-    }
-    table_cell(&procs->table, "%u", p->proc);
-    table_cell(&procs->table, "%u", p->pid);
-    table_cell(&procs->table, "%s", report_text(text, sizeof text, p->user ? p->user : "-"));
+    table_cell(table, "%u", p->proc);
+    table_cell(table, "%u", p->pid);
+    table_cell(table, "%s", report_text(text, sizeof text, p->user ? p->user : "-"));
     proc_state(p, text, sizeof text);
-    table_cell(&procs->table, "%s", text);
-    table_cell(&procs->table, "%s", report_span(text, sizeof text, p->wall_ms));
-    table_cell(&procs->table, "%s", report_span(text, sizeof text, p->cpu_ms));
-    table_cell(&procs->table, "%s", report_size(text, sizeof text, p->peak_bytes));
-    table_cell(&procs->table, "%s", report_text(text, sizeof text, p->tag ? p->tag : "-"));
+    table_cell(table, "%s", text);
+    table_cell(table, "%s", report_span(text, sizeof text, p->wall_ms));
+    table_cell(table, "%s", report_span(text, sizeof text, p->cpu_ms));
+    table_cell(table, "%s", report_size(text, sizeof text, p->peak_bytes));
+    table_cell(table, "%s", report_text(text, sizeof text, p->tag ? p->tag : "-"));
     join_args(&p->args, command, sizeof command);
-    table_cell(&procs->table, "%s", command);
+    table_cell(table, "%s", command);
+}
+
+static int one_proc(void *context, const struct agent_reply *p, struct err *err)
+{
+    struct listing *l = context;
+
+    (void) err;
+    if (l->form == LISTING_JSON)
+        proc_json(&l->json, p);
+    else if (l->form == LISTING_NAMES)
+        printf("%u\n", p->proc);
+    else
+        proc_row(&l->table, p);
     return 0;
 }
 
-static int list_procs(struct link *link, const char *sandbox, const struct ps_options *options,
+static int list_procs(struct link *link, const char *sandbox, enum listing_form form,
                       struct err *err)
 {
     static const char *const headings[] = { ">PROC", ">PID",  "USER", "STATE",  ">WALL",
                                             ">CPU",  ">PEAK", "TAG",  "COMMAND" };
-    struct procs procs = { .options = options };
-    int r;
+    struct listing l;
 
-    table_init(&procs.table, ARRAY_LEN(headings), headings);
-    json_init(&procs.json, stdout);
-    if (options->json)
-        json_array(&procs.json, NULL);
-    r = exec_items(link, sandbox, AGENT_PROCS, one_proc, &procs, err);
-    if (r == 0 && options->json) {
-        json_end(&procs.json);
-        (void) json_finish(&procs.json);
-    }
-    if (r == 0 && !options->json && !options->quiet)
-        (void) table_print(&procs.table, stdout);
-    table_done(&procs.table);
-    return r;
+    listing_init(&l, form, ARRAY_LEN(headings), headings);
+    return listing_end(&l, exec_items(link, sandbox, AGENT_PROCS, one_proc, &l, err));
 }
 
 int verb_ps(int argc, char **argv)
 {
     struct ps_options options = { .json = false };
+    enum listing_form form;
     struct link link;
     struct err err;
     char **operands;
@@ -249,8 +222,8 @@ int verb_ps(int argc, char **argv)
         return common_excess(&ps_verb, operands[1]);
     if (common_open(&link, &err) < 0)
         return report_error(&err);
-    r = count ? list_procs(&link, operands[0], &options, &err)
-              : list_sandboxes(&link, &options, &err);
+    form = options.json ? LISTING_JSON : options.quiet ? LISTING_NAMES : LISTING_TABLE;
+    r = count ? list_procs(&link, operands[0], form, &err) : list_sandboxes(&link, form, &err);
     link_close(&link);
     return r < 0 ? report_error(&err) : report_end(0);
 }

@@ -1,10 +1,9 @@
 #include "base/host.h"
 #include "base/io.h"
-#include "base/json.h"
 #include "base/own.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +104,7 @@ static int set(const struct secret_values *values, const char *name, char *const
                struct err *err)
 {
     char value[STORE_VALUE_MAX + 3], list[STORE_HOSTS_MAX];
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     ssize_t len;
     int r = -1;
 
@@ -117,7 +116,6 @@ static int set(const struct secret_values *values, const char *name, char *const
         subverb_audit(store, values->tenant, "secret.set", name, err) == 0)
         r = 0;
     explicit_bzero(value, sizeof value);
-    store_close(store);
     return r;
 }
 
@@ -139,7 +137,7 @@ static int secret_set(int argc, char **argv)
 static int secret_rm(int argc, char **argv)
 {
     struct secret_values values = { .tenant = STORE_LOCAL_TENANT };
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -147,19 +145,12 @@ static int secret_rm(int argc, char **argv)
     code = subverb_parse(&secret_verb, "rm", argc, argv, &values, "the name", 1, 1, &names, &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 ||
-                   store_vault_remove(store, values.tenant, names[0], &err) < 0 ||
-                   subverb_audit(store, values.tenant, "secret.remove", names[0], &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 ||
+        store_vault_remove(store, values.tenant, names[0], &err) < 0 ||
+        subverb_audit(store, values.tenant, "secret.remove", names[0], &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
-
-struct listing {
-    struct table *table; /* or … */
-    struct json *json;
-};
 
 /* ["a","b"] → a, b: what was checked has no quotes in it. */
 static void hosts_plain(const char *json, char *out, size_t size)
@@ -182,18 +173,18 @@ static int list_one(void *arg, const struct store_vault *secret, struct err *err
 
     (void) err;
     hosts_plain(secret->hosts, hosts, sizeof hosts);
-    if (l->json) {
-        json_object(l->json, NULL);
-        json_text(l->json, "name", secret->name);
-        json_text(l->json, "hosts", hosts);
-        json_number(l->json, "created_ms", secret->created_ms);
-        json_number(l->json, "updated_ms", secret->updated_ms);
-        json_end(l->json);
+    if (l->form == LISTING_JSON) {
+        json_object(&l->json, NULL);
+        json_text(&l->json, "name", secret->name);
+        json_text(&l->json, "hosts", hosts);
+        json_number(&l->json, "created_ms", secret->created_ms);
+        json_number(&l->json, "updated_ms", secret->updated_ms);
+        json_end(&l->json);
         return 0;
     }
-    table_cell(l->table, "%s", secret->name);
-    table_cell(l->table, "%s", subverb_when(when, sizeof when, secret->updated_ms));
-    table_cell(l->table, "%s", hosts);
+    table_cell(&l->table, "%s", secret->name);
+    table_cell(&l->table, "%s", subverb_when(when, sizeof when, secret->updated_ms));
+    table_cell(&l->table, "%s", hosts);
     return 0;
 }
 
@@ -201,10 +192,8 @@ static int secret_ls(int argc, char **argv)
 {
     static const char *const headings[] = { "NAME", "SET", "HOSTS" };
     struct secret_values values = { .tenant = STORE_LOCAL_TENANT };
-    struct store *store = NULL;
-    struct listing l = { 0 };
-    struct table table;
-    struct json json;
+    auto_store struct store *store = NULL;
+    struct listing l;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -214,21 +203,10 @@ static int secret_ls(int argc, char **argv)
         return code;
     if (subverb_store(&store, &err) < 0)
         return report_error(&err);
-    table_init(&table, ARRAY_LEN(headings), headings);
-    json_init(&json, stdout);
-    l = (struct listing){ &table, values.json ? &json : NULL };
-    if (values.json)
-        json_array(&json, NULL);
-    code = store_vault_list(store, values.tenant, list_one, &l, &err) < 0 ? report_error(&err) : 0;
-    if (values.json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (code == 0) {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
-    store_close(store);
-    return report_end(code);
+    listing_init(&l, listing_form_of(values.json), ARRAY_LEN(headings), headings);
+    if (listing_end(&l, store_vault_list(store, values.tenant, list_one, &l, &err)) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 int verb_secret(int argc, char **argv)

@@ -1,12 +1,11 @@
 /* Snapshots. One of a tenant's sandbox gets a record in the server's store, so that the tenant sees it and can name it;
  * one of a sandbox that the command line made is an image and nothing more. */
-#include "base/json.h"
 #include "base/own.h"
 #include "cli/common.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 #include "client/warm.h"
 
 #include <stdlib.h>
@@ -203,58 +202,44 @@ static void put_row(struct table *table, const struct keeper_image *image, const
 }
 
 static void print(const struct keeper_image *images, size_t count, struct store *store,
-                  bool as_json)
+                  enum listing_form form)
 {
     static const char *const headings[] = { "ID",       "NAME",   "TENANT", "SANDBOX",
                                             "TEMPLATE", "MEMORY", ">BYTES", "MADE" };
     char name[STORE_NAME_MAX];
-    struct table table;
-    struct json json;
+    struct listing l;
 
-    table_init(&table, ARRAY_LEN(headings), headings);
-    json_init(&json, stdout);
-    if (as_json)
-        json_array(&json, NULL);
+    listing_init(&l, form, ARRAY_LEN(headings), headings);
     for (size_t i = 0; i < count; i++) {
         if ((images[i].flags & KEEPER_IMAGE_PAUSED) || strcmp(images[i].owner, WARM_OWNER) == 0)
             continue;
         name_of(store, images[i].id, name, sizeof name);
-        if (as_json)
-            put_json(&json, &images[i], name);
+        if (form == LISTING_JSON)
+            put_json(&l.json, &images[i], name);
         else
-            put_row(&table, &images[i], name);
+            put_row(&l.table, &images[i], name);
     }
-    if (as_json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
+    (void) listing_end(&l, 0);
 }
 
 static int snapshot_ls(int argc, char **argv)
 {
     struct snapshot_values values = { .name = NULL };
     auto_free struct keeper_image *images = NULL;
-    struct store *store = NULL;
-    struct link link;
+    auto_link struct link link = { .fd = -1 };
+    auto_store struct store *store = NULL;
     struct err err;
     char **names;
     size_t count;
-    int operands, code, r;
+    int operands, code;
 
     code = subverb_parse(&snapshot_verb, "ls", argc, argv, &values, "", 0, 0, &names, &operands);
     if (code >= 0)
         return code;
-    if (common_open(&link, &err) < 0)
+    if (common_open(&link, &err) < 0 || saved_images(&link, &images, &count, &err) < 0 ||
+        saved_store(&store, &err) < 0)
         return report_error(&err);
-    r = saved_images(&link, &images, &count, &err);
-    link_close(&link);
-    if (r < 0 || saved_store(&store, &err) < 0)
-        return report_error(&err);
-    print(images, count, store, values.json);
-    store_close(store);
+    print(images, count, store, listing_form_of(values.json));
     return report_end(0);
 }
 

@@ -1,8 +1,7 @@
-#include "base/json.h"
 #include "base/own.h"
 #include "cli/common.h"
+#include "cli/listing.h"
 #include "cli/report.h"
-#include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <inttypes.h>
@@ -106,52 +105,25 @@ static void usage_row(struct table *table, const struct usage *u)
         table_cell(table, "-");
 }
 
-struct output {
-    bool as_json;
-    struct json json;
-    struct table table;
-};
-
-static void output_begin(struct output *out, bool as_json, size_t columns,
-                         const char *const *headings)
-{
-    *out = (struct output){ .as_json = as_json };
-    table_init(&out->table, columns, headings);
-    json_init(&out->json, stdout);
-    if (as_json)
-        json_array(&out->json, NULL);
-}
-
-static void output_end(struct output *out)
-{
-    if (out->as_json) {
-        json_end(&out->json);
-        (void) json_finish(&out->json);
-    } else {
-        (void) table_print(&out->table, stdout);
-    }
-    table_done(&out->table);
-}
-
 static int one_refusal(void *context, const struct agent_reply *item, struct err *err)
 {
-    struct output *out = context;
+    struct listing *l = context;
     char text[256];
 
     (void) err;
-    if (out->as_json) {
-        json_object(&out->json, NULL);
-        json_text(&out->json, "call", item->name);
-        json_text(&out->json, "program", item->program);
-        json_number(&out->json, "pid", item->pid);
-        json_number(&out->json, "count", item->count);
-        json_end(&out->json);
+    if (l->form == LISTING_JSON) {
+        json_object(&l->json, NULL);
+        json_text(&l->json, "call", item->name);
+        json_text(&l->json, "program", item->program);
+        json_number(&l->json, "pid", item->pid);
+        json_number(&l->json, "count", item->count);
+        json_end(&l->json);
         return 0;
     }
-    table_cell(&out->table, "%" PRIu64, item->count);
-    table_cell(&out->table, "%s", report_text(text, sizeof text, item->name ? item->name : "-"));
-    table_cell(&out->table, "%u", item->pid);
-    table_cell(&out->table, "%s",
+    table_cell(&l->table, "%" PRIu64, item->count);
+    table_cell(&l->table, "%s", report_text(text, sizeof text, item->name ? item->name : "-"));
+    table_cell(&l->table, "%u", item->pid);
+    table_cell(&l->table, "%s",
                report_text(text, sizeof text, item->program ? item->program : "-"));
     return 0;
 }
@@ -159,26 +131,27 @@ static int one_refusal(void *context, const struct agent_reply *item, struct err
 static int show_refusals(struct link *link, char **names, int count, bool as_json, struct err *err)
 {
     static const char *const headings[] = { ">COUNT", "CALL", ">PID", "PROGRAM" };
-    struct output out;
+    struct listing l;
     int r = 0;
 
-    output_begin(&out, as_json, ARRAY_LEN(headings), headings);
+    listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
     for (int i = 0; r == 0 && i < count; i++)
-        r = exec_items(link, names[i], AGENT_REFUSALS, one_refusal, &out, err);
-    output_end(&out);
+        r = exec_items(link, names[i], AGENT_REFUSALS, one_refusal, &l, err);
+    (void) listing_end(&l,
+                       0); /* whole or not: those before the one that failed are worth showing */
     return r;
 }
 
-static int show_one(struct link *link, const char *name, struct output *out, struct err *err)
+static int show_one(struct link *link, const char *name, struct listing *l, struct err *err)
 {
     struct usage usage;
 
     if (usage_get(link, name, &usage, err) < 0)
         return -1;
-    if (out->as_json)
-        usage_json(&out->json, &usage);
+    if (l->form == LISTING_JSON)
+        usage_json(&l->json, &usage);
     else
-        usage_row(&out->table, &usage);
+        usage_row(&l->table, &usage);
     return 0;
 }
 
@@ -188,20 +161,21 @@ static int show_usage(struct link *link, char **names, int count, bool as_json, 
                                             ">PIDS",   ">DISK", ">INODES", ">OOM",    ">REFUSED" };
     auto_free struct keeper_sandbox *list = NULL;
     size_t listed = 0;
-    struct output out;
+    struct listing l;
     int r = 0;
 
     if (count == 0 && sandbox_list(link, &list, &listed, err) < 0)
         return -1;
-    output_begin(&out, as_json, ARRAY_LEN(headings), headings);
+    listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
     for (int i = 0; r == 0 && i < count; i++)
-        r = show_one(link, names[i], &out, err);
+        r = show_one(link, names[i], &l, err);
     for (size_t i = 0; r == 0 && i < listed; i++) {
-        r = show_one(link, list[i].id, &out, err);
+        r = show_one(link, list[i].id, &l, err);
         if (r < 0 && err->kind == ERR_NO_SANDBOX)
             r = 0; /* ended since it was listed */
     }
-    output_end(&out);
+    (void) listing_end(&l,
+                       0); /* whole or not: those before the one that failed are worth showing */
     return r;
 }
 

@@ -1,10 +1,10 @@
 #include "cli/template_show.h"
 
-#include "base/json.h"
 #include "base/own.h"
+#include "cli/listing.h"
 #include "cli/recipe.h"
 #include "cli/report.h"
-#include "cli/table.h"
+#include "cli/subverbs.h"
 #include "cli/template_network.h"
 #include "cli/template_store.h"
 #include "cli/template_warm.h"
@@ -12,17 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static const char *when(char *out, size_t size, uint64_t seconds)
-{
-    time_t t = (time_t) seconds;
-    struct tm tm;
-
-    if (seconds == 0 || !localtime_r(&t, &tm) || strftime(out, size, "%Y-%m-%d %H:%M", &tm) == 0)
-        (void) snprintf(out, size, "-");
-    return out;
-}
 
 static void json_manifest(struct json *json, const char *name, const struct manifest *manifest,
                           bool is_default)
@@ -43,68 +32,50 @@ static void json_manifest(struct json *json, const char *name, const struct mani
     json_number(json, "files", manifest->files);
 }
 
-static int ls_json(const struct template_entry *list, size_t count, const char *preset)
+static void entry_json(struct json *json, const struct template_entry *entry, bool is_default)
 {
     struct store_warm warm;
-    struct json json;
 
-    json_init(&json, stdout);
-    json_array(&json, NULL);
-    for (size_t i = 0; i < count; i++) {
-        bool is_default = preset && strcmp(list[i].name, preset) == 0;
-
-        json_object(&json, NULL);
-        if (list[i].problem.kind == ERR_NONE) {
-            json_manifest(&json, list[i].name, &list[i].manifest, is_default);
-            json_bool(&json, "warm", template_warm_get(list[i].name, &warm));
-        } else {
-            json_text(&json, "name", list[i].name);
-            json_text(&json, "problem", list[i].problem.msg);
-        }
-        json_end(&json);
+    json_object(json, NULL);
+    if (entry->problem.kind == ERR_NONE) {
+        json_manifest(json, entry->name, &entry->manifest, is_default);
+        json_bool(json, "warm", template_warm_get(entry->name, &warm));
+    } else {
+        json_text(json, "name", entry->name);
+        json_text(json, "problem", entry->problem.msg);
     }
-    json_end(&json);
-    (void) json_finish(&json);
-    return report_end(0);
+    json_end(json);
 }
 
-static int ls_table(const struct template_entry *list, size_t count, const char *preset)
+static void entry_row(struct table *table, const struct template_entry *entry, bool is_default)
 {
-    static const char *const headings[] = { "TEMPLATE", "",        "KIND",  ">SIZE",
-                                            ">FILES",   "CREATED", ">WARM", "DESCRIPTION" };
+    const struct manifest *manifest = &entry->manifest;
+    bool bad = entry->problem.kind != ERR_NONE;
     struct store_warm warm;
-    struct table table;
-    char size[32], date[32];
+    char text[32];
 
-    table_init(&table, ARRAY_LEN(headings), headings);
-    for (size_t i = 0; i < count; i++) {
-        const struct manifest *manifest = &list[i].manifest;
-        bool bad = list[i].problem.kind != ERR_NONE;
-
-        table_cell(&table, "%s", list[i].name);
-        table_cell(&table, "%s", preset && strcmp(list[i].name, preset) == 0 ? "default" : "");
-        table_cell(&table, "%s", bad ? "broken" : manifest_kind_name(manifest->kind));
-        table_cell(&table, "%s", report_size(size, sizeof size, manifest->bytes));
-        table_cell(&table, "%llu", (unsigned long long) manifest->files);
-        table_cell(&table, "%s", when(date, sizeof date, manifest->created));
-        table_cell(&table, "%s",
-                   template_warm_get(list[i].name, &warm)
-                       ? report_size(size, sizeof size, warm.bytes)
-                       : "-");
-        table_cell(&table, "%s", bad ? list[i].problem.msg : manifest->description);
-    }
-    (void) table_print(&table, stdout);
-    table_done(&table);
-    return report_end(0);
+    table_cell(table, "%s", entry->name);
+    table_cell(table, "%s", is_default ? "default" : "");
+    table_cell(table, "%s", bad ? "broken" : manifest_kind_name(manifest->kind));
+    table_cell(table, "%s", report_size(text, sizeof text, manifest->bytes));
+    table_cell(table, "%llu", (unsigned long long) manifest->files);
+    table_cell(table, "%s", subverb_when(text, sizeof text, manifest->created * 1000));
+    table_cell(table, "%s",
+               template_warm_get(entry->name, &warm) ? report_size(text, sizeof text, warm.bytes)
+                                                     : "-");
+    table_cell(table, "%s", bad ? entry->problem.msg : manifest->description);
 }
 
 int template_show_all(bool as_json)
 {
+    static const char *const headings[] = { "TEMPLATE", "",        "KIND",  ">SIZE",
+                                            ">FILES",   "CREATED", ">WARM", "DESCRIPTION" };
     auto_free struct template_entry *list = NULL;
     auto_close int store_fd = -1;
     struct err err = { 0 };
     size_t found = 0;
     const char *preset;
+    struct listing l;
 
     /* No state, no templates: an empty list is the answer, not an error. */
     if (template_store_look(report_state(), &store_fd, &err) < 0 && err.kind != ERR_NO_TEMPLATE)
@@ -112,7 +83,17 @@ int template_show_all(bool as_json)
     if (store_fd >= 0 && template_list(store_fd, &list, &found, &err) < 0)
         return report_error(&err);
     preset = store_fd >= 0 ? template_default(store_fd) : NULL;
-    return as_json ? ls_json(list, found, preset) : ls_table(list, found, preset);
+    listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
+    for (size_t i = 0; i < found; i++) {
+        bool is_default = preset && strcmp(list[i].name, preset) == 0;
+
+        if (as_json)
+            entry_json(&l.json, &list[i], is_default);
+        else
+            entry_row(&l.table, &list[i], is_default);
+    }
+    (void) listing_end(&l, 0);
+    return report_end(0);
 }
 
 struct inspected {
@@ -197,7 +178,7 @@ static int inspect_text(const struct inspected *it)
     (void) printf("path         %s\n", it->path);
     (void) printf("size         %s in %llu files\n", report_size(size, sizeof size, it->size.bytes),
                   (unsigned long long) it->size.files);
-    (void) printf("created      %s\n", when(date, sizeof date, manifest->created));
+    (void) printf("created      %s\n", subverb_when(date, sizeof date, manifest->created * 1000));
     (void) printf("recipe       %s%s\n", manifest->recipe,
                   !it->has_recipe  ? ""
                   : it->up_to_date ? " (current)"
@@ -210,7 +191,7 @@ static int inspect_text(const struct inspected *it)
         (void) printf("network      %s\n", network);
     if (it->is_warm)
         (void) printf("warm         %s, made %s\n", report_size(size, sizeof size, it->warm.bytes),
-                      when(date, sizeof date, it->warm.made_ms / 1000));
+                      subverb_when(date, sizeof date, it->warm.made_ms));
     if (it->is_warm && it->warm.start[0])
         (void) printf("start        %s\nready        %s\n", it->warm.start, it->warm.ready);
     if (it->is_warm && it->warm.modules[0])

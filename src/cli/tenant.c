@@ -1,10 +1,9 @@
-#include "base/json.h"
 #include "base/own.h"
 #include "base/parse.h"
+#include "cli/listing.h"
 #include "cli/network_option.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -99,7 +98,7 @@ static int tenant_add(int argc, char **argv)
     struct network_default network = { .given = false };
     struct tenant_values values;
     struct store_quotas quotas;
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -120,7 +119,6 @@ static int tenant_add(int argc, char **argv)
             ? report_error(&err)
             : report_end(0);
     network_default_done(&network);
-    store_close(store);
     return code;
 }
 
@@ -129,7 +127,7 @@ static int tenant_set(int argc, char **argv)
     struct network_default network = { .given = false };
     struct tenant_values values;
     struct store_tenant tenant;
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -151,14 +149,13 @@ static int tenant_set(int argc, char **argv)
             ? report_error(&err)
             : report_end(0);
     network_default_done(&network);
-    store_close(store);
     return code;
 }
 
 static int tenant_rm(int argc, char **argv)
 {
     struct tenant_values values;
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -168,20 +165,17 @@ static int tenant_rm(int argc, char **argv)
                          &count);
     if (code >= 0)
         return code;
-    code = subverb_store(&store, &err) < 0 || store_tenant_remove(store, names[0], &err) < 0 ||
-                   subverb_audit(store, names[0], "tenant.rm", "", &err) < 0
-               ? report_error(&err)
-               : report_end(0);
-    store_close(store);
-    return code;
+    if (subverb_store(&store, &err) < 0 || store_tenant_remove(store, names[0], &err) < 0 ||
+        subverb_audit(store, names[0], "tenant.rm", "", &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 /* ---- listing ---- */
 
-struct listing {
-    struct store *store;
-    struct table *table; /* or … */
-    struct json *json;
+struct tenants {
+    struct store *store; /* borrowed from tenant_ls */
+    struct listing listing;
 };
 
 static const char *quota_text(char *out, size_t size, const struct quota_info *info, uint64_t value)
@@ -225,29 +219,36 @@ static void tenant_json(struct json *json, const struct store_tenant *tenant,
     json_end(json);
 }
 
+static void tenant_row(struct table *table, const struct store_tenant *tenant,
+                       const struct store_usage *usage, const char *network_mode)
+{
+    struct store_quotas quotas = tenant->quotas;
+    char text[32];
+
+    table_cell(table, "%s", tenant->name);
+    table_cell(table, "%" PRIu64, usage->sandboxes);
+    for (size_t i = 0; i < quota_table_count; i++)
+        table_cell(table, "%s",
+                   quota_text(text, sizeof text, &quota_table[i], *field_of(&quotas, i)));
+    table_cell(table, "%s", network_mode);
+}
+
 static int list_one(void *arg, const struct store_tenant *tenant, struct err *err)
 {
-    struct listing *l = arg;
-    struct store_tenant copy = *tenant;
+    struct tenants *t = arg;
     auto_free char *network = NULL;
     struct store_usage usage;
-    char text[32], mode[16];
+    char mode[16];
 
-    if (store_usage(l->store, tenant->name, &usage, err) < 0 ||
-        store_network_default_get(l->store, STORE_NETWORK_TENANT, tenant->name, &network, NULL,
+    if (store_usage(t->store, tenant->name, &usage, err) < 0 ||
+        store_network_default_get(t->store, STORE_NETWORK_TENANT, tenant->name, &network, NULL,
                                   err) < 0)
         return -1;
-    if (l->json) {
-        tenant_json(l->json, tenant, &usage, network);
-        return 0;
-    }
-    table_cell(l->table, "%s", tenant->name);
-    table_cell(l->table, "%" PRIu64, usage.sandboxes);
-    for (size_t i = 0; i < quota_table_count; i++)
-        table_cell(l->table, "%s",
-                   quota_text(text, sizeof text, &quota_table[i], *field_of(&copy.quotas, i)));
-    table_cell(l->table, "%s",
-               network_default_mode(l->store, STORE_NETWORK_TENANT, tenant->name, mode));
+    if (t->listing.form == LISTING_JSON)
+        tenant_json(&t->listing.json, tenant, &usage, network);
+    else
+        tenant_row(&t->listing.table, tenant, &usage,
+                   network_default_mode(t->store, STORE_NETWORK_TENANT, tenant->name, mode));
     return 0;
 }
 
@@ -256,10 +257,9 @@ static int tenant_ls(int argc, char **argv)
     static const char *const headings[] = { "TENANT",   ">IN USE", ">SANDBOXES", ">CPUS",
                                             ">MEMORY",  ">DISK",   ">CREATES/S", ">REQUESTS/S",
                                             ">STREAMS", ">STORED", "NETWORK" };
+    auto_store struct store *store = NULL;
     struct tenant_values values;
-    struct listing l = { 0 };
-    struct table table;
-    struct json json;
+    struct tenants t;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -268,24 +268,13 @@ static int tenant_ls(int argc, char **argv)
     code = subverb_parse(&tenant_verb, "ls", argc, argv, &values, "", 0, 0, &names, &count);
     if (code >= 0)
         return code;
-    if (subverb_store(&l.store, &err) < 0)
+    if (subverb_store(&store, &err) < 0)
         return report_error(&err);
-    table_init(&table, ARRAY_LEN(headings), headings);
-    json_init(&json, stdout);
-    l.table = &table;
-    l.json = values.json ? &json : NULL;
-    if (values.json)
-        json_array(&json, NULL);
-    code = store_tenant_list(l.store, list_one, &l, &err) < 0 ? report_error(&err) : 0;
-    if (values.json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (code == 0) {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
-    store_close(l.store);
-    return report_end(code);
+    t.store = store;
+    listing_init(&t.listing, listing_form_of(values.json), ARRAY_LEN(headings), headings);
+    if (listing_end(&t.listing, store_tenant_list(store, list_one, &t, &err)) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 int verb_tenant(int argc, char **argv)

@@ -5,12 +5,11 @@
  * keeper, an old one stays there until the keeper has removed it, so that no image is ever without a name. */
 #include "cli/volume.h"
 
-#include "base/json.h"
 #include "base/own.h"
 #include "cli/common.h"
+#include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
-#include "cli/table.h"
 #include "client/volume.h"
 
 #include <inttypes.h>
@@ -87,10 +86,10 @@ static int fill(const struct volume_values *values, const char *name, struct sto
 
 static int volume_create(int argc, char **argv)
 {
+    auto_link struct link link = { .fd = -1 };
+    auto_store struct store *store = NULL;
     struct volume_values values = presets;
-    struct link link = { .fd = -1 };
     struct store_volume volume;
-    struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -100,19 +99,15 @@ static int volume_create(int argc, char **argv)
     if (code >= 0)
         return code;
     if (fill(&values, names[0], &volume, &err) < 0 || common_open(&link, &err) < 0 ||
-        subverb_store(&store, &err) < 0 || store_volume_add(store, &volume, &err) < 0) {
-        code = report_error(&err);
-    } else if (volume_make(&link, volume.id, volume.bytes, volume.inodes, &err) < 0) {
+        subverb_store(&store, &err) < 0 || store_volume_add(store, &volume, &err) < 0)
+        return report_error(&err);
+    if (volume_make(&link, volume.id, volume.bytes, volume.inodes, &err) < 0) {
         (void) store_volume_remove(store, volume.id, &(struct err){ 0 });
-        code = report_error(&err);
-    } else {
-        code = subverb_audit(store, volume.tenant, "volume.create", volume.name, &err) < 0
-                   ? report_error(&err)
-                   : report_end(0);
+        return report_error(&err);
     }
-    store_close(store);
-    link_close(&link);
-    return code;
+    if (subverb_audit(store, volume.tenant, "volume.create", volume.name, &err) < 0)
+        return report_error(&err);
+    return report_end(0);
 }
 
 /* ---- removing ---- */
@@ -142,9 +137,9 @@ static int remove_one(struct store *store, struct link *link, const char *tenant
 
 static int volume_rm(int argc, char **argv)
 {
+    auto_link struct link link = { .fd = -1 };
+    auto_store struct store *store = NULL;
     struct volume_values values = presets;
-    struct link link = { .fd = -1 };
-    struct store *store = NULL;
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -153,93 +148,94 @@ static int volume_rm(int argc, char **argv)
                          &names, &count);
     if (code >= 0)
         return code;
-    if (common_open(&link, &err) < 0 || subverb_store(&store, &err) < 0) {
-        code = report_error(&err);
-        count = 0;
-    } else {
-        code = 0;
-    }
+    if (common_open(&link, &err) < 0 || subverb_store(&store, &err) < 0)
+        return report_error(&err);
+    code = 0;
     for (int i = 0; i < count; i++)
         if (remove_one(store, &link, values.tenant, names[i], &err) < 0)
             code = report_error(&err);
-    store_close(store);
-    link_close(&link);
     return report_end(code);
 }
 
 /* ---- listing ---- */
 
-struct listing {
-    const struct volume_info *kept;
+struct volumes {
+    struct volume_info *kept; /* what the keeper knows of them */
     size_t kept_count;
-    struct table *table; /* or … */
-    struct json *json;
+    struct listing listing;
 };
 
-static const struct volume_info *find_kept(const struct listing *l, const char *id)
+static const struct volume_info *find_kept(const struct volumes *v, const char *id)
 {
     static const struct volume_info none;
 
-    for (size_t i = 0; i < l->kept_count; i++)
-        if (strcmp(l->kept[i].id, id) == 0)
-            return &l->kept[i];
+    for (size_t i = 0; i < v->kept_count; i++)
+        if (strcmp(v->kept[i].id, id) == 0)
+            return &v->kept[i];
     return &none;
+}
+
+static void put_json(struct json *json, const struct store_volume *volume,
+                     const struct volume_info *kept)
+{
+    json_object(json, NULL);
+    json_text(json, "id", volume->id);
+    json_text(json, "name", volume->name);
+    json_text(json, "tenant", volume->tenant);
+    json_number(json, "size", volume->bytes);
+    json_number(json, "inodes", volume->inodes);
+    json_number(json, "stored_bytes", kept->stored);
+    json_number(json, "readers", kept->readers);
+    json_number(json, "writers", kept->writers);
+    json_number(json, "created_ms", volume->created_ms);
+    json_end(json);
+}
+
+static void put_row(struct table *table, const struct store_volume *volume,
+                    const struct volume_info *kept)
+{
+    char text[32];
+
+    table_cell(table, "%s", volume->name);
+    table_cell(table, "%s", volume->tenant);
+    table_cell(table, "%s", report_size(text, sizeof text, volume->bytes));
+    table_cell(table, "%s", report_size(text, sizeof text, kept->stored));
+    table_cell(table, "%u", kept->writers);
+    table_cell(table, "%u", kept->readers);
+    table_cell(table, "%s", subverb_when(text, sizeof text, volume->created_ms));
 }
 
 static int list_one(void *arg, const struct store_volume *volume, struct err *err)
 {
-    struct listing *l = arg;
-    const struct volume_info *kept = find_kept(l, volume->id);
-    char text[32];
+    struct volumes *v = arg;
 
     (void) err;
-    if (l->json) {
-        json_object(l->json, NULL);
-        json_text(l->json, "id", volume->id);
-        json_text(l->json, "name", volume->name);
-        json_text(l->json, "tenant", volume->tenant);
-        json_number(l->json, "size", volume->bytes);
-        json_number(l->json, "inodes", volume->inodes);
-        json_number(l->json, "stored_bytes", kept->stored);
-        json_number(l->json, "readers", kept->readers);
-        json_number(l->json, "writers", kept->writers);
-        json_number(l->json, "created_ms", volume->created_ms);
-        json_end(l->json);
-        return 0;
-    }
-    table_cell(l->table, "%s", volume->name);
-    table_cell(l->table, "%s", volume->tenant);
-    (void) report_size(text, sizeof text, volume->bytes);
-    table_cell(l->table, "%s", text);
-    (void) report_size(text, sizeof text, kept->stored);
-    table_cell(l->table, "%s", text);
-    table_cell(l->table, "%u", kept->writers);
-    table_cell(l->table, "%u", kept->readers);
-    table_cell(l->table, "%s", subverb_when(text, sizeof text, volume->created_ms));
+    if (v->listing.form == LISTING_JSON)
+        put_json(&v->listing.json, volume, find_kept(v, volume->id));
+    else
+        put_row(&v->listing.table, volume, find_kept(v, volume->id));
     return 0;
 }
 
 static int list_all(struct store *store, struct link *link, const struct volume_values *values,
-                    struct listing *l, struct err *err)
+                    struct volumes *v, struct err *err)
 {
     auto_free struct volume_info *kept = NULL;
 
-    if (volume_list(link, NULL, &kept, &l->kept_count, err) < 0)
+    if (volume_list(link, NULL, &kept, &v->kept_count, err) < 0)
         return -1;
-    l->kept = kept;
-    return store_volume_list(store, values->all ? NULL : values->tenant, list_one, l, err);
+    v->kept = kept;
+    return store_volume_list(store, values->all ? NULL : values->tenant, list_one, v, err);
 }
 
 static int volume_ls(int argc, char **argv)
 {
     static const char *const headings[] = { "VOLUME",   "TENANT",   ">SIZE",  ">STORED",
                                             ">WRITERS", ">READERS", "CREATED" };
+    auto_link struct link link = { .fd = -1 };
+    auto_store struct store *store = NULL;
     struct volume_values values = presets;
-    struct link link = { .fd = -1 };
-    struct store *store = NULL;
-    struct listing l = { 0 };
-    struct table table;
-    struct json json;
+    struct volumes v = { .kept = NULL };
     struct err err = { 0 };
     char **names;
     int count, code;
@@ -247,29 +243,12 @@ static int volume_ls(int argc, char **argv)
     code = subverb_parse(&volume_verb, "ls", argc, argv, &values, "", 0, 0, &names, &count);
     if (code >= 0)
         return code;
-    if (common_open(&link, &err) < 0)
+    if (common_open(&link, &err) < 0 || subverb_store(&store, &err) < 0)
         return report_error(&err);
-    if (subverb_store(&store, &err) < 0) {
-        link_close(&link);
+    listing_init(&v.listing, listing_form_of(values.json), ARRAY_LEN(headings), headings);
+    if (listing_end(&v.listing, list_all(store, &link, &values, &v, &err)) < 0)
         return report_error(&err);
-    }
-    table_init(&table, ARRAY_LEN(headings), headings);
-    json_init(&json, stdout);
-    l.table = &table;
-    l.json = values.json ? &json : NULL;
-    if (values.json)
-        json_array(&json, NULL);
-    code = list_all(store, &link, &values, &l, &err) < 0 ? report_error(&err) : 0;
-    if (values.json) {
-        json_end(&json);
-        (void) json_finish(&json);
-    } else if (code == 0) {
-        (void) table_print(&table, stdout);
-    }
-    table_done(&table);
-    store_close(store);
-    link_close(&link);
-    return report_end(code);
+    return report_end(0);
 }
 
 int verb_volume(int argc, char **argv)
@@ -311,7 +290,7 @@ static int parse_wish(const char *text, struct wish *wish, struct volume_use *us
 int volume_wishes(const struct option_list *list, struct volume_use ret[VOLUMES_MAX],
                   struct err *err)
 {
-    struct store *store = NULL;
+    auto_store struct store *store = NULL;
     int r = 0;
 
     memset(ret, 0, VOLUMES_MAX * sizeof ret[0]);
@@ -331,6 +310,5 @@ int volume_wishes(const struct option_list *list, struct volume_use ret[VOLUMES_
         if (r == 0)
             (void) snprintf(ret[i].volume, sizeof ret[i].volume, "%s", volume.id);
     }
-    store_close(store);
     return r;
 }

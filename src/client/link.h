@@ -24,6 +24,8 @@ struct link {
 
 int link_open(struct link *link, const char *state_dir, struct err *err);
 void link_close(struct link *link);
+/* auto_link: closed with its scope; { .fd = -1 } until it is opened. */
+#define auto_link __attribute__((cleanup(link_close)))
 
 /* One question and its answer. A refusal by the keeper is -1 with the keeper's own error. ret_fd
  * may be NULL; a descriptor that was not asked for is closed. */

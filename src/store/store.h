@@ -35,6 +35,12 @@ struct private_member;
 int store_open(const char *state, struct store **ret, struct err *err);
 /* Writes what waits, then closes. Accepts NULL. */
 void store_close(struct store *store);
+/* auto_store: closed with its scope, as auto_close in base/own.h; NULL until it is opened. */
+static inline void store_own(struct store **store)
+{
+    store_close(*store);
+}
+#define auto_store __attribute__((cleanup(store_own)))
 /* Whether the last commit failed: a sentence for /health and /metrics, or NULL if all is well. */
 const char *store_trouble(struct store *store, char *out, size_t size);
 /* Milliseconds since 1970. */
