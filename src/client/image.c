@@ -1,11 +1,7 @@
 #include "client/image.h"
 
-#include "base/own.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define LIST_MOST 100000u
 
 static int put(char out[KEEPER_NAME_MAX], const char *what, const char *text, struct err *err)
 {
@@ -84,29 +80,15 @@ int image_drop(struct link *link, const char *image, struct err *err)
 int image_list(struct link *link, struct keeper_image **ret_list, size_t *ret_count,
                struct err *err)
 {
-    auto_free struct keeper_image *list = NULL;
     struct keeper_request request;
     struct keeper_reply reply;
-    size_t count = 0;
+    void *list;
 
     keeper_request_init(&request, KEEPER_IMAGES);
-    do {
-        struct keeper_image *longer;
-
-        if (link_call(link, &request, &reply, NULL, err) < 0)
-            return -1;
-        longer = realloc(list, (count + reply.count + 1) * sizeof *list);
-        if (!longer)
-            return err_set(err, ERR_NO_MEMORY, "no memory for the list");
-        list = longer;
-        memcpy(list + count, reply.image, reply.count * sizeof *list);
-        count += reply.count;
-        if (count > LIST_MOST || (reply.next && !reply.count))
-            return err_set(err, ERR_PROTOCOL, "the keeper's list does not end");
-        request.cursor = reply.next;
-    } while (reply.next);
-    *ret_list = take_ptr(&list);
-    *ret_count = count;
+    if (link_list(link, &request, &reply, reply.image, sizeof reply.image[0], &list, ret_count,
+                  err) < 0)
+        return -1;
+    *ret_list = list;
     return 0;
 }
 

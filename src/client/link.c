@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #define SOCKET_NAME "keeper.sock"
+#define LIST_MOST   1000000 /* a list that does not end is a fault of the keeper */
 
 /* A socket address holds 108 bytes, a state directory may be longer: the address goes through a
  * descriptor of the directory. */
@@ -143,6 +145,32 @@ int link_call(struct link *link, const struct keeper_request *request, struct ke
     if (link_send(link, request, err) < 0)
         return -1;
     return link_receive(link, (enum keeper_op) request->op, reply, ret_fd, err);
+}
+
+int link_list(struct link *link, struct keeper_request *request, struct keeper_reply *reply,
+              const void *entries, size_t size, void **ret, size_t *ret_count, struct err *err)
+{
+    auto_free char *list = NULL;
+    size_t count = 0;
+
+    do {
+        char *longer;
+
+        if (link_call(link, request, reply, NULL, err) < 0)
+            return -1;
+        longer = realloc(list, (count + reply->count + 1) * size);
+        if (!longer)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the list");
+        list = longer;
+        memcpy(list + count * size, entries, reply->count * size);
+        count += reply->count;
+        if (count > LIST_MOST || (reply->next && !reply->count))
+            return err_set(err, ERR_PROTOCOL, "the keeper's list does not end");
+        request->cursor = reply->next;
+    } while (reply->next);
+    *ret = take_ptr(&list);
+    *ret_count = count;
+    return 0;
 }
 
 int link_name(char out[KEEPER_NAME_MAX], const char *what, const char *name, struct err *err)

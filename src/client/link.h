@@ -32,7 +32,12 @@ void link_close(struct link *link);
 int link_call(struct link *link, const struct keeper_request *request, struct keeper_reply *reply,
               int *ret_fd, struct err *err);
 
-/* The same question in two halves, for callers that poll link->fd. */
+/* All pages of a list whose entries have this size and begin at `entries` of the reply. The list is the
+ * caller's to free. */
+int link_list(struct link *link, struct keeper_request *request, struct keeper_reply *reply,
+              const void *entries, size_t size, void **ret, size_t *ret_count, struct err *err);
+
+/* link_call in two halves, for callers that poll link->fd. */
 int link_send(struct link *link, const struct keeper_request *request, struct err *err);
 int link_receive(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fd,
                  struct err *err);

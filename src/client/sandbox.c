@@ -1,7 +1,6 @@
 #include "client/sandbox.h"
 
 #include "base/io.h"
-#include "base/own.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,6 @@
 #define ID_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 
 /* More sandboxes than any keeper has: a list that does not end is a fault of the keeper. */
-#define LIST_MOST 1000000
 
 /* FNV-1a of the machine id: the same on every run, different on every node. */
 static uint32_t machine_hash(void)
@@ -199,30 +197,16 @@ int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err)
 static int list_all(struct link *link, uint32_t flags, struct keeper_sandbox **ret_list,
                     size_t *ret_count, struct err *err)
 {
-    auto_free struct keeper_sandbox *list = NULL;
     struct keeper_request request;
     struct keeper_reply reply;
-    size_t count = 0;
+    void *list;
 
     keeper_request_init(&request, KEEPER_LIST);
     request.flags = flags;
-    do {
-        struct keeper_sandbox *longer;
-
-        if (link_call(link, &request, &reply, NULL, err) < 0)
-            return -1;
-        longer = realloc(list, (count + reply.count + 1) * sizeof *list);
-        if (!longer)
-            return err_set(err, ERR_NO_MEMORY, "no memory for the list");
-        list = longer;
-        memcpy(list + count, reply.sandbox, reply.count * sizeof *list);
-        count += reply.count;
-        if (count > LIST_MOST || (reply.next && !reply.count))
-            return err_set(err, ERR_PROTOCOL, "the keeper's list does not end");
-        request.cursor = reply.next;
-    } while (reply.next);
-    *ret_list = take_ptr(&list);
-    *ret_count = count;
+    if (link_list(link, &request, &reply, reply.sandbox, sizeof reply.sandbox[0], &list, ret_count,
+                  err) < 0)
+        return -1;
+    *ret_list = list;
     return 0;
 }
 

@@ -1,12 +1,8 @@
 #include "client/volume.h"
 
-#include "base/own.h"
 #include "client/sandbox.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define LIST_MOST 1000000 /* a list that does not end is a fault of the keeper */
 
 int volume_new_id(char out[VOLUME_ID_MAX], struct err *err)
 {
@@ -59,33 +55,6 @@ int volume_drop(struct link *link, const char *volume, struct err *err)
                : link_call(link, &request, &reply, NULL, err);
 }
 
-/* All pages of a list whose entries have this size and begin at `entries` of the reply. */
-static int collect(struct link *link, struct keeper_request *request, struct keeper_reply *reply,
-                   const void *entries, size_t size, void **ret, size_t *ret_count, struct err *err)
-{
-    auto_free char *list = NULL;
-    size_t count = 0;
-
-    do {
-        char *longer;
-
-        if (link_call(link, request, reply, NULL, err) < 0)
-            return -1;
-        longer = realloc(list, (count + reply->count + 1) * size);
-        if (!longer)
-            return err_set(err, ERR_NO_MEMORY, "no memory for the list");
-        list = longer;
-        memcpy(list + count * size, entries, reply->count * size);
-        count += reply->count;
-        if (count > LIST_MOST || (reply->next && !reply->count))
-            return err_set(err, ERR_PROTOCOL, "the keeper's list does not end");
-        request->cursor = reply->next;
-    } while (reply->next);
-    *ret = take_ptr(&list);
-    *ret_count = count;
-    return 0;
-}
-
 int volume_list(struct link *link, const char *volume, struct volume_info **ret, size_t *ret_count,
                 struct err *err)
 {
@@ -94,8 +63,8 @@ int volume_list(struct link *link, const char *volume, struct volume_info **ret,
     void *list;
 
     if (begin(&request, KEEPER_VOLUME_LIST, volume, err) < 0 ||
-        collect(link, &request, &reply, reply.volume, sizeof reply.volume[0], &list, ret_count,
-                err) < 0)
+        link_list(link, &request, &reply, reply.volume, sizeof reply.volume[0], &list, ret_count,
+                  err) < 0)
         return -1;
     *ret = list;
     return 0;
@@ -109,7 +78,7 @@ int volume_users(struct link *link, const char *volume, struct volume_user **ret
     void *list;
 
     if (begin(&request, KEEPER_VOLUME_USERS, volume, err) < 0 ||
-        collect(link, &request, &reply, reply.user, sizeof reply.user[0], &list, ret_count, err) <
+        link_list(link, &request, &reply, reply.user, sizeof reply.user[0], &list, ret_count, err) <
             0)
         return -1;
     *ret = list;
