@@ -80,25 +80,10 @@ int disk_maker_mkfs(const char *const *argv, struct err *err)
 
 static int run_mkfs(const char *image, const char *inodes, struct err *err)
 {
-    const char *const argv[] = { "mkfs.ext4",
-                                 "-q",
-                                 "-F",
-                                 "-b",
-                                 "4096",
-                                 "-I",
-                                 "256",
-                                 "-m",
-                                 "0",
-                                 "-N",
-                                 inodes,
-                                 "-O",
-                                 "^has_journal,^resize_inode",
-                                 "-E",
-                                 "lazy_itable_init=1,nodiscard,root_owner=0:0",
-                                 "-d",
-                                 "skeleton",
-                                 image,
-                                 NULL };
+    /* clang-format off */
+    const char *const argv[] = { DISK_MKFS, "-N", inodes, "-O", "^has_journal,^resize_inode", "-E",
+                                 "lazy_itable_init=1,nodiscard,root_owner=0:0", "-d", "skeleton", image, NULL };
+    /* clang-format on */
 
     return disk_maker_mkfs(argv, err);
 }

@@ -47,25 +47,10 @@ static const char *journal_option(uint64_t bytes)
 static int format(const char *file, const struct disk_order *order, struct err *err)
 {
     char inodes[32];
-    const char *const argv[] = { "mkfs.ext4",
-                                 "-q",
-                                 "-F",
-                                 "-b",
-                                 "4096",
-                                 "-I",
-                                 "256",
-                                 "-m",
-                                 "0",
-                                 "-N",
-                                 inodes,
-                                 "-O",
-                                 "has_journal,^resize_inode",
-                                 "-J",
-                                 journal_option(order->bytes),
-                                 "-E",
-                                 "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
-                                 file,
-                                 NULL };
+    /* clang-format off */
+    const char *const argv[] = { DISK_MKFS, "-N", inodes, "-O", "has_journal,^resize_inode", "-J", journal_option(order->bytes), "-E",
+                                 "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0", file, NULL };
+    /* clang-format on */
 
     (void) snprintf(inodes, sizeof inodes, "%" PRIu64, order->inodes);
     return disk_maker_mkfs(argv, err);
