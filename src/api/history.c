@@ -1,15 +1,14 @@
 #include "api/history.h"
 
 #include "api/app.h"
+#include "api/chore.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "client/sandbox.h"
 #include "store/store.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #define RING_FIRST 45 /* 720 after four doublings */
 
@@ -21,13 +20,11 @@ struct series {
 
 /* The list is sorted by id. Only the thread changes it, under the lock; so it may read without. */
 static struct {
-    pthread_t thread;
+    struct chore chore;
     pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool running, stop;
     struct series *list;
     size_t count;
-} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+} own = { .chore = CHORE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- rings ---- */
 
@@ -188,50 +185,27 @@ static void one_round(struct app *app)
     app_link_give(app, &link, r == 0);
 }
 
+/* The rounds keep their distance however long each takes; one that comes too late starts the count anew. */
 static void *watch(void *arg)
 {
-    struct app *app = arg;
-    struct timespec until = io_after_ms(0);
+    uint64_t now = io_now_ms(), next = now + HISTORY_EVERY_MS;
 
-    (void) pthread_mutex_lock(&own.lock);
-    while (!own.stop) {
-        struct timespec now = io_after_ms(0);
-
-        until.tv_sec += HISTORY_EVERY_MS / 1000;
-        if (until.tv_sec < now.tv_sec) /* late: from now on */
-            until.tv_sec = now.tv_sec + HISTORY_EVERY_MS / 1000;
-        /* Of the clock that nobody can set: one that was set back by a day would end the history for a day. */
-        while (!own.stop &&
-               pthread_cond_clockwait(&own.wake, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
-            ;
-        if (own.stop)
-            break;
-        (void) pthread_mutex_unlock(&own.lock);
-        one_round(app);
-        (void) pthread_mutex_lock(&own.lock);
+    while (chore_rest(&own.chore, next > now ? next - now : 0)) {
+        one_round(arg);
+        now = io_now_ms();
+        next += HISTORY_EVERY_MS;
+        if (next < now)
+            next = now + HISTORY_EVERY_MS;
     }
-    (void) pthread_mutex_unlock(&own.lock);
     return NULL;
 }
 
 int history_start(struct app *app, struct err *err)
 {
-    int why = pthread_create(&own.thread, NULL, watch, app);
-
-    if (why)
-        return err_sys(err, why, "start the thread of histories");
-    own.running = true;
-    return 0;
+    return chore_start(&own.chore, "histories", watch, app, err);
 }
 
 void history_stop(void)
 {
-    if (!own.running)
-        return;
-    (void) pthread_mutex_lock(&own.lock);
-    own.stop = true;
-    (void) pthread_cond_signal(&own.wake);
-    (void) pthread_mutex_unlock(&own.lock);
-    (void) pthread_join(own.thread, NULL);
-    own.running = false;
+    chore_stop(&own.chore);
 }

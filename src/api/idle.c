@@ -2,6 +2,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/chore.h"
 #include "api/network.h"
 #include "api/sleep_own.h"
 #include "api/use.h"
@@ -11,9 +12,7 @@
 #include "base/own.h"
 #include "client/sandbox.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,34 +41,14 @@ struct list {
 };
 
 static struct {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool running, stop, changed;
+    struct chore chore;
     struct list seen; /* of the round before, by id; the thread's alone */
     uint64_t began_ms;
-} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+} own = { .chore = CHORE_INIT };
 
 bool idle_works(uint64_t cpu_us, uint64_t wall_ms)
 {
     return cpu_us > wall_ms * WORK_PER_1000;
-}
-
-/* false: the server ends. */
-static bool rest(uint64_t ms, bool until_changed)
-{
-    struct timespec until = io_after_ms(ms);
-    bool stop;
-
-    (void) pthread_mutex_lock(&own.lock);
-    while (!own.stop && !(until_changed && own.changed) &&
-           pthread_cond_clockwait(&own.wake, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
-        ;
-    stop = own.stop;
-    if (until_changed)
-        own.changed = false;
-    (void) pthread_mutex_unlock(&own.lock);
-    return !stop;
 }
 
 /* ---- records ---- */
@@ -323,7 +302,7 @@ static void one_round(struct app *app)
     for (size_t i = 0; i < list.count; i++) {
         struct one *one = &list.all[i];
 
-        if (i % AT_ONCE == AT_ONCE - 1 && !rest(PAUSE_MS, false))
+        if (i % AT_ONCE == AT_ONCE - 1 && !chore_rest(&own.chore, PAUSE_MS))
             break;
         if (one->sleep.tier == STORE_AWAKE)
             look_at(app, &link, one);
@@ -349,38 +328,22 @@ static void *run(void *arg)
             drop_orphans(arg);
             looked_ms = now;
         }
-    } while (rest(ROUND_MS, true));
+    } while (chore_wait(&own.chore, ROUND_MS));
     return NULL;
 }
 
 int idle_start(struct app *app, struct err *err)
 {
-    int why;
-
     own.began_ms = store_now_ms();
-    why = pthread_create(&own.thread, NULL, run, app);
-    if (why)
-        return err_sys(err, why, "start the thread of idleness");
-    own.running = true;
-    return 0;
+    return chore_start(&own.chore, "idleness", run, app, err);
 }
 
 void idle_changed(void)
 {
-    (void) pthread_mutex_lock(&own.lock);
-    own.changed = true;
-    (void) pthread_cond_signal(&own.wake);
-    (void) pthread_mutex_unlock(&own.lock);
+    chore_nudge(&own.chore);
 }
 
 void idle_stop(void)
 {
-    if (!own.running)
-        return;
-    (void) pthread_mutex_lock(&own.lock);
-    own.stop = true;
-    (void) pthread_cond_signal(&own.wake);
-    (void) pthread_mutex_unlock(&own.lock);
-    (void) pthread_join(own.thread, NULL);
-    own.running = false;
+    chore_stop(&own.chore);
 }

@@ -4,6 +4,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/chore.h"
 #include "api/network.h"
 #include "api/quota.h"
 #include "base/io.h"
@@ -12,7 +13,6 @@
 #include "client/sandbox.h"
 #include "store/store.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,27 +23,7 @@
 #define TENANTS_MOST 4096
 #define DAY_MS       86400000ull
 
-static struct {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool running, stop;
-} own = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
-
-/* false: the server ends. */
-static bool pause_ms(uint64_t ms)
-{
-    struct timespec until = io_after_ms(ms);
-    bool stop;
-
-    (void) pthread_mutex_lock(&own.lock);
-    while (!own.stop &&
-           pthread_cond_clockwait(&own.wake, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
-        ;
-    stop = own.stop;
-    (void) pthread_mutex_unlock(&own.lock);
-    return !stop;
-}
+static struct chore own = CHORE_INIT;
 
 /* ---- stored bytes ---- */
 
@@ -80,7 +60,7 @@ static int sum_up(struct app *app, const struct ids *ids, uint64_t *ret, struct 
     if (app_link_take(app, &link, err) < 0)
         return -1;
     for (size_t i = 0; i < ids->count; i++) {
-        if (i % AT_ONCE == AT_ONCE - 1 && !pause_ms(PAUSE_MS))
+        if (i % AT_ONCE == AT_ONCE - 1 && !chore_rest(&own, PAUSE_MS))
             break;
         r = sandbox_stats(&link, ids->list[i], &stats, err);
         if (r == 0)
@@ -173,28 +153,16 @@ static void *run(void *arg)
             pruned_ms = now;
             pruned_days = days;
         }
-    } while (pause_ms(ROUND_MS));
+    } while (chore_rest(&own, ROUND_MS));
     return NULL;
 }
 
 int upkeep_start(struct app *app, struct err *err)
 {
-    int why = pthread_create(&own.thread, NULL, run, app);
-
-    if (why)
-        return err_sys(err, why, "start the thread of upkeep");
-    own.running = true;
-    return 0;
+    return chore_start(&own, "upkeep", run, app, err);
 }
 
 void upkeep_stop(void)
 {
-    if (!own.running)
-        return;
-    (void) pthread_mutex_lock(&own.lock);
-    own.stop = true;
-    (void) pthread_cond_signal(&own.wake);
-    (void) pthread_mutex_unlock(&own.lock);
-    (void) pthread_join(own.thread, NULL);
-    own.running = false;
+    chore_stop(&own);
 }
