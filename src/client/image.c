@@ -1,6 +1,5 @@
 #include "client/image.h"
 
-
 #include <string.h>
 
 static int put(char out[KEEPER_NAME_MAX], const char *what, const char *text, struct err *err)

@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define ID_NODE    4
 #define ID_RANDOM  (ID_LEN - 1 - ID_NODE)
 #define ID_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 
-/* More sandboxes than any keeper has: a list that does not end is a fault of the keeper. */
 
 /* FNV-1a of the machine id: the same on every run, different on every node. */
 static uint32_t machine_hash(void)
