@@ -12,7 +12,6 @@
 #define ID_RANDOM  (ID_LEN - 1 - ID_NODE)
 #define ID_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 
-
 /* FNV-1a of the machine id: the same on every run, different on every node. */
 static uint32_t machine_hash(void)
 {
