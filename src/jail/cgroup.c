@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -245,12 +244,6 @@ void cgroups_close(struct cgroups *cgroups)
     }
 }
 
-static const struct cgroup_hierarchy *hierarchy_of(const struct cgroups *cgroups,
-                                                   enum cgroup_controller controller)
-{
-    return cgroups->of[controller] < 0 ? NULL : &cgroups->hierarchy[cgroups->of[controller]];
-}
-
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err)
 {
@@ -331,160 +324,6 @@ int cgroup_entry_open(const struct cgroups *cgroups, const char *name, struct cg
     }
     *ret = entry;
     return 0;
-}
-
-/* <name>/<file> below the hierarchy of a controller. */
-static int file_path(const struct cgroups *cgroups, enum cgroup_controller controller,
-                     const char *name, const char *file, char path[PATH_SIZE])
-{
-    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, controller);
-
-    if (!h)
-        return -1;
-    (void) snprintf(path, PATH_SIZE, "%s/%s", name, file);
-    return h->parent_fd;
-}
-
-int cgroup_freeze(const struct cgroups *cgroups, const char *name, bool frozen, struct err *err)
-{
-    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_FREEZER);
-    char path[PATH_SIZE];
-
-    if (!h)
-        return err_set(err, ERR_UNSUPPORTED, "this host has no cgroup freezer");
-    if (h->version == 1) {
-        (void) snprintf(path, sizeof path, "%s/freezer.state", name);
-        if (io_write_text(h->parent_fd, path, frozen ? "FROZEN" : "THAWED") < 0)
-            return err_sys(err, errno, "write freezer.state");
-        return 0;
-    }
-    (void) snprintf(path, sizeof path, "%s/cgroup.freeze", name);
-    if (io_write_text(h->parent_fd, path, frozen ? "1" : "0") < 0)
-        return err_sys(err, errno, "write cgroup.freeze");
-    return 0;
-}
-
-int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *err)
-{
-    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_MEMORY);
-    bool first = h->version == 1;
-    struct keeper_stats stats = { 0 };
-    char path[PATH_SIZE], bytes[32] = "0";
-
-    if (!first) {
-        if (cgroup_stats(cgroups, name, &stats, err) < 0)
-            return -1;
-        (void) snprintf(bytes, sizeof bytes, "%" PRIu64, stats.memory_bytes);
-    }
-    (void) snprintf(path, sizeof path, "%s/%s", name, first ? "memory.force_empty" : "memory.reclaim");
-    /* EAGAIN: not all of it went, which is no failure. EBUSY: likewise. */
-    if (io_write_text(h->parent_fd, path, bytes) < 0 && errno != EAGAIN && errno != EBUSY)
-        return err_sys(err, errno, "reclaim memory");
-    return 0;
-}
-
-int cgroup_freeze_done(const struct cgroups *cgroups, const char *name, bool frozen)
-{
-    const struct cgroup_hierarchy *h = hierarchy_of(cgroups, CG_FREEZER);
-    char path[PATH_SIZE], text[256];
-
-    if (!h)
-        return -1;
-    (void) snprintf(path, sizeof path, "%s/%s", name,
-                    h->version == 1 ? "freezer.state" : "cgroup.events");
-    if (io_read_text(h->parent_fd, path, text, sizeof text) < 0)
-        return -1;
-    if (h->version == 1)
-        return strcmp(text, frozen ? "FROZEN\n" : "THAWED\n") == 0;
-    return strstr(text, frozen ? "frozen 1" : "frozen 0") != NULL;
-}
-
-/* The number after `key` in a file of "key number" lines, or the first number without a key. */
-static uint64_t read_number(const struct cgroups *cgroups, enum cgroup_controller controller,
-                            const char *name, const char *file, const char *key)
-{
-    char path[PATH_SIZE], text[2048];
-    int dirfd = file_path(cgroups, controller, name, file, path);
-    const char *at = text;
-    uint64_t value = 0;
-
-    if (dirfd < 0 || io_read_text(dirfd, path, text, sizeof text) < 0)
-        return 0;
-    if (key) {
-        at = strstr(text, key);
-        if (!at)
-            return 0;
-        at += strlen(key);
-    }
-    (void) sscanf(at, "%" SCNu64, &value);
-    return value;
-}
-
-int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
-                 struct err *err)
-{
-    const struct cgroup_hierarchy *memory = hierarchy_of(cgroups, CG_MEMORY);
-    const struct cgroup_hierarchy *cpu = hierarchy_of(cgroups, CG_CPUACCT);
-
-    if (faccessat(memory->parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_sys(err, errno, "cgroup '%s'", name);
-    if (memory->version == 1) {
-        ret->memory_bytes = read_number(cgroups, CG_MEMORY, name, "memory.usage_in_bytes", NULL);
-        ret->memory_peak_bytes =
-            read_number(cgroups, CG_MEMORY, name, "memory.max_usage_in_bytes", NULL);
-        ret->memory_cache_bytes = read_number(cgroups, CG_MEMORY, name, "memory.stat", "cache ");
-        ret->oom_kills = read_number(cgroups, CG_MEMORY, name, "memory.oom_control", "oom_kill ");
-    } else {
-        ret->memory_bytes = read_number(cgroups, CG_MEMORY, name, "memory.current", NULL);
-        ret->memory_peak_bytes = read_number(cgroups, CG_MEMORY, name, "memory.peak", NULL);
-        ret->memory_cache_bytes = read_number(cgroups, CG_MEMORY, name, "memory.stat", "file ");
-        ret->oom_kills = read_number(cgroups, CG_MEMORY, name, "memory.events", "oom_kill ");
-    }
-    if (cpu && cpu->version == 1)
-        ret->cpu_us = read_number(cgroups, CG_CPUACCT, name, "cpuacct.usage", NULL) / 1000u;
-    else if (cpu)
-        ret->cpu_us = read_number(cgroups, CG_CPUACCT, name, "cpu.stat", "usage_usec ");
-    ret->processes = read_number(cgroups, CG_PIDS, name, "pids.current", NULL);
-    return 0;
-}
-
-/* On v2 the kernel kills by itself, forks in flight included. */
-static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
-{
-    char path[PATH_SIZE];
-    auto_file FILE *procs = NULL;
-    auto_close int fd = -1;
-    size_t count = 0;
-    int pid;
-
-    if (h->version == 2) {
-        (void) snprintf(path, sizeof path, "%s/cgroup.kill", name);
-        (void) io_write_text(h->parent_fd, path, "1");
-    }
-    (void) snprintf(path, sizeof path, "%s/cgroup.procs", name);
-    fd = openat(h->parent_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || !(procs = fdopen(fd, "r")))
-        return 0;
-    (void) take_fd(&fd);
-    while (fscanf(procs, "%d", &pid) == 1) {
-        count++;
-        if (pid > 1) /* 0 is a process of an outer pid namespace */
-            (void) kill(pid, SIGKILL);
-    }
-    return count;
-}
-
-size_t cgroup_kill(const struct cgroups *cgroups, const char *name)
-{
-    struct err ignored;
-    size_t count = 0;
-
-    for (size_t i = 0; i < cgroups->count; i++)
-        count += kill_in(&cgroups->hierarchy[i], name);
-    /* v1: a frozen process dies only when it is thawed. */
-    if (count > 0)
-        (void) cgroup_freeze(cgroups, name, false, &ignored);
-    return count;
 }
 
 int cgroup_remove(const struct cgroups *cgroups, const char *name, struct err *err)

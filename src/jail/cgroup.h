@@ -5,7 +5,7 @@
  * Never:   decides limits. They arrive checked by limits_check().
  *
  * Each controller is looked for by itself, in v1 mounts first: where a v1 hierarchy has it, v2
- * cannot. What differs between the versions is in one table of knobs in cgroup.c. */
+ * cannot. What differs between the versions is in two tables: the knobs of cgroup.c, the figures of cgroup_state.c. */
 #ifndef COVE_JAIL_CGROUP_H
 #define COVE_JAIL_CGROUP_H
 
@@ -41,6 +41,13 @@ struct cgroups {
     struct cgroup_hierarchy hierarchy[CG_HIERARCHIES_MAX];
     int of[CG_CONTROLLER_COUNT]; /* index of the controller's hierarchy, -1: the host has none */
 };
+
+/* NULL: the host has no such controller. */
+static inline const struct cgroup_hierarchy *
+cgroup_hierarchy_of(const struct cgroups *cgroups, enum cgroup_controller controller)
+{
+    return cgroups->of[controller] < 0 ? NULL : &cgroups->hierarchy[cgroups->of[controller]];
+}
 
 /* Where each controller is, by the text of /proc/self/mounts and the controllers of the v2 mount
  * ("" if there is none). Pure: fills mount, version, count and of. */
