@@ -5,7 +5,7 @@
  * parent's memory until exec (CLONE_VM | CLONE_VFORK), so it allocates nothing and reports failure
  * in *err.
  *
- * Callers: proc.c prepares, shepherd.c runs. */
+ * Callers: start.c prepares, shepherd.c runs. */
 #ifndef COVE_AGENT_SPAWN_H
 #define COVE_AGENT_SPAWN_H
 

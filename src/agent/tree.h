@@ -3,7 +3,7 @@
  * A snapshot is never atomic: callers that must reach everybody take another one until nobody is
  * left. Orphans below a shepherd become its children, so nobody leaves its tree.
  *
- * Callers: shepherd.c (signals, kills), proc.c (strays), door.c (whose descendant asks for sudo).
+ * Callers: shepherd.c (signals, kills), strays.c, ops.c (whose descendant asks for sudo).
  */
 #ifndef COVE_AGENT_TREE_H
 #define COVE_AGENT_TREE_H

@@ -10,7 +10,7 @@
  *         WALK_ENTRY: walk.name in walk.dirfd; walk_enter goes into it
  *         WALK_LEAVE: a directory that was entered is finished; it is walk.name in walk.dirfd
  *
- * Callers: subtree.c, move.c, glob.c, grep.c, watch.c. */
+ * Callers: subtree.c, move.c, find.c, grep.c, pack.c, watch.c. */
 #ifndef COVE_AGENT_WALK_H
 #define COVE_AGENT_WALK_H
 

@@ -4,7 +4,7 @@
  * them when somebody looks.
  *
  * Owns:    nothing outside struct metrics, which lives in struct app.
- * Callers: ops*.c and serve.c add; the route shows. */
+ * Callers: ops*.c add; the route shows. */
 #ifndef COVE_API_METRICS_H
 #define COVE_API_METRICS_H
 

@@ -3,7 +3,7 @@
  *
  * Owns:    a thread that looks for changes that others made (the command line, the end of a sandbox), and one for each
  *          dial that is under way, within limits.
- * Callers: network.c, which starts it; ops_private.c and ops.c, after their changes. */
+ * Callers: network.c, which starts it; ops_private.c, after its changes; private_dial.c. */
 #ifndef COVE_API_PRIVATE_H
 #define COVE_API_PRIVATE_H
 

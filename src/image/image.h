@@ -9,7 +9,7 @@
  * of any size, and the kernel's to read, as is the file of every disk.
  *
  * Owns:    <state>/images, <state>/image.key, and the table of what is there.
- * Callers: save.c and loader.c in their workers, ops.c, adopt.c. */
+ * Callers: save.c and loader.c in their workers, ops_image.c, adopt.c and whoever asks which disks are whose. */
 #ifndef COVE_IMAGE_IMAGE_H
 #define COVE_IMAGE_IMAGE_H
 

@@ -1,7 +1,7 @@
 /* cgroup.h - the resource limits of sandboxes, on cgroup v1, v2, or a mixture.
  *
  * Owns:    <hierarchy>/<instance>/<sandbox id> in every hierarchy in use, from create to remove.
- * Callers: keeper/sandbox.c and adopt.c.
+ * Callers: the keeper: create.c, sandbox.c, adopt.c, and its workers.
  * Never:   decides limits. They arrive checked by limits_check().
  *
  * Each controller is looked for by itself, in v1 mounts first: where a v1 hierarchy has it, v2

@@ -6,7 +6,7 @@
  *
  * Making one takes 0.4 ms, which a new child spends beside the keeper's work on its root.
  *
- * Callers: child.c, in the new namespaces; restore.c; the keeper, to come back from one. */
+ * Callers: child.c, in the new namespaces; the keeper and its workers, to enter one and to come back. */
 #ifndef COVE_JAIL_NET_H
 #define COVE_JAIL_NET_H
 

@@ -1,6 +1,6 @@
 /* root.h - a sandbox's root file system, as a detached mount: template below, disk above.
  *
- * Callers: keeper/sandbox.c, with the sandbox's user namespace made and its maps written. */
+ * Callers: keeper/create.c and stage.c, with the sandbox's user namespace made and its maps written. */
 #ifndef COVE_JAIL_ROOT_H
 #define COVE_JAIL_ROOT_H
 

@@ -1,7 +1,7 @@
 /* seccomp.h - the system call filter of every sandbox, compiled once at start.
  *
  * Owns:    two BPF programs: with a listener for refused calls, and without.
- * Callers: main.c compiles, child.c installs. */
+ * Callers: keeper/main.c compiles, confine.c installs. */
 #ifndef COVE_JAIL_SECCOMP_H
 #define COVE_JAIL_SECCOMP_H
 

@@ -1,4 +1,4 @@
-/* jail_volumes.h - a sandbox's volumes, at the paths that its tenant chose. Runs between clone and exec. */
+/* volumes.h - a sandbox's volumes, at the paths that its tenant chose. Runs between clone and exec. */
 #ifndef COVE_JAIL_VOLUMES_H
 #define COVE_JAIL_VOLUMES_H
 

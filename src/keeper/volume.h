@@ -6,7 +6,7 @@
  * to unmount.
  *
  * Owns:    the descriptors of a sandbox's volumes while it starts.
- * Callers: create.c, ops.c, main.c; whoever saves or loads a sandbox.
+ * Callers: create.c, ops.c, sandbox.c; whoever saves or loads a sandbox.
  * Never:   names and tenants; those are the server's. */
 #ifndef COVE_KEEPER_VOLUME_H
 #define COVE_KEEPER_VOLUME_H

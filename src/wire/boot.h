@@ -21,7 +21,7 @@
 
 #define BOOT_ARG_COUNT 5
 
-/* Capabilities of the sandbox's root; numbers of capability.h. In both profiles the agent itself has
+/* Capabilities of the sandbox's root; numbers of <linux/capability.h>. In both profiles the agent itself has
  * BOOT_AGENT_CAPS and no more; in `strict` its commands have none, in `root` root's commands have
  * BOOT_ROOT_CAPS. */
 #define BOOT_CAP(n) (1ull << (n))

@@ -1,7 +1,7 @@
 /* world.h - one keeper on a state of its own, and what may be left of it in the kernel.
  *
  * Owns:    the keeper process. Callers say which of its sandboxes are meant to be there.
- * Callers: sweep.c, hostile.c. */
+ * Callers: fault_inject.c, posture.c. */
 #ifndef COVE_FAULT_WORLD_H
 #define COVE_FAULT_WORLD_H
 
