@@ -7,7 +7,8 @@
  * file system ids, with capabilities raised again, because setfsuid drops those about files.
  *
  * "volatile": no fsync reaches the disk, which dies with the sandbox or is synced when that is saved. "index" and
- * "nfs_export" give files handles that a checkpoint can store. */
+ * "nfs_export" give files handles that a checkpoint can store. No redirects and no files of which only the attributes were
+ * copied, whatever the host's preset is: layers are merged one day (disk/merge.c). */
 #include "jail/root.h"
 
 #include "base/own.h"
@@ -43,7 +44,8 @@ static void set_upper(struct stack *stack, int fd, const char *upper, const char
     (void) snprintf(stack->work, sizeof stack->work, "/proc/self/fd/%d/%s", fd, work);
 }
 
-static int mount_overlay(const struct stack *stack, uint32_t uid_base, struct err *err)
+/* kept: a flush of it is a flush of the disk. */
+static int mount_overlay(const struct stack *stack, bool kept, uint32_t uid_base, struct err *err)
 {
     int fd;
 
@@ -51,7 +53,8 @@ static int mount_overlay(const struct stack *stack, uint32_t uid_base, struct er
     fd = mountfd_new("overlay",
                      (const char *const[]){ "source", "cove", "lowerdir", stack->lower, "upperdir",
                                             stack->upper, "workdir", stack->work, "index", "on",
-                                            "nfs_export", "on", "volatile", "", NULL },
+                                            "nfs_export", "on", "redirect_dir", "off", "metacopy",
+                                            "off", kept ? NULL : "volatile", "", NULL },
                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
     creds_files(0);
     return fd;
@@ -71,7 +74,7 @@ static int mount_overlay_staged(const struct stack *stack, int lower_fd, int dis
     if (mountfd_attach(disk_fd, AT_FDCWD, "/stage/disk") < 0)
         err_sys(err, errno, "stage the disk");
     else
-        fd = mount_overlay(stack, uid_base, err);
+        fd = mount_overlay(stack, false, uid_base, err);
     if (fd >= 0)
         clone = mountfd_clone(AT_FDCWD, "/stage/disk", 0);
     if (fd >= 0 && (clone < 0 || dup3(clone, disk_fd, O_CLOEXEC) < 0)) {
@@ -119,7 +122,8 @@ static int join_shm(const struct root_layers *layers, const int *lower_fd, uint3
     creds_files(0);
     if (rc < 0 && errno != EEXIST)
         return err_sys(err, errno, "make shm-work");
-    return mount_overlay(&stack, uid_base, err);
+    /* Not volatile: with the disk's own shm below this, here is the one place to flush the disk at. */
+    return mount_overlay(&stack, true, uid_base, err);
 }
 
 static int join_layers(const struct template *t, const struct root_layers *layers, int userns_fd,
@@ -138,7 +142,7 @@ static int join_layers(const struct template *t, const struct root_layers *layer
     }
     set_upper(&stack, layers->disk_fd, "upper", "work");
     if (detached_works) {
-        fd = mount_overlay(&stack, uid_base, err);
+        fd = mount_overlay(&stack, false, uid_base, err);
         detached_works = fd >= 0 || err->kind != ERR_INVALID;
     }
     if (!detached_works && count > 0)
