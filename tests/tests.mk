@@ -12,7 +12,7 @@ AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
 
 # Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
 # What the privileged program is made of.
-KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/%),$(UNIT_TESTS))
+KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/% disk/%),$(UNIT_TESTS))
 $(KEPT): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

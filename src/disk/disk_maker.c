@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "jail/mountfd.h"
+#include "disk/merge_maker.h"
 #include "disk/volume_maker.h"
 
 #include <dirent.h>
@@ -106,24 +107,34 @@ static int make_skeleton(int dir_fd, struct err *err)
     return 0;
 }
 
+int disk_maker_format(int dir_fd, const char *name, uint64_t bytes, uint64_t inodes, struct err *err)
+{
+    auto_close int fd = -1;
+    char count[32];
+
+    (void) snprintf(count, sizeof count, "%" PRIu64, inodes);
+    (void) unlinkat(dir_fd, name, 0);
+    fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_sys(err, errno, "make a blank image");
+    if (ftruncate(fd, (off_t) bytes) < 0)
+        err_sys(err, errno, "size a blank image");
+    else if (make_skeleton(dir_fd, err) == 0 && fchdir(dir_fd) == 0 &&
+             run_mkfs(name, count, err) == 0)
+        return take_fd(&fd);
+    (void) unlinkat(dir_fd, name, 0);
+    return -1;
+}
+
 static int make_blank(struct maker *m, struct blank *b, struct err *err)
 {
     auto_close int fd = -1;
-    char temporary[80], inodes[32];
+    char temporary[80];
 
     (void) snprintf(temporary, sizeof temporary, "%s.new", b->name);
-    (void) snprintf(inodes, sizeof inodes, "%" PRIu64, b->inodes);
-    (void) unlinkat(m->dir_fd, temporary, 0);
-    fd = openat(m->dir_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = disk_maker_format(m->dir_fd, temporary, b->mib * MiB, b->inodes, err);
     if (fd < 0)
-        return err_sys(err, errno, "make a blank image");
-    if (ftruncate(fd, (off_t) (b->mib * MiB)) < 0) {
-        err_sys(err, errno, "size a blank image");
-        goto undo;
-    }
-    if (make_skeleton(m->dir_fd, err) < 0 || fchdir(m->dir_fd) < 0 ||
-        run_mkfs(temporary, inodes, err) < 0)
-        goto undo;
+        return -1;
     if (fdatasync(fd) < 0) { /* the name must not outlive a power cut that the content does not */
         err_sys(err, errno, "save a blank image");
         goto undo;
@@ -280,25 +291,31 @@ static int open_image(struct maker *m, const struct disk_order *order, const str
     return take_fd(&fd);
 }
 
+int disk_maker_mount(int loop_fd, bool base, struct err *err)
+{
+    char source[32];
+
+    (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop_fd);
+    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what is
+     * on it dies with the machine's run, unless it is saved, and then it is synced. */
+    return mountfd_new("ext4",
+                       (const char *const[]){ "source", source, base ? "ro" : "noinit_itable", "",
+                                              "nobarrier", "", "errors", "remount-ro", NULL },
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (base ? MOUNT_ATTR_RDONLY : 0), err);
+}
+
 static int make_disk(struct maker *m, const struct disk_order *order, const struct blank *blank,
                      struct err *err)
 {
     bool base = order->job == DISK_BASE;
     auto_close int image = open_image(m, order, blank, err), loop = -1, fd = -1;
-    char source[32];
 
     if (image < 0)
         return -1;
     loop = disk_maker_loop(m->dev_fd, m->control_fd, image, base, err);
     if (loop < 0)
         return -1;
-    (void) snprintf(source, sizeof source, "/proc/self/fd/%d", loop);
-    /* noinit_itable: or a kernel thread would zero the inode tables of every disk. nobarrier: what is
-     * on it dies with the machine's run, unless it is saved, and then it is synced. */
-    fd = mountfd_new("ext4",
-                     (const char *const[]){ "source", source, base ? "ro" : "noinit_itable", "",
-                                            "nobarrier", "", "errors", "remount-ro", NULL },
-                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (base ? MOUNT_ATTR_RDONLY : 0), err);
+    fd = disk_maker_mount(loop, base, err);
     if (fd < 0)
         return -1;
     if (order->job == DISK_NEW)
@@ -392,11 +409,14 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
     }
     if (pid == 0) {
         struct volume_place place = place_of(m);
+        struct merge_place disks = { m->dir_fd, m->dev_fd, m->control_fd };
         auto_close int fd = -1;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (order->volume[0])
             (void) volume_maker_serve(&place, order, &fd, &answer.err);
+        else if (order->job == DISK_MERGE)
+            (void) merge_maker_serve(&disks, order, &answer.err);
         else
             fd = make_disk(m, order, blank, &answer.err);
         _exit(io_send_fds(sock, &answer, sizeof answer, &fd, fd >= 0 ? 1 : 0) < 0);

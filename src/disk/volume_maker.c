@@ -184,6 +184,7 @@ int volume_maker_serve(const struct volume_place *p, const struct disk_order *or
     case DISK_NEW:
     case DISK_OLD:
     case DISK_BASE:
+    case DISK_MERGE:
         return err_set(err, ERR_INTERNAL, "not a job about a volume");
     case DISK_VOLUME_MAKE:
         rc = make(p, order, err);

@@ -21,6 +21,7 @@
 #define KEY_FILE  "image.key"
 #define NAME_ROOM (ID_LEN + 8)
 #define NEW       ".new"
+#define META      "meta"
 #define OLD       ".old" /* on its way out */
 #define FULL      (1u << 20) /* bytes that are free: fewer are none */
 
@@ -216,22 +217,51 @@ static void sign(const struct images *images, const struct image_meta *meta,
     sha256_hmac(images->key, sizeof images->key, meta, offsetof(struct image_meta, code), ret);
 }
 
-int image_commit(const struct images *images, const char *id, int dir_fd, struct image_meta *meta,
-                 struct err *err)
+static int write_meta(const struct images *images, int dir_fd, const char *name,
+                      struct image_meta *meta, struct err *err)
 {
     auto_close int fd =
-        openat(dir_fd, "meta", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    char name[NAME_ROOM];
+        openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-    (void) snprintf(name, sizeof name, "%s" NEW, id);
     memcpy(meta->magic, MAGIC, sizeof meta->magic);
     meta->size = sizeof *meta;
     sign(images, meta, meta->code);
     if (fd < 0 || io_write_all(fd, meta, sizeof *meta) < 0)
         return err_sys(err, errno, "write the image's meta");
+    return 0;
+}
+
+int image_commit(const struct images *images, const char *id, int dir_fd, struct image_meta *meta,
+                 struct err *err)
+{
+    char name[NAME_ROOM];
+
+    (void) snprintf(name, sizeof name, "%s" NEW, id);
+    if (write_meta(images, dir_fd, META, meta, err) < 0)
+        return -1;
     if (renameat(images->dir_fd, name, images->dir_fd, id) < 0)
         return err_sys(err, errno, "name the image");
     return 0;
+}
+
+int image_prepare(const struct images *images, const char *id, struct image_meta *meta,
+                  struct err *err)
+{
+    auto_close int dir = open_dir(images, id, "");
+
+    if (dir < 0)
+        return err_sys(err, errno, "open image '%s'", id);
+    (void) unlinkat(dir, META NEW, 0); /* of somebody who was killed here */
+    return write_meta(images, dir, META NEW, meta, err);
+}
+
+int image_swap(const struct images *images, const char *id, struct err *err)
+{
+    auto_close int dir = open_dir(images, id, "");
+
+    return dir < 0 || renameat(dir, META NEW, dir, META) < 0
+               ? err_sys(err, errno, "give image '%s' another meta", id)
+               : 0;
 }
 
 static int read_meta(const struct images *images, const char *id, const char *suffix,
@@ -244,7 +274,7 @@ static int read_meta(const struct images *images, const char *id, const char *su
     if (dir < 0)
         return errno == ENOENT ? err_set(err, ERR_NO_IMAGE, "there is no image '%s'", id)
                                : err_sys(err, errno, "open image '%s'", id);
-    fd = openat(dir, "meta", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = openat(dir, META, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size != (off_t) sizeof *ret ||
         read(fd, ret, sizeof *ret) != (ssize_t) sizeof *ret || ret->size != sizeof *ret ||
         memcmp(ret->magic, MAGIC, sizeof ret->magic) != 0) {

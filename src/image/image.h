@@ -77,6 +77,11 @@ int image_begin(const struct images *images, const char *id, int *ret_dir_fd, st
 /* Signs meta and gives the image its name. */
 int image_commit(const struct images *images, const char *id, int dir_fd, struct image_meta *meta,
                  struct err *err);
+/* Of one that is there: another meta is signed and laid beside the old, which counts until the swap. In between the
+ * caller sees to it that it is on the host's disk for good. */
+int image_prepare(const struct images *images, const char *id, struct image_meta *meta,
+                  struct err *err);
+int image_swap(const struct images *images, const char *id, struct err *err);
 /* A lock on one that is there, with others or alone; ERR_STATE: somebody works on it. */
 int image_lock(const struct images *images, const char *id, bool alone, int *ret_dir_fd,
                struct err *err);

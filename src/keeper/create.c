@@ -16,6 +16,7 @@
 #include "keeper/life.h"
 #include "keeper/bases.h"
 #include "keeper/load.h"
+#include "keeper/merge.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
 #include "jail/root.h"
@@ -517,13 +518,34 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
     return 0;
 }
 
+void create_over_image(struct keeper *k, struct sandbox *s, const struct image_meta *meta)
+{
+    struct err err;
+    int have_disk;
+
+    if (is_resumed(s)) {
+        s->info.created_ms = meta->image.sandbox.created_ms;
+        s->layers = meta->layers;
+        have_disk = disks_open(&k->disks, s->layers.number[0], false, s->disk_order, &err);
+    } else { /* a disk of its own, over those of the image */
+        s->layers.count = meta->layers.count + 1;
+        memcpy(s->layers.number + 1, meta->layers.number,
+               meta->layers.count * sizeof meta->layers.number[0]);
+        have_disk = disks_take(&k->disks, &s->info.limits, s->disk_order, &s->layers.number[0],
+                               &s->disk_fd, &err);
+    }
+    if (have_disk < 0 || volumes_order(k, s, &err) < 0)
+        sandbox_fail(k, s, &err);
+    else
+        create_go_on(k, s);
+}
+
 int create_from_image(struct keeper *k, const struct keeper_request *r,
                       const struct image_meta *meta, bool same, struct sandbox **ret,
                       struct err *err)
 {
     uint64_t build = 0;
     struct sandbox *s;
-    int have_disk;
 
     if ((!same && check_id(k, r, err) < 0) || check_room(k, r, &build, err) < 0)
         return -1;
@@ -535,20 +557,9 @@ int create_from_image(struct keeper *k, const struct keeper_request *r,
     s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY;
     s->template_inode = meta->template_inode;
     s->info.flags |= meta->image.sandbox.flags & KEEPER_FLAG_ROUTED;
-    if (same) {
-        s->info.created_ms = meta->image.sandbox.created_ms;
-        s->layers = meta->layers;
-        have_disk = disks_open(&k->disks, s->layers.number[0], false, s->disk_order, err);
-    } else { /* a disk of its own, over those of the image */
-        s->layers.count = meta->layers.count + 1;
-        memcpy(s->layers.number + 1, meta->layers.number,
-               meta->layers.count * sizeof meta->layers.number[0]);
-        have_disk = disks_take(&k->disks, &r->limits, s->disk_order, &s->layers.number[0],
-                               &s->disk_fd, err);
-    }
-    if (have_disk < 0 || volumes_order(k, s, err) < 0)
-        sandbox_fail(k, s, err);
+    if (!same && merge_needed(&meta->layers))
+        merge_before(k, s);
     else
-        create_go_on(k, s);
+        create_over_image(k, s, meta);
     return 0;
 }

@@ -17,6 +17,9 @@ int create_from_image(struct keeper *keeper, const struct keeper_request *reques
                       const struct image_meta *meta, bool same, struct sandbox **ret,
                       struct err *err);
 
+/* What comes of it, once the image has no more layers than can be: its disks are ordered. */
+void create_over_image(struct keeper *keeper, struct sandbox *sandbox, const struct image_meta *meta);
+
 /* Starts it, if all its disks are there. */
 void create_go_on(struct keeper *keeper, struct sandbox *sandbox);
 /* It runs: written down, and told to whoever waits. */

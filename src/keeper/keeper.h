@@ -53,6 +53,7 @@ struct sandbox {
     int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the keeper's bases */
     char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from; while pausing: what it becomes */
     bool image_memory;           /* … with its processes */
+    bool merging;                /* waits for the image's layers to become fewer (merge.c) */
     char view_name[SYSVIEW_NAME];
     pid_t worker; /* saves or loads it; 0: none */
     void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);
@@ -75,6 +76,13 @@ struct sandbox {
 struct base {
     uint64_t number; /* 0: free */
     int mount_fd;    /* -1: on order */
+};
+
+/* The one merge that the disk maker is at. */
+struct merging {
+    uint32_t order;  /* 0: none */
+    uint64_t number; /* of the disk to be */
+    char image[KEEPER_NAME_MAX];
 };
 
 #define CONNECTIONS_MAX 2304 /* one per sandbox, as `cove run` holds it, and some more */
@@ -103,6 +111,7 @@ struct keeper {
     struct images images;
     struct criu criu;
     struct base bases[BASES_MAX];
+    struct merging merging;
     struct seccomp_filter filter_notify, filter_quiet;
     uint32_t id_block;
     int id_lock_fd;

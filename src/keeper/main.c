@@ -10,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/bases.h"
+#include "keeper/merge.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
 #include "jail/root.h"
@@ -63,17 +64,20 @@ static void usage(FILE *out)
                    "  --max-sandboxes N  refuse more than N at once (default %u)\n"
                    "  --slots N          user id ranges to use, at most %u\n"
                    "  --stage-layers     mount layers as Linux before 6.15 needs it\n"
+                   "  --layers N         merge an image's layers from N on (2 to %d, which is the preset)\n"
                    "  --verbose          log every create with its timings\n"
                    "  --version, --help\n",
-                   IDS_SLOTS, IDS_SLOTS);
+                   IDS_SLOTS, IDS_SLOTS, LAYERS_MAX);
 }
 
-static int parse_count(const char *text, const char *option, uint64_t *ret, struct err *err)
+static int parse_count(const char *text, const char *option, uint64_t least, uint64_t most,
+                       uint64_t *ret, struct err *err)
 {
     if (parse_u64(text, ret, err) < 0)
         return err_wrap(err, "--%s", option);
-    if (*ret < 1 || *ret > IDS_SLOTS)
-        return err_set(err, ERR_USAGE, "--%s: not between 1 and %u", option, IDS_SLOTS);
+    if (*ret < least || *ret > most)
+        return err_set(err, ERR_USAGE, "--%s: not between %" PRIu64 " and %" PRIu64, option, least,
+                       most);
     return 0;
 }
 
@@ -86,10 +90,12 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
         { "slots", required_argument, NULL, 'n' },
         { "verbose", no_argument, NULL, 'v' },
         { "stage-layers", no_argument, NULL, 'l' },
+        { "layers", required_argument, NULL, 'y' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
     };
+    uint64_t layers;
     int c;
 
     *o = (struct options){ .sandboxes_max = IDS_SLOTS, .slots = IDS_SLOTS };
@@ -108,12 +114,17 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
             o->verbose = true;
             break;
         case 'm':
-            if (parse_count(optarg, "max-sandboxes", &o->sandboxes_max, err) < 0)
+            if (parse_count(optarg, "max-sandboxes", 1, IDS_SLOTS, &o->sandboxes_max, err) < 0)
                 return -1;
             break;
         case 'n':
-            if (parse_count(optarg, "slots", &o->slots, err) < 0)
+            if (parse_count(optarg, "slots", 1, IDS_SLOTS, &o->slots, err) < 0)
                 return -1;
+            break;
+        case 'y':
+            if (parse_count(optarg, "layers", 2, LAYERS_MAX, &layers, err) < 0)
+                return -1;
+            merge_from((uint32_t) layers);
             break;
         case 'h':
             usage(stdout);
@@ -273,6 +284,10 @@ static void on_disk(struct keeper *k, struct watch *watch)
         bases_got(k, answer.number, fd, &answer.err);
         return;
     }
+    if (rc > 0 && answer.job == DISK_MERGE) {
+        merge_got(k, &answer);
+        return;
+    }
     /* It may have been stopped, and its slot even taken again, while the disk was made. */
     if (rc > 0 && !ops_order_done(k, answer.tag, &answer.err) &&
         !create_got_disk(k, answer.tag, fd, &answer.err)) {
@@ -285,6 +300,7 @@ static void on_disk(struct keeper *k, struct watch *watch)
         k->disks_watch.fd = -1;
         ops_orders_lost(k, &err);
         bases_lost(k, &err);
+        merge_lost(k);
         for (uint32_t i = 0; i < k->slot_count; i++)
             if (k->sandboxes[i].info.life == LIFE_NEW)
                 sandbox_fail(k, &k->sandboxes[i], &err);

@@ -141,6 +141,8 @@ static bool has_layer(const struct layers *layers, uint64_t number)
 
 bool sandbox_disk_used(const struct keeper *k, uint64_t number, const struct sandbox *but)
 {
+    if (k->merging.order && k->merging.number == number)
+        return true;
     for (uint32_t i = 0; i < k->slot_count; i++)
         if (&k->sandboxes[i] != but && k->sandboxes[i].info.life != LIFE_GONE &&
             has_layer(&k->sandboxes[i].layers, number))
@@ -452,7 +454,8 @@ static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
 {
     struct err err;
 
-    if (now < s->begun_us / 1000u + START_MS || s->worker || s->unsettled) /* criu has its own patience */
+    /* criu has its own patience, and a merge is as long as what is merged is large. */
+    if (now < s->begun_us / 1000u + START_MS || s->worker || s->unsettled || s->merging)
         return;
     err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
             START_MS / 1000);

@@ -412,8 +412,6 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
         return err_set(err, ERR_EXISTS, "there is an image '%s' already", r->image);
     if (k->images.count == IMAGES_MAX)
         return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
-    if (s->layers.count == LAYERS_MAX && !(r->flags & KEEPER_SAVE_STOP))
-        return err_set(err, ERR_UNSUPPORTED, "a fork of a fork, %d deep: no further", LAYERS_MAX);
     if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
     for (size_t i = 0; i < volume_use_count(s->volumes); i++)

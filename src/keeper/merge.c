@@ -1,0 +1,165 @@
+/* How many are merged: at least half of them, and from there on as long as the next one is smaller than all above it together. A
+ * first layer of gigabytes under many small ones is not copied each time; what is copied has doubled since it
+ * was copied last, so that of n bytes each is copied log n times at most. */
+#include "keeper/merge.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/create.h"
+#include "keeper/life.h"
+#include "keeper/sandbox.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static uint32_t merge_layers = LAYERS_MAX;
+
+void merge_from(uint32_t layers)
+{
+    merge_layers = layers;
+}
+
+bool merge_needed(const struct layers *layers)
+{
+    return layers->count >= merge_layers;
+}
+
+static uint64_t layer_bytes(const struct keeper *k, uint64_t number)
+{
+    char name[DISK_FILE_NAME];
+    struct stat st;
+
+    disk_file_name(number, name);
+    return fstatat(k->disks.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+               ? (uint64_t) st.st_blocks * 512u
+               : 0;
+}
+
+static uint32_t choose_count(const struct keeper *k, const struct layers *layers)
+{
+    uint32_t count = 0;
+    uint64_t above = 0;
+
+    while (count < layers->count) {
+        uint64_t bytes = layer_bytes(k, layers->number[count]);
+
+        if (count > layers->count / 2 && bytes > above)
+            break;
+        above += bytes;
+        count++;
+    }
+    return count;
+}
+
+/* The image as it will be, with the new disk in the place of the first `count`. */
+static void relayer(struct layers *layers, uint32_t count, uint64_t number)
+{
+    struct layers old = *layers;
+
+    *layers = (struct layers){ .number = { number }, .count = old.count - count + 1 };
+    memcpy(layers->number + 1, old.number + count, (old.count - count) * sizeof old.number[0]);
+}
+
+static int order(struct keeper *k, const char *image, struct err *err)
+{
+    struct disk_order order = { .job = DISK_MERGE, .tag = keeper_next_order(k) };
+    struct image_meta meta;
+    uint32_t all;
+
+    if (image_read(&k->images, image, &meta, err) < 0 || disk_new_number(&order.number, err) < 0)
+        return -1;
+    all = meta.layers.count;
+    order.layers.count = choose_count(k, &meta.layers);
+    memcpy(order.layers.number, meta.layers.number,
+           order.layers.count * sizeof meta.layers.number[0]);
+    relayer(&meta.layers, order.layers.count, order.number);
+    if (image_prepare(&k->images, image, &meta, err) < 0 || disks_order(&k->disks, &order, err) < 0)
+        return -1;
+    k->merging = (struct merging){ .order = order.tag, .number = order.number };
+    memcpy(k->merging.image, meta.image.id, sizeof k->merging.image);
+    log_line(LOG_INFO, "merging image=%s layers=%u of=%u", image, order.layers.count, all);
+    return 0;
+}
+
+/* Everybody who waits for this image. */
+static void go_on(struct keeper *k, const char *image, const struct image_meta *meta,
+                  const struct err *err)
+{
+    for (uint32_t i = 0; i < k->slot_count; i++) {
+        struct sandbox *s = &k->sandboxes[i];
+
+        if (s->info.life != LIFE_NEW || !s->merging || strcmp(s->image, image) != 0)
+            continue;
+        s->merging = false;
+        s->begun_us = io_now_us();
+        if (meta)
+            create_over_image(k, s, meta);
+        else
+            sandbox_fail(k, s, err);
+    }
+}
+
+/* The next that somebody waits for. */
+static void next(struct keeper *k)
+{
+    for (uint32_t i = 0; i < k->slot_count && !k->merging.order; i++) {
+        struct sandbox *s = &k->sandboxes[i];
+        char image[KEEPER_NAME_MAX];
+        struct err err;
+
+        if (s->info.life != LIFE_NEW || !s->merging)
+            continue;
+        memcpy(image, s->image, sizeof image);
+        if (order(k, image, &err) < 0)
+            go_on(k, image, NULL, &err);
+    }
+}
+
+void merge_before(struct keeper *k, struct sandbox *s)
+{
+    s->merging = true;
+    next(k);
+}
+
+static int use(struct keeper *k, const char *image, struct image_meta *ret, struct err *err)
+{
+    struct image_meta old;
+
+    if (image_read(&k->images, image, &old, err) < 0 || image_swap(&k->images, image, err) < 0 ||
+        image_read(&k->images, image, ret, err) < 0)
+        return -1;
+    (void) images_add(&k->images, image, &ret->layers, NULL);
+    sandbox_release(k, &old.layers, NULL);
+    return 0;
+}
+
+void merge_got(struct keeper *k, const struct disk_answer *answer)
+{
+    char image[KEEPER_NAME_MAX];
+    struct err err = answer->err;
+    struct image_meta meta;
+    bool merged;
+
+    if (answer->tag != k->merging.order) {
+        disks_remove(&k->disks, answer->number);
+        return;
+    }
+    memcpy(image, k->merging.image, sizeof image);
+    merged = err.kind == ERR_NONE && use(k, image, &meta, &err) == 0;
+    k->merging.order = 0;
+    if (!merged) {
+        log_line(LOG_WARNING, "image=%s %s", image, err.msg);
+        disks_remove(&k->disks, answer->number);
+    }
+    go_on(k, image, merged ? &meta : NULL, &err);
+    next(k);
+}
+
+void merge_lost(struct keeper *k)
+{
+    if (k->merging.order)
+        disks_remove(&k->disks, k->merging.number);
+    k->merging.order = 0;
+}
