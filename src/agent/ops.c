@@ -177,6 +177,7 @@ static enum conn_taken op_signal(struct conn *conn, const struct agent_request *
     if (proc_signal(proc, request->signal, request->flags & AGENT_ALL, conn->id, err) < 0)
         return CONN_BAD;
     conn->kind = &waiting_kind;
+    conn->data = proc; /* borrowed; compared, never followed */
     return CONN_DONE;
 }
 
@@ -187,6 +188,19 @@ void ops_signalled(struct agent *agent, uint64_t id, uint32_t count)
 
     if (conn && conn->kind == &waiting_kind)
         (void) answer(conn, &reply);
+}
+
+void ops_signals_lost(struct agent *agent, const struct proc *proc)
+{
+    struct conn *next;
+    struct err err;
+
+    err_set(&err, ERR_STATE, "process %u has ended", proc->handle);
+    for (struct conn *conn = agent->conns.first; conn; conn = next) {
+        next = conn->next;
+        if (conn->kind == &waiting_kind && conn->data == proc && !conn->ending)
+            conn_fail(conn, &err);
+    }
 }
 
 /* A list is made item by item, as the caller reads; `id` and `data` remember the place. */

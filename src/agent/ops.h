@@ -12,6 +12,8 @@ extern const struct conn_kind ops_request_kind;
 
 /* The shepherd reached `count` processes for the SIGNAL with this id; 0: nobody asked. */
 void ops_signalled(struct agent *agent, uint64_t id, uint32_t count);
+/* Its shepherd is gone: who still waits for one of its signals is told so. */
+void ops_signals_lost(struct agent *agent, const struct proc *proc);
 
 /* A child of the agent is gone. True: it was a worker. */
 bool ops_worker_reaped(struct agent *agent, pid_t pid);

@@ -138,6 +138,7 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         return;
     case NEWS_FAILED:
         live->shepherd = 0; /* it ends by itself */
+        ops_signals_lost(proc->agent, proc);
         start_failed(proc, &news->err);
         return;
     case NEWS_SIGNALLED:
@@ -196,6 +197,7 @@ bool proc_reaped(struct agent *agent, pid_t pid, int status)
     if (!proc)
         return false;
     read_news(proc);
+    ops_signals_lost(agent, proc);
     /* Killed, by root inside or by on_insist: its flock is ours now. */
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         strays_end(agent);
@@ -228,9 +230,11 @@ int proc_signal(struct proc *proc, uint32_t number, bool all, uint64_t cookie, s
 
     if (!proc->live || !proc->live->shepherd)
         return err_set(err, ERR_STATE, "process %u has ended", proc->handle);
-    if (give_order(proc, &order) < 0)
-        return err_sys(err, errno, "signal process %u", proc->handle);
-    return 0;
+    if (give_order(proc, &order) == 0)
+        return 0;
+    if (errno == EPIPE || errno == ECONNRESET) /* its SIGCHLD is on its way */
+        return err_set(err, ERR_STATE, "process %u has ended", proc->handle);
+    return err_sys(err, errno, "signal process %u", proc->handle);
 }
 
 void proc_kill(struct proc *proc)
