@@ -202,7 +202,8 @@ static void view_sleep(const struct store_sandbox *record, bool saved, struct op
         ret->life = LIFE_PAUSED;
         ret->tier = STORE_DISK;
         ret->image_bytes = sleep->bytes;
-    } else if (ret->life == LIFE_PAUSED) {
+    } else if (ret->life == LIFE_PAUSED || (ret->life == LIFE_PAUSING && sleep->tier)) {
+        ret->life = LIFE_PAUSED; /* also on its way from memory to disk */
         ret->tier = sleep->tier == STORE_WARM ? STORE_WARM : STORE_HOT;
     }
     if (!ret->tier)
