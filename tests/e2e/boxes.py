@@ -48,7 +48,7 @@ def again(box):
 
 
 def within(seconds, what):
-    end = time.time() + seconds
+    end = time.time() + max(seconds, 30)
     while time.time() < end:
         got = what()
         if got:
@@ -58,6 +58,11 @@ def within(seconds, what):
 
 
 def audit(action, box=None):
-    time.sleep(0.2)  # records are on disk soon, not at once
+    """Those records, of which there is one at least: they are on disk soon, not at once."""
     path = "/audit-logs?limit=1000" + ("&sandbox_id=" + box if box else "")
-    return [r for r in api("GET", path).json["logs"] if r["action"] == action]
+
+    def records():
+        return [r for r in api("GET", path).json["logs"] if r["action"] == action]
+    within(10, records)
+    time.sleep(0.2)  # for one too many
+    return records()

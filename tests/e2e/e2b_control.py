@@ -124,7 +124,7 @@ def moment(text):
 
 
 def wait_for(what, seconds=15):
-    end = time.time() + seconds
+    end = time.time() + max(seconds, 30)
     while time.time() < end:
         if what():
             return True
@@ -275,11 +275,11 @@ same("connect to one that runs is 200 with the same token", (200, box["envdAcces
      (a.status, a.json["envdAccessToken"]))
 same("and never shortens", before, moment(info(box)["endAt"]))
 same("connect may extend", 200, ask("POST", "/v2" + at + "/connect").status)
-check("by 300 seconds if nothing is said", abs(moment(info(box)["endAt"]) - time.time() - 300) < 5, info(box)["endAt"])
+check("by 300 seconds if nothing is said", abs(moment(info(box)["endAt"]) - time.time() - 300) < 20, info(box)["endAt"])
 same("timeout answers 204", 204, ask("POST", at + "/timeout", {"timeout": 30}).status)
-check("and may shorten", abs(moment(info(box)["endAt"]) - time.time() - 30) < 5, info(box)["endAt"])
+check("and may shorten", abs(moment(info(box)["endAt"]) - time.time() - 30) < 20, info(box)["endAt"])
 same("refreshes answer 204", 204, ask("POST", at + "/refreshes", {"duration": 100}).status)
-check("and only extend", abs(moment(info(box)["endAt"]) - time.time() - 100) < 5, info(box)["endAt"])
+check("and only extend", abs(moment(info(box)["endAt"]) - time.time() - 100) < 20, info(box)["endAt"])
 same("a short one changes nothing", 204, ask("POST", at + "/refreshes", {"duration": 1}).status)
 check("indeed", moment(info(box)["endAt"]) - time.time() > 90, info(box)["endAt"])
 refused("a refresh has its bounds", ask("POST", at + "/refreshes", {"duration": 3601}), 400)
@@ -292,7 +292,7 @@ same("and envd says 502", 502, envd("GET", "/health", v1["sandboxID"]).status)
 same("but its log is there", 200, ask("GET", "/v2/sandboxes/%s/logs" % v1["sandboxID"]).status)
 
 # ---- pauses ----
-ask("POST", "/v1" + at + "/exec", {"command": "(while :; do date +%s%N > /tmp/clock; sleep 0.05; done) >/dev/null 2>&1 &"})
+ask("POST", "/v1" + at + "/exec", {"command": "(while :; do date +%s%N > /tmp/clock.new; mv /tmp/clock.new /tmp/clock; sleep 0.05; done) >/dev/null 2>&1 &"})
 same("a running sandbox is healthy", 204, envd("GET", "/health", box["sandboxID"]).status)
 same("pause answers 204", 204, ask("POST", at + "/pause").status)
 refused("a second one is 409", ask("POST", at + "/pause", {"memory": True}), 409, "already paused")
@@ -300,25 +300,29 @@ same("a paused sandbox is 502 to envd", (502, "The sandbox was not found"),
      (lambda a: (a.status, a.json["message"]))(envd("GET", "/health", box["sandboxID"])))
 detail = info(box)
 check("its state is paused, its end the time of the pause",
-      detail["state"] == "paused" and abs(moment(detail["endAt"]) - time.time()) < 10, detail)
+      detail["state"] == "paused" and abs(moment(detail["endAt"]) - time.time()) < 30, detail)
 same("lists show it among the paused", [box["sandboxID"]],
      [s["sandboxID"] for s in ask("GET", "/v2/sandboxes?state=paused").json])
 refused("its time cannot be set", ask("POST", at + "/timeout", {"timeout": 60}), 404, "paused")
 a = ask("POST", "/v2" + at + "/connect", {"timeout": 60})
 same("connect resumes it: 201, the same id, the same token", (201, box["sandboxID"], box["envdAccessToken"]),
      (a.status, a.json["sandboxID"], a.json["envdAccessToken"]))
-ticks = [ask("POST", "/v1" + at + "/exec", {"command": "sleep 0.3; cat /tmp/clock"}).json["stdout"] for _ in range(2)]
-check("its processes go on", ticks[0] and ticks[0] != ticks[1], ticks)
+def clock():
+    return ask("POST", "/v1" + at + "/exec", {"command": "cat /tmp/clock"}).json["stdout"]
+
+
+tick = clock()
+check("its processes go on", tick and wait_for(lambda: clock() != tick), tick)
 refused("resume of one that runs is 409", ask("POST", at + "/resume", {"timeout": 60}), 409)
 refused("nor a change of what happens at the end", ask("POST", at + "/resume", {"autoPause": True}), 501, "autoPause")
 same("pause and resume, the old way", (204, 201),
      (ask("POST", at + "/pause", {}).status, ask("POST", at + "/resume", {"timeout": 60}).status))
-check("a deadline of its own again", abs(moment(info(box)["endAt"]) - time.time() - 60) < 5, info(box)["endAt"])
-same("pause, with seconds left", (204, 204), (ask("POST", at + "/timeout", {"timeout": 2}).status,
+check("a deadline of its own again", abs(moment(info(box)["endAt"]) - time.time() - 60) < 20, info(box)["endAt"])
+same("pause, with seconds left", (204, 204), (ask("POST", at + "/timeout", {"timeout": 3}).status,
                                               ask("POST", at + "/pause", {}).status))
 
-sleeper = create(timeout=2, autoPause=True, autoResume={"enabled": True})
-deaf = create(timeout=2, autoPause=True)
+sleeper = create(timeout=3, autoPause=True, autoResume={"enabled": True})
+deaf = create(timeout=3, autoPause=True)
 for b in (sleeper, deaf):
     check("time that is up pauses what asked for it", wait_for(lambda: info(b)["state"] == "paused"), info(b))
 same("a pause outlives the deadline before it", (200, "paused"),

@@ -425,7 +425,7 @@ def listing():
     got = box.rpc("ListDir", {"path": "/tmp/wide"}, python=True).json["entries"]
     took = time.time() - begin
     same("a thousand entries", ["%06d" % i for i in range(1, 1001)] + ["link"], [e["name"] for e in got])
-    check("in one go", took < 5, took)
+    check("in one go", took < 30, took)
     print("# a thousand entries in %d ms" % (took * 1000))
 
 
@@ -492,7 +492,7 @@ class Stream:
 
     def until(self, *wanted):
         """Waits for these (type, name), in any order."""
-        end = time.time() + 10
+        end = time.time() + 30
         while time.time() < end:
             have = [(e["type"].replace("EVENT_TYPE_", ""), e["name"]) for e in self.events]
             if all(w in have for w in wanted):
@@ -539,17 +539,19 @@ def streams():
     same("with the new entry", "/tmp/w/y.txt", (s.entry("CREATE", "y.txt") or {}).get("path"))
     box.rpc("Remove", {"path": "/tmp/w/y.txt"})
     check("removal has none", s.until(("REMOVE", "y.txt")) and s.entry("REMOVE", "y.txt") is None, s.events)
-    time.sleep(1.3)
+    end = time.time() + 30
+    while {"keepalive": {}} not in s.others and time.time() < end:
+        time.sleep(0.05)
     check("keepalives come when it is quiet", {"keepalive": {}} in s.others, s.others)
     box.rpc("Remove", {"path": "/tmp/w"})
-    s.t.join(10)
+    s.t.join(30)
     same("the end of the directory ends the stream", {}, s.end)
     s = Stream(box, {"path": "/gone"})
     same("a missing directory is told in an end frame behind 200", (200, "not_found"), (s.r.status, s.first["error"]["code"]))
     s = Stream(box, {"path": "/home/user/hello.txt"})
     same("a file, too", "invalid_argument", s.first["error"]["code"])
     s = Stream(box, {"path": "/tmp"}, Connect_Timeout_Ms="300")
-    s.t.join(10)
+    s.t.join(30)
     same("the time that the client allows is kept", "deadline_exceeded", (s.end or {}).get("error", {}).get("code"))
 
 
@@ -562,7 +564,7 @@ def watchers():
         return a.json["events"] if a.status == 200 else a.body
 
     def until(w, *wanted):
-        have, end = [], time.time() + 10
+        have, end = [], time.time() + 30
         while time.time() < end:
             have += events(w)
             if all(x in [(e["type"].replace("EVENT_TYPE_", ""), e["name"]) for e in have] for x in wanted):
@@ -606,7 +608,7 @@ def watchers():
     check("others may follow", box.rpc("CreateWatcher", {"path": "/tmp"}).status == 200)
     s = Stream(other, {"path": "/tmp"})
     ask("DELETE", "/sandboxes/" + other.id)
-    s.t.join(10)
+    s.t.join(30)
     check("a stream ends with its sandbox", not s.t.is_alive() and s.end is None, s.end)
     same("and calls are 502", 502, other.rpc("GetWatcherEvents", {"watcherId": ids[0]}).status)
 

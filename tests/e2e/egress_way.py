@@ -57,7 +57,7 @@ def proxied():
 
 
 def within(seconds, true):
-    end = time.time() + seconds
+    end = time.time() + max(seconds, 30)
     while time.time() < end:
         if true():
             return True

@@ -70,9 +70,10 @@ rc_is() { # sentence, exit code, command…; its stderr is left in $said, its st
     else not_ok "$sentence" "exit $got, not $want: $(brief "$said")"; fi
 }
 
-# Waits until a command succeeds, at most N seconds.
+# Waits until a command succeeds, at most N seconds, or rather half a minute: what must come is waited for also on a
+# machine that is slow, or busy with something else.
 within() { # seconds, command…
-    local end=$((SECONDS + $1))
+    local end=$((SECONDS + ($1 > 30 ? $1 : 30)))
     shift
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -ge $end ] && return 1
@@ -82,6 +83,11 @@ within() { # seconds, command…
 
 alive() { kill -0 "$1" 2>/dev/null; }
 dead() { ! alive "$1"; }
+
+# The address of a server whose port was left to the kernel, once it listens.
+address() { # its log
+    within 20 grep -aq 'ready listen=' "$1" && grep -aoE 'ready listen=[0-9.]+:[0-9]+' "$1" | tail -n 1 | cut -d= -f2
+}
 
 # The keeper as its own process, so that tests can kill it by $keeper_pid.
 # keeper_prefix: a command that ends in exec'ing the keeper, for tests that change its surroundings.

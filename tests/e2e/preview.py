@@ -31,7 +31,7 @@ class Box:
             with open("tests/e2e/relay_server.py", "rb") as f:
                 ask("PUT", self.at + "/files?path=server.py", f.read(), key=key)
             ask("POST", self.at + "/processes", {"command": "exec python3 server.py"}, key=key)
-            end = time.time() + 20
+            end = time.time() + 40
             while time.time() < end and self.get("/ready", X_API_Key=KEY).status != 200:
                 time.sleep(0.05)
 
@@ -316,12 +316,12 @@ def crowds():
     ask("DELETE", other.at, key=KEY)
     for s in held:
         s.close()
-    end = time.time() + 10
+    end = time.time() + 30
     while time.time() < end and box.get("/", Cookie=cookie).status != 200:
         time.sleep(0.1)
     same("when they have gone there is room again", 200, box.get("/", Cookie=cookie).status)
     quiet = [first(box.raw("/quiet", "Cookie: %s\r\n" % cookie))[0], first(box.raw("/ws", WS + "Cookie: %s\r\n" % cookie))[0]]
-    time.sleep(3)
+    time.sleep(2)
     for name, s in zip(("an event stream", "a WebSocket"), quiet):
         s.settimeout(0.2)
         with contextlib.suppress(TimeoutError):

@@ -124,8 +124,10 @@ def quiet(c, method, target, headers, query):
 
 
 def hang(c, method, target, headers, query):
+    name = query.get("name", [""])[0]
+    left.append("waits: " + name)
     if not c.more():
-        left.append(query.get("name", [""])[0])
+        left.append(name)
 
 
 def early(c, method, target, headers, query):

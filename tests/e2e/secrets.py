@@ -44,7 +44,7 @@ def seen(path, header):
 
 
 def within(seconds, good):
-    end = time.time() + seconds
+    end = time.time() + max(seconds, 30)
     while not good() and time.time() < end:
         time.sleep(0.2)
     return good()

@@ -34,7 +34,7 @@ def finish():
 
 
 def within(seconds, test):
-    end = time.time() + seconds
+    end = time.time() + max(seconds, 30)
     while time.time() < end:
         if test():
             return True

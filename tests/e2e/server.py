@@ -206,7 +206,7 @@ s.end()
 s = Server("--threads", "16").start()
 local = s.ask("POST", "/bash", {"command": "true"})
 s.ask("POST", "/bash", {"command": "sudo true"})
-slow = [threading.Thread(target=s.ask, args=("POST", "/v1/sandboxes/%s/exec" % box, {"command": "sleep 3"}, run_key)) for _ in range(4)]
+slow = [threading.Thread(target=s.ask, args=("POST", "/v1/sandboxes/%s/exec" % box, {"command": "until [ -e /tmp/enough ]; do sleep 0.05; done"}, run_key)) for _ in range(4)]
 for t in slow:
     t.start()
 running = "/v1/sandboxes/%s/processes" % box
@@ -217,6 +217,7 @@ same("one more is refused", (429, "commands", "quota", "5"), (a.status, a.error.
 same("the tools' commands, too", 429, s.ask("POST", "/bash", {"command": "true", "sandbox_id": box}, run_key).status)
 same("others' are not", 200, s.ask("POST", "/bash", {"command": "true"}).status)
 same("nor is what does not wait", 201, s.ask("POST", running, {"command": "true"}, run_key).status)
+s.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/enough" % box, b"x", run_key)
 for t in slow:
     t.join()
 same("when they ended there is room again", 200, s.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "true"}, run_key).status)
@@ -251,7 +252,7 @@ same("a session longer than allowed is blamed by its own name", (400, "session_t
 s.end()
 
 # ---- sessions end ----
-s = Server("--sandbox-timeout", "2s", "--sandbox-timeout-most", "2s").start()
+s = Server("--sandbox-timeout", "3s", "--sandbox-timeout-most", "3s").start()
 a = s.ask("POST", "/bash", {"command": "true"})
 same("a default sandbox goes on where sessions have become shorter than its own", (200, local.json["sandbox_id"]), (a.status, a.json.get("sandbox_id")))
 same("and is ended by its owner", 200, s.ask("DELETE", "/sandbox").status)

@@ -1,5 +1,5 @@
 """Sandboxes of a template with a memory image, over HTTP. Run by warm_test: coved, state directory, log file. The template host
-has an image for E2B's sandboxes: a server that counts at port 8123, and a kernel with slow.py (a second) imported."""
+has an image for E2B's sandboxes: a server that counts at port 8123, and a kernel with slow.py imported."""
 import http.client
 import json
 import time
@@ -68,12 +68,9 @@ def contexts(box):
 
 
 def first():
-    """No assertion on speed but the one that the second of slow.py is not waited for."""
     box = Box(envVars={})
-    begun = time.time()
-    same("the first cell answers", "1", box.cell("import slow; slow.loaded"))
-    took = time.time() - begun
-    check("without the time that its imports take", took < 0.9, "%.3f s" % took)
+    same("the first cell answers, without the time that its imports take", "(True, 1)",
+         box.cell("import sys; was = 'slow' in sys.modules; import slow; (was, slow.loaded)"))
     check("its server is up", box.said(COUNT).isdigit())
     fork = ask("POST", "/contexts/%s/fork" % contexts(box)["python"], headers=box.headers())
     same("its kernel is a context like any other", 200, fork.status)
@@ -85,7 +82,7 @@ def plain():
     a = ask("POST", "/v1/sandboxes", {"timeout": 600})
     same("a sandbox of other limits is made without", 201, a.status)
     at = "/v1/sandboxes/" + a.json["id"]
-    for _ in range(100):
+    for _ in range(300):
         out = ask("POST", at + "/exec", {"command": COUNT}).json["stdout"].strip()
         if out:
             break

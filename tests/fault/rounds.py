@@ -19,7 +19,7 @@ from served import STATE, Server, check, finish, same, within  # noqa: E402
 ROUNDS = int(os.environ.get("ROUNDS", "10"))
 KEEPER_ROUNDS = int(os.environ.get("KEEPER_ROUNDS", str(ROUNDS)))
 COVE, KEEPER_PID_FILE = os.environ["COVE"], os.environ["KEEPER_PID_FILE"]
-BACK = 5  # seconds: a hang, not a slow machine
+BACK = 20  # seconds: a hang, not a slow machine
 random.seed(int(os.environ.get("SEED", "7")))
 s = Server("--local", "yes").start()
 GONE = (OSError, http.client.HTTPException, ValueError)

@@ -3,6 +3,8 @@
 #include "box.h"
 #include "check.h"
 
+#define PATIENCE_MS 30000 /* until something that must come is missed */
+
 static struct box box;
 
 #define SH(text) ((struct agent_request){ .args = TEXTS("/bin/sh\0-c\0" text) })
@@ -160,14 +162,15 @@ static void a_timeout_reaches_those_who_forked_twice_and_called_setsid(void)
 
 static void a_timeout_reaches_what_a_command_left_behind(void)
 {
-    struct agent_request q = SH("setsid sleep 72 & exit 0");
+    struct agent_request q =
+        SH("setsid sleep 72 & until pgrep -f '^sleep 72' >/tmp/72; do sleep 0.02; done; exit 0");
     struct ran *r;
 
-    q.timeout_ms = 600;
+    q.timeout_ms = 2000;
     r = box_run(&box, q);
     CHECK_INT(r->end.ended, EXIT_CODE);
     CHECK_STR(box_run(&box, SH("pgrep -cf '^sleep 72'"))->out[0], "1\n");
-    CHECK_STR(box_run(&box, SH("for i in $(seq 50); do [ $(pgrep -cf '^sleep 72') = 0 ] && break; "
+    CHECK_STR(box_run(&box, SH("for i in $(seq 300); do [ $(pgrep -cf '^sleep 72') = 0 ] && break; "
                                "sleep 0.1; done; pgrep -cf '^sleep 72'"))
                   ->out[0],
               "0\n");
@@ -184,7 +187,7 @@ static void a_fork_bomb_ends_at_its_timeout(void)
     q.flags = AGENT_KILL_ON_CLOSE;
     r = box_run(&box, q);
     CHECK_INT(r->end.ended, EXIT_TIMEOUT);
-    CHECK_STR(box_run(&box, SH("for i in $(seq 100); do [ $(pgrep -cf '^sleep 73') = 0 ] && break; "
+    CHECK_STR(box_run(&box, SH("for i in $(seq 300); do [ $(pgrep -cf '^sleep 73') = 0 ] && break; "
                                "sleep 0.1; done; pgrep -cf '^sleep 73'"))
                   ->out[0],
               "0\n");
@@ -193,8 +196,9 @@ static void a_fork_bomb_ends_at_its_timeout(void)
 static void orphans_are_reaped(void)
 {
     struct ran *r = box_run(
-        &box, SH("i=0; while [ $i -lt 300 ]; do (true & exit) ; i=$((i+1)); done; sleep 0.2; "
-                 "cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '"));
+        &box, SH("i=0; while [ $i -lt 300 ]; do (true & exit) ; i=$((i+1)); done; "
+                 "for i in $(seq 300); do n=$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '); "
+                 "[ $n = 0 ] && break; sleep 0.1; done; echo $n"));
 
     CHECK_STR(r->out[0], "0\n");
 }
@@ -208,7 +212,7 @@ static void kill_on_close_ends_every_descendant(void)
                                             .flags = AGENT_KILL_ON_CLOSE }) > 0);
     (void) usleep(100000);
     stream_close(&s);
-    CHECK_STR(box_run(&box, SH("for i in $(seq 50); do [ $(pgrep -cf '^sleep 74') = 0 ] && break; "
+    CHECK_STR(box_run(&box, SH("for i in $(seq 300); do [ $(pgrep -cf '^sleep 74') = 0 ] && break; "
                                "sleep 0.1; done; pgrep -cf '^sleep 74'"))
                   ->out[0],
               "0\n");
@@ -220,7 +224,7 @@ static void signals_go_to_the_group_or_to_all(void)
     struct agent_reply reply;
     struct err err;
 
-    (void) usleep(200000);
+    (void) box_run(&box, SH("until [ $(pgrep -cf '^sleep 75') = 2 ]; do sleep 0.02; done"));
     CHECK(box_simple(&box, (struct agent_request){ .op = AGENT_SIGNAL, .proc = proc }, &reply,
                      &err) < 0);
     CHECK_STR(err.msg, "signal: none given");
@@ -235,10 +239,11 @@ static void signals_go_to_the_group_or_to_all(void)
                          .op = AGENT_SIGNAL, .proc = proc, .signal = SIGKILL, .flags = AGENT_ALL },
                      &reply, &err) == 0);
     CHECK_INT(reply.count, 1);
-    (void) usleep(100000);
-    CHECK(box_simple(&box,
-                     (struct agent_request){ .op = AGENT_SIGNAL, .proc = proc, .signal = SIGTERM },
-                     &reply, &err) < 0);
+    for (uint64_t until = io_now_ms() + PATIENCE_MS; io_now_ms() < until; (void) usleep(10000))
+        if (box_simple(
+                &box, (struct agent_request){ .op = AGENT_SIGNAL, .proc = proc, .signal = SIGTERM },
+                &reply, &err) < 0)
+            break;
     CHECK_INT(err.kind, ERR_STATE);
 }
 
@@ -261,7 +266,7 @@ static void a_signal_frame_reaches_the_process(void)
 
 static void the_list_shows_running_and_ended_ones(void)
 {
-    struct agent_request q = SH("sleep 0.5");
+    struct agent_request q = SH("until [ -e /tmp/listed ]; do sleep 0.02; done");
     struct agent_reply row;
     uint32_t proc;
 
@@ -272,6 +277,7 @@ static void the_list_shows_running_and_ended_ones(void)
     CHECK(row.flags & AGENT_RUNNING);
     CHECK(row.pid > 1);
     CHECK(row.started_ms > 1600000000000);
+    (void) box_run(&box, SH("touch /tmp/listed"));
     (void) attach(proc, 0, 0);
     row = procs_row(proc);
     CHECK(!(row.flags & AGENT_RUNNING));
@@ -280,7 +286,7 @@ static void the_list_shows_running_and_ended_ones(void)
 
 static void quiesce_closes_all_connections_and_kills_nobody(void)
 {
-    struct agent_request q = SH("sleep 0.6; echo survived");
+    struct agent_request q = SH("until [ -e /tmp/quiesced ]; do sleep 0.02; done; echo survived");
     struct stream held, quiesce, idle, watching;
     struct agent_reply reply;
     struct frame frame;
@@ -304,6 +310,7 @@ static void quiesce_closes_all_connections_and_kills_nobody(void)
     CHECK(read(idle.fd, &reply, 1) == 0);
     (void) close(idle.fd);
     stream_close(&held), stream_close(&quiesce), stream_close(&watching);
+    (void) box_run(&box, SH("touch /tmp/quiesced"));
     CHECK_STR(attach(proc, 0, 0)->out[0], "survived\n");
 }
 
@@ -363,27 +370,40 @@ static void a_request_in_single_bytes_is_a_request(void)
     (void) close(fd);
 }
 
+static size_t count_refused(const int *fds, size_t count)
+{
+    size_t refused = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint8_t head[FRAME_HEAD];
+
+        if (recv(fds[i], head, sizeof head, MSG_DONTWAIT | MSG_PEEK) == sizeof head &&
+            head[4] == FRAME_ERROR)
+            refused++;
+    }
+    return refused;
+}
+
 static void too_many_connections_are_told_so(void)
 {
     int fds[300];
-    size_t refused = 0;
+    uint64_t until = io_now_ms() + PATIENCE_MS;
     struct agent_reply reply;
     struct err err;
+    int rc;
 
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         fds[i] = box_connect(&box);
-    (void) usleep(200000);
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-        uint8_t head[FRAME_HEAD];
-
-        if (recv(fds[i], head, sizeof head, MSG_DONTWAIT) == sizeof head && head[4] == FRAME_ERROR)
-            refused++;
-    }
-    CHECK_INT(refused, ARRAY_LEN(fds) - 256);
+    while (count_refused(fds, ARRAY_LEN(fds)) < ARRAY_LEN(fds) - 256 && io_now_ms() < until)
+        (void) usleep(10000);
+    (void) usleep(50000); /* for one too many */
+    CHECK_INT(count_refused(fds, ARRAY_LEN(fds)), ARRAY_LEN(fds) - 256);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         (void) close(fds[i]);
-    (void) usleep(100000);
-    CHECK(box_simple(&box, (struct agent_request){ .op = AGENT_INFO }, &reply, &err) == 0);
+    while ((rc = box_simple(&box, (struct agent_request){ .op = AGENT_INFO }, &reply, &err)) < 0 &&
+           io_now_ms() < until)
+        (void) usleep(10000);
+    CHECK(rc == 0);
     CHECK_INT(reply.version, AGENT_VERSION);
     CHECK(reply.uptime_ms > 0);
 }
@@ -439,20 +459,30 @@ static void a_flood_of_refused_calls_leaves_time_for_others(void)
     (void) attach(proc, 0, 0);
 }
 
-static void the_agent_holds_little_memory_and_no_descriptors(void)
+static int count_fds(void)
 {
-    char path[64], text[4096];
+    char path[64];
     struct dirent *entry;
     DIR *dir;
     int fds = 0;
 
-    (void) usleep(300000);
     (void) snprintf(path, sizeof path, "/proc/%d/fd", (int) box.pid);
     dir = opendir(path);
     while (dir && (entry = readdir(dir)))
         fds += entry->d_name[0] != '.';
     if (dir)
         (void) closedir(dir);
+    return fds;
+}
+
+static void the_agent_holds_little_memory_and_no_descriptors(void)
+{
+    uint64_t until = io_now_ms() + PATIENCE_MS;
+    char path[64], text[4096];
+    int fds;
+
+    while ((fds = count_fds()) > 12 && io_now_ms() < until)
+        (void) usleep(10000);
     CHECK(fds > 0 && fds <= 12);
     (void) snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int) box.pid);
     CHECK(io_read_text(AT_FDCWD, path, text, sizeof text) > 0);

@@ -40,7 +40,7 @@ export async function refuses(sentence, kind, pattern, call) {
 }
 
 // Asks again until the answer suits, for what another process does in its own time.
-export async function until(suits, ask, ms = 15000) {
+export async function until(suits, ask, ms = 40000) {
   const end = Date.now() + ms
   for (;;) {
     const got = await ask()
@@ -50,7 +50,7 @@ export async function until(suits, ask, ms = 15000) {
 }
 
 // One subject. What it throws is its own failure, a hang too; the next part runs.
-export async function part(name, body, limitMs = 60000) {
+export async function part(name, body, limitMs = 180000) {
   const only = process.env.ONLY
   if (only && !name.includes(only)) return
   partName = name

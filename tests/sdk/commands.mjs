@@ -50,7 +50,7 @@ await part('streaming', async () => {
   is('all of stdout came by the callback', 'o1\no2\no3\n', out.join(''))
   is('all of stderr too', 'e1\ne2\ne3\n', err.join(''))
   is('and is in the result', 'o1\no2\no3\n', result.stdout)
-  holds('as it was written, not at the end', times.at(-1) - times[0] > 300, times)
+  holds('as it was written, not at the end', times.at(-1) - times[0] > 100, times)
   const slow = []
   await box.commands.run('seq 200', { onStdout: async (data) => { await sleep(1); slow.push(data) } })
   is('a slow callback loses nothing', 200, slow.join('').trim().split('\n').length)
@@ -79,7 +79,7 @@ await part('options', async () => {
 await part('timeouts', async () => {
   const begun = Date.now()
   await refuses('a command past its time', TimeoutError, /timeoutMs/, () => box.commands.run('sleep 31415', { timeoutMs: 700 }))
-  holds('ends in its time', Date.now() - begun < 10_000)
+  holds('ends in its time', Date.now() - begun < 40_000)
   is('and its process with it', '0\n', await until((text) => text === '0\n', () => run('pgrep -cf "^sleep 31415" || true')))
   is('a command within it', 'done\n', await run('sleep 0.2; echo done', { timeoutMs: 20_000 }))
   is('no timeout at all', 'done\n', await run('sleep 0.2; echo done', { timeoutMs: 0 }))
@@ -220,8 +220,8 @@ await part('Pty', async () => {
   await box.pty.resize(term.pid, { cols: 120, rows: 40 })
   await type('stty size\r')
   like('resized', /40 120\r\n/, await shows(/40 120\r\n/))
-  await type('sleep 300\r')
-  await sleep(300)
+  await type('sleep 27183\r')
+  await until((text) => text === '1\n', () => run('pgrep -cf "^sleep 27183" || true'))
   await type('\x03')
   await type('echo after $?\r')
   like('control-C interrupts', /after 130/, await shows(/after 130/))

@@ -76,7 +76,7 @@ await part('a server inside', async () => {
   holds('fifty at once', many.every((text, i) => text.startsWith(`GET /${i} `)), many[0])
   const times = []
   for await (const chunk of (await fetch(`${url}/slow`)).body) times.push(Date.now())
-  holds('events as they come', times.at(-1) - times[0] > 300, times)
+  holds('events as they come', times.at(-1) - times[0] > 100, times)
   const socket = new WebSocket(`wss://${box.getHost(8080)}/ws`)
   const said = await new Promise((done, fail) => {
     socket.onopen = () => socket.send('hello 🐎')
