@@ -20,8 +20,8 @@ struct cert_values {
 
 /* clang-format off */
 static const struct option dev_options[] = {
-    { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE, "for this and all below it; default " DOMAIN_PRESET },
-    { 0, "out",    OPTION_TEXT, AT(out),    "DIR",  COMPLETE_DIR,  "where the files go; default ./" OUT_PRESET },
+    { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE, "for this and all below it (" DOMAIN_PRESET ")" },
+    { 0, "out",    OPTION_TEXT, AT(out),    "DIR",  COMPLETE_DIR,  "where the files go (./" OUT_PRESET ")" },
     { 0, "force",  OPTION_FLAG, AT(force),  NULL,   COMPLETE_NONE, "replace what is there" },
 };
 

@@ -13,7 +13,7 @@ struct fork_options {
 /* clang-format off */
 static const struct option fork_options[] = {
     { 'n', "count", OPTION_NUMBER, offsetof(struct fork_options, count), "N", COMPLETE_NONE,
-      "how many, up to 100 (one)" },
+      "how many, up to 100 (1)" },
 };
 
 const struct verb fork_verb = {

@@ -15,7 +15,7 @@ struct key_values {
 
 /* clang-format off */
 static const struct option create_options[] = {
-    { 0, "scope",   OPTION_TEXT,     AT(scope),      "SCOPE", COMPLETE_NONE, "read, run (what it may if nothing is said) or admin" },
+    { 0, "scope",   OPTION_TEXT,     AT(scope),      "SCOPE", COMPLETE_NONE, "what it may: read, run or admin (run)" },
     { 0, "label",   OPTION_TEXT,     AT(label),      "TEXT",  COMPLETE_NONE, "your own words, to tell keys apart" },
     { 0, "expires", OPTION_DURATION, AT(expires_ms), "TIME",  COMPLETE_NONE, "ends after 90d, 12h …" },
     { 0, "json",    OPTION_FLAG,     AT(json),       NULL,    COMPLETE_NONE, "as JSON" },

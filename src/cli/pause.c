@@ -21,7 +21,7 @@ static const struct option pause_options[] = {
     { 'a', "all", OPTION_FLAG, offsetof(struct pause_options, all), NULL, COMPLETE_NONE,
       "every sandbox of this state directory" },
     { 0, "tier", OPTION_TEXT, offsetof(struct pause_options, tier), "TIER", COMPLETE_NONE,
-      "hot (stand still, the preset), warm (and memory to swap) or disk (nothing of it runs)" },
+      "hot: it stands still, warm: its memory to swap, disk: nothing of it runs (hot)" },
     { 0, "no-memory", OPTION_FLAG, offsetof(struct pause_options, no_memory), NULL, COMPLETE_NONE,
       "keep its files only, on disk; its processes end" },
 };

@@ -27,7 +27,7 @@ struct forward_options {
 
 /* clang-format off */
 static const struct option forward_options[] = {
-    { 0, "address", OPTION_TEXT, AT(address), "ADDR", COMPLETE_NONE, "where to listen; default 127.0.0.1" },
+    { 0, "address", OPTION_TEXT, AT(address), "ADDR", COMPLETE_NONE, "where to listen (127.0.0.1)" },
 };
 
 const struct verb port_forward_verb = {

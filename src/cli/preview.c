@@ -21,8 +21,8 @@ struct preview_values {
 
 /* clang-format off */
 static const struct option preview_options[] = {
-    { 0, "expires", OPTION_DURATION, AT(expires_ms), "TIME", COMPLETE_NONE, "works for 10m, 12h …; default 1h, at most 7d" },
-    { 0, "server",  OPTION_TEXT,     AT(server),     "URL",  COMPLETE_NONE, "of the server; default http://localhost:8000" },
+    { 0, "expires", OPTION_DURATION, AT(expires_ms), "TIME", COMPLETE_NONE, "works for 10m, 12h …, at most 7d (1h)" },
+    { 0, "server",  OPTION_TEXT,     AT(server),     "URL",  COMPLETE_NONE, "of the server (http://localhost:8000)" },
     { 0, "roll",    OPTION_FLAG,     AT(roll),       NULL,   COMPLETE_NONE, "first take back every link there is to it" },
 };
 

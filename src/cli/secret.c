@@ -20,15 +20,15 @@ struct secret_values {
 
 /* clang-format off */
 static const struct option set_options[] = {
-    { 0, "tenant",    OPTION_TEXT, AT(tenant), "NAME",  COMPLETE_NONE, "whose it is; default local" },
-    { 0, "from-file", OPTION_TEXT, AT(file),   "FILE",  COMPLETE_FILE, "where the value is; default: standard input" },
+    { 0, "tenant",    OPTION_TEXT, AT(tenant), "NAME",  COMPLETE_NONE, "whose it is (local)" },
+    { 0, "from-file", OPTION_TEXT, AT(file),   "FILE",  COMPLETE_FILE, "where the value is (standard input)" },
 };
 static const struct option ls_options[] = {
-    { 0, "tenant",    OPTION_TEXT, AT(tenant), "NAME",  COMPLETE_NONE, "whose; default local" },
+    { 0, "tenant",    OPTION_TEXT, AT(tenant), "NAME",  COMPLETE_NONE, "whose they are (local)" },
     { 0, "json",      OPTION_FLAG, AT(json),   NULL,    COMPLETE_NONE, "as JSON" },
 };
 static const struct option rm_options[] = {
-    { 0, "tenant",    OPTION_TEXT, AT(tenant), "NAME",  COMPLETE_NONE, "whose it is; default local" },
+    { 0, "tenant",    OPTION_TEXT, AT(tenant), "NAME",  COMPLETE_NONE, "whose it is (local)" },
 };
 
 static int secret_set(int argc, char **argv);

@@ -41,7 +41,7 @@ static const struct option up_options[] = {
     { 0, "slots", OPTION_TEXT, AT(slots), "N", COMPLETE_NONE,
       "user id ranges to use" },
     { 0, "listen", OPTION_TEXT, AT(listen), "ADDR:PORT", COMPLETE_NONE,
-      "where the HTTP server listens; default " SERVE_LISTEN_PRESET },
+      "where the HTTP server listens (" SERVE_LISTEN_PRESET ")" },
     { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE,
       "name of the server; ports of sandboxes are below it" },
     { 0, "public-domain", OPTION_TEXT, AT(public_domain), "NAME[:PORT]", COMPLETE_NONE,

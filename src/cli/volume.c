@@ -29,15 +29,15 @@ struct volume_values {
 static const struct option create_options[] = {
     { 0, "size",   OPTION_SIZE,   AT(bytes),  "SIZE", COMPLETE_NONE, "what it can hold, its file system included (1g)" },
     { 0, "inodes", OPTION_NUMBER, AT(inodes), "N",    COMPLETE_NONE, "files and directories it can hold (one per 16k)" },
-    { 0, "tenant", OPTION_TEXT,   AT(tenant), "NAME", COMPLETE_NONE, "whose it is ('local')" },
+    { 0, "tenant", OPTION_TEXT,   AT(tenant), "NAME", COMPLETE_NONE, "whose it is (local)" },
 };
 static const struct option ls_options[] = {
-    { 0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE, "whose ('local')" },
+    { 0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE, "whose they are (local)" },
     { 0, "all",    OPTION_FLAG, AT(all),    NULL,   COMPLETE_NONE, "of all tenants" },
     { 0, "json",   OPTION_FLAG, AT(json),   NULL,   COMPLETE_NONE, "as JSON" },
 };
 static const struct option rm_options[] = {
-    { 0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE, "whose ('local')" },
+    { 0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE, "whose they are (local)" },
 };
 
 static int volume_create(int argc, char **argv);
