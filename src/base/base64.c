@@ -24,7 +24,7 @@ void base64_put(char *out, const uint8_t *data, size_t len)
     *out = '\0';
 }
 
-static int value_of(char c)
+int base64_value(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -48,7 +48,7 @@ ssize_t base64_get(const char *text, size_t len, uint8_t *out)
         uint32_t group = 0;
 
         for (size_t k = 0; k < 4; k++) {
-            int value = k > take ? 0 : value_of(text[i + k]);
+            int value = k > take ? 0 : base64_value(text[i + k]);
 
             if (value < 0)
                 return -1;

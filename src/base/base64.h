@@ -10,6 +10,9 @@
 #define BASE64_SIZE(len) (((len) + 2) / 3 * 4 + 1)
 void base64_put(char *out, const uint8_t *data, size_t len);
 
+/* Of one digit, or -1. */
+int base64_value(char c);
+
 /* Strict: whole groups of four, padded, nothing else in between. The number of bytes, at most len / 4 * 3, or -1. */
 ssize_t base64_get(const char *text, size_t len, uint8_t *out);
 

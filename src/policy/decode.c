@@ -1,20 +1,15 @@
 #include "policy/decode.h"
 
+#include "base/base64.h"
+
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
-static int base64_value(char c)
+/* The alphabet of URLs has '-' and '_' for '+' and '/'. */
+static int digit_value(char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    if (c == '+' || c == '-')
-        return 62;
-    return c == '/' || c == '_' ? 63 : -1;
+    return base64_value(c == '-' ? '+' : c == '_' ? '/' : c);
 }
 
 ssize_t decode_base64(const char *in, size_t len, char *out)
@@ -24,7 +19,7 @@ ssize_t decode_base64(const char *in, size_t len, char *out)
     size_t n = 0;
 
     for (size_t i = 0; i < len && in[i] != '='; i++) {
-        int value = base64_value(in[i]);
+        int value = digit_value(in[i]);
 
         if (isspace((unsigned char) in[i]))
             continue;
