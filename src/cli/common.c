@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "cli/report.h"
 #include "cli/template_warm.h"
+#include "cli/terminal.h"
 #include "cli/volume.h"
 
 #include <string.h>
@@ -131,4 +132,18 @@ void common_release(struct common_held *held)
     free(held->args);
     free(held->env);
     *held = (struct common_held){ 0 };
+}
+
+void common_attach(const struct attach_options *options, struct agent_request *request)
+{
+    uint16_t rows, columns;
+
+    if (options->interactive || options->tty)
+        request->flags |= AGENT_STDIN;
+    if (!options->tty)
+        return;
+    request->flags |= AGENT_PTY;
+    terminal_size(&rows, &columns);
+    request->rows = rows;
+    request->columns = columns;
 }

@@ -50,6 +50,23 @@ struct command_options {
       "end it, and all it started, after 60s, 5m …" }
 /* clang-format on */
 
+/* How a command is connected to the caller: run, shell, exec. */
+struct attach_options {
+    bool interactive, tty, quiet, stats;
+};
+
+/* clang-format off */
+#define ATTACH_OPTIONS(type, member) \
+    { 'i', "interactive", OPTION_FLAG, offsetof(type, member.interactive), NULL, COMPLETE_NONE, \
+      "forward stdin to the command" }, \
+    { 't', "tty", OPTION_FLAG, offsetof(type, member.tty), NULL, COMPLETE_NONE, \
+      "give it a terminal (and stdin)" }, \
+    { 'q', "quiet", OPTION_FLAG, offsetof(type, member.quiet), NULL, COMPLETE_NONE, \
+      "say nothing about how a command ended by a signal" }, \
+    { 0, "stats", OPTION_FLAG, offsetof(type, member.stats), NULL, COMPLETE_NONE, \
+      "one line of accounting on stderr" }
+/* clang-format on */
+
 /* Parses, opens nothing. Returns -1 to go on, or the exit code to end with. */
 int common_parse(const struct verb *verb, int argc, char **argv, void *values, char ***ret_operands,
                  int *ret_count);
@@ -75,5 +92,7 @@ int common_request(const struct command_options *options, char *const *words, si
                    bool terminal, struct agent_request *ret, struct common_held *held,
                    struct err *err);
 void common_release(struct common_held *held);
+/* Standard input and a terminal, as the options say. */
+void common_attach(const struct attach_options *options, struct agent_request *request);
 
 #endif

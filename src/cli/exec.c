@@ -1,12 +1,12 @@
 #include "cli/common.h"
 #include "cli/report.h"
 #include "cli/session.h"
-#include "cli/terminal.h"
 #include "cli/verbs.h"
 
 struct exec_options {
     struct command_options command;
-    bool interactive, tty, detach, quiet, stats;
+    struct attach_options attach;
+    bool detach;
     const char *tag;
 };
 
@@ -15,18 +15,11 @@ struct exec_options {
 /* clang-format off */
 static const struct option exec_options[] = {
     COMMAND_OPTIONS(struct exec_options, command),
-    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE,
-      "forward stdin to the command" },
-    { 't', "tty", OPTION_FLAG, AT(tty), NULL, COMPLETE_NONE,
-      "give it a terminal (and stdin)" },
+    ATTACH_OPTIONS(struct exec_options, attach),
     { 'd', "detach", OPTION_FLAG, AT(detach), NULL, COMPLETE_NONE,
       "print its process number and let it run" },
     { 0, "tag", OPTION_TEXT, AT(tag), "TEXT", COMPLETE_NONE,
       "a name for it in 'cove ps SANDBOX'" },
-    { 'q', "quiet", OPTION_FLAG, AT(quiet), NULL, COMPLETE_NONE,
-      "say nothing about how a command ended by a signal" },
-    { 0, "stats", OPTION_FLAG, AT(stats), NULL, COMPLETE_NONE,
-      "one line of accounting on stderr" },
 };
 
 const struct verb exec_verb = {
@@ -46,45 +39,24 @@ const struct verb exec_verb = {
 
 static void set_flags(const struct exec_options *options, struct agent_request *request)
 {
-    uint16_t rows, columns;
-
     request->flags = options->detach ? AGENT_DETACH : AGENT_KILL_ON_CLOSE;
     request->tag = options->tag;
-    if (!options->detach && (options->interactive || options->tty))
-        request->flags |= AGENT_STDIN;
-    if (!options->tty)
-        return;
-    request->flags |= AGENT_PTY;
-    terminal_size(&rows, &columns);
-    request->rows = rows;
-    request->columns = columns;
+    common_attach(&options->attach, request);
+    if (options->detach) /* nobody is there to write to it */
+        request->flags &= ~(uint32_t) AGENT_STDIN;
 }
 
 static int attached(const struct exec_options *options, struct link *link,
-                    const struct keeper_sandbox *sandbox, const struct agent_request *request,
-                    struct err *err)
+                    const struct keeper_sandbox *sandbox, const struct agent_request *request)
 {
     struct session session = {
         .link = link,
         .sandbox = sandbox,
-        .stdin_on = request->flags & AGENT_STDIN,
-        .terminal = request->flags & AGENT_PTY,
-        .quiet = options->quiet,
-        .stats = options->stats,
-        .timeout_ms = request->timeout_ms,
+        .quiet = options->attach.quiet,
+        .stats = options->attach.stats,
     };
-    struct keeper_stats stats;
-    struct exec exec;
-    int code;
 
-    if (sandbox_stats(link, sandbox->id, &stats, err) == 0)
-        session.ooms_before = stats.oom_kills;
-    if (exec_start(&exec, link, sandbox->id, request, err) < 0)
-        return report_error(err);
-    session.exec = &exec;
-    code = session_run(&session);
-    exec_close(&exec);
-    return code;
+    return session_start(&session, request, NULL);
 }
 
 static int detached(struct link *link, const struct keeper_sandbox *sandbox,
@@ -115,8 +87,8 @@ int verb_exec(int argc, char **argv)
         return code;
     if (count < 2)
         return common_missing(&exec_verb, count == 0 ? "a sandbox" : "a command");
-    if (common_request(&options.command, words + 1, (size_t) count - 1, options.tty, &request,
-                       &held, &err) < 0)
+    if (common_request(&options.command, words + 1, (size_t) count - 1, options.attach.tty,
+                       &request, &held, &err) < 0)
         return report_error(&err);
     set_flags(&options, &request);
     if (common_open(&link, &err) < 0 || sandbox_get(&link, words[0], &sandbox, &err) < 0)
@@ -124,7 +96,7 @@ int verb_exec(int argc, char **argv)
     else if (options.detach)
         code = detached(&link, &sandbox, &request, &err);
     else
-        code = attached(&options, &link, &sandbox, &request, &err);
+        code = attached(&options, &link, &sandbox, &request);
     link_close(&link);
     common_release(&held);
     return code;

@@ -1,7 +1,6 @@
 #include "cli/common.h"
 #include "cli/report.h"
 #include "cli/session.h"
-#include "cli/terminal.h"
 #include "cli/verbs.h"
 
 #include <unistd.h>
@@ -11,7 +10,8 @@
 struct run_options {
     struct sandbox_options sandbox;
     struct command_options command;
-    bool keep, interactive, tty, quiet, stats;
+    struct attach_options attach;
+    bool keep;
 };
 
 #define AT(field) offsetof(struct run_options, field)
@@ -20,15 +20,9 @@ struct run_options {
 static const struct option run_options[] = {
     SANDBOX_OPTIONS(struct run_options, sandbox),
     COMMAND_OPTIONS(struct run_options, command),
-    { 'i', "interactive", OPTION_FLAG, AT(interactive), NULL, COMPLETE_NONE,
-      "forward stdin to the command" },
-    { 't', "tty",   OPTION_FLAG, AT(tty),   NULL, COMPLETE_NONE, "give it a terminal (and stdin)" },
+    ATTACH_OPTIONS(struct run_options, attach),
     { 0, "keep", OPTION_FLAG, AT(keep), NULL, COMPLETE_NONE,
       "the sandbox stays when the command has ended" },
-    { 'q', "quiet", OPTION_FLAG, AT(quiet), NULL, COMPLETE_NONE,
-      "say nothing about how a command ended by a signal" },
-    { 0, "stats", OPTION_FLAG, AT(stats), NULL, COMPLETE_NONE,
-      "one line of accounting on stderr" },
 };
 
 const struct verb run_verb = {
@@ -72,20 +66,6 @@ const struct verb shell_verb = {
 #define SHELL_TERMINAL "exec \"${SHELL:-/bin/sh}\" -i"
 #define SHELL_SCRIPT   "exec \"${SHELL:-/bin/sh}\""
 
-static void set_terminal(const struct run_options *options, struct agent_request *request)
-{
-    uint16_t rows, columns;
-
-    if (options->interactive || options->tty)
-        request->flags |= AGENT_STDIN;
-    if (!options->tty)
-        return;
-    request->flags |= AGENT_PTY;
-    terminal_size(&rows, &columns);
-    request->rows = rows;
-    request->columns = columns;
-}
-
 /* The command in a sandbox that is there; the link may be another one afterwards. */
 static int run_in(const struct run_options *options, struct link *link,
                   const struct keeper_sandbox *sandbox, const struct agent_request *request,
@@ -94,31 +74,13 @@ static int run_in(const struct run_options *options, struct link *link,
     struct session session = {
         .link = link,
         .sandbox = sandbox,
+        .is_new = is_new,
         .tied = is_new && !options->keep,
-        .detaches = !(request->flags & AGENT_KILL_ON_CLOSE),
-        .stdin_on = request->flags & AGENT_STDIN,
-        .terminal = request->flags & AGENT_PTY,
-        .quiet = options->quiet,
-        .stats = options->stats,
-        .timeout_ms = request->timeout_ms,
+        .quiet = options->attach.quiet,
+        .stats = options->attach.stats,
     };
-    struct keeper_stats stats;
-    struct exec exec;
-    struct err err;
-    int code;
 
-    /* In a new sandbox nothing has happened yet. */
-    if (!is_new && sandbox_stats(link, sandbox->id, &stats, &err) == 0)
-        session.ooms_before = stats.oom_kills;
-    if (exec_start(&exec, link, sandbox->id, request, &err) < 0) {
-        *ret_started = false;
-        return report_error(&err);
-    }
-    *ret_started = true;
-    session.exec = &exec;
-    code = session_run(&session);
-    exec_close(&exec);
-    return code;
+    return session_start(&session, request, ret_started);
 }
 
 static int run_new(const struct run_options *options, const struct agent_request *request)
@@ -142,7 +104,7 @@ static int run_new(const struct run_options *options, const struct agent_request
         sandbox_destroy(&link, sandbox.id, &err) < 0 && err.kind != ERR_NO_SANDBOX &&
         err.kind != ERR_UNAVAILABLE)
         (void) report_error(&err);
-    else if (options->keep && started && !options->quiet)
+    else if (options->keep && started && !options->attach.quiet)
         report_note("kept: %s", sandbox.name[0] ? sandbox.name : sandbox.id);
     link_close(&link);
     return code;
@@ -151,20 +113,13 @@ static int run_new(const struct run_options *options, const struct agent_request
 static int run_existing(const struct run_options *options, const char *name,
                         const struct agent_request *request)
 {
+    auto_link struct link link = { .fd = -1 };
     struct keeper_sandbox sandbox;
-    struct link link;
     struct err err;
-    bool started;
-    int code;
 
-    if (common_open(&link, &err) < 0)
+    if (common_open(&link, &err) < 0 || sandbox_get(&link, name, &sandbox, &err) < 0)
         return report_error(&err);
-    if (sandbox_get(&link, name, &sandbox, &err) < 0)
-        code = report_error(&err);
-    else
-        code = run_in(options, &link, &sandbox, request, false, &started);
-    link_close(&link);
-    return code;
+    return run_in(options, &link, &sandbox, request, false, NULL);
 }
 
 int verb_run(int argc, char **argv)
@@ -182,12 +137,12 @@ int verb_run(int argc, char **argv)
         return code;
     if (count == 0)
         return common_missing(&run_verb, "a command");
-    if (common_request(&options.command, words, (size_t) count, options.tty, &request, &held,
+    if (common_request(&options.command, words, (size_t) count, options.attach.tty, &request, &held,
                        &err) < 0)
         return report_error(&err);
     if (!options.keep)
         request.flags |= AGENT_KILL_ON_CLOSE;
-    set_terminal(&options, &request);
+    common_attach(&options.attach, &request);
     code = run_new(&options, &request);
     common_release(&held);
     return code;
@@ -208,13 +163,13 @@ int verb_shell(int argc, char **argv)
         return code;
     if (count > 1)
         return common_excess(&shell_verb, operands[1]);
-    options.tty = options.tty || isatty(STDIN_FILENO);
-    options.interactive = true;
-    if (common_request(&options.command, NULL, 0, options.tty, &request, &held, &err) < 0)
+    options.attach.tty = options.attach.tty || isatty(STDIN_FILENO);
+    options.attach.interactive = true;
+    if (common_request(&options.command, NULL, 0, options.attach.tty, &request, &held, &err) < 0)
         return report_error(&err);
-    request.command = options.tty ? SHELL_TERMINAL : SHELL_SCRIPT;
+    request.command = options.attach.tty ? SHELL_TERMINAL : SHELL_SCRIPT;
     request.flags |= AGENT_KILL_ON_CLOSE;
-    set_terminal(&options, &request);
+    common_attach(&options.attach, &request);
     code = count ? run_existing(&options, operands[0], &request) : run_new(&options, &request);
     common_release(&held);
     return code;

@@ -293,3 +293,28 @@ int session_run(struct session *s)
     (void) sigprocmask(SIG_SETMASK, &before, NULL);
     return session_report(s, &p.end);
 }
+
+int session_start(struct session *session, const struct agent_request *request, bool *ret_started)
+{
+    struct keeper_stats stats;
+    struct exec exec;
+    struct err err;
+    bool started;
+    int code;
+
+    session->detaches = !(request->flags & AGENT_KILL_ON_CLOSE);
+    session->stdin_on = request->flags & AGENT_STDIN;
+    session->terminal = request->flags & AGENT_PTY;
+    session->timeout_ms = request->timeout_ms;
+    if (!session->is_new && sandbox_stats(session->link, session->sandbox->id, &stats, &err) == 0)
+        session->ooms_before = stats.oom_kills;
+    started = exec_start(&exec, session->link, session->sandbox->id, request, &err) == 0;
+    if (ret_started)
+        *ret_started = started;
+    if (!started)
+        return report_error(&err);
+    session->exec = &exec;
+    code = session_run(session);
+    exec_close(&exec);
+    return code;
+}

@@ -15,6 +15,7 @@ struct session {
     struct link *link;                    /* closed and opened again when the keeper restarts */
     const struct keeper_sandbox *sandbox; /* borrowed */
     struct exec *exec;
+    bool is_new;   /* so is the sandbox: nothing has happened in it */
     bool tied;     /* the sandbox ends with us: a second signal destroys it */
     bool detaches; /* a second signal leaves the command running */
     bool stdin_on; /* forward stdin */
@@ -25,7 +26,10 @@ struct session {
     uint64_t ooms_before; /* oom kills of the sandbox when the command began */
 };
 
-/* Returns the exit code for cove. */
+/* Starts the command, and is connected to it until it ends; what follows from the request is set here. Returns the exit
+ * code for cove. ret_started: may be NULL. */
+int session_start(struct session *session, const struct agent_request *request, bool *ret_started);
+/* The same with a command that runs, session->exec. */
 int session_run(struct session *session);
 
 #endif
