@@ -73,7 +73,7 @@ $(BUILD)/obj/src/cli/template_kernels.o: $(wildcard kernels/*)
 # Static: the privileged program loads nothing after it was built, and forks faster.
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
 
 # base/json.c writes JSON for the command line; here jansson does, whose names are the same.
 COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \

@@ -36,7 +36,8 @@ fuzz_layers   = $(if $(call fuzz_includes,$(1),api),coved,$(call fuzz_below,$(1)
 fuzz_below    = $(foreach layer,image jail cli client egress http policy agent,$(call fuzz_includes,$(1),$(layer))) \
                 $(if $(call fuzz_includes,$(1),cli),client) $(if $(call fuzz_includes,$(1),egress),http) wire base
 fuzz_libs     = $(if $(call fuzz_includes,$(1),api),$(COVED_LIBS)) $(if $(call fuzz_includes,$(1),policy),-lpcre2-8) \
-                $(if $(call fuzz_includes,$(1),http)$(call fuzz_includes,$(1),egress),-lz)
+                $(if $(call fuzz_includes,$(1),http)$(call fuzz_includes,$(1),egress),-lz) \
+                $(if $(call fuzz_includes,$(1),image),-lzstd)
 
 define fuzz_link
 $(BUILD)/fuzz/$(1)_fuzz: $(BUILD)/fuzz/obj/fuzz/$(1)_fuzz.o $(patsubst %,$(BUILD)/fuzz/lib%.a,$(call fuzz_layers,$(1)))

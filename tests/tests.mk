@@ -12,10 +12,10 @@ AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
 
 # Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
 # What the privileged program is made of.
-KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/% disk/%),$(UNIT_TESTS))
+KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/% disk/% image/%),$(UNIT_TESTS))
 $(KEPT): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lzstd
 $(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread

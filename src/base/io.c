@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FDS_OF_A_MESSAGE 253 /* SCM_MAX_FD of Linux */
 
@@ -201,4 +204,24 @@ ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_
     if (n >= 0)
         collect_fds(&msg, ret_fds, max_fds, ret_fd_count);
     return n;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *) a - *(const int *) b;
+}
+
+void io_keep_only(int *fds, size_t count)
+{
+    int last = 2;
+
+    qsort(fds, count, sizeof *fds, by_number);
+    for (size_t i = 0; i < count; i++) {
+        if (fds[i] <= last)
+            continue;
+        if (fds[i] > last + 1)
+            (void) syscall(__NR_close_range, last + 1, fds[i] - 1, 0);
+        last = fds[i];
+    }
+    (void) syscall(__NR_close_range, last + 1, ~0u, 0);
 }

@@ -30,4 +30,8 @@ ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size
 ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
                     size_t *ret_fd_count);
 
+/* For a child: whatever it must not hold is closed, but these and the first three. Sorts fds; -1 among them is
+ * fine. */
+void io_keep_only(int *fds, size_t count);
+
 #endif

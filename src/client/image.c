@@ -76,6 +76,26 @@ int image_drop(struct link *link, const char *image, struct err *err)
     return link_call(link, &request, &reply, NULL, err);
 }
 
+int image_compress(struct link *link, const char *image, bool wait, struct keeper_image *ret,
+                   struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+    int patience = link->patience_ms, r;
+
+    keeper_request_init(&request, KEEPER_COMPRESS);
+    request.flags = wait ? 0 : KEEPER_COMPRESS_BEGIN;
+    if (link_name(request.image, "image", image, err) < 0)
+        return -1;
+    if (wait)
+        link->patience_ms = -1; /* it yields to whatever else the machine has to do */
+    r = ask_one(link, &request, &reply, err);
+    link->patience_ms = patience;
+    if (r == 0)
+        *ret = reply.image[0];
+    return r;
+}
+
 int image_list(struct link *link, struct keeper_image **ret_list, size_t *ret_count,
                struct err *err)
 {

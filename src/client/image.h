@@ -9,6 +9,8 @@
 
 #include "client/link.h"
 
+#include <stdbool.h>
+
 /* Saves a sandbox; flags are KEEPER_SAVE_*. Connections to its agent are closed by it; its processes go on and can be
  * attached again. ERR_UNSUPPORTED says that it cannot be saved, and why: then it goes on as if nothing had
  * been asked, as after every failure. */
@@ -31,6 +33,11 @@ int image_load(struct link *link, const struct image_load_spec *spec, struct kee
 int image_get(struct link *link, const char *image, struct keeper_image *ret, struct err *err);
 /* ERR_NOT_FOUND: it is gone already. */
 int image_drop(struct link *link, const char *image, struct err *err);
+
+/* Its memory, made smaller, which may take long; wait: until it is done. One that is compressed already is no error.
+ * ERR_TOO_MANY: another one is being compressed; ERR_STATE: it has none, or was needed meanwhile. */
+int image_compress(struct link *link, const char *image, bool wait, struct keeper_image *ret,
+                   struct err *err);
 
 /* All of them, in one array for the caller to free. */
 int image_list(struct link *link, struct keeper_image **ret_list, size_t *ret_count,

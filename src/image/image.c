@@ -1,4 +1,4 @@
-#include "image/image.h"
+#include "image/image_own.h"
 
 #include "base/io.h"
 #include "base/log.h"
@@ -14,16 +14,10 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
-#define MAGIC     "covesave"
-#define KEY_FILE  "image.key"
-#define NAME_ROOM (ID_LEN + 8)
-#define NEW       ".new"
-#define META      "meta"
-#define OLD       ".old" /* on its way out */
-#define FULL      (1u << 20) /* bytes that are free: fewer are none */
+#define MAGIC    "covesave"
+#define KEY_FILE "image.key"
 
 /* ---- the table ---- */
 
@@ -158,7 +152,7 @@ int images_open(struct images *images, int state_fd, struct err *err)
 
 /* ---- one image ---- */
 
-static int open_dir(const struct images *images, const char *id, const char *suffix)
+int image_open_dir(const struct images *images, const char *id, const char *suffix)
 {
     char name[NAME_ROOM];
 
@@ -175,7 +169,7 @@ int image_begin(const struct images *images, const char *id, int *ret_dir_fd, st
     image_remove(images, id, NEW);
     if (mkdirat(images->dir_fd, name, 0700) < 0)
         return err_sys(err, errno, "make an image");
-    fd = open_dir(images, id, NEW);
+    fd = image_open_dir(images, id, NEW);
     /* Searchable by all: the sandbox's root reads it during a restore, through a descriptor. Nobody comes past
      * the directories above. */
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || mkdirat(fd, "memory", 0755) < 0)
@@ -187,7 +181,7 @@ int image_begin(const struct images *images, const char *id, int *ret_dir_fd, st
 int image_lock(const struct images *images, const char *id, bool alone, int *ret_dir_fd,
                struct err *err)
 {
-    auto_close int fd = open_dir(images, id, "");
+    auto_close int fd = image_open_dir(images, id, "");
 
     if (fd < 0)
         return errno == ENOENT ? err_set(err, ERR_NO_IMAGE, "there is no image '%s'", id)
@@ -198,17 +192,16 @@ int image_lock(const struct images *images, const char *id, bool alone, int *ret
     return 0;
 }
 
+static bool is_locked(const struct images *images, const char *id, const char *suffix)
+{
+    auto_close int fd = image_open_dir(images, id, suffix);
+
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 bool image_busy(const struct images *images, const char *id)
 {
-    static const char *const suffixes[] = { "", NEW, OLD };
-
-    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-        auto_close int fd = open_dir(images, id, suffixes[i]);
-
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-            return true;
-    }
-    return false;
+    return is_locked(images, id, "") || is_locked(images, id, NEW) || is_locked(images, id, OLD);
 }
 
 static void sign(const struct images *images, const struct image_meta *meta,
@@ -217,8 +210,8 @@ static void sign(const struct images *images, const struct image_meta *meta,
     sha256_hmac(images->key, sizeof images->key, meta, offsetof(struct image_meta, code), ret);
 }
 
-static int write_meta(const struct images *images, int dir_fd, const char *name,
-                      struct image_meta *meta, struct err *err)
+int image_write_meta(const struct images *images, int dir_fd, const char *name,
+                     struct image_meta *meta, struct err *err)
 {
     auto_close int fd =
         openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -237,7 +230,7 @@ int image_commit(const struct images *images, const char *id, int dir_fd, struct
     char name[NAME_ROOM];
 
     (void) snprintf(name, sizeof name, "%s" NEW, id);
-    if (write_meta(images, dir_fd, META, meta, err) < 0)
+    if (image_write_meta(images, dir_fd, META, meta, err) < 0)
         return -1;
     if (renameat(images->dir_fd, name, images->dir_fd, id) < 0)
         return err_sys(err, errno, "name the image");
@@ -247,27 +240,27 @@ int image_commit(const struct images *images, const char *id, int dir_fd, struct
 int image_prepare(const struct images *images, const char *id, struct image_meta *meta,
                   struct err *err)
 {
-    auto_close int dir = open_dir(images, id, "");
+    auto_close int dir = image_open_dir(images, id, "");
 
     if (dir < 0)
         return err_sys(err, errno, "open image '%s'", id);
     (void) unlinkat(dir, META NEW, 0); /* of somebody who was killed here */
-    return write_meta(images, dir, META NEW, meta, err);
+    return image_write_meta(images, dir, META NEW, meta, err);
 }
 
 int image_swap(const struct images *images, const char *id, struct err *err)
 {
-    auto_close int dir = open_dir(images, id, "");
+    auto_close int dir = image_open_dir(images, id, "");
 
     return dir < 0 || renameat(dir, META NEW, dir, META) < 0
                ? err_sys(err, errno, "give image '%s' another meta", id)
                : 0;
 }
 
-static int read_meta(const struct images *images, const char *id, const char *suffix,
+int image_read_meta(const struct images *images, const char *id, const char *suffix,
                      struct image_meta *ret, struct err *err)
 {
-    auto_close int dir = open_dir(images, id, suffix), fd = -1;
+    auto_close int dir = image_open_dir(images, id, suffix), fd = -1;
     unsigned char code[SHA256_LEN];
     struct stat st;
 
@@ -289,121 +282,21 @@ static int read_meta(const struct images *images, const char *id, const char *su
 
 int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err)
 {
-    return read_meta(images, id, "", ret, err);
+    return image_read_meta(images, id, "", ret, err);
 }
 
-/* ---- what is in it ---- */
-
-/* Nothing but files is there, one directory apart. */
-static int each_file(int dir_fd, const char *skip, int (*fn)(int fd, const char *name, void *arg, struct err *err),
-                     void *arg, struct err *err)
+uint32_t image_used(const struct images *images, const char *id)
 {
-    int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
-    const struct dirent *entry;
+    char path[NAME_ROOM + 8];
     struct stat st;
 
-    if (!dir)
-        return err_sys(err, errno, "list an image");
-    while ((entry = readdir(dir))) {
-        auto_close int fd = -1;
-
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            (skip && strcmp(entry->d_name, skip) == 0))
-            continue;
-        fd = openat(own, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        if (fd < 0 && errno != ELOOP)
-            return err_sys(err, errno, "open %s of an image", entry->d_name);
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-            return err_set(err, ERR_DENIED, "an image has something that is no file in it");
-        if (fn(fd, entry->d_name, arg, err) < 0)
-            return -1;
-    }
-    return 0;
+    (void) snprintf(path, sizeof path, "%s/" META, id);
+    return fstatat(images->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint32_t) st.st_mtime : 0;
 }
 
-struct hashing {
-    const unsigned char *key;
-    bool pages;
-    unsigned char sum[SHA256_LEN];
-};
-
-/* Names are of one directory, and so differ: the codes of all of them can be joined in any order. */
-static int hash_file(int fd, const char *name, void *arg, struct err *err)
+void image_use(int dir_fd)
 {
-    struct hashing *h = arg;
-    struct {
-        char name[IMAGE_FILE_MAX];
-        unsigned char hash[SHA256_LEN];
-    } part = { .name = "" };
-    unsigned char code[SHA256_LEN];
-    static char block[1 << 18];
-    struct sha256 hash;
-    ssize_t n;
-
-    if ((strncmp(name, "pages-", 6) == 0) != h->pages)
-        return 0;
-    if (strlen(name) >= sizeof part.name)
-        return err_set(err, ERR_DENIED, "a file of the image has a strange name");
-    memcpy(part.name, name, strlen(name));
-    sha256_init(&hash);
-    while ((n = read(fd, block, sizeof block)) > 0)
-        sha256_add(&hash, block, (size_t) n);
-    if (n < 0)
-        return err_sys(err, errno, "read %s of an image", name);
-    sha256_done(&hash, part.hash);
-    sha256_hmac(h->key, IMAGE_KEY_LEN, &part, sizeof part, code);
-    for (size_t i = 0; i < sizeof code; i++)
-        h->sum[i] ^= code[i];
-    return 0;
-}
-
-int image_hash(const struct images *images, int memory_fd, bool pages,
-               unsigned char ret[SHA256_LEN], struct err *err)
-{
-    struct hashing h = { .key = images->key, .pages = pages };
-
-    if (each_file(memory_fd, NULL, hash_file, &h, err) < 0)
-        return -1;
-    memcpy(ret, h.sum, sizeof h.sum);
-    return 0;
-}
-
-bool image_disk_full(int fd)
-{
-    struct statfs fs;
-
-    return fstatfs(fd, &fs) == 0 &&
-           ((uint64_t) fs.f_bfree * (uint64_t) fs.f_bsize < FULL ||
-            (fs.f_files > 0 && fs.f_ffree == 0));
-}
-
-static int begin_write(int fd, const char *name, void *arg, struct err *err)
-{
-    (void) name, (void) arg, (void) err;
-    (void) sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    return 0;
-}
-
-static int end_write(int fd, const char *name, void *arg, struct err *err)
-{
-    (void) arg;
-    return fdatasync(fd) < 0 ? err_sys(err, errno, "save %s of an image", name) : 0;
-}
-
-int image_sync(int dir_fd, struct err *err)
-{
-    auto_close int memory = openat(dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (memory < 0)
-        return err_sys(err, errno, "open an image's memory");
-    /* All are begun before the first is waited for. */
-    if (each_file(memory, NULL, begin_write, NULL, err) < 0 || each_file(memory, NULL, end_write, NULL, err) < 0 ||
-        each_file(dir_fd, "memory", end_write, NULL, err) < 0)
-        return -1;
-    if (fsync(memory) < 0 || fsync(dir_fd) < 0)
-        return err_sys(err, errno, "save an image");
-    return 0;
+    (void) utimensat(dir_fd, META, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 /* ---- the end ---- */
@@ -425,7 +318,7 @@ bool image_unretire(struct images *images, const char *id)
     struct err err;
 
     (void) snprintf(old, sizeof old, "%s" OLD, id);
-    if (read_meta(images, id, OLD, &meta, &err) == 0)
+    if (image_read_meta(images, id, OLD, &meta, &err) == 0)
         (void) renameat2(images->dir_fd, old, images->dir_fd, id, RENAME_NOREPLACE);
     if (image_read(images, id, &meta, &err) < 0)
         return false;
@@ -435,17 +328,17 @@ bool image_unretire(struct images *images, const char *id)
 
 bool image_retired(const struct images *images, const char *id)
 {
-    auto_close int fd = open_dir(images, id, OLD);
+    auto_close int fd = image_open_dir(images, id, OLD);
 
     return fd >= 0;
 }
 
 void image_spend(const struct images *images, const char *id)
 {
-    auto_close int fd = open_dir(images, id, OLD);
+    auto_close int fd = image_open_dir(images, id, OLD);
 
     if (fd >= 0)
-        (void) unlinkat(fd, "meta", 0);
+        (void) unlinkat(fd, META, 0);
 }
 
 void images_sweep(struct images *images)
@@ -460,6 +353,9 @@ void images_sweep(struct images *images)
         (void) snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, OLD) == 0 && !image_busy(images, id))
             image_remove(images, id, OLD);
+        /* Of a compressor that was killed: unfinished, or what its work took the place of. */
+        if (id_ok(id) && strcmp(entry->d_name + ID_LEN, PACK) == 0 && !is_locked(images, id, PACK))
+            image_remove(images, id, PACK);
     }
 }
 
@@ -478,7 +374,7 @@ static void remove_files(int dir_fd)
 void image_remove(const struct images *images, const char *id, const char *suffix)
 {
     char name[NAME_ROOM], going[NAME_ROOM];
-    auto_close int fd = open_dir(images, id, suffix), memory = -1;
+    auto_close int fd = image_open_dir(images, id, suffix), memory = -1;
 
     if (fd < 0)
         return;

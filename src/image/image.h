@@ -60,7 +60,8 @@ struct image_meta {
     char hostname[KEEPER_NAME_MAX];
     char kernel[KEEPER_NAME_MAX]; /* release that the processes were saved under */
     char ids_file[IMAGE_FILE_MAX]; /* of memory/: the one with the id map, which a load replaces */
-    unsigned char small[SHA256_LEN], pages[SHA256_LEN]; /* of memory/: what criu parses, and what it only copies */
+    /* of memory/: what criu parses, and what it only copies; if that is compressed, the list of its chunks */
+    unsigned char small[SHA256_LEN], pages[SHA256_LEN];
     unsigned char code[SHA256_LEN];
 };
 
@@ -91,8 +92,13 @@ bool image_busy(const struct images *images, const char *id);
 /* ERR_NO_IMAGE: there is none; ERR_DENIED: it is not as we wrote it. */
 int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err);
 
-/* The hash of what is in memory/: of the pages, or of all else. */
-int image_hash(const struct images *images, int memory_fd, bool pages,
+/* When it was last loaded, or else saved: seconds since 1970. And: now it is. */
+uint32_t image_used(const struct images *images, const char *id);
+void image_use(int dir_fd);
+
+/* Of what is in memory/: the pages, all else (which criu parses), or that with pages that are compressed. */
+enum image_part { IMAGE_PAGES, IMAGE_PARSED, IMAGE_PARSED_BESIDE_PACK };
+int image_hash(const struct images *images, int memory_fd, enum image_part part,
                unsigned char ret[SHA256_LEN], struct err *err);
 
 /* Whether the file system of a descriptor is full: some failures do not say that it is. */

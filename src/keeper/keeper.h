@@ -85,6 +85,13 @@ struct merging {
     char image[KEEPER_NAME_MAX];
 };
 
+/* The process that compresses an image. */
+struct shrink {
+    struct watch watch; /* its word */
+    pid_t pid;          /* 0: none */
+    char image[KEEPER_NAME_MAX];
+};
+
 #define CONNECTIONS_MAX 2304 /* one per sandbox, as `cove run` holds it, and some more */
 
 struct connection {
@@ -110,6 +117,7 @@ struct keeper {
     struct sysviews views;
     struct images images;
     struct criu criu;
+    struct shrink shrink;
     struct base bases[BASES_MAX];
     struct merging merging;
     struct seccomp_filter filter_notify, filter_quiet;

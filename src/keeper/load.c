@@ -6,6 +6,7 @@
 #include "keeper/loader.h"
 #include "keeper/ops.h"
 #include "keeper/sandbox.h"
+#include "keeper/shrink.h"
 #include "keeper/volume.h"
 #include "keeper/worker.h"
 
@@ -100,6 +101,8 @@ int load_begin(struct keeper *k, const struct keeper_request *r, struct sandbox 
 
     if (image_read(&k->images, r->image, &meta, err) < 0 || check_load(k, r, &meta, err) < 0)
         return -1;
+    if (same)
+        shrink_cancel(k, r->image);
     create.op = KEEPER_CREATE;
     create.limits = meta.image.sandbox.limits;
     create.flags = meta.image.sandbox.flags & KEEPER_FLAG_ROOT;

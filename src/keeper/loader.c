@@ -16,6 +16,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "image/compress.h"
 #include "image/outside.h"
 #include "jail/gateway.h"
 #include "jail/mounts.h"
@@ -44,6 +45,7 @@ enum load_step {
     LOAD_CHECK,
     LOAD_STAGE,
     LOAD_SPACES,
+    LOAD_PAGES, /* of one that is compressed */
     LOAD_PROCESSES,
     LOAD_COMMIT,
     LOAD_RUN,
@@ -60,6 +62,7 @@ struct loading {
     int dir_fd, memory_fd;
     int hashed_fd; /* says whether the pages are as they were */
     pid_t hasher;
+    struct decompress plain; /* instead of the hasher, of one that is compressed */
     uint64_t at_us[LOAD_STEPS]; /* when each step was done, for the log */
 };
 
@@ -73,6 +76,21 @@ static uint64_t took(const struct loading *l, enum load_step step)
     return l->at_us[step] - l->at_us[step - 1];
 }
 
+static bool is_compressed(const struct loading *l)
+{
+    return l->meta.image.flags & KEEPER_IMAGE_COMPRESSED;
+}
+
+/* Beside all that comes before criu has namespaces; then it wants pages. */
+static int start_decompress(struct loading *l, struct err *err)
+{
+    char dir[16 + KEEPER_NAME_MAX];
+    const struct decompress_place place = { .dir = dir, .at = "/image" };
+
+    (void) snprintf(dir, sizeof dir, "/images/%s", l->meta.image.id);
+    return decompress_begin(&l->plain, &l->w->keeper->images, &l->meta, l->dir_fd, &place, err);
+}
+
 /* Beside criu, on another core: pages are only copied, so it is enough to know before anything runs. */
 static int start_hasher(struct loading *l, struct err *err)
 {
@@ -83,7 +101,7 @@ static int start_hasher(struct loading *l, struct err *err)
     l->hasher = fork();
     if (l->hasher == 0) {
         unsigned char hash[SHA256_LEN];
-        bool good = image_hash(&l->w->keeper->images, l->memory_fd, true, hash, err) == 0 &&
+        bool good = image_hash(&l->w->keeper->images, l->memory_fd, IMAGE_PAGES, hash, err) == 0 &&
                     same_secret(hash, l->meta.pages, sizeof hash);
 
         IGNORE(good && write(pair[1], "y", 1) < 0);
@@ -98,6 +116,8 @@ static int check_hasher(struct loading *l, struct err *err)
 {
     char word = 0;
 
+    if (is_compressed(l)) /* every chunk was compared */
+        return 0;
     if (read(l->hashed_fd, &word, 1) != 1 || word != 'y')
         return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
                        l->meta.image.id);
@@ -108,7 +128,8 @@ static int check_small(struct loading *l, struct err *err)
 {
     unsigned char hash[SHA256_LEN];
 
-    if (image_hash(&l->w->keeper->images, l->memory_fd, false, hash, err) < 0)
+    if (image_hash(&l->w->keeper->images, l->memory_fd,
+                   is_compressed(l) ? IMAGE_PARSED_BESIDE_PACK : IMAGE_PARSED, hash, err) < 0)
         return -1;
     if (!same_secret(hash, l->meta.small, sizeof hash))
         return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
@@ -197,6 +218,10 @@ static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
     if (strcmp(point, "setup-namespaces") == 0) {
         rc = on_network(l, pid, err);
         did(l, LOAD_SPACES);
+        did(l, LOAD_PAGES);
+    } else if (strcmp(point, "post-setup-namespaces") == 0 && is_compressed(l)) {
+        rc = decompress_wait(&l->plain, err);
+        did(l, LOAD_PAGES);
     } else if (strcmp(point, "post-restore") == 0) {
         did(l, LOAD_PROCESSES);
         rc = on_restored(l, pid, err);
@@ -285,20 +310,23 @@ static int load_staged(struct loading *l, struct err *err)
     did(l, LOAD_AGENT);
     log_line(LOG_DEBUG,
              "load id=%s us_total=%" PRIu64 " us_check=%" PRIu64 " us_stage=%" PRIu64
-             " us_spaces=%" PRIu64 " us_processes=%" PRIu64 " us_commit=%" PRIu64 " us_run=%" PRIu64
+             " us_spaces=%" PRIu64 " us_pages=%" PRIu64 " us_processes=%" PRIu64 " us_commit=%" PRIu64 " us_run=%" PRIu64
              " us_agent=%" PRIu64,
              l->w->sandbox.info.id, l->at_us[LOAD_AGENT] - l->at_us[LOAD_BEGUN],
-             took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES),
+             took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES), took(l, LOAD_PAGES),
              took(l, LOAD_PROCESSES), took(l, LOAD_COMMIT), took(l, LOAD_RUN), took(l, LOAD_AGENT));
     (void) umount2("/image", MNT_DETACH); /* with the id map, or that file could not go */
     if (l->same)
         image_remove(images, l->meta.image.id, ".old");
+    else
+        image_use(l->dir_fd);
     return 0;
 }
 
 int loader_run(struct worker *w, const struct keeper_request *r, struct err *err)
 {
-    struct loading l = { .w = w, .dir_fd = -1, .memory_fd = -1, .hashed_fd = -1 };
+    struct loading l = { .w = w, .dir_fd = -1, .memory_fd = -1, .hashed_fd = -1,
+                         .plain = { .from_fd = -1 } };
     struct images *images = &w->keeper->images;
     /* By name again: the keeper's descriptor belongs to its own copy of the mounts. */
     auto_close int templates = open("/templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -314,14 +342,16 @@ int loader_run(struct worker *w, const struct keeper_request *r, struct err *err
     l.memory_fd = openat(l.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (l.memory_fd < 0)
         err_sys(err, errno, "open memory");
-    else if (check_small(&l, err) == 0 && start_hasher(&l, err) == 0) {
+    else if (check_small(&l, err) == 0 && (is_compressed(&l) || start_hasher(&l, err) == 0)) {
         did(&l, LOAD_CHECK);
-        if (stage_root(w, &t, err) == 0 && stage_image(w, &l.meta, &l.memory_fd, err) == 0) {
+        if (stage_image(w, &l.meta, &l.memory_fd, err) == 0 &&
+            (!is_compressed(&l) || start_decompress(&l, err) == 0) && stage_root(w, &t, err) == 0) {
             did(&l, LOAD_STAGE);
             rc = load_staged(&l, err);
         }
     }
     template_close(&t);
+    decompress_done(&l.plain);
     if (l.hasher > 0) {
         (void) kill(l.hasher, SIGKILL);
         (void) waitpid(l.hasher, NULL, 0);

@@ -377,6 +377,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     for (size_t i = 0; i < BASES_MAX; i++)
         k->bases[i].mount_fd = -1;
+    k->shrink.watch.fd = -1;
     instance_name(k->state_fd, instance, sizeof instance);
     if (cgroups_open(&k->cgroups, instance, err) < 0 || claim_ids(k, err) < 0 ||
         watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||

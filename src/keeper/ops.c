@@ -220,6 +220,7 @@ static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_IMAGES] = op_images, [KEEPER_DROP] = op_drop,       [KEEPER_RECLAIM] = op_reclaim,
     [KEEPER_VOLUME_MAKE] = op_volume,  [KEEPER_VOLUME_LIST] = op_volume,
     [KEEPER_VOLUME_USERS] = op_volume, [KEEPER_VOLUME_DROP] = op_volume,
+    [KEEPER_COMPRESS] = op_compress,
 };
 
 /* ---- connections ---- */

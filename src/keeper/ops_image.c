@@ -5,13 +5,14 @@
 #include "keeper/ops_table.h"
 #include "keeper/sandbox.h"
 #include "keeper/save.h"
+#include "keeper/shrink.h"
 #include "keeper/worker.h"
 
 #include <string.h>
 #include <sys/sysinfo.h>
 
-void ops_answer_saved(struct keeper *k, int index, const struct keeper_image *image,
-                      const struct err *err)
+static void answer_image(struct keeper *k, int index, uint32_t op, const struct keeper_image *image,
+                         const struct err *err)
 {
     struct keeper_reply reply = { 0 };
 
@@ -21,7 +22,13 @@ void ops_answer_saved(struct keeper *k, int index, const struct keeper_image *im
     }
     k->connections[index].pending = false;
     keeper_watch_quiet(k, &k->connections[index].watch, false);
-    ops_answer(k, index, KEEPER_SAVE, &reply, NULL, err);
+    ops_answer(k, index, op, &reply, NULL, err);
+}
+
+void ops_answer_saved(struct keeper *k, int index, const struct keeper_image *image,
+                      const struct err *err)
+{
+    answer_image(k, index, KEEPER_SAVE, image, err);
 }
 
 void ops_saved(struct keeper *k, const struct sandbox *s, const struct keeper_image *image,
@@ -63,6 +70,7 @@ int op_image(struct keeper *k, int index, const struct keeper_request *request,
     if (image_read(&k->images, request->image, &meta, err) < 0)
         return -1;
     reply->image[0] = meta.image;
+    reply->image[0].used_s = image_used(&k->images, request->image);
     reply->count = 1;
     return 0;
 }
@@ -80,8 +88,10 @@ int op_images(struct keeper *k, int index, const struct keeper_request *request,
             reply->next = i;
             return 0;
         }
-        if (image_read(&k->images, k->images.entry[i].id, &meta, err) == 0)
-            reply->image[reply->count++] = meta.image;
+        if (image_read(&k->images, k->images.entry[i].id, &meta, err) < 0)
+            continue;
+        reply->image[reply->count] = meta.image;
+        reply->image[reply->count++].used_s = image_used(&k->images, k->images.entry[i].id);
     }
     return 0;
 }
@@ -100,11 +110,40 @@ int op_drop(struct keeper *k, int index, const struct keeper_request *request,
     if (image_busy(&k->images, request->image) || sandbox_of_image(k, request->image))
         return err_set(err, ERR_STATE, "image '%s' is being worked on", request->image);
     err->kind = ERR_NONE;
+    shrink_cancel(k, request->image);
     image_remove(&k->images, request->image, "");
     images_forget(&k->images, request->image);
     if (whole)
         sandbox_release(k, &meta.layers, NULL);
     return 0;
+}
+
+int op_compress(struct keeper *k, int index, const struct keeper_request *request,
+                struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds, struct err *err)
+{
+    struct connection *c = &k->connections[index];
+    int begun = shrink_begin(k, request->image, err);
+
+    if (begun < 0)
+        return -1;
+    if (!begun || request->flags & KEEPER_COMPRESS_BEGIN)
+        return op_image(k, index, request, sandbox, reply, ret_fds, err);
+    c->pending = true;
+    keeper_watch_quiet(k, &c->watch, true);
+    c->op = KEEPER_COMPRESS;
+    memcpy(c->id, request->image, sizeof c->id);
+    return LATER;
+}
+
+void ops_shrunk(struct keeper *k, const char *id, const struct keeper_image *image,
+                const struct err *err)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &k->connections[i];
+
+        if (c->watch.fd >= 0 && c->pending && c->op == KEEPER_COMPRESS && strcmp(c->id, id) == 0)
+            answer_image(k, i, KEEPER_COMPRESS, image, err);
+    }
 }
 
 /* In a process of its own: the kernel takes seconds. */

@@ -11,7 +11,7 @@ typedef int handler(struct keeper *k, int index, const struct keeper_request *re
                     struct err *err);
 
 /* ops_image.c */
-handler op_save, op_load, op_image, op_images, op_drop, op_reclaim;
+handler op_save, op_load, op_image, op_images, op_drop, op_compress, op_reclaim;
 
 /* The connection waits for something of that sandbox. */
 void ops_wait_for(struct keeper *keeper, int index, uint32_t op, const struct sandbox *sandbox);

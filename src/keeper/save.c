@@ -177,8 +177,8 @@ static int finish_image(struct saving *s, struct err *err)
     if (s->flags & KEEPER_SAVE_MEMORY) {
         if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
             quiet_filters(s, err) < 0 || find_ids_file(s, err) < 0 ||
-            image_hash(images, s->memory_fd, false, s->meta.small, err) < 0 ||
-            image_hash(images, s->memory_fd, true, s->meta.pages, err) < 0)
+            image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0 ||
+            image_hash(images, s->memory_fd, IMAGE_PAGES, s->meta.pages, err) < 0)
             return -1;
     }
     count_bytes(s);

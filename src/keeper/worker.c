@@ -25,27 +25,6 @@
 
 #define KEEP_MAX (16 + 2 * CG_HIERARCHIES_MAX + LAYERS_MAX + VOLUMES_MAX)
 
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *) a - *(const int *) b;
-}
-
-/* Whatever a worker that outlives its keeper must not hold: locks, listeners, connections, other sandboxes. */
-static void keep_only(int *fds, size_t count)
-{
-    int last = 2;
-
-    qsort(fds, count, sizeof *fds, by_number);
-    for (size_t i = 0; i < count; i++) {
-        if (fds[i] <= last)
-            continue;
-        if (fds[i] > last + 1)
-            (void) syscall(__NR_close_range, last + 1, fds[i] - 1, 0);
-        last = fds[i];
-    }
-    (void) syscall(__NR_close_range, last + 1, ~0u, 0);
-}
-
 static void let_go(const struct worker *w, int answer)
 {
     const struct keeper *k = w->keeper;
@@ -64,7 +43,7 @@ static void let_go(const struct worker *w, int answer)
         keep[count++] = s->base_fd[i];
     for (size_t i = 0; i < VOLUMES_MAX; i++)
         keep[count++] = s->volume_fd[i];
-    keep_only(keep, count);
+    io_keep_only(keep, count);
 }
 
 static void clear_scratch(const char *name)
@@ -179,7 +158,7 @@ void worker_tell_continue(struct keeper *k, const struct sandbox *s)
 
     if (child == 0) { /* twice: its end is nobody's business */
         if (fork() == 0) {
-            keep_only(keep, ARRAY_LEN(keep));
+            io_keep_only(keep, ARRAY_LEN(keep));
             worker_continue(k, s);
         }
         _exit(0);

@@ -28,6 +28,7 @@ const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
     [KEEPER_VOLUME_LIST]  = { "volume list", 0, 0, 0, 1, VOLUME_FIELD_MAY, 0 },
     [KEEPER_VOLUME_USERS] = { "volume users", 0, 0, 0, 1, VOLUME_FIELD_MUST, 0 },
     [KEEPER_VOLUME_DROP]  = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
+    [KEEPER_COMPRESS]     = { "compress", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
 };
 
 static const char *const life_names[] = {
@@ -153,7 +154,9 @@ static int check_saving(const struct keeper_request *r, struct err *err)
     if (r->template[0] || !all_zero(&r->limits, sizeof r->limits) ||
         !all_zero(r->volumes, sizeof r->volumes))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
-    if (r->flags & ~(r->op == KEEPER_SAVE ? KEEPER_SAVE_ALL : 0u))
+    if (r->flags & ~(r->op == KEEPER_SAVE       ? KEEPER_SAVE_ALL
+                     : r->op == KEEPER_COMPRESS ? KEEPER_COMPRESS_BEGIN
+                                                : 0u))
         return err_set(err, ERR_INVALID, "flags: unknown bits");
     return check_image(r, err);
 }
@@ -203,7 +206,7 @@ static bool image_ends(const struct keeper_image *image)
 
 static bool answers_images(enum keeper_op op)
 {
-    return op == KEEPER_SAVE || op == KEEPER_IMAGE || op == KEEPER_IMAGES;
+    return op == KEEPER_SAVE || op == KEEPER_IMAGE || op == KEEPER_IMAGES || op == KEEPER_COMPRESS;
 }
 
 /* The texts of entry i. */

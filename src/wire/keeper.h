@@ -45,6 +45,7 @@ enum keeper_op {
     KEEPER_VOLUME_LIST,  /* KEEPER_LIST_MAX volumes from `cursor` on; or the one in volumes[0] */
     KEEPER_VOLUME_USERS, /* the sandboxes that have it, KEEPER_LIST_MAX from `cursor` on */
     KEEPER_VOLUME_DROP,  /* refused while a sandbox has it */
+    KEEPER_COMPRESS,     /* the memory of an image; the reply comes when it is done, or at once (flags) */
     KEEPER_OP_COUNT
 };
 
@@ -73,6 +74,9 @@ enum keeper_gateway {
 #define KEEPER_SAVE_STOP 1u   /* the sandbox ends when its image is whole; the image has the sandbox's id */
 #define KEEPER_SAVE_MEMORY 2u /* with its processes, not only its files */
 #define KEEPER_SAVE_ALL 3u
+
+/* For KEEPER_COMPRESS */
+#define KEEPER_COMPRESS_BEGIN 1u /* only begin: what becomes of it is in the list of images */
 
 /* The words of the design. */
 enum keeper_life {
@@ -123,12 +127,13 @@ const char *keeper_disk_name(uint32_t kind);
 
 #define KEEPER_IMAGE_MEMORY 1u /* it has the processes */
 #define KEEPER_IMAGE_PAUSED 2u /* it is the sandbox that it was made of, asleep: loaded once, and gone then */
+#define KEEPER_IMAGE_COMPRESSED 4u /* its memory takes longer to load, and less room */
 
 struct keeper_image {
     char id[KEEPER_NAME_MAX];
     char owner[KEEPER_NAME_MAX];
     uint32_t flags; /* KEEPER_IMAGE_* */
-    uint32_t reserved;
+    uint32_t used_s; /* when it was last loaded, or else saved: real time, in seconds. Only in answers to IMAGE, IMAGES */
     uint64_t saved_ms;  /* real time */
     uint64_t bytes;     /* on the host's disk; layers that other images share are not counted */
     uint64_t frozen_us; /* how long the sandbox stood still for it */

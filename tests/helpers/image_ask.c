@@ -3,6 +3,8 @@
  *   image_ask save SANDBOX IMAGE OWNER [stop] [memory]
  *   image_ask load IMAGE OWNER ID [NAME]
  *   image_ask get|drop IMAGE       image_ask list       image_ask new-id
+ *   image_ask size IMAGE           plain or compressed, and its bytes
+ *   image_ask compress IMAGE [begin]
  *   image_ask where ID             running, paused (frozen), image, both or none: once it is one of these
  *   image_ask doom ID PID          destroys it; lets PID, which was stopped, go on once the keeper knows
  *   image_ask flood TIMES …        the same request, so many at a time: how each ended
@@ -65,6 +67,26 @@ static int ask_get(struct link *link, int argc, char **argv, struct err *err)
 
     (void) argc;
     return image_get(link, argv[0], &image, err);
+}
+
+/* "compressed" or "plain", and the bytes. */
+static int ask_size(struct link *link, int argc, char **argv, struct err *err)
+{
+    struct keeper_image image;
+
+    (void) argc;
+    if (image_get(link, argv[0], &image, err) < 0)
+        return -1;
+    printf("%s %llu\n", image.flags & KEEPER_IMAGE_COMPRESSED ? "compressed" : "plain",
+           (unsigned long long) image.bytes);
+    return 0;
+}
+
+static int ask_compress(struct link *link, int argc, char **argv, struct err *err)
+{
+    struct keeper_image image;
+
+    return image_compress(link, argv[0], argc < 2, &image, err);
 }
 
 static int ask_drop(struct link *link, int argc, char **argv, struct err *err)
@@ -136,7 +158,7 @@ static const struct {
 } asks[] = {
     { "save", 3, ask_save }, { "load", 3, ask_load }, { "get", 1, ask_get },
     { "drop", 1, ask_drop }, { "list", 0, ask_list }, { "where", 1, ask_where },
-    { "doom", 2, ask_doom },
+    { "doom", 2, ask_doom }, { "size", 1, ask_size }, { "compress", 1, ask_compress },
 };
 
 static int ask_one(int argc, char **argv)
