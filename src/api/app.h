@@ -14,6 +14,7 @@ struct store;
 struct policy_gate;
 struct tools;
 struct network;
+struct network_log;
 
 #define APP_LINKS_MAX 64
 
@@ -26,6 +27,7 @@ struct app {
     struct policy_gate *gate;
     struct tools *tools; /* default sandboxes of the tools surface */
     struct network *network; /* the gateway; NULL: no sandbox has a way out */
+    struct network_log *network_log; /* what it saw; NULL as well */
     struct metrics metrics;
     struct quota *quota;
     uint64_t started_ms; /* monotonic */

@@ -1,35 +1,29 @@
 #include "api/network_default.h"
 
-#include "api/network.h"
-#include "api/network_proxy.h"
+#include "api/network_rules.h"
 #include "base/own.h"
+#include "store/seal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGIN_MAX (2 * UPSTREAM_LOGIN_MAX)
-
-static int put_login(struct upstream *upstream, char *login, struct err *err)
-{
-    char *password = strchr(login, '\n');
-
-    if (upstream->kind == UPSTREAM_NONE || !password)
-        return 0;
-    *password++ = '\0';
-    return upstream_set_login(upstream, login, password, err);
-}
-
 int network_default_get(struct app *app, enum store_network_kind kind, const char *name,
                         struct reach *ret, bool *ret_found, struct err *err)
 {
-    auto_free char *rules = NULL, *login = NULL;
+    auto_free char *rules = NULL;
+    char *login = NULL;
+    int r;
 
     if (store_network_default_get(app->store, kind, name, &rules, &login, err) < 0)
         return -1;
     *ret_found = rules != NULL;
     if (!rules)
         return 0;
-    return network_from_text(rules, ret, err) < 0 ? -1 : put_login(&ret->upstream, login, err);
+    r = network_from_text(app->store, rules, ret, err);
+    if (r == 0 && ret->upstream.kind != UPSTREAM_NONE)
+        r = upstream_split_login(&ret->upstream, login, err);
+    seal_wipe(login, strlen(login));
+    return r;
 }
 
 int network_default_set(struct app *app, enum store_network_kind kind, const char *name,
@@ -37,22 +31,19 @@ int network_default_set(struct app *app, enum store_network_kind kind, const cha
 {
     auto_free struct reach *shown = NULL;
     auto_free char *text = NULL;
-    char login[LOGIN_MAX] = "";
+    char login[UPSTREAM_JOINED_MAX];
     int r;
 
     if (!rules)
         return store_network_default_set(app->store, kind, name, NULL, NULL, err);
     shown = malloc(sizeof *shown);
-    if (shown) {
-        *shown = *rules;
-        shown->upstream.user[0] = shown->upstream.password[0] = '\0';
-        text = network_text(shown);
-    }
-    if (!text)
+    if (!shown)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
-    if (rules->upstream.user[0])
-        (void) snprintf(login, sizeof login, "%s\n%s", rules->upstream.user,
-                        rules->upstream.password);
+    *shown = *rules;
+    shown->upstream.user[0] = shown->upstream.password[0] = '\0';
+    if (network_text(app->store, shown, &text, err) < 0)
+        return -1;
+    upstream_join_login(&rules->upstream, login);
     r = store_network_default_set(app->store, kind, name, text, login, err);
     explicit_bzero(login, sizeof login);
     return r;

@@ -3,7 +3,9 @@
 #include "api/v1.h"
 #include "base/own.h"
 #include "base/prefix.h"
+#include "base/sha256.h"
 #include "egress/ip.h"
+#include "store/seal.h"
 
 #include <string.h>
 
@@ -88,37 +90,99 @@ json_t *network_proxy_json(const struct upstream *upstream)
     return json_pack("{s:s, s:s}", "type", upstream_kind_name(upstream->kind), "address", address);
 }
 
-#define KEPT_TRUSTED  "trusted"
-#define KEPT_USER     "username"
-#define KEPT_PASSWORD "password"
-
-json_t *network_proxy_keep(const struct upstream *upstream)
+int network_proxy_mark(struct store *store, const struct upstream *upstream, json_t **ret,
+                       struct err *err)
 {
-    json_t *json = network_proxy_json(upstream);
+    char login[UPSTREAM_JOINED_MAX], hex[2 * SHA256_LEN + 1];
+    unsigned char key[32], sum[SHA256_LEN];
+    json_t *json;
 
-    if (upstream->trusted)
-        (void) json_object_set_new(json, KEPT_TRUSTED, json_true());
+    if (upstream->user[0] && store_secret(store, "request", key, err) < 0)
+        return -1;
+    json = network_proxy_json(upstream);
     if (upstream->user[0]) {
-        (void) json_object_set_new(json, KEPT_USER, json_string(upstream->user));
-        (void) json_object_set_new(json, KEPT_PASSWORD, json_string(upstream->password));
+        upstream_join_login(upstream, login);
+        sha256_hmac(key, sizeof key, login, strlen(login), sum);
+        explicit_bzero(login, sizeof login);
+        sha256_hex(sum, sizeof sum, hex);
+        (void) json_object_set_new(json, "login", json_string(hex));
     }
-    return json;
+    *ret = json;
+    return 0;
 }
 
-int network_proxy_kept(const json_t *kept, struct upstream *ret, struct err *err)
+/* ---- as it is kept ---- */
+
+#define KEPT_TRUSTED "trusted"
+#define KEPT_LOGIN   "login"
+#define ABOUT_MAX    (UPSTREAM_ADDRESS_MAX + 32)
+
+/* Which proxy a login is for is part of its seal: with another address in the row beside it, it does not open. */
+static void about_proxy(const struct upstream *upstream, char out[ABOUT_MAX])
+{
+    char address[UPSTREAM_ADDRESS_MAX];
+
+    upstream_address(upstream, address);
+    (void) snprintf(out, ABOUT_MAX, "%s/%s", upstream_kind_name(upstream->kind), address);
+}
+
+int network_proxy_keep(struct store *store, const struct upstream *upstream, json_t **ret,
+                       struct err *err)
+{
+    char about[ABOUT_MAX], login[UPSTREAM_JOINED_MAX];
+    auto_free char *sealed = NULL;
+    json_t *json = network_proxy_json(upstream);
+
+    if (json && upstream->trusted)
+        (void) json_object_set_new(json, KEPT_TRUSTED, json_true());
+    if (json && upstream->user[0]) {
+        int r;
+
+        about_proxy(upstream, about);
+        upstream_join_login(upstream, login);
+        r = store_login_seal(store, about, login, &sealed, err);
+        explicit_bzero(login, sizeof login);
+        if (r < 0) {
+            json_decref(json);
+            return -1;
+        }
+        (void) json_object_set_new(json, KEPT_LOGIN, json_string(sealed));
+    }
+    *ret = json;
+    return 0;
+}
+
+static int open_login(struct store *store, const char *sealed, struct upstream *upstream,
+                      struct err *err)
+{
+    char about[ABOUT_MAX], *login;
+    size_t len;
+    int r;
+
+    about_proxy(upstream, about);
+    if (store_login_open(store, about, sealed, &login, &len, err) < 0)
+        return -1;
+    r = upstream_split_login(upstream, login, err);
+    seal_wipe(login, len);
+    return r;
+}
+
+int network_proxy_kept(struct store *store, const json_t *kept, struct upstream *ret,
+                       struct err *err)
 {
     const char *type = json_string_value(json_object_get(kept, "type"));
     const char *address = json_string_value(json_object_get(kept, "address"));
+    const char *login = json_string_value(json_object_get(kept, KEPT_LOGIN));
     struct upstream upstream = { .trusted = json_is_true(json_object_get(kept, KEPT_TRUSTED)) };
 
     *ret = (struct upstream){ .kind = UPSTREAM_NONE };
     if (!kept)
         return 0;
     if (!type || !address || upstream_kind_parse(type, &upstream.kind, err) < 0 ||
-        upstream_set_address(&upstream, address, err) < 0 ||
-        upstream_set_login(&upstream, json_string_value(json_object_get(kept, KEPT_USER)),
-                           json_string_value(json_object_get(kept, KEPT_PASSWORD)), err) < 0)
+        upstream_set_address(&upstream, address, err) < 0)
         return err_set(err, ERR_INTERNAL, "the proxy that was kept cannot be read");
+    if (login && open_login(store, login, &upstream, err) < 0)
+        return err_wrap(err, "the login of a proxy");
     *ret = upstream;
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "api/audit.h"
 #include "api/deadline.h"
 #include "api/network.h"
+#include "api/network_rules.h"
 #include "api/network_proxy.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
@@ -339,13 +340,19 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
 }
 
 /* What was asked for, as it was understood: whoever repeats a key must ask for the same. */
-static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX], struct err *err)
+static int hash_request(struct ops *ops, const struct ops_create *create, char out[STORE_HASH_MAX],
+                        struct err *err)
 {
-    json_t *metadata = create->metadata ? json_loads(create->metadata, 0, NULL) : NULL;
-    json_t *env = json_array(), *limits = json_array(), *request;
+    json_t *metadata, *env, *limits, *request, *proxy = NULL;
     unsigned char sum[SHA256_LEN];
     auto_free char *text = NULL;
 
+    if (create->network &&
+        network_proxy_mark(ops->app->store, &create->network->upstream, &proxy, err) < 0)
+        return -1;
+    metadata = create->metadata ? json_loads(create->metadata, 0, NULL) : NULL;
+    env = json_array();
+    limits = json_array();
     for (size_t i = 0; i < create->env_count; i++)
         (void) json_array_append_new(env, json_string(create->env[i]));
     for (size_t i = 0; i < limit_count; i++)
@@ -359,9 +366,8 @@ static int hash_request(const struct ops_create *create, char out[STORE_HASH_MAX
                         "network", create->network ? network_json(create->network) : NULL,
                         "preview", create->preview ? preview_rules_json(create->preview) : NULL,
                         "join", ops_private_joins_json(create));
-    if (create->network && create->network->upstream.kind != UPSTREAM_NONE) /* with its login */
-        (void) json_object_set_new(request, "proxy",
-                                   network_proxy_keep(&create->network->upstream));
+    if (proxy)
+        (void) json_object_set_new(request, "proxy", proxy);
     if (create->volume_count > 0)
         (void) json_object_set_new(request, "volumes",
                                    ops_volumes_json(create->volumes, create->volume_count));
@@ -442,7 +448,7 @@ static int fill_record(struct ops *ops, const struct ops_create *create, uint64_
         (void) snprintf(record->id, sizeof record->id, "%s", create->id);
     else if (sandbox_new_id(record->id, err) < 0)
         return -1;
-    if (create->idempotency_key && hash_request(create, record->request_hash, err) < 0)
+    if (create->idempotency_key && hash_request(ops, create, record->request_hash, err) < 0)
         return -1;
     if (stored_metadata(create, record->metadata, sizeof record->metadata, err) < 0)
         return exchange_blame(ops->x, "metadata", NULL, NULL);
@@ -555,8 +561,8 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
         fill_record(ops, create, timeout_ms, &record, err) < 0 ||
         ops_network_settle(ops, create, &reach, err) < 0)
         return -1;
-    if (reach && !(network = network_text(reach)))
-        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    if (reach && network_text(ops->app->store, reach, &network, err) < 0)
+        return -1;
     if (stored_env(create, &env, err) < 0)
         return exchange_blame(ops->x, "env", NULL, NULL);
     record.env = env;
@@ -607,7 +613,7 @@ static int replay(struct ops *ops, const struct ops_create *create, uint64_t tim
 
     if (!network)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
-    if (hash_request(create, hash, err) < 0)
+    if (hash_request(ops, create, hash, err) < 0)
         return -1;
     /* A record of an older version has none. */
     if (record->request_hash[0] && strcmp(hash, record->request_hash) != 0) {

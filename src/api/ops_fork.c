@@ -5,7 +5,6 @@
  * before finds it by its record. */
 #include "api/audit.h"
 #include "api/deadline.h"
-#include "api/network.h"
 #include "api/ops_own.h"
 #include "api/quota.h"
 #include "api/secrets.h"

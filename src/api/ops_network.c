@@ -1,6 +1,7 @@
 /* The way out of a sandbox, as its tenant asks for it. */
 #include "api/audit.h"
 #include "api/network.h"
+#include "api/network_events.h"
 #include "api/network_default.h"
 #include "api/ops_own.h"
 

@@ -2,6 +2,7 @@
  * killed leaves half done is found by it, and dropped (idle.c). A removal drops the image first. */
 #include "api/audit.h"
 #include "api/network.h"
+#include "api/network_rules.h"
 #include "api/ops_own.h"
 #include "api/quota.h"
 #include "api/secrets.h"
@@ -346,7 +347,7 @@ static int apply(struct ops *ops, struct ops_create *create, struct ops_source *
     if (!source->network)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     create->network = source->network;
-    return network_from_text(network, source->network, err);
+    return network_from_text(ops->app->store, network, source->network, err);
 }
 
 int ops_source_apply(struct ops *ops, struct ops_create *create, struct ops_source *ret,

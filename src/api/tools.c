@@ -1,7 +1,7 @@
 #include "api/tools.h"
 
 #include "api/audit.h"
-#include "api/network.h"
+#include "api/network_events.h"
 #include "api/policy_gate.h"
 #include "api/quota.h"
 #include "api/tools_args.h"

@@ -1,6 +1,7 @@
 #include "api/v1.h"
 
-#include "api/network.h"
+#include "api/network_events.h"
+#include "api/network_rules.h"
 #include "base/own.h"
 
 #include <stdlib.h>

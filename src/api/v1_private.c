@@ -1,7 +1,7 @@
 /* /v1/networks: private networks between a tenant's sandboxes. */
-#include "api/network.h"
 #include "api/v1.h"
 #include "base/own.h"
+#include "egress/egress.h"
 #include "egress/peer.h"
 #include "store/private.h"
 

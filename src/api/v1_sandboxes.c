@@ -1,6 +1,6 @@
 #include "api/v1.h"
 
-#include "api/network.h"
+#include "api/network_rules.h"
 #include "api/preview.h"
 #include "base/own.h"
 #include "store/private.h"

@@ -9,7 +9,6 @@
  * refuses them elsewhere, and so do we. */
 #include "e2b/control.h"
 
-#include "api/network.h"
 #include "api/network_proxy.h"
 #include "api/preview.h"
 #include "base/own.h"

@@ -120,6 +120,23 @@ int upstream_set_login(struct upstream *upstream, const char *user, const char *
     return 0;
 }
 
+void upstream_join_login(const struct upstream *upstream, char out[UPSTREAM_JOINED_MAX])
+{
+    out[0] = '\0';
+    if (upstream->user[0])
+        (void) snprintf(out, UPSTREAM_JOINED_MAX, "%s\n%s", upstream->user, upstream->password);
+}
+
+int upstream_split_login(struct upstream *upstream, char *text, struct err *err)
+{
+    char *password = strchr(text, '\n');
+
+    if (!password)
+        return 0;
+    *password++ = '\0';
+    return upstream_set_login(upstream, text, password, err);
+}
+
 bool upstream_same(const struct upstream *a, const struct upstream *b)
 {
     return a->kind == b->kind && a->port == b->port && a->trusted == b->trusted &&

@@ -1,15 +1,19 @@
 #include "store/db.h"
 
 #include "base/own.h"
+#include "store/seal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define OUR_ID    0x636f7665 /* "cove" */
-#define BUSY_MS   5000
-#define WHOLE_MAX (32 << 20)
+#define OUR_ID       0x636f7665 /* "cove" */
+#define BUSY_MS      5000
+#define SEALED_SINCE 14 /* logins of proxies were in the open before */
+#define WHOLE_MAX    (32 << 20)
 
 /* What SQLite's results mean to a caller; others are ERR_INTERNAL with SQLite's own words. */
 static const struct {
@@ -162,6 +166,34 @@ static int check_ours(struct db *db, int64_t *ret_version, struct err *err)
     return 0;
 }
 
+/* seal(about, text), for upgrades: sqlite3_user_data is the path of the file. */
+static void sql_seal(sqlite3_context *context, int count, sqlite3_value **args)
+{
+    const char *about = (const char *) sqlite3_value_text(args[0]);
+    const char *text = (const char *) sqlite3_value_text(args[1]);
+    unsigned char key[SEAL_KEY_LEN];
+    char *sealed = NULL;
+    struct err err;
+
+    assert(count == 2);
+    if (!about || !text) {
+        sqlite3_result_null(context);
+        return;
+    }
+    if (seal_key(sqlite3_user_data(context), key, &err) < 0 ||
+        seal_close(key, about, text, strlen(text), &sealed, &err) < 0)
+        sqlite3_result_error(context, err.msg, -1);
+    else
+        sqlite3_result_text(context, sealed, -1, free);
+    explicit_bzero(key, sizeof key);
+}
+
+/* What was in the open before is in pages that are free now, and in the journal. */
+static void sweep(struct db *db)
+{
+    (void) sqlite3_exec(db->handle, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+}
+
 static int upgrade(struct db *db, int64_t version, struct err *err)
 {
     if (version == 0 && exec(db, db_schema, err) < 0)
@@ -211,17 +243,24 @@ int db_sync(struct db *db, bool sync, struct err *err)
     return 0;
 }
 
-static int make_schema(struct db *db, struct err *err)
+static int make_schema(struct db *db, const char *path, struct err *err)
 {
     int64_t version = 0;
 
+    if (sqlite3_create_function_v2(db->handle, "seal", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                   (void *) path, sql_seal, NULL, NULL, NULL) != SQLITE_OK)
+        return db_error(db, err);
     if (exec(db, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (check_ours(db, &version, err) < 0 || upgrade(db, version, err) < 0) {
         (void) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
         return -1;
     }
-    return exec(db, "COMMIT", err);
+    if (exec(db, "COMMIT", err) < 0)
+        return -1;
+    if (version > 0 && version < SEALED_SINCE)
+        sweep(db);
+    return 0;
 }
 
 int db_open(struct db *db, const char *path, bool writer, struct err *err)
@@ -251,7 +290,7 @@ int db_open(struct db *db, const char *path, bool writer, struct err *err)
              "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
              "PRAGMA journal_size_limit = 16777216",
              err) < 0 ||
-        (version < DB_VERSION && make_schema(db, err) < 0))
+        (version < DB_VERSION && make_schema(db, path, err) < 0))
         goto undo;
     return 0;
 

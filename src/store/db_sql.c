@@ -44,6 +44,17 @@ const char db_schema[] =
     "  SELECT " row ".tenant, coalesce(max(seq), 0) + 1 FROM private_changes WHERE true"           \
     "  ON CONFLICT(tenant) DO UPDATE SET seq = excluded.seq; "
 
+/* What network_proxy.c keeps of a proxy. Not every text is JSON: "" is none. */
+#define SEAL_LOGINS(table, text)                                                                   \
+    "UPDATE " table " SET " text " = json_remove(json_set(" text ", '$.proxy.login',"              \
+    "   seal('proxy/' || json_extract(" text ", '$.proxy.type') || '/' ||"                         \
+    "        json_extract(" text ", '$.proxy.address'),"                                           \
+    "        json_extract(" text ", '$.proxy.username') || char(10) ||"                            \
+    "        coalesce(json_extract(" text ", '$.proxy.password'), ''))),"                          \
+    "   '$.proxy.username', '$.proxy.password')"                                                   \
+    " WHERE CASE WHEN json_valid(" text ")"                                                        \
+    "   THEN json_extract(" text ", '$.proxy.username') END IS NOT NULL;"
+
 /* From version n + 1 to n + 2, each in the transaction that brings a file up to date. What is new has a default, so that
  * a server of the version before, if one still runs, goes on with the same file. */
 const char *const db_upgrades[DB_VERSION - 1] = {
@@ -80,14 +91,21 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER private_tenant_end AFTER DELETE ON tenants"
     "  BEGIN DELETE FROM private_networks WHERE tenant = old.name; END;"
     "CREATE TRIGGER private_network_end AFTER DELETE ON private_networks BEGIN"
-    "  DELETE FROM private_members WHERE tenant = old.tenant AND network = old.name;"
-    CHANGED("old") "END;"
-    "CREATE TRIGGER private_network_add AFTER INSERT ON private_networks BEGIN" CHANGED("new")
-    "  UPDATE private_changes SET last = new.number WHERE tenant = new.tenant; END;"
-    "CREATE TRIGGER private_member_end AFTER DELETE ON private_members BEGIN" CHANGED("old") "END;"
-    "CREATE TRIGGER private_member_add AFTER INSERT ON private_members BEGIN" CHANGED("new") "END;"
-    "CREATE TRIGGER private_member_set AFTER UPDATE ON private_members BEGIN" CHANGED("new") "END;"
-    "PRAGMA user_version = 6;",
+    "  DELETE FROM private_members WHERE tenant = old.tenant AND network = old.name;" CHANGED(
+        "old") "END;"
+               "CREATE TRIGGER private_network_add AFTER INSERT ON private_networks BEGIN" CHANGED(
+                   "new") "  UPDATE private_changes SET last = new.number WHERE tenant = "
+                          "new.tenant; END;"
+                          "CREATE TRIGGER private_member_end AFTER DELETE ON private_members "
+                          "BEGIN" CHANGED(
+                              "old") "END;"
+                                     "CREATE TRIGGER private_member_add AFTER INSERT ON "
+                                     "private_members BEGIN" CHANGED(
+                                         "new") "END;"
+                                                "CREATE TRIGGER private_member_set AFTER UPDATE ON "
+                                                "private_members BEGIN" CHANGED(
+                                                    "new") "END;"
+                                                           "PRAGMA user_version = 6;",
     /* The login of a proxy apart from the rules, which are shown. */
     "CREATE TABLE network_defaults(kind TEXT NOT NULL, name TEXT NOT NULL, rules TEXT NOT NULL,"
     "  login TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
@@ -162,6 +180,12 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "CREATE TRIGGER snapshots_end_more AFTER DELETE ON snapshots BEGIN"
     "  DELETE FROM hidden WHERE id = old.id; DELETE FROM volume_uses WHERE sandbox = old.id; END;"
     "PRAGMA user_version = 13;",
+    /* Logins of proxies were in the open. */
+    SEAL_LOGINS("networks", "rules")
+        SEAL_LOGINS("snapshots_kept", "network") "UPDATE network_defaults SET login = "
+                                                 "seal('login/' || kind || '/' || name, login)"
+                                                 "  WHERE login <> '';"
+                                                 "PRAGMA user_version = 14;",
 };
 
 #define TENANT                                                                                     \
@@ -171,7 +195,7 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
     "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash, tier, tier_aim, "         \
-    "paused_by, paused_ms, image_bytes, image_memory, timeout_ms, idle_pause_ms, idle_disk_ms, "    \
+    "paused_by, paused_ms, image_bytes, image_memory, timeout_ms, idle_pause_ms, idle_disk_ms, "   \
     "auto_resume, forgets"
 #define SNAPSHOT                                                                                   \
     "seq, id, tenant, name, sandbox, template, metadata, created_ms, state, memory, bytes"

@@ -28,12 +28,42 @@ static int set(struct db *db, void *arg, struct err *err)
                     : db_run(db, err, SQL_NETWORK_DEFAULT_REMOVE, "tt", kinds[c->kind], c->name);
 }
 
+static void about_default(enum store_network_kind kind, const char *name, char out[STORE_ABOUT_MAX])
+{
+    (void) snprintf(out, STORE_ABOUT_MAX, "login/%s/%s", kinds[kind], name);
+}
+
 int store_network_default_set(struct store *store, enum store_network_kind kind, const char *name,
                               const char *rules, const char *login, struct err *err)
 {
-    struct change c = { kind, name, rules, login ? login : "" };
+    struct change c = { kind, name, rules, "" };
+    auto_free char *sealed = NULL;
+    char about[STORE_ABOUT_MAX];
 
+    if (rules && login && login[0]) {
+        about_default(kind, name, about);
+        if (store_seal(store, about, login, strlen(login), &sealed, err) < 0)
+            return -1;
+        c.login = sealed;
+    }
     return store_write(store, set, &c, err);
+}
+
+/* Of a row, in its place; "" stays what it is. */
+static int open_login(struct store *store, enum store_network_kind kind, const char *name,
+                      char **login, struct err *err)
+{
+    char about[STORE_ABOUT_MAX], *open;
+    size_t len;
+
+    if (!(*login)[0])
+        return 0;
+    about_default(kind, name, about);
+    if (store_unseal(store, about, *login, &open, &len, err) < 0)
+        return err_wrap(err, "the login of a proxy");
+    free(*login);
+    *login = open;
+    return 0;
 }
 
 int store_network_default_get(struct store *store, enum store_network_kind kind, const char *name,
@@ -60,7 +90,7 @@ int store_network_default_get(struct store *store, enum store_network_kind kind,
         }
     }
     reader_give(store, &db);
-    if (rc < 0)
+    if (rc < 0 || (ret_login && rc == 1 && open_login(store, kind, name, &login, err) < 0))
         return -1;
     *ret_rules = take_ptr(&rules);
     if (ret_login)

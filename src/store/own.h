@@ -77,6 +77,13 @@ int private_join_in(struct db *db, const char *tenant, const struct private_memb
 /* As store_hidden_set writes it: the caller's to free. */
 int hidden_seal(struct store *store, const char *id, const char *text, char **ret, struct err *err);
 
+#define STORE_ABOUT_MAX 512
+/* Under the store's key (seal.h). */
+int store_seal(struct store *store, const char *about, const char *text, size_t len, char **ret,
+               struct err *err);
+int store_unseal(struct store *store, const char *about, const char *sealed, char **ret,
+                 size_t *ret_len, struct err *err);
+
 /* A record in the queue, with its texts. */
 struct audit_wait {
     int rc; /* 1: not yet */

@@ -4,7 +4,7 @@
  * that somebody moved to another place does not open.
  *
  * Owns:    <state>/server/secrets.key, 32 random bytes for the owner alone, made at first use.
- * Callers: vault.c.
+ * Callers: vault.c, login.c, db.c when it seals what older versions left open.
  * Never:   leaves a key or a plain text in memory that was given back. */
 #ifndef COVE_STORE_SEAL_H
 #define COVE_STORE_SEAL_H

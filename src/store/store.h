@@ -220,11 +220,12 @@ struct store_sandbox {
     const struct store_volume_use *volumes; /* for store_sandbox_add: volume, path, read_only */
     size_t volume_count;
     const char *hidden;  /* for store_sandbox_add: as store_hidden_set; NULL: none. Borrowed */
-    uint64_t timeout_ms;                  /* that its create asked for */
-    uint64_t idle_pause_ms, idle_disk_ms; /* idle for so long: it is paused, moved to disk; 0: not */
-    bool auto_resume;                     /* a request to it wakes it, whoever paused it */
-    bool forgets;                         /* a pause at its deadline keeps its files only */
-    struct store_sleep sleep;             /* not for store_sandbox_add */
+    uint64_t timeout_ms; /* that its create asked for */
+    uint64_t idle_pause_ms,
+        idle_disk_ms;         /* idle for so long: it is paused, moved to disk; 0: not */
+    bool auto_resume;         /* a request to it wakes it, whoever paused it */
+    bool forgets;             /* a pause at its deadline keeps its files only */
+    struct store_sleep sleep; /* not for store_sandbox_add */
 };
 
 /* Committed when it returns; on disk with the next durable audit record. seq is ignored. Checks, in the same transaction: the quotas of the tenant
@@ -272,12 +273,12 @@ typedef int store_network_each(void *arg, const char *id, const char *rules, str
 int store_network_list(struct store *store, store_network_each *each, void *arg, struct err *err);
 
 /* The rules of sandboxes whose create says none: of a tenant, of a template. The login of their proxy apart from them,
- * "user\npassword" or "". They go with their tenant. */
+ * "user\npassword" or "", which lies sealed in the file. They go with their tenant. */
 enum store_network_kind { STORE_NETWORK_TENANT, STORE_NETWORK_TEMPLATE, STORE_NETWORK_KINDS };
 /* rules NULL: none any more. ERR_NO_PATH when there is no such tenant. */
 int store_network_default_set(struct store *store, enum store_network_kind kind, const char *name,
                               const char *rules, const char *login, struct err *err);
-/* Both NULL if there is none; the caller's to free. ret_login may be NULL. */
+/* Both NULL if there is none; the caller's to free, the login by seal_wipe. ret_login may be NULL. */
 int store_network_default_get(struct store *store, enum store_network_kind kind, const char *name,
                               char **ret_rules, char **ret_login, struct err *err);
 
@@ -339,6 +340,12 @@ bool store_vault_name_ok(const char *name);
 bool store_vault_value_ok(const char *value, size_t len);
 /* Makes the key of the seals if there is none yet. */
 int store_vault_ready(struct store *store, struct err *err);
+/* A login of a proxy as it may lie in rules: sealed as values are. `proxy` is part of the seal. The caller's to free, by
+ * seal_wipe what was opened. */
+int store_login_seal(struct store *store, const char *proxy, const char *login, char **ret,
+                     struct err *err);
+int store_login_open(struct store *store, const char *proxy, const char *sealed, char **ret,
+                     size_t *ret_len, struct err *err);
 /* A new one, or another value and other hosts for one that is there. ERR_TOO_MANY, ERR_TOO_BIG; ERR_NO_PATH: no such
  * tenant. */
 int store_vault_set(struct store *store, const char *tenant, const char *name, const char *hosts,
@@ -510,7 +517,8 @@ struct store_warm {
     char image[ID_LEN + 1];
     char start[STORE_COMMAND_MAX]; /* what runs in it; "": no command */
     char ready[STORE_COMMAND_MAX]; /* how it was known to be ready */
-    char modules[STORE_COMMAND_MAX]; /* of the kernel that waits in it, with commas; "": there is none */
+    char modules
+        [STORE_COMMAND_MAX]; /* of the kernel that waits in it, with commas; "": there is none */
     uint64_t made_ms, bytes;
 };
 /* In the place of what the template had. */

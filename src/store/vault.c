@@ -31,8 +31,8 @@ int store_vault_ready(struct store *store, struct err *err)
     return r;
 }
 
-static int seal(struct store *store, const char *about, const char *text, size_t len, char **ret,
-                struct err *err)
+int store_seal(struct store *store, const char *about, const char *text, size_t len, char **ret,
+               struct err *err)
 {
     unsigned char key[SEAL_KEY_LEN];
     int r = key_of(store, key, err) < 0 ? -1 : seal_close(key, about, text, len, ret, err);
@@ -41,8 +41,8 @@ static int seal(struct store *store, const char *about, const char *text, size_t
     return r;
 }
 
-static int unseal(struct store *store, const char *about, const char *sealed, char **ret,
-                  size_t *ret_len, struct err *err)
+int store_unseal(struct store *store, const char *about, const char *sealed, char **ret,
+                 size_t *ret_len, struct err *err)
 {
     unsigned char key[SEAL_KEY_LEN];
     int r = key_of(store, key, err) < 0 ? -1 : seal_open(key, about, sealed, ret, ret_len, err);
@@ -135,7 +135,7 @@ int store_vault_set(struct store *store, const char *tenant, const char *name, c
     if (strlen(hosts) >= STORE_HOSTS_MAX)
         return err_set(err, ERR_TOO_BIG, "the hosts of a secret are too long");
     about_secret(about, tenant, name);
-    if (seal(store, about, value, len, &sealed, err) < 0)
+    if (store_seal(store, about, value, len, &sealed, err) < 0)
         return -1;
     c.sealed = sealed;
     return store_write(store, set, &c, err);
@@ -190,7 +190,7 @@ int store_vault_get(struct store *store, const char *tenant, const char *name,
     if (rc <= 0)
         return rc < 0 ? -1 : absent(name, err);
     about_secret(about, tenant, name);
-    return unseal(store, about, sealed, ret_value, ret_len, err);
+    return store_unseal(store, about, sealed, ret_value, ret_len, err);
 }
 
 static int remove_one(struct db *db, void *arg, struct err *err)
@@ -256,7 +256,7 @@ int hidden_seal(struct store *store, const char *id, const char *text, char **re
     char about[ABOUT_MAX];
 
     about_sandbox(about, id);
-    return seal(store, about, text, strlen(text), ret, err);
+    return store_seal(store, about, text, strlen(text), ret, err);
 }
 
 static int set_hidden(struct db *db, void *arg, struct err *err)
@@ -291,7 +291,7 @@ int store_hidden_get(struct store *store, const char *id, char **ret, size_t *re
     if (rc == 0)
         return 0;
     about_sandbox(about, id);
-    return unseal(store, about, sealed, ret, ret_len, err);
+    return store_unseal(store, about, sealed, ret, ret_len, err);
 }
 
 /* The rows are copied before anyone is called: who is called may take its time, and read for itself. */

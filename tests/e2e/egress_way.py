@@ -1,5 +1,6 @@
 """Asked by proxy_test: the way out of sandboxes through proxies. Arguments: as asking.py's, then the directory of
 the internet that is played, and cove."""
+import glob
 import json
 import re
 import subprocess
@@ -188,6 +189,11 @@ def what_goes_wrong(box, by):
     like("also one that says a little all the time", "it does not answer in time", slow_answers["drip"])
 
 
+def kept(text):
+    """The files of the store that have it in them, journals among them."""
+    return [f for f in glob.glob(STATE + "/server/*") if text in open(f, "rb").read()]
+
+
 def login_unseen(box, by):
     by(through("socks5", 1081, **LOGIN))
     get(box, "http://www.example.com/")
@@ -195,6 +201,17 @@ def login_unseen(box, by):
     seen = [ask("GET", path).body.decode() for path in ("/v1/sandboxes/" + box, "/v1/sandboxes/%s/network/events" % box, "/audit-logs?limit=500")]
     seen += [run(box, "env; cat /proc/net/tcp /proc/net/tcp6; cat /proc/*/environ"), open(LOG).read()]
     check("the login is in no answer, no event, no record, not inside, not in the log", not any("sesame" in s for s in seen))
+    same("nor in any file of the store", [], kept(b"sesame"))
+    a, again = [ask("POST", "/v1/sandboxes", {"network": through("socks5", 1081, **LOGIN)}, headers={"Idempotency-Key": "k-proxy"}) for _ in (1, 2)]
+    same("a create with a login can be repeated", (a.json or {}).get("id"), (again.json or {}).get("id"))
+    other = ask("POST", "/v1/sandboxes", {"network": through("socks5", 1081, username="cove", password="other")}, headers={"Idempotency-Key": "k-proxy"})
+    same("but not with another one", 409, other.status)
+    saved = ask("POST", "/v1/sandboxes/%s/snapshots" % box, {"memory": False})
+    copy = make(snapshot=(saved.json or {}).get("id"))
+    like("what is made of a snapshot has the login as well", PROXY, get(copy, "http://www.example.com/"))
+    for gone in "sandboxes/" + a.json["id"], "sandboxes/" + copy, "snapshots/%s" % (saved.json or {}).get("id"):
+        ask("DELETE", "/v1/" + gone)
+    same("and it is in no file then, nor after they are gone", [], kept(b"sesame"))
 
 
 def change_and_restart(box, by):
@@ -327,6 +344,7 @@ def defaults():
     same("a change that names none keeps it", "10.9.9.9:1081", (network(box, key).get("proxy") or {}).get("address"))
     shown = cove("tenant", "ls", "--json")
     like("it is shown to the operator", "10.9.9.9:1081", shown)
+    same("its login lies in no file either", [], kept(b"sesame"))
     check("without its login", "sesame" not in shown + ask("GET", "/v1/tenant/network", key=key).body.decode())
     for bad, why in ((["--network", "all"], "none of off, public, list"), (["--allow", "a.com"], "need --network"),
                      (["--network", "list", "--allow", "a b"], "--allow"), (["--network", "public", "--proxy", "x:1"], "--proxy"),

@@ -1,0 +1,175 @@
+#include "api/network_events.h"
+
+#include "api/audit.h"
+#include "api/v1.h"
+#include "base/own.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLD_MOST 10
+
+struct network_log {
+    pthread_mutex_t lock;
+    uint64_t seq;
+    struct network_event ring[NETWORK_EVENTS];
+};
+
+int network_log_start(struct app *app, struct err *err)
+{
+    struct network_log *log = calloc(1, sizeof *log);
+
+    if (!log)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
+    (void) pthread_mutex_init(&log->lock, NULL);
+    app->network_log = log;
+    return 0;
+}
+
+static void keep(struct network_log *n, const struct egress_event *event)
+{
+    struct network_event *slot;
+
+    (void) pthread_mutex_lock(&n->lock);
+    slot = &n->ring[n->seq++ % NETWORK_EVENTS];
+    *slot = (struct network_event){ .seq = n->seq, .time_ms = store_now_ms(), .event = *event };
+    (void) pthread_mutex_unlock(&n->lock);
+}
+
+static void describe(const struct egress_event *event, char *out, size_t size)
+{
+    char ip[IP_TEXT_MAX], missed[48] = "", by[EGRESS_PROCESS_MAX + 24] = "";
+
+    ip_print(&event->ip, ip);
+    if (event->missed > 0)
+        (void) snprintf(missed, sizeof missed, " (%" PRIu64 " more before it)", event->missed);
+    if (event->process.pid != 0)
+        (void) snprintf(by, sizeof by, ", by %s (%u)", event->process.name, event->process.pid);
+    if (event->what == EGRESS_NAME)
+        (void) snprintf(out, size, "name %s: %s%s", event->host, event->rule, missed);
+    else if (event->from[0])
+        (void) snprintf(out, size, "from %s to %s (%s) port %u: %s%s%s%s", event->from, event->to,
+                        event->host, event->port, event->rule, event->reason[0] ? ": " : "",
+                        event->reason, missed);
+    else
+        (void) snprintf(out, size, "%s%s%s port %u: %s%s%s%s%s", event->host,
+                        event->host[0] ? " " : "", ip, event->port, event->rule,
+                        event->reason[0] ? ": " : "", event->reason, by, missed);
+}
+
+void network_log_event(void *context, const struct egress_event *event)
+{
+    static const char *const actions[] = { [EGRESS_CONNECT] = "network.connect",
+                                           [EGRESS_REFUSED] = "network.connect",
+                                           [EGRESS_NAME] = "network.resolve",
+                                           [EGRESS_FAILED] = "network.connect" };
+    struct app *app = context;
+    struct audit_facts facts = AUDIT_FACTS;
+    struct store_sandbox record;
+    struct err why = { .kind = ERR_DENIED }, err;
+
+    keep(app->network_log, event);
+    if (store_sandbox_get(app->store, NULL, event->sandbox, &record, &err) < 0)
+        return; /* it ended meanwhile */
+    describe(event, why.msg, sizeof why.msg);
+    facts.duration_ms = (int64_t) event->ms;
+    facts.detail = why.msg;
+    if (event->what == EGRESS_FAILED)
+        why.kind = ERR_UNAVAILABLE;
+    if (event->what != EGRESS_CONNECT)
+        facts.refusal = &why;
+    if (event->what == EGRESS_REFUSED || event->what == EGRESS_NAME) {
+        facts.rule = event->rule;
+        facts.risk = "medium";
+    }
+    audit_system(app, record.tenant, actions[event->what], event->sandbox, &facts);
+}
+
+size_t network_events(struct app *app, const char *sandbox, uint64_t after,
+                      struct network_event *out, size_t most)
+{
+    struct network_log *n = app->network_log;
+    size_t count = 0;
+    uint64_t from;
+
+    if (!n)
+        return 0;
+    (void) pthread_mutex_lock(&n->lock);
+    from = n->seq > NETWORK_EVENTS ? n->seq - NETWORK_EVENTS : 0;
+    for (uint64_t seq = from < after ? after : from; seq < n->seq && count < most; seq++)
+        if (strcmp(n->ring[seq % NETWORK_EVENTS].event.sandbox, sandbox) == 0)
+            out[count++] = n->ring[seq % NETWORK_EVENTS];
+    (void) pthread_mutex_unlock(&n->lock);
+    return count;
+}
+
+static bool is_news(const struct network_event *e, const char *sandbox)
+{
+    return !e->told &&
+           (e->event.what == EGRESS_REFUSED || e->event.what == EGRESS_NAME ||
+            e->event.reason[0]) &&
+           strcmp(e->event.sandbox, sandbox) == 0;
+}
+
+json_t *network_refusals(struct app *app, const char *sandbox)
+{
+    struct network_log *n = app->network_log;
+    json_t *list = NULL;
+
+    if (!n)
+        return NULL;
+    (void) pthread_mutex_lock(&n->lock);
+    for (uint64_t back = 0; back < n->seq && back < NETWORK_EVENTS; back++) {
+        struct network_event *e = &n->ring[(n->seq - 1 - back) % NETWORK_EVENTS];
+
+        if (!is_news(e, sandbox))
+            continue;
+        e->told = true;
+        if (!list)
+            list = json_array();
+        if (json_array_size(list) < TOLD_MOST) /* the newest; all of them are in the events */
+            (void) json_array_insert_new(list, 0, network_event_json(e));
+    }
+    (void) pthread_mutex_unlock(&n->lock);
+    return list;
+}
+
+json_t *network_event_json(const struct network_event *e)
+{
+    json_t *json = json_pack("{s:I, s:o, s:s, s:s, s:s}", "seq", (json_int_t) e->seq, "time",
+                             v1_time(e->time_ms), "sandbox", e->event.sandbox, "event",
+                             egress_what_name(e->event.what), "rule", e->event.rule);
+    char ip[IP_TEXT_MAX];
+
+    ip_print(&e->event.ip, ip);
+    if (e->event.host[0])
+        (void) json_object_set_new(json, "host", json_string(e->event.host));
+    if (e->event.what == EGRESS_REFUSED || e->event.what == EGRESS_NAME)
+        (void) json_object_set_new(json, "process",
+                                   e->event.process.pid == 0
+                                       ? json_null()
+                                       : json_pack("{s:I, s:s}", "pid",
+                                                   (json_int_t) e->event.process.pid, "name",
+                                                   e->event.process.name));
+    if (e->event.reason[0])
+        (void) json_object_set_new(json, "reason", json_string(e->event.reason));
+    if (e->event.missed > 0)
+        (void) json_object_set_new(json, "missed", json_integer((json_int_t) e->event.missed));
+    if (e->event.what == EGRESS_NAME)
+        return json;
+    (void) json_object_set_new(json, "address", json_string(ip));
+    (void) json_object_set_new(json, "port", json_integer(e->event.port));
+    if (e->event.from[0]) { /* between two sandboxes */
+        (void) json_object_set_new(json, "from", json_string(e->event.from));
+        (void) json_object_set_new(json, "to", json_string(e->event.to));
+    }
+    if (e->event.what != EGRESS_REFUSED) {
+        (void) json_object_set_new(json, "sent", json_integer((json_int_t) e->event.sent));
+        (void) json_object_set_new(json, "received", json_integer((json_int_t) e->event.received));
+        (void) json_object_set_new(json, "duration_ms", json_integer((json_int_t) e->event.ms));
+    }
+    return json;
+}

@@ -1,0 +1,143 @@
+#include "api/network_rules.h"
+
+#include "api/network_proxy.h"
+#include "api/v1.h"
+#include "base/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- as JSON ---- */
+
+struct body {
+    const char *mode;
+    json_t *allow, *deny, *proxy;
+};
+
+static int add_rules(struct exchange *x, const char *field, json_t *list, bool deny,
+                     struct reach *rules, struct err *err)
+{
+    char name[64];
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        (void) snprintf(name, sizeof name, "%s.%s[%zu]", field, deny ? "deny" : "allow", i);
+        if (!json_is_string(item))
+            return v1_bad(x, err, name, "is not a text");
+        if (reach_add(rules, deny, json_string_value(item), err) < 0) {
+            (void) err_wrap(err, "%s", name);
+            return exchange_blame(x, name, NULL, NULL);
+        }
+    }
+    return 0;
+}
+
+int network_read(struct exchange *x, const char *field, json_t *object, struct reach *ret,
+                 struct err *err)
+{
+    static const struct v1_field fields[] = {
+        { "mode", V1_TEXT, offsetof(struct body, mode), 0, 0 },
+        { "allow", V1_ARRAY, offsetof(struct body, allow), 0, 0 },
+        { "deny", V1_ARRAY, offsetof(struct body, deny), 0, 0 },
+        { "proxy", V1_OBJECT, offsetof(struct body, proxy), 0, 0 },
+    };
+    struct body body = { .mode = NULL };
+    char name[64];
+
+    if (v1_read(x, object, fields, ARRAY_LEN(fields), &body, err) < 0)
+        return -1;
+    *ret = (struct reach){ .mode = json_array_size(body.allow) > 0 ? REACH_LIST : REACH_PUBLIC };
+    if (body.mode && reach_mode_parse(body.mode, &ret->mode, err) < 0) {
+        (void) snprintf(name, sizeof name, "%s.mode", field);
+        (void) err_wrap(err, "%s", name);
+        return exchange_blame(x, name, NULL, NULL);
+    }
+    (void) snprintf(name, sizeof name, "%s.proxy", field);
+    return add_rules(x, field, body.allow, false, ret, err) < 0 ||
+                   add_rules(x, field, body.deny, true, ret, err) < 0 ||
+                   network_proxy_read(x, name, body.proxy, UPSTREAM_NONE, &ret->upstream, err) < 0
+               ? -1
+               : 0;
+}
+
+static json_t *list_json(const struct reach_rule *rules, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        char text[REACH_TEXT_MAX];
+
+        reach_rule_print(&rules[i], text);
+        (void) json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+json_t *network_json(const struct reach *rules)
+{
+    return json_pack("{s:s, s:o, s:o, s:o*}", "mode", reach_mode_name(rules->mode), "allow",
+                     list_json(rules->allow, rules->allow_count), "deny",
+                     list_json(rules->deny, rules->deny_count), "proxy",
+                     network_proxy_json(&rules->upstream));
+}
+
+/* ---- as they are kept ---- */
+
+#define KEPT_ALLOW_WINS "allow_wins"
+
+int network_text(struct store *store, const struct reach *rules, char **ret, struct err *err)
+{
+    json_t *proxy, *json;
+    char *text;
+
+    if (network_proxy_keep(store, &rules->upstream, &proxy, err) < 0)
+        return -1;
+    json = network_json(rules);
+    if (rules->allow_wins)
+        (void) json_object_set_new(json, KEPT_ALLOW_WINS, json_true());
+    if (proxy)
+        (void) json_object_set_new(json, "proxy", proxy);
+    text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    *ret = text;
+    return 0;
+}
+
+/* What we wrote ourselves; what cannot be read lets nothing out. */
+int network_from_text(struct store *store, const char *text, struct reach *ret, struct err *err)
+{
+    json_t *json = json_loads(text, 0, NULL), *list[2], *item;
+    const char *mode = json_string_value(json_object_get(json, "mode"));
+    int r = -1;
+    size_t i;
+
+    *ret = (struct reach){ .mode = REACH_OFF };
+    err->kind = ERR_INTERNAL;
+    list[0] = json_object_get(json, "allow");
+    list[1] = json_object_get(json, "deny");
+    if (!mode || reach_mode_parse(mode, &ret->mode, err) < 0 ||
+        network_proxy_kept(store, json_object_get(json, "proxy"), &ret->upstream, err) < 0)
+        goto bad;
+    ret->allow_wins = json_is_true(json_object_get(json, KEPT_ALLOW_WINS));
+    for (int deny = 0; deny < 2; deny++)
+        json_array_foreach(list[deny], i, item)
+        {
+            const char *rule = json_string_value(item);
+
+            if (!rule || reach_add(ret, deny, rule, err) < 0)
+                goto bad;
+        }
+    r = 0;
+bad:
+    json_decref(json);
+    if (r == 0)
+        return 0;
+    ret->mode = REACH_OFF;
+    return err->kind == ERR_UNAVAILABLE
+               ? -1
+               : err_set(err, ERR_INTERNAL, "the network rules that were kept cannot be read");
+}

@@ -1,0 +1,23 @@
+/* network_rules.h - the rules of a sandbox's way out: as a caller writes them, as they are shown, as they are kept.
+ *
+ * What is shown and what is kept differ by what is nobody's business: the login of a proxy, which is kept sealed.
+ *
+ * Callers: network.c, network_default.c, ops*.c and the dialects. */
+#ifndef COVE_API_NETWORK_RULES_H
+#define COVE_API_NETWORK_RULES_H
+
+#include "api/exchange.h"
+#include "egress/reach.h"
+#include "store/store.h"
+
+/* {"mode": "off" | "public" | "list", "allow": […], "deny": […], "proxy": {…}}; without a mode it is "list" if something is allowed,
+ * else "public". Blames `field`, or what is below it. */
+int network_read(struct exchange *x, const char *field, json_t *object, struct reach *ret,
+                 struct err *err);
+json_t *network_json(const struct reach *rules);
+
+/* As they are kept in the store: the caller's to free. A text may be kept again, for another sandbox. */
+int network_text(struct store *store, const struct reach *rules, char **ret, struct err *err);
+int network_from_text(struct store *store, const char *text, struct reach *ret, struct err *err);
+
+#endif
