@@ -37,16 +37,29 @@ bool owner_parse(const char *line, bool v6, struct owner_line *ret)
     return true;
 }
 
-static bool find_socket(const char *path, bool v6, const struct owner_line *wanted,
+bool owner_matches(const struct owner_line *line, const struct owner_line *wanted, bool datagram)
+{
+    static const uint8_t none[2][16] = { { 0 }, { [10] = 0xff, [11] = 0xff } };
+
+    if (line->port != wanted->port || line->inode == 0)
+        return false;
+    if (line->peer_port == wanted->peer_port &&
+        memcmp(line->peer, wanted->peer, sizeof line->peer) == 0)
+        return true;
+    /* One that is not connected sends to whom it likes. */
+    return datagram && line->peer_port == 0 &&
+           (memcmp(line->peer, none[0], sizeof line->peer) == 0 ||
+            memcmp(line->peer, none[1], sizeof line->peer) == 0);
+}
+
+static bool find_socket(const char *path, bool v6, bool datagram, const struct owner_line *wanted,
                         struct owner_line *ret)
 {
     auto_file FILE *file = fopen(path, "re");
     char line[512];
 
     while (file && fgets(line, sizeof line, file))
-        if (owner_parse(line, v6, ret) && ret->port == wanted->port &&
-            ret->peer_port == wanted->peer_port &&
-            memcmp(ret->peer, wanted->peer, sizeof ret->peer) == 0 && ret->inode != 0)
+        if (owner_parse(line, v6, ret) && owner_matches(ret, wanted, datagram))
             return true;
     return false;
 }
@@ -57,14 +70,17 @@ int owner_run(struct worker *w, struct err *err)
     struct owner_line wanted = { .port = r->port, .peer_port = r->peer_port }, found;
     struct agent_reply reply = { .pid = 0 };
     struct port holder = { .port = r->port };
+    bool datagram = r->flags & AGENT_DATAGRAM;
 
     memcpy(wanted.peer, mapped, sizeof mapped);
     if (inet_pton(AF_INET, r->peer, wanted.peer + sizeof mapped) != 1 &&
         inet_pton(AF_INET6, r->peer, wanted.peer) != 1)
         return err_set(err, ERR_INVALID, "owner: peer is no address");
     /* A socket of IPv6 may hold a connection of IPv4. */
-    if (find_socket("/proc/net/tcp", false, &wanted, &found) ||
-        find_socket("/proc/net/tcp6", true, &wanted, &found)) {
+    if (find_socket(datagram ? "/proc/net/udp" : "/proc/net/tcp", false, datagram, &wanted,
+                    &found) ||
+        find_socket(datagram ? "/proc/net/udp6" : "/proc/net/tcp6", true, datagram, &wanted,
+                    &found)) {
         reply.uid = found.uid;
         reply.count = 1;
         holder.inode = found.inode;

@@ -1,4 +1,5 @@
-/* owner.h - which process holds a TCP connection: for the gateway, which refused it and wants to say whose it was.
+/* owner.h - which process holds a TCP connection, or a UDP socket that sent something: for the gateway, which refused it
+ * and wants to say whose it was.
  *
  * Callers: worker.c. Looks with the rights of the user that it runs as: processes of others are not seen. */
 #ifndef COVE_AGENT_OWNER_H
@@ -8,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* A connected socket of /proc/net/tcp or tcp6. Addresses as in IPv6, those of IPv4 mapped. */
+/* A socket of /proc/net/tcp, tcp6, udp or udp6. Addresses as in IPv6, those of IPv4 mapped. */
 struct owner_line {
     uint8_t peer[16];
     uint32_t port, peer_port, uid;
@@ -17,6 +18,9 @@ struct owner_line {
 
 /* False: no line of a socket. Pure. */
 bool owner_parse(const char *line, bool v6, struct owner_line *ret);
+
+/* Whether it is the one with these ends: all of a connection's; `datagram`: a socket that has no other end, too. Pure. */
+bool owner_matches(const struct owner_line *line, const struct owner_line *wanted, bool datagram);
 
 int owner_run(struct worker *w, struct err *err);
 

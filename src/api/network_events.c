@@ -49,7 +49,8 @@ static void describe(const struct egress_event *event, char *out, size_t size)
     if (event->process.pid != 0)
         (void) snprintf(by, sizeof by, ", by %s (%u)", event->process.name, event->process.pid);
     if (event->what == EGRESS_NAME)
-        (void) snprintf(out, size, "name %s: %s%s", event->host, event->rule, missed);
+        (void) snprintf(out, size, "name %s: %s%s%s%s%s", event->host, event->rule,
+                        event->reason[0] ? ": " : "", event->reason, by, missed);
     else if (event->from[0])
         (void) snprintf(out, size, "from %s to %s (%s) port %u: %s%s%s%s", event->from, event->to,
                         event->host, event->port, event->rule, event->reason[0] ? ": " : "",
@@ -158,10 +159,10 @@ json_t *network_event_json(const struct network_event *e)
         (void) json_object_set_new(json, "reason", json_string(e->event.reason));
     if (e->event.missed > 0)
         (void) json_object_set_new(json, "missed", json_integer((json_int_t) e->event.missed));
+    (void) json_object_set_new(json, "port", json_integer(e->event.port));
     if (e->event.what == EGRESS_NAME)
         return json;
     (void) json_object_set_new(json, "address", json_string(ip));
-    (void) json_object_set_new(json, "port", json_integer(e->event.port));
     if (e->event.from[0]) { /* between two sandboxes */
         (void) json_object_set_new(json, "from", json_string(e->event.from));
         (void) json_object_set_new(json, "to", json_string(e->event.to));

@@ -33,13 +33,14 @@ static int look(struct link *link, const struct egress_ask *ask, struct exec_own
                 struct err *err)
 {
     char peer[IP_TEXT_MAX];
+    struct exec_ends ends = { ask->datagram, ask->from_port, peer, ask->to_port };
 
     ip_print(&ask->to, peer);
-    if (exec_owner(link, ask->sandbox, NULL, ask->from_port, peer, ask->to_port, ret, err) < 0)
+    if (exec_owner(link, ask->sandbox, NULL, &ends, ret, err) < 0)
         return -1;
     if (ret->pid != 0 || ret->uid != 0)
         return 0;
-    return exec_owner(link, ask->sandbox, "root", ask->from_port, peer, ask->to_port, ret, err);
+    return exec_owner(link, ask->sandbox, "root", &ends, ret, err);
 }
 
 static bool find(struct app *app, const struct egress_ask *ask, struct egress_process *ret)

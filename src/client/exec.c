@@ -260,12 +260,15 @@ int exec_dial(struct link *link, const char *sandbox, uint16_t port, int *ret_fd
     return r;
 }
 
-int exec_owner(struct link *link, const char *sandbox, const char *user, uint16_t port,
-               const char *peer, uint16_t peer_port, struct exec_owner *ret, struct err *err)
+int exec_owner(struct link *link, const char *sandbox, const char *user,
+               const struct exec_ends *ends, struct exec_owner *ret, struct err *err)
 {
-    struct agent_request request = {
-        .op = AGENT_OWNER, .user = user, .port = port, .peer = peer, .peer_port = peer_port
-    };
+    struct agent_request request = { .op = AGENT_OWNER,
+                                     .flags = ends->datagram ? AGENT_DATAGRAM : 0,
+                                     .user = user,
+                                     .port = ends->port,
+                                     .peer = ends->peer,
+                                     .peer_port = ends->peer_port };
     struct agent_reply reply;
     struct stream stream;
     int r;

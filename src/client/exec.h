@@ -86,8 +86,14 @@ struct exec_owner {
     uint32_t uid, pid;
     char program[64];
 };
-int exec_owner(struct link *link, const char *sandbox, const char *user, uint16_t port,
-               const char *peer, uint16_t peer_port, struct exec_owner *ret, struct err *err);
+struct exec_ends {
+    bool datagram; /* of UDP: a socket that is not connected counts as well */
+    uint16_t port;
+    const char *peer;
+    uint16_t peer_port;
+};
+int exec_owner(struct link *link, const char *sandbox, const char *user,
+               const struct exec_ends *ends, struct exec_owner *ret, struct err *err);
 
 /* A raw byte stream to a TCP port inside. */
 int exec_dial(struct link *link, const char *sandbox, uint16_t port, int *ret_fd, struct err *err);

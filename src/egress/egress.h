@@ -44,21 +44,22 @@ struct egress_event {
     enum egress_what what;
     char host[REACH_NAME_MAX]; /* "" if none is known */
     struct ip ip;
-    uint16_t port; /* 0 for names */
+    uint16_t port; /* for names: where it was asked */
     char rule[REACH_TEXT_MAX];
     char reason[EGRESS_REASON_MAX]; /* of rule "proxy" or "private": what is wrong; "" else */
-    struct egress_process process;  /* of EGRESS_REFUSED */
+    struct egress_process process;  /* of EGRESS_REFUSED and EGRESS_NAME */
     uint64_t sent, received, ms;
     uint64_t missed; /* others of this sandbox before it, which were too many to be told */
     char from[EGRESS_ID_MAX], to[EGRESS_ID_MAX]; /* between two sandboxes: both are told; else "" */
 };
 typedef void egress_event_fn(void *context, const struct egress_event *event);
 
-/* Whose is the connection of that sandbox, from there to there? Called with the gateway's lock held, so it only takes the
+/* Whose is the connection or the datagram of that sandbox, from there to there? Called with the gateway's lock held, so it only takes the
  * question down; false: there is no room. The answer comes from another thread, by egress_answer. */
 struct egress_ask {
     char sandbox[EGRESS_ID_MAX];
     uint64_t ticket;
+    bool datagram; /* a question for a name, over UDP */
     struct ip from, to;
     uint16_t from_port, to_port;
 };

@@ -1,4 +1,4 @@
-/* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, refuse.c, via.c, relay.c, question.c,
+/* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, refuse.c, owner.c, via.c, relay.c, question.c,
  * lookup.c, peer.c, peer_set.c, open.c, transform.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
@@ -148,11 +148,21 @@ struct flow {
 /* Who waits for a name server. */
 typedef void lookup_fn(struct egress *e, struct lookup *lookup, const struct dns_answer *answer);
 
+/* Why a name is not told; rule "": it is. */
+struct refusal {
+    char rule[REACH_TEXT_MAX];
+    char reason[EGRESS_REASON_MAX];
+};
+
 struct lookup {
     struct source source;
     struct box *box;
     struct flow *flow; /* or the question below */
     lookup_fn *done;
+    /* Of one that was refused, and waits until it is known whose it was; ticket 0: it is not. */
+    uint64_t ticket;
+    struct refusal refusal;
+    struct dns_answer answer;
     struct dns_question question;
     struct sockaddr_storage from; /* of a question over UDP */
     socklen_t from_len;
@@ -249,6 +259,14 @@ void flow_say_why(struct egress *e, struct flow *flow);
 /* Of one in FLOW_OWNER: whose it is; NULL: nobody answered. */
 void flow_owner(struct egress *e, struct flow *flow, const struct egress_process *process);
 
+/* ---- owner.c: whose it was ---- */
+#define OWNER_MS 300 /* for an answer */
+/* Asks the sandbox's agent, if it may be: fills in ask's sandbox and ticket, by which the answer comes. The ticket is the
+ * caller's to end, by owner_done. */
+bool owner_ask(struct egress *e, struct box *box, struct egress_ask *ask);
+/* `answered`: else it is left alone for a while. */
+void owner_done(struct box *box, uint64_t *ticket, bool answered);
+
 /* ---- via.c: a connection that is let out through a proxy, until that has agreed ---- */
 void via_begin(struct egress *e, struct flow *flow);
 /* The time for it is over. */
@@ -272,8 +290,8 @@ void peer_end(struct flow *flow);
 /* Told to the other sandbox, too. */
 void peer_tell(struct egress *e, const struct flow *flow, struct egress_event *event);
 /* Answers a name that belongs to private networks; false: it is not one of theirs. */
-bool peer_answer(struct egress *e, struct box *box, const struct dns_question *question,
-                 struct dns_answer *ret);
+bool peer_answer(const struct box *box, const struct dns_question *question, struct dns_answer *ret,
+                 struct refusal *ret_refusal);
 /* Finds its networks. */
 void peer_box_new(struct egress *e, struct box *box);
 /* Cuts what others have with it. */
@@ -311,8 +329,14 @@ bool open_answer(struct flow *flow, const char *text, size_t len);
 void question_udp(struct egress *e, struct source *source, uint32_t events);
 /* Bytes have come on a connection to port 53. */
 void question_tcp(struct egress *e, struct flow *flow);
+/* Of one that has a ticket: whose it is; NULL: nobody answered. */
+void question_owner(struct egress *e, struct lookup *lookup, const struct egress_process *process);
+/* The same, but it ends before somebody did: it is told of, and nobody is answered. */
+void question_forget(struct egress *e, struct lookup *lookup);
 
 /* ---- lookup.c: names asked of this host's name servers ---- */
+/* One that nothing is asked for yet. NULL: too many at once. */
+struct lookup *lookup_new(struct egress *e, struct box *box, const char *name);
 /* NULL: too many at once, or no descriptor. */
 struct lookup *lookup_start(struct egress *e, struct box *box, const char *name, enum dns_type type,
                             lookup_fn *done);

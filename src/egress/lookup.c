@@ -47,6 +47,8 @@ void lookup_servers(struct egress *e)
 
 void lookup_free(struct egress *e, struct lookup *lookup)
 {
+    if (lookup->ticket)
+        question_forget(e, lookup);
     source_close(e, &lookup->source);
     if (lookup->prev)
         lookup->prev->next = lookup->next;
@@ -122,8 +124,7 @@ static int ask(struct egress *e, struct lookup *lookup)
     return source_arm(e, &lookup->source, EPOLLIN);
 }
 
-struct lookup *lookup_start(struct egress *e, struct box *box, const char *name, enum dns_type type,
-                            lookup_fn *done)
+struct lookup *lookup_new(struct egress *e, struct box *box, const char *name)
 {
     struct lookup *lookup;
 
@@ -131,14 +132,24 @@ struct lookup *lookup_start(struct egress *e, struct box *box, const char *name,
         return NULL;
     lookup->source.fd = -1;
     lookup->box = box;
-    lookup->type = type;
-    lookup->done = done;
     (void) strcpy(lookup->name, name);
     box->lookup_count++;
     lookup->next = e->lookups;
     if (e->lookups)
         e->lookups->prev = lookup;
     e->lookups = lookup;
+    return lookup;
+}
+
+struct lookup *lookup_start(struct egress *e, struct box *box, const char *name, enum dns_type type,
+                            lookup_fn *done)
+{
+    struct lookup *lookup = lookup_new(e, box, name);
+
+    if (!lookup)
+        return NULL;
+    lookup->type = type;
+    lookup->done = done;
     if (ask(e, lookup) == 0)
         return lookup;
     lookup_free(e, lookup);
@@ -151,7 +162,11 @@ void lookup_tick(struct egress *e, uint64_t now)
 
     for (struct lookup *lookup = e->lookups, *next; lookup; lookup = next) {
         next = lookup->next;
-        if (now >= lookup->deadline_ms && ask(e, lookup) < 0)
+        if (now < lookup->deadline_ms)
+            continue;
+        if (lookup->ticket)
+            question_owner(e, lookup, NULL);
+        else if (ask(e, lookup) < 0)
             finish(e, lookup, &nobody);
     }
 }

@@ -95,18 +95,8 @@ static size_t part_in(const struct egress_net *net, const char *name)
     return len > own && strcmp(name + len - own, tail) == 0 ? len - own : 0;
 }
 
-static void no_name(struct egress *e, struct box *box, const char *name)
-{
-    struct egress_event event = { .what = EGRESS_NAME, .rule = RULE };
-
-    (void) snprintf(event.host, sizeof event.host, "%s", name);
-    (void) snprintf(event.reason, sizeof event.reason, "no member of its networks has this name");
-    e->counts.refused++;
-    tell(e, box, &event);
-}
-
-bool peer_answer(struct egress *e, struct box *box, const struct dns_question *q,
-                 struct dns_answer *ret)
+bool peer_answer(const struct box *box, const struct dns_question *q, struct dns_answer *ret,
+                 struct refusal *ret_refusal)
 {
     bool single = !strchr(q->name, '.'), theirs = single && box->link_count > 0;
     const struct egress_member *member = NULL;
@@ -122,7 +112,8 @@ bool peer_answer(struct egress *e, struct box *box, const struct dns_question *q
         return false;
     *ret = (struct dns_answer){ .code = member ? DNS_NO_ERROR : DNS_NO_NAME, .ttl = NAME_TTL };
     if (!member) {
-        no_name(e, box, q->name);
+        *ret_refusal =
+            (struct refusal){ .rule = RULE, .reason = "no member of its networks has this name" };
     } else if (q->type == DNS_A) {
         ret->list[0] = member->ip;
         ret->count = 1;

@@ -13,19 +13,9 @@
 #define QUESTIONS_AT_ONCE 16
 #define TCP_HEAD          2
 
-static void refuse_name(struct egress *e, struct box *box, const char *name, const char *rule)
-{
-    struct egress_event event = { .what = EGRESS_NAME };
-
-    (void) snprintf(event.host, sizeof event.host, "%s", name);
-    (void) snprintf(event.rule, sizeof event.rule, "%s", rule);
-    e->counts.refused++;
-    tell(e, box, &event);
-}
-
 /* Takes out what must not be given; remembers the rest. */
 static void check_addresses(struct egress *e, struct box *box, const char *name,
-                            struct dns_answer *answer)
+                            struct dns_answer *answer, struct refusal *ret)
 {
     char rule[REACH_TEXT_MAX] = "";
     size_t kept = 0;
@@ -38,7 +28,7 @@ static void check_addresses(struct egress *e, struct box *box, const char *name,
     }
     if (kept == 0 && answer->count > 0) {
         answer->code = DNS_REFUSED;
-        refuse_name(e, box, name, rule);
+        (void) strcpy(ret->rule, rule);
     }
     answer->count = kept;
 }
@@ -79,40 +69,133 @@ static void send_tcp(struct egress *e, struct flow *flow, const uint8_t *message
         flow_end(e, flow, true);
 }
 
+static void reply(struct egress *e, const struct lookup *asker, const struct dns_answer *answer)
+{
+    uint8_t message[DNS_MESSAGE_MAX];
+    size_t len = dns_write_answer(&asker->question, answer, message);
+
+    if (asker->flow)
+        send_tcp(e, asker->flow, message, len);
+    else
+        send_udp(asker->box->dns.fd, asker, message, len);
+}
+
+/* ---- refusals ---- */
+
+static void tell_name(struct egress *e, const struct lookup *asker, const struct refusal *refusal,
+                      const struct egress_process *process)
+{
+    struct egress_event event = { .what = EGRESS_NAME, .port = DNS_PORT };
+
+    (void) strcpy(event.host, asker->question.name);
+    (void) strcpy(event.rule, refusal->rule);
+    (void) strcpy(event.reason, refusal->reason);
+    if (process)
+        event.process = *process;
+    tell(e, asker->box, &event);
+}
+
+static bool ends_of(const struct lookup *asker, struct egress_ask *ret)
+{
+    struct sockaddr_storage at;
+    socklen_t len = sizeof at;
+
+    if (!asker->flow) {
+        *ret = (struct egress_ask){ .datagram = true, .to = asker->asked, .to_port = DNS_PORT };
+        return ip_of_sockaddr((const struct sockaddr *) &asker->from, &ret->from, &ret->from_port);
+    }
+    *ret = (struct egress_ask){ .to = asker->flow->ip, .to_port = asker->flow->port };
+    return getpeername(asker->flow->sides[CLIENT].source.fd, (struct sockaddr *) &at, &len) == 0 &&
+           ip_of_sockaddr((const struct sockaddr *) &at, &ret->from, &ret->from_port);
+}
+
+/* Its answer waits until it is known whose it is: who has it may close its socket. */
+static bool hold(struct egress *e, const struct lookup *asker, const struct dns_answer *answer,
+                 const struct refusal *refusal)
+{
+    struct lookup *held = lookup_new(e, asker->box, asker->question.name);
+    struct egress_ask ask;
+
+    if (!held)
+        return false;
+    held->question = asker->question;
+    held->from = asker->from;
+    held->from_len = asker->from_len;
+    held->asked = asker->asked;
+    held->answer = *answer;
+    held->refusal = *refusal;
+    held->deadline_ms = io_now_ms() + OWNER_MS;
+    if (!ends_of(asker, &ask) || !owner_ask(e, asker->box, &ask)) {
+        lookup_free(e, held);
+        return false;
+    }
+    held->ticket = ask.ticket;
+    held->flow = asker->flow;
+    if (held->flow)
+        held->flow->lookup = held;
+    return true;
+}
+
+void question_forget(struct egress *e, struct lookup *lookup)
+{
+    owner_done(lookup->box, &lookup->ticket, true);
+    tell_name(e, lookup, &lookup->refusal, NULL);
+}
+
+void question_owner(struct egress *e, struct lookup *lookup, const struct egress_process *process)
+{
+    struct flow *flow = lookup->flow;
+
+    owner_done(lookup->box, &lookup->ticket, process != NULL);
+    tell_name(e, lookup, &lookup->refusal, process);
+    if (flow)
+        flow->lookup = NULL;
+    reply(e, lookup, &lookup->answer);
+    lookup->flow = NULL;
+    lookup_free(e, lookup);
+    if (flow && flow->sides[CLIENT].source.ready) /* or it was cut */
+        question_tcp(e, flow);
+}
+
+static void settle(struct egress *e, const struct lookup *asker, const struct dns_answer *answer,
+                   const struct refusal *refusal)
+{
+    if (refusal->rule[0]) {
+        e->counts.refused++;
+        if (hold(e, asker, answer, refusal))
+            return;
+        tell_name(e, asker, refusal, NULL);
+    }
+    reply(e, asker, answer);
+}
+
 static void answered(struct egress *e, struct lookup *lookup, const struct dns_answer *upstream)
 {
+    struct refusal refusal = { .rule = "" };
     struct dns_answer answer = *upstream;
-    struct dns_question question = lookup->question;
     struct flow *flow = lookup->flow;
-    uint8_t message[DNS_MESSAGE_MAX];
-    size_t len;
 
     if (answer.code == DNS_NO_ERROR)
-        check_addresses(e, lookup->box, lookup->name, &answer);
-    len = dns_write_answer(&question, &answer, message);
-    if (!flow) {
-        send_udp(lookup->box->dns.fd, lookup, message, len);
-        return;
-    }
-    send_tcp(e, flow, message, len);
-    if (flow->sides[CLIENT].source.ready) /* or it was cut */
+        check_addresses(e, lookup->box, lookup->name, &answer, &refusal);
+    settle(e, lookup, &answer, &refusal);
+    if (flow && flow->sides[CLIENT].source.ready) /* or it was cut */
         question_tcp(e, flow);
 }
 
 /* ---- questions ---- */
 
 /* What can be said at once: true, and the answer. */
-static bool answer_now(struct egress *e, struct box *box, const struct dns_question *q,
-                       struct dns_answer *ret)
+static bool answer_now(const struct egress *e, const struct box *box, const struct dns_question *q,
+                       struct dns_answer *ret, struct refusal *ret_refusal)
 {
     struct reach_verdict verdict = reach_name(box->rules, q->name);
 
     *ret = (struct dns_answer){ .code = DNS_NO_ERROR };
-    if (peer_answer(e, box, q, ret))
+    if (peer_answer(box, q, ret, ret_refusal))
         return true;
     if (!verdict.allowed) {
         ret->code = DNS_REFUSED;
-        refuse_name(e, box, q->name, verdict.rule);
+        (void) strcpy(ret_refusal->rule, verdict.rule);
         return true;
     }
     if (q->type == DNS_AAAA && !e->has6)
@@ -120,31 +203,42 @@ static bool answer_now(struct egress *e, struct box *box, const struct dns_quest
     return q->type != DNS_A && q->type != DNS_AAAA;
 }
 
-/* One message: 0 and *ret_len of an answer (0: none yet, or none at all). The lookup that was started, if any. */
-static struct lookup *take_question(struct egress *e, struct box *box, const uint8_t *message,
-                                    size_t len, uint8_t out[DNS_MESSAGE_MAX], size_t *ret_len)
+/* One message of `asker`, who has an answer then, or flow->lookup, or gets it later, or never. */
+static void take_question(struct egress *e, struct lookup *asker, const uint8_t *message,
+                          size_t len)
 {
+    struct refusal refusal = { .rule = "" };
+    uint8_t out[DNS_MESSAGE_MAX];
     struct dns_answer answer;
-    struct dns_question question;
-    struct lookup *lookup = NULL;
+    struct lookup *lookup;
     struct err ignored;
+    size_t out_len;
 
     e->counts.questions++;
-    *ret_len = 0;
-    if (dns_read_question(message, len, &question, &ignored) < 0) {
-        *ret_len = dns_write_error(message, len, DNS_FORMAT_ERROR, out);
-        return NULL;
+    if (dns_read_question(message, len, &asker->question, &ignored) < 0) {
+        out_len = dns_write_error(message, len, DNS_FORMAT_ERROR, out);
+        if (out_len > 0 && asker->flow)
+            send_tcp(e, asker->flow, out, out_len);
+        else if (out_len > 0)
+            send_udp(asker->box->dns.fd, asker, out, out_len);
+        return;
     }
-    if (!answer_now(e, box, &question, &answer)) {
-        lookup = lookup_start(e, box, question.name, (enum dns_type) question.type, answered);
+    if (!answer_now(e, asker->box, &asker->question, &answer, &refusal)) {
+        lookup = lookup_start(e, asker->box, asker->question.name,
+                              (enum dns_type) asker->question.type, answered);
         if (lookup) {
-            lookup->question = question;
-            return lookup;
+            lookup->question = asker->question;
+            lookup->from = asker->from;
+            lookup->from_len = asker->from_len;
+            lookup->asked = asker->asked;
+            lookup->flow = asker->flow;
+            if (lookup->flow)
+                lookup->flow->lookup = lookup;
+            return;
         }
         answer.code = DNS_SERVER_FAILURE;
     }
-    *ret_len = dns_write_answer(&question, &answer, out);
-    return NULL;
+    settle(e, asker, &answer, &refusal);
 }
 
 static bool receive(int fd, struct lookup *from, uint8_t *message, size_t size, size_t *ret_len)
@@ -174,35 +268,29 @@ static bool receive(int fd, struct lookup *from, uint8_t *message, size_t size, 
 void question_udp(struct egress *e, struct source *source, uint32_t events)
 {
     struct box *box = (struct box *) (void *) ((char *) source - offsetof(struct box, dns));
-    uint8_t message[DNS_MESSAGE_MAX], out[DNS_MESSAGE_MAX];
+    uint8_t message[DNS_MESSAGE_MAX];
 
     (void) events;
     for (int i = 0; i < QUESTIONS_AT_ONCE; i++) {
-        struct lookup from = { .box = box }, *lookup;
-        size_t len, answer_len;
+        struct lookup asker = { .box = box };
+        size_t len;
 
-        if (!receive(source->fd, &from, message, sizeof message, &len))
+        if (!receive(source->fd, &asker, message, sizeof message, &len))
             return;
-        if (!bucket_take(&box->questions, 1))
-            continue; /* as if it had been lost on the way */
-        lookup = take_question(e, box, message, len, out, &answer_len);
-        if (lookup) {
-            lookup->from = from.from;
-            lookup->from_len = from.from_len;
-            lookup->asked = from.asked;
-        } else if (answer_len > 0) {
-            send_udp(source->fd, &from, out, answer_len);
-        }
+        if (bucket_take(&box->questions, 1)) /* else as if it had been lost on the way */
+            take_question(e, &asker, message, len);
     }
 }
 
 /* One question at a time: the next is looked at when this one was answered. */
 void question_tcp(struct egress *e, struct flow *flow)
 {
-    uint8_t out[DNS_MESSAGE_MAX];
-    size_t len, answer_len;
+    uint8_t message[DNS_MESSAGE_MAX];
+    size_t len;
 
     while (flow->first_len >= TCP_HEAD && !flow->lookup) {
+        struct lookup asker = { .box = flow->box, .flow = flow };
+
         len = (size_t) flow->first[0] << 8 | flow->first[1];
         if (len > DNS_MESSAGE_MAX) {
             flow_end(e, flow, true);
@@ -214,13 +302,10 @@ void question_tcp(struct egress *e, struct flow *flow)
             flow_end(e, flow, true);
             return;
         }
-        flow->lookup = take_question(e, flow->box, flow->first + TCP_HEAD, len, out, &answer_len);
-        if (flow->lookup)
-            flow->lookup->flow = flow;
+        memcpy(message, flow->first + TCP_HEAD, len);
         flow->first_len -= TCP_HEAD + len;
         memmove(flow->first, flow->first + TCP_HEAD + len, flow->first_len);
-        if (answer_len > 0)
-            send_tcp(e, flow, out, answer_len);
+        take_question(e, &asker, message, len);
         if (!flow->sides[CLIENT].source.ready)
             return; /* it was cut */
     }

@@ -1,8 +1,4 @@
-/* How a connection ends that was not let out, and who in the sandbox had opened it.
- *
- * A refused connection is kept for a moment (FLOW_OWNER): while it is there, the sandbox's agent can say whose it is. The
- * agent is asked by somebody else's thread, and what it says may be a lie or come too late: then the process is not
- * known. A sandbox whose agent did not answer in time is not asked again for a while. */
+/* How a connection ends that was not let out. It is kept for a moment (FLOW_OWNER), until it is known whose it was. */
 #include "egress/egress_own.h"
 
 #include "base/io.h"
@@ -13,15 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#define LINGER_MS      2000
-#define WHY_MS         1000
-#define OWNER_MS       300
-#define OWNER_QUIET_MS 10000
-#define OWNER_ASKS     8 /* at once, of one sandbox */
-#define BY_PROXY       "proxy"
+#define LINGER_MS 2000
+#define WHY_MS    1000
+#define BY_PROXY  "proxy"
 
 void flow_tell(struct egress *e, const struct flow *flow, enum egress_what what)
 {
@@ -71,7 +63,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
     open_end(flow);
     via_free(flow);
     peer_end(flow);
-    flow->box->owner_asks -= flow->ticket != 0;
+    owner_done(flow->box, &flow->ticket, true);
     if (flow->prev)
         flow->prev->next = flow->next;
     else
@@ -170,26 +162,18 @@ static void refuse_now(struct egress *e, struct flow *flow)
 
 static bool ask_owner(struct egress *e, struct flow *flow)
 {
-    struct egress_ask ask = { .ticket = e->ticket + 1 };
+    struct egress_ask ask = { .datagram = false };
     int fd = flow->sides[CLIENT].source.fd;
     struct sockaddr_storage at;
     socklen_t len = sizeof at, peer_len = sizeof at;
-    struct box *box = flow->box;
 
-    /* What is not told of need not be known. */
-    if (!e->config.ask || box->owner_asks >= OWNER_ASKS || io_now_ms() < box->owner_quiet_ms ||
-        bucket_level(&box->events) == 0 || bucket_level(&e->told) == 0)
-        return false;
     if (getsockname(fd, (struct sockaddr *) &at, &len) < 0 ||
         !ip_of_sockaddr((const struct sockaddr *) &at, &ask.to, &ask.to_port) ||
         getpeername(fd, (struct sockaddr *) &at, &peer_len) < 0 ||
-        !ip_of_sockaddr((const struct sockaddr *) &at, &ask.from, &ask.from_port))
+        !ip_of_sockaddr((const struct sockaddr *) &at, &ask.from, &ask.from_port) ||
+        !owner_ask(e, flow->box, &ask))
         return false;
-    (void) strcpy(ask.sandbox, box->id);
-    if (!e->config.ask(e->config.context, &ask))
-        return false;
-    flow->ticket = ++e->ticket;
-    box->owner_asks++;
+    flow->ticket = ask.ticket;
     return true;
 }
 
@@ -197,10 +181,7 @@ void flow_owner(struct egress *e, struct flow *flow, const struct egress_process
 {
     if (process)
         flow->process = *process;
-    else
-        flow->box->owner_quiet_ms = io_now_ms() + OWNER_QUIET_MS;
-    flow->ticket = 0;
-    flow->box->owner_asks--;
+    owner_done(flow->box, &flow->ticket, process != NULL);
     refuse_now(e, flow);
 }
 
@@ -216,22 +197,6 @@ static void wait_for_owner(struct egress *e, struct flow *flow)
     }
     flow->state = FLOW_OWNER;
     flow->deadline_ms = io_now_ms() + OWNER_MS;
-}
-
-void egress_answer(struct egress *e, uint64_t ticket, const struct egress_process *process)
-{
-    static const struct egress_process nobody;
-
-    (void) pthread_mutex_lock(&e->lock);
-    for (struct box *box = e->boxes; box; box = box->next)
-        for (struct flow *flow = box->flows; flow; flow = flow->next)
-            if (flow->ticket == ticket) {
-                flow_owner(e, flow, process ? process : &nobody);
-                (void) eventfd_write(e->wake_fd, 1); /* somebody is to be told */
-                goto found;
-            }
-found:
-    (void) pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- ways to end it ---- */

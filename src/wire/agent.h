@@ -71,7 +71,8 @@ enum agent_op {
 #define AGENT_SORTED 262144u      /* LIST: each directory in the order of its names */
 #define AGENT_AS_ROOT 524288u     /* files: root's power in a sandbox with root, in the user's name */
 #define AGENT_READABLE 1048576u   /* PACK: what may not be read is left out */
-#define AGENT_FLAG_ALL 2097151u
+#define AGENT_DATAGRAM 2097152u   /* OWNER: of UDP, which need not be connected */
+#define AGENT_FLAG_ALL 4194303u
 
 struct agent_request {
     uint32_t version; /* AGENT_VERSION */

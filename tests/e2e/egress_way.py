@@ -295,6 +295,36 @@ s = socket.create_connection(('93.184.216.35', 4444), 5); s.close(); print('left
     like("and are refused as ever", "may not reach", get(box, "http://93.184.216.35/"))
 
 
+ASK_NAME = """python3 -c "
+import socket
+q = bytes.fromhex('123401000001000000000000') + b'\\x04evil\\x04test\\x00' + bytes([0, 1, 0, 1])
+%s
+print('code', a[3] & 15)" """
+ASKERS = (
+    ("by a socket that is connected", "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('8.8.8.8', 53)); s.settimeout(9); s.send(q); a = s.recv(999)"),
+    ("by one that is not", "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(9); s.sendto(q, ('9.9.9.9', 53)); a = s.recv(999)"),
+    ("over IPv6", "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.settimeout(9); s.sendto(q, ('2606:2800:220::53', 53)); a = s.recv(999)"),
+    ("over TCP", "s = socket.create_connection(('8.8.8.8', 53), 9); s.send(bytes([0, len(q)]) + q); a = s.recv(999)[2:]"),
+)
+
+
+def whose_names():
+    box = make({"allow": ["www.example.com", "private.evil.test"]})
+    get(box, "http://evil.test/")
+    last = events(box)[-1]
+    same("a name that is refused says whose question it was", ("name_refused", "evil.test", 53, "curl"),
+         (last["event"], last["host"], last["port"], (last["process"] or {}).get("name")))
+    for what, how in ASKERS:
+        pid = run(box, "sh -c 'echo $$; exec %s'" % (ASK_NAME % how).replace("'", "'\\''"))
+        last = events(box)[-1]
+        same("also one that is asked " + what, [(last["process"] or {}).get("pid"), 5], [int(w) for w in pid.split() if w.isdigit()])
+    get(box, "http://private.evil.test/")
+    last = events(box)[-1]
+    same("and one that is looked up and leads nowhere", ("name_refused", "private", "curl"), (last["event"], last["rule"], (last["process"] or {}).get("name")))
+    many = run(box, "for i in $(seq 30); do getent hosts n$i.evil.test & done; wait; echo done")
+    same("many questions at once hold nobody up", "done\n", many)
+
+
 def defaults():
     """What a create gets that says nothing: template's before tenant's before nothing."""
     def silent(key=None, **more):
@@ -391,6 +421,7 @@ def main():
         part(box, by)
     e2b()
     whose()
+    whose_names()
     server.kill()
     server.start(*DNS)
     defaults()

@@ -48,4 +48,28 @@ static void a_connection_of_either_family_is_read(void)
     CHECK(memcmp(line.peer, want, sizeof want) == 0);
 }
 
-CHECK_MAIN(T(what_is_no_socket_is_none), T(a_connection_of_either_family_is_read))
+static void only_a_datagram_may_be_of_a_socket_without_another_end(void)
+{
+    struct owner_line wanted = { .port = 4, .peer_port = 53 }, line;
+
+    CHECK(inet_pton(AF_INET6, "::ffff:93.184.216.34", wanted.peer) == 1);
+    line = wanted;
+    line.inode = 9;
+    CHECK(owner_matches(&line, &wanted, false) && owner_matches(&line, &wanted, true));
+    line.peer[15] = 1; /* connected to somebody else */
+    CHECK(!owner_matches(&line, &wanted, true));
+    line.peer_port = 0;
+    CHECK(!owner_matches(&line, &wanted, true));
+    CHECK(inet_pton(AF_INET6, "::ffff:0.0.0.0", line.peer) == 1);
+    CHECK(!owner_matches(&line, &wanted, false) && owner_matches(&line, &wanted, true));
+    memset(line.peer, 0, sizeof line.peer);
+    CHECK(owner_matches(&line, &wanted, true));
+    line.port = 5;
+    CHECK(!owner_matches(&line, &wanted, true));
+    line.port = 4;
+    line.inode = 0; /* nobody's any more */
+    CHECK(!owner_matches(&line, &wanted, true));
+}
+
+CHECK_MAIN(T(what_is_no_socket_is_none), T(a_connection_of_either_family_is_read),
+           T(only_a_datagram_may_be_of_a_socket_without_another_end))
