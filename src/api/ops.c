@@ -302,6 +302,8 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
     for (size_t i = 0; i < limit_count; i++) {
         char field[64];
 
+        if (create->snapshot && limit_value(&create->limits, &limit_table[i]) == 0)
+            continue; /* its own */
         limits_preset(&limits);
         *limit_field(&limits, &limit_table[i]) = limit_value(&create->limits, &limit_table[i]);
         if (limits_check(&limits, UINT64_MAX, UINT64_MAX, err) == 0)
@@ -371,6 +373,8 @@ static int hash_request(struct ops *ops, const struct ops_create *create, char o
     if (create->volume_count > 0)
         (void) json_object_set_new(request, "volumes",
                                    ops_volumes_json(create->volumes, create->volume_count));
+    if (create->files_only)
+        (void) json_object_set_new(request, "memory", json_false());
     if (secrets_wanted(&create->secrets))
         (void) json_object_set_new(request, "secrets",
                                    json_pack("{s:O*, s:O*}", "names", create->secrets.names,
@@ -481,7 +485,9 @@ static int load(struct link *link, const struct ops_create *create,
 {
     const struct image_load_spec spec = { .image = create->image,
                                           .owner = record->tenant,
-                                          .id = record->id };
+                                          .id = record->id,
+                                          .files_only = create->files_only,
+                                          .limits = create->limits };
 
     return image_load(link, &spec, ret, err);
 }

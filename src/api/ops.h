@@ -90,7 +90,8 @@ struct ops_create {
     enum on_timeout on_timeout;
     bool root;
     bool e2b;               /* the setting e2b_policy counts for it */
-    struct limits limits;   /* begin with limits_preset() */
+    struct limits limits;   /* begin with limits_preset(); with a snapshot 0 is what that has */
+    bool files_only;        /* of a snapshot: not its processes */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
     const struct reach

@@ -310,7 +310,7 @@ static int take_image(struct ops *ops, struct ops_create *create, const struct s
         return sleep_no_image(err)
                    ? err_set(err, ERR_NO_IMAGE, "the snapshot '%s' is lost", s->id)
                    : -1;
-    create->limits = image.sandbox.limits;
+    limits_complete(&create->limits, &image.sandbox.limits);
     create->root = image.sandbox.flags & KEEPER_FLAG_ROOT;
     return 0;
 }

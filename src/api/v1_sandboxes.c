@@ -25,13 +25,14 @@ struct create_body {
     const char *template, *snapshot, *name, *on_timeout, *idempotency_key;
     json_t *limits, *env, *metadata, *network, *preview, *volumes;
     uint64_t timeout_ms, idle_pause_ms, idle_disk_ms; /* idle: NOT_SAID without */
-    bool root, auto_resume;
+    bool root, auto_resume, memory;
 };
 #define NOT_SAID UINT64_MAX
 
 static const struct v1_field create_fields[] = {
     { "template", V1_TEXT, AT(create_body, template), 0, 0 },
     { "snapshot", V1_TEXT, AT(create_body, snapshot), 0, 0 },
+    { "memory", V1_BOOL, AT(create_body, memory), 0, 0 },
     { "auto_resume", V1_BOOL, AT(create_body, auto_resume), 0, 0 },
     { "idle_pause_seconds", V1_SECONDS, AT(create_body, idle_pause_ms), 0, MOST_MS },
     { "idle_disk_seconds", V1_SECONDS, AT(create_body, idle_disk_ms), 0, MOST_MS },
@@ -47,6 +48,17 @@ static const struct v1_field create_fields[] = {
     { "timeout", V1_SECONDS, AT(create_body, timeout_ms), LEAST_MS, MOST_MS },
     { "root", V1_BOOL, AT(create_body, root), 0, 0 },
 };
+
+/* Of a snapshot's own limits, 0 would be the one that is meant. */
+static bool is_none(const struct limits *limits, const char *key, struct err *err)
+{
+    for (size_t i = 0; i < limit_count; i++)
+        if (strcmp(limit_table[i].name, key) == 0 && limit_value(limits, &limit_table[i]) == 0) {
+            err_set(err, ERR_LIMIT, "limit '%.40s': 0 is too little", key);
+            return true;
+        }
+    return false;
+}
 
 /* Numbers, or texts such as "512m", by the rows of limit_table. */
 static int read_limits(struct exchange *x, json_t *object, struct limits *limits, struct err *err)
@@ -66,7 +78,7 @@ static int read_limits(struct exchange *x, json_t *object, struct limits *limits
             (void) snprintf(number, sizeof number, "%g", json_real_value(value));
         else if (!text)
             return v1_bad(x, err, "limits", "'%.40s' is not a number or a text", key);
-        if (limits_parse(limits, key, text ? text : number, err) < 0) {
+        if (limits_parse(limits, key, text ? text : number, err) < 0 || is_none(limits, key, err)) {
             (void) snprintf(field, sizeof field, "limits.%.40s", key);
             return exchange_blame(x, field, NULL, NULL);
         }
@@ -107,13 +119,14 @@ static int check_snapshot(struct exchange *x, const struct create_body *body, st
         const char *field;
         bool said;
     } own[] = { { "template", body->template },
-                { "limits", body->limits },
                 { "root", body->root },
                 { "volumes", body->volumes } };
 
     for (size_t i = 0; body->snapshot && i < ARRAY_LEN(own); i++)
         if (own[i].said)
             return v1_bad(x, err, own[i].field, "a snapshot has its own");
+    if (!body->snapshot && !body->memory)
+        return v1_bad(x, err, "memory", "only a snapshot's processes can be left out");
     return 0;
 }
 
@@ -126,12 +139,14 @@ static int translate(struct exchange *x, const struct create_body *body, struct 
                                    .timeout_ms = body->timeout_ms,
                                    .root = body->root,
                                    .snapshot = body->snapshot,
+                                   .files_only = !body->memory,
                                    .auto_resume = body->auto_resume };
     if (body->idle_pause_ms != NOT_SAID)
         create->idle_pause_ms = &body->idle_pause_ms;
     if (body->idle_disk_ms != NOT_SAID)
         create->idle_disk_ms = &body->idle_disk_ms;
-    limits_preset(&create->limits);
+    if (!body->snapshot)
+        limits_preset(&create->limits);
     if (body->on_timeout) {
         if (strcmp(body->on_timeout, "pause") == 0)
             create->on_timeout = ON_TIMEOUT_PAUSE;
@@ -185,7 +200,7 @@ static int take_secrets(struct exchange *x, json_t *json, struct create_body *bo
 
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
-    struct create_body body = { .idle_pause_ms = NOT_SAID, .idle_disk_ms = NOT_SAID };
+    struct create_body body = { .idle_pause_ms = NOT_SAID, .idle_disk_ms = NOT_SAID, .memory = true };
     auto_free char *metadata = NULL;
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;

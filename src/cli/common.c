@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/template_warm.h"
 #include "cli/terminal.h"
 #include "cli/volume.h"
@@ -50,6 +51,7 @@ int common_open(struct link *link, struct err *err)
 int common_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
                   struct keeper_sandbox *ret, struct err *err)
 {
+    struct limits preset;
     struct sandbox_spec spec = {
         .name = options->name,
         .template = options->template,
@@ -57,6 +59,12 @@ int common_create(struct link *link, const struct sandbox_options *options, uint
         .limits = options->limits,
     };
 
+    if (options->snapshot)
+        return saved_create(link, options, flags, ret, err);
+    if (options->no_memory)
+        return err_set(err, ERR_USAGE, "--no-memory: only with --snapshot");
+    limits_preset(&preset);
+    limits_complete(&spec.limits, &preset);
     if (volume_wishes(&options->volumes, spec.volumes, err) < 0)
         return -1;
     /* One that ends with its command has a disk in memory, which no image has. */

@@ -13,16 +13,20 @@
 
 /* What a new sandbox is like: run, shell, create. */
 struct sandbox_options {
-    const char *template, *name;
-    bool root;
+    const char *template, *name, *snapshot;
+    bool root, no_memory;
     struct option_list volumes;
-    struct limits limits;
+    struct limits limits; /* 0: not said */
 };
 
 /* clang-format off */
 #define SANDBOX_OPTIONS(type, member) \
     { 0, "template", OPTION_TEXT, offsetof(type, member.template), "NAME", COMPLETE_TEMPLATE, \
       "what it starts from ('base' if built, else 'host')" }, \
+    { 0, "snapshot", OPTION_TEXT, offsetof(type, member.snapshot), "SNAPSHOT", COMPLETE_NONE, \
+      "what it is made of: files, processes, limits where none are given" }, \
+    { 0, "no-memory", OPTION_FLAG, offsetof(type, member.no_memory), NULL, COMPLETE_NONE, \
+      "of a snapshot only the files; it starts anew" }, \
     { 0, "name", OPTION_TEXT, offsetof(type, member.name), "NAME", COMPLETE_NONE, \
       "a name for it, beside its id" }, \
     { 0, "root", OPTION_FLAG, offsetof(type, member.root), NULL, COMPLETE_NONE, \

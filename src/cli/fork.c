@@ -35,7 +35,7 @@ static int load_all(struct link *link, const struct keeper_image *image, uint64_
     struct keeper_sandbox made;
 
     for (uint64_t i = 0; i < count; i++) {
-        if (saved_load(link, image, NULL, &made, err) < 0)
+        if (saved_load(link, image, &made, err) < 0)
             return err_wrap(err, "fork %llu of %llu", (unsigned long long) i + 1,
                             (unsigned long long) count);
         printf("%s\n", made.id);

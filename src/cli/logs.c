@@ -74,13 +74,16 @@ static int keep_proc(void *context, const struct agent_reply *item, struct err *
     return 0;
 }
 
-static int write_event(const struct exec_event *event, struct err *err)
+/* Not what is before `from`: a stream that was shorter is read from its end. */
+static int write_event(const struct exec_event *event, uint64_t from, struct err *err)
 {
     int fd = event->type == EXEC_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
+    uint64_t before = from > event->offset ? from - event->offset : 0;
+    uint32_t skip = before < event->len ? (uint32_t) before : event->len;
 
     if (event->missed)
         report_note("%" PRIu64 " earlier bytes are gone", event->missed);
-    if (io_write_all(fd, event->data, event->len) < 0) {
+    if (io_write_all(fd, event->data + skip, event->len - skip) < 0) {
         /* Nobody reads any more: end as quietly as SIGPIPE would have ended us. */
         if (errno == EPIPE)
             exit(128 + SIGPIPE);
@@ -96,12 +99,17 @@ static bool caught_up(const struct exec *exec, const struct proc *proc)
            exec->next_offset[EXEC_STDERR] >= proc->bytes[EXEC_STDERR];
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int show(struct link *link, const char *sandbox, const struct proc *proc,
                 const struct logs_options *options, struct err *err)
 {
     struct agent_request request = { .proc = proc->number,
-                                     .from_stdout = options->from,
-                                     .from_stderr = options->from };
+                                     .from_stdout = least(options->from, proc->bytes[EXEC_STDOUT]),
+                                     .from_stderr = least(options->from, proc->bytes[EXEC_STDERR]) };
     struct exec_event event;
     struct exec exec;
     int r = 0;
@@ -112,7 +120,7 @@ static int show(struct link *link, const char *sandbox, const struct proc *proc,
         r = exec_next(&exec, &event, err);
         if (r < 0 || event.type == EXEC_END)
             break;
-        r = write_event(&event, err);
+        r = write_event(&event, options->from, err);
         if (r < 0)
             break;
     }

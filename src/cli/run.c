@@ -131,7 +131,6 @@ int verb_run(int argc, char **argv)
     char **words;
     int count, code;
 
-    limits_preset(&options.sandbox.limits);
     code = common_parse(&run_verb, argc, argv, &options, &words, &count);
     if (code >= 0)
         return code;
@@ -157,7 +156,6 @@ int verb_shell(int argc, char **argv)
     char **operands;
     int count, code;
 
-    limits_preset(&options.sandbox.limits);
     code = common_parse(&shell_verb, argc, argv, &options, &operands, &count);
     if (code >= 0)
         return code;

@@ -141,15 +141,38 @@ int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image 
                : 0;
 }
 
-int saved_load(struct link *link, const struct keeper_image *image, const char *name,
-               struct keeper_sandbox *ret, struct err *err)
+int saved_load(struct link *link, const struct keeper_image *image, struct keeper_sandbox *ret,
+               struct err *err)
 {
     char id[ID_LEN + 1];
-    const struct image_load_spec spec = {
-        .image = image->id, .owner = image->owner, .id = id, .name = name
-    };
+    const struct image_load_spec spec = { .image = image->id, .owner = image->owner, .id = id };
 
     return sandbox_new_id(id, err) < 0 ? -1 : image_load(link, &spec, ret, err);
+}
+
+/* What a snapshot has cannot be said beside it. */
+int saved_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
+                 struct keeper_sandbox *ret, struct err *err)
+{
+    struct keeper_image image;
+    char id[ID_LEN + 1];
+    struct image_load_spec spec = { .image = image.id,
+                                    .owner = image.owner,
+                                    .id = id,
+                                    .name = options->name,
+                                    .files_only = options->no_memory,
+                                    .limits = options->limits };
+    struct err ignored;
+
+    if (options->template || options->root || options->volumes.count > 0)
+        return err_set(err, ERR_USAGE, "a snapshot has its own template, root and volumes");
+    if (saved_snapshot(link, options->snapshot, &image, err) < 0 || sandbox_new_id(id, err) < 0 ||
+        image_load(link, &spec, ret, err) < 0)
+        return -1;
+    if (!(flags & KEEPER_FLAG_TIED) || sandbox_tie(link, id, err) == 0)
+        return 0;
+    (void) sandbox_destroy(link, id, &ignored);
+    return -1;
 }
 
 /* ---- each of several ---- */

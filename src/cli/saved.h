@@ -8,6 +8,7 @@
 #ifndef COVE_CLI_SAVED_H
 #define COVE_CLI_SAVED_H
 
+#include "cli/common.h"
 #include "cli/verbs.h"
 #include "client/image.h"
 #include "store/store.h"
@@ -22,9 +23,12 @@ int saved_find(struct link *link, const char *sandbox, struct keeper_image *ret,
 /* A snapshot by id; or by name, if only one tenant of the server has one of that name. ERR_NO_IMAGE. */
 int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image *ret,
                    struct err *err);
-/* A new sandbox of an image. */
-int saved_load(struct link *link, const struct keeper_image *image, const char *name,
-               struct keeper_sandbox *ret, struct err *err);
+/* A new sandbox of an image, as it was. */
+int saved_load(struct link *link, const struct keeper_image *image, struct keeper_sandbox *ret,
+               struct err *err);
+/* A new sandbox of options->snapshot; flags: KEEPER_FLAG_TIED. */
+int saved_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
+                 struct keeper_sandbox *ret, struct err *err);
 
 /* *ret NULL: this state directory has none. */
 int saved_store(struct store **ret, struct err *err);

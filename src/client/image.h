@@ -23,6 +23,8 @@ struct image_load_spec {
     const char *id;       /* the image's own: the sandbox that was saved goes on; another: a new one */
     const char *name;     /* NULL: none */
     const char *hostname; /* NULL: the name, or else the id */
+    bool files_only;      /* without the processes that it has */
+    struct limits limits; /* of a new one; what is 0 is as the image has it */
 };
 
 /* A sandbox from an image. On failure the image is as it was; ERR_DENIED: the owner is another, or the image

@@ -219,6 +219,17 @@ int disks_open(struct disks *disks, uint64_t number, bool base, uint32_t tag, st
     return disks_order(disks, &order, err);
 }
 
+uint64_t disk_bytes(const struct disks *disks, uint64_t number)
+{
+    char name[DISK_FILE_NAME];
+    struct stat st;
+
+    disk_file_name(number, name);
+    return fstatat(disks->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+               ? (uint64_t) st.st_blocks * 512u
+               : 0;
+}
+
 void disks_remove(const struct disks *disks, uint64_t number)
 {
     char name[DISK_FILE_NAME];

@@ -61,6 +61,9 @@ int disk_new_number(uint64_t *ret, struct err *err);
 /* Its file, to the host's disk for good. */
 int disk_sync(const struct disks *disks, uint64_t number, struct err *err);
 
+/* What its file takes on the host's disk. */
+uint64_t disk_bytes(const struct disks *disks, uint64_t number);
+
 void disks_remove(const struct disks *disks, uint64_t number);
 
 /* Removes every disk that neither the pool nor `used` knows. */

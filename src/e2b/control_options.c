@@ -14,7 +14,7 @@
 struct body {
     const char *template;
     json_t *timeout, *metadata, *env, *network, *auto_resume, *internet, *mcp, *iam, *mounts;
-    bool secure, auto_pause, auto_pause_memory;
+    bool secure, auto_pause, auto_pause_memory, memory;
 };
 
 /* clang-format off */
@@ -27,6 +27,7 @@ static const struct v1_field fields[] = {
     { "network",               V1_OBJECT, AT(network), 0, 0 },
     { "autoPause",             V1_BOOL,   AT(auto_pause), 0, 0 },
     { "autoPauseMemory",       V1_BOOL,   AT(auto_pause_memory), 0, 0 },
+    { "memory",                V1_BOOL,   AT(memory),            0, 0 },
     { "autoResume",            V1_OBJECT, AT(auto_resume), 0, 0 },
     { "mcp",                   V1_OBJECT, AT(mcp), 0, 0 }, /* the SDK's own work, with a template for it */
     { "iam",                   V1_OBJECT, AT(iam), 0, 0 },
@@ -110,7 +111,7 @@ static int check_unknown_features(struct exchange *x, const struct body *body, s
 int control_options(struct exchange *x, json_t *json, bool v2, struct control_create *ret,
                     struct reach *reach, struct err *err)
 {
-    struct body body = { .auto_pause_memory = true, .secure = v2 };
+    struct body body = { .auto_pause_memory = true, .secure = v2, .memory = true };
 
     *ret = (struct control_create){ .notes = E2B_NOTES };
     if (v1_read_known(x, json, fields, ARRAY_LEN(fields), &body, err) < 0 ||
@@ -132,12 +133,15 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->notes.timeout_s = ret->ops.timeout_ms / 1000;
     if (control_is_snapshot(x, ret->template)) {
         ret->ops.snapshot = ret->template;
+        ret->ops.files_only = !body.memory;
     } else {
         ret->ops.template = ret->template;
         ret->ops.or_default = control_template_standard(ret->template);
     }
     ret->ops.e2b = true;
     ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */
+    if (ret->ops.snapshot) /* its own */
+        return 0;
     limits_preset(&ret->ops.limits);
     ret->ops.limits.cpu_milli = LIMITS_E2B_CPU_MILLI;
     return 0;

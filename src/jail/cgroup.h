@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum cgroup_controller {
     CG_MEMORY,
@@ -93,6 +94,10 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_
 
 /* SIGKILL to every process in it. Returns how many there were. */
 size_t cgroup_kill(const struct cgroups *cgroups, const char *name);
+
+/* Of those that are in it now and that we can see. */
+void cgroup_each_process(const struct cgroups *cgroups, const char *name,
+                         void (*fn)(pid_t pid, const void *arg), const void *arg);
 
 /* 1 when nothing is left of it, 0 when the kernel still holds a part (try again), -1 error. */
 int cgroup_remove(const struct cgroups *cgroups, const char *name, struct err *err);

@@ -130,8 +130,9 @@ int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *
     return 0;
 }
 
-/* On v2 the kernel kills by itself, forks in flight included. */
-static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
+/* How many there are; 0 in the list is a process of an outer pid namespace. */
+static size_t each_in(const struct cgroup_hierarchy *h, const char *name,
+                      void (*fn)(pid_t pid, const void *arg), const void *arg)
 {
     char path[PATH_SIZE];
     auto_file FILE *procs = NULL;
@@ -139,10 +140,6 @@ static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
     size_t count = 0;
     int pid;
 
-    if (h->version == 2) {
-        (void) snprintf(path, sizeof path, "%s/cgroup.kill", name);
-        (void) io_write_text(h->parent_fd, path, "1");
-    }
     (void) snprintf(path, sizeof path, "%s/cgroup.procs", name);
     fd = openat(h->parent_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || !(procs = fdopen(fd, "r")))
@@ -150,10 +147,34 @@ static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
     (void) take_fd(&fd);
     while (fscanf(procs, "%d", &pid) == 1) {
         count++;
-        if (pid > 1) /* 0 is a process of an outer pid namespace */
-            (void) kill(pid, SIGKILL);
+        if (pid > 1)
+            fn((pid_t) pid, arg);
     }
     return count;
+}
+
+void cgroup_each_process(const struct cgroups *cgroups, const char *name,
+                         void (*fn)(pid_t pid, const void *arg), const void *arg)
+{
+    (void) each_in(cgroup_hierarchy_of(cgroups, CG_PIDS), name, fn, arg);
+}
+
+static void kill_one(pid_t pid, const void *arg)
+{
+    (void) arg;
+    (void) kill(pid, SIGKILL);
+}
+
+/* On v2 the kernel kills by itself, forks in flight included. */
+static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
+{
+    char path[PATH_SIZE];
+
+    if (h->version == 2) {
+        (void) snprintf(path, sizeof path, "%s/cgroup.kill", name);
+        (void) io_write_text(h->parent_fd, path, "1");
+    }
+    return each_in(h, name, kill_one, NULL);
 }
 
 size_t cgroup_kill(const struct cgroups *cgroups, const char *name)

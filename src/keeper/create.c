@@ -541,8 +541,8 @@ void create_over_image(struct keeper *k, struct sandbox *s, const struct image_m
 }
 
 int create_from_image(struct keeper *k, const struct keeper_request *r,
-                      const struct image_meta *meta, bool same, struct sandbox **ret,
-                      struct err *err)
+                      const struct image_meta *meta, bool same, bool files_only,
+                      struct sandbox **ret, struct err *err)
 {
     uint64_t build = 0;
     struct sandbox *s;
@@ -554,7 +554,7 @@ int create_from_image(struct keeper *k, const struct keeper_request *r,
         return -1;
     *ret = s;
     memcpy(s->image, meta->image.id, sizeof s->image);
-    s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY;
+    s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only;
     s->template_inode = meta->template_inode;
     s->info.flags |= meta->image.sandbox.flags & KEEPER_FLAG_ROUTED;
     if (!same && merge_needed(&meta->layers))

@@ -14,8 +14,8 @@ int create_begin(struct keeper *keeper, const struct keeper_request *request, in
 void create_name(struct sandbox *sandbox, const struct keeper_request *request, int connection);
 /* From an image: the sandbox that it is, on its disk, or another one on a disk over it. */
 int create_from_image(struct keeper *keeper, const struct keeper_request *request,
-                      const struct image_meta *meta, bool same, struct sandbox **ret,
-                      struct err *err);
+                      const struct image_meta *meta, bool same, bool files_only,
+                      struct sandbox **ret, struct err *err);
 
 /* What comes of it, once the image has no more layers than can be: its disks are ordered. */
 void create_over_image(struct keeper *keeper, struct sandbox *sandbox, const struct image_meta *meta);

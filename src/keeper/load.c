@@ -10,9 +10,14 @@
 #include "keeper/volume.h"
 #include "keeper/worker.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define MiB           (1024u * 1024u)
+#define THREAD_MEMORY (32u * 1024u) /* of the kernel's, for each */
+#define SPARE_MEMORY  (8u * MiB)    /* page tables, and what a first command takes */
 
 /* Its image is as it was; unless it was to be destroyed meanwhile. */
 static void give_up(struct keeper *k, struct sandbox *s, const struct err *err)
@@ -87,9 +92,55 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
                            err) < 0)
         return err_wrap(err, "image '%s'", r->image);
     template_close(&t);
-    if (meta->image.flags & KEEPER_IMAGE_MEMORY && !criu_there())
+    if (same && memcmp(&r->limits, &(struct limits){ 0 }, sizeof r->limits) != 0)
+        return err_set(err, ERR_INVALID, "limits: a paused sandbox has its own");
+    if (meta->image.flags & KEEPER_IMAGE_MEMORY && !(r->flags & KEEPER_LOAD_FILES) && !criu_there())
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
     return 0;
+}
+
+/* In MiB, upwards. */
+static uint64_t mib(uint64_t bytes)
+{
+    return (bytes + MiB - 1) / MiB;
+}
+
+/* What processes were made with, and would keep whatever is said now. */
+static int check_fixed(const struct limits *limits, const struct limits *own, struct err *err)
+{
+    static const char *const fixed[] = { "files", "ptys" };
+
+    for (size_t i = 0; i < limit_count; i++)
+        for (size_t n = 0; n < ARRAY_LEN(fixed); n++)
+            if (strcmp(limit_table[i].name, fixed[n]) == 0 &&
+                limit_value(limits, &limit_table[i]) != limit_value(own, &limit_table[i]))
+                return err_set(err, ERR_LIMIT, "limit '%s': with its processes an image keeps its own",
+                               fixed[n]);
+    return 0;
+}
+
+/* Whether what was saved fits into other limits than it had. */
+static int check_limits(const struct keeper *k, const struct limits *limits,
+                        const struct image_meta *meta, bool files_only, struct err *err)
+{
+    const struct limits *own = &meta->image.sandbox.limits;
+    const struct keeper_image *image = &meta->image;
+    uint64_t memory = image->memory_bytes + image->threads * THREAD_MEMORY + SPARE_MEMORY;
+    uint64_t files = 0;
+
+    for (uint32_t i = 0; i < meta->layers.count; i++)
+        files += disk_bytes(&k->disks, meta->layers.number[i]);
+    if (limits->disk_bytes < own->disk_bytes && limits->disk_bytes < files)
+        return err_set(err, ERR_LIMIT, "limit 'disk': the image has files of %" PRIu64 " MiB",
+                       mib(files));
+    if (files_only || !(image->flags & KEEPER_IMAGE_MEMORY))
+        return 0;
+    if (limits->memory_bytes < own->memory_bytes && limits->memory_bytes < memory)
+        return err_set(err, ERR_LIMIT, "limit 'memory': its processes need %" PRIu64 " MiB",
+                       mib(memory));
+    if (limits->processes < own->processes && limits->processes < image->threads)
+        return err_set(err, ERR_LIMIT, "limit 'pids': the image has %u", image->threads);
+    return check_fixed(limits, own, err);
 }
 
 int load_begin(struct keeper *k, const struct keeper_request *r, struct sandbox **ret,
@@ -104,7 +155,9 @@ int load_begin(struct keeper *k, const struct keeper_request *r, struct sandbox 
     if (same)
         shrink_cancel(k, r->image);
     create.op = KEEPER_CREATE;
-    create.limits = meta.image.sandbox.limits;
+    limits_complete(&create.limits, &meta.image.sandbox.limits);
+    if (check_limits(k, &create.limits, &meta, r->flags & KEEPER_LOAD_FILES, err) < 0)
+        return -1;
     create.flags = meta.image.sandbox.flags & KEEPER_FLAG_ROOT;
     memcpy(create.volumes, meta.volumes, sizeof create.volumes);
     memcpy(create.template, meta.image.sandbox.template, sizeof create.template);
@@ -112,7 +165,7 @@ int load_begin(struct keeper *k, const struct keeper_request *r, struct sandbox 
         memcpy(create.name, meta.image.sandbox.name, sizeof create.name);
         memcpy(create.hostname, meta.hostname, sizeof create.hostname);
     }
-    return create_from_image(k, &create, &meta, same, ret, err);
+    return create_from_image(k, &create, &meta, same, r->flags & KEEPER_LOAD_FILES, ret, err);
 }
 
 static bool runs(const struct journal_record *r)

@@ -33,6 +33,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -198,9 +199,50 @@ static int on_restored(struct loading *l, pid_t pid, struct err *err)
     return 0;
 }
 
+struct nproc {
+    rlim_t was, is;
+    bool *failed;
+};
+
+/* The second line to the limit of processes: what was as the old limit is as the new one; what a program made stricter for
+ * itself stays. */
+static void set_nproc(pid_t pid, const void *arg)
+{
+    const struct nproc *n = arg;
+    struct rlimit limit = { n->is, n->is }, had;
+
+    /* Of those that criu leaves until the end, too: they have none. */
+    if (prlimit(pid, RLIMIT_NPROC, NULL, &had) == 0) {
+        if (had.rlim_max != n->was)
+            return;
+        limit.rlim_cur = had.rlim_cur == n->was || had.rlim_cur > n->is ? n->is : had.rlim_cur;
+    }
+    if (prlimit(pid, RLIMIT_NPROC, &limit, NULL) < 0 && errno == EPERM)
+        *n->failed = true;
+}
+
+/* More than they had is for those to give who may raise limits; less is in the cgroup's, too. */
+static int set_processes(const struct loading *l, struct err *err)
+{
+    const struct sandbox *s = &l->w->sandbox;
+    bool failed = false;
+    const struct nproc nproc = { .was = l->meta.image.sandbox.limits.processes,
+                                 .is = s->info.limits.processes,
+                                 .failed = &failed };
+
+    if (nproc.was != nproc.is)
+        cgroup_each_process(&l->w->keeper->cgroups, s->made_as, set_nproc, &nproc);
+    return failed && nproc.is > nproc.was
+               ? err_set(err, ERR_LIMIT,
+                         "limit 'pids': more than the image had needs CAP_SYS_RESOURCE")
+               : 0;
+}
+
 /* They are let go even if criu should die now. */
 static int on_release(struct loading *l, struct err *err)
 {
+    if (set_processes(l, err) < 0)
+        return -1;
     if (l->same)
         image_spend(&l->w->keeper->images, l->meta.image.id);
     else if (sandbox_record(l->w->keeper, &l->w->sandbox, err) < 0) /* the keeper will, too */
@@ -261,21 +303,24 @@ static int restore(struct loading *l, struct err *err)
     return rc;
 }
 
-/* What was given for the restore. Memory that is in use beyond the limit may take the kernel a moment. */
-static void take_back(const struct loading *l)
+/* What was given for the restore. Memory that is in use beyond the limit may take the kernel a moment. A copy may have
+ * less than what it was made of: it does not run with more than it was given. */
+static int take_back(const struct loading *l, struct err *err)
 {
     const struct sandbox *s = &l->w->sandbox;
     const struct timespec moment = { .tv_nsec = 5000000 };
-    struct err err;
+    struct err why;
 
-    for (int tries = 0; cgroup_limit(&l->w->keeper->cgroups, s->made_as, &s->info.limits, &err) < 0;
+    for (int tries = 0; cgroup_limit(&l->w->keeper->cgroups, s->made_as, &s->info.limits, &why) < 0;
          tries++) {
         if (tries == 20) {
-            log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err.msg);
-            return;
+            log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, why.msg);
+            return l->same ? 0
+                           : err_set(err, ERR_LIMIT, "limit 'memory': its processes need more");
         }
         (void) nanosleep(&moment, NULL);
     }
+    return 0;
 }
 
 static uint64_t since_ms(uint64_t then)
@@ -299,7 +344,8 @@ static int load_staged(struct loading *l, struct err *err)
             (void) image_unretire(images, l->meta.image.id);
         return -1;
     }
-    take_back(l);
+    if (take_back(l, err) < 0)
+        return -1;
     did(l, LOAD_RUN);
     l->w->result.pid_started = l->w->sandbox.pid_started;
     pidfd = (int) syscall(__NR_pidfd_open, l->w->result.pid, 0);

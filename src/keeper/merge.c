@@ -10,9 +10,7 @@
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static uint32_t merge_layers = LAYERS_MAX;
 
@@ -26,24 +24,13 @@ bool merge_needed(const struct layers *layers)
     return layers->count >= merge_layers;
 }
 
-static uint64_t layer_bytes(const struct keeper *k, uint64_t number)
-{
-    char name[DISK_FILE_NAME];
-    struct stat st;
-
-    disk_file_name(number, name);
-    return fstatat(k->disks.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-               ? (uint64_t) st.st_blocks * 512u
-               : 0;
-}
-
 static uint32_t choose_count(const struct keeper *k, const struct layers *layers)
 {
     uint32_t count = 0;
     uint64_t above = 0;
 
     while (count < layers->count) {
-        uint64_t bytes = layer_bytes(k, layers->number[count]);
+        uint64_t bytes = disk_bytes(&k->disks, layers->number[count]);
 
         if (count > layers->count / 2 && bytes > above)
             break;

@@ -127,17 +127,23 @@ static int quiet_filters(struct saving *s, struct err *err)
     return 0;
 }
 
-static int find_ids_file(struct saving *s, struct err *err)
+/* Which of criu's files has the id map, and what the processes amount to. */
+static int look_through(struct saving *s, struct err *err)
 {
     int own = openat(s->memory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
     const struct dirent *entry;
+    struct stat st;
 
     while (dir && (entry = readdir(dir))) {
         if (entry->d_name[0] == '.')
             continue;
         if (fchownat(own, entry->d_name, 0, 0, AT_SYMLINK_NOFOLLOW) < 0)
             return err_sys(err, errno, "take over criu's files");
+        s->meta.image.threads += strncmp(entry->d_name, "core-", 5) == 0; /* a file for each */
+        if (strncmp(entry->d_name, "pages-", 6) == 0 &&
+            fstatat(own, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            s->meta.image.memory_bytes += (uint64_t) st.st_size;
         if (strncmp(entry->d_name, "userns-", 7) == 0 &&
             strlen(entry->d_name) < sizeof s->meta.ids_file)
             (void) strcpy(s->meta.ids_file, entry->d_name);
@@ -161,13 +167,8 @@ static uint64_t bytes_in(int dir_fd, const char *name)
 
 static void count_bytes(struct saving *s)
 {
-    char name[DISK_FILE_NAME];
-    struct stat st;
-
-    disk_file_name(s->meta.layers.number[0], name);
-    s->meta.image.bytes = bytes_in(s->dir_fd, "memory");
-    if (fstatat(s->w->keeper->disks.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        s->meta.image.bytes += (uint64_t) st.st_blocks * 512u;
+    s->meta.image.bytes = bytes_in(s->dir_fd, "memory") +
+                          disk_bytes(&s->w->keeper->disks, s->meta.layers.number[0]);
 }
 
 static int finish_image(struct saving *s, struct err *err)
@@ -176,7 +177,7 @@ static int finish_image(struct saving *s, struct err *err)
 
     if (s->flags & KEEPER_SAVE_MEMORY) {
         if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
-            quiet_filters(s, err) < 0 || find_ids_file(s, err) < 0 ||
+            quiet_filters(s, err) < 0 || look_through(s, err) < 0 ||
             image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0 ||
             image_hash(images, s->memory_fd, IMAGE_PAGES, s->meta.pages, err) < 0)
             return -1;

@@ -151,12 +151,14 @@ static int check_image(const struct keeper_request *r, struct err *err)
 
 static int check_saving(const struct keeper_request *r, struct err *err)
 {
-    if (r->template[0] || !all_zero(&r->limits, sizeof r->limits) ||
-        !all_zero(r->volumes, sizeof r->volumes))
+    static const uint32_t flags[KEEPER_OP_COUNT] = { [KEEPER_SAVE] = KEEPER_SAVE_ALL,
+                                                     [KEEPER_LOAD] = KEEPER_LOAD_ALL,
+                                                     [KEEPER_COMPRESS] = KEEPER_COMPRESS_BEGIN };
+
+    if (r->template[0] || !all_zero(r->volumes, sizeof r->volumes) ||
+        (r->op != KEEPER_LOAD && !all_zero(&r->limits, sizeof r->limits)))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
-    if (r->flags & ~(r->op == KEEPER_SAVE       ? KEEPER_SAVE_ALL
-                     : r->op == KEEPER_COMPRESS ? KEEPER_COMPRESS_BEGIN
-                                                : 0u))
+    if (r->flags & ~flags[r->op])
         return err_set(err, ERR_INVALID, "flags: unknown bits");
     return check_image(r, err);
 }

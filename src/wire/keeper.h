@@ -78,6 +78,10 @@ enum keeper_gateway {
 /* For KEEPER_COMPRESS */
 #define KEEPER_COMPRESS_BEGIN 1u /* only begin: what becomes of it is in the list of images */
 
+/* For KEEPER_LOAD. `limits`: each that is not 0 takes the place of the image's own. */
+#define KEEPER_LOAD_FILES 1u /* without the processes that it has */
+#define KEEPER_LOAD_ALL 1u
+
 /* The words of the design. */
 enum keeper_life {
     LIFE_NEW,
@@ -104,7 +108,7 @@ struct keeper_request {
     char hostname[KEEPER_NAME_MAX]; /* create, load: "" is the name, or else the id */
     char image[KEEPER_NAME_MAX];    /* save, load, image, drop */
     char owner[KEEPER_NAME_MAX];    /* save: kept in the image; load: must be the same */
-    struct limits limits;           /* create */
+    struct limits limits;           /* create, load */
     struct volume_use volumes[VOLUMES_MAX]; /* create; of KEEPER_VOLUME_* only the first's id */
 };
 
@@ -134,6 +138,9 @@ struct keeper_image {
     char owner[KEEPER_NAME_MAX];
     uint32_t flags; /* KEEPER_IMAGE_* */
     uint32_t used_s; /* when it was last loaded, or else saved: real time, in seconds. Only in answers to IMAGE, IMAGES */
+    uint32_t threads; /* of its processes */
+    uint32_t reserved;
+    uint64_t memory_bytes; /* that they hold */
     uint64_t saved_ms;  /* real time */
     uint64_t bytes;     /* on the host's disk; layers that other images share are not counted */
     uint64_t frozen_us; /* how long the sandbox stood still for it */

@@ -60,6 +60,13 @@ static int parse_value(const struct limit_info *info, const char *text, uint64_t
     return err_set(err, ERR_INTERNAL, "limit '%s' has no unit", info->name);
 }
 
+void limits_complete(struct limits *limits, const struct limits *from)
+{
+    for (size_t i = 0; i < limit_count; i++)
+        if (limit_value(limits, &limit_table[i]) == 0)
+            *limit_field(limits, &limit_table[i]) = limit_value(from, &limit_table[i]);
+}
+
 int limits_parse(struct limits *limits, const char *name, const char *text, struct err *err)
 {
     for (size_t i = 0; i < limit_count; i++) {

@@ -44,6 +44,9 @@ void limits_preset(struct limits *limits);
 /* What is not as preset in sandboxes that E2B's SDKs make: they have two cores (and root). */
 #define LIMITS_E2B_CPU_MILLI 2000
 
+/* What is 0 is as it is there. */
+void limits_complete(struct limits *limits, const struct limits *from);
+
 /* Sets one limit from text, by the name's own unit. */
 int limits_parse(struct limits *limits, const char *name, const char *text, struct err *err);
 
