@@ -153,21 +153,33 @@ void audit_note(struct exchange *x, const char *action, const char *sandbox_id,
 
     draft_init(&d, action, sandbox_id, &own);
     draft_caller(&d, x);
-    if (store_audit_append(exchange_app(x)->store, &d.record, false, &err) < 0)
+    if (store_audit_append(exchange_app(x)->store, &d.record, STORE_QUEUED, &err) < 0)
         note_lost(&err);
 }
 
-int audit_durable(struct exchange *x, const char *action, const char *sandbox_id,
-                  const struct audit_facts *facts, struct err *err)
+static int append(struct exchange *x, const char *action, const char *sandbox_id,
+                  const struct audit_facts *facts, enum store_safety safety, struct err *err)
 {
     struct draft d;
 
     draft_init(&d, action, sandbox_id, facts);
     draft_caller(&d, x);
-    if (store_audit_append(exchange_app(x)->store, &d.record, true, err) == 0)
+    if (store_audit_append(exchange_app(x)->store, &d.record, safety, err) == 0)
         return 0;
     note_lost(err);
     return err_wrap(err, "the audit log");
+}
+
+int audit_durable(struct exchange *x, const char *action, const char *sandbox_id,
+                  const struct audit_facts *facts, struct err *err)
+{
+    return append(x, action, sandbox_id, facts, STORE_ON_DISK, err);
+}
+
+int audit_written(struct exchange *x, const char *action, const char *sandbox_id,
+                  const struct audit_facts *facts, struct err *err)
+{
+    return append(x, action, sandbox_id, facts, STORE_WRITTEN, err);
 }
 
 void audit_system(struct app *app, const char *tenant, const char *action, const char *sandbox_id,
@@ -179,7 +191,7 @@ void audit_system(struct app *app, const char *tenant, const char *action, const
     draft_init(&d, action, sandbox_id, facts);
     d.record.tenant = tenant;
     d.record.user_id = "system";
-    if (store_audit_append(app->store, &d.record, false, &err) < 0)
+    if (store_audit_append(app->store, &d.record, STORE_QUEUED, &err) < 0)
         note_lost(&err);
 }
 

@@ -30,7 +30,10 @@ struct audit_facts {
 /* Cheap: queued, on disk soon. facts may be NULL. A record that cannot be queued is counted and logged. */
 void audit_note(struct exchange *x, const char *action, const char *sandbox_id,
                 const struct audit_facts *facts);
-/* On disk when it returns: for lifecycle changes, before they are answered. */
+/* Written when it returns, which kill -9 does not undo: for the life of sandboxes, before it is answered. */
+int audit_written(struct exchange *x, const char *action, const char *sandbox_id,
+                  const struct audit_facts *facts, struct err *err);
+/* On disk when it returns: for what is still there after a power cut, and for rights. */
 int audit_durable(struct exchange *x, const char *action, const char *sandbox_id,
                   const struct audit_facts *facts, struct err *err);
 /* What the server does by itself: a sandbox that expired. */

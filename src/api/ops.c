@@ -53,14 +53,14 @@ void ops_audit(struct ops *ops, const char *action, const char *sandbox, const s
     audit_note(ops->x, action, sandbox, &facts);
 }
 
-/* A lifecycle change is on disk before it is answered. */
+/* A lifecycle change is written down before it is answered. */
 static int audit_life(struct ops *ops, const char *action, const char *sandbox, uint64_t begun_ms,
                       struct err *err)
 {
     struct audit_facts facts = AUDIT_FACTS;
 
     facts.duration_ms = (int64_t) (io_now_ms() - begun_ms);
-    return audit_durable(ops->x, action, sandbox, &facts, err);
+    return audit_written(ops->x, action, sandbox, &facts, err);
 }
 
 /* ---- records ---- */
@@ -499,7 +499,7 @@ static int make(struct ops *ops, const struct ops_create *create,
 {
     struct sandbox_spec spec = {
         .id = record->id,
-        .template = record->template[0] ? record->template : NULL,
+        .template = record->template[0] ? record->template : create->default_template,
         .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0),
         .limits = create->limits,
     };
@@ -588,8 +588,10 @@ static int create_new(struct ops *ops, const struct ops_create *create, uint64_t
     }
     if (timeout_ms < SOON_MS)
         deadline_changed(ops->app);
+    if (audit_life(ops, "sandbox.create", record.id, begun / 1000, err) < 0)
+        return -1;
     metrics_startup(&ops->app->metrics, io_now_us() - begun);
-    return audit_life(ops, "sandbox.create", record.id, begun / 1000, err);
+    return 0;
 }
 
 /* A server that was killed may have left the keeper in the middle of making it, or of clearing it away. */
@@ -663,6 +665,24 @@ static int create_once(struct ops *ops, const struct ops_create *create, uint64_
     return r;
 }
 
+/* Which template a create gets that names none is the keeper's to say. */
+static int default_template(struct ops *ops, struct keeper_hello *hello, struct ops_create *create,
+                            struct err *err)
+{
+    struct link link;
+    int r;
+
+    if (create->template || create->image)
+        return 0;
+    if (app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = keeper_hello(&link, hello, err);
+    ops_box_close(ops, &link, r, err);
+    if (r == 0 && hello->default_template[0])
+        create->default_template = hello->default_template;
+    return r;
+}
+
 int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct ops_sandbox *ret,
                        struct err *err)
 {
@@ -672,9 +692,12 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
     struct secrets_plan plan = { .hidden = NULL };
     struct ops_source source = { .kept = NULL };
     struct ops_create create = *asked;
+    struct keeper_hello hello;
 
     if (r == 0 && asked->snapshot)
         r = ops_source_apply(ops, &create, &source, err);
+    if (r == 0)
+        r = default_template(ops, &hello, &create, err);
     if (r == 0 && (secrets_wanted(&asked->secrets) || source.hidden)) {
         r = secrets_plan(ops, &asked->secrets, create.root, source.hidden, &plan, err);
         create.plan = &plan;

@@ -81,6 +81,7 @@ struct ops_create {
     const char *id;              /* from sandbox_new_id; NULL: a new one */
     const char *template;        /* NULL: the keeper's default */
     bool or_default;             /* the keeper's default also if there is no such template */
+    const char *default_template; /* that it is; set by the operation itself. NULL: one was named, or there is none */
     const char *name;            /* NULL: none */
     const char *metadata;        /* JSON text of an object; NULL: {} */
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */

@@ -180,7 +180,7 @@ static int audit(struct forks *f, const char *source, uint64_t begun_ms, struct 
     }
     (void) snprintf(detail, sizeof detail, "%zu of %zu forks were made", made, f->count);
     facts.duration_ms = (int64_t) (io_now_ms() - begun_ms);
-    return audit_durable(f->ops->x, "sandbox.fork", source, &facts, err);
+    return audit_written(f->ops->x, "sandbox.fork", source, &facts, err);
 }
 
 /* Told before anything stands still. */

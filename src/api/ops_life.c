@@ -190,19 +190,23 @@ int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
 {
     struct audit_facts facts = AUDIT_FACTS;
     uint64_t begun = io_now_ms();
+    struct store_sandbox record;
 
-    if (ops_sandbox_check(ops, sandbox, err) < 0)
+    if (ops_find(ops, sandbox, &record, err) < 0)
         return -1;
     if (sleep_end(ops->app, sandbox, false, err) < 0) {
         ops_audit(ops, "sandbox.kill", sandbox, err);
         return -1;
     }
     facts.duration_ms = (int64_t) (io_now_ms() - begun);
-    if (audit_durable(ops->x, "sandbox.kill", sandbox, &facts, err) < 0)
+    if (audit_written(ops->x, "sandbox.kill", sandbox, &facts, err) < 0)
         return -1;
     atomic_fetch_add(&ops->app->metrics.killed, 1);
     network_ended(ops->app, sandbox);
-    return store_sandbox_remove(ops->app->store, sandbox, err);
+    if (store_sandbox_remove(ops->app->store, sandbox, err) < 0)
+        return -1;
+    /* What slept on disk would be back after a power cut. */
+    return record.sleep.tier == STORE_DISK ? store_audit_flush(ops->app->store, err) : 0;
 }
 
 int ops_sandbox_set_notes(struct ops *ops, const char *sandbox, const char *notes, struct err *err)

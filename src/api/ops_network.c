@@ -36,24 +36,11 @@ int ops_network_set(struct ops *ops, const char *sandbox, struct reach *rules, s
     return audit_durable(ops->x, "sandbox.network", sandbox, &facts, err);
 }
 
-/* By the template that the keeper will take. */
 int ops_network_settle(struct ops *ops, const struct ops_create *create, struct reach **ret,
                        struct err *err)
 {
-    const char *template = create->template;
-    struct keeper_hello hello;
-    struct link link;
-    int r;
+    const char *template = create->template ? create->template : create->default_template;
 
-    if (!template && ops->app->network) {
-        if (app_link_take(ops->app, &link, err) < 0)
-            return -1;
-        r = keeper_hello(&link, &hello, err);
-        ops_box_close(ops, &link, r, err);
-        if (r < 0)
-            return -1;
-        template = hello.default_template;
-    }
     return network_settle(ops->app, ops->caller->tenant, template, create->network,
                           create->network_preset, ret, err);
 }

@@ -22,7 +22,8 @@ static int pause_audit(struct ops *ops, const char *sandbox, const struct sleep_
     facts.detail = detail;
     facts.duration_ms = (int64_t) (io_now_ms() - begun_ms);
     facts.file_bytes = told->bytes;
-    return audit_durable(ops->x, "sandbox.pause", sandbox, &facts, err);
+    return told->tier == STORE_DISK ? audit_durable(ops->x, "sandbox.pause", sandbox, &facts, err)
+                                    : audit_written(ops->x, "sandbox.pause", sandbox, &facts, err);
 }
 
 int ops_sandbox_pause(struct ops *ops, const char *sandbox, const struct ops_pause *how,
@@ -78,7 +79,7 @@ static int resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms, boo
     if (!*ret_woken)
         return 0;
     facts.duration_ms = (int64_t) (io_now_ms() - begun);
-    return audit_durable(ops->x, "sandbox.resume", sandbox, &facts, err);
+    return audit_written(ops->x, "sandbox.resume", sandbox, &facts, err);
 }
 
 int ops_sandbox_resume(struct ops *ops, const char *sandbox, uint64_t timeout_ms, struct err *err)
@@ -99,7 +100,7 @@ int ops_sandbox_extend(struct ops *ops, const char *sandbox, uint64_t timeout_ms
                                    record.on_timeout & ~STORE_TIMEOUT_HELD, err) < 0)
         return -1;
     deadline_changed(ops->app);
-    if (audit_durable(ops->x, "sandbox.extend", sandbox, &facts, err) < 0)
+    if (audit_written(ops->x, "sandbox.extend", sandbox, &facts, err) < 0)
         return -1;
     return ops_sandbox_get(ops, sandbox, ret, err);
 }

@@ -85,7 +85,7 @@ int subverb_audit(struct store *store, const char *tenant, const char *action, c
                                    .exit_code = AUDIT_NO_EXIT };
 
     (void) snprintf(user, sizeof user, "cli/%u", (unsigned) getuid());
-    if (store_audit_append(store, &record, true, err) < 0)
+    if (store_audit_append(store, &record, STORE_ON_DISK, err) < 0)
         return err_wrap(err, "done, but not in the audit log");
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@
 #define ID_RANDOM  (ID_LEN - 1 - ID_NODE)
 #define ID_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 
+static uint32_t node_hash;
+
 /* FNV-1a of the machine id: the same on every run, different on every node. */
-static uint32_t machine_hash(void)
+static void read_node(void)
 {
     char text[64];
     uint32_t hash = 2166136261u;
@@ -24,7 +27,7 @@ static uint32_t machine_hash(void)
     text[sizeof text - 1] = '\0';
     for (const char *c = text; *c && *c != '\n'; c++)
         hash = (hash ^ (unsigned char) *c) * 16777619u;
-    return hash;
+    node_hash = hash;
 }
 
 /* Bytes past the last multiple of 36 are thrown away, so that all letters are equally likely. */
@@ -48,8 +51,11 @@ static int random_letters(char *out, size_t count, struct err *err)
 
 int sandbox_new_id(char out[ID_LEN + 1], struct err *err)
 {
-    uint32_t node = machine_hash();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint32_t node;
 
+    (void) pthread_once(&once, read_node);
+    node = node_hash;
     out[0] = 'i';
     for (size_t i = 0; i < ID_NODE; i++) {
         out[1 + i] = ID_LETTERS[node % 36];

@@ -144,8 +144,8 @@ static struct audit_entry *entry_new(const struct audit_record *record)
     return entry;
 }
 
-int store_audit_append(struct store *store, const struct audit_record *record, bool durable,
-                       struct err *err)
+int store_audit_append(struct store *store, const struct audit_record *record,
+                       enum store_safety safety, struct err *err)
 {
     struct audit_entry *entry = entry_new(record);
     struct audit_wait wait = { .rc = 1 };
@@ -160,16 +160,19 @@ int store_audit_append(struct store *store, const struct audit_record *record, b
         free(entry);
         return -1;
     }
-    entry->wait = durable ? &wait : NULL;
+    entry->wait = safety == STORE_QUEUED ? NULL : &wait;
     store->entry_count++;
     *store->entries_end = entry;
     store->entries_end = &entry->next;
-    store->urgent |= durable;
-    (void) pthread_cond_signal(&store->work);
-    while (durable && wait.rc == 1)
-        (void) pthread_cond_wait(&store->done, &store->lock);
+    if (safety == STORE_QUEUED)
+        writer_call(store);
+    else
+        while (wait.rc == 1)
+            writer_turn(store);
     (void) pthread_mutex_unlock(&store->lock);
-    if (!durable || wait.rc == 0)
+    if (wait.rc == 0 && safety == STORE_ON_DISK)
+        wait.rc = writer_sync(store, wait.commit, &wait.err);
+    if (wait.rc >= 0)
         return 0;
     *err = wait.err;
     return -1;

@@ -233,16 +233,6 @@ static int check_whole(struct db *db, struct err *err)
 }
 
 /* Looked at again under the lock: two programs may start at once. */
-int db_sync(struct db *db, bool sync, struct err *err)
-{
-    if (db->no_sync == !sync)
-        return 0;
-    if (exec(db, sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) < 0)
-        return -1;
-    db->no_sync = !sync;
-    return 0;
-}
-
 static int make_schema(struct db *db, const char *path, struct err *err)
 {
     int64_t version = 0;
@@ -285,9 +275,9 @@ int db_open(struct db *db, const char *path, bool writer, struct err *err)
     }
     if (version > 0 && check_whole(db, err) < 0)
         goto undo;
-    /* FULL: a commit is on disk, not only in order. The journal shrinks back after a burst. */
+    /* NORMAL: commits stay in order; writer.c brings them to the disk. The journal shrinks back after a burst. */
     if (exec(db,
-             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
              "PRAGMA journal_size_limit = 16777216",
              err) < 0 ||
         (version < DB_VERSION && make_schema(db, path, err) < 0))

@@ -133,7 +133,6 @@ extern const char *const db_upgrades[DB_VERSION - 1];
 
 struct db {
     sqlite3 *handle;
-    bool no_sync; /* commits do not wait for the disk */
     sqlite3_stmt *stmts[SQL_COUNT];
 };
 
@@ -149,10 +148,6 @@ void db_bind(sqlite3_stmt *stmt, const char *types, ...);
 int db_step(struct db *db, sqlite3_stmt *stmt, struct err *err);
 /* Prepares, binds and runs a statement that gives no rows. */
 int db_run(struct db *db, struct err *err, enum sql which, const char *types, ...);
-
-/* Whether commits wait for the disk. Those that did not are on it when a later one that did is; a process that is killed
- * loses nothing either way. Not within a transaction. */
-int db_sync(struct db *db, bool sync, struct err *err);
 
 /* Columns, never NULL; cut to size. */
 const char *db_text(sqlite3_stmt *stmt, int column);

@@ -19,7 +19,9 @@ struct audit_entry;
 
 struct store {
     char path[4096];
-    struct db writer; /* the writer thread's alone, once it runs */
+    struct db writer; /* of the thread that set `writing` */
+    int journal_fd;   /* of the thread that set `syncing`; -1: not yet open */
+    atomic_int journal_pages;
     pthread_t thread;
     bool started;
 
@@ -28,9 +30,11 @@ struct store {
     struct store_job *jobs, **jobs_end;
     struct audit_entry *entries, **entries_end;
     size_t entry_count;
-    bool urgent; /* somebody waits for an entry */
-    bool stopping;
-    struct err trouble; /* kind ERR_NONE: the last commit went well */
+    bool writing, syncing;    /* a thread is at it */
+    uint64_t commits, synced; /* the last one, and the last one that is on disk */
+    bool unsynced;            /* the last sync failed */
+    bool idle, stopping;      /* the thread: nothing to do, and nothing to come */
+    struct err trouble;       /* kind ERR_NONE: the last commit went well */
 
     size_t reader_count;
     struct db readers[STORE_READERS];
@@ -46,14 +50,21 @@ struct store {
     unsigned char seal[SEAL_KEY_LEN];
 };
 
-/* Runs in the writer thread, in a transaction that is committed before store_write returns; what a
- * failing one changed is undone. */
+/* Runs in any thread that writes just then, in a transaction that is on disk when store_write returns; what a failing one
+ * changed is undone. */
 typedef int store_change(struct db *db, void *arg, struct err *err);
 int store_write(struct store *store, store_change *change, void *arg, struct err *err);
 
-/* The same, but it does not wait for the disk: whatever is written behind it and does, brings it along. For what
- * is followed by a durable audit record anyhow. */
+/* The same, but it does not wait for the disk, which it reaches within about 100 ms, or with whatever is written behind
+ * it and does wait. It survives the end of the program, however that ends, and is lost by a power cut in that time. */
 int store_write_early(struct store *store, store_change *change, void *arg, struct err *err);
+
+/* With the lock held, by who waits for something in the queue: a turn at writing, or until another's is over. */
+void writer_turn(struct store *store);
+/* With the lock held: there is something in the queue that nobody waits for. */
+void writer_call(struct store *store);
+/* Until that commit is on disk. */
+int writer_sync(struct store *store, uint64_t commit, struct err *err);
 
 int writer_start(struct store *store, struct err *err);
 /* Everything that waits is written, or given up when the disk takes nothing. */
@@ -87,6 +98,7 @@ int store_unseal(struct store *store, const char *about, const char *sealed, cha
 /* A record in the queue, with its texts. */
 struct audit_wait {
     int rc; /* 1: not yet */
+    uint64_t commit;
     struct err err;
 };
 struct audit_entry {

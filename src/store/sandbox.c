@@ -202,7 +202,7 @@ int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t dea
 {
     struct deadline d = { id, deadline_ms, on_timeout };
 
-    return store_write(store, set_deadline, &d, err);
+    return store_write_early(store, set_deadline, &d, err);
 }
 
 /* ---- sleep ---- */
@@ -229,7 +229,8 @@ int store_sandbox_set_sleep(struct store *store, const char *id, const struct st
 {
     struct sleep_change c = { id, sleep };
 
-    return store_write(store, set_sleep, &c, err);
+    return sleep->tier == STORE_DISK ? store_write(store, set_sleep, &c, err)
+                                     : store_write_early(store, set_sleep, &c, err);
 }
 
 /* What is on disk counts for nothing but its bytes; from here on it counts again, if there is room. */
@@ -251,7 +252,7 @@ static int claim(struct db *db, void *arg, struct err *err)
 
 int store_sandbox_claim(struct store *store, const struct store_sandbox *sandbox, struct err *err)
 {
-    return store_write(store, claim, (void *) sandbox, err);
+    return store_write_early(store, claim, (void *) sandbox, err);
 }
 
 struct change {
@@ -289,7 +290,7 @@ static int shift(struct db *db, void *arg, struct err *err)
 
 int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err)
 {
-    return store_write(store, shift, &by_ms, err);
+    return store_write_early(store, shift, &by_ms, err);
 }
 
 struct times {
@@ -315,7 +316,7 @@ int store_sandbox_renew(struct store *store, const char *id, uint64_t created_ms
 {
     struct times t = { .id = id, .created_ms = created_ms, .deadline_ms = deadline_ms };
 
-    return store_write(store, renew, &t, err);
+    return store_write_early(store, renew, &t, err);
 }
 
 static int remove_old(struct db *db, void *arg, struct err *err)
@@ -333,7 +334,7 @@ int store_sandbox_remove_old(struct store *store, const char *id, uint64_t creat
 {
     struct times t = { .id = id, .created_ms = created_ms };
 
-    if (store_write(store, remove_old, &t, err) < 0)
+    if (store_write_early(store, remove_old, &t, err) < 0)
         return -1;
     *ret_removed = t.changed;
     return 0;
@@ -341,7 +342,7 @@ int store_sandbox_remove_old(struct store *store, const char *id, uint64_t creat
 
 int store_sandbox_remove(struct store *store, const char *id, struct err *err)
 {
-    return store_write(store, remove_sandbox, (void *) id, err);
+    return store_write_early(store, remove_sandbox, (void *) id, err);
 }
 
 /* ---- reading ---- */

@@ -64,6 +64,7 @@ int store_open(const char *state, struct store **ret, struct err *err)
     init_conditions(store);
     store->jobs_end = &store->jobs;
     store->entries_end = &store->entries;
+    store->journal_fd = -1;
     if (make_file(state, store->path, sizeof store->path, err) < 0)
         goto undo;
     if (db_open(&store->writer, store->path, true, err) < 0) {

@@ -1,9 +1,9 @@
 /* store.h - what the server remembers: tenants, keys, sandboxes and the audit log, in one SQLite file.
  *
  * Every function may be called from any thread. Reads and writes use connections of their own, so that
- * reads go on while a write waits for the disk, and also when the disk is full. All writes go
- * through one thread that commits whatever is waiting at once (group commit): a function that
- * writes returns when its change is on disk, store_audit_append may return before.
+ * reads go on while a write waits for the disk, and also when the disk is full. Writes that come together share one
+ * commit. A function that writes returns when its change is on disk; those that say "written" return when it is
+ * committed, which kill -9 cannot undo, and a power cut can for another 100 ms.
  * The command line opens the same file while the server runs; what it changes counts at once.
  *
  * Owns:    <state>/server/cove.db and its journal files.
@@ -228,8 +228,9 @@ struct store_sandbox {
     struct store_sleep sleep; /* not for store_sandbox_add */
 };
 
-/* Committed when it returns; on disk with the next durable audit record. seq is ignored. Checks, in the same transaction: the quotas of the tenant
- * (ERR_TOO_MANY, says which), the name (ERR_NAME_TAKEN), the idempotency key (ERR_EXISTS). */
+/* Written. seq is ignored. Checks, in the same transaction: the quotas of the tenant (ERR_TOO_MANY, says which), the name
+ * (ERR_NAME_TAKEN), the idempotency key (ERR_EXISTS).
+ * That a sandbox is there, ends or lives longer need not outlast a power cut, which ends it; what sleeps on disk does. */
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err);
 /* tenant NULL: any. ERR_NO_SANDBOX for a foreign one as for an unknown one. */
 int store_sandbox_get(struct store *store, const char *tenant, const char *id,
@@ -240,23 +241,25 @@ int store_sandbox_find_name(struct store *store, const char *tenant, const char 
                             struct store_sandbox *ret, struct err *err);
 int store_sandbox_find_idempotency(struct store *store, const char *tenant, const char *key,
                                    struct store_sandbox *ret, struct err *err);
+/* Written. */
 int store_sandbox_set_deadline(struct store *store, const char *id, uint64_t deadline_ms,
                                int on_timeout, struct err *err);
 /* The clock was set by so much: every deadline and time of creation moves along. */
 int store_sandbox_shift(struct store *store, int64_t by_ms, struct err *err);
 int store_sandbox_set_metadata(struct store *store, const char *id, const char *metadata,
                                struct err *err);
+/* On disk if the sandbox is, else written. */
 int store_sandbox_set_sleep(struct store *store, const char *id, const struct store_sleep *sleep,
                             struct err *err);
 /* Before a sandbox that is on disk is brought back: the quotas, as store_sandbox_add checks them. It then counts as
- * one that is paused in memory. */
+ * one that is paused in memory. Written. */
 int store_sandbox_claim(struct store *store, const struct store_sandbox *sandbox, struct err *err);
-/* It is being made anew: its times, as they are from now on. ERR_NO_SANDBOX when it is not there any more. */
+/* It is being made anew: its times, as they are from now on. ERR_NO_SANDBOX when it is not there any more. Written. */
 int store_sandbox_renew(struct store *store, const char *id, uint64_t created_ms,
                         uint64_t deadline_ms, struct err *err);
-/* One that is not there is no error. */
+/* One that is not there is no error. Written. */
 int store_sandbox_remove(struct store *store, const char *id, struct err *err);
-/* Only if it was not renewed since it was read. *ret_removed: it is gone. */
+/* Only if it was not renewed since it was read. *ret_removed: it is gone. Written. */
 int store_sandbox_remove_old(struct store *store, const char *id, uint64_t created_ms,
                              bool *ret_removed, struct err *err);
 typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, struct err *err);
@@ -446,10 +449,12 @@ struct audit_record {
 };
 #define AUDIT_NO_EXIT INT64_MIN
 
-/* durable: returns when it is on disk, or -1. Otherwise it is queued and on disk within about 100 ms;
- * -1 when the queue is full because the disk takes nothing. */
-int store_audit_append(struct store *store, const struct audit_record *record, bool durable,
-                       struct err *err);
+/* When it returns: in memory, and written within about 50 ms; written, which a program that is killed does not undo; or on
+ * disk, which a power cut does not undo. What is written is on disk within about another 50 ms. */
+enum store_safety { STORE_QUEUED, STORE_WRITTEN, STORE_ON_DISK };
+/* -1, STORE_QUEUED: the queue is full because the disk takes nothing. */
+int store_audit_append(struct store *store, const struct audit_record *record,
+                       enum store_safety safety, struct err *err);
 /* Everything appended so far is on disk, or -1. */
 int store_audit_flush(struct store *store, struct err *err);
 

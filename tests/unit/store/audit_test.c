@@ -61,7 +61,7 @@ static int append(const char *action, uint64_t time_ms, bool durable)
                                    .duration_ms = -1,
                                    .exit_code = AUDIT_NO_EXIT };
 
-    return store_audit_append(store, &record, durable, &err);
+    return store_audit_append(store, &record, durable ? STORE_ON_DISK : STORE_QUEUED, &err);
 }
 
 static void append_some(int count)
