@@ -523,8 +523,8 @@ static int make(struct ops *ops, const struct ops_create *create,
         another = true;
         r = warm_make(ops->app, &link, &spec, &kept, &loaded, err);
     }
-    if (!create->image) /* what comes out of an image needs no pool */
-        pool_create_ends(r == 0 && !loaded ? &kept : NULL);
+    if (!create->image) /* what comes out of a snapshot has no pool */
+        pool_create_ends(r == 0 ? &kept : NULL, loaded);
     if (r == 0 &&
         ((another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
                   : network && network_open(ops->app, record->id, network, err) < 0) ||

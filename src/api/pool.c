@@ -10,7 +10,8 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "client/sandbox.h"
+#include "client/image.h"
+#include "client/warm.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +42,61 @@ static void read_rules(struct app *app, struct pool_rules *ret)
         log_line(LOG_WARNING, "pool rules not read: %s", err.msg);
 }
 
+struct image_reading {
+    struct link *link;
+    size_t count;
+    struct pool_image list[POOL_IMAGES_MAX];
+};
+
+static int add_image(void *arg, const struct store_warm *warm, struct err *err)
+{
+    struct image_reading *reading = arg;
+    struct pool_image *image = &reading->list[reading->count];
+    struct keeper_image found;
+
+    if (reading->count == POOL_IMAGES_MAX)
+        return 0;
+    if (image_get(reading->link, warm->image, &found, err) < 0) {
+        if (err->kind == ERR_UNAVAILABLE || err->kind == ERR_PROTOCOL)
+            return -1;
+        return 0; /* it is lost: creates go without, and so do we */
+    }
+    if (strcmp(found.sandbox.template, warm->template) != 0 || !(found.flags & KEEPER_IMAGE_MEMORY))
+        return 0;
+    *image =
+        (struct pool_image){ .kind = pool_kind_of(&found.sandbox, true), .bytes = found.bytes };
+    memcpy(image->id, warm->image, sizeof image->id);
+    reading->count++;
+    return 0;
+}
+
+/* Which templates have an image, of what size. */
+static int read_images(struct app *app, struct link *link, struct err *err)
+{
+    static struct image_reading reading; /* the thread's alone */
+
+    reading.link = link;
+    reading.count = 0;
+    if (store_warm_list(app->store, add_image, &reading, err) < 0)
+        return -1;
+    (void) pthread_mutex_lock(&pools.lock);
+    pools.image_count = reading.count;
+    memcpy(pools.images, reading.list, sizeof reading.list);
+    (void) pthread_mutex_unlock(&pools.lock);
+    return 0;
+}
+
 /* ---- making and ending ---- */
+
+/* With the lock. Figures of before one was looked at may have been too low. */
+static bool within_budget(const struct pool *more)
+{
+    uint64_t bytes = more->cost_bytes;
+
+    for (size_t i = 0; i < pools.count; i++)
+        bytes += pools.list[i].ready * pools.list[i].cost_bytes;
+    return bytes <= pools.budget_bytes;
+}
 
 /* The pool that lacks most, or with `surplus` has most too many; a copy. */
 static bool next_pool(bool surplus, uint64_t now, struct pool *ret)
@@ -54,7 +109,8 @@ static bool next_pool(bool surplus, uint64_t now, struct pool *ret)
         const struct pool *p = &pools.list[i];
         uint32_t gap = surplus ? p->ready - p->target : p->target - p->ready;
 
-        if ((surplus ? p->ready <= p->target : p->ready >= p->target || p->retry_ms > now) ||
+        if ((surplus ? p->ready <= p->target
+                     : p->ready >= p->target || p->retry_ms > now || !within_budget(p)) ||
             gap <= most)
             continue;
         most = gap;
@@ -74,7 +130,7 @@ static void note_made(const struct pool *of, const struct keeper_stats *stats,
     (void) pthread_mutex_lock(&pools.lock);
     pools.made += !err;
     pools.failures += err != NULL;
-    p = pool_find(of->template, of->root, &of->limits);
+    p = pool_find(&of->kind);
     if (p && !err) {
         p->ready++;
         p->pause_ms = 0;
@@ -91,17 +147,32 @@ static void note_made(const struct pool *of, const struct keeper_stats *stats,
     (void) pthread_mutex_unlock(&pools.lock);
 }
 
+/* "": none any more; the next round knows it, too. */
+static void find_image(const struct pool *p, char ret[ID_LEN + 1])
+{
+    const struct pool_image *image;
+
+    (void) pthread_mutex_lock(&pools.lock);
+    image = p->kind.warm ? pool_image_of(&p->kind) : NULL;
+    (void) snprintf(ret, ID_LEN + 1, "%s", image ? image->id : "");
+    (void) pthread_mutex_unlock(&pools.lock);
+}
+
 /* -1: the link is of no use any more. */
 static int make_one(struct link *link, const struct pool *p)
 {
-    struct sandbox_spec spec = { .template = p->template,
-                                 .flags = KEEPER_FLAG_POOLED | (p->root ? KEEPER_FLAG_ROOT : 0),
-                                 .limits = p->limits };
+    struct sandbox_spec spec = { .template = p->kind.template,
+                                 .flags =
+                                     KEEPER_FLAG_POOLED | (p->kind.root ? KEEPER_FLAG_ROOT : 0),
+                                 .limits = p->kind.limits };
+    char image[ID_LEN + 1];
     struct keeper_stats stats = { 0 };
     struct keeper_sandbox kept;
     struct err err, ignored;
 
-    if (sandbox_create(link, &spec, &kept, &err) == 0) {
+    find_image(p, image);
+    if ((p->kind.warm ? warm_create_ahead(link, &spec, image, &kept, &err)
+                      : sandbox_create(link, &spec, &kept, &err)) == 0) {
         /* It may be taken by now; then the figure of another does. */
         if (sandbox_stats(link, kept.id, &stats, &ignored) < 0)
             stats.memory_bytes = p->cost_bytes - POOL_COST_LEAST;
@@ -111,7 +182,7 @@ static int make_one(struct link *link, const struct pool *p)
     if (err.kind == ERR_UNAVAILABLE || err.kind == ERR_PROTOCOL)
         return -1; /* no fault of the pool's */
     note_made(p, &stats, &err);
-    log_line(LOG_WARNING, "pool template=%s none made: %s", p->template, err.msg);
+    log_line(LOG_WARNING, "pool template=%s none made: %s", p->kind.template, err.msg);
     return 0;
 }
 
@@ -132,9 +203,11 @@ static bool yield_to_creates(void)
 
 static bool is_of(const struct keeper_sandbox *s, const struct pool *p)
 {
-    return s->life == LIFE_RUNNING && !(s->flags & KEEPER_FLAG_ROOT) == !p->root &&
-           strcmp(s->template, p->template) == 0 &&
-           memcmp(&s->limits, &p->limits, sizeof p->limits) == 0;
+    return (s->life == LIFE_RUNNING || s->life == LIFE_PAUSED) &&
+           !(s->flags & KEEPER_FLAG_ROOT) == !p->kind.root &&
+           !(s->flags & KEEPER_FLAG_LOADED) == !p->kind.warm &&
+           strcmp(s->template, p->kind.template) == 0 &&
+           memcmp(&s->limits, &p->kind.limits, sizeof s->limits) == 0;
 }
 
 /* One that was taken since the list was made has another id, and is not found: nobody's sandbox is ended here. */
@@ -154,7 +227,7 @@ static void end_surplus(struct link *link, struct keeper_sandbox *list, size_t c
         if (i < count)
             list[i].life = LIFE_GONE;
         (void) pthread_mutex_lock(&pools.lock);
-        now = pool_find(p.template, p.root, &p.limits);
+        now = pool_find(&p.kind);
         if (now && now->ready > 0)
             now->ready = i < count ? now->ready - 1 : 0;
         (void) pthread_mutex_unlock(&pools.lock);
@@ -197,7 +270,7 @@ static void one_round(struct app *app, bool list, uint64_t until_ms)
         return; /* whoever needs the keeper says so */
     read_rules(app, &rules);
     if (list)
-        r = sandbox_list_pool(&link, &kept, &count, &err);
+        r = sandbox_list_pool(&link, &kept, &count, &err) < 0 ? -1 : read_images(app, &link, &err);
     if (r == 0) {
         uint64_t bytes = budget(app), now = io_now_ms();
 

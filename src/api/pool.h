@@ -1,6 +1,7 @@
 /* pool.h - sandboxes that are made ahead, so that a create need not wait for one.
  *
- * A pool is of one template in one size (limits) and one profile. The keeper holds what waits (keeper/pool.h) and gives
+ * A pool is of one template in one size (limits) and one profile; where the template has a memory image of that size,
+ * of what comes out of it. The keeper holds what waits (keeper/pool.h) and gives
  * it to a create that fits; this module counts creates, decides how many are to wait (pool_plan.h), and has them made
  * and ended, one at a time and behind those who wait for a create of their own.
  *
@@ -15,9 +16,10 @@
 int pool_start(struct app *app, struct err *err);
 void pool_stop(void);
 
-/* Around a create: while one is under way, none is made ahead. `kept` is what the keeper made or gave; NULL: it failed. */
+/* Around a create: while one is under way, none is made ahead. `kept` is what the keeper made or gave; NULL: it failed.
+ * warm: it came out of its template's image. */
 void pool_create_begins(void);
-void pool_create_ends(const struct keeper_sandbox *kept);
+void pool_create_ends(const struct keeper_sandbox *kept, bool warm);
 
 /* Rules or settings changed: looked at now, not at the next round. */
 void pool_changed(void);

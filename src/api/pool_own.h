@@ -5,12 +5,25 @@
 #include "api/pool.h"
 #include "api/pool_plan.h"
 
+#define POOL_IMAGES_MAX 32
 #define POOL_COST_LEAST (1u << 20) /* of one that waits: what its cgroup does not see */
 
-struct pool {
+/* What makes a pool another pool. */
+struct pool_kind {
     char template[KEEPER_NAME_MAX];
-    bool root;
+    bool root, warm;
     struct limits limits;
+};
+
+/* The image of a template, and which sandboxes come out of it. */
+struct pool_image {
+    struct pool_kind kind;
+    char id[ID_LEN + 1];
+    uint64_t bytes;
+};
+
+struct pool {
+    struct pool_kind kind;
     struct demand demand;
     uint64_t used_ms; /* of the last create */
     uint32_t ready, target, least, most;
@@ -28,12 +41,17 @@ struct pools {
     uint32_t creating;  /* creates under way */
     size_t count;
     struct pool list[POOLS_MAX];
+    size_t image_count;
+    struct pool_image images[POOL_IMAGES_MAX];
     uint64_t budget_bytes, used_bytes, made, failures;
 };
 extern struct pools pools;
 
 /* With the lock held. */
-struct pool *pool_find(const char *template, bool root, const struct limits *limits);
+struct pool *pool_find(const struct pool_kind *kind);
+struct pool_kind pool_kind_of(const struct keeper_sandbox *sandbox, bool warm);
+/* NULL: what is of that kind comes out of none. */
+const struct pool_image *pool_image_of(const struct pool_kind *kind);
 /* The keeper's list, as it is. */
 void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t now);
 /* Targets, by the rules and the bytes that there are for it. */

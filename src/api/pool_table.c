@@ -10,12 +10,38 @@ struct pools pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_I
 
 /* ---- the table; all with the lock held ---- */
 
-struct pool *pool_find(const char *template, bool root, const struct limits *limits)
+static bool same_kind(const struct pool_kind *a, const struct pool_kind *b)
+{
+    return a->root == b->root && a->warm == b->warm && strcmp(a->template, b->template) == 0 &&
+           memcmp(&a->limits, &b->limits, sizeof a->limits) == 0;
+}
+
+struct pool_kind pool_kind_of(const struct keeper_sandbox *s, bool warm)
+{
+    struct pool_kind kind = { .root = s->flags & KEEPER_FLAG_ROOT,
+                              .warm = warm,
+                              .limits = s->limits };
+
+    memcpy(kind.template, s->template, sizeof kind.template);
+    return kind;
+}
+
+struct pool *pool_find(const struct pool_kind *kind)
 {
     for (size_t i = 0; i < pools.count; i++)
-        if (pools.list[i].root == root && strcmp(pools.list[i].template, template) == 0 &&
-            memcmp(&pools.list[i].limits, limits, sizeof *limits) == 0)
+        if (same_kind(&pools.list[i].kind, kind))
             return &pools.list[i];
+    return NULL;
+}
+
+const struct pool_image *pool_image_of(const struct pool_kind *kind)
+{
+    struct pool_kind warm = *kind;
+
+    warm.warm = true;
+    for (size_t i = 0; i < pools.image_count; i++)
+        if (same_kind(&pools.images[i].kind, &warm))
+            return &pools.images[i];
     return NULL;
 }
 
@@ -33,14 +59,15 @@ static struct pool *free_place(void)
     return oldest;
 }
 
-static struct pool *find_or_add(const char *template, bool root, const struct limits *limits)
+static struct pool *find_or_add(const struct pool_kind *kind)
 {
-    struct pool *p = pool_find(template, root, limits);
+    const struct pool_image *image = kind->warm ? pool_image_of(kind) : NULL;
+    struct pool *p = pool_find(kind);
 
     if (p || !(p = free_place()))
         return p;
-    *p = (struct pool){ .root = root, .limits = *limits, .cost_bytes = POOL_COST_LEAST };
-    (void) snprintf(p->template, sizeof p->template, "%s", template);
+    /* Until one is there to be looked at, its memory is taken to be as large as its image. */
+    *p = (struct pool){ .kind = *kind, .cost_bytes = POOL_COST_LEAST + (image ? image->bytes : 0) };
     return p;
 }
 
@@ -51,14 +78,18 @@ void pool_create_begins(void)
     (void) pthread_mutex_unlock(&pools.lock);
 }
 
-void pool_create_ends(const struct keeper_sandbox *kept)
+void pool_create_ends(const struct keeper_sandbox *kept, bool warm)
 {
     uint64_t now = io_now_ms();
-    struct pool *p;
+    struct pool_kind kind;
+    struct pool *p = NULL;
 
     (void) pthread_mutex_lock(&pools.lock);
     pools.creating--;
-    p = kept ? find_or_add(kept->template, kept->flags & KEEPER_FLAG_ROOT, &kept->limits) : NULL;
+    if (kept) {
+        kind = pool_kind_of(kept, warm);
+        p = find_or_add(&kind);
+    }
     if (p) {
         bool taken = kept->flags & KEEPER_FLAG_TAKE;
 
@@ -86,15 +117,16 @@ void pool_changed(void)
 static void report(const struct pool *p, struct store_pool *ret)
 {
     memset(ret, 0, sizeof *ret);
-    memcpy(ret->template, p->template, sizeof ret->template);
-    ret->root = p->root;
-    ret->memory_bytes = p->limits.memory_bytes;
-    ret->disk_bytes = p->limits.disk_bytes;
-    ret->disk_inodes = p->limits.disk_inodes;
-    ret->cpu_milli = p->limits.cpu_milli;
-    ret->processes = p->limits.processes;
-    ret->open_files = p->limits.open_files;
-    ret->ptys = p->limits.ptys;
+    memcpy(ret->template, p->kind.template, sizeof ret->template);
+    ret->root = p->kind.root;
+    ret->warm = p->kind.warm;
+    ret->memory_bytes = p->kind.limits.memory_bytes;
+    ret->disk_bytes = p->kind.limits.disk_bytes;
+    ret->disk_inodes = p->kind.limits.disk_inodes;
+    ret->cpu_milli = p->kind.limits.cpu_milli;
+    ret->processes = p->kind.limits.processes;
+    ret->open_files = p->kind.limits.open_files;
+    ret->ptys = p->kind.limits.ptys;
     ret->ready = p->ready;
     ret->target = p->target;
     ret->least = p->least;
@@ -127,11 +159,13 @@ void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t 
         pools.list[i].ready = 0;
     for (size_t i = 0; i < count; i++) {
         const struct keeper_sandbox *s = &list[i];
+        struct pool_kind kind;
         struct pool *p;
 
-        if (s->life != LIFE_RUNNING && s->life != LIFE_NEW && s->life != LIFE_STARTING)
+        if (s->life == LIFE_STOPPING || s->life == LIFE_GONE)
             continue;
-        p = find_or_add(s->template, s->flags & KEEPER_FLAG_ROOT, &s->limits);
+        kind = pool_kind_of(s, s->flags & KEEPER_FLAG_LOADED);
+        p = find_or_add(&kind);
         if (p && !looked && p->used_ms == 0)
             demand_add(&p->demand, now, 1);
         if (p)
@@ -140,35 +174,51 @@ void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t 
     looked = true;
 }
 
-/* With the lock. Rules that want some at any time have a pool in the preset size from the start. */
+/* Of which size and profile some wait at any time, where a rule wants that: that of the template's image, or without one
+ * the preset. */
+static void standing_kind(const char *template, struct pool_kind *ret)
+{
+    *ret = (struct pool_kind){ .root = false };
+    (void) snprintf(ret->template, sizeof ret->template, "%s", template);
+    limits_preset(&ret->limits);
+    for (size_t i = 0; i < pools.image_count; i++)
+        if (strcmp(pools.images[i].kind.template, template) == 0)
+            *ret = pools.images[i].kind;
+}
+
+/* With the lock. Rules that want some at any time have a pool from the start. */
 static void add_standing(const struct pool_rules *rules)
 {
-    struct limits preset;
+    struct pool_kind kind;
 
-    limits_preset(&preset);
     for (size_t i = 0; i < rules->count; i++)
-        if (rules->list[i].least > 0 && strcmp(rules->list[i].template, "*") != 0)
-            (void) find_or_add(rules->list[i].template, false, &preset);
+        if (rules->list[i].least > 0 && strcmp(rules->list[i].template, "*") != 0) {
+            standing_kind(rules->list[i].template, &kind);
+            (void) find_or_add(&kind);
+        }
 }
 
 /* With the lock. */
 void pool_set_targets(const struct pool_rules *rules, uint64_t budget_bytes, uint64_t now)
 {
     struct plan_item items[POOLS_MAX];
-    struct limits preset;
+    struct pool_kind standing;
 
     add_standing(rules);
-    limits_preset(&preset);
     for (size_t i = 0; i < pools.count; i++) {
         struct pool *p = &pools.list[i];
-        const struct store_pool_rule *rule = pool_rules_find(rules, p->template);
+        const struct store_pool_rule *rule = pool_rules_find(rules, p->kind.template);
 
+        /* Of a template that got an image, or has none any more, the others are of no use. */
+        if (p->kind.warm != (pool_image_of(&p->kind) != NULL))
+            rule = NULL;
         p->least = rule ? (uint32_t) rule->least : 0;
         p->most = rule ? (uint32_t) rule->most : 0;
+        standing_kind(p->kind.template, &standing);
         items[i] = (struct plan_item){
             .least = p->least,
             .most = p->most,
-            .standing = !p->root && memcmp(&p->limits, &preset, sizeof preset) == 0,
+            .standing = same_kind(&p->kind, &standing),
             .cost_bytes = p->cost_bytes,
         };
         items[i].peak = demand_peak(&p->demand, now, &items[i].total);
@@ -212,15 +262,16 @@ struct limits pool_limits(const struct store_pool *row)
 /* What was wanted before a restart is wanted now, if that was not long ago. */
 static int remember(void *arg, const struct store_pool *row, struct err *err)
 {
-    const struct limits limits = pool_limits(row);
+    struct pool_kind kind = { .root = row->root, .warm = row->warm, .limits = pool_limits(row) };
     uint64_t now = store_now_ms();
     struct pool *p;
 
     (void) arg, (void) err;
     if (row->updated_ms > now || now - row->updated_ms > DEMAND_STEP_MS * DEMAND_STEPS)
         return 0;
+    (void) snprintf(kind.template, sizeof kind.template, "%s", row->template);
     (void) pthread_mutex_lock(&pools.lock);
-    p = find_or_add(row->template, row->root, &limits);
+    p = find_or_add(&kind);
     if (p) {
         p->hits = row->hits;
         p->misses = row->misses;

@@ -9,8 +9,8 @@ static json_t *pool_json(const struct store_pool *p)
 {
     const struct limits limits = pool_limits(p);
 
-    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "template", p->template,
-                     "profile", p->root ? "root" : "strict", "limits", v1_limits_json(&limits),
+    return json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "template", p->template,
+                     "profile", p->root ? "root" : "strict", "warm", p->warm, "limits", v1_limits_json(&limits),
                      "ready", (json_int_t) p->ready, "target", (json_int_t) p->target, "min",
                      (json_int_t) p->least, "max", (json_int_t) p->most, "hits",
                      (json_int_t) p->hits, "misses", (json_int_t) p->misses);

@@ -60,6 +60,7 @@ static void pool_json(struct json *json, const struct store_pool *p)
     json_object(json, NULL);
     json_text(json, "template", p->template);
     json_text(json, "profile", p->root ? "root" : "strict");
+    json_bool(json, "warm", p->warm);
     json_number(json, "memory_bytes", p->memory_bytes);
     json_number(json, "disk_bytes", p->disk_bytes);
     json_number(json, "cpu_milli", p->cpu_milli);
@@ -86,6 +87,7 @@ static int list_one(void *arg, const struct store_pool *p, struct err *err)
     }
     table_cell(&l->table, "%s", p->template);
     table_cell(&l->table, "%s", p->root ? "root" : "strict");
+    table_cell(&l->table, "%s", p->warm ? "yes" : "no");
     table_cell(&l->table, "%s", report_size(text, sizeof text, p->memory_bytes));
     table_cell(&l->table, "%s", report_size(text, sizeof text, p->disk_bytes));
     table_cell(&l->table, "%g", (double) p->cpu_milli / 1000);
@@ -96,9 +98,9 @@ static int list_one(void *arg, const struct store_pool *p, struct err *err)
 
 static int pool_ls(int argc, char **argv)
 {
-    static const char *const headings[] = { "TEMPLATE", "PROFILE", ">MEMORY", ">DISK",
-                                            ">CPUS",    ">READY",  ">TARGET", ">MIN",
-                                            ">MAX",     ">HITS",   ">MISSES" };
+    static const char *const headings[] = { "TEMPLATE", "PROFILE", "WARM",   ">MEMORY",
+                                            ">DISK",    ">CPUS",   ">READY", ">TARGET",
+                                            ">MIN",     ">MAX",    ">HITS",  ">MISSES" };
     struct pool_values values = { .json = false };
     auto_store struct store *store = NULL;
     struct listing l;

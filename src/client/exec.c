@@ -243,6 +243,20 @@ int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
     return r;
 }
 
+int exec_resumed(struct link *link, const char *sandbox, uint64_t slept_ms, struct err *err)
+{
+    struct agent_request request = { .op = AGENT_RESUMED, .name = "fork", .limit = slept_ms };
+    struct agent_reply reply;
+    struct stream stream;
+    int r;
+
+    if (stream_open(&stream, link, sandbox, &request, err) < 0)
+        return -1;
+    r = stream_reply(&stream, FRAME_REPLY, &reply, err);
+    stream_close(&stream);
+    return r;
+}
+
 int exec_dial(struct link *link, const char *sandbox, uint16_t port, int *ret_fd, struct err *err)
 {
     struct agent_request request = { .op = AGENT_DIAL, .port = port };

@@ -77,6 +77,8 @@ int exec_items(struct link *link, const char *sandbox, enum agent_op op, exec_it
 /* Of PROCS, only those with proc, pid and tag of `which` (0 and NULL: any). */
 int exec_find(struct link *link, const char *sandbox, const struct agent_request *which,
               exec_item_fn each, void *context, struct err *err);
+/* It is a copy, and was made long after its image: what its programs are told, and find in /run/cove/resumed. */
+int exec_resumed(struct link *link, const char *sandbox, uint64_t slept_ms, struct err *err);
 int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
               uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err);
 

@@ -41,7 +41,7 @@ int image_load(struct link *link, const struct image_load_spec *spec, struct kee
     struct keeper_reply reply;
 
     keeper_request_init(&request, KEEPER_LOAD);
-    request.flags = spec->files_only ? KEEPER_LOAD_FILES : 0;
+    request.flags = spec->flags | (spec->files_only ? KEEPER_LOAD_FILES : 0);
     request.limits = spec->limits;
     if (link_name(request.sandbox, "sandbox", spec->id, err) < 0 ||
         link_name(request.image, "image", spec->image, err) < 0 ||

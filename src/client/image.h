@@ -25,6 +25,7 @@ struct image_load_spec {
     const char *hostname; /* NULL: the name, or else the id */
     bool files_only;      /* without the processes that it has */
     struct limits limits; /* of a new one; what is 0 is as the image has it */
+    uint32_t flags;       /* KEEPER_FLAG_POOLED: for the pool; KEEPER_FLAG_TAKE: out of it, if there is one */
 };
 
 /* A sandbox from an image. On failure the image is as it was; ERR_DENIED: the owner is another, or the image

@@ -13,7 +13,7 @@ static bool has_volumes(const struct sandbox_spec *spec)
 }
 
 /* The image's own word: it was checked by the keeper, and cannot be of another size than it says. */
-static bool fits(const struct sandbox_spec *spec, const struct keeper_image *image)
+bool warm_fits(const struct sandbox_spec *spec, const struct keeper_image *image)
 {
     return (image->flags & KEEPER_IMAGE_MEMORY) && !has_volumes(spec) &&
            !(spec->flags & KEEPER_FLAG_ROOT) == !(image->sandbox.flags & KEEPER_FLAG_ROOT) &&
@@ -29,7 +29,8 @@ static int load(struct link *link, const struct sandbox_spec *spec, const char *
                                     .owner = WARM_OWNER,
                                     .id = spec->id,
                                     .name = spec->name,
-                                    .hostname = spec->hostname };
+                                    .hostname = spec->hostname,
+                                    .flags = spec->flags & KEEPER_LOAD_POOL };
 
     if (!from.id) {
         if (sandbox_new_id(id, err) < 0)
@@ -55,6 +56,29 @@ int warm_start(struct link *link, const char *sandbox, const char *command, uint
     return 0;
 }
 
+/* One that was in the pool has been told that it is a copy; how late it is, it could not know. An agent that does not
+ * take it will not take commands either, and say why. */
+static void tell(struct link *link, const struct keeper_sandbox *taken,
+                 const struct keeper_image *image)
+{
+    uint64_t slept_ms =
+        taken->created_ms > image->saved_ms ? taken->created_ms - image->saved_ms : 0;
+
+    (void) exec_resumed(link, taken->id, slept_ms, &(struct err){ .kind = ERR_NONE });
+}
+
+int warm_create_ahead(struct link *link, const struct sandbox_spec *spec, const char *image,
+                      struct keeper_sandbox *ret, struct err *err)
+{
+    struct keeper_image found;
+
+    if (image_get(link, image, &found, err) < 0)
+        return -1;
+    if (!warm_fits(spec, &found))
+        return err_set(err, ERR_NO_IMAGE, "the image is of another size");
+    return load(link, spec, image, ret, err);
+}
+
 int warm_create(struct link *link, const struct sandbox_spec *spec, const struct warm_source *warm,
                 struct keeper_sandbox *ret, bool *ret_loaded, struct err *ret_why, struct err *err)
 {
@@ -62,9 +86,11 @@ int warm_create(struct link *link, const struct sandbox_spec *spec, const struct
 
     *ret_why = (struct err){ .kind = ERR_NONE };
     *ret_loaded = false;
-    if (image_get(link, warm->image, &image, ret_why) == 0 && fits(spec, &image) &&
+    if (image_get(link, warm->image, &image, ret_why) == 0 && warm_fits(spec, &image) &&
         load(link, spec, warm->image, ret, ret_why) == 0) {
         *ret_loaded = true;
+        if (ret->flags & KEEPER_FLAG_TAKE)
+            tell(link, ret, &image);
         return 0;
     }
     if (sandbox_create(link, spec, ret, err) < 0)

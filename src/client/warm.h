@@ -23,6 +23,13 @@ struct warm_source {
 int warm_start(struct link *link, const char *sandbox, const char *command, uint32_t *ret_proc,
                struct err *err);
 
+/* For the pool (client/image.h). ERR_NO_IMAGE: no image fits `spec`. */
+int warm_create_ahead(struct link *link, const struct sandbox_spec *spec, const char *image,
+                      struct keeper_sandbox *ret, struct err *err);
+
+/* Whether sandboxes like that come out of the image. */
+bool warm_fits(const struct sandbox_spec *spec, const struct keeper_image *image);
+
 /* Limits, profile and the absence of volumes say whether the image fits. What does not fit, or cannot be loaded, is
  * made as if there were no image, and the start command is run then: the same, only later. *ret_why: why an image that
  * fits was not loaded; kind ERR_NONE: it was, or none fits. *ret_loaded: of the image. */

@@ -112,6 +112,7 @@ void create_running(struct keeper *k, struct sandbox *s)
              s->info.id, s->info.name[0] ? s->info.name : "-", s->info.template, s->info.pid,
              s->info.uid_base, s->info.flags & KEEPER_FLAG_ROOT ? "root" : "strict",
              keeper_disk_name(s->info.disk_kind));
+    pool_made(k, s);
     ops_sandbox_started(k, s);
 }
 
@@ -549,11 +550,20 @@ int create_from_image(struct keeper *k, const struct keeper_request *r,
 
     if ((!same && check_id(k, r, err) < 0) || check_room(k, r, &build, err) < 0)
         return -1;
+    s = r->flags & KEEPER_FLAG_TAKE ? pool_take(k, r, build, -1) : NULL;
+    if (s) {
+        *ret = s;
+        return 0;
+    }
     s = take_slot(k, r, -1, err);
     if (!s)
         return -1;
     *ret = s;
     memcpy(s->image, meta->image.id, sizeof s->image);
+    if (r->flags & KEEPER_FLAG_POOLED) {
+        memcpy(s->origin, meta->image.id, sizeof s->origin);
+        s->info.flags |= KEEPER_FLAG_LOADED;
+    }
     s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only;
     s->template_inode = meta->template_inode;
     s->info.flags |= meta->image.sandbox.flags & KEEPER_FLAG_ROUTED;

@@ -23,7 +23,7 @@ struct journal_record {
     uint64_t template_inode;
     char hostname[KEEPER_NAME_MAX];
     struct volume_use volumes[VOLUMES_MAX];
-    char image[KEEPER_NAME_MAX]; /* while STARTING: what it is loaded from */
+    char image[KEEPER_NAME_MAX]; /* while STARTING, and in the pool: what it is loaded from */
     uint32_t was_frozen;         /* while PAUSING: before it was saved, and is to be again */
     uint32_t reserved;
     uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */

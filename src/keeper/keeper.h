@@ -54,6 +54,7 @@ struct sandbox {
     char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from; while pausing: what it becomes */
     bool image_memory;           /* … with its processes */
     bool merging;                /* waits for the image's layers to become fewer (merge.c) */
+    char origin[KEEPER_NAME_MAX]; /* in the pool: the image that it came out of; "": the template's files */
     char view_name[SYSVIEW_NAME];
     pid_t worker; /* saves or loads it; 0: none */
     void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);

@@ -158,7 +158,7 @@ int load_begin(struct keeper *k, const struct keeper_request *r, struct sandbox 
     limits_complete(&create.limits, &meta.image.sandbox.limits);
     if (check_limits(k, &create.limits, &meta, r->flags & KEEPER_LOAD_FILES, err) < 0)
         return -1;
-    create.flags = meta.image.sandbox.flags & KEEPER_FLAG_ROOT;
+    create.flags = (meta.image.sandbox.flags & KEEPER_FLAG_ROOT) | (r->flags & KEEPER_LOAD_POOL);
     memcpy(create.volumes, meta.volumes, sizeof create.volumes);
     memcpy(create.template, meta.image.sandbox.template, sizeof create.template);
     if (same) { /* it is who it was */

@@ -54,9 +54,14 @@ int op_load(struct keeper *k, int index, const struct keeper_request *request,
 {
     struct sandbox *made = NULL;
 
-    (void) sandbox, (void) reply, (void) ret_fds;
+    (void) sandbox, (void) ret_fds;
     if (load_begin(k, request, &made, err) < 0)
         return -1;
+    if (made->info.life == LIFE_RUNNING) { /* it was in the pool */
+        reply->sandbox[0] = made->info;
+        reply->count = 1;
+        return 0;
+    }
     ops_wait_for(k, index, KEEPER_LOAD, made);
     return LATER;
 }

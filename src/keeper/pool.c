@@ -1,4 +1,4 @@
-/* Taking one is: the host name, then the record, then the answer. A keeper that is killed between the first two
+/* Taking one is: the host name, its processes if they stand still, then the record, then the answer. A keeper that is killed between the first two
  * leaves it in the pool, where the next who takes it gives it another name; killed behind the second, it leaves
  * a sandbox under the create's id, exactly as a create that was made from nothing does. There is one loop
  * and no waiting in between: two creates cannot get the same one. */
@@ -34,12 +34,14 @@ int pool_open(struct keeper *k, struct err *err)
 
 static bool waits(const struct sandbox *s)
 {
-    return (s->info.flags & KEEPER_FLAG_POOLED) && s->info.life == LIFE_RUNNING;
+    return (s->info.flags & KEEPER_FLAG_POOLED) &&
+           (s->info.life == LIFE_RUNNING || s->info.life == LIFE_PAUSED);
 }
 
 static bool fits(const struct sandbox *s, const struct keeper_request *r, uint64_t build)
 {
     return waits(s) && s->build == build && strcmp(s->info.template, r->template) == 0 &&
+           strcmp(s->origin, r->image) == 0 &&
            !((s->info.flags ^ r->flags) & KEEPER_FLAG_ROOT) &&
            memcmp(&s->info.limits, &r->limits, sizeof r->limits) == 0;
 }
@@ -72,14 +74,40 @@ static int give_hostname(struct keeper *k, struct sandbox *s, const char *name, 
     return rc;
 }
 
+void pool_made(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    if (!(s->info.flags & KEEPER_FLAG_POOLED) || !s->origin[0])
+        return;
+    if (cgroup_freeze(&k->cgroups, s->made_as, true, &err) < 0)
+        log_line(LOG_WARNING, "pool sandbox=%s goes on running: %s", s->info.id, err.msg);
+    else
+        sandbox_frozen(k, s, true); /* or soon: nobody can look */
+}
+
+static int thaw(struct keeper *k, struct sandbox *s, struct err *err)
+{
+    if (!s->origin[0])
+        return 0;
+    if (cgroup_freeze(&k->cgroups, s->made_as, false, err) < 0)
+        return -1;
+    if (s->info.life == LIFE_PAUSED)
+        sandbox_set_life(k, s, LIFE_RUNNING);
+    return 0;
+}
+
 static int give(struct keeper *k, struct sandbox *s, const struct keeper_request *r, int connection,
                 struct err *err)
 {
     const struct keeper_sandbox before = s->info;
 
     create_name(s, r, connection);
-    if (give_hostname(k, s, s->hostname, err) == 0 && sandbox_record(k, s, err) == 0) {
+    s->info.flags |= before.flags & KEEPER_FLAG_ROUTED;
+    if (give_hostname(k, s, s->hostname, err) == 0 && thaw(k, s, err) == 0 &&
+        sandbox_record(k, s, err) == 0) {
         k->pooled--;
+        s->origin[0] = '\0';
         return 0;
     }
     s->info = before;
@@ -118,11 +146,14 @@ static void end_if_stale(struct keeper *k, struct sandbox *s)
     struct template t;
     struct err err;
     bool fresh = template_open(&t, k->templates_fd, s->info.template, &err) == 0;
+    bool no_image = s->origin[0] && !images_have(&k->images, s->origin);
 
     if (fresh && t.build != s->build)
         sandbox_stop(k, s, "its template was made anew");
     else if (!fresh && err.kind == ERR_NO_TEMPLATE)
         sandbox_stop(k, s, "its template is gone");
+    else if (no_image)
+        sandbox_stop(k, s, "its image is gone");
     if (fresh)
         template_close(&t);
 }

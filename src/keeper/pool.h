@@ -2,7 +2,8 @@
  *
  * One is like any other but for KEEPER_FLAG_POOLED: it runs, and nobody can connect to it. A create that says
  * KEEPER_FLAG_TAKE gets it if template, build, profile and limits are its own, and from then on it is the create's:
- * id, name, host name, time. How many there are, and of what, is the caller's affair; the keeper only ends those that
+ * id, name, host name, time. One that came out of an image is for loads of that image; it has processes, which stand
+ * still until it is taken, so that it costs no time of any core. How many there are, and of what, is the caller's affair; the keeper only ends those that
  * are of no use any more.
  *
  * Callers: create.c, ops.c, and main.c's loop. */
@@ -16,6 +17,9 @@ int pool_open(struct keeper *keeper, struct err *err);
 /* For a request that was checked; NULL: none fits. `build` is the template's of now. */
 struct sandbox *pool_take(struct keeper *keeper, const struct keeper_request *request,
                           uint64_t build, int connection);
+
+/* It runs: one that is for the pool and has processes is stopped. */
+void pool_made(struct keeper *keeper, struct sandbox *sandbox);
 
 /* Somebody cares for them: called when their list is asked for. Ends those whose template was made anew. */
 void pool_heard(struct keeper *keeper);

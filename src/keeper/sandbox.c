@@ -84,7 +84,7 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
     memcpy(record.hostname, s->hostname, sizeof record.hostname);
     memcpy(record.volumes, s->volumes, sizeof record.volumes);
     memcpy(record.made_as, s->made_as, sizeof record.made_as);
-    memcpy(record.image, s->image, sizeof record.image);
+    memcpy(record.image, s->image[0] ? s->image : s->origin, sizeof record.image);
     return journal_write(&k->journal, s->info.slot, &record, err);
 }
 
@@ -332,6 +332,8 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     s->template_inode = record->template_inode;
     memcpy(s->hostname, record->hostname, sizeof s->hostname);
     memcpy(s->image, record->image, sizeof s->image);
+    if (record->sandbox.flags & KEEPER_FLAG_LOADED)
+        memcpy(s->origin, record->image, sizeof s->origin);
     s->pid_started = record->pid_started;
     s->build = record->build;
     memcpy(s->made_as, record->made_as, sizeof s->made_as);

@@ -186,6 +186,14 @@ const char *const db_upgrades[DB_VERSION - 1] = {
                                                  "seal('login/' || kind || '/' || name, login)"
                                                  "  WHERE login <> '';"
                                                  "PRAGMA user_version = 14;",
+    /* What was in it is of use for ten minutes. */
+    "DROP TABLE pools;"
+    "CREATE TABLE pools(template TEXT NOT NULL, root INT NOT NULL, memory_bytes INT NOT NULL,"
+    "  disk_bytes INT NOT NULL, disk_inodes INT NOT NULL, cpu_milli INT NOT NULL,"
+    "  processes INT NOT NULL, open_files INT NOT NULL, ptys INT NOT NULL, ready INT NOT NULL,"
+    "  target INT NOT NULL, least INT NOT NULL, most INT NOT NULL, hits INT NOT NULL,"
+    "  misses INT NOT NULL, updated_ms INT NOT NULL, warm INT NOT NULL);"
+    "PRAGMA user_version = 15;",
 };
 
 #define TENANT                                                                                     \
@@ -334,8 +342,8 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_VOLUME_USES_OF]     = "SELECT " VOLUME_USE "WHERE sandbox = ? ORDER BY place",
     [SQL_VOLUME_USERS]       = "SELECT " VOLUME_USE "WHERE volume = ? ORDER BY sandbox",
     [SQL_POOLS_CLEAR]        = "DELETE FROM pools",
-    [SQL_POOL_ADD]           = "INSERT INTO pools VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [SQL_POOL_LIST]          = "SELECT * FROM pools ORDER BY template, root, memory_bytes",
+    [SQL_POOL_ADD]           = "INSERT INTO pools VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [SQL_POOL_LIST]          = "SELECT * FROM pools ORDER BY template, root, memory_bytes, warm",
     [SQL_POOL_RULE_SET]      = "INSERT OR REPLACE INTO pool_rules VALUES(?, ?, ?)",
     [SQL_POOL_RULE_REMOVE]   = "DELETE FROM pool_rules WHERE template = ?",
     [SQL_POOL_RULE_LIST]     = "SELECT template, least, most FROM pool_rules ORDER BY template",

@@ -491,6 +491,7 @@ int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_cou
 struct store_pool {
     char template[STORE_TEMPLATE_MAX];
     bool root;
+    bool warm; /* of the template's memory image */
     uint64_t memory_bytes, disk_bytes, disk_inodes, cpu_milli, processes, open_files, ptys;
     uint64_t ready, target, least, most; /* now; wanted; and the bounds of that */
     uint64_t hits, misses;               /* creates that got one, and that did not */

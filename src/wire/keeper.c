@@ -133,13 +133,28 @@ static int check_volume(const struct keeper_request *r, struct err *err)
                                        : 0;
 }
 
+/* A paused sandbox, whose image has its id, goes on as who it was. */
+static int check_load(const struct keeper_request *r, struct err *err)
+{
+    if (check_names(r, err) < 0)
+        return -1;
+    if ((r->flags & KEEPER_FLAG_POOLED) &&
+        (r->flags & KEEPER_FLAG_TAKE || r->name[0] || r->hostname[0]))
+        return err_set(err, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+    if ((r->flags & KEEPER_LOAD_POOL) && strcmp(r->image, r->sandbox) == 0)
+        return err_set(err, ERR_INVALID, "flags: there is no pool for a sandbox that is resumed");
+    if ((r->flags & KEEPER_LOAD_POOL) && (r->flags & KEEPER_LOAD_FILES))
+        return err_set(err, ERR_INVALID, "flags: there is no pool for files alone");
+    return 0;
+}
+
 /* save and load, and those about images alone */
 static int check_image(const struct keeper_request *r, struct err *err)
 {
     if (!id_ok(r->image))
         return err_set(err, ERR_INVALID, "image: not an id ('i' and 20 of a-z, 0-9)");
     if (r->op == KEEPER_LOAD)
-        return check_names(r, err);
+        return check_load(r, err);
     if (r->name[0] || r->hostname[0])
         return err_set(err, ERR_INVALID, "%s takes no names", keeper_ops[r->op].name);
     if (r->op != KEEPER_SAVE && (r->sandbox[0] || r->owner[0]))

@@ -69,6 +69,7 @@ enum keeper_gateway {
 #define KEEPER_FLAG_TAKE 8u
 #define KEEPER_FLAG_ALL 15u
 #define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
+#define KEEPER_FLAG_LOADED 0x20000u /* in answers: it is in the pool, and came out of an image */
 
 /* For KEEPER_SAVE */
 #define KEEPER_SAVE_STOP 1u   /* the sandbox ends when its image is whole; the image has the sandbox's id */
@@ -80,7 +81,10 @@ enum keeper_gateway {
 
 /* For KEEPER_LOAD. `limits`: each that is not 0 takes the place of the image's own. */
 #define KEEPER_LOAD_FILES 1u /* without the processes that it has */
-#define KEEPER_LOAD_ALL 1u
+/* Of an image that is no paused sandbox's, with its processes: KEEPER_FLAG_POOLED, or KEEPER_FLAG_TAKE for one that came
+ * out of the same image. */
+#define KEEPER_LOAD_POOL (KEEPER_FLAG_POOLED | KEEPER_FLAG_TAKE)
+#define KEEPER_LOAD_ALL (KEEPER_LOAD_FILES | KEEPER_LOAD_POOL)
 
 /* The words of the design. */
 enum keeper_life {

@@ -2,9 +2,12 @@
 has an image for E2B's sandboxes: a server that counts at port 8123, and a kernel with slow.py imported."""
 import http.client
 import json
+import os
+import re
+import subprocess
 import time
 
-from asking import ask, check, run, same, server
+from asking import STATE, ask, check, run, same, server
 
 COUNT = 'python3 -c \'import socket; print(socket.create_connection(("127.0.0.1", 8123)).recv(9).decode().strip())\''
 
@@ -101,4 +104,74 @@ def plain():
     ask("DELETE", at)
 
 
-run(first, cells, plain)
+def pool(warm=True):
+    for p in ask("GET", "/v1/pools").json["pools"]:
+        if p["template"] == "host" and p["warm"] == warm and p["profile"] == "root":
+            return p
+    return {"ready": 0, "target": 0, "hits": 0, "misses": 0}
+
+
+def until(holds):
+    end = time.time() + 20
+    while not holds() and time.time() < end:
+        time.sleep(0.05)
+    return holds()
+
+
+def keeper_said(pattern):
+    with open(os.environ["KEEPER_LOG"], errors="replace") as f:
+        return re.findall(pattern, f.read())
+
+
+def waiting():
+    """Ids and pids of those that came out of the image, and are neither taken nor gone."""
+    gone = set(keeper_said(r"made_as=(\w+)")) | set(keeper_said(r"(?:gone|lost) sandbox=(\w+)"))
+    return {i: pid for i, pid in keeper_said(r"running sandbox=(\w+) .*pid=(\d+) .*profile=root") if i not in gone}
+
+
+def still(pid):
+    """Frozen: on version 1 in 'D', on version 2 its cgroup says so."""
+    with open("/proc/%s/stat" % pid) as f:
+        if f.read().rsplit(")", 1)[1].split()[0] == "D":
+            return True
+    with open("/proc/%s/cgroup" % pid) as f:
+        path = re.search(r"^0::(.+)$", f.read(), re.M)
+    try:
+        return path and "frozen 1" in open("/sys/fs/cgroup%s/cgroup.events" % path[1]).read()
+    except OSError:
+        return False
+
+
+def pooled():
+    same("a rule of a template is one of its image", 200, ask("PUT", "/v1/pools/host", {"min": 2, "max": 2}).status)
+    check("those that come out of it wait, without any demand", until(lambda: pool()["ready"] == 2), ask("GET", "/v1/pools").body)
+    same("and no others", 0, pool(False)["ready"])
+    check("with their memory counted", ask("GET", "/v1/pools").json["memory_bytes"] > 2 * (4 << 20), ask("GET", "/v1/pools").body)
+    check("they stand still", until(lambda: all(still(pid) for pid in waiting().values())) and len(waiting()) == 2, waiting())
+    for how in (("exec", "true"), ("resume",)):
+        got = subprocess.run([os.environ["COVE"], "--state", STATE, how[0], min(waiting()), *how[1:]], capture_output=True, text=True)
+        check("nobody can %s one" % how[0], "is in the pool" in got.stderr, got)
+    begun = time.time()
+    made, a = set(waiting()), Box(envVars={"MINE": "a"})
+    server.kill()  # the next is taken from the keeper's pool that another server finds
+    server.start()
+    until(lambda: pool()["ready"] == 2)
+    b = Box(envVars={"MINE": "b"})
+    taken = [keeper_said(r"taken sandbox=%s .*made_as=(\w+)" % x.id) for x in (a, b)]
+    check("creates take them, also after kill -9 of the server", all(taken), taken)
+    check("which were made before anybody asked", set(taken[0]) <= made, (taken, made))
+    same("their names are their own", [a.id, b.id], [x.said("hostname") for x in (a, b)])
+    same("their environment, too", "a b", " ".join(x.cell("import os; os.environ['MINE']") for x in (a, b)))
+    same("what was imported is", "True", a.cell("import sys; 'slow' in sys.modules"))
+    check("their servers are up", all(x.said(COUNT).isdigit() for x in (a, b)))
+    check("they do not draw the same", len({x.cell("import random; random.random()") for x in (a, b)}) == 2)
+    told = dict(line.split("=") for line in a.said("cat /run/cove/resumed").split())
+    check("they were told when they were taken", told["why"] == "fork" and float(told["at"]) >= begun - 0.01, (told, begun))
+    same("and run under the limits that were asked for", "2", a.said("nproc"))
+    a.kill(), b.kill()
+    check("others take their places", until(lambda: pool()["ready"] == 2), pool())
+    ask("DELETE", "/v1/pools/host")
+    check("without the rule they go", until(lambda: not waiting()), waiting())
+
+
+run(first, cells, plain, pooled)

@@ -274,6 +274,30 @@ static void requests_about_images_take_an_id_and_what_they_need(void)
     REFUSED(r, ERR_INVALID, "destroy takes no image");
 }
 
+static void a_load_can_be_for_the_pool_or_out_of_it(void)
+{
+    struct keeper_request r = request_of(KEEPER_LOAD);
+    struct err err;
+
+    strcpy(r.sandbox, "i98765432109876543210");
+    r.flags = KEEPER_FLAG_TAKE;
+    strcpy(r.name, "a-name");
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    r.flags = KEEPER_FLAG_POOLED;
+    REFUSED(r, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+    memset(r.name, 0, sizeof r.name);
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    r.flags |= KEEPER_FLAG_TAKE;
+    REFUSED(r, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+    r.flags = KEEPER_FLAG_TAKE | KEEPER_LOAD_FILES;
+    REFUSED(r, ERR_INVALID, "flags: there is no pool for files alone");
+    r.flags = KEEPER_FLAG_LOADED;
+    REFUSED(r, ERR_INVALID, "flags: unknown bits");
+    r = request_of(KEEPER_LOAD); /* the paused sandbox itself */
+    r.flags = KEEPER_FLAG_TAKE;
+    REFUSED(r, ERR_INVALID, "flags: there is no pool for a sandbox that is resumed");
+}
+
 static void requests_about_volumes_take_one_id_and_nothing_else(void)
 {
     struct keeper_request r = request_of(KEEPER_VOLUME_DROP);
@@ -386,6 +410,7 @@ CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
            T(what_is_made_for_the_pool_is_for_nobody), T(other_ops_name_a_sandbox),
            T(ops_without_a_sandbox_take_none), T(fields_of_create_are_for_create),
            T(requests_about_images_take_an_id_and_what_they_need),
+           T(a_load_can_be_for_the_pool_or_out_of_it),
            T(requests_about_volumes_take_one_id_and_nothing_else),
            T(volumes_of_a_create_are_checked), T(a_reply_is_to_the_question_that_was_asked),
            T(texts_of_a_reply_end), T(names_of_states_and_disks_never_end_in_nothing))
