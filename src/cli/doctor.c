@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/own.h"
+#include "cli/common.h"
 #include "cli/doctor_checks.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
@@ -108,16 +109,11 @@ int verb_doctor(int argc, char **argv)
     auto_close int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct err err = { 0 };
     char **operands;
-    int count;
+    int count, code;
 
-    switch (options_parse(&doctor_verb, argc, argv, &values, &operands, &count, &err)) {
-    case OPTIONS_BAD:
-        return report_error(&err);
-    case OPTIONS_HELP:
-        return report_end(0);
-    case OPTIONS_RUN:
-        break;
-    }
+    code = common_parse(&doctor_verb, argc, argv, &values, &operands, &count);
+    if (code >= 0)
+        return code;
     if (count > 0)
         err_set(&err, ERR_USAGE, "doctor: what is '%.60s'? (see 'cove help doctor')", operands[0]);
     else if (root_fd < 0 || !findings)

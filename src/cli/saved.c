@@ -177,6 +177,15 @@ int saved_create(struct link *link, const struct sandbox_options *options, uint3
 
 /* ---- each of several ---- */
 
+/* Says why one failed; the first failure is the exit code. false: the others would fail likewise. */
+static bool go_on(const struct err *err, int *code)
+{
+    int own = report_error(err);
+
+    *code = *code ? *code : own;
+    return err->kind != ERR_UNAVAILABLE;
+}
+
 static int each_named(struct link *link, saved_step *step, void *context, char **names, int count)
 {
     int code = 0;
@@ -186,9 +195,7 @@ static int each_named(struct link *link, saved_step *step, void *context, char *
 
         if (step(link, names[i], context, &err) == 0)
             continue;
-        code = code ? code : err_kind_info(err.kind)->exit_code;
-        (void) report_error(&err);
-        if (err.kind == ERR_UNAVAILABLE)
+        if (!go_on(&err, &code))
             break;
     }
     return code;
@@ -207,9 +214,7 @@ static int each_there(struct link *link, saved_step *step, void *context)
         /* One that ended meanwhile is what was asked for. */
         if (step(link, list[i].id, context, &err) == 0 || err.kind == ERR_NO_SANDBOX)
             continue;
-        code = code ? code : err_kind_info(err.kind)->exit_code;
-        (void) report_error(&err);
-        if (err.kind == ERR_UNAVAILABLE)
+        if (!go_on(&err, &code))
             break;
     }
     return code;

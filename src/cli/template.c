@@ -2,14 +2,15 @@
 #include "base/own.h"
 #include "cli/recipe.h"
 #include "cli/report.h"
+#include "cli/subverbs.h"
 #include "cli/template_build.h"
 #include "cli/template_host.h"
 #include "cli/template_network.h"
 #include "cli/template_show.h"
 #include "cli/template_store.h"
 #include "cli/template_warm.h"
-#include "cli/verbs.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct template_values {
@@ -224,19 +225,24 @@ static int template_rm(const struct template_values *values, char **names, int c
 }
 
 static const struct {
-    const char *full_name; /* in help and messages */
+    const char *name;
     int (*run)(const struct template_values *values, char **names, int count);
 } actions[] = {
-    { "template ls", template_ls },          { "template build", template_make },
-    { "template rm", template_rm },          { "template inspect", template_inspect },
-    { "template set", template_set },        { "template warm", template_make_warm },
-    { "template cool", template_make_cool },
+    { "ls", template_ls },
+    { "build", template_make },
+    { "rm", template_rm },
+    { "inspect", template_inspect },
+    { "set", template_set },
+    { "warm", template_make_warm },
+    { "cool", template_make_cool },
 };
 
-/* Row by row as in actions. */
+static int run_action(int argc, char **argv);
+
 static const struct verb subs[] = {
     {
         .name = "ls",
+        .run = run_action,
         .synopsis = "[--json]",
         .summary = "list templates; the default is marked",
         .options = json_option,
@@ -244,6 +250,7 @@ static const struct verb subs[] = {
     },
     {
         .name = "build",
+        .run = run_action,
         .synopsis = "[--rebuild] [--no-cache] [NAME…]",
         .summary = "make a template; without a name, say which can be made",
         .details = "Packages and finished trees are kept in COVE_CACHE (/var/cache/cove), so that "
@@ -256,12 +263,14 @@ static const struct verb subs[] = {
     },
     {
         .name = "rm",
+        .run = run_action,
         .synopsis = "NAME…",
         .summary = "remove templates that no sandbox uses",
         .operands = COMPLETE_TEMPLATE,
     },
     {
         .name = "inspect",
+        .run = run_action,
         .synopsis = "[--json] NAME",
         .summary = "show what a template is, where it is, and who uses it",
         .options = json_option,
@@ -270,6 +279,7 @@ static const struct verb subs[] = {
     },
     {
         .name = "set",
+        .run = run_action,
         .synopsis = "--network MODE [OPTION…] NAME",
         .summary = "say what its sandboxes may reach when their create says nothing",
         .options = set_options,
@@ -278,6 +288,7 @@ static const struct verb subs[] = {
     },
     {
         .name = "warm",
+        .run = run_action,
         .synopsis = "[OPTION…] NAME",
         .summary = "give it a memory image: its sandboxes start with a command already running",
         .details = "Sandboxes with the same limits and root start as copies of the image; others "
@@ -291,6 +302,7 @@ static const struct verb subs[] = {
     },
     {
         .name = "cool",
+        .run = run_action,
         .synopsis = "NAME…",
         .summary = "remove its memory image; its sandboxes start without",
         .operands = COMPLETE_TEMPLATE,
@@ -308,49 +320,23 @@ const struct verb template_verb = {
     .sub_count = ARRAY_LEN(subs),
 };
 
-static int run_sub(size_t i, int argc, char **argv)
+/* argv[0] is the command's name: subverbs_run has found it. */
+static int run_action(int argc, char **argv)
 {
     struct template_values values = { 0 };
-    struct verb verb = subs[i];
-    struct err err = { 0 };
+    const char *name = argv[0];
     char **names;
-    int count;
+    int count, code;
 
     limits_preset(&values.warm.limits);
-    verb.name = actions[i].full_name;
-    switch (options_parse(&verb, argc, argv, &values, &names, &count, &err)) {
-    case OPTIONS_BAD:
-        return report_error(&err);
-    case OPTIONS_HELP:
-        return report_end(0);
-    case OPTIONS_RUN:
-        break;
-    }
-    return actions[i].run(&values, names, count);
+    code = subverb_parse(&template_verb, name, argc, argv, &values, "", 0, INT_MAX, &names, &count);
+    for (size_t i = 0; code < 0 && i < ARRAY_LEN(actions); i++)
+        if (strcmp(name, actions[i].name) == 0)
+            code = actions[i].run(&values, names, count);
+    return code;
 }
 
 int verb_template(int argc, char **argv)
 {
-    struct err err = { 0 };
-    char **operands;
-    int count;
-
-    switch (options_parse(&template_verb, argc, argv, NULL, &operands, &count, &err)) {
-    case OPTIONS_BAD:
-        return report_error(&err);
-    case OPTIONS_HELP:
-        return report_end(0);
-    case OPTIONS_RUN:
-        break;
-    }
-    if (count == 0) {
-        options_help(&template_verb, stderr);
-        return err_kind_info(ERR_USAGE)->exit_code;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(subs); i++)
-        if (strcmp(operands[0], subs[i].name) == 0)
-            return run_sub(i, count, operands);
-    err_set(&err, ERR_USAGE, "template: there is no command '%.60s' (see 'cove help template')",
-            operands[0]);
-    return report_error(&err);
+    return subverbs_run(&template_verb, argc, argv);
 }

@@ -46,6 +46,23 @@ static int open_as(const struct files_at *at, struct agent_request *request, str
     return stream_open(ret, at->link, at->sandbox, request, err);
 }
 
+/* Operations that go on behind their REPLY: the stream is the caller's to close. ret_info: may be NULL. */
+static int begin(const struct files_at *at, struct agent_request *request, struct stream *ret,
+                 struct file_info *ret_info, struct err *err)
+{
+    struct agent_reply reply;
+
+    if (open_as(at, request, ret, err) < 0)
+        return -1;
+    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
+        stream_close(ret);
+        return -1;
+    }
+    if (ret_info)
+        info_from(ret_info, &reply);
+    return 0;
+}
+
 /* Operations of one question and one REPLY. `each` may look at the reply while it lasts. */
 static int ask(const struct files_at *at, struct agent_request *request, exec_item_fn each,
                void *context, struct err *err)
@@ -152,17 +169,8 @@ int files_read_open(const struct files_at *at, const char *path, uint64_t offset
     struct agent_request request = {
         .op = AGENT_READ, .path = path, .offset = offset, .length = length
     };
-    struct agent_reply reply;
 
-    if (open_as(at, &request, ret, err) < 0)
-        return -1;
-    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
-        stream_close(ret);
-        return -1;
-    }
-    if (ret_info)
-        info_from(ret_info, &reply);
-    return 0;
+    return begin(at, &request, ret, ret_info, err);
 }
 
 int files_read_next(struct stream *stream, const void **ret_data, uint32_t *ret_len,
@@ -187,15 +195,8 @@ int files_write_open(const struct files_at *at, const char *path, uint32_t mode,
     struct agent_request request = {
         .op = AGENT_WRITE, .path = path, .mode = mode_field(mode), .flags = flags
     };
-    struct agent_reply reply;
 
-    if (open_as(at, &request, ret, err) < 0)
-        return -1;
-    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
-        stream_close(ret);
-        return -1;
-    }
-    return 0;
+    return begin(at, &request, ret, NULL, err);
 }
 
 int files_write_next(struct stream *stream, const void *data, size_t len, struct err *err)
@@ -363,14 +364,9 @@ int files_watch_open(const struct files_at *at, const char *path, uint32_t flags
                      struct stream *ret, struct err *err)
 {
     struct agent_request request = { .op = AGENT_WATCH, .path = path, .flags = flags };
-    struct agent_reply reply;
 
-    if (open_as(at, &request, ret, err) < 0)
+    if (begin(at, &request, ret, NULL, err) < 0)
         return -1;
-    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
-        stream_close(ret);
-        return -1;
-    }
     ret->patience_ms = -1; /* events come when they come */
     return 0;
 }
@@ -400,31 +396,16 @@ int files_pack_open(const struct files_at *at, const char *path, uint32_t flags,
                     struct file_info *ret_info, struct err *err)
 {
     struct agent_request request = { .op = AGENT_PACK, .path = path, .flags = flags };
-    struct agent_reply reply;
 
-    if (open_as(at, &request, ret, err) < 0)
-        return -1;
-    if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
-        stream_close(ret);
-        return -1;
-    }
-    if (ret_info)
-        info_from(ret_info, &reply);
-    return 0;
+    return begin(at, &request, ret, ret_info, err);
 }
 
 int files_unpack_open(const struct files_at *at, const char *path, uint32_t flags,
                       struct stream *ret, struct err *err)
 {
     struct agent_request request = { .op = AGENT_UNPACK, .path = path, .flags = flags };
-    struct agent_reply reply;
 
-    if (open_as(at, &request, ret, err) < 0)
-        return -1;
-    if (stream_reply(ret, FRAME_REPLY, &reply, err) == 0)
-        return 0;
-    stream_close(ret);
-    return -1;
+    return begin(at, &request, ret, NULL, err);
 }
 
 static int send_record(struct stream *stream, enum frame_type type, const struct agent_reply *reply,
