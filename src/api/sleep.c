@@ -12,14 +12,17 @@
 #include "api/network.h"
 #include "api/sleep_own.h"
 #include "api/use.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "client/sandbox.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WAKE_LEAST_MS 300000 /* of a sandbox that a request woke: what SDKs of E2B expect */
+#define SAVED_MS      60000  /* a bound on hanging: a save is as long as there is memory */
 
 static const char *const tier_names[] = {
     [STORE_AWAKE] = "auto", [STORE_HOT] = "hot", [STORE_WARM] = "warm", [STORE_DISK] = "disk"
@@ -378,6 +381,20 @@ static int load(struct app *app, struct link *link, const struct store_sandbox *
     return 0;
 }
 
+/* A save that nobody waits for, since its server was killed, goes on: what becomes of it is known at its end. */
+static int look_at_rest(struct app *app, struct link *link, const char *sandbox,
+                        struct sleep_kept *ret, struct err *err)
+{
+    for (uint64_t until = io_now_ms() + SAVED_MS;; (void) usleep(10000)) {
+        if (sleep_look(app, link, sandbox, ret, err) < 0)
+            return -1;
+        if (!ret->there || ret->sandbox.life != LIFE_PAUSING)
+            return 0;
+        if (io_now_ms() > until)
+            return err_set(err, ERR_STATE, "sandbox '%s' is being saved", sandbox);
+    }
+}
+
 static int wake_found(struct app *app, struct link *link, struct store_sandbox *record,
                       const struct sleep_kept *kept, bool *ret_woken, struct err *err)
 {
@@ -411,7 +428,7 @@ int sleep_wake(struct app *app, const char *sandbox, uint64_t timeout_ms, uint64
     turn_take(&turn, sandbox);
     if (store_sandbox_get(app->store, NULL, sandbox, &record, err) == 0 &&
         app_link_take(app, &link, err) == 0) {
-        r = sleep_look(app, &link, sandbox, &kept, err);
+        r = look_at_rest(app, &link, sandbox, &kept, err);
         if (r == 0 && !kept.there && !kept.saved)
             r = err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%s'", sandbox);
         /* The deadline first: one that has passed would pause it again at once. */

@@ -168,7 +168,7 @@ def kills():
     """The server is killed at random points: a sandbox is running or paused, never lost, never two."""
     random.seed(os.environ.get("SEED", time.time()))
     box = program("heron")
-    count = 0
+    wrong = []
 
     def work():
         try:
@@ -185,10 +185,10 @@ def kills():
         server.kill()
         t.join()
         server.start()
-        state = within(10, lambda: box.get().get("state") in ("running", "paused"))
-        a = box.post("resume")
-        count += bool(state) and a.status == 200 and box.said(ASK).startswith("heron")
-    same("after six kills it is there each time, with its program", 6, count)
+        # Again, if need be: what the server before asked of the keeper may be done later than it is resumed.
+        if not within(30, lambda: box.post("resume").status == 200 and box.said(ASK).startswith("heron")):
+            wrong.append((i, box.get(), box.post("resume").body, box.said(ASK)))
+    same("after six kills it is there each time, with its program", [], wrong)
     box.end()
     for s in api("GET", "/v1/sandboxes?limit=200").json["sandboxes"]:
         api("DELETE", "/v1/sandboxes/" + s["id"])
