@@ -24,13 +24,13 @@ def connect(timeout=20.0):
 
 def until_end(s):
     """All that comes, and whether it ended well (by an end, not by a reset)."""
-    out = b""
+    out = bytearray()  # of bytes, each += would copy all of it
     try:
         while got := s.recv(65536):
             out += got
-        return out, True
+        return bytes(out), True
     except OSError:
-        return out, False
+        return bytes(out), False
 
 
 def talk(data, timeout=20.0):

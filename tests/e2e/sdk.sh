@@ -22,10 +22,10 @@ sdk_installed() {
     done
 }
 
-need_sdk() {
+sdk_ready() { # or not, and why not in $sdk_why
     local program
     for program in node npm curl; do
-        command -v $program >/dev/null || { skip "$(basename "$0")" "needs $program"; exit 77; }
+        command -v $program >/dev/null || { sdk_why="needs $program"; return 1; }
     done
     mkdir -p "$sdk_dir"
     exec {sdk_lock}>"$sdk_dir/lock"
@@ -34,8 +34,9 @@ need_sdk() {
         echo '{"private":true}' >"$sdk_dir/package.json"
         if ! timeout 300 npm install --prefix "$sdk_dir" --no-audit --no-fund --ignore-scripts --save-exact \
             "${sdk_packages[@]}" >"$tmp/npm.log" 2>&1; then
-            skip "$(basename "$0")" "npm cannot install ${sdk_packages[*]}: $(brief "$(tail -n 3 "$tmp/npm.log")")"
-            exit 77
+            sdk_why="npm cannot install ${sdk_packages[*]}: $(brief "$(tail -n 3 "$tmp/npm.log")")"
+            flock -u "$sdk_lock"
+            return 1
         fi
     fi
     flock -u "$sdk_lock"
@@ -43,6 +44,12 @@ need_sdk() {
     sdk_run=$tmp/sdk
     mkdir "$sdk_run"
     ln -s "$sdk_dir/node_modules" "$sdk_run/node_modules"
+}
+
+need_sdk() {
+    sdk_ready && return
+    skip "$(basename "$0")" "$sdk_why"
+    exit 77
 }
 
 start_server() { # flags for coved…

@@ -117,7 +117,7 @@ class Server:
 
 
 def read_all(s):
-    got = b""
+    got = bytearray()
     with contextlib.suppress(OSError):
         while True:
             more = s.recv(65536)
@@ -125,7 +125,7 @@ def read_all(s):
                 break
             got += more
     s.close()
-    return got
+    return bytes(got)
 
 
 def status_of(answer):
