@@ -18,8 +18,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define ROUND_MS   2000
-#define YIELD_MS   20 /* how long creates under way can hold up the next that is made ahead */
+#define ROUND_MS 2000
+#define YIELD_MS 20 /* how long creates under way can hold up the next that is made ahead */
+/* A restore keeps a core busy for a while, just when whoever took the last one has his first question. */
+#define REST_MS    300  /* after a create, before the next is restored */
+#define REST_MOST  2000 /* in a stream of creates */
 #define RETRY_MS   1000
 #define RETRY_MOST 60000
 
@@ -186,12 +189,36 @@ static int make_one(struct link *link, const struct pool *p)
     return 0;
 }
 
+/* With the lock. */
+static bool rests(const struct pool_kind *kind)
+{
+    const struct pool *p = pool_find(kind);
+
+    return p && p->used_ms > 0 && io_now_ms() < p->used_ms + REST_MS;
+}
+
+/* Before one is restored: until creates of its kind have paused. */
+static void rest(const struct pool_kind *kind)
+{
+    uint64_t most = io_now_ms() + REST_MOST;
+
+    (void) pthread_mutex_lock(&pools.lock);
+    while (!pools.stop && rests(kind) && io_now_ms() < most) {
+        struct timespec until = io_after_ms(REST_MS);
+
+        (void) pthread_cond_clockwait(&pools.wake, &pools.lock, CLOCK_MONOTONIC, &until);
+    }
+    (void) pthread_mutex_unlock(&pools.lock);
+}
+
 /* Those under way first. False: the server ends. */
-static bool yield_to_creates(void)
+static bool yield_to_creates(const struct pool *p)
 {
     struct timespec until = io_after_ms(YIELD_MS);
     bool stop;
 
+    if (p->kind.warm)
+        rest(&p->kind);
     (void) pthread_mutex_lock(&pools.lock);
     while (!pools.stop && pools.creating > 0 &&
            pthread_cond_clockwait(&pools.wake, &pools.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
@@ -240,7 +267,7 @@ static int fill(struct link *link, uint64_t until_ms)
     struct pool p;
 
     while (io_now_ms() < until_ms && next_pool(false, io_now_ms(), &p))
-        if (!yield_to_creates() || make_one(link, &p) < 0)
+        if (!yield_to_creates(&p) || make_one(link, &p) < 0)
             return -1;
     return 0;
 }
