@@ -23,8 +23,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define DISK_POOL 4
-
 struct disks {
     int sock; /* to the maker; readable: disks_receive */
     pid_t maker;

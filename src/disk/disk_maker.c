@@ -392,6 +392,15 @@ static struct volume_place place_of(const struct maker *m)
     return (struct volume_place){ m->volumes_fd, m->dev_fd, m->control_fd };
 }
 
+/* A disk that is made ahead, mostly while a sandbox that was just made runs its first command: that goes first. Where
+ * the scheduler groups by session, niceness counts within the session only, and the session has its own. */
+static void give_way(void)
+{
+    (void) setpriority(PRIO_PROCESS, 0, 10);
+    if (setsid() > 0)
+        (void) io_write_text(AT_FDCWD, "/proc/self/autogroup", "10");
+}
+
 /* Most of the time is spent asleep, waiting for the kernel: a few at a time, each in a process. The blank
  * is made by us, once. */
 static void serve_order(struct maker *m, int sock, const struct disk_order *order)
@@ -413,6 +422,8 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
         auto_close int fd = -1;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (order->tag < DISK_POOL) /* nobody waits for it */
+            give_way();
         if (order->volume[0])
             (void) volume_maker_serve(&place, order, &fd, &answer.err);
         else if (order->job == DISK_MERGE)
@@ -452,15 +463,6 @@ static bool next_order(struct maker *m, int sock, const sigset_t *waiting, struc
     }
 }
 
-/* Disks are made ahead, mostly while a sandbox that was just made runs its first command: that goes first. Where
- * the scheduler groups by session, niceness counts within the session only, and the session has its own. */
-static void give_way(void)
-{
-    (void) setpriority(PRIO_PROCESS, 0, 10);
-    if (setsid() > 0)
-        (void) io_write_text(AT_FDCWD, "/proc/self/autogroup", "10");
-}
-
 _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd, int volumes_fd)
 {
     struct maker m = { .dir_fd = -1 };
@@ -476,7 +478,7 @@ _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd, int volumes
     (void) sigaction(SIGCHLD, &child, NULL);
     (void) signal(SIGINT, SIG_IGN); /* Ctrl-C is the keeper's to act on */
     (void) prctl(PR_SET_NAME, "cove-disks");
-    give_way();
+    (void) setsid();
     if (start(&m, &sock, host_mnt_fd, dir_fd, volumes_fd) < 0)
         _exit(1);
     place = place_of(&m);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define DISK_POOL 4 /* disks made ahead; tags of orders below this are theirs */
+
 enum disk_job {
     DISK_NEW,  /* blank, of bytes and inodes */
     DISK_OLD,  /* one that is there, to be written on */
