@@ -405,6 +405,15 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     return ops_listen(k, gid, err);
 }
 
+/* As epoll_wait, but 0 is not "do not wait": it is as soon as makes sense. A cgroup that freezes says nothing when it has. */
+static int wait_for_events(int fd, struct epoll_event *events, int count, int ms)
+{
+    const struct timespec soon = { .tv_nsec = 20000 };
+
+    return ms == 0 ? epoll_pwait2(fd, events, count, &soon, NULL)
+                   : epoll_wait(fd, events, count, ms);
+}
+
 /* Of two waits in milliseconds; -1 is for ever. */
 static int shorter(int a, int b)
 {
@@ -424,7 +433,7 @@ static void serve(struct keeper *k)
             wait = shorter(wait, NO_MAKER_MS);
         if (k->quit)
             wait = shorter(wait, 100);
-        n = epoll_wait(k->epoll_fd, events, BATCH, wait);
+        n = wait_for_events(k->epoll_fd, events, BATCH, wait);
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;
 
