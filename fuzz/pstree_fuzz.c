@@ -1,6 +1,7 @@
-/* pstree_fuzz.c - the tree of processes that criu wrote, and what criu says: a tree that was mended needs no mending, and
- * is never longer than it was. */
+/* pstree_fuzz.c - the tree of processes that criu wrote, its inventory, and what criu says: a tree that was mended needs no
+ * mending, and is never longer than it was. */
 #include "image/criu.h"
+#include "image/inventory.h"
 #include "image/pstree.h"
 
 #include <stdlib.h>
@@ -17,6 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     criu_parse_response(data, size, &response);
     if (memchr(response.point, 0, sizeof response.point) == NULL)
+        abort();
+    if (inventory_lock_at(data, size) >= size && size > 0)
         abort();
     if (once && twice && pstree_mend_bytes(data, size, once, &len, &err) == 1 &&
         (len > size || pstree_mend_bytes(once, len, twice, &again, &err) != 0))

@@ -246,8 +246,11 @@ static _Noreturn void exec_criu(void)
                               (char *) "3",
                               NULL };
     char *const system[] = { (char *) SYSTEM, (char *) "swrk", (char *) "3", NULL };
-    char *const plain[] = { (char *) "PATH=/usr/sbin:/usr/bin", NULL };
+    /* Its TLS library would make ready for connections that there are none of. */
+    char *const plain[] = { (char *) "PATH=/usr/sbin:/usr/bin",
+                            (char *) "GNUTLS_NO_IMPLICIT_INIT=1", NULL };
     char *const preload[] = { (char *) "PATH=/usr/sbin:/usr/bin",
+                              (char *) "GNUTLS_NO_IMPLICIT_INIT=1",
                               (char *) "LD_PRELOAD=/proc/self/fd/4", NULL };
 
     (void) execve(private[0], private, plain);
@@ -286,7 +289,7 @@ static _Noreturn void run_criu(const struct criu_job *job, int sock)
     exec_criu();
 }
 
-static pid_t start(const struct criu_job *job, int *ret_sock, struct err *err)
+int criu_start(const struct criu_job *job, struct criu_process *ret, struct err *err)
 {
     bool v2 = job->cgroup && job->cgroup->v2_fd >= 0;
     struct clone_args args = { .flags = v2 ? CLONE_INTO_CGROUP : 0,
@@ -305,8 +308,27 @@ static pid_t start(const struct criu_job *job, int *ret_sock, struct err *err)
         (void) close(pair[0]);
         return err_sys(err, errno, "start criu");
     }
-    *ret_sock = pair[0];
-    return (pid_t) pid;
+    *ret = (struct criu_process){ .pid = (pid_t) pid, .sock = pair[0] };
+    return 0;
+}
+
+/* Its exit status; without the socket it has nothing left to do. */
+static int end(struct criu_process *p)
+{
+    int status = 0;
+
+    own_close(&p->sock);
+    if (p->pid > 0)
+        (void) waitpid(p->pid, &status, 0);
+    p->pid = 0;
+    return status;
+}
+
+void criu_stop(struct criu_process *p)
+{
+    if (p->pid > 0)
+        (void) kill(p->pid, SIGKILL);
+    (void) end(p);
 }
 
 /* ---- why it failed ---- */
@@ -395,27 +417,29 @@ static int serve(const struct criu_job *job, int sock, struct criu_response *r, 
     }
 }
 
-int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
+static int ask(const struct criu_job *job, int sock, struct criu_response *r, struct err *err)
 {
     struct message request = { .len = 0 }, opts = { .len = 0 };
-    struct criu_response r = { .type = 0 };
-    auto_close int sock = -1;
-    pid_t pid = start(job, &sock, err);
-    int rc, status = 0;
 
-    if (pid < 0)
-        return -1;
     fill_options(job, &opts);
     put_number(&request, REQ_TYPE, job->restore ? TYPE_RESTORE : TYPE_DUMP);
     put_bytes(&request, REQ_OPTS, opts.data, opts.len);
     request.full = request.full || opts.full;
-    rc = send_message(sock, &request, err);
-    if (rc == 0)
-        rc = serve(job, sock, &r, err);
-    own_close(&sock);
+    return send_message(sock, &request, err) < 0 ? -1 : serve(job, sock, r, err);
+}
+
+int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
+{
+    struct criu_process own = CRIU_NONE, *p = job->process ? job->process : &own;
+    struct criu_response r = { .type = 0 };
+    int rc, status;
+
+    if (p == &own && criu_start(job, p, err) < 0)
+        return -1;
+    rc = ask(job, p->sock, &r, err);
     if (rc < 0 && err->kind == ERR_TIMEOUT)
-        (void) kill(pid, SIGKILL);
-    (void) waitpid(pid, &status, 0);
+        (void) kill(p->pid, SIGKILL);
+    status = end(p);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
     if (rc == 0 && !r.success) {

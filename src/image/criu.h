@@ -22,8 +22,16 @@ struct criu {
     int ids_fd; /* src/criu/shim.c, as a shared object */
 };
 
+/* One that was started, and waits for what it is to do. */
+struct criu_process {
+    pid_t pid; /* 0: none */
+    int sock;
+};
+#define CRIU_NONE ((struct criu_process){ .sock = -1 })
+
 struct criu_job {
     const struct criu *criu;
+    struct criu_process *process; /* from criu_start; NULL: criu_run starts one */
     bool restore;
     bool leave_running;   /* dump: the processes go on afterwards */
     pid_t pid;            /* dump: whose tree */
@@ -54,7 +62,13 @@ void criu_parse_response(const uint8_t *data, size_t len, struct criu_response *
 /* Is there one? */
 bool criu_there(void);
 
-/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump go on. */
+/* It takes a few milliseconds to be ready, which need not be waited for: of the job, it needs criu, owner, lock_fd and
+ * cgroup. It is given nothing to read before criu_run. */
+int criu_start(const struct criu_job *job, struct criu_process *ret, struct err *err);
+/* Of one that was not asked for anything; accepts CRIU_NONE. */
+void criu_stop(struct criu_process *process);
+
+/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump go on. The process is used up. */
 int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err);
 
 #endif

@@ -18,6 +18,7 @@
 
 #define MAGIC    "covesave"
 #define KEY_FILE "image.key"
+#define SPENT    ".spent" /* the directory of those that are of no more use */
 
 /* ---- the table ---- */
 
@@ -145,7 +146,7 @@ int images_open(struct images *images, int state_fd, struct err *err)
     if (mkdirat(state_fd, "images", 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "make images");
     images->dir_fd = openat(state_fd, "images", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (images->dir_fd < 0)
+    if (images->dir_fd < 0 || (mkdirat(images->dir_fd, SPENT, 0700) < 0 && errno != EEXIST))
         return err_sys(err, errno, "open images");
     return read_key(images, state_fd, err) < 0 ? -1 : load_table(images, err);
 }
@@ -357,6 +358,7 @@ void images_sweep(struct images *images)
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, PACK) == 0 && !is_locked(images, id, PACK))
             image_remove(images, id, PACK);
     }
+    images_clear(images);
 }
 
 static void remove_files(int dir_fd)
@@ -371,23 +373,51 @@ static void remove_files(int dir_fd)
                 (void) unlinkat(own, entry->d_name, AT_REMOVEDIR);
 }
 
-void image_remove(const struct images *images, const char *id, const char *suffix)
+static void remove_tree(int at, const char *name)
 {
-    char name[NAME_ROOM], going[NAME_ROOM];
-    auto_close int fd = image_open_dir(images, id, suffix), memory = -1;
+    auto_close int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), memory = -1;
 
     if (fd < 0)
         return;
-    (void) snprintf(name, sizeof name, "%s%s", id, suffix);
-    (void) snprintf(going, sizeof going, "%s" OLD, id);
-    if (!suffix[0] && renameat(images->dir_fd, name, images->dir_fd, going) == 0)
-        (void) snprintf(name, sizeof name, "%s", going);
     remove_files(fd); /* meta first: what is half removed must not look whole */
     memory = openat(fd, "memory", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (memory >= 0)
         remove_files(memory);
     if (unlinkat(fd, "memory", AT_REMOVEDIR) < 0 && errno == ENOTDIR)
         (void) unlinkat(fd, "memory", 0);
-    if (unlinkat(images->dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+    if (unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
         log_line(LOG_WARNING, "image %s stays: %s", name, strerror(errno));
+}
+
+void image_remove(const struct images *images, const char *id, const char *suffix)
+{
+    char name[NAME_ROOM], going[NAME_ROOM];
+
+    (void) snprintf(name, sizeof name, "%s%s", id, suffix);
+    (void) snprintf(going, sizeof going, "%s" OLD, id);
+    if (!suffix[0] && renameat(images->dir_fd, name, images->dir_fd, going) == 0)
+        (void) snprintf(name, sizeof name, "%s", going);
+    remove_tree(images->dir_fd, name);
+}
+
+/* The number of whoever does it makes the name its own: the sandbox may be saved and loaded again meanwhile. */
+void image_discard(const struct images *images, const char *id)
+{
+    char old[NAME_ROOM], spent[NAME_ROOM + 24];
+
+    (void) snprintf(old, sizeof old, "%s" OLD, id);
+    (void) snprintf(spent, sizeof spent, SPENT "/%s.%d", id, (int) getpid());
+    if (renameat(images->dir_fd, old, images->dir_fd, spent) < 0)
+        remove_tree(images->dir_fd, old);
+}
+
+void images_clear(const struct images *images)
+{
+    int fd = openat(images->dir_fd, SPENT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            remove_tree(fd, entry->d_name);
 }

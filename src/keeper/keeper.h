@@ -134,6 +134,7 @@ struct keeper {
     uint32_t disk_orders;
     uint64_t host_memory, host_cpu_milli;
     bool sweep; /* files that nobody speaks of may be there: removed when nobody works on any */
+    uint64_t clear_ms; /* when spent images are to be removed; 0: there are none */
     bool quit;
     uint64_t quit_ms; /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */

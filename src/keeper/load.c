@@ -1,5 +1,6 @@
 #include "keeper/load.h"
 
+#include "base/io.h"
 #include "base/own.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
@@ -18,6 +19,7 @@
 #define MiB           (1024u * 1024u)
 #define THREAD_MEMORY (32u * 1024u) /* of the kernel's, for each */
 #define SPARE_MEMORY  (8u * MiB)    /* page tables, and what a first command takes */
+#define CLEAR_MS      500 /* who waited for a sandbox has used it by then */
 
 /* Its image is as it was; unless it was to be destroyed meanwhile. */
 static void give_up(struct keeper *k, struct sandbox *s, const struct err *err)
@@ -53,10 +55,25 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
         sandbox_fail(k, s, &err);
         return;
     }
-    if (strcmp(s->image, s->info.id) == 0)
+    if (strcmp(s->image, s->info.id) == 0) {
         images_forget(&k->images, s->image);
+        k->clear_ms = io_now_ms() + CLEAR_MS;
+    }
     s->image[0] = '\0';
     create_running(k, s);
+}
+
+int load_tick(struct keeper *k)
+{
+    uint64_t now = io_now_ms();
+
+    if (!k->clear_ms || k->starting) /* the end of what starts is an event */
+        return -1;
+    if (now < k->clear_ms)
+        return (int) (k->clear_ms - now);
+    k->clear_ms = 0;
+    worker_clear_images(k);
+    return -1;
 }
 
 int load_processes(struct keeper *k, struct sandbox *s, const struct template *t, struct err *err)

@@ -61,6 +61,7 @@ struct loading {
     bool committed;
     bool released; /* its processes run, whatever becomes of criu */
     int dir_fd, memory_fd;
+    struct criu_process criu;
     int hashed_fd; /* says whether the pages are as they were */
     pid_t hasher;
     struct decompress plain; /* instead of the hasher, of one that is compressed */
@@ -274,27 +275,38 @@ static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
     return rc;
 }
 
-static int restore(struct loading *l, struct err *err)
+/* It makes itself ready beside all that comes before it. It shares our mounts, also those that are yet to come. */
+static int start_criu(struct loading *l, struct err *err)
 {
     struct worker *w = l->w;
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct criu_job job = { .criu = &w->keeper->criu,
-                            .restore = true,
                             .owner = w->sandbox.info.uid_base,
-                            .images_fd = l->memory_fd,
                             .lock_fd = l->dir_fd,
+                            .cgroup = &entry };
+    int rc = cgroup_entry_open(&w->keeper->cgroups, w->sandbox.made_as, &entry, err);
+
+    if (rc == 0)
+        rc = criu_start(&job, &l->criu, err);
+    cgroup_entry_close(&entry);
+    return rc;
+}
+
+static int restore(struct loading *l, struct err *err)
+{
+    struct worker *w = l->w;
+    struct criu_job job = { .criu = &w->keeper->criu,
+                            .process = &l->criu,
+                            .restore = true,
+                            .images_fd = l->memory_fd,
                             .work_fd = w->scratch_fd,
                             .root = "/new",
-                            .cgroup = &entry,
                             .reached = on_point,
                             .arg = l };
     int rc;
 
     outside_mounts(&job, w->sandbox.view_name, w->sandbox.layers.count > 1, w->sandbox.volumes);
-    rc = cgroup_entry_open(&w->keeper->cgroups, w->sandbox.made_as, &entry, err);
-    if (rc == 0)
-        rc = criu_run(&job, &w->result.pid, err);
-    cgroup_entry_close(&entry);
+    rc = criu_run(&job, &w->result.pid, err);
     if (rc < 0 && l->released) { /* it was killed at the very end */
         log_line(LOG_WARNING, "sandbox=%s %s", w->sandbox.info.id, err->msg);
         w->result.pid = w->sandbox.info.pid;
@@ -361,42 +373,58 @@ static int load_staged(struct loading *l, struct err *err)
              l->w->sandbox.info.id, l->at_us[LOAD_AGENT] - l->at_us[LOAD_BEGUN],
              took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES), took(l, LOAD_PAGES),
              took(l, LOAD_PROCESSES), took(l, LOAD_COMMIT), took(l, LOAD_RUN), took(l, LOAD_AGENT));
-    (void) umount2("/image", MNT_DETACH); /* with the id map, or that file could not go */
     if (l->same)
-        image_remove(images, l->meta.image.id, ".old");
+        image_discard(images, l->meta.image.id);
     else
         image_use(l->dir_fd);
     return 0;
 }
 
-int loader_run(struct worker *w, const struct keeper_request *r, struct err *err)
+/* What is authenticated is what criu gets: it is asked for nothing before the stage is set. */
+static int check_and_load(struct loading *l, const struct keeper_request *r, struct err *err)
 {
-    struct loading l = { .w = w, .dir_fd = -1, .memory_fd = -1, .hashed_fd = -1,
-                         .plain = { .from_fd = -1 } };
-    struct images *images = &w->keeper->images;
+    struct worker *w = l->w;
     /* By name again: the keeper's descriptor belongs to its own copy of the mounts. */
     auto_close int templates = open("/templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct template t;
     int rc = -1;
 
-    did(&l, LOAD_BEGUN);
-    l.same = strcmp(r->image, r->sandbox) == 0;
-    if (image_lock(images, r->image, l.same, &l.dir_fd, err) < 0 ||
-        image_read(images, r->image, &l.meta, err) < 0 ||
-        template_open_tree(&t, templates, w->sandbox.info.template, l.meta.template_inode, err) < 0)
+    if (image_read(&w->keeper->images, r->image, &l->meta, err) < 0 ||
+        template_open_tree(&t, templates, w->sandbox.info.template, l->meta.template_inode, err) <
+            0)
         return -1;
-    l.memory_fd = openat(l.dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (l.memory_fd < 0)
+    l->memory_fd = openat(l->dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l->memory_fd < 0)
         err_sys(err, errno, "open memory");
-    else if (check_small(&l, err) == 0 && (is_compressed(&l) || start_hasher(&l, err) == 0)) {
-        did(&l, LOAD_CHECK);
-        if (stage_image(w, &l.meta, &l.memory_fd, err) == 0 &&
-            (!is_compressed(&l) || start_decompress(&l, err) == 0) && stage_root(w, &t, err) == 0) {
-            did(&l, LOAD_STAGE);
-            rc = load_staged(&l, err);
+    else if (check_small(l, err) == 0 && (is_compressed(l) || start_hasher(l, err) == 0)) {
+        did(l, LOAD_CHECK);
+        if (stage_image(w, &l->meta, &l->memory_fd, err) == 0 &&
+            (!is_compressed(l) || start_decompress(l, err) == 0) && stage_root(w, &t, err) == 0) {
+            did(l, LOAD_STAGE);
+            rc = load_staged(l, err);
         }
     }
     template_close(&t);
+    return rc;
+}
+
+int loader_run(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    struct loading l = { .w = w,
+                         .dir_fd = -1,
+                         .memory_fd = -1,
+                         .hashed_fd = -1,
+                         .criu = CRIU_NONE,
+                         .plain = { .from_fd = -1 } };
+    int rc;
+
+    did(&l, LOAD_BEGUN);
+    l.same = strcmp(r->image, r->sandbox) == 0;
+    if (image_lock(&w->keeper->images, r->image, l.same, &l.dir_fd, err) < 0 ||
+        start_criu(&l, err) < 0)
+        return -1;
+    rc = check_and_load(&l, r, err);
+    criu_stop(&l.criu); /* one that was never asked */
     decompress_done(&l.plain);
     if (l.hasher > 0) {
         (void) kill(l.hasher, SIGKILL);

@@ -10,6 +10,7 @@
 #include "keeper/keeper.h"
 #include "keeper/life.h"
 #include "keeper/bases.h"
+#include "keeper/load.h"
 #include "keeper/merge.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
@@ -424,7 +425,7 @@ static void serve(struct keeper *k)
 {
     while (!k->quit || (k->pooled > 0 && io_now_ms() - k->quit_ms < QUIT_MS)) {
         struct epoll_event events[BATCH];
-        int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), pool_tick(k));
+        int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), shorter(pool_tick(k), load_tick(k)));
         int n;
 
         if (!k->starting) /* while no create wants the cores for itself */

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "image/inventory.h"
 #include "image/outside.h"
 #include "jail/mounts.h"
 #include "keeper/life.h"
@@ -177,7 +178,8 @@ static int finish_image(struct saving *s, struct err *err)
 
     if (s->flags & KEEPER_SAVE_MEMORY) {
         if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
-            quiet_filters(s, err) < 0 || look_through(s, err) < 0 ||
+            inventory_mend(s->memory_fd, err) < 0 || quiet_filters(s, err) < 0 ||
+            look_through(s, err) < 0 ||
             image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0 ||
             image_hash(images, s->memory_fd, IMAGE_PAGES, s->meta.pages, err) < 0)
             return -1;

@@ -151,18 +151,39 @@ void worker_continue(struct keeper *k, const struct sandbox *s)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
 
-void worker_tell_continue(struct keeper *k, const struct sandbox *s)
+/* True: in a process whose end is nobody's business, a child's child. */
+static bool fork_apart(void)
 {
-    int keep[] = { s->pid.fd, k->nets.own_fd };
     pid_t child = fork();
 
-    if (child == 0) { /* twice: its end is nobody's business */
-        if (fork() == 0) {
-            io_keep_only(keep, ARRAY_LEN(keep));
-            worker_continue(k, s);
-        }
+    if (child == 0) {
+        if (fork() == 0)
+            return true;
         _exit(0);
     }
     if (child > 0)
         (void) waitpid(child, NULL, 0);
+    return false;
+}
+
+void worker_tell_continue(struct keeper *k, const struct sandbox *s)
+{
+    int keep[] = { s->pid.fd, k->nets.own_fd };
+
+    if (!fork_apart())
+        return;
+    io_keep_only(keep, ARRAY_LEN(keep));
+    worker_continue(k, s);
+    _exit(0);
+}
+
+void worker_clear_images(struct keeper *k)
+{
+    int keep[] = { k->images.dir_fd };
+
+    if (!fork_apart())
+        return;
+    io_keep_only(keep, ARRAY_LEN(keep));
+    images_clear(&k->images);
+    _exit(0);
 }

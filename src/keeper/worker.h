@@ -38,6 +38,9 @@ int worker_start(struct keeper *keeper, struct sandbox *sandbox, const char *nam
                  worker_deed *deed, const struct keeper_request *request, worker_end *end,
                  struct err *err);
 
+/* Removes what images_clear does. Does not wait. */
+void worker_clear_images(struct keeper *keeper);
+
 /* An agent that was told to come to rest by a worker that died is told that it goes on: in a worker, or in a process of
  * its own that nobody waits for. */
 void worker_continue(struct keeper *keeper, const struct sandbox *sandbox);
