@@ -146,7 +146,7 @@ int images_open(struct images *images, int state_fd, struct err *err)
     if (mkdirat(state_fd, "images", 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "make images");
     images->dir_fd = openat(state_fd, "images", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (images->dir_fd < 0 || (mkdirat(images->dir_fd, SPENT, 0700) < 0 && errno != EEXIST))
+    if (images->dir_fd < 0)
         return err_sys(err, errno, "open images");
     return read_key(images, state_fd, err) < 0 ? -1 : load_table(images, err);
 }
@@ -407,6 +407,7 @@ void image_discard(const struct images *images, const char *id)
 
     (void) snprintf(old, sizeof old, "%s" OLD, id);
     (void) snprintf(spent, sizeof spent, SPENT "/%s.%d", id, (int) getpid());
+    (void) mkdirat(images->dir_fd, SPENT, 0700);
     if (renameat(images->dir_fd, old, images->dir_fd, spent) < 0)
         remove_tree(images->dir_fd, old);
 }
@@ -420,4 +421,5 @@ void images_clear(const struct images *images)
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.')
             remove_tree(fd, entry->d_name);
+    (void) unlinkat(images->dir_fd, SPENT, AT_REMOVEDIR); /* unless there are more by now */
 }

@@ -134,6 +134,8 @@ struct keeper {
     uint32_t disk_orders;
     uint64_t host_memory, host_cpu_milli;
     bool sweep; /* files that nobody speaks of may be there: removed when nobody works on any */
+    bool calm;     /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
+    bool freezing; /* somebody may wait for a freeze or thaw: ops_tick has something to do */
     uint64_t clear_ms; /* when spent images are to be removed; 0: there are none */
     bool quit;
     uint64_t quit_ms; /* since when */

@@ -20,6 +20,9 @@ void sandbox_back(struct keeper *keeper, struct sandbox *sandbox);
 /* Stops it, and remembers why for whoever waits. */
 void sandbox_fail(struct keeper *keeper, struct sandbox *sandbox, const struct err *err);
 
+/* Of a STOPPING one without processes: what is left of it goes, and then it is GONE; or tick.c tries again. */
+void sandbox_clear(struct keeper *keeper, struct sandbox *sandbox);
+
 /* PID 1 is dead. */
 void sandbox_on_death(struct keeper *keeper, struct watch *watch);
 

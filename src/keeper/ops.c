@@ -21,7 +21,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define FREEZE_MS 5000
 
 static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
 {
@@ -61,6 +60,7 @@ void ops_wait_for(struct keeper *k, int index, uint32_t op, const struct sandbox
     c->slot = s->info.slot;
     memcpy(c->id, s->info.id, sizeof c->id);
     c->deadline_ms = io_now_ms() + FREEZE_MS;
+    k->freezing = k->freezing || op == KEEPER_FREEZE || op == KEEPER_THAW;
 }
 
 static int op_create(struct keeper *k, int index, const struct keeper_request *request,
@@ -258,7 +258,7 @@ void ops_answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *r
         close_connection(k, index);
 }
 
-static void answer_pending(struct keeper *k, int index, const struct sandbox *s,
+void ops_answer_pending(struct keeper *k, int index, const struct sandbox *s,
                            const struct err *err)
 {
     struct keeper_reply reply = { 0 };
@@ -308,7 +308,7 @@ void ops_sandbox_started(struct keeper *k, const struct sandbox *s)
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         if (ops_waits_for(&k->connections[i], s) &&
             (k->connections[i].op == KEEPER_CREATE || k->connections[i].op == KEEPER_LOAD))
-            answer_pending(k, i, s, NULL);
+            ops_answer_pending(k, i, s, NULL);
 }
 
 void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
@@ -323,38 +323,8 @@ void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
         if (ops_waits_for(c, s) && c->op == KEEPER_SAVE && s->saved.id[0])
             ops_answer_saved(k, i, &s->saved, NULL);
         else if (ops_waits_for(c, s))
-            answer_pending(k, i, s, as_asked ? NULL : &s->failure);
+            ops_answer_pending(k, i, s, as_asked ? NULL : &s->failure);
     }
-}
-
-int ops_tick(struct keeper *k)
-{
-    int wait = -1;
-
-    for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        struct connection *c = &k->connections[i];
-        struct sandbox *s = &k->sandboxes[c->slot];
-        bool frozen = c->op == KEEPER_FREEZE;
-        struct err err;
-
-        if (c->watch.fd < 0 || !c->pending || (c->op != KEEPER_FREEZE && c->op != KEEPER_THAW))
-            continue;
-        if (!ops_waits_for(c, s) || s->info.life == LIFE_STOPPING)
-            continue; /* ops_sandbox_gone answers */
-        if (cgroup_freeze_done(&k->cgroups, s->made_as, frozen) == 1) {
-            sandbox_frozen(k, s, frozen);
-            answer_pending(k, i, s, NULL);
-        } else if (io_now_ms() > c->deadline_ms) {
-            /* Half frozen is no state to leave a sandbox in. */
-            (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
-            err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
-                    frozen ? "freeze" : "thaw");
-            answer_pending(k, i, s, &err);
-        } else if (wait != 0) { /* those who can stand still at once do so within 3 ms */
-            wait = c->deadline_ms - io_now_ms() > FREEZE_MS - 3 ? 0 : 1;
-        }
-    }
-    return wait;
 }
 
 /* A caller can send nonsense faster than anybody reads a log: one line a second, with the count. */

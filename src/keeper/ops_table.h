@@ -4,6 +4,8 @@
 
 #include "keeper/keeper.h"
 
+#define FREEZE_MS 5000 /* how long a freeze may take */
+
 #define LATER 1 /* a handler's answer: the reply comes when something happened */
 
 typedef int handler(struct keeper *k, int index, const struct keeper_request *request,
@@ -19,6 +21,9 @@ bool ops_waits_for(const struct connection *connection, const struct sandbox *sa
 
 void ops_answer(struct keeper *keeper, int index, uint32_t op, struct keeper_reply *reply,
                 const int *fds, const struct err *err);
+/* The request that waited, with the sandbox as it is now; or why not. */
+void ops_answer_pending(struct keeper *keeper, int index, const struct sandbox *sandbox,
+                        const struct err *err);
 void ops_answer_saved(struct keeper *keeper, int index, const struct keeper_image *image,
                       const struct err *err);
 

@@ -36,9 +36,6 @@
 
 #define TO(s)        (1u << LIFE_##s)
 #define TIE_GRACE_MS 10000
-#define STUCK_MS     2000
-#define SETTLE_MS    20
-#define START_MS     30000 /* a bound on hanging, not on being slow */
 
 /* Who may follow whom; in brackets, the only functions that make the move. */
 static const unsigned next_life[LIFE_COUNT] = {
@@ -65,6 +62,7 @@ void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life
     k->starting -= s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING;
     k->starting += life == LIFE_NEW || life == LIFE_STARTING;
     s->info.life = life;
+    k->calm = false;
 }
 
 uint32_t sandbox_slot(const struct keeper *k, const struct sandbox *s)
@@ -170,7 +168,7 @@ void sandbox_release(struct keeper *k, const struct layers *layers, const struct
 }
 
 /* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part. */
-static void clear(struct keeper *k, struct sandbox *s)
+void sandbox_clear(struct keeper *k, struct sandbox *s)
 {
     struct err err;
     int gone = cgroup_remove(&k->cgroups, s->made_as, &err);
@@ -225,7 +223,7 @@ void sandbox_on_death(struct keeper *k, struct watch *watch)
     if (s->info.life != LIFE_STOPPING)
         unexpected_death(k, s);
     keeper_unwatch(k, &s->pid);
-    clear(k, s);
+    sandbox_clear(k, s);
 }
 
 void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
@@ -449,59 +447,4 @@ int sandbox_stats(struct keeper *k, const struct sandbox *s, struct keeper_stats
         ret->disk_inodes = (uint64_t) (disk.f_files - disk.f_ffree);
     }
     return 0;
-}
-
-/* Whatever a create waits for, a disk, a mount, an agent, may never come. */
-static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
-{
-    struct err err;
-
-    /* criu has its own patience, and a merge is as long as what is merged is large. */
-    if (now < s->begun_us / 1000u + START_MS || s->worker || s->unsettled || s->merging)
-        return;
-    err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
-            START_MS / 1000);
-    sandbox_fail(k, s, &err);
-}
-
-static bool settle(struct keeper *k, struct sandbox *s)
-{
-    s->unsettled = false;
-    if (!(s->info.life == LIFE_PAUSING ? save_settle(k, s) : load_settle(k, s)))
-        s->unsettled = true;
-    else if (s->doomed)
-        sandbox_stop(k, s, "destroyed");
-    return !s->unsettled;
-}
-
-int sandbox_tick(struct keeper *k)
-{
-    uint64_t now = io_now_ms();
-    int wait = k->starting ? 1000 : -1;
-    bool busy = false;
-
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        struct sandbox *s = &k->sandboxes[i];
-
-        if (s->tie_until_ms && now >= s->tie_until_ms) {
-            s->tie_until_ms = 0;
-            sandbox_stop(k, s, "nobody came back for it");
-        }
-        /* Of an earlier keeper's, which may be at work still. */
-        if (s->unsettled && !settle(k, s))
-            wait = SETTLE_MS;
-        busy = busy || s->unsettled || s->info.life == LIFE_PAUSING;
-        if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
-            check_start(k, s, now);
-        if (s->tie_until_ms && (wait < 0 || wait > 1000))
-            wait = 1000;
-        if (s->info.life != LIFE_STOPPING || s->pid.fd >= 0)
-            continue; /* sandbox_on_death clears what has a process */
-        clear(k, s);
-        if (s->info.life == LIFE_STOPPING)
-            wait = now - s->stop_since_ms > STUCK_MS ? 100 : 1;
-    }
-    if (k->sweep && !busy)
-        adopt_sweep(k);
-    return wait;
 }

@@ -1,0 +1,116 @@
+/* What happens by time alone. The loop comes by after every event, so that whoever has nothing to wait for must cost nothing:
+ * a look at every sandbox and every connection takes longer than to serve a request. */
+#include "base/io.h"
+#include "keeper/adopt.h"
+#include "keeper/life.h"
+#include "keeper/load.h"
+#include "keeper/ops.h"
+#include "keeper/ops_table.h"
+#include "keeper/sandbox.h"
+#include "keeper/save.h"
+
+#define STUCK_MS  2000
+#define SETTLE_MS 20
+#define START_MS  30000 /* a bound on hanging, not on being slow */
+
+/* Whatever a create waits for, a disk, a mount, an agent, may never come. */
+static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
+{
+    struct err err;
+
+    /* criu has its own patience, and a merge is as long as what is merged is large. */
+    if (now < s->begun_us / 1000u + START_MS || s->worker || s->unsettled || s->merging)
+        return;
+    err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
+            START_MS / 1000);
+    sandbox_fail(k, s, &err);
+}
+
+static bool settle(struct keeper *k, struct sandbox *s)
+{
+    s->unsettled = false;
+    if (!(s->info.life == LIFE_PAUSING ? save_settle(k, s) : load_settle(k, s)))
+        s->unsettled = true;
+    else if (s->doomed)
+        sandbox_stop(k, s, "destroyed");
+    return !s->unsettled;
+}
+
+/* Only events will change it, and each goes by a change of some life. */
+static bool is_calm(const struct sandbox *s)
+{
+    return (s->info.life == LIFE_GONE || s->info.life == LIFE_RUNNING ||
+            s->info.life == LIFE_PAUSED) &&
+           !s->tie_until_ms && !s->unsettled;
+}
+
+int sandbox_tick(struct keeper *k)
+{
+    uint64_t now = io_now_ms();
+    int wait = k->starting ? 1000 : -1;
+    bool busy = false;
+
+    if (k->calm)
+        return -1;
+    k->calm = true; /* until a life changes, now or later */
+    for (uint32_t i = 0; i < k->slot_count; i++) {
+        struct sandbox *s = &k->sandboxes[i];
+
+        if (s->tie_until_ms && now >= s->tie_until_ms) {
+            s->tie_until_ms = 0;
+            sandbox_stop(k, s, "nobody came back for it");
+        }
+        /* Of an earlier keeper's, which may be at work still. */
+        if (s->unsettled && !settle(k, s))
+            wait = SETTLE_MS;
+        busy = busy || s->unsettled || s->info.life == LIFE_PAUSING;
+        if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
+            check_start(k, s, now);
+        if (s->tie_until_ms && (wait < 0 || wait > 1000))
+            wait = 1000;
+        k->calm = k->calm && is_calm(s);
+        if (s->info.life != LIFE_STOPPING || s->pid.fd >= 0)
+            continue; /* sandbox_on_death clears what has a process */
+        sandbox_clear(k, s);
+        if (s->info.life == LIFE_STOPPING)
+            wait = now - s->stop_since_ms > STUCK_MS ? 100 : 1;
+    }
+    if (k->sweep && !busy)
+        adopt_sweep(k);
+    k->calm = k->calm && !k->sweep;
+    return wait;
+}
+
+int ops_tick(struct keeper *k)
+{
+    int wait = -1;
+
+    if (!k->freezing)
+        return -1;
+    k->freezing = false;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &k->connections[i];
+        struct sandbox *s = &k->sandboxes[c->slot];
+        bool frozen = c->op == KEEPER_FREEZE;
+        struct err err;
+
+        if (c->watch.fd < 0 || !c->pending || (c->op != KEEPER_FREEZE && c->op != KEEPER_THAW))
+            continue;
+        if (!ops_waits_for(c, s) || s->info.life == LIFE_STOPPING)
+            continue; /* ops_sandbox_gone answers */
+        if (cgroup_freeze_done(&k->cgroups, s->made_as, frozen) == 1) {
+            sandbox_frozen(k, s, frozen);
+            ops_answer_pending(k, i, s, NULL);
+        } else if (io_now_ms() > c->deadline_ms) {
+            /* Half frozen is no state to leave a sandbox in. */
+            (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
+            err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
+                    frozen ? "freeze" : "thaw");
+            ops_answer_pending(k, i, s, &err);
+        } else if (wait != 0) { /* those who can stand still at once do so within 3 ms */
+            wait = c->deadline_ms - io_now_ms() > FREEZE_MS - 3 ? 0 : 1;
+        }
+        k->freezing = k->freezing || c->pending;
+    }
+    return wait;
+}
