@@ -440,6 +440,16 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
     }
 }
 
+/* The keeper removes what they were at as soon as we are gone: nobody may make it anew. */
+static void end_workers(const struct maker *m)
+{
+    for (size_t i = 0; i < WORKERS; i++)
+        if (m->workers[i].pid > 0)
+            (void) kill(m->workers[i].pid, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+}
+
 static void on_child(int number)
 {
     (void) number; /* only to end ppoll */
@@ -485,5 +495,6 @@ _Noreturn void disk_maker_run(int sock, int host_mnt_fd, int dir_fd, int volumes
     volume_maker_sweep(&place);
     while (next_order(&m, sock, &none, &order))
         serve_order(&m, sock, &order);
+    end_workers(&m);
     _exit(0);
 }
