@@ -12,7 +12,6 @@
 
 #define LOOK_MS      500
 #define MISSING_LOOK 10 /* every so many looks, gateways that could not be opened are tried again */
-#define MISSING_MOST 64 /* at once */
 
 /* What was read last is what is told last: one at a time. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -68,18 +67,31 @@ static int tell_gateway(struct app *app, const char *tenant, struct err *err)
     return r;
 }
 
+/* One that is on disk gets its gateway when it comes back (sleep.c): it is not worth a question to the keeper. */
+static bool is_on_disk(struct app *app, const char *sandbox)
+{
+    struct store_sandbox record;
+    struct err ignored;
+
+    return store_sandbox_get(app->store, NULL, sandbox, &record, &ignored) == 0 &&
+           record.sleep.tier == STORE_DISK;
+}
+
 /* A member has a gateway, also if its rules let nothing out. One that is being made, sleeps or is
- * gone gets it later or never. */
+ * gone gets it later or never: all are tried, however many of those there are. */
 static void open_missing(struct app *app, const char *tenant)
 {
-    char ids[MISSING_MOST][EGRESS_ID_MAX];
-    size_t count = egress_nets_without(network_egress(app), tenant, ids, MISSING_MOST);
+    char(*ids)[EGRESS_ID_MAX] = NULL;
+    size_t count = 0;
     struct err err;
 
+    if (egress_nets_without(network_egress(app), tenant, &ids, &count, &err) < 0)
+        log_line(LOG_WARNING, "private networks not looked through: %s", err.msg);
     for (size_t i = 0; i < count; i++)
-        if (network_hold(app, ids[i], &err) < 0 && err.kind != ERR_NO_SANDBOX &&
-            err.kind != ERR_STATE)
+        if (!is_on_disk(app, ids[i]) && network_hold(app, ids[i], &err) < 0 &&
+            err.kind != ERR_NO_SANDBOX && err.kind != ERR_STATE)
             log_line(LOG_WARNING, "sandbox=%s is not in its networks: %s", ids[i], err.msg);
+    free(ids);
 }
 
 int private_sync(struct app *app, const char *tenant, struct err *err)

@@ -144,9 +144,9 @@ struct egress_net {
 /* All networks of a tenant as they are from now on, copied. Connections that they do not allow are cut. */
 int egress_nets_set(struct egress *egress, const char *tenant, const struct egress_net *nets,
                     size_t count, struct err *err);
-/* Members that have no gateway, so that nobody reaches them, of a tenant or (NULL) of all: how many ids are in out. */
-size_t egress_nets_without(struct egress *egress, const char *tenant, char (*out)[EGRESS_ID_MAX],
-                           size_t most);
+/* Members that have no gateway, so that nobody reaches them, of a tenant or (NULL) of all. *ret: the caller's to free. */
+int egress_nets_without(struct egress *egress, const char *tenant, char (**ret)[EGRESS_ID_MAX],
+                        size_t *ret_count, struct err *err);
 /* Whether it is in one of them, awake or not. */
 bool egress_nets_member(struct egress *egress, const char *sandbox);
 /* fd: a stream to the port, taken in any case; -1: why not. ERR_STATE is told as a refusal. Nobody may wait any more. */

@@ -182,16 +182,20 @@ int egress_nets_set(struct egress *e, const char *tenant, const struct egress_ne
     return 0;
 }
 
-size_t egress_nets_without(struct egress *e, const char *tenant, char (*out)[EGRESS_ID_MAX],
-                           size_t most)
+int egress_nets_without(struct egress *e, const char *tenant, char (**ret)[EGRESS_ID_MAX],
+                        size_t *ret_count, struct err *err)
 {
-    size_t count = 0;
+    char(*out)[EGRESS_ID_MAX];
+    size_t count = 0, most = 1;
 
     (void) pthread_mutex_lock(&e->lock);
-    for (const struct peer_set *set = e->peer_sets; set; set = set->next) {
+    for (const struct peer_set *set = e->peer_sets; set; set = set->next)
+        most += set->link_count;
+    out = calloc(most, sizeof *out);
+    for (const struct peer_set *set = e->peer_sets; set && out; set = set->next) {
         if (tenant && strcmp(set->tenant, tenant) != 0)
             continue;
-        for (size_t i = 0; i < set->link_count && count < most; i++) {
+        for (size_t i = 0; i < set->link_count; i++) {
             const char *id = set->links[i].self->sandbox;
 
             if (!set->links[i].here && (count == 0 || strcmp(out[count - 1], id) != 0))
@@ -199,7 +203,11 @@ size_t egress_nets_without(struct egress *e, const char *tenant, char (*out)[EGR
         }
     }
     (void) pthread_mutex_unlock(&e->lock);
-    return count;
+    if (!out)
+        return err_set(err, ERR_NO_MEMORY, "no memory for networks");
+    *ret = out;
+    *ret_count = count;
+    return 0;
 }
 
 bool egress_nets_member(struct egress *e, const char *sandbox)

@@ -14,7 +14,7 @@
 #define PRIVATE_SUFFIX      "internal" /* alias.network.internal */
 #define PRIVATE_LABEL_MAX   64         /* with the NUL: names and aliases are labels of DNS */
 #define PRIVATE_NETWORKS    64         /* of a tenant */
-#define PRIVATE_MEMBERS     64         /* of a network */
+#define PRIVATE_MEMBERS     200        /* of a network; the rest of its numbers are at rest */
 #define PRIVATE_JOINS       8          /* of a sandbox */
 #define PRIVATE_PORTS       32         /* of a member */
 #define PRIVATE_NUMBER_MOST 254        /* of networks from 0, of members from 1 */

@@ -157,6 +157,70 @@ def used():
     same("git clones with a placeholder for them", "hello from git", got[5])
 
 
+# ---- limits of TLS that is opened: 64 at once, 50 handshakes in a second ----
+CROWD = """
+import os, socket, ssl, time
+at = socket.gethostbyname('vault.example.com')
+def hello():
+    data = ssl.MemoryBIO()
+    try: ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), data, server_hostname='vault.example.com').do_handshake()
+    except ssl.SSLWantReadError: return data.read()
+def say(name, value):
+    open('/tmp/crowd.new', 'w').write(str(value))
+    os.rename('/tmp/crowd.new', '/tmp/crowd.' + name)
+def burst(words, cut=0):
+    crowd = [socket.create_connection((at, 443), 20) for i in range(62)]
+    for s in crowd: s.send(words)
+    for s in crowd:
+        try: cut += not s.recv(1)
+        except ConnectionResetError: cut += 1
+        s.close()
+    return cut
+tries = 0
+while not (cut := burst(hello())) and tries < 20: # a slow machine may take a second for one
+    tries += 1
+    time.sleep(1.2)
+say('burst', cut)
+time.sleep(1.2)
+held, cut, trust = [], 0, ssl.create_default_context()
+for i in range(70):
+    time.sleep(0.03) # never 50 in a second
+    try: held.append(trust.wrap_socket(socket.create_connection((at, 443), 20), server_hostname='vault.example.com'))
+    except OSError: cut += 1
+say('held', '%d %d' % (len(held), cut))
+while not os.path.exists('/tmp/crowd.end'): time.sleep(0.05)
+held.pop().close()
+end, again = time.time() + 30, False
+while not again and time.time() < end:
+    try: again = bool(trust.wrap_socket(socket.create_connection((at, 443), 20), server_hostname='vault.example.com'))
+    except OSError: time.sleep(0.1)
+say('again', again)
+"""
+
+
+def limits():
+    box, reason = make({"mode": "public", "secrets": ["TOKEN"]}), "too many connections to hosts of secrets at once"
+    ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/crowd.py" % box, CROWD)
+    ask("POST", "/v1/sandboxes/%s/processes" % box, {"command": "python3 /tmp/crowd.py 2>/tmp/crowd.log"})
+
+    def told(what):
+        within(90, lambda: inside(box, "cat /tmp/crowd.%s 2>/dev/null" % what))
+        return inside(box, "cat /tmp/crowd.%s || cat /tmp/crowd.log" % what)
+
+    def events():
+        return [e for e in ask("GET", "/v1/sandboxes/%s/network/events" % box).json["events"] if e["rule"] == reason]
+    cut = told("burst")
+    check("of more handshakes in a second than 50 some are cut, and not those before", cut.isdigit() and 0 < int(cut) <= 12, cut)
+    check("with an event that says so", within(10, events) and all((e["event"], e["host"], e["port"]) == ("refused", "vault.example.com", 443) for e in events()))
+    same("64 connections at once are opened, and no more", "64 6", told("held"))
+    check("which has its event as well", within(10, lambda: len(events()) > 1), events())
+    same("a neighbour does not feel it", "seen\n", inside(boxes["one"], 'curl -sS -m 30 -H "X-Key: $TOKEN" https://vault.example.com/seen/neighbour'))
+    same("nor do other hosts, from the same sandbox", "93.184.216.34", inside(box, "curl -sS -m 30 http://www.example.com/").split(" ")[0])
+    inside(box, "touch /tmp/crowd.end")
+    same("when one has ended, there is room for one", "True", told("again"))
+    call("DELETE", "/v1/sandboxes/" + box)
+
+
 # ---- refused ----
 def refusals():
     box = boxes["one"]
@@ -271,4 +335,4 @@ def hidden():
 
 
 SETTINGS = ("--network-dns", "93.184.216.53", "--network-ca", INTERNET + "/ca.pem", "--verbose", "yes")
-run(tenant, used, refusals, rules, changes, hidden, settings=SETTINGS)
+run(tenant, used, limits, refusals, rules, changes, hidden, settings=SETTINGS)

@@ -144,7 +144,7 @@ static void a_network_has_so_many_members(void)
     for (int i = 0; i < PRIVATE_MEMBERS; i++)
         CHECK(join("local", "net", i, "", &member) == 0);
     CHECK(join("local", "net", PRIVATE_MEMBERS, "", &member) == -1);
-    CHECK_STR(err.msg, "a network has 64 members at most");
+    CHECK_STR(err.msg, "a network has 200 members at most");
     CHECK(join("local", "net", 3, "three", &member) == 0);
     CHECK_STR(member.alias, "three");
     CHECK_INT(members("local", "net"), PRIVATE_MEMBERS);
