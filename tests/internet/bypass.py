@@ -88,9 +88,9 @@ def hello(*names, raw=None, extra=(), record=16384, pad=0, session=b''):
     shake = b'\1' + struct.pack('>I', len(body))[1:] + body
     return b''.join(b'\x16\3\1' + struct.pack('>H', len(shake[i:i + record])) + shake[i:i + record] for i in range(0, len(shake), record))
 
-def question(name, kind=1, labels=None, flags=0x0100, count=1):
+def question(name, kind=1, labels=None, flags=0x0100, count=1, klass=1):
     labels = labels or [l.encode() for l in name.split('.')]
-    return struct.pack('>HHHHHH', 7, flags, count, 0, 0, 0) + b''.join(bytes([len(l)]) + l for l in labels) + b'\0' + struct.pack('>HH', kind, 1)
+    return struct.pack('>HHHHHH', 7, flags, count, 0, 0, 0) + b''.join(bytes([len(l)]) + l for l in labels) + b'\0' + struct.pack('>HH', kind, klass)
 
 def ask(name, kind=1, server='8.8.8.8', port=53, tcp=False, timeout=3, **more):
     q = question(name, kind, **more)
@@ -416,6 +416,102 @@ def own_listener(address):
             return say(address, int(local[33:], 16), get('www.example.com').replace(b'\r\n\r\n', b'\r\n\r\n'), timeout=3).replace('403', 'cut 403')
     return 'no listener'
 others()
+
+# ---- what came to mind later ----
+def later():
+    A, W = 'api.example.com', 'www.example.com'
+    named = lambda name: {'event': 'name_refused', 'host': name}
+    row('control: DNS: mixed case of an allowed name', 'code 0 answers 1')(lambda: ask('wWw.ExAmPlE.cOm'))
+    row('DNS: mixed case of another', 'code 5 answers 0', named('git.example.com'))(lambda: ask('gIt.eXaMpLe.CoM'))
+    row('DNS: a long chain of aliases to a private address', r'^code \d answers 0')(lambda: ask('chain.evil.test'))
+    row('DNS: a name of other alphabets', 'code 5 answers 0', named('xn--www-example-7fg.com'))(lambda: ask('xn--www-example-7fg.com'))
+    row('DNS: another class', r'^code [145] answers 0')(lambda: ask('www.example.com', 16, klass=3))
+    row('DNS: a name that points to itself', r'^(code 1|error)')(lambda: sent(struct.pack('>HHHHHH', 7, 0x100, 1, 0, 0, 0) + b'\xc0\x0c\0\1\0\1'))
+    row('DNS: a question that ends too early', r'^(code 1|error)')(lambda: sent(question('www.example.com')[:-3]))
+    row('DNS: port 53 cannot be taken over', 'code 5 answers 0', named('taken.attacker.test'))(taken)
+    row('TLS: a name of other alphabets', CUT, refused(WWW, 443, 'not allowed', 'xn--www-example-7fg.com'))(lambda: say(WWW, 443, hello('xn--www-example-7fg.com')))
+    row('TLS: another name around an urgent byte', CUT, refused(WWW, 443, 'not allowed', A))(lambda: urgent(443, hello(A)[:30], b'x', hello(A)[30:]))
+    row('HTTP: another host around an urgent byte', CUT, refused(WWW, 80, 'not allowed', A))(lambda: urgent(80, b'GET / HTTP/1.1\r\nHost: a', b'x', b'pi.example.com\r\n\r\n'))
+    row('HTTP: an urgent byte that makes an allowed host of another is gone behind the gateway, too', r'^served|^cut')(
+        lambda: urgent(80, b'GET / HTTP/1.1\r\nHost: w', b'x', b'ww.example.com\r\n\r\n'))
+    for sentence, data in (('the same host twice', get(W, more=f'Host: {W}\r\n')), ('a whole address with TLS', get(W, path='https://api.example.com/')),
+                           ('a host in percent signs', get('www%2eexample.com')), ('two ports', get(W + ':80:80')), ('a scope in the host', get('[fe80::1%25lo]')),
+                           ('a backslash in the host', get(f'{A}\\\\.{W}'))):
+        row(f'HTTP: {sentence}', CUT, refused(WWW, 80))(lambda d=data: say(WWW, 80, d))
+    row('HTTP: all of another host', CUT, refused(WWW, 80, 'not allowed', A))(lambda: say(WWW, 80, get(A, method='OPTIONS', path='*')))
+    row('HTTP: HTTP/2 after a silence', CUT, refused(WWW, 80))(lambda: say(WWW, 80, b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0' * 9, first=0.7))
+    for name in 'rebind.evil.test', 'mixed.evil.test':
+        row(f'HTTP: never to the private address of {name}', r'^never, [1-9]')(lambda n=name: whose(n))
+    port = next(next_port)
+    row('not a private address behind Teredo', CUT, refused(port=port, rule='reserved'))(lambda p=port: say('2001:0:5db8:d822:0:ffff:f5f6:f6f6', p, b'{}'))
+    for address in '::', '::ffff:0.0.0.0', '::ffff:127.0.0.1', '::ffff:192.0.2.2':
+        row(f'coved at {address} is not there', r'^(error|cut)')(lambda a=address: say(a, 8000, get('x')))
+    for sentence, args in (('SMC', (43, 1, 0)), ('TIPC', (30, 1, 0)), ('RDS', (21, 5, 0)), ('XDP', (44, 3, 0)), ('KCM', (41, 5, 0)), ('CAN', (29, 3, 1)),
+                           ('Bluetooth', (31, 3, 0)), ('DCCP', (2, 6, 33)), ('L2TP', (2, 2, 115)), ('InfiniBand', (27, 1, 0)), ('X.25', (9, 5, 0))):
+        row(f'no sockets of {sentence}', r'^error')(lambda a=args: tried(lambda: socket.socket(*a)))
+    row('MPTCP', r'^(cut|error)')(lambda: multipath(PRIVATE, next(next_port)))
+    row('no io_uring', r'^error')(lambda: uring())
+    row('TCP_REPAIR', r'not permitted')(lambda: tried(lambda: socket.socket().setsockopt(6, 19, 1)))
+    row('nothing is known of where a connection was meant to go', r'^error')(lambda: tried(lambda: open_to(WWW, 25).getsockopt(0, 80, 16)))
+
+def sent(data):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(1)
+    s.connect(('8.8.8.8', 53))
+    s.send(data)
+    a = s.recv(999)
+    return f'code {a[3] & 15}'
+
+def taken():
+    thieves = []
+    for family, address in (socket.AF_INET, '0.0.0.0'), (socket.AF_INET6, '::'), (socket.AF_INET, '8.8.8.8'):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        tried(s.bind, (address, 53))
+        thieves.append(s)
+    return ask('taken.attacker.test')
+
+def urgent(port, before, byte, after):
+    s = open_to(WWW, port)
+    try:
+        s.sendall(before)
+        s.send(byte, socket.MSG_OOB)
+        s.sendall(after)
+        return seen(s.recv(9999))
+    except OSError as e:
+        return 'cut: ' + (e.strerror or str(e))
+
+def whose(name):
+    """Who answers for a name that leads to two places, asked of the place that is allowed."""
+    count = 0
+    for _ in range(8):
+        s = open_to(WWW, 80)
+        s.sendall(get(name, more='Connection: close\r\n'))
+        got = b''
+        try:
+            while data := s.recv(9999):
+                got += data
+        except OSError:
+            pass
+        if PRIVATE.encode() + b' host=' in got:
+            return 'the private one'
+        count += b' host=' in got
+    return f'never, {count} times the other'
+
+def multipath(address, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+    s.settimeout(4)
+    s.connect((address, port))
+    s.sendall(b'{}')
+    return seen(s.recv(99))
+
+def uring():
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(425, 8, ctypes.create_string_buffer(120))
+    return 'error: ' + os.strerror(ctypes.get_errno()) if fd < 0 else 'done'
+later()
 
 # ---- how much ----
 def flood_names():

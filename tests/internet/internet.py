@@ -21,6 +21,7 @@ NAMES = {
     'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
     'proxy.example.com': [WWW], 'proxy6.example.com': [WWW6], 'two.example.com': ['93.184.216.36', WWW],
     'vault.example.com': [WWW], 'clear.example.com': [WWW], 'a.wild.example.com': [WWW], 'unproven.example.com': [WWW],
+    **{f'c{i}.evil.test': f'c{i + 1}.evil.test' for i in range(12)}, 'c12.evil.test': [PRIVATE], 'chain.evil.test': 'c0.evil.test',
     'hub.example.com': [WWW], 'code.example.com': [WWW], 'npm.example.com': [WWW], 'pypi.example.com': [WWW], 'wheels.example.com': [WWW],
 }
 seen, seen_lock = open(os.path.join(here, 'seen'), 'a', buffering=1), threading.Lock()
@@ -53,7 +54,7 @@ def answer(data):
     for address in entry or []:
         packed = socket.inet_pton(socket.AF_INET6 if ':' in address else socket.AF_INET, address)
         if kind == (28 if len(packed) == 16 else 1):
-            records.append(owner + struct.pack('>HHIH', kind, 1, 60, len(packed)) + packed)
+            records.append(owner + struct.pack('>HHIH', kind, 1, 0 if name.lower() == 'rebind.evil.test' else 60, len(packed)) + packed)
     return data[:2] + struct.pack('>HHHHH', 0x8180 | code, 1, len(records), 0, 0) + question + b''.join(records)
 
 class Dns(socketserver.BaseRequestHandler):
