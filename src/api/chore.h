@@ -6,7 +6,7 @@
  *     while (chore_rest(&own, ROUND_MS));
  *
  * Owns:    the thread, from start to stop.
- * Callers: history.c, idle.c, upkeep.c. (pool.c waits for what its own lock guards, deadline.c for descriptors.)
+ * Callers: history.c, idle.c, shrink.c, upkeep.c. (pool.c waits for what its own lock guards, deadline.c for descriptors.)
  * Never:   guards what the work is about: that has a lock of its own. */
 #ifndef COVE_API_CHORE_H
 #define COVE_API_CHORE_H

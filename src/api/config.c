@@ -64,6 +64,8 @@ const struct setting settings[] = {
       "pause sandboxes that were idle for so long, if their create did not say; 0s: never" },
     { "idle_disk",       SETTING_DURATION, AT(idle_disk_ms),    "0s", 0, 31536000000, LIVE,
       "move those to disk that were idle for so long, if their create did not say; 0s: never" },
+    { "image_compress_after", SETTING_DURATION, AT(image_compress_after_ms), "0s", 0, 31536000000, LIVE,
+      "compress the memory of images that nobody used for so long; 0s: never" },
     { "snapshot_days",   SETTING_COUNT,    AT(snapshot_days),   "0", 0, 36500, LIVE,
       "days that snapshots are kept; 0: for ever" },
     { "paused_days",     SETTING_COUNT,    AT(paused_days),     "0", 0, 36500, LIVE,

@@ -32,6 +32,7 @@ struct config {
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
     uint64_t pause_hot_bytes, pause_disk_after_ms; /* what stays in memory when it is paused, and how long */
     uint64_t idle_pause_ms, idle_disk_ms; /* of sandboxes that do not say; 0: never */
+    uint64_t image_compress_after_ms;     /* since anybody used them; 0: never */
     uint64_t snapshot_days, paused_days;  /* images are kept; 0: for ever */
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
     bool network;          /* sandboxes may have a way out */

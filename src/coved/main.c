@@ -9,6 +9,7 @@
 #include "api/pool.h"
 #include "api/quota.h"
 #include "api/server.h"
+#include "api/shrink.h"
 #include "api/tools.h"
 #include "api/upkeep.h"
 #include "base/io.h"
@@ -55,7 +56,7 @@ static int set_up(struct app *app, struct err *err)
         return -1;
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||
                    history_start(app, err) < 0 || pool_start(app, err) < 0 ||
-                   idle_start(app, err) < 0
+                   idle_start(app, err) < 0 || shrink_start(app, err) < 0
                ? -1
                : 0;
 }
@@ -109,6 +110,7 @@ int main(int argc, char **argv)
     history_stop();
     pool_stop();
     idle_stop();
+    shrink_stop();
     /* Not closed: requests that were cut may still look at the store, until the process ends. */
     (void) store_audit_flush(app.store, &ignored);
     return r < 0 ? err_kind_info(err.kind)->exit_code : 0;

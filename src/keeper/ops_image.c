@@ -66,6 +66,17 @@ int op_load(struct keeper *k, int index, const struct keeper_request *request,
     return LATER;
 }
 
+static void put_image(const struct keeper *k, struct keeper_reply *reply,
+                      const struct keeper_image *image)
+{
+    struct keeper_image *to = &reply->image[reply->count++];
+
+    *to = *image;
+    to->used_s = image_used(&k->images, image->id);
+    if (k->shrink.pid && strcmp(k->shrink.image, image->id) == 0)
+        to->flags |= KEEPER_IMAGE_SHRINKING;
+}
+
 int op_image(struct keeper *k, int index, const struct keeper_request *request,
              struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds, struct err *err)
 {
@@ -74,9 +85,7 @@ int op_image(struct keeper *k, int index, const struct keeper_request *request,
     (void) index, (void) sandbox, (void) ret_fds;
     if (image_read(&k->images, request->image, &meta, err) < 0)
         return -1;
-    reply->image[0] = meta.image;
-    reply->image[0].used_s = image_used(&k->images, request->image);
-    reply->count = 1;
+    put_image(k, reply, &meta.image);
     return 0;
 }
 
@@ -95,8 +104,7 @@ int op_images(struct keeper *k, int index, const struct keeper_request *request,
         }
         if (image_read(&k->images, k->images.entry[i].id, &meta, err) < 0)
             continue;
-        reply->image[reply->count] = meta.image;
-        reply->image[reply->count++].used_s = image_used(&k->images, k->images.entry[i].id);
+        put_image(k, reply, &meta.image);
     }
     return 0;
 }

@@ -286,6 +286,7 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_SNAPSHOT_ADD]       = "INSERT INTO snapshots(id, tenant, name, sandbox, template, metadata, "
                                "created_ms, state, memory, bytes) VALUES(?,?,?,?,?,?,?,?,?,0)",
     [SQL_SNAPSHOT_KEEP]      = "INSERT INTO snapshots_kept VALUES(?, ?, ?)",
+    [SQL_SNAPSHOT_BYTES]     = "UPDATE snapshots SET bytes = ?2 WHERE id = ?1",
     [SQL_SNAPSHOT_READY]     = "UPDATE snapshots SET name = ?2, state = ?3, bytes = ?4, memory = ?5 "
                                "WHERE id = ?1",
     [SQL_SNAPSHOT_UNNAME]    = "UPDATE snapshots SET name = '' WHERE tenant = ?1 AND name = ?2",

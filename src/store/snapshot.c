@@ -88,6 +88,25 @@ int store_snapshot_ready(struct store *store, const struct store_snapshot *snaps
     return store_write(store, ready, (void *) snapshot, err);
 }
 
+struct size {
+    const char *id;
+    uint64_t bytes;
+};
+
+static int set_bytes(struct db *db, void *arg, struct err *err)
+{
+    const struct size *size = arg;
+
+    return db_run(db, err, SQL_SNAPSHOT_BYTES, "ti", size->id, (int64_t) size->bytes);
+}
+
+int store_snapshot_set_bytes(struct store *store, const char *id, uint64_t bytes, struct err *err)
+{
+    struct size size = { .id = id, .bytes = bytes };
+
+    return store_write(store, set_bytes, &size, err);
+}
+
 static int remove_snapshot(struct db *db, void *arg, struct err *err)
 {
     return db_run(db, err, SQL_SNAPSHOT_REMOVE, "t", (const char *) arg);

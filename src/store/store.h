@@ -402,6 +402,8 @@ int store_snapshot_add(struct store *store, const struct store_snapshot *snapsho
 /* It is whole: state, memory and bytes of `snapshot` count from now on, and its name, which another may have had. */
 int store_snapshot_ready(struct store *store, const struct store_snapshot *snapshot,
                          struct err *err);
+/* Its image takes more or less than it did. One that is not there is no error. */
+int store_snapshot_set_bytes(struct store *store, const char *id, uint64_t bytes, struct err *err);
 /* By id, or else by name; tenant NULL: any, and only by id. ERR_NO_IMAGE. */
 int store_snapshot_get(struct store *store, const char *tenant, const char *id,
                        struct store_snapshot *ret, struct err *err);

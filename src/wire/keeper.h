@@ -136,6 +136,7 @@ const char *keeper_disk_name(uint32_t kind);
 #define KEEPER_IMAGE_MEMORY 1u /* it has the processes */
 #define KEEPER_IMAGE_PAUSED 2u /* it is the sandbox that it was made of, asleep: loaded once, and gone then */
 #define KEEPER_IMAGE_COMPRESSED 4u /* its memory takes longer to load, and less room */
+#define KEEPER_IMAGE_SHRINKING 8u  /* only in answers: it is being compressed now */
 
 struct keeper_image {
     char id[KEEPER_NAME_MAX];
