@@ -17,7 +17,7 @@ def refusals():
         refused("a snapshot cannot have the name '%.12s'" % name, box.post("snapshots", {"name": name}), 400, "invalid", "name")
     for body, status, code, field in [({"snapshot": "nope"}, 404, "snapshot_not_found", "snapshot"),
                                       ({"snapshot": "x", "template": "host"}, 400, "invalid", "template"),
-                                      ({"snapshot": "x", "limits": {"pids": 9}}, 400, "invalid", "limits"),
+                                      ({"snapshot": "x", "limits": {"pids": 0}}, 400, "limit_invalid", "limits.pids"),
                                       ({"snapshot": "x", "root": True}, 400, "invalid", "root"),
                                       ({"idle_pause_seconds": -1}, 400, "invalid", "idle_pause_seconds")]:
         refused("create refuses %s" % body, api("POST", "/v1/sandboxes", body), status, code, field)
