@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "client/image.h"
 #include "client/sandbox.h"
 #include "store/store.h"
 
@@ -73,18 +74,45 @@ static int sum_up(struct app *app, const struct ids *ids, uint64_t *ret, struct 
     return r;
 }
 
-static void measure(struct app *app, const char *tenant)
+/* What images there are, as the keeper counts them now: the records say what they were when they were made. */
+struct saved {
+    struct keeper_image *list;
+    size_t count;
+};
+
+static int list_saved(struct app *app, struct saved *ret, struct err *err)
+{
+    struct link link;
+    int r;
+
+    if (app_link_take(app, &link, err) < 0)
+        return -1;
+    r = image_list(&link, &ret->list, &ret->count, err);
+    app_link_give(app, &link, r == 0);
+    return r;
+}
+
+static uint64_t saved_bytes(const struct saved *saved, const char *tenant)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < saved->count; i++)
+        if (strcmp(saved->list[i].owner, tenant) == 0)
+            bytes += saved->list[i].bytes;
+    return bytes;
+}
+
+static void measure(struct app *app, const char *tenant, const struct saved *saved)
 {
     struct ids ids = { .list = NULL };
     struct store_volume_usage volumes;
-    uint64_t stored, images;
+    uint64_t stored;
     struct err err;
 
     if (store_sandbox_list(app->store, tenant, 0, 0, keep_id, &ids, &err) == 0 &&
         sum_up(app, &ids, &stored, &err) == 0 &&
-        store_volume_usage(app->store, tenant, &volumes, &err) == 0 &&
-        store_stored(app->store, tenant, &images, &err) == 0)
-        quota_set_stored(app, tenant, stored + volumes.bytes + images);
+        store_volume_usage(app->store, tenant, &volumes, &err) == 0)
+        quota_set_stored(app, tenant, stored + volumes.bytes + saved_bytes(saved, tenant));
     else /* the figure of before stays */
         log_line(LOG_WARNING, "tenant=%s stored bytes not measured: %s", tenant, err.msg);
     free(ids.list);
@@ -108,11 +136,18 @@ static int keep_name(void *arg, const struct store_tenant *tenant, struct err *e
 static void measure_all(struct app *app)
 {
     struct names names = { .list = malloc(TENANTS_MOST * sizeof *names.list) };
+    struct saved saved = { .list = NULL };
     struct err err;
 
-    if (names.list && store_tenant_list(app->store, keep_name, &names, &err) == 0)
-        for (size_t i = 0; i < names.count; i++)
-            measure(app, names.list[i]);
+    if (names.list && store_tenant_list(app->store, keep_name, &names, &err) == 0 &&
+        names.count > 0) {
+        if (list_saved(app, &saved, &err) < 0) /* the figures of before stay */
+            log_line(LOG_WARNING, "stored bytes not measured: %s", err.msg);
+        else
+            for (size_t i = 0; i < names.count; i++)
+                measure(app, names.list[i], &saved);
+    }
+    free(saved.list);
     free(names.list);
 }
 

@@ -35,6 +35,61 @@ bool images_have(const struct images *images, const char *id)
     return find(images, id) != NULL;
 }
 
+const struct image_entry *images_entry(const struct images *images, const char *id)
+{
+    return find(images, id);
+}
+
+/* Its bit among those of a chain, 0: it is not in it. */
+static uint32_t bit_of(const struct layers *layers, uint64_t number)
+{
+    for (uint32_t i = 0; i < layers->count; i++)
+        if (layers->number[i] == number)
+            return 1u << i;
+    return 0;
+}
+
+/* Its own layer counts for it, and of those below what counts for no other: who made them may have gone. */
+static void charge(struct images *images, struct image_entry *entry)
+{
+    for (uint32_t i = 0; i < entry->layers.count; i++) {
+        bool taken = false;
+
+        for (size_t n = 0; n < IMAGES_MAX; n++) {
+            struct image_entry *other = &images->entry[n];
+            uint32_t bit;
+
+            if (!other->id[0] || other == entry)
+                continue;
+            bit = bit_of(&other->layers, entry->layers.number[i]) & other->charged;
+            taken = taken || bit;
+            if (i == 0)
+                other->charged &= ~bit;
+        }
+        if (i == 0 || !taken)
+            entry->charged |= 1u << i;
+    }
+}
+
+/* It goes, or gets other layers: what counted for it counts for the next who has it. */
+static void discharge(struct images *images, struct image_entry *entry)
+{
+    for (uint32_t i = 0; i < entry->layers.count; i++) {
+        bool mine = entry->charged & 1u << i;
+
+        for (size_t n = 0; mine && n < IMAGES_MAX; n++) {
+            struct image_entry *other = &images->entry[n];
+            uint32_t bit = other->id[0] && other != entry
+                               ? bit_of(&other->layers, entry->layers.number[i])
+                               : 0;
+
+            other->charged |= bit;
+            mine = !bit;
+        }
+    }
+    entry->charged = 0;
+}
+
 struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers,
                                const struct volume_use volumes[VOLUMES_MAX])
 {
@@ -47,7 +102,9 @@ struct image_entry *images_add(struct images *images, const char *id, const stru
         (void) snprintf(entry->id, sizeof entry->id, "%s", id);
         images->count++;
     }
+    discharge(images, entry);
     entry->layers = *layers;
+    charge(images, entry);
     memset(entry->claims, 0, sizeof entry->claims);
     for (size_t i = 0; volumes && i < volume_use_count(volumes); i++) {
         (void) snprintf(entry->claims[i].volume, sizeof entry->claims[i].volume, "%.*s",
@@ -70,6 +127,7 @@ void images_forget(struct images *images, const char *id)
 
     if (!entry)
         return;
+    discharge(images, entry);
     memset(entry, 0, sizeof *entry);
     images->count--;
 }

@@ -38,6 +38,7 @@ struct image_claim {
 struct image_entry {
     char id[ID_LEN + 1]; /* "": free */
     struct layers layers;
+    uint32_t charged; /* bit n: layers.number[n] counts for this one: each for one image of those that have it */
     struct image_claim claims[VOLUMES_MAX]; /* of a paused sandbox; a snapshot has none */
 };
 
@@ -68,6 +69,8 @@ struct image_meta {
 int images_open(struct images *images, int state_fd, struct err *err);
 
 bool images_have(const struct images *images, const char *id);
+/* Of an image in the table, or NULL. */
+const struct image_entry *images_entry(const struct images *images, const char *id);
 /* NULL: there is no place for more. volumes: of a paused sandbox, NULL of a snapshot. */
 struct image_entry *images_add(struct images *images, const char *id, const struct layers *layers,
                                const struct volume_use volumes[VOLUMES_MAX]);

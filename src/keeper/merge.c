@@ -61,6 +61,8 @@ static int order(struct keeper *k, const char *image, struct err *err)
     order.layers.count = choose_count(k, &meta.layers);
     memcpy(order.layers.number, meta.layers.number,
            order.layers.count * sizeof meta.layers.number[0]);
+    for (uint32_t i = 1; i < order.layers.count; i++) /* as large as they are, at most */
+        meta.image.bytes += disk_bytes(&k->disks, order.layers.number[i]);
     relayer(&meta.layers, order.layers.count, order.number);
     if (image_prepare(&k->images, image, &meta, err) < 0 || disks_order(&k->disks, &order, err) < 0)
         return -1;

@@ -66,15 +66,20 @@ int op_load(struct keeper *k, int index, const struct keeper_request *request,
     return LATER;
 }
 
+/* As it is now: with the layers of others that are there only for it. */
 static void put_image(const struct keeper *k, struct keeper_reply *reply,
                       const struct keeper_image *image)
 {
+    const struct image_entry *entry = images_entry(&k->images, image->id);
     struct keeper_image *to = &reply->image[reply->count++];
 
     *to = *image;
     to->used_s = image_used(&k->images, image->id);
     if (k->shrink.pid && strcmp(k->shrink.image, image->id) == 0)
         to->flags |= KEEPER_IMAGE_SHRINKING;
+    for (uint32_t i = 1; entry && i < entry->layers.count; i++)
+        if (entry->charged & 1u << i)
+            to->bytes += disk_bytes(&k->disks, entry->layers.number[i]);
 }
 
 int op_image(struct keeper *k, int index, const struct keeper_request *request,

@@ -281,8 +281,6 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_ENV_REMOVE]         = "DELETE FROM environments WHERE id = ?",
     [SQL_USAGE]              = "SELECT count(*), total(cpu_milli), total(memory_bytes), "
                                "total(disk_bytes) FROM sandboxes WHERE tenant = ? AND tier <> 3",
-    [SQL_STORED]             = "SELECT (SELECT total(image_bytes) FROM sandboxes WHERE tenant = ?1) + "
-                               "(SELECT total(bytes) FROM snapshots WHERE tenant = ?1)",
     [SQL_SNAPSHOT_ADD]       = "INSERT INTO snapshots(id, tenant, name, sandbox, template, metadata, "
                                "created_ms, state, memory, bytes) VALUES(?,?,?,?,?,?,?,?,?,0)",
     [SQL_SNAPSHOT_KEEP]      = "INSERT INTO snapshots_kept VALUES(?, ?, ?)",

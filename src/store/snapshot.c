@@ -209,22 +209,3 @@ int store_snapshot_list(struct store *store, const char *tenant, uint64_t after,
     reader_give(store, &db);
     return rc;
 }
-
-int store_stored(struct store *store, const char *tenant, uint64_t *ret, struct err *err)
-{
-    sqlite3_stmt *stmt;
-    struct db db;
-    int rc = -1;
-
-    if (reader_take(store, &db, err) < 0)
-        return -1;
-    stmt = db_stmt(&db, SQL_STORED, err);
-    if (stmt) {
-        db_bind(stmt, "t", tenant);
-        rc = db_step(&db, stmt, err);
-    }
-    if (rc == 1)
-        *ret = db_number(stmt, 0);
-    reader_give(store, &db);
-    return rc == 1 ? 0 : -1;
-}

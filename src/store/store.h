@@ -417,8 +417,6 @@ int store_snapshot_list(struct store *store, const char *tenant, uint64_t after,
 /* One that is not there is no error. */
 int store_snapshot_remove(struct store *store, const char *id, struct err *err);
 
-/* Bytes of its images: snapshots, and sandboxes that are paused to disk. */
-int store_stored(struct store *store, const char *tenant, uint64_t *ret, struct err *err);
 
 struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes; /* without those that are on disk */

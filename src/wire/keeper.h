@@ -147,7 +147,7 @@ struct keeper_image {
     uint32_t reserved;
     uint64_t memory_bytes; /* that they hold */
     uint64_t saved_ms;  /* real time */
-    uint64_t bytes;     /* on the host's disk; layers that other images share are not counted */
+    uint64_t bytes;     /* on the host's disk; a layer that several images have counts for one of them */
     uint64_t frozen_us; /* how long the sandbox stood still for it */
     struct keeper_sandbox sandbox; /* as it was */
 };
