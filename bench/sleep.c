@@ -43,6 +43,10 @@ static const struct workload workloads[] = {
       "exec python3 -uc 'import os, time; x = os.urandom(250 << 20); print(\"ready\"); "
       "time.sleep(1e6)'",
       1024, 350 },
+    { "python, 1 GB",
+      "exec python3 -uc 'import os, time; x = os.urandom(1000 << 20); print(\"ready\"); "
+      "time.sleep(1e6)'",
+      2048, 500 },
 };
 
 /* Starts the program and waits for its word; it goes on without us. */

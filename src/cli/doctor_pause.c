@@ -63,12 +63,14 @@ DOCTOR_RUN(check_swap_space)
                report_size(b, sizeof b, strtoull(available, NULL, 10) * 1024));
 }
 
-/* The switch is there whenever userfaultfd is; it concerns users without rights, and criu is
- * root's. */
+/* The switch is there whenever userfaultfd is. It concerns users without rights, whom restored processes are among: they
+ * are given theirs by the device, which is root's (src/criu/shim.c). */
 DOCTOR_RUN(check_lazy_restore)
 {
     if (doctor_exists(host, check->name))
-        doctor_set(ret, DOCTOR_OK, "userfaultfd is there for root, which is enough");
+        doctor_set(ret, DOCTOR_OK, "/dev/userfaultfd: memory of large images follows");
+    else if (doctor_exists(host, "proc/sys/vm/unprivileged_userfaultfd"))
+        doctor_set(ret, check->otherwise, "no /dev/userfaultfd: all memory at once");
     else
         doctor_set(ret, check->otherwise, "no userfaultfd in this kernel");
 }

@@ -175,7 +175,7 @@ const struct doctor_check doctor_checks[] = {
       "proc/meminfo", TEST_NONE, 0, DOCTOR_NOTE },
     { "lazy_restore", "pausing", "lazy restore", check_lazy_restore,
       "a large image's memory is read when it is first touched; without, all of it at once",
-      "use a kernel with CONFIG_USERFAULTFD", "proc/sys/vm/unprivileged_userfaultfd",
+      "use Linux 6.1 or newer with CONFIG_USERFAULTFD, and a /dev that has it", "dev/userfaultfd",
       TEST_NONE, 0, DOCTOR_NOTE },
 
     { "kvm", "other drivers", "KVM", check_kvm, "sandboxes as virtual machines (a later driver)",

@@ -85,18 +85,18 @@ static int hash_pages(const struct images *images, const struct pack *pack, int 
 
     for (uint32_t i = 0; i < pack->head->files; i++) {
         unsigned char result[SHA256_LEN];
-        struct sha256 hash;
+        struct chunk_tree tree;
 
-        sha256_init(&hash);
+        chunks_tree_init(&tree);
         for (uint64_t left = pack->file[i].size; left > 0;) {
             ssize_t n = read(from, block, left < sizeof block ? (size_t) left : sizeof block);
 
             if (n <= 0)
                 return err_set(err, ERR_DENIED, "pages that were compressed do not open");
-            sha256_add(&hash, block, (size_t) n);
+            chunks_tree_add(&tree, block, (size_t) n);
             left -= (uint64_t) n;
         }
-        sha256_done(&hash, result);
+        chunks_tree_done(&tree, result);
         if (image_hash_join(images, pack->file[i].name, result, sum, err) < 0)
             return -1;
     }

@@ -60,6 +60,7 @@ enum {
     OPT_EXTERNAL = 37,
     OPT_EMPTY_NS = 38,
     OPT_FREEZE_CGROUP = 44,
+    OPT_LAZY_PAGES = 48,
     OPT_NETWORK_LOCK = 64,
     OPT_SKIP_FILE_RWX_CHECK = 66,
 };
@@ -183,6 +184,8 @@ static void fill_options(const struct criu_job *job, struct message *opts)
         put_number(opts, OPT_PID, (uint64_t) job->pid);
         put_number(opts, OPT_LEAVE_RUNNING, job->leave_running);
     }
+    if (job->lazy)
+        put_number(opts, OPT_LAZY_PAGES, 1);
     /* agents.h: readable for a restore, and not before */
     put_number(opts, OPT_SKIP_FILE_RWX_CHECK, 1);
     if (job->freezer)

@@ -20,6 +20,7 @@
 
 struct criu {
     int ids_fd; /* src/criu/shim.c, as a shared object */
+    int uffd_fd; /* /dev/userfaultfd, for fill.c; -1: none */
 };
 
 /* One that was started, and waits for what it is to do. */
@@ -33,6 +34,7 @@ struct criu_job {
     const struct criu *criu;
     struct criu_process *process; /* from criu_start; NULL: criu_run starts one */
     bool restore;
+    bool lazy;            /* restore: pages that can come later are left out, fill.c brings them */
     bool leave_running;   /* dump: the processes go on afterwards */
     pid_t pid;            /* dump: whose tree */
     uint32_t owner;       /* host id of the sandbox */

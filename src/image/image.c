@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC    "covesave"
+#define MAGIC    "covesav2"
 #define KEY_FILE "image.key"
 #define SPENT    ".spent" /* the directory of those that are of no more use */
 
@@ -400,6 +400,15 @@ void image_spend(const struct images *images, const char *id)
         (void) unlinkat(fd, META, 0);
 }
 
+/* Of a sandbox whose pages are all there, or that is no more. */
+static void sweep_fill(int dir_fd, const char *name)
+{
+    auto_close int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        (void) unlinkat(dir_fd, name, 0);
+}
+
 void images_sweep(struct images *images)
 {
     int fd = openat(images->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -412,6 +421,8 @@ void images_sweep(struct images *images)
         (void) snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, OLD) == 0 && !image_busy(images, id))
             image_remove(images, id, OLD);
+        if (id_ok(id) && strcmp(entry->d_name + ID_LEN, FILL) == 0)
+            sweep_fill(fd, entry->d_name);
         /* Of a compressor that was killed: unfinished, or what its work took the place of. */
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, PACK) == 0 && !is_locked(images, id, PACK))
             image_remove(images, id, PACK);

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/sha256.h"
+#include "image/chunks.h"
 #include "jail/layers.h"
 #include "wire/keeper.h"
 
@@ -99,10 +100,14 @@ int image_read(const struct images *images, const char *id, struct image_meta *r
 uint32_t image_used(const struct images *images, const char *id);
 void image_use(int dir_fd);
 
-/* Of what is in memory/: the pages, all else (which criu parses), or that with pages that are compressed. */
-enum image_part { IMAGE_PAGES, IMAGE_PARSED, IMAGE_PARSED_BESIDE_PACK };
+/* Of what is in memory/ but the pages (criu parses it), without or with pages that are compressed. */
+enum image_part { IMAGE_PARSED, IMAGE_PARSED_BESIDE_PACK };
 int image_hash(const struct images *images, int memory_fd, enum image_part part,
                unsigned char ret[SHA256_LEN], struct err *err);
+
+/* Of the pages, by the hashes of their chunks. */
+int image_hash_pages(const struct images *images, const struct chunks *chunks,
+                     unsigned char ret[SHA256_LEN], struct err *err);
 
 /* Whether the file system of a descriptor is full: some failures do not say that it is. */
 bool image_disk_full(int fd);

@@ -54,11 +54,11 @@ static bool begins(const char *name, const char *with)
 static bool is_of(enum image_part part, const char *name)
 {
     if (begins(name, "pages-"))
-        return part == IMAGE_PAGES;
+        return false;
     /* What is there instead of pages: compress.c compares it. */
     if (part == IMAGE_PARSED_BESIDE_PACK && (strcmp(name, PACK_LIST) == 0 || strcmp(name, PACK_DATA) == 0))
         return false;
-    return part != IMAGE_PAGES;
+    return true;
 }
 
 /* Names are of one directory, and so differ: the codes of all of them can be joined in any order. */
@@ -108,6 +108,20 @@ int image_hash(const struct images *images, int memory_fd, enum image_part part,
     if (image_each_file(memory_fd, NULL, hash_file, &h, err) < 0)
         return -1;
     memcpy(ret, h.sum, sizeof h.sum);
+    return 0;
+}
+
+int image_hash_pages(const struct images *images, const struct chunks *chunks,
+                     unsigned char ret[SHA256_LEN], struct err *err)
+{
+    unsigned char sum[SHA256_LEN] = { 0 }, tree[SHA256_LEN];
+
+    for (uint32_t i = 0; i < chunks->files; i++) {
+        chunks_tree_of(chunks, &chunks->file[i], tree);
+        if (image_hash_join(images, chunks->file[i].name, tree, sum, err) < 0)
+            return -1;
+    }
+    memcpy(ret, sum, sizeof sum);
     return 0;
 }
 

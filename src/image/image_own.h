@@ -8,6 +8,7 @@
 #define NEW       ".new"
 #define META      "meta"
 #define OLD       ".old"  /* on its way out */
+#define FILL      ".fill" /* of fill.c: a file */
 #define PACK      ".pack" /* to take the place of the one without, or what it took the place of */
 
 /* Of memory/, when its pages are compressed. */

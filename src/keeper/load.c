@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "image/fill.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/loader.h"
@@ -36,6 +37,7 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
 {
     struct err err = r->err;
     uint64_t started = 0;
+    char why[FILL_REASON_MAX];
     int pidfd;
 
     if (err.kind != ERR_NONE) {
@@ -47,7 +49,10 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     pidfd = (int) syscall(__NR_pidfd_open, r->pid, 0);
     if (pidfd < 0 || sandbox_pid_started(r->pid, &started, &err) < 0 || started != r->pid_started) {
         own_close(&pidfd);
-        err_set(&err, ERR_UNAVAILABLE, "sandbox '%s' ended as soon as it ran", s->info.id);
+        if (fill_reason(&k->images, s->info.id, why))
+            err_set(&err, ERR_DENIED, "sandbox '%s': %s", s->info.id, why);
+        else
+            err_set(&err, ERR_UNAVAILABLE, "sandbox '%s' ended as soon as it ran", s->info.id);
         sandbox_fail(k, s, &err);
         return;
     }

@@ -1,11 +1,12 @@
 /* The order, with processes:
  *
  *   lock      nobody else works on the image; what criu will parse is hashed, and compared with what was signed
+ *   fill      of a large image, who brings its pages later is started, before anything is mounted (image/fill.h)
  *   stage     root, disk and criu's files are attached in a mount namespace of the worker's own; the id map among the
  *             files is replaced by that of the sandbox's slot
  *   restore   criu makes the processes, all of them stopped
  *   … network its namespace is brought up as soon as there is one: sockets are bound in it later
- *   commit    the pages are compared, too; of a resumed sandbox, the journal says RUNNING and the image loses its name
+ *   commit    the pages that criu copied are compared, too; of a resumed sandbox, the journal says RUNNING and the image loses its name
  *   release   criu has nothing left to do but to let them go: a retired image is spent, a fork's record says RUNNING
  *   resume    the processes run; the agent is told
  *
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "image/compress.h"
+#include "image/fill.h"
 #include "image/outside.h"
 #include "jail/gateway.h"
 #include "jail/mounts.h"
@@ -64,6 +66,9 @@ struct loading {
     struct criu_process criu;
     int hashed_fd; /* says whether the pages are as they were */
     pid_t hasher;
+    struct chunks *chunks;
+    bool lazy; /* pages that can come later do */
+    struct fill fill;
     struct decompress plain; /* instead of the hasher, of one that is compressed */
     uint64_t at_us[LOAD_STEPS]; /* when each step was done, for the log */
 };
@@ -93,27 +98,6 @@ static int start_decompress(struct loading *l, struct err *err)
     return decompress_begin(&l->plain, &l->w->keeper->images, &l->meta, l->dir_fd, &place, err);
 }
 
-/* Beside criu, on another core: pages are only copied, so it is enough to know before anything runs. */
-static int start_hasher(struct loading *l, struct err *err)
-{
-    int pair[2];
-
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_sys(err, errno, "pipe");
-    l->hasher = fork();
-    if (l->hasher == 0) {
-        unsigned char hash[SHA256_LEN];
-        bool good = image_hash(&l->w->keeper->images, l->memory_fd, IMAGE_PAGES, hash, err) == 0 &&
-                    same_secret(hash, l->meta.pages, sizeof hash);
-
-        IGNORE(good && write(pair[1], "y", 1) < 0);
-        _exit(0);
-    }
-    (void) close(pair[1]);
-    l->hashed_fd = pair[0];
-    return l->hasher < 0 ? err_sys(err, errno, "fork") : 0;
-}
-
 static int check_hasher(struct loading *l, struct err *err)
 {
     char word = 0;
@@ -137,6 +121,65 @@ static int check_small(struct loading *l, struct err *err)
         return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
                        l->meta.image.id);
     return 0;
+}
+
+/* Only of what is large enough; what cannot be so is restored at once. */
+static void plan_fill(struct loading *l)
+{
+    const struct fill_box box = { .images = &l->w->keeper->images,
+                                  .cgroups = &l->w->keeper->cgroups,
+                                  .id = l->w->sandbox.info.id,
+                                  .made_as = l->w->sandbox.made_as,
+                                  .work_fd = l->w->scratch_fd };
+    const uint64_t limit = l->w->sandbox.info.limits.memory_bytes;
+    struct err err;
+    int rc;
+
+    /* A copy may have a lower limit than what it is made of, which take_back() finds out by what is in use. */
+    if (!l->same && l->meta.image.memory_bytes > limit / 4 * 3)
+        return;
+    rc = fill_plan(l->memory_fd, l->chunks, l->w->keeper->criu.uffd_fd, &l->fill, &err);
+    if (rc == 1 && fill_start(&l->fill, &box, &err) < 0)
+        rc = -1;
+    if (rc < 0) {
+        log_line(LOG_WARNING, "sandbox=%s all pages at once: %s", box.id, err.msg);
+        fill_done(&l->fill);
+    }
+    l->lazy = rc == 1;
+}
+
+/* Who brings the pages may know better than criu why it failed. */
+static void end_fill(struct loading *l, bool failed, struct err *err)
+{
+    char why[FILL_REASON_MAX];
+
+    fill_done(&l->fill);
+    chunks_free(l->chunks);
+    if (failed && l->lazy && fill_reason(&l->w->keeper->images, l->w->sandbox.info.id, why))
+        (void) err_set(err, ERR_DENIED, "image '%s': %s", l->meta.image.id, why);
+}
+
+/* Beside criu, on another core: pages are only copied, so it is enough to know before anything runs. */
+static int start_hasher(struct loading *l, struct err *err)
+{
+    int pair[2];
+
+    if (chunks_read(l->memory_fd, &l->chunks, err) < 0)
+        return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
+                       l->meta.image.id);
+    plan_fill(l);
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    l->hasher = fork();
+    if (l->hasher == 0) {
+        bool good = chunks_check(l->memory_fd, l->chunks, l->fill.later, err) == 0;
+
+        IGNORE(good && write(pair[1], "y", 1) < 0);
+        _exit(0);
+    }
+    (void) close(pair[1]);
+    l->hashed_fd = pair[0];
+    return l->hasher < 0 ? err_sys(err, errno, "fork") : 0;
 }
 
 /* ---- what criu reaches ---- */
@@ -298,6 +341,7 @@ static int restore(struct loading *l, struct err *err)
     struct criu_job job = { .criu = &w->keeper->criu,
                             .process = &l->criu,
                             .restore = true,
+                            .lazy = l->lazy,
                             .images_fd = l->memory_fd,
                             .work_fd = w->scratch_fd,
                             .root = "/new",
@@ -415,6 +459,7 @@ int loader_run(struct worker *w, const struct keeper_request *r, struct err *err
                          .memory_fd = -1,
                          .hashed_fd = -1,
                          .criu = CRIU_NONE,
+                         .fill = FILL_NONE,
                          .plain = { .from_fd = -1 } };
     int rc;
 
@@ -426,6 +471,7 @@ int loader_run(struct worker *w, const struct keeper_request *r, struct err *err
     rc = check_and_load(&l, r, err);
     criu_stop(&l.criu); /* one that was never asked */
     decompress_done(&l.plain);
+    end_fill(&l, rc < 0, err);
     if (l.hasher > 0) {
         (void) kill(l.hasher, SIGKILL);
         (void) waitpid(l.hasher, NULL, 0);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "base/parse.h"
+#include "image/fill.h"
 #include "keeper/adopt.h"
 #include "keeper/create.h"
 #include "jail/home.h"
@@ -51,6 +52,7 @@ struct options {
     uint64_t sandboxes_max;
     uint64_t slots;
     bool verbose;
+    bool all_pages;
 };
 
 /* ---- start ---- */
@@ -66,6 +68,7 @@ static void usage(FILE *out)
                    "  --slots N          user id ranges to use, at most %u\n"
                    "  --stage-layers     mount layers as Linux before 6.15 needs it\n"
                    "  --layers N         merge an image's layers from N on (2 to %d, which is the preset)\n"
+                   "  --all-pages        no large image is restored while its memory still comes\n"
                    "  --verbose          log every create with its timings\n"
                    "  --version, --help\n",
                    IDS_SLOTS, IDS_SLOTS, LAYERS_MAX);
@@ -91,6 +94,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
         { "slots", required_argument, NULL, 'n' },
         { "verbose", no_argument, NULL, 'v' },
         { "stage-layers", no_argument, NULL, 'l' },
+        { "all-pages", no_argument, NULL, 'a' },
         { "layers", required_argument, NULL, 'y' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'V' },
@@ -110,6 +114,9 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
             break;
         case 'l':
             root_stage_layers();
+            break;
+        case 'a':
+            o->all_pages = true;
             break;
         case 'v':
             o->verbose = true;
@@ -224,9 +231,12 @@ static int open_beside(const char *name, struct err *err)
     return fd < 0 ? err_sys(err, errno, "open %s", path) : fd;
 }
 
-static int find_ids_file(struct keeper *k, struct err *err)
+static int find_ids_file(struct keeper *k, bool all_pages, struct err *err)
 {
     k->criu.ids_fd = open_beside("cove-criu.so", err);
+    k->criu.uffd_fd = all_pages ? -1 : open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    if (!fill_possible(k->criu.uffd_fd))
+        own_close(&k->criu.uffd_fd);
     return k->criu.ids_fd < 0 ? -1 : 0;
 }
 
@@ -373,7 +383,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     measure_host(k);
     if (o->group && find_group(o->group, &gid, err) < 0)
         return -1;
-    if (open_state(k, o, err) < 0 || load_agent(k, err) < 0 || find_ids_file(k, err) < 0 ||
+    if (open_state(k, o, err) < 0 || load_agent(k, err) < 0 || find_ids_file(k, o->all_pages, err) < 0 ||
         images_open(&k->images, k->state_fd, err) < 0)
         return -1;
     for (size_t i = 0; i < BASES_MAX; i++)

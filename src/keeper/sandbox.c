@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "image/fill.h"
 #include "keeper/adopt.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
@@ -197,8 +198,13 @@ void sandbox_clear(struct keeper *k, struct sandbox *s)
 static void unexpected_death(struct keeper *k, struct sandbox *s)
 {
     struct keeper_stats stats = { 0 };
+    char why[FILL_REASON_MAX];
     struct err ignored;
 
+    if (fill_reason(&k->images, s->info.id, why)) {
+        sandbox_stop(k, s, why);
+        return;
+    }
     if (cgroup_stats(&k->cgroups, s->made_as, &stats, &ignored) == 0 && stats.oom_kills > 0)
         (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
     sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");

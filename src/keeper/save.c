@@ -14,6 +14,8 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "image/chunks.h"
+#include "image/fill.h"
 #include "image/inventory.h"
 #include "image/outside.h"
 #include "jail/mounts.h"
@@ -172,6 +174,18 @@ static void count_bytes(struct saving *s)
                           disk_bytes(&s->w->keeper->disks, s->meta.layers.number[0]);
 }
 
+/* Before all else: the hashes are a file of their own. */
+static int hash_pages(struct saving *s, struct err *err)
+{
+    struct chunks *chunks = NULL;
+    int rc = chunks_write(s->memory_fd, &chunks, err);
+
+    if (rc == 0)
+        rc = image_hash_pages(&s->w->keeper->images, chunks, s->meta.pages, err);
+    chunks_free(chunks);
+    return rc;
+}
+
 static int finish_image(struct saving *s, struct err *err)
 {
     const struct images *images = &s->w->keeper->images;
@@ -179,9 +193,8 @@ static int finish_image(struct saving *s, struct err *err)
     if (s->flags & KEEPER_SAVE_MEMORY) {
         if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
             inventory_mend(s->memory_fd, err) < 0 || quiet_filters(s, err) < 0 ||
-            look_through(s, err) < 0 ||
-            image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0 ||
-            image_hash(images, s->memory_fd, IMAGE_PAGES, s->meta.pages, err) < 0)
+            look_through(s, err) < 0 || hash_pages(s, err) < 0 ||
+            image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0)
             return -1;
     }
     count_bytes(s);
@@ -229,7 +242,7 @@ static int save_with_memory(struct saving *s, struct err *err)
 
     outside_mounts(&job, NULL, false, box->volumes);
     outside_masks(&job);
-    if (jail_add_pts(err) < 0 ||
+    if (fill_wait(&s->w->keeper->images, box->info.id, err) < 0 || jail_add_pts(err) < 0 ||
         talk_quiesce(nets, box->pid.fd, box->info.pid, &listener, err) < 0)
         return -1;
     s->stood_since_us = io_now_us();

@@ -32,8 +32,8 @@ static void let_go(const struct worker *w, int answer)
     int keep[KEEP_MAX] = { answer,          w->scratch_fd,       s->pid.fd,
                            s->disk_fd,      k->templates_fd,     k->journal.fd,
                            k->disks.dir_fd, k->images.dir_fd,    k->criu.ids_fd,
-                           k->nets.own_fd };
-    size_t count = 10;
+                           k->nets.own_fd,  k->criu.uffd_fd };
+    size_t count = 11;
 
     for (size_t i = 0; i < k->cgroups.count; i++) {
         keep[count++] = k->cgroups.hierarchy[i].root_fd;

@@ -264,7 +264,11 @@ static void what_pausing_uses_is_named(void)
                         "SwapFree: 524288 kB\n");
     put("proc/sys/vm/unprivileged_userfaultfd", "0\n");
     CHECK_STR(examine("swap_space")->value, "1 GiB, 512 MiB free");
+    CHECK_STR(examine("lazy_restore")->value, "no /dev/userfaultfd: all memory at once");
+    CHECK_INT(examine("lazy_restore")->status, DOCTOR_NOTE);
+    put("dev/userfaultfd", "");
     CHECK_INT(examine("lazy_restore")->status, DOCTOR_OK);
+    CHECK(unlinkat(root_fd, "dev/userfaultfd", 0) == 0);
     CHECK(unlinkat(root_fd, "proc/sys/vm/unprivileged_userfaultfd", 0) == 0);
 }
 

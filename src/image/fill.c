@@ -1,0 +1,438 @@
+/* The one who looks after the other is its parent, and a clone with CLONE_VM and CLONE_FILES made the other: what one of them maps or
+ * opens the other has, and neither is gone before both are. A signal for one is none for the other. */
+#include "image/fill.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "image/image_own.h"
+#include "image/pagemap.h"
+#include "image/pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/userfaultfd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEAST       (48ull << 20) /* below, handing over costs more than it saves */
+#define DOUBLE_MOST (16ull << 20)
+#define WAIT_MS     60000
+#define KILL_MS     10000
+#define STARTS_MAX  100
+#define SOCKET_NAME "lazy-pages.socket" /* criu's */
+#define NOBODY      65534
+
+/* ---- what comes later ---- */
+
+static int open_pages(struct pages *p, int memory_fd, uint32_t id, uint32_t *ret, struct err *err)
+{
+    struct pages_file *f = &p->file[p->file_count];
+    char name[CHUNKS_NAME_ROOM];
+
+    (void) snprintf(name, sizeof name, "pages-%u.img", id);
+    if (p->file_count == PAGES_FILES)
+        return err_set(err, ERR_UNSUPPORTED, "more than %d files of pages", PAGES_FILES);
+    f->chunks = chunks_find(p->chunks, name);
+    if (!f->chunks)
+        return err_set(err, ERR_DENIED, "it has no hashes of %s", name);
+    f->fd = openat(memory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (f->fd < 0)
+        return err_sys(err, errno, "open %s", name);
+    *ret = p->file_count++;
+    return 0;
+}
+
+static int read_process(struct pages *p, int memory_fd, const char *name, int pid, struct err *err)
+{
+    struct space *s = &p->space[p->space_count];
+    auto_close int fd = openat(memory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    auto_free uint8_t *text = NULL;
+    struct stat st;
+    uint32_t id;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !(text = malloc((size_t) st.st_size + 1)) ||
+        io_read_all(fd, text, (size_t) st.st_size) < 0)
+        return err_sys(err, errno, "read %s", name);
+    if (p->space_count == SPACES_MAX / 2) /* the rest is for those that they fork */
+        return err_set(err, ERR_UNSUPPORTED, "more than %d processes", SPACES_MAX / 2);
+    s->uffd = -1;
+    s->pid = pid;
+    p->space_count++;
+    if (pagemap_read(text, (size_t) st.st_size, &id, &s->ranges, err) < 0)
+        return -1;
+    return s->ranges.count ? open_pages(p, memory_fd, id, &s->file, err) : 0;
+}
+
+static int read_processes(struct pages *p, int memory_fd, struct err *err)
+{
+    int own = openat(memory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+
+    if (!dir)
+        return err_sys(err, errno, "list an image");
+    while ((entry = readdir(dir))) {
+        int pid, len = 0;
+
+        if (sscanf(entry->d_name, "pagemap-%d.img%n", &pid, &len) == 1 && len &&
+            !entry->d_name[len] && read_process(p, memory_fd, entry->d_name, pid, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Chunks of which criu copies nothing. Ranges are in the order of the file, too. */
+static void mark_later(const struct pages *p, const struct space *s, uint8_t *later)
+{
+    const struct chunk_file *f = p->file[s->file].chunks;
+    const struct range *r = s->ranges.at;
+
+    for (size_t i = 0; i < s->ranges.count; i++) {
+        uint64_t begin = r[i].offset, end = begin + (r[i].end - r[i].start);
+
+        for (; i + 1 < s->ranges.count && r[i + 1].offset == end; i++)
+            end += r[i + 1].end - r[i + 1].start;
+        begin = (begin + CHUNK_BYTES - 1) / CHUNK_BYTES;
+        end = end >= f->bytes ? (f->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES : end / CHUNK_BYTES;
+        for (; begin < end; begin++)
+            later[f->first + begin] = 1;
+    }
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Bytes at addresses that more than one process has. Those were one page for all of them, as a rule, since the fork of one by the
+ * other; criu makes it one again only when it copies itself. */
+static uint64_t count_doubles(const struct pages *p)
+{
+    size_t count = 0, n = 0;
+    auto_free struct range *all = NULL;
+    uint64_t bytes = 0, end = 0;
+
+    for (uint32_t i = 0; i < p->space_count; i++)
+        count += p->space[i].ranges.count;
+    all = malloc((count + 1) * sizeof *all);
+    if (!all)
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < p->space_count; i++)
+        for (size_t j = 0; j < p->space[i].ranges.count; j++)
+            all[n++] = p->space[i].ranges.at[j];
+    qsort(all, count, sizeof *all, by_start);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].start < end)
+            bytes += (all[i].end < end ? all[i].end : end) - all[i].start;
+        if (all[i].end > end)
+            end = all[i].end;
+    }
+    return bytes;
+}
+
+int fill_plan(int memory_fd, const struct chunks *chunks, int device_fd, struct fill *ret,
+              struct err *err)
+{
+    struct pages *p;
+    uint64_t all = 0;
+
+    *ret = (struct fill) FILL_NONE;
+    for (uint32_t i = 0; i < chunks->files; i++)
+        all += chunks->file[i].bytes;
+    if (all < LEAST || device_fd < 0)
+        return 0;
+    p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return err_sys(err, errno, "make a plan of pages");
+    ret->pages = p;
+    p->client = p->listener = p->alive_fd = p->device_fd = -1;
+    p->chunks = chunks;
+    ret->later = calloc(chunks_count(chunks) + 1, 1);
+    if (!ret->later || read_processes(p, memory_fd, err) < 0) {
+        fill_done(ret);
+        return ret->later ? -1 : err_set(err, ERR_NO_MEMORY, "no memory for a plan of pages");
+    }
+    for (uint32_t i = 0; i < p->space_count; i++) {
+        ret->bytes += ranges_bytes(&p->space[i].ranges);
+        if (p->space[i].ranges.count)
+            mark_later(p, &p->space[i], ret->later);
+    }
+    if (ret->bytes < LEAST || count_doubles(p) > DOUBLE_MOST) {
+        fill_done(ret);
+        return 0;
+    }
+    p->device_fd = fcntl(device_fd, F_DUPFD_CLOEXEC, 3);
+    return p->device_fd < 0 ? err_sys(err, errno, "dup") : 1;
+}
+
+void fill_done(struct fill *fill)
+{
+    struct pages *p = fill->pages;
+
+    own_close(&fill->lock_fd);
+    own_close(&fill->alive_fd);
+    free(fill->later);
+    fill->later = NULL;
+    if (!p)
+        return;
+    own_close(&p->listener);
+    own_close(&p->alive_fd);
+    own_close(&p->device_fd);
+    for (uint32_t i = 0; i < p->file_count; i++)
+        own_close(&p->file[i].fd);
+    for (uint32_t i = 0; i < p->space_count; i++)
+        ranges_done(&p->space[i].ranges);
+    (void) munmap(p, sizeof *p);
+    fill->pages = NULL;
+}
+
+bool fill_possible(int device_fd)
+{
+    struct uffdio_api api = { .api = UFFD_API, .features = PAGES_FEATURES };
+    auto_close int fd = device_fd < 0 ? -1 : ioctl(device_fd, USERFAULTFD_IOC_NEW, O_CLOEXEC);
+
+    return fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0;
+}
+
+/* ---- who brings the pages ---- */
+
+/* It has descriptors of the image and of the memory to fill, and needs nothing else. Not by the C library, whose wrappers do more
+ * than that. */
+static void drop_privilege(void)
+{
+    (void) syscall(__NR_setgroups, 0, NULL);
+    (void) syscall(__NR_setresgid, NOBODY, NOBODY, NOBODY);
+    if (syscall(__NR_setresuid, NOBODY, NOBODY, NOBODY) < 0)
+        _exit(PAGES_FAILED);
+    (void) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static int serve(void *arg)
+{
+    (void) prctl(PR_SET_NAME, "cove-pages");
+    _exit((int) pages_serve(arg, drop_privilege));
+}
+
+/* ---- who looks after it ---- */
+
+struct guard {
+    struct fill *fill;
+    const struct fill_box *box;
+    int ready_fd;
+    uint64_t begun_us;
+};
+
+static void write_note(const struct guard *g, const char *text)
+{
+    if (ftruncate(g->fill->lock_fd, 0) == 0)
+        IGNORE(pwrite(g->fill->lock_fd, text, strlen(text), 0) < 0);
+}
+
+static enum pages_end look_after(const struct guard *g)
+{
+    static _Alignas(64) unsigned char stack[256 << 10];
+    struct pages *p = g->fill->pages;
+
+    for (int starts = 0; starts < STARTS_MAX; starts++) {
+        pid_t pid = clone(serve, stack + sizeof stack, CLONE_VM | CLONE_FILES | SIGCHLD, p);
+        char note[64];
+        int status;
+
+        if (pid < 0)
+            break;
+        (void) snprintf(note, sizeof note, "%d %d\n", (int) getpid(), (int) pid);
+        write_note(g, note);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (WIFEXITED(status))
+            return (enum pages_end) WEXITSTATUS(status);
+        log_line(LOG_WARNING, "sandbox=%s who brought its pages was killed%s", g->box->id,
+                 p->torn ? " in the middle of a change" : "");
+        if (p->torn)
+            break;
+    }
+    return PAGES_FAILED;
+}
+
+/* All of it, before our descriptors are closed: whoever runs without them sees zeros. */
+static void kill_box(const struct guard *g, const char *why)
+{
+    const struct timespec moment = { .tv_nsec = 2000000 };
+    uint64_t until = io_now_ms() + KILL_MS;
+    char note[FILL_REASON_MAX + 1];
+    struct err err;
+
+    (void) snprintf(note, sizeof note, "!%s", why);
+    write_note(g, note);
+    log_line(LOG_ERROR, "sandbox=%s killed: %s", g->box->id, why);
+    do {
+        (void) cgroup_freeze(g->box->cgroups, g->box->made_as, false, &err);
+        if (cgroup_kill(g->box->cgroups, g->box->made_as) == 0)
+            return;
+        (void) nanosleep(&moment, NULL);
+    } while (io_now_ms() < until);
+}
+
+static _Noreturn void guard(struct guard *g)
+{
+    const struct pages *p = g->fill->pages;
+    char name[NAME_ROOM];
+    enum pages_end end;
+
+    (void) prctl(PR_SET_NAME, "cove-filler");
+    (void) setsid();
+    /* Else what will be staged for criu was mounted for as long as we live. */
+    if (unshare(CLONE_NEWNS) < 0 || write(g->ready_fd, "y", 1) != 1)
+        _exit(1);
+    own_close(&g->ready_fd);
+    end = look_after(g);
+    log_line(LOG_DEBUG, "filled sandbox=%s end=%d bytes=%" PRIu64 " faults=%" PRIu64 " us=%" PRIu64,
+             g->box->id, (int) end, g->fill->bytes, p->faults, io_now_us() - g->begun_us);
+    if (end == PAGES_CHANGED)
+        kill_box(g, "its image was changed by somebody else, or cannot be read");
+    else if (end == PAGES_FAILED)
+        kill_box(g, "its memory could not be brought back");
+    (void) snprintf(name, sizeof name, "%s" FILL, g->box->id);
+    if (end == PAGES_DONE || end == PAGES_STOPPED)
+        (void) unlinkat(g->box->images->dir_fd, name, 0);
+    _exit(0);
+}
+
+/* ---- begin ---- */
+
+static int listen_for_criu(int work_fd, struct err *err)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/" SOCKET_NAME, work_fd);
+    if (fd < 0 || bind(fd, (const struct sockaddr *) &at, sizeof at) < 0 || listen(fd, 1) < 0)
+        return err_sys(err, errno, "listen for criu");
+    return take_fd(&fd);
+}
+
+static int open_lock(const struct fill_box *box, struct err *err)
+{
+    char name[NAME_ROOM];
+    auto_close int fd = -1;
+
+    (void) snprintf(name, sizeof name, "%s" FILL, box->id);
+    fd = openat(box->images->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || ftruncate(fd, 0) < 0)
+        return err_sys(err, errno, "lock %s", name);
+    return take_fd(&fd);
+}
+
+static void keep_own(const struct guard *g)
+{
+    const struct fill *fill = g->fill;
+    const struct fill_box *box = g->box;
+    const struct pages *p = fill->pages;
+    static int keep[PAGES_FILES + 8 + 2 * CG_HIERARCHIES_MAX];
+    size_t count = 0;
+
+    keep[count++] = g->ready_fd;
+    keep[count++] = p->listener;
+    keep[count++] = p->alive_fd;
+    keep[count++] = p->device_fd;
+    keep[count++] = fill->lock_fd;
+    keep[count++] = box->images->dir_fd;
+    for (uint32_t i = 0; i < p->file_count; i++)
+        keep[count++] = p->file[i].fd;
+    for (size_t i = 0; i < box->cgroups->count; i++) {
+        keep[count++] = box->cgroups->hierarchy[i].root_fd;
+        keep[count++] = box->cgroups->hierarchy[i].parent_fd;
+    }
+    io_keep_only(keep, count);
+}
+
+int fill_start(struct fill *fill, const struct fill_box *box, struct err *err)
+{
+    struct guard g = { .fill = fill, .box = box, .begun_us = io_now_us() };
+    struct pages *p = fill->pages;
+    int alive[2], ready[2];
+    auto_close int ready_fd = -1;
+    pid_t pid;
+    char word;
+
+    fill->lock_fd = open_lock(box, err);
+    if (fill->lock_fd < 0)
+        return -1;
+    p->listener = listen_for_criu(box->work_fd, err);
+    if (p->listener < 0)
+        return -1;
+    if (pipe2(alive, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    p->alive_fd = alive[0];
+    fill->alive_fd = alive[1];
+    if (pipe2(ready, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    ready_fd = ready[0];
+    g.ready_fd = ready[1];
+    pid = fork();
+    if (pid == 0) {
+        keep_own(&g);
+        guard(&g);
+    }
+    (void) close(ready[1]);
+    /* From here on the lock is theirs. */
+    own_close(&fill->lock_fd);
+    own_close(&p->listener);
+    own_close(&p->alive_fd);
+    if (pid < 0)
+        return err_sys(err, errno, "fork");
+    if (read(ready_fd, &word, 1) != 1)
+        return err_set(err, ERR_INTERNAL, "who is to bring the pages does not start");
+    return 0;
+}
+
+/* ---- those who wait ---- */
+
+int fill_wait(const struct images *images, const char *id, struct err *err)
+{
+    const struct timespec moment = { .tv_nsec = 1000000 };
+    uint64_t until = io_now_ms() + WAIT_MS;
+    char name[NAME_ROOM], word;
+    auto_close int fd = -1;
+
+    (void) snprintf(name, sizeof name, "%s" FILL, id);
+    fd = openat(images->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
+        if (io_now_ms() > until)
+            return err_set(err, ERR_TIMEOUT, "its memory is still being brought back");
+        (void) nanosleep(&moment, NULL);
+    }
+    if (fd >= 0 && read(fd, &word, 1) == 1 &&
+        word != '!') /* who would have removed it was killed */
+        (void) unlinkat(images->dir_fd, name, 0);
+    return 0;
+}
+
+bool fill_reason(const struct images *images, const char *id, char ret[FILL_REASON_MAX])
+{
+    char name[NAME_ROOM], text[FILL_REASON_MAX + 1];
+
+    (void) snprintf(name, sizeof name, "%s" FILL, id);
+    if (io_read_text(images->dir_fd, name, text, sizeof text) < 1 || text[0] != '!')
+        return false;
+    (void) unlinkat(images->dir_fd, name, 0);
+    (void) snprintf(ret, FILL_REASON_MAX, "%s", text + 1);
+    return true;
+}
