@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "jail/agents.h"
+#include "jail/boot_id.h"
 #include "jail/mountfd.h"
 
 #include <errno.h>
@@ -27,6 +28,8 @@ static const char *const masked_files[] = {
 };
 
 static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "tty", "pressure" };
+
+static const char *const own_files[] = { BOOT_ID_NAME };
 
 static const char *const readonly_dirs[] = { "bus", "fs", "irq", "sys" };
 
@@ -68,8 +71,8 @@ static int attach_clone(int from_fd, const char *from, uint64_t attributes, int 
 }
 
 /* /proc is the kernel's own and nothing of the tenant's runs yet: plain paths are safe here. empty: a mount for each of
- * masked_dirs; NULL: /empty can be named. */
-static int mask_proc(int root_fd, const int *empty, struct err *err)
+ * masked_dirs; NULL: /empty can be named. boot_id: a mount. */
+static int mask_proc(int root_fd, const int *empty, int boot_id, struct err *err)
 {
     auto_close int proc = open_target(root_fd, "proc");
 
@@ -92,6 +95,8 @@ static int mask_proc(int root_fd, const int *empty, struct err *err)
             mountfd_attach(fd, AT_FDCWD, readonly_dirs[i]) < 0)
             return err_sys(err, errno, "protect /proc/%s", readonly_dirs[i]);
     }
+    if (mountfd_attach(boot_id, AT_FDCWD, BOOT_ID_NAME) < 0)
+        return err_sys(err, errno, "attach the boot id");
     return 0;
 }
 
@@ -99,10 +104,13 @@ static int attach_proc(int root_fd, struct err *err)
 {
     auto_close int fd = mountfd_new("proc", (const char *const[]){ "source", "proc", NULL },
                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+    auto_close int boot_id = -1;
 
-    if (fd < 0)
+    if (fd < 0 || attach(fd, root_fd, "proc", err) < 0 || boot_id_make(true, err) < 0)
         return -1;
-    return attach(fd, root_fd, "proc", err) < 0 ? -1 : mask_proc(root_fd, NULL, err);
+    boot_id = boot_id_mount();
+    return boot_id < 0 ? err_sys(err, errno, "clone the boot id")
+                       : mask_proc(root_fd, NULL, boot_id, err);
 }
 
 static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, struct err *err)
@@ -175,7 +183,8 @@ const char *jail_masked(size_t i)
         size_t count;
     } lists[] = { { masked_files, ARRAY_LEN(masked_files) },
                   { masked_dirs, ARRAY_LEN(masked_dirs) },
-                  { readonly_dirs, ARRAY_LEN(readonly_dirs) } };
+                  { readonly_dirs, ARRAY_LEN(readonly_dirs) },
+                  { own_files, ARRAY_LEN(own_files) } };
 
     for (size_t l = 0; l < ARRAY_LEN(lists); i -= lists[l].count, l++)
         if (i < lists[l].count)
@@ -187,14 +196,14 @@ const char *jail_masked(size_t i)
 static int mask_inside(int pidfd, struct err *err)
 {
     int empty[ARRAY_LEN(masked_dirs)];
-    auto_close int root = -1;
+    auto_close int boot_id = boot_id_mount(), root = -1;
 
     for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
         empty[i] = mountfd_clone(AT_FDCWD, "/empty", 0);
     if (setns(pidfd, CLONE_NEWNS) < 0)
         return err_sys(err, errno, "enter the new mounts");
     root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return mask_proc(root, empty, err);
+    return mask_proc(root, empty, boot_id, err);
 }
 
 int jail_mask(int pidfd, struct err *err)

@@ -2,6 +2,8 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "jail/boot_id.h"
+#include "jail/creds.h"
 #include "jail/mountfd.h"
 #include "jail/mounts.h"
 #include "jail/root.h"
@@ -111,6 +113,7 @@ int stage_root(struct worker *w, const struct template *template, struct err *er
     struct root_layers layers = { .disk_fd = s->disk_fd,
                                   .kind = DISK_IMAGE,
                                   .base_count = s->layers.count - 1 };
+    int rc;
 
     if (map < 0)
         return -1;
@@ -118,5 +121,10 @@ int stage_root(struct worker *w, const struct template *template, struct err *er
     if (root_assemble(template, &layers, map, s->info.uid_base, &root, &shm, err) < 0 ||
         volumes_map(s, map, err) < 0)
         return -1;
-    return jail_stage(root, s->disk_fd, shm, s->volume_fd, err);
+    if (jail_stage(root, s->disk_fd, shm, s->volume_fd, err) < 0)
+        return -1;
+    creds_files(s->info.uid_base);
+    rc = boot_id_make(false, err); /* a copy has its own */
+    creds_files(0);
+    return rc;
 }
