@@ -31,10 +31,6 @@
 #error "the table of system calls is for x86-64"
 #endif
 
-#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
-#endif
-
 #define X32_BIT 0x40000000u
 #define CALLS_MOST                                                                                 \
     512u /* beyond every number in the table; what is above has the last run's answer */
@@ -299,16 +295,13 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
     put_search(&w, runs, find_runs(&w, runs));
 }
 
+/* Not with WAIT_KILLABLE_RECV: who waits for the agent's answer must be able to freeze meanwhile, because the agent may
+ * have been frozen before it gave it. The call is begun again after the thaw. The price is the kernel's usual one: a handler
+ * that asks for no restart (SA_RESTART) may see EINTR. */
 int seccomp_install(const struct seccomp_filter *filter, bool listen)
 {
     struct sock_fprog program = { filter->len, (struct sock_filter *) (uintptr_t) filter->code };
     unsigned long flags = listen ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
-    long rc = -1;
 
-    if (listen)
-        rc = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
-                     flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
-    if (rc < 0)
-        rc = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-    return (int) rc;
+    return (int) syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
