@@ -21,14 +21,16 @@ struct on_disk {
 };
 _Static_assert(sizeof(struct on_disk) <= JOURNAL_SLOT, "a record fits its slot");
 
+/* Of the version before: sandboxes outlive a keeper, also when it is the next version that comes after it. */
+#define LEN_BEFORE offsetof(struct on_disk, record.was_frozen)
+
 /* FNV-1a: against torn writes, not against an attacker, who cannot write here. */
-static uint64_t sum_of(const struct on_disk *d)
+static uint64_t sum_of(const struct on_disk *d, size_t len)
 {
-    const unsigned char *at = (const unsigned char *) d->boot;
-    size_t len = sizeof *d - offsetof(struct on_disk, boot);
+    const unsigned char *at = (const unsigned char *) d;
     uint64_t sum = 0xcbf29ce484222325u;
 
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = offsetof(struct on_disk, boot); i < len; i++)
         sum = (sum ^ at[i]) * 0x100000001b3u;
     return sum;
 }
@@ -74,7 +76,7 @@ int journal_write(const struct journal *journal, uint32_t slot, const struct jou
     d.len = sizeof d;
     memcpy(d.boot, journal->boot, sizeof d.boot);
     memcpy(&d.record, record, sizeof d.record);
-    d.sum = sum_of(&d);
+    d.sum = sum_of(&d, sizeof d);
     n = pwrite(journal->fd, &d, sizeof d, (off_t) slot * JOURNAL_SLOT);
     if (n != (ssize_t) sizeof d)
         return err_sys(err, n < 0 ? errno : ENOSPC, "write the journal");
@@ -99,9 +101,11 @@ int journal_read(const struct journal *journal, uint32_t slot, struct journal_re
 
     if (n < 0)
         return err_sys(err, errno, "read the journal");
-    if (n != (ssize_t) sizeof d || d.magic != JOURNAL_MAGIC || d.len != sizeof d ||
-        d.sum != sum_of(&d) || memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
+    if (n < (ssize_t) LEN_BEFORE || d.magic != JOURNAL_MAGIC ||
+        (d.len != sizeof d && d.len != LEN_BEFORE) || n < (ssize_t) d.len ||
+        d.sum != sum_of(&d, d.len) || memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
         return 0;
+    memset((char *) &d + d.len, 0, sizeof d - d.len);
     *ret = d.record;
     return 1;
 }

@@ -24,11 +24,12 @@ struct journal_record {
     char hostname[KEEPER_NAME_MAX];
     struct volume_use volumes[VOLUMES_MAX];
     char image[KEEPER_NAME_MAX]; /* while STARTING, and in the pool: what it is loaded from */
-    uint32_t was_frozen;         /* while PAUSING: before it was saved, and is to be again */
-    uint32_t reserved;
     uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
     uint64_t build;                /* of its template: template.h */
     char made_as[KEEPER_NAME_MAX]; /* the id it was made under */
+    /* What is new is behind what was: records of the version before end here, and are read. */
+    uint32_t was_frozen; /* while PAUSING: before it was saved, and is to be again */
+    uint32_t reserved;
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);

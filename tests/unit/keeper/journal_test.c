@@ -128,6 +128,38 @@ static void a_record_of_another_boot_counts_as_none(void)
     journal_close(&journal);
 }
 
+/* What it lacks is behind all that it has; what lies there of a longer record is not its own. */
+static void a_record_of_the_version_before_is_read(void)
+{
+    struct {
+        uint32_t magic, len;
+        uint64_t sum;
+        uint8_t boot[16];
+        struct journal_record record;
+    } d;
+    struct journal_record r = example(), got;
+
+    begin();
+    r.was_frozen = 1;
+    (void) snprintf(r.made_as, sizeof r.made_as, "iabcd0123456789abcdef");
+    CHECK(journal_write(&journal, 2, &r, &err) == 0);
+    CHECK(pread(journal.fd, &d, sizeof d, 2 * SLOT) == (ssize_t) sizeof d);
+    d.len = (uint32_t) ((char *) &d.record.was_frozen - (char *) &d);
+    d.sum = 0xcbf29ce484222325u;
+    for (size_t i = 16; i < d.len; i++)
+        d.sum = (d.sum ^ ((unsigned char *) &d)[i]) * 0x100000001b3u;
+    CHECK(pwrite(journal.fd, &d, d.len, 2 * SLOT) == (ssize_t) d.len);
+    CHECK(journal_read(&journal, 2, &got, &err) == 1);
+    CHECK_STR(got.made_as, r.made_as);
+    CHECK_INT(got.was_frozen, 0);
+    CHECK(ftruncate(journal.fd, 2 * SLOT + (off_t) d.len) == 0); /* the last one of its file */
+    CHECK(journal_read(&journal, 2, &got, &err) == 1);
+    CHECK_INT(got.sandbox.pid, 4711);
+    CHECK(ftruncate(journal.fd, 2 * SLOT + (off_t) d.len - 1) == 0);
+    CHECK(journal_read(&journal, 2, &got, &err) == 0);
+    journal_close(&journal);
+}
+
 static void a_journal_survives_being_closed(void)
 {
     struct journal_record r = example(), got;
@@ -156,5 +188,6 @@ static void a_journal_that_is_a_link_is_refused(void)
 CHECK_MAIN(T(what_was_written_is_read), T(a_slot_never_written_is_empty_also_past_the_end),
            T(a_cleared_slot_is_empty_and_its_neighbours_are_not),
            T(every_torn_byte_makes_the_record_count_as_none), T(a_record_cut_short_counts_as_none),
-           T(a_record_of_another_boot_counts_as_none), T(a_journal_survives_being_closed),
+           T(a_record_of_another_boot_counts_as_none),
+           T(a_record_of_the_version_before_is_read), T(a_journal_survives_being_closed),
            T(a_journal_that_is_a_link_is_refused))
