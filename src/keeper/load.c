@@ -21,6 +21,7 @@
 #define THREAD_MEMORY (32u * 1024u) /* of the kernel's, for each */
 #define SPARE_MEMORY  (8u * MiB)    /* page tables, and what a first command takes */
 #define CLEAR_MS      500 /* who waited for a sandbox has used it by then */
+#define CLEAR_MOST_MS 10000 /* where something always starts */
 
 /* Its image is as it was; unless it was to be destroyed meanwhile. */
 static void give_up(struct keeper *k, struct sandbox *s, const struct err *err)
@@ -62,7 +63,8 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     }
     if (strcmp(s->image, s->info.id) == 0) {
         images_forget(&k->images, s->image);
-        k->clear_ms = io_now_ms() + CLEAR_MS;
+        if (!k->clear_ms) /* or resumes that follow each other closely would put it off for ever */
+            k->clear_ms = io_now_ms() + CLEAR_MS;
     }
     s->image[0] = '\0';
     create_running(k, s);
@@ -72,10 +74,12 @@ int load_tick(struct keeper *k)
 {
     uint64_t now = io_now_ms();
 
-    if (!k->clear_ms || k->starting) /* the end of what starts is an event */
+    if (!k->clear_ms)
         return -1;
     if (now < k->clear_ms)
         return (int) (k->clear_ms - now);
+    if (k->starting && now < k->clear_ms + CLEAR_MOST_MS)
+        return (int) (k->clear_ms + CLEAR_MOST_MS - now); /* or at the end of what starts, an event */
     k->clear_ms = 0;
     worker_clear_images(k);
     return -1;

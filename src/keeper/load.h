@@ -20,7 +20,7 @@ int load_begin(struct keeper *keeper, const struct keeper_request *request, stru
 int load_processes(struct keeper *keeper, struct sandbox *sandbox, const struct template *template,
                    struct err *err);
 
-/* Has spent images removed, in a process of its own, when nothing starts. Returns when to call again, -1: on an event. */
+/* Has spent images removed, in a process of its own, when nothing starts, or some seconds later. Returns when to call again, -1: on an event. */
 int load_tick(struct keeper *keeper);
 
 /* After a crash: a STARTING sandbox that was being loaded; false: somebody still works on it. */
