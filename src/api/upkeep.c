@@ -65,7 +65,7 @@ static int sum_up(struct app *app, const struct ids *ids, uint64_t *ret, struct 
             break;
         r = sandbox_stats(&link, ids->list[i], &stats, err);
         if (r == 0)
-            *ret += stats.disk_bytes;
+            *ret += stats.disk_bytes + stats.layer_bytes;
         else if (err->kind == ERR_UNAVAILABLE || err->kind == ERR_PROTOCOL)
             break;
         r = 0;

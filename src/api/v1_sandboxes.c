@@ -401,7 +401,7 @@ int v1_sandbox_stats(struct exchange *x, struct err *err)
         return -1;
     return exchange_reply_json(
         x, 200,
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms",
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms",
                   (json_int_t) (s.keeper.cpu_us / 1000), "memory_bytes",
                   (json_int_t) s.keeper.memory_bytes, "memory_peak_bytes",
                   (json_int_t) s.keeper.memory_peak_bytes, "memory_limit_bytes",
@@ -409,7 +409,8 @@ int v1_sandbox_stats(struct exchange *x, struct err *err)
                   "processes", (json_int_t) s.keeper.processes, "disk_bytes",
                   (json_int_t) s.keeper.disk_bytes, "disk_inodes",
                   (json_int_t) s.keeper.disk_inodes, "disk_limit_bytes",
-                  (json_int_t) s.limits.disk_bytes, "uptime_ms", (json_int_t) s.uptime_ms,
+                  (json_int_t) s.limits.disk_bytes, "layer_bytes",
+                  (json_int_t) s.keeper.layer_bytes, "uptime_ms", (json_int_t) s.uptime_ms,
                   "refused_calls", (json_int_t) s.refusals),
         err);
 }

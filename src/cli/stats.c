@@ -77,6 +77,7 @@ static void usage_json(struct json *json, const struct usage *u)
     json_number(json, "disk_limit_bytes", u->sandbox.limits.disk_bytes);
     json_number(json, "disk_inodes", u->stats.disk_inodes);
     json_number(json, "disk_limit_inodes", u->sandbox.limits.disk_inodes);
+    json_number(json, "layer_bytes", u->stats.layer_bytes);
     if (u->refusals_known)
         json_number(json, "refused_calls", u->refusals);
     else

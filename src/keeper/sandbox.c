@@ -437,6 +437,24 @@ int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, stru
     return 0;
 }
 
+/* Whether a disk below its own counts for an image (images.charged), or for a sandbox before it. */
+static bool counts_elsewhere(const struct keeper *k, const struct sandbox *s, uint64_t number)
+{
+    size_t images = k->images.count;
+
+    for (size_t i = 0; i < IMAGES_MAX && images > 0; i++) {
+        if (!k->images.entry[i].id[0])
+            continue;
+        if (has_layer(&k->images.entry[i].layers, number))
+            return true;
+        images--;
+    }
+    for (const struct sandbox *other = k->sandboxes; other < s; other++)
+        if (other->info.life != LIFE_GONE && has_layer(&other->layers, number))
+            return true;
+    return false;
+}
+
 int sandbox_stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
                   struct err *err)
 {
@@ -452,5 +470,8 @@ int sandbox_stats(struct keeper *k, const struct sandbox *s, struct keeper_stats
         ret->disk_bytes = (uint64_t) (disk.f_blocks - disk.f_bfree) * (uint64_t) disk.f_bsize;
         ret->disk_inodes = (uint64_t) (disk.f_files - disk.f_ffree);
     }
+    for (uint32_t i = 1; i < s->layers.count; i++)
+        if (!counts_elsewhere(k, s, s->layers.number[i]))
+            ret->layer_bytes += disk_bytes(&k->disks, s->layers.number[i]);
     return 0;
 }
