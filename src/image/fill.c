@@ -226,8 +226,16 @@ static void drop_privilege(void)
 
 static int serve(void *arg)
 {
+    pid_t guard = getppid();
+    enum pages_end end;
+
     (void) prctl(PR_SET_NAME, "cove-pages");
-    _exit((int) pages_serve(arg, drop_privilege));
+    end = pages_serve(arg, drop_privilege);
+    /* With nobody left who would kill the sandbox, its processes wait where they are until somebody does: our end
+     * would give them zeros. */
+    if ((end == PAGES_CHANGED || end == PAGES_FAILED) && getppid() != guard)
+        pages_hold(arg);
+    _exit((int) end);
 }
 
 /* ---- who looks after it ---- */

@@ -21,6 +21,7 @@
 
 #define FINISHED 0x52535446 /* criu's word for: all are restored */
 #define STALL_MS 10
+#define HOLD_MS  200
 
 /* ---- the image ---- */
 
@@ -431,4 +432,30 @@ enum pages_end pages_serve(struct pages *p, void (*once_criu_is_done)(void))
         break;
     }
     return PAGES_FAILED;
+}
+
+/* A change that the kernel refuses for another reason as long as there is somebody (ENOENT: not of that kind). */
+static bool is_gone(const struct space *s)
+{
+    struct uffdio_writeprotect nothing = {
+        .range = { .start = s->ranges.count ? s->ranges.at[0].start : PAGE_BYTES << 4,
+                   .len = PAGE_BYTES }
+    };
+
+    return ioctl(s->uffd, UFFDIO_WRITEPROTECT, &nothing) < 0 && errno == ESRCH;
+}
+
+void pages_hold(struct pages *p)
+{
+    uint32_t open;
+
+    do {
+        open = 0;
+        for (uint32_t i = 0; i < p->space_count; i++) {
+            if (p->space[i].uffd >= 0 && is_gone(&p->space[i]))
+                forget_space(p, &p->space[i]);
+            open += p->space[i].uffd >= 0;
+        }
+        (void) poll(NULL, 0, HOLD_MS);
+    } while (open);
 }

@@ -70,4 +70,7 @@ struct pages {
 /* Until the end. once_criu_is_done: called when no privilege is needed any more. */
 enum pages_end pages_serve(struct pages *pages, void (*once_criu_is_done)(void));
 
+/* Holds on to what is missing until nobody waits for it: for one whose end nobody would hear of. */
+void pages_hold(struct pages *pages);
+
 #endif

@@ -3,10 +3,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Rooms of all tables. What is in them is a tenant's doing, and the memory is the host's. */
+static size_t held;
+
 void ranges_done(struct ranges *r)
 {
     if (r->at)
         (void) munmap(r->at, r->room * sizeof *r->at);
+    held -= r->room;
     memset(r, 0, sizeof *r);
 }
 
@@ -19,13 +23,14 @@ static int make_room(struct ranges *r, size_t count)
         return 0;
     while (room < count)
         room *= 2;
-    if (room > RANGES_MAX)
+    if (room > RANGES_MAX || held + (room - r->room) > RANGES_ALL)
         return -1;
     at = r->at ? mremap(r->at, r->room * sizeof *r->at, room * sizeof *r->at, MREMAP_MAYMOVE)
                : mmap(NULL, room * sizeof *r->at, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return -1;
+    held += room - r->room;
     r->at = at;
     r->room = room;
     return 0;

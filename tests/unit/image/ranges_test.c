@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include "base/own.h"
 #include "image/ranges.h"
 
 #include <stdio.h>
@@ -107,7 +108,25 @@ static void there_is_an_end_to_them(void)
     ranges_done(&r);
 }
 
+static void there_is_an_end_to_all_of_them_together(void)
+{
+    struct ranges copy[RANGES_ALL / RANGES_MAX] = { { .count = 0 } };
+    size_t made = 0;
+
+    for (uint64_t i = 0; i < RANGES_MAX; i++)
+        (void) ranges_add(&r, i * 0x2000, i * 0x2000 + 0x1000, i * 0x1000);
+    while (made < ARRAY_LEN(copy) && ranges_copy(&r, &copy[made]) == 0)
+        made++;
+    CHECK(made == ARRAY_LEN(copy) - 1);
+    ranges_done(&copy[0]);
+    CHECK(ranges_copy(&r, &copy[made]) == 0);
+    for (size_t i = 1; i < ARRAY_LEN(copy); i++)
+        ranges_done(&copy[i]);
+    ranges_done(&r);
+}
+
 CHECK_MAIN(T(what_is_out_of_order_is_refused), T(neighbours_in_memory_and_in_the_file_are_one),
            T(an_address_is_found_in_its_range_only), T(a_drop_splits_shortens_and_removes),
            T(a_move_takes_along_what_waits), T(a_move_over_others_replaces_them),
-           T(a_copy_is_of_its_own), T(there_is_an_end_to_them))
+           T(a_copy_is_of_its_own), T(there_is_an_end_to_them),
+           T(there_is_an_end_to_all_of_them_together))
