@@ -276,19 +276,25 @@ undo:
     return err_wrap(err, "cgroup '%s'", name);
 }
 
+/* One that cannot be set (memory that is in use beyond it) does not leave the others as they were. */
 int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                  struct err *err)
 {
+    int rc = 0;
+
     for (size_t i = 0; i < cgroups->count; i++) {
         auto_close int fd = openat(cgroups->hierarchy[i].parent_fd, name,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct err why;
+        int set = fd < 0 ? err_sys(&why, errno, "open it in %s", cgroups->hierarchy[i].mount)
+                         : write_knobs(cgroups, SANDBOX, (int) i, fd, limits, &why);
 
-        if (fd < 0)
-            return err_sys(err, errno, "open cgroup '%s' in %s", name, cgroups->hierarchy[i].mount);
-        if (write_knobs(cgroups, SANDBOX, (int) i, fd, limits, err) < 0)
-            return err_wrap(err, "cgroup '%s'", name);
+        if (set < 0 && rc == 0) {
+            *err = why;
+            rc = err_wrap(err, "cgroup '%s'", name);
+        }
     }
-    return 0;
+    return rc;
 }
 
 void cgroup_entry_close(struct cgroup_entry *entry)
