@@ -90,22 +90,17 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  BEGIN DELETE FROM private_members WHERE sandbox = old.id; END;"
     "CREATE TRIGGER private_tenant_end AFTER DELETE ON tenants"
     "  BEGIN DELETE FROM private_networks WHERE tenant = old.name; END;"
+    /* clang-format off */
     "CREATE TRIGGER private_network_end AFTER DELETE ON private_networks BEGIN"
-    "  DELETE FROM private_members WHERE tenant = old.tenant AND network = old.name;" CHANGED(
-        "old") "END;"
-               "CREATE TRIGGER private_network_add AFTER INSERT ON private_networks BEGIN" CHANGED(
-                   "new") "  UPDATE private_changes SET last = new.number WHERE tenant = "
-                          "new.tenant; END;"
-                          "CREATE TRIGGER private_member_end AFTER DELETE ON private_members "
-                          "BEGIN" CHANGED(
-                              "old") "END;"
-                                     "CREATE TRIGGER private_member_add AFTER INSERT ON "
-                                     "private_members BEGIN" CHANGED(
-                                         "new") "END;"
-                                                "CREATE TRIGGER private_member_set AFTER UPDATE ON "
-                                                "private_members BEGIN" CHANGED(
-                                                    "new") "END;"
-                                                           "PRAGMA user_version = 6;",
+    "  DELETE FROM private_members WHERE tenant = old.tenant AND network = old.name;"
+    CHANGED("old") "END;"
+    "CREATE TRIGGER private_network_add AFTER INSERT ON private_networks BEGIN" CHANGED("new")
+    "  UPDATE private_changes SET last = new.number WHERE tenant = new.tenant; END;"
+    "CREATE TRIGGER private_member_end AFTER DELETE ON private_members BEGIN" CHANGED("old") "END;"
+    "CREATE TRIGGER private_member_add AFTER INSERT ON private_members BEGIN" CHANGED("new") "END;"
+    "CREATE TRIGGER private_member_set AFTER UPDATE ON private_members BEGIN" CHANGED("new") "END;"
+    "PRAGMA user_version = 6;",
+    /* clang-format on */
     /* The login of a proxy apart from the rules, which are shown. */
     "CREATE TABLE network_defaults(kind TEXT NOT NULL, name TEXT NOT NULL, rules TEXT NOT NULL,"
     "  login TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
@@ -181,11 +176,13 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  DELETE FROM hidden WHERE id = old.id; DELETE FROM volume_uses WHERE sandbox = old.id; END;"
     "PRAGMA user_version = 13;",
     /* Logins of proxies were in the open. */
+    /* clang-format off */
     SEAL_LOGINS("networks", "rules")
-        SEAL_LOGINS("snapshots_kept", "network") "UPDATE network_defaults SET login = "
-                                                 "seal('login/' || kind || '/' || name, login)"
-                                                 "  WHERE login <> '';"
-                                                 "PRAGMA user_version = 14;",
+    SEAL_LOGINS("snapshots_kept", "network")
+    "UPDATE network_defaults SET login = seal('login/' || kind || '/' || name, login)"
+    "  WHERE login <> '';"
+    "PRAGMA user_version = 14;",
+    /* clang-format on */
     /* What was in it is of use for ten minutes. */
     "DROP TABLE pools;"
     "CREATE TABLE pools(template TEXT NOT NULL, root INT NOT NULL, memory_bytes INT NOT NULL,"
