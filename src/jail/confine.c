@@ -132,6 +132,8 @@ int confine_kernel(const struct seccomp_filter *notify, const struct seccomp_fil
     if (landlock(err) < 0)
         return -1;
     fd = seccomp_install(notify, true);
+    if (fd < 0 && errno != EBUSY)
+        return err_sys(err, errno, "seccomp");
     if (fd < 0) {
         /* An outer listener (cove inside another sandbox): refusals are then refused uncounted. */
         *ret_listening = false;
