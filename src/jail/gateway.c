@@ -272,20 +272,37 @@ static int load_program(int map_fd, struct err *err)
     return fd < 0 ? err_sys(err, errno, "load the gateway's program") : fd;
 }
 
-/* The sockets by their place in enum keeper_gateway. They leave it when they are closed. */
-static int make_map(const int fds[GATEWAY_FDS], struct err *err)
+/* For the sockets, by their place in enum keeper_gateway. They leave it when they are closed. */
+static int make_map(struct err *err)
 {
     union bpf_attr attr;
-    auto_close int map = -1;
+    int fd;
 
     memset(&attr, 0, sizeof attr);
     attr.map_type = BPF_MAP_TYPE_SOCKMAP;
     attr.key_size = sizeof(uint32_t);
     attr.value_size = sizeof(uint64_t);
     attr.max_entries = GATEWAY_HOLD;
-    map = bpf_call(BPF_MAP_CREATE, &attr);
-    if (map < 0)
-        return err_sys(err, errno, "make the gateway's map");
+    fd = bpf_call(BPF_MAP_CREATE, &attr);
+    return fd < 0 ? err_sys(err, errno, "make the gateway's map") : fd;
+}
+
+static int make_pair(struct gateways *g, struct err *err)
+{
+    auto_close int map = make_map(err);
+    int program = map < 0 ? -1 : load_program(map, err);
+
+    if (program < 0)
+        return -1;
+    g->map_fd = take_fd(&map);
+    g->program_fd = program;
+    return 0;
+}
+
+static int fill_map(int map, const int fds[GATEWAY_FDS], struct err *err)
+{
+    union bpf_attr attr;
+
     for (uint32_t key = 0; key < GATEWAY_HOLD; key++) {
         uint64_t value = (uint64_t) fds[key];
 
@@ -296,19 +313,21 @@ static int make_map(const int fds[GATEWAY_FDS], struct err *err)
         if (bpf_call(BPF_MAP_UPDATE_ELEM, &attr) < 0)
             return err_sys(err, errno, "put a socket into the gateway's map");
     }
-    return take_fd(&map);
+    return 0;
 }
 
-/* The link holds the program, the program the map, the map no socket. */
-static int catch_all(int fds[GATEWAY_FDS], struct err *err)
+/* The link holds the program, the program the map, the map no socket. A pair is one sandbox's alone, whatever becomes of
+ * it: what a sandbox connects to can never be another's listener. */
+static int catch_all(struct gateways *g, int fds[GATEWAY_FDS], struct err *err)
 {
-    auto_close int map = make_map(fds, err), program = -1, ns = -1;
+    auto_close int map = -1, program = -1, ns = -1;
     union bpf_attr attr;
 
-    if (map < 0)
+    if (g->program_fd < 0 && make_pair(g, err) < 0)
         return -1;
-    program = load_program(map, err);
-    if (program < 0)
+    map = take_fd(&g->map_fd);
+    program = take_fd(&g->program_fd);
+    if (fill_map(map, fds, err) < 0)
         return -1;
     ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     if (ns < 0)
@@ -322,10 +341,10 @@ static int catch_all(int fds[GATEWAY_FDS], struct err *err)
 }
 
 /* In the sandbox's network namespace. */
-static int open_inside(int fds[GATEWAY_FDS], struct err *err)
+static int open_inside(struct gateways *g, int fds[GATEWAY_FDS], struct err *err)
 {
     if (open_socket(SOCK_STREAM, 0, &fds[GATEWAY_TCP], err) < 0 ||
-        open_socket(SOCK_DGRAM, DNS_PORT, &fds[GATEWAY_DNS], err) < 0 || catch_all(fds, err) < 0)
+        open_socket(SOCK_DGRAM, DNS_PORT, &fds[GATEWAY_DNS], err) < 0 || catch_all(g, fds, err) < 0)
         return -1;
     /* Last: with the routes but without the program a sandbox would talk to itself. */
     return make_all_local(err);
@@ -336,15 +355,39 @@ int gateway_routes(struct err *err)
     return make_all_local(err);
 }
 
-int gateway_open(const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS], struct err *err)
+void gateways_init(struct gateways *g)
+{
+    *g = (struct gateways){ .map_fd = -1, .program_fd = -1 };
+}
+
+void gateways_refill(struct gateways *g)
+{
+    struct err ignored; /* whoever needs one tries again, and is told */
+
+    if (!g->used)
+        return;
+    g->used = false;
+    if (g->program_fd < 0)
+        (void) make_pair(g, &ignored);
+}
+
+void gateways_close(struct gateways *g)
+{
+    own_close(&g->program_fd);
+    own_close(&g->map_fd);
+}
+
+int gateway_open(struct gateways *g, const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS],
+                 struct err *err)
 {
     int fds[GATEWAY_FDS] = { -1, -1, -1 };
     int rc;
 
     if (setns(pidfd, CLONE_NEWNET) < 0)
         return err_sys(err, errno, "enter the sandbox's network");
-    rc = open_inside(fds, err);
+    rc = open_inside(g, fds, err);
     nets_leave(nets);
+    g->used = true;
     for (size_t i = 0; i < GATEWAY_FDS; i++) {
         if (rc == 0)
             ret_fds[i] = take_fd(&fds[i]);

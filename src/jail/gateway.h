@@ -1,6 +1,6 @@
 /* gateway.h - the way out of a sandbox: two sockets inside its network namespace that catch what leaves it.
  *
- * Owns:    nothing. The sockets and the hold go to the caller; when the hold is closed nothing is caught any more,
+ * Owns:    a program that is attached to nothing yet. The sockets and the hold go to the caller; when the hold is closed nothing is caught any more,
  *          and nothing gets out either, since there is no device but lo.
  * Callers: ops.c.
  * Never:   decides what may leave. It cannot: no packet of a sandbox is ever forwarded by the kernel. */
@@ -10,10 +10,25 @@
 #include "jail/net.h"
 #include "wire/keeper.h"
 
-/* May be called again for the same sandbox, by whoever comes after a server that died. */
+#include <stdbool.h>
+
+/* To have the kernel verify the program is half of what a gateway takes, and knows nothing of the sandbox: once there was
+ * one, the program of the next is made while nobody waits. */
+struct gateways {
+    int map_fd, program_fd; /* both or none (-1) */
+    bool used;              /* since the last refill */
+};
+
+void gateways_init(struct gateways *g);
+/* When there is time for it; costs nothing where no sandbox has a network. */
+void gateways_refill(struct gateways *g);
+void gateways_close(struct gateways *g);
+
 /* The routes alone, in the caller's network namespace: what was bound to a foreign address can be again. */
 int gateway_routes(struct err *err);
 
-int gateway_open(const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS], struct err *err);
+/* May be called again for the same sandbox, by whoever comes after a server that died. */
+int gateway_open(struct gateways *g, const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS],
+                 struct err *err);
 
 #endif

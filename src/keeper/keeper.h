@@ -8,6 +8,7 @@
 #include "jail/cgroup.h"
 #include "image/criu.h"
 #include "disk/disk.h"
+#include "jail/gateway.h"
 #include "jail/ids.h"
 #include "image/image.h"
 #include "keeper/journal.h"
@@ -115,6 +116,7 @@ struct keeper {
     struct cgroups cgroups;
     struct disks disks;
     struct nets nets;
+    struct gateways gateways;
     struct sysviews views;
     struct images images;
     struct criu criu;

@@ -438,8 +438,10 @@ static void serve(struct keeper *k)
         int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), shorter(pool_tick(k), load_tick(k)));
         int n;
 
-        if (!k->starting) /* while no create wants the cores for itself */
+        if (!k->starting) { /* while no create wants the cores for itself */
             disks_refill(&k->disks);
+            gateways_refill(&k->gateways);
+        }
         if (k->disks.sock < 0)
             wait = shorter(wait, NO_MAKER_MS);
         if (k->quit)
@@ -471,6 +473,7 @@ int main(int argc, char **argv)
     (void) prctl(PR_SET_DUMPABLE, 0); /* its memory holds descriptors to every sandbox */
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         k.connections[i].watch.fd = -1;
+    gateways_init(&k.gateways);
     if (set_up(&k, &options, &err) < 0) {
         log_line(LOG_ERROR, "cannot start: %s", err.msg);
         return err_kind_info(err.kind)->exit_code;
@@ -478,6 +481,7 @@ int main(int argc, char **argv)
     log_line(LOG_INFO, "ready state=%s sandboxes=%u", options.state, k.sandbox_count);
     serve(&k);
     disks_stop(&k.disks);
+    gateways_close(&k.gateways);
     nets_close(&k.nets);
     cgroups_close(&k.cgroups);
     return 0;

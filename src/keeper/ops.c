@@ -182,7 +182,7 @@ static int op_gateway(struct keeper *k, int index, const struct keeper_request *
     if (sandbox->info.life != LIFE_RUNNING && sandbox->info.life != LIFE_PAUSED)
         return err_set(err, ERR_STATE, "sandbox '%s' is %s", sandbox->info.id,
                        keeper_life_name(sandbox->info.life));
-    if (gateway_open(&k->nets, sandbox->pid.fd, ret_fds, err) < 0)
+    if (gateway_open(&k->gateways, &k->nets, sandbox->pid.fd, ret_fds, err) < 0)
         return -1;
     if (!(sandbox->info.flags & KEEPER_FLAG_ROUTED)) { /* a load must know */
         sandbox->info.flags |= KEEPER_FLAG_ROUTED;
