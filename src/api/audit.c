@@ -53,8 +53,12 @@ static void draft_usage(struct draft *d, const struct audit_facts *facts)
 /* By jansson: rules may be the operator's own words. */
 static void draft_events(struct draft *d, const struct audit_facts *facts)
 {
-    json_t *events = json_array();
+    json_t *events;
 
+    (void) strcpy(d->events, "[]");
+    if (!facts->rule && !facts->refused_syscalls)
+        return;
+    events = json_array();
     if (facts->rule)
         (void) json_array_append_new(events, json_pack("{s:s, s:s, s:s}", "type", "policy", "rule",
                                                        facts->rule, "risk",

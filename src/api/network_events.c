@@ -11,9 +11,17 @@
 #include <string.h>
 
 #define TOLD_MOST 10
+#define OWNERS    251
+
+/* Whose a sandbox is, from its first event on: it never changes, and ids are not used twice. */
+struct owner {
+    char sandbox[EGRESS_ID_MAX];
+    char tenant[STORE_TENANT_MAX];
+};
 
 struct network_log {
     pthread_mutex_t lock;
+    struct owner owners[OWNERS]; /* each at the place of its hash */
     uint64_t seq;
     struct network_event ring[NETWORK_EVENTS];
 };
@@ -37,6 +45,41 @@ static void keep(struct network_log *n, const struct egress_event *event)
     slot = &n->ring[n->seq++ % NETWORK_EVENTS];
     *slot = (struct network_event){ .seq = n->seq, .time_ms = store_now_ms(), .event = *event };
     (void) pthread_mutex_unlock(&n->lock);
+}
+
+static unsigned place_of(const char *sandbox)
+{
+    unsigned hash = 0;
+
+    for (const char *at = sandbox; *at; at++)
+        hash = hash * 31 + (unsigned char) *at;
+    return hash % OWNERS;
+}
+
+/* Every connection makes an event: to read the store for each would cost as much as the connection. */
+static int find_tenant(struct app *app, const char *sandbox, char ret[STORE_TENANT_MAX],
+                       struct err *err)
+{
+    struct network_log *n = app->network_log;
+    struct owner *owner = &n->owners[place_of(sandbox)];
+    struct store_sandbox record;
+    bool known;
+
+    (void) pthread_mutex_lock(&n->lock);
+    known = strcmp(owner->sandbox, sandbox) == 0;
+    if (known)
+        (void) strcpy(ret, owner->tenant);
+    (void) pthread_mutex_unlock(&n->lock);
+    if (known)
+        return 0;
+    if (store_sandbox_get(app->store, NULL, sandbox, &record, err) < 0)
+        return -1;
+    (void) strcpy(ret, record.tenant);
+    (void) pthread_mutex_lock(&n->lock);
+    (void) snprintf(owner->sandbox, sizeof owner->sandbox, "%s", sandbox);
+    (void) strcpy(owner->tenant, record.tenant);
+    (void) pthread_mutex_unlock(&n->lock);
+    return 0;
 }
 
 static void describe(const struct egress_event *event, char *out, size_t size)
@@ -69,11 +112,11 @@ void network_log_event(void *context, const struct egress_event *event)
                                            [EGRESS_FAILED] = "network.connect" };
     struct app *app = context;
     struct audit_facts facts = AUDIT_FACTS;
-    struct store_sandbox record;
     struct err why = { .kind = ERR_DENIED }, err;
+    char tenant[STORE_TENANT_MAX];
 
     keep(app->network_log, event);
-    if (store_sandbox_get(app->store, NULL, event->sandbox, &record, &err) < 0)
+    if (find_tenant(app, event->sandbox, tenant, &err) < 0)
         return; /* it ended meanwhile */
     describe(event, why.msg, sizeof why.msg);
     facts.duration_ms = (int64_t) event->ms;
@@ -86,7 +129,7 @@ void network_log_event(void *context, const struct egress_event *event)
         facts.rule = event->rule;
         facts.risk = "medium";
     }
-    audit_system(app, record.tenant, actions[event->what], event->sandbox, &facts);
+    audit_system(app, tenant, actions[event->what], event->sandbox, &facts);
 }
 
 size_t network_events(struct app *app, const char *sandbox, uint64_t after,

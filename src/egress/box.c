@@ -5,6 +5,7 @@
 #include "base/own.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -75,7 +76,7 @@ bool box_gave(const struct box *box, const struct ip *ip, const char *name)
     return false;
 }
 
-bool box_takes(const struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
+bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
                const char *name, char ret_rule[REACH_TEXT_MAX])
 {
     struct reach_verdict verdict = reach_address(box->rules, ip, port, name, kind_here(e, ip));
@@ -120,6 +121,7 @@ struct box *box_new(struct egress *e, const char *id, const int fds[3], struct e
     box->events.rate = EVENTS_PER_S;
     box->shakes.rate = SHAKES_PER_S;
     box->lets.rate = limits->connects_per_s;
+    (void) setsockopt(box->tcp.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* heirs have it */
     (void) setsockopt(box->dns.fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
     (void) setsockopt(box->dns.fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
     if (source_arm(e, &box->tcp, EPOLLIN) < 0 || source_arm(e, &box->dns, EPOLLIN) < 0) {
@@ -160,5 +162,5 @@ void box_free(struct egress *e, struct box *box)
     own_close(&box->hold_fd);
     free(box->rules);
     egress_secrets_free(box->secrets);
-    bury(e, box);
+    bury(e, &box->grave);
 }

@@ -1,4 +1,4 @@
-/* egress_own.h - the inside of the gateway, for its parts: loop.c, box.c, flow.c, refuse.c, owner.c, via.c, relay.c, question.c,
+/* egress_own.h - the inside of the gateway, for its parts: loop.c, host.c, box.c, flow.c, refuse.c, owner.c, via.c, relay.c, question.c,
  * lookup.c, peer.c, peer_set.c, open.c, transform.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
@@ -17,10 +17,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* First in what is put aside when it has ended. */
+struct grave {
+    struct grave *next;
+};
+
 /* A descriptor that is waited for; embedded in what it belongs to. */
 struct source {
     int fd;
     uint32_t armed; /* events; 0: not in epoll */
+    bool alone;     /* nobody else has its file: closing it takes it out of epoll */
     void (*ready)(struct egress *e, struct source *source, uint32_t events); /* NULL: ended */
 };
 
@@ -43,6 +49,7 @@ struct egress_secrets {
 };
 
 struct box {
+    struct grave grave;
     char id[EGRESS_ID_MAX];
     struct reach *rules;
     struct egress_secrets *secrets; /* NULL: none */
@@ -107,6 +114,7 @@ enum flow_state {
 struct via;
 
 struct flow {
+    struct grave grave;
     struct box *box;
     struct side sides[2];
     enum flow_state state;
@@ -155,6 +163,7 @@ struct refusal {
 };
 
 struct lookup {
+    struct grave grave;
     struct source source;
     struct box *box;
     struct flow *flow; /* or the question below */
@@ -175,16 +184,11 @@ struct lookup {
     struct lookup *prev, *next;
 };
 
-#define DNS_PORT     53
-#define EVENTS_MAX   256
-#define COPY_SIZE    (256 * 1024)
-#define OWN_IPS      256
-#define GRAVES_BATCH 64
-
-struct grave {
-    void *what;
-    struct grave *next;
-};
+#define DNS_PORT    53
+#define EVENTS_MAX  256
+#define COPY_SIZE   (256 * 1024)
+#define OWN_IPS     256
+#define FOREIGN_IPS 1021
 
 struct egress {
     struct egress_config config;
@@ -200,7 +204,9 @@ struct egress {
     struct egress_event events[EVENTS_MAX];
     struct ip own[OWN_IPS]; /* addresses of this host */
     size_t own_count;
-    bool has6; /* this host has a way out for IPv6 */
+    int news_fd;                    /* says when those may have changed; -1: nothing does */
+    struct ip foreign[FOREIGN_IPS]; /* host.c's: not of this host, each at the place of its hash */
+    bool has6;                      /* this host has a way out for IPv6 */
     struct ip servers[EGRESS_SERVERS];
     size_t server_count;
     uint64_t flow_count, flow_most; /* of all sandboxes: descriptors are left for the rest of us */
@@ -216,10 +222,16 @@ struct egress {
 int source_arm(struct egress *e, struct source *source, uint32_t events);
 void source_close(struct egress *e, struct source *source);
 /* Freed when the round is over. */
-void bury(struct egress *e, void *what);
+void bury(struct egress *e, struct grave *what);
 void tell(struct egress *e, struct box *box, const struct egress_event *event);
+
+/* ---- host.c: this host ---- */
+/* -1: it cannot be watched. */
+int host_watch(void);
+/* From time to time: its addresses, its name servers. */
+void host_look(struct egress *e, uint64_t now);
 /* What is special about an address here. */
-const char *kind_here(const struct egress *e, const struct ip *ip);
+const char *kind_here(struct egress *e, const struct ip *ip);
 
 /* ---- box.c ---- */
 bool bucket_take(struct bucket *bucket, uint64_t count);
@@ -232,7 +244,7 @@ struct box *box_find(struct egress *e, const char *id);
 struct box *box_new(struct egress *e, const char *id, const int fds[3], struct err *err);
 void box_free(struct egress *e, struct box *box);
 /* Whether an address that a name server gave may be given out and connected to. */
-bool box_takes(const struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
+bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
                const char *name, char ret_rule[REACH_TEXT_MAX]);
 
 /* ---- flow.c: a connection until it is let out ---- */

@@ -39,8 +39,8 @@ static void on_connected(struct egress *e, struct source *source, uint32_t event
     socklen_t len = sizeof(int);
     int failure = 0;
 
-    (void) events;
-    if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &failure, &len) < 0 || failure != 0)
+    if ((events & (EPOLLERR | EPOLLHUP)) &&
+        (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &failure, &len) < 0 || failure != 0))
         try_next(e, side->flow);
     else
         relay_begin(e, side->flow);
@@ -57,6 +57,7 @@ static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
     source_close(e, &server->source);
     server->source =
         (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                         .alone = true,
                          .ready = on_connected };
     if (server->source.fd < 0)
         return -1;
@@ -70,8 +71,6 @@ static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
 static void try_next(struct egress *e, struct flow *flow)
 {
     flow->state = FLOW_CONNECT;
-    /* What the client says now can wait; that it left is seen when there is somebody to tell. */
-    (void) source_arm(e, &flow->sides[CLIENT].source, 0);
     while (flow->target_next < flow->targets.count) {
         /* What is told, and judged again, is where it really goes. */
         flow->ip = flow->targets.list[flow->target_next++];
@@ -264,6 +263,11 @@ static void on_first(struct egress *e, struct source *source, uint32_t events)
     ssize_t n;
 
     (void) events;
+    if (flow->state == FLOW_CONNECT) {
+        /* What it says now can wait; that it left is seen when there is somebody to tell. Most say nothing. */
+        (void) source_arm(e, source, 0);
+        return;
+    }
     if (!flow->first && !(flow->first = malloc(SNIFF_MAX))) {
         flow_end(e, flow, true);
         return;
@@ -330,7 +334,7 @@ static struct flow *flow_new(struct egress *e, struct box *box, int fd)
         flow->sides[s].flow = flow;
         flow->sides[s].source.fd = -1;
     }
-    flow->sides[CLIENT].source = (struct source){ .fd = fd, .ready = on_first };
+    flow->sides[CLIENT].source = (struct source){ .fd = fd, .alone = true, .ready = on_first };
     flow->next = box->flows;
     if (box->flows)
         box->flows->prev = flow;
@@ -346,7 +350,7 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
 
     (void) events;
     for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-        int fd, on = 1;
+        int fd;
         struct sockaddr_storage at;
         socklen_t len = sizeof at;
         struct flow *flow = NULL;
@@ -372,7 +376,6 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
             source_reset(e, &refused);
             continue;
         }
-        (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         if (getsockname(fd, (struct sockaddr *) &at, &len) < 0 ||
             !ip_of_sockaddr((const struct sockaddr *) &at, &flow->ip, &flow->port))
             flow_end(e, flow, true);

@@ -59,7 +59,7 @@ void lookup_free(struct egress *e, struct lookup *lookup)
     if (lookup->flow)
         lookup->flow->lookup = NULL;
     lookup->box->lookup_count--;
-    bury(e, lookup);
+    bury(e, &lookup->grave);
 }
 
 static void finish(struct egress *e, struct lookup *lookup, const struct dns_answer *answer)
@@ -113,6 +113,7 @@ static int ask(struct egress *e, struct lookup *lookup)
     source_close(e, &lookup->source);
     lookup->source =
         (struct source){ .fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                         .alone = true,
                          .ready = on_answer };
     lookup->deadline_ms = io_now_ms() + TRY_MS;
     if (lookup->source.fd < 0 || getrandom(&lookup->id, sizeof lookup->id, GRND_NONBLOCK) < 0)

@@ -5,7 +5,6 @@
 #include "base/own.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,7 @@
 
 #define BATCH        128
 #define TICK_MS      100
-#define EVENTS_PER_S 500   /* of all sandboxes: each costs a record */
-#define LOOK_MS      10000 /* how often addresses and name servers of this host are read again */
+#define EVENTS_PER_S 500 /* of all sandboxes: each costs a record */
 
 static const char *const what_names[] = { [EGRESS_CONNECT] = "connect",
                                           [EGRESS_REFUSED] = "refused",
@@ -47,20 +45,17 @@ int source_arm(struct egress *e, struct source *source, uint32_t events)
 
 void source_close(struct egress *e, struct source *source)
 {
-    if (source->fd >= 0)
+    if (source->fd >= 0 && !source->alone)
         (void) source_arm(e, source, 0);
+    source->armed = 0;
     source->ready = NULL;
     own_close(&source->fd);
 }
 
-void bury(struct egress *e, void *what)
+void bury(struct egress *e, struct grave *what)
 {
-    struct grave *grave = malloc(sizeof *grave);
-
-    if (!grave)
-        return; /* lost rather than freed under somebody's hands */
-    *grave = (struct grave){ what, e->graves };
-    e->graves = grave;
+    what->next = e->graves;
+    e->graves = what;
 }
 
 static void clear_graves(struct egress *e)
@@ -69,7 +64,6 @@ static void clear_graves(struct egress *e)
         struct grave *grave = e->graves;
 
         e->graves = grave->next;
-        free(grave->what);
         free(grave);
     }
 }
@@ -91,73 +85,6 @@ void tell(struct egress *e, struct box *box, const struct egress_event *event)
     e->event_count++;
 }
 
-/* ---- this host ---- */
-
-/* The kernel's word, for addresses that the list does not have: new ones, and ranges that are local by a route. What is
- * reached from itself is here. A connected datagram socket sends nothing. */
-static bool is_local(const struct ip *ip)
-{
-    struct sockaddr_storage at, from;
-    socklen_t len = ip_to_sockaddr(ip, 9, &at), from_len = sizeof from;
-    auto_close int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ip own;
-    uint16_t port;
-
-    return fd >= 0 && connect(fd, (const struct sockaddr *) &at, len) == 0 &&
-           getsockname(fd, (struct sockaddr *) &from, &from_len) == 0 &&
-           ip_of_sockaddr((const struct sockaddr *) &from, &own, &port) && ip_same(&own, ip);
-}
-
-static bool is_own(const struct egress *e, const struct ip *ip)
-{
-    for (size_t i = 0; i < e->own_count; i++)
-        if (ip_same(ip, &e->own[i]))
-            return true;
-    return is_local(ip);
-}
-
-const char *kind_here(const struct egress *e, const struct ip *ip)
-{
-    const char *kind = ip_kind(ip);
-    struct ip inner;
-
-    if (kind)
-        return kind;
-    return is_own(e, ip) || (ip_inner(ip, &inner) && is_own(e, &inner)) ? "host" : NULL;
-}
-
-/* A connected datagram socket sends nothing; it only says whether there is a route. */
-static bool has_way_out6(void)
-{
-    struct sockaddr_in6 far = { .sin6_family = AF_INET6,
-                                .sin6_port = htons(53),
-                                .sin6_addr = { { { 0x20, 0x01, 0x48, 0x60, [15] = 1 } } } };
-    auto_close int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    return fd >= 0 && connect(fd, (const struct sockaddr *) &far, sizeof far) == 0;
-}
-
-static void look_around(struct egress *e, uint64_t now)
-{
-    struct ifaddrs *list = NULL;
-
-    if (e->looked_ms != 0 && now - e->looked_ms < LOOK_MS)
-        return;
-    e->looked_ms = now;
-    e->has6 = has_way_out6();
-    lookup_servers(e);
-    if (getifaddrs(&list) < 0)
-        return;
-    e->own_count = 0;
-    for (const struct ifaddrs *at = list; at && e->own_count < OWN_IPS; at = at->ifa_next) {
-        uint16_t port;
-
-        if (at->ifa_addr && ip_of_sockaddr(at->ifa_addr, &e->own[e->own_count], &port))
-            e->own_count++;
-    }
-    freeifaddrs(list);
-}
-
 /* ---- the loop ---- */
 
 static void tick(struct egress *e, uint64_t now)
@@ -165,7 +92,7 @@ static void tick(struct egress *e, uint64_t now)
     if (now - e->ticked_ms < TICK_MS)
         return;
     e->ticked_ms = now;
-    look_around(e, now);
+    host_look(e, now);
     lookup_tick(e, now);
     for (struct box *box = e->boxes; box; box = box->next) {
         /* A listener that was left alone for want of descriptors; without rules it stays so. */
@@ -243,12 +170,13 @@ int egress_start(const struct egress_config *config, struct egress **ret, struct
     (void) pthread_mutex_init(&e->lock, NULL);
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    e->news_fd = host_watch();
     if (e->epoll_fd < 0 || e->wake_fd < 0 ||
         epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->wake_fd, &event) < 0) {
         err_sys(err, errno, "start the gateway");
         goto undo;
     }
-    look_around(e, io_now_ms());
+    host_look(e, io_now_ms());
     rc = pthread_create(&e->thread, NULL, loop, e);
     if (rc != 0) {
         err_sys(err, rc, "start the gateway");
@@ -260,6 +188,7 @@ int egress_start(const struct egress_config *config, struct egress **ret, struct
 undo:
     own_close(&e->epoll_fd);
     own_close(&e->wake_fd);
+    own_close(&e->news_fd);
     free(e);
     return -1;
 }
@@ -280,6 +209,7 @@ void egress_stop(struct egress *e)
     tls_trust_free(e->trust);
     own_close(&e->epoll_fd);
     own_close(&e->wake_fd);
+    own_close(&e->news_fd);
     (void) pthread_mutex_destroy(&e->lock);
     free(e);
 }

@@ -274,7 +274,7 @@ void egress_dialed(struct egress *e, const struct egress_dial *ask, int fd, cons
     if (flow && own >= 0) {
         if (flow->far || find_far(e, flow, ask->to)) {
             e->counts.connects++;
-            flow->sides[SERVER].source.fd = take_fd(&own);
+            flow->sides[SERVER].source = (struct source){ .fd = take_fd(&own) };
             relay_begin(e, flow);
         }
     } else if (flow && why->kind == ERR_STATE) {

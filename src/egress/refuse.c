@@ -72,7 +72,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
         flow->next->prev = flow->prev;
     flow->box->flow_count--;
     e->flow_count--;
-    bury(e, flow);
+    bury(e, &flow->grave);
 }
 
 /* Closing at once would reset the connection if there is more of the client's, and the reset could overtake the answer:

@@ -35,7 +35,7 @@ void relay_arm(struct egress *e, struct flow *flow)
         uint32_t events = 0;
 
         if (!side->ended && other(side)->held_len == 0 && tokens)
-            events |= EPOLLIN;
+            events |= EPOLLIN | EPOLLRDHUP;
         if (side->held_len > 0)
             events |= EPOLLOUT;
         if (source_arm(e, &side->source, events) < 0) {
@@ -183,22 +183,26 @@ static bool pass(struct egress *e, struct flow *flow, struct side *from, const u
     return put(other(from), data, len);
 }
 
-/* The end of one direction is passed on when all of it is. */
+/* The end of one direction is passed on when all of it is; that of the last one by closing, which comes next. */
 static void pass_end(struct side *from)
 {
     struct side *to = other(from);
 
     if (from->ended && to->held_len == 0 && !to->shut) {
-        (void) shutdown(to->source.fd, SHUT_WR);
+        if (!to->ended || !from->shut)
+            (void) shutdown(to->source.fd, SHUT_WR);
         to->shut = true;
     }
 }
 
-static bool copy(struct egress *e, struct side *from)
+/* `ends`: the last of it is here. */
+static bool copy(struct egress *e, struct side *from, bool ends)
 {
     struct flow *flow = from->flow;
 
-    for (int i = 0; i < READS_AT_ONCE && !from->ended && other(from)->held_len == 0; i++) {
+    /* What comes behind bytes that are to be judged again waits, until they are. */
+    for (int i = 0; i < READS_AT_ONCE && !from->ended && !flow->again && other(from)->held_len == 0;
+         i++) {
         /* What one sandbox makes us hold is bounded, however many connections it has. */
         size_t share = HELD_MOST / flow->box->flow_count;
         size_t most = share > sizeof e->copy ? sizeof e->copy : share < LEAST ? LEAST : share;
@@ -219,7 +223,7 @@ static bool copy(struct egress *e, struct side *from)
         e->counts.bytes += (uint64_t) n;
         if (!pass(e, flow, from, e->copy, (size_t) n))
             return false;
-        if ((size_t) n < most)
+        if ((size_t) n < most && !ends)
             break; /* that was all, most likely: the others have waited long enough */
     }
     return true;
@@ -248,7 +252,7 @@ void relay_ready(struct egress *e, struct source *source, uint32_t events)
     if (fine && (events & EPOLLOUT) && side->held_len > 0)
         fine = put_held(side);
     if (fine && (events & (EPOLLIN | EPOLLHUP)))
-        fine = copy(e, side);
+        fine = copy(e, side, events & (EPOLLRDHUP | EPOLLHUP));
     if (fine && flow->again) {
         flow_again(e, flow);
         return;

@@ -211,8 +211,8 @@ static void on_connected(struct egress *e, struct source *source, uint32_t event
     socklen_t len = sizeof(int);
     int failure = 0;
 
-    (void) events;
-    if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &failure, &len) < 0 || failure != 0) {
+    if ((events & (EPOLLERR | EPOLLHUP)) &&
+        (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &failure, &len) < 0 || failure != 0)) {
         try_next(e, flow);
         return;
     }
@@ -232,6 +232,7 @@ static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
     source_close(e, proxy);
     *proxy =
         (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                         .alone = true,
                          .ready = on_connected };
     if (proxy->fd < 0)
         return -1;
@@ -242,8 +243,7 @@ static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
 }
 
 /* What a tenant names is public, or where the operator lets it be. */
-static bool may_be_there(const struct egress *e, const struct upstream *upstream,
-                         const struct ip *ip)
+static bool may_be_there(struct egress *e, const struct upstream *upstream, const struct ip *ip)
 {
     struct sockaddr_storage at;
 
