@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define WAITING_MAX 64
-#define THREADS     2
-#define ANSWER_MS   250
+#define THREADS     8 /* as many as one sandbox may have questions at once */
+#define ANSWER_MS   1800
 
 struct owners {
     struct app *app; /* borrowed */

@@ -4,7 +4,7 @@
  * something hostile: cut, and made harmless to show. A sandbox that does not answer costs ANSWER_MS of one thread, and the
  * gateway then does not ask of it for a while.
  *
- * Owns:    the questions that wait, and two threads.
+ * Owns:    the questions that wait, and THREADS threads.
  * Callers: network.c. */
 #ifndef COVE_API_NETWORK_OWNER_H
 #define COVE_API_NETWORK_OWNER_H

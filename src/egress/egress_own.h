@@ -272,7 +272,7 @@ void flow_say_why(struct egress *e, struct flow *flow);
 void flow_owner(struct egress *e, struct flow *flow, const struct egress_process *process);
 
 /* ---- owner.c: whose it was ---- */
-#define OWNER_MS 300 /* for an answer */
+#define OWNER_MS 2000 /* for an answer: a busy machine takes its time, and only who was refused waits */
 /* Asks the sandbox's agent, if it may be: fills in ask's sandbox and ticket, by which the answer comes. The ticket is the
  * caller's to end, by owner_done. */
 bool owner_ask(struct egress *e, struct box *box, struct egress_ask *ask);
