@@ -56,6 +56,7 @@ start_server() { # flags for coved…
     local url
     cove tenant add sdk --sandboxes 0 --cpus 0 --memory 0 --disk 0 --creates-per-s 0 --requests-per-s 0 --streams 0 >/dev/null 2>&1
     cove tenant add other --sandboxes 2 >/dev/null 2>&1
+    : >"$tmp/coved.log"
     "$BUILD/coved" --state "$COVE_STATE" --listen "127.0.0.1:${SDK_PORT:-0}" "$@" >"$tmp/coved.log" 2>&1 </dev/null &
     server_pid=$!
     if ! within 20 grep -q 'ready listen=' "$tmp/coved.log"; then
