@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/netlink.h>
+#include <linux/ptrace.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
@@ -48,6 +49,19 @@
 #define PERSONALITY_ASK          0xffffffffu
 #define AGENT_PID                1u
 #define UNAME26                  0x0020000u
+#ifndef PTRACE_OLDSETOPTIONS
+#define PTRACE_OLDSETOPTIONS 21 /* of <asm/ptrace-abi.h> */
+#endif
+#define SUSPEND_SECCOMP_OPTION 0x200000u /* PTRACE_O_SUSPEND_SECCOMP */
+
+/* The answer to what could lift the filter itself. Never a notification: who may answer notifications is what these
+ * calls would change, so this answer must not depend on a listener. */
+#define FINAL_REFUSAL (SECCOMP_RET_ERRNO | EPERM)
+
+/* Flags of seccomp() that only add a filter to the caller, or to its threads. */
+#define HARMLESS_FILTER_FLAGS                                                                      \
+    (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH | SECCOMP_FILTER_FLAG_LOG |       \
+     SECCOMP_FILTER_FLAG_SPEC_ALLOW)
 
 static const uint32_t allowed[] = {
 #define ALLOW(name) __NR_##name,
@@ -175,6 +189,37 @@ static void rule_personality(struct writer *w)
     end_call(w, begin, w->refusal);
 }
 
+/* Programs may put up filters of their own, but not listen: of two filters that ask for a listener the kernel takes the
+ * newer one, whose listener could let a call through that this filter refuses. An unknown flag counts as one that
+ * makes a listener: a later kernel may allow several. prctl(PR_SET_SECCOMP) has no flags and makes none. */
+static void rule_seccomp(struct writer *w)
+{
+    unsigned begin = begin_call(w, __NR_seccomp);
+
+    load_arg(w, 1);
+    mask(w, ~(uint32_t) HARMLESS_FILTER_FLAGS);
+    answer_if(w, 0, SECCOMP_RET_ALLOW);
+    end_call(w, begin, FINAL_REFUSAL);
+}
+
+/* A tracer that turns filters off. The kernel refuses that to whoever has a filter, too. */
+static void rule_ptrace(struct writer *w)
+{
+    static const uint32_t with_options[] = { PTRACE_SETOPTIONS, PTRACE_SEIZE,
+                                             PTRACE_OLDSETOPTIONS };
+    unsigned begin = begin_call(w, __NR_ptrace);
+
+    load_arg(w, 0);
+    for (size_t i = 0; i < ARRAY_LEN(with_options); i++) /* past the next answer */
+        put(w, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t) (ARRAY_LEN(with_options) - i), 0,
+            with_options[i]);
+    answer(w, SECCOMP_RET_ALLOW);
+    load_arg(w, 3);
+    mask(w, SUSPEND_SECCOMP_OPTION);
+    answer_if(w, 0, SECCOMP_RET_ALLOW);
+    end_call(w, begin, FINAL_REFUSAL);
+}
+
 /* Local sockets, TCP and UDP, and the netlink family that lists interfaces. Odd families and
  * types are where unprivileged kernel bugs live; a refused protocol (MPTCP, SCTP, SMC) gets
  * the answer of a kernel without it, because runtimes probe for those in good faith. */
@@ -278,8 +323,8 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
 {
     struct run runs[CALLS_MOST];
     static void (*const rules[])(struct writer *) = {
-        rule_futex,  rule_ioctl,      rule_clone,       rule_setsockopt,
-        rule_socket, rule_socketpair, rule_personality, rule_prlimit,
+        rule_futex,      rule_ioctl,       rule_clone,   rule_setsockopt, rule_socket,
+        rule_socketpair, rule_personality, rule_prlimit, rule_seccomp,    rule_ptrace,
     };
     struct writer w = { filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
 

@@ -4,7 +4,7 @@
  * the refusal is counted and reported with the program's name. Whatever has no row gets ENOSYS,
  * so that a call invented tomorrow is off today and programs fall back as on an older kernel.
  * Calls with rules about their arguments are in jail/seccomp.c: clone, clone3, socket, socketpair, setsockopt, ioctl, prlimit64,
- * personality, futex.
+ * personality, futex, seccomp, ptrace.
  *
  * The old asynchronous I/O (io_setup …) has no row: its contexts are counted for the whole host, so that
  * one sandbox could take them from all; databases go on without.
@@ -60,7 +60,7 @@
     /* processes */ \
     ALLOW(fork) ALLOW(vfork) ALLOW(execve) ALLOW(execveat) ALLOW(exit) ALLOW(exit_group) \
     ALLOW(wait4) ALLOW(waitid) ALLOW(kill) ALLOW(tkill) ALLOW(tgkill) ALLOW(pidfd_open) \
-    ALLOW(pidfd_send_signal) ALLOW(ptrace) ALLOW(process_vm_readv) ALLOW(process_vm_writev) \
+    ALLOW(pidfd_send_signal) ALLOW(process_vm_readv) ALLOW(process_vm_writev) \
     /* signals and waiting */ \
     ALLOW(rt_sigaction) ALLOW(rt_sigprocmask) ALLOW(rt_sigreturn) ALLOW(rt_sigpending) \
     ALLOW(rt_sigtimedwait) ALLOW(rt_sigqueueinfo) ALLOW(rt_tgsigqueueinfo) ALLOW(rt_sigsuspend) \
@@ -82,8 +82,8 @@
     ALLOW(sched_getattr) ALLOW(sched_setattr) ALLOW(getpriority) ALLOW(setpriority) \
     ALLOW(ioprio_get) ALLOW(ioprio_set) ALLOW(getrlimit) ALLOW(setrlimit) \
     ALLOW(getrusage) ALLOW(times) ALLOW(sysinfo) ALLOW(uname) ALLOW(getrandom) ALLOW(getcpu) \
-    /* second fences that programs put up for themselves */ \
-    ALLOW(seccomp) ALLOW(landlock_create_ruleset) ALLOW(landlock_add_rule) \
+    /* second fences that programs put up for themselves; seccomp() has a rule */ \
+    ALLOW(landlock_create_ruleset) ALLOW(landlock_add_rule) \
     ALLOW(landlock_restrict_self) \
     /* System V and POSIX IPC, in the sandbox's own namespace */ \
     ALLOW(shmget) ALLOW(shmat) ALLOW(shmdt) ALLOW(shmctl) ALLOW(semget) ALLOW(semop) \

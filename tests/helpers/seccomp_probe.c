@@ -51,7 +51,7 @@ static const struct call refused[] = {
 /* Their answers depend on arguments: the table of rules below. */
 static const long by_argument[] = { __NR_clone,      __NR_socket,      __NR_socketpair, __NR_futex,
                                     __NR_setsockopt, __NR_personality, __NR_ioctl,
-                                    __NR_prlimit64 };
+                                    __NR_prlimit64,  __NR_seccomp,     __NR_ptrace };
 
 /* What the kernel itself answers with EPERM or ENOSYS when an ordinary user asks for nonsense. */
 static const struct {
@@ -252,6 +252,21 @@ static const struct rule {
     { "a process may ask for its own limits",        __NR_prlimit64, { 0, 7 }, PASSED },
     { "the agent's limits are out of reach",         __NR_prlimit64, { 1, 7 }, EPERM },
     { "also with bits in the upper half",            __NR_prlimit64, { HIGH | 1, 7 }, EPERM },
+    { "a filter may be added",                       __NR_seccomp, { 1, 0 }, PASSED },
+    { "a filter for all threads may be added",       __NR_seccomp, { 1, 1 }, PASSED },
+    { "a filter that is logged may be added",        __NR_seccomp, { 1, HIGH | 2 }, PASSED },
+    { "sizes of notifications may be asked for",     __NR_seccomp, { 3, 0 }, PASSED },
+    { "a filter with a listener is refused",         __NR_seccomp, { 1, 8 }, EPERM },
+    { "a listener beside other flags is refused",    __NR_seccomp, { 1, 8 | 1 | 16 }, EPERM },
+    { "a listener with upper bits is refused",       __NR_seccomp, { HIGH | 1, HIGH | 8 }, EPERM },
+    { "a listener that waits is refused",            __NR_seccomp, { 1, 8 | 32 }, EPERM },
+    { "an unknown flag of filters is refused",       __NR_seccomp, { 1, 64 }, EPERM },
+    { "the highest flag of filters is refused",      __NR_seccomp, { 1, 1u << 31 }, EPERM },
+    { "a process may be traced",                     __NR_ptrace, { 0x4206, -1, 0, 0 }, PASSED },
+    { "trace options reach the kernel",              __NR_ptrace, { 0x4200, -1, 0, 1 }, PASSED },
+    { "a tracer that suspends filters is refused",   __NR_ptrace, { 0x4206, -1, 0, 1 << 21 }, EPERM },
+    { "the same as an option is refused",            __NR_ptrace, { 0x4200, -1, 0, HIGH | 1 << 21 }, EPERM },
+    { "the same by the old request is refused",      __NR_ptrace, { 21, -1, 0, 1 << 21 }, EPERM },
     { "the common personality is taken",             __NR_personality, { 0 }, PASSED },
     { "the personality can be asked for",            __NR_personality, { 0xffffffff }, PASSED },
     { "a debugger can turn randomisation off",       __NR_personality, { ADDR_NO_RANDOMIZE }, PASSED },

@@ -67,14 +67,20 @@ static uint32_t run(const struct seccomp_filter *filter, const struct seccomp_da
     return BROKEN; /* fell off its end: the kernel would not have taken it */
 }
 
-static uint32_t ask(const struct seccomp_filter *filter, uint32_t nr, uint64_t a0, uint64_t a1,
-                    uint64_t a2)
+static uint32_t ask4(const struct seccomp_filter *filter, uint32_t nr, uint64_t a0, uint64_t a1,
+                     uint64_t a2, uint64_t a3)
 {
     struct seccomp_data data = { .nr = (int) nr,
                                  .arch = AUDIT_ARCH_X86_64,
-                                 .args = { a0, a1, a2 } };
+                                 .args = { a0, a1, a2, a3 } };
 
     return run(filter, &data);
+}
+
+static uint32_t ask(const struct seccomp_filter *filter, uint32_t nr, uint64_t a0, uint64_t a1,
+                    uint64_t a2)
+{
+    return ask4(filter, nr, a0, a1, a2, 0);
 }
 
 #define CHECK_CALL(want, ...) CHECK_INT(ask(&notify, __VA_ARGS__), want)
@@ -95,7 +101,8 @@ static const struct {
 
 static const uint32_t with_rules[] = { __NR_clone,      __NR_socket, __NR_socketpair,
                                        __NR_setsockopt, __NR_ioctl,  __NR_personality,
-                                       __NR_prlimit64,  __NR_futex };
+                                       __NR_prlimit64,  __NR_futex,  __NR_seccomp,
+                                       __NR_ptrace };
 
 static bool in_table(uint32_t nr)
 {
@@ -302,6 +309,48 @@ static void limits_of_the_agent_are_out_of_reach(void)
     CHECK_CALL(NOTIFY, __NR_prlimit64, HIGH | 1, 0, 0);
 }
 
+/* Whether or not there is a listener: the answer must be the filter's own. */
+static void no_filter_with_a_listener_can_be_added(void)
+{
+    static const uint64_t plain[] = {
+        0, 1 /* TSYNC */, 2 /* LOG */, 4 /* SPEC_ALLOW */, 16 /* TSYNC_ESRCH */, 23
+    };
+    const struct seccomp_filter *both[] = { &notify, &quiet };
+
+    for (size_t f = 0; f < ARRAY_LEN(both); f++)
+        for (uint64_t op = 0; op < 6; op++) {
+            for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+                CHECK_INT(ask(both[f], __NR_seccomp, op, plain[i], 0), ALLOWED);
+                CHECK_INT(ask(both[f], __NR_seccomp, op, HIGH | plain[i], 0), ALLOWED);
+                CHECK_INT(ask(both[f], __NR_seccomp, op, plain[i] | 8 /* NEW_LISTENER */, 0), PERM);
+                CHECK_INT(ask(both[f], __NR_seccomp, HIGH | op, HIGH | plain[i] | 8, 0), PERM);
+            }
+            for (unsigned bit = 5; bit < 32; bit++) /* WAIT_KILLABLE_RECV, and unknown ones */
+                CHECK_INT(ask(both[f], __NR_seccomp, op, 1ull << bit, 0), PERM);
+        }
+}
+
+static void a_tracer_cannot_suspend_the_filter(void)
+{
+    static const uint64_t with_options[] = { 0x4200, 0x4206, 21 };
+    const uint64_t suspend = 1u << 21;
+    const struct seccomp_filter *both[] = { &notify, &quiet };
+
+    for (size_t f = 0; f < ARRAY_LEN(both); f++) {
+        for (size_t i = 0; i < ARRAY_LEN(with_options); i++) {
+            uint64_t request = with_options[i];
+
+            CHECK_INT(ask4(both[f], __NR_ptrace, request, 2, 0, 0x100ff), ALLOWED);
+            CHECK_INT(ask4(both[f], __NR_ptrace, request, 2, 0, suspend), PERM);
+            CHECK_INT(ask4(both[f], __NR_ptrace, request, 2, 0, ~0ull), PERM);
+            CHECK_INT(ask4(both[f], __NR_ptrace, HIGH | request, 2, 0, suspend | 1), PERM);
+        }
+        CHECK_INT(ask4(both[f], __NR_ptrace, 0, 0, 0, ~0ull), ALLOWED);        /* TRACEME */
+        CHECK_INT(ask4(both[f], __NR_ptrace, 5, 2, 0x1000, suspend), ALLOWED); /* POKEDATA */
+        CHECK_INT(ask4(both[f], __NR_ptrace, 0x4205, 2, 1, suspend), ALLOWED); /* SETREGSET */
+    }
+}
+
 CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
            T(every_refused_row_is_refused_and_reported), T(no_row_is_in_both_lists_nor_twice),
            T(every_number_without_a_row_does_not_exist), T(limits_of_the_agent_are_out_of_reach),
@@ -311,4 +360,5 @@ CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allo
            T(futexes_work_but_for_requeue_pi), T(sockets_are_local_or_internet),
            T(internet_sockets_are_streams_or_datagrams), T(netlink_is_for_routes_only),
            T(pairs_of_sockets_are_local), T(kernel_tls_and_its_kin_are_refused),
-           T(only_harmless_personalities_are_taken))
+           T(only_harmless_personalities_are_taken), T(no_filter_with_a_listener_can_be_added),
+           T(a_tracer_cannot_suspend_the_filter))
