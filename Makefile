@@ -44,7 +44,8 @@ POLICY_SRCS := $(wildcard src/policy/*.c)
 API_SRCS    := $(wildcard src/api/*.c)
 E2B_SRCS    := $(wildcard src/e2b/*.c)
 EGRESS_SRCS := $(wildcard src/egress/*.c)
-AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c,$(LIB_SRCS))
+# What no agent needs: the rest of these is in every program.
+AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS))
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
