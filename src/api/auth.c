@@ -2,7 +2,7 @@
 
 #include "api/audit.h"
 #include "api/exchange_own.h"
-#include "api/port_host.h"
+#include "api/origin.h"
 #include "api/quota.h"
 #include "api/sign.h"
 #include "store/store.h"
@@ -14,64 +14,6 @@ _Static_assert((int) SCOPE_READ == STORE_SCOPE_READ && (int) SCOPE_RUN == STORE_
                "the store's scopes are the API's");
 
 #define USE_NOTED_MS 60000
-
-/* A web page can make a browser send requests to loopback; it cannot choose their Host, nor hide its
- * Origin. So both must be ours before a request without a key is anybody's. */
-static bool name_is_ours(struct app *app, struct slice host)
-{
-    static const char *const own[] = { "localhost", "127.0.0.1", "[::1]", "::1" };
-    const char *ours = app_config(app)->domain;
-    size_t domain = strlen(ours);
-
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (slice_is_nocase(host, own[i]))
-            return true;
-    if (domain == 0 || host.len < domain)
-        return false;
-    if (!slice_is_nocase((struct slice){ host.at + host.len - domain, domain }, ours))
-        return false;
-    return host.len == domain || host.at[host.len - domain - 1] == '.';
-}
-
-struct slice auth_origin_host(struct slice origin)
-{
-    const char *begin = memmem(origin.at, origin.len, "://", 3);
-    struct slice host = { begin ? begin + 3 : origin.at, 0 };
-
-    if (!begin)
-        return host;
-    host.len = (size_t) (origin.at + origin.len - host.at);
-    for (size_t i = 0; i < host.len; i++)
-        if (host.at[i] == '/' || (host.at[i] == ':' && host.at[0] != '['))
-            host.len = i;
-    if (host.len > 0 && host.at[0] == '[') {
-        const char *end = memchr(host.at, ']', host.len);
-
-        host.len = end ? (size_t) (end - host.at + 1) : host.len;
-    }
-    return host;
-}
-
-/* A page that a sandbox serves has a name of ours and is not ours: it may reach its own sandbox and nothing else. */
-static bool origin_may(struct slice origin, struct slice host)
-{
-    char page[ID_LEN + 1], asked[ID_LEN + 1];
-    uint16_t port;
-
-    if (!port_host_parse(origin, page, &port))
-        return true;
-    return port_host_parse(host, asked, &port) && strcmp(page, asked) == 0;
-}
-
-/* A picture or a script of ours in a page of somebody else's: such requests have no Origin, and nothing that we answer is
- * made for them. Who goes here by a link does it for himself. */
-static bool is_embedded(const struct head *head)
-{
-    struct slice site = head_get(head, "Sec-Fetch-Site"), mode = head_get(head, "Sec-Fetch-Mode");
-
-    return !head_get(head, "Origin").at && site.at && !slice_is(site, "same-origin") &&
-           !slice_is(site, "none") && !slice_is(mode, "navigate");
-}
 
 /* 401: nobody we know. 403 is for those whom we know, and who may not. */
 static int unknown(struct exchange *x)
@@ -85,22 +27,13 @@ static int unknown(struct exchange *x)
 
 int auth_local(struct exchange *x, struct err *err)
 {
-    struct slice origin = head_get(&x->head, "Origin");
-
     if (!x->conn->loopback || !x->app->loopback || !app_config(x->app)->local) {
         err_set(err, ERR_DENIED,
                 "a key is needed: send it as X-API-Key, or as Authorization: Bearer");
         return unknown(x);
     }
-    if (!name_is_ours(x->app, head_host(&x->head)))
-        return err_set(err, ERR_DENIED, "Host is not a name of this server");
-    if (origin.at && !name_is_ours(x->app, auth_origin_host(origin)))
-        return err_set(err, ERR_DENIED, "Origin is not a name of this server");
-    if (origin.at && !origin_may(auth_origin_host(origin), head_host(&x->head)))
-        return err_set(err, ERR_DENIED,
-                       "Origin is a page of a sandbox: it needs a key like anybody");
-    if (is_embedded(&x->head))
-        return err_set(err, ERR_DENIED, "a page elsewhere cannot use this server without a key");
+    if (origin_check(x, err) < 0)
+        return -1;
     (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
     x->caller.scope = SCOPE_ADMIN;
     return 0;

@@ -15,6 +15,10 @@ struct download {
     char etag[ETAG_SIZE];
 };
 
+/* What is in a file was written by a sandbox, and comes from the API's own origin: a browser that shows it as a page
+ * gives that page an origin of its own, and runs nothing of it. */
+#define NO_PAGE "sandbox; default-src 'none'; img-src 'self'; style-src 'unsafe-inline'"
+
 static int add_validators(struct exchange *x, struct download *d, struct err *err)
 {
     char date[DATE_SIZE];
@@ -142,7 +146,8 @@ int download_reply(struct exchange *x, const struct ops_file *file, struct err *
                        d->info.path,
                        d->info.type == ENTRY_DIR ? "is a directory" : "not a regular file");
     status = judge(x, d);
-    if (add_validators(x, d, err) < 0 || add_range(x, d, err) < 0)
+    if (add_validators(x, d, err) < 0 || add_range(x, d, err) < 0 ||
+        exchange_add_header(x, "Content-Security-Policy", NO_PAGE, err) < 0)
         return -1;
     if (status == 304)
         return exchange_reply_json(x, 304, NULL, err);

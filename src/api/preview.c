@@ -1,8 +1,8 @@
 #include "api/preview.h"
 
 #include "api/audit.h"
-#include "api/auth.h"
 #include "api/exchange_own.h"
+#include "api/origin.h"
 #include "api/port_host.h"
 #include "api/v1.h"
 #include "base/io.h"
@@ -171,13 +171,11 @@ static bool cookie_may(struct exchange *x, const char *sandbox)
 {
     struct slice site = head_get(&x->head, "Sec-Fetch-Site"),
                  mode = head_get(&x->head, "Sec-Fetch-Mode"), origin = head_get(&x->head, "Origin");
-    char page[ID_LEN + 1];
-    uint16_t port;
 
     if (site.at && (slice_is(site, "same-origin") || slice_is(site, "none")))
         return true;
     if (origin.at)
-        return port_host_parse(auth_origin_host(origin), page, &port) && strcmp(page, sandbox) == 0;
+        return origin_is_sandbox(x, origin, sandbox);
     return !site.at || (slice_is(mode, "navigate") &&
                         (x->head.method == METHOD_GET || x->head.method == METHOD_HEAD));
 }
@@ -267,16 +265,10 @@ bool preview_redirects(struct exchange *x)
            named_by_host(x) && strip_query_find(head_query(head), PREVIEW_QUERY, &ignored) > 0;
 }
 
-static bool is_secure(struct exchange *x)
-{
-    return x->conn->tls ||
-           (x->conn->loopback && slice_is_nocase(head_get(&x->head, "X-Forwarded-Proto"), "https"));
-}
-
 static int set_cookie(struct exchange *x, const char *token, struct err *err)
 {
     uint64_t until = strtoull(token, NULL, 10), now = store_now_ms() / 1000;
-    bool secure = is_secure(x);
+    bool secure = origin_secure(x);
     char text[STORE_LINK_MAX + 128];
 
     (void) snprintf(
@@ -337,7 +329,7 @@ int preview_url(struct exchange *x, const char *sandbox, uint16_t port, const ch
 {
     const struct config *config = app_config(x->app);
     bool known = config->public_domain[0];
-    bool secure = is_secure(x) || (known && config->tls_cert[0]);
+    bool secure = origin_secure(x) || (known && config->tls_cert[0]);
     char own[8] = "";
     const char *domain = config->domain[0] ? config->domain : "localhost";
 

@@ -467,6 +467,46 @@ def protocol():
     same("a foreign Host is refused", 403, ask("GET", "/v1/sandboxes", headers={"Host": "evil.example"}).status)
 
 
+def pages():
+    """What a browser sends for a page, without a key; tests/browser/origin.mjs has a real one."""
+    here = "localhost:%d" % server.port
+    own, json_type = {"Host": here, "Origin": "http://" + here}, {"Content-Type": "application/json"}
+    for name, want, more in (
+            ("another port of the same name", 403, {"Origin": "http://localhost:%d" % (server.port ^ 1)}),
+            ("the same name without a port", 403, {"Origin": "http://localhost"}),
+            ("the other name of the same address", 403, {"Origin": "http://127.0.0.1:%d" % server.port}),
+            ("another scheme", 403, {"Origin": "https://" + here}), ("a name below ours", 403, {"Origin": "http://x." + here}),
+            ("our name below another", 403, {"Origin": "http://localhost.evil.example:%d" % server.port}),
+            ("a user before our name", 403, {"Origin": "http://%s@evil.example" % here}), ("no origin", 403, {"Origin": "null"}),
+            ("a file", 403, {"Origin": "file://"}), ("our own", 200, {}),
+            ("one that an old browser names in Referer", 403, {"Origin": None, "Referer": "http://localhost:1/x"}),
+            ("ours that an old browser names in Referer", 200, {"Origin": None, "Referer": "http://%s/docs" % here}),
+            ("a frame elsewhere", 403, {"Origin": None, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}),
+            ("a person's tab", 200, {"Origin": None, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})):
+        headers = {k: v for k, v in {**own, **more}.items() if v}
+        same("a page of %s lists sandboxes" % name, want, ask("GET", "/v1/sandboxes", headers=headers).status)
+    for path in ("/v1/sandboxes", "/sandboxes", "/bash"):
+        for kind in (None, "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+            a = ask("POST", path, b"{}", {**own, **({"Content-Type": kind} if kind else {})})
+            same("a form of our own page (%s) changes nothing at %s" % (kind, path), 415, a.status)
+        same("JSON of another page neither, at " + path, 403, ask("POST", path, b"{}", {**own, **json_type, "Origin": "http://localhost:1"}).status)
+        same("nor one whose browser hides the page, at " + path, 415, ask("POST", path, b"{}", {"User-Agent": "Mozilla/5.0", "Content-Type": "text/plain"}).status)
+    a = ask("POST", "/v1/sandboxes", {}, {**own, **json_type})
+    same("JSON of our own page does", 201, a.status)
+    same("a program needs no Content-Type", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"}).status)
+    same("and curl's is good", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"},
+                                        {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": "curl/7.88.1"}).status)
+    same("loopback has other addresses", 200, ask("GET", "/v1/sandboxes", headers={"Host": "127.0.0.9"}).status)
+    ws = ("GET /v1/sandboxes/%s/terminal HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: %s\r\n\r\n")
+    for origin, want in (("http://localhost:1", b"403"), ("null", b"403"), ("http://" + here, b"101")):
+        same("a terminal for " + origin, want, talk((ws % (a.json["id"], here, origin)).encode(), 1.0).split(b" ")[1])
+    ask("PUT", "/v1/sandboxes/%s/files?path=page.html" % a.json["id"], "<script>1</script>")
+    got = ask("GET", "/v1/sandboxes/%s/files?path=page.html" % a.json["id"])
+    check("a file that is opened as a page has an origin of its own", got.headers["Content-Security-Policy"].startswith("sandbox;"), got.headers)
+    ask("DELETE", "/v1/sandboxes/" + a.json["id"])
+
+
 def described():
     """Every route is in the description, and everything described is a route."""
     spec = ask("GET", "/openapi.yaml", raw=True).body.decode()
@@ -540,6 +580,7 @@ def everything():
     files(first)
     large(os.path.dirname(LOG))
     protocol()
+    pages()
     described()
     restarts()
 

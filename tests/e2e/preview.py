@@ -218,6 +218,7 @@ def pages():
     for name, want, headers in (
             ("its own page", 200, {"Origin": "http://" + box.host()}), ("the page of another port of it", 200, {"Origin": own}),
             ("the page of another sandbox", 403, {"Origin": foreign}), ("a page elsewhere", 403, {"Origin": "http://evil.example"}),
+            ("a page that has its name at another port", 403, {"Origin": "http://%s:1" % box.host().split(":")[0]}),
             ("the API's page", 403, {"Origin": "http://localhost:%d" % server.port}), ("a page without an origin", 403, {"Origin": "null"}),
             ("one without, that is its own", 200, {"Origin": "null", "Sec-Fetch-Site": "same-origin"}),
             ("a picture in the page of another sandbox", 403, {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}),

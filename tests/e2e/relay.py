@@ -374,7 +374,11 @@ def rights():
         a = ask("GET", path, headers={"Host": "3999-%s.localhost" % second.id, "E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": str(port)})
         same("nor reach port %d of another sandbox by headers: its host decides" % port, (502, second.id, 3999),
              (a.status, a.json["sandboxId"], a.json.get("port")))
-    same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", {"Origin": "http://localhost:%d" % server.port}).status)
+    here = "localhost:%d" % server.port
+    same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", {"Host": here, "Origin": "http://" + here, "Content-Type": "application/json"}).status)
+    for name, origin in (("another port of localhost", "http://3000-%s.localhost:1" % box.id), ("another domain", "http://3000-%s.evil.example:%d" % (box.id, server.port)),
+                         ("TLS", "https://" + box.host())):
+        same("a page that calls itself the sandbox's, but is of " + name, 403, box.get("/", "POST", b"", Origin=origin).status)
     ask("DELETE", second.at)
 
 
