@@ -5,6 +5,7 @@
 #include "base/own.h"
 #include "base/parse.h"
 #include "base/prefix.h"
+#include "egress/may_name.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -78,7 +79,9 @@ const struct setting settings[] = {
       "sandboxes may have a way out, through the gateway; no: none ever has" },
     { "network_dns",     SETTING_PREFIXES, AT(network_dns),     "", 0, 0, AT_START,
       "name servers that sandboxes' questions go to, up to 3; empty: those of /etc/resolv.conf" },
-    { "network_proxy_ranges", SETTING_PREFIXES, AT(network_proxy_ranges), "", 0, 0, AT_START,
+    { "network_ranges",  SETTING_RANGES,   AT(network_ranges),  "", 0, 0, LIVE,
+      "addresses that are not public, and that rules of tenants may name all the same; empty: none" },
+    { "network_proxy_ranges", SETTING_RANGES, AT(network_proxy_ranges), "", 0, 0, AT_START,
       "addresses that are not public, at which proxies that tenants name may be; empty: none" },
     { "network_ca",      SETTING_TEXT,     AT(network_ca),      "", 0, 0, AT_START,
       "PEM file of authorities that count for hosts of secrets, beside those of this host" },
@@ -90,6 +93,12 @@ const struct setting settings[] = {
       "bytes through the gateway for one sandbox in a second, both ways; 0: no limit" },
     { "network_idle",    SETTING_DURATION, AT(network_idle_ms), "10m", 1000, 86400000, AT_START,
       "how long a connection out of a sandbox may stand still" },
+    { "network_all_connections", SETTING_COUNT, AT(network_all_connections), "0", 0, 1000000, AT_START,
+      "connections out of all sandboxes at once, shared fairly between tenants; 0: what descriptors allow" },
+    { "network_all_lookups", SETTING_COUNT, AT(network_all_lookups), "1024", 0, 1000000, AT_START,
+      "look-ups of names for all sandboxes at once, shared fairly; 0: no limit" },
+    { "network_all_handshakes", SETTING_COUNT, AT(network_all_handshakes), "500", 0, 1000000, AT_START,
+      "TLS handshakes for secrets of all sandboxes in a second, shared fairly; 0: no limit" },
     { "pool",            SETTING_POOL,     AT(pool),            "*:0-16", 0, 0, LIVE,
       "sandboxes to make ahead, TEMPLATE:MIN-MAX, …; * is every other template; off: none" },
     { "pool_memory",     SETTING_SIZE,     AT(pool_memory),     "256M", 0, 1ull << 50, LIVE,
@@ -146,6 +155,10 @@ static int set_value(struct config *config, const struct setting *s, const char 
         goto text;
     case SETTING_PREFIXES:
         if (prefix_list_check(text, err) < 0)
+            return -1;
+        goto text;
+    case SETTING_RANGES:
+        if (may_name_check_ranges(text, err) < 0)
             return -1;
         goto text;
     case SETTING_TEXT:
@@ -349,8 +362,8 @@ void config_adopt(struct config *running, const struct config *fresh, config_tol
         void *old = (char *) running + s->offset;
         const void *new = (const char *) fresh + s->offset;
         /* Texts by what they say: what is behind the NUL is not the setting. */
-        bool text =
-            s->type == SETTING_TEXT || s->type == SETTING_PREFIXES || s->type == SETTING_POOL;
+        bool text = s->type == SETTING_TEXT || s->type == SETTING_PREFIXES ||
+                    s->type == SETTING_RANGES || s->type == SETTING_POOL;
 
         if (text ? strcmp(old, new) == 0 : memcmp(old, new, s->size) == 0)
             continue;

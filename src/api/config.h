@@ -38,8 +38,10 @@ struct config {
     bool network;          /* sandboxes may have a way out */
     char network_dns[160]; /* name servers for it; "": this host's */
     char network_ca[256];  /* PEM of authorities for hosts of secrets; "": only those of this host */
+    char network_ranges[512]; /* not public, and rules of tenants may name them */
     char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */
     uint64_t network_connections, network_connects, network_bytes, network_idle_ms; /* each sandbox */
+    uint64_t network_all_connections, network_all_lookups, network_all_handshakes; /* 0: no limit */
     char pool[1024];       /* rules of pool_plan.h */
     uint64_t pool_memory;  /* for those that wait, in bytes */
     bool proxy_protocol;  /* every connection begins with a PROXY preamble */
@@ -55,7 +57,8 @@ enum setting_type {
     SETTING_SIZE,
     SETTING_BOOL,
     SETTING_POOL, /* text: rules of pool_plan.h */
-    SETTING_PREFIXES /* text: a list of base/prefix.h */
+    SETTING_PREFIXES, /* text: a list of base/prefix.h */
+    SETTING_RANGES    /* text: the same, of addresses that tenants may name (egress/may_name.h) */
 };
 
 /* Whether SIGHUP changes it, or only a restart. */

@@ -91,13 +91,47 @@ static int add_policy(struct text *out, struct app *app)
     return 0;
 }
 
+static int add_shares(struct text *out, const struct egress_counts *counts)
+{
+    const struct {
+        const char *name, *help;
+        const uint64_t *values;
+    } rows[] = {
+        { "cove_network_share_used", "Used by all sandboxes.", counts->used },
+        { "cove_network_share_tenant", "Used by the tenant that uses most.", counts->tenant_used },
+        { "cove_network_share_most", "How many there are to share.", counts->most },
+    };
+    static const char limited[] = "cove_network_limited_total";
+
+    for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+        if (head(out, rows[r].name, "gauge", rows[r].help) < 0)
+            return -1;
+        for (int s = 0; s < EGRESS_SHARES; s++)
+            if (text_addf(out, "%s{share=\"%s\"} %" PRIu64 "\n", rows[r].name,
+                          egress_share_name((enum egress_share) s), rows[r].values[s]) < 0)
+                return -1;
+    }
+    if (head(out, limited, "counter", "Refused for want of a share, and whose limit it was.") < 0)
+        return -1;
+    for (int i = 0; i < EGRESS_SHARES * EGRESS_WHOSE; i++) {
+        int s = i / EGRESS_WHOSE, of = i % EGRESS_WHOSE;
+
+        if (text_addf(out, "%s{share=\"%s\",of=\"%s\"} %" PRIu64 "\n", limited,
+                      egress_share_name((enum egress_share) s),
+                      egress_whose_name((enum egress_whose) of), counts->limited[s][of]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int add_network(struct text *out, struct app *app)
 {
     struct egress_counts counts;
 
     network_counts(app, &counts);
-    return single(out, "cove_network_sandboxes", "gauge", "Sandboxes that have a way out.",
-                  counts.sandboxes) < 0 ||
+    return add_shares(out, &counts) < 0 ||
+                   single(out, "cove_network_sandboxes", "gauge", "Sandboxes that have a way out.",
+                          counts.sandboxes) < 0 ||
                    single(out, "cove_network_connections", "gauge",
                           "Connections out of sandboxes, now.", counts.connections) < 0 ||
                    single(out, "cove_network_connects_total", "counter",

@@ -15,6 +15,7 @@
 
 #define QUESTIONS_PER_S 50
 #define CHANGES         64
+_Static_assert(EGRESS_FDS == (int) GATEWAY_FDS, "the gateway gets what the keeper opens");
 
 struct network {
     struct egress *egress;
@@ -78,13 +79,15 @@ static int open_always(struct app *app, const char *sandbox, const struct reach 
                        struct err *err)
 {
     struct egress_secrets *secrets = NULL;
+    char tenant[STORE_TENANT_MAX];
     int fds[GATEWAY_FDS];
     struct link link;
     int r;
 
     if (egress_has(app->network->egress, sandbox))
-        return egress_set(app->network->egress, sandbox, rules, NULL, NULL, err);
-    if (secrets_load(app, sandbox, &secrets, err) < 0)
+        return egress_set(app->network->egress, sandbox, NULL, rules, NULL, NULL, err);
+    if (network_tenant(app, sandbox, tenant, err) < 0 ||
+        secrets_load(app, sandbox, &secrets, err) < 0)
         return -1;
     r = app_link_take(app, &link, err);
     if (r == 0) {
@@ -92,7 +95,7 @@ static int open_always(struct app *app, const char *sandbox, const struct reach 
         app_link_give(app, &link, link.fd >= 0);
     }
     if (r == 0)
-        return egress_set(app->network->egress, sandbox, rules, secrets, fds, err);
+        return egress_set(app->network->egress, sandbox, tenant, rules, secrets, fds, err);
     egress_secrets_free(secrets);
     return -1;
 }
@@ -110,7 +113,7 @@ static int tell_secrets(void *arg, const char *id, const char *tenant, struct er
     (void) pthread_mutex_lock(changes_of(app, id));
     if (egress_has(app->network->egress, id) &&
         (network_get(app, id, rules, err) < 0 || secrets_load(app, id, &secrets, err) < 0 ||
-         egress_set(app->network->egress, id, rules, secrets, NULL, err) < 0))
+         egress_set(app->network->egress, id, NULL, rules, secrets, NULL, err) < 0))
         log_line(LOG_WARNING, "sandbox=%s keeps its old secrets: %s", id, err->msg);
     (void) pthread_mutex_unlock(changes_of(app, id));
     return 0;
@@ -265,6 +268,12 @@ static void *restore_all(void *arg)
     return NULL;
 }
 
+void network_reload(struct app *app)
+{
+    if (app->network)
+        egress_set_ranges(app->network->egress, app_config(app)->network_ranges);
+}
+
 int network_start(struct app *app, struct err *err)
 {
     const struct config *config = app_config(app);
@@ -274,6 +283,9 @@ int network_start(struct app *app, struct err *err)
                     .bytes_per_s = config->network_bytes,
                     .idle_ms = config->network_idle_ms,
                     .questions_per_s = QUESTIONS_PER_S },
+        .shares = { [EGRESS_CONNECTIONS] = config->network_all_connections,
+                    [EGRESS_LOOKUPS] = config->network_all_lookups,
+                    [EGRESS_HANDSHAKES] = config->network_all_handshakes },
         .event = network_log_event,
         .ask = on_ask,
         .dial = private_dial,
@@ -285,6 +297,7 @@ int network_start(struct app *app, struct err *err)
 
     if (!config->network)
         return 0;
+    (void) snprintf(wanted.ranges, sizeof wanted.ranges, "%s", config->network_ranges);
     (void) snprintf(wanted.proxy_ranges, sizeof wanted.proxy_ranges, "%s",
                     config->network_proxy_ranges);
     if (store_vault_ready(app->store, err) < 0)

@@ -13,6 +13,8 @@
 #include "egress/egress.h"
 
 int network_start(struct app *app, struct err *err);
+/* Settings have changed: network_ranges. */
+void network_reload(struct app *app);
 /* NULL: no sandbox has a network. */
 struct egress *network_egress(struct app *app);
 int network_unsupported(struct err *err);

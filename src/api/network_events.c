@@ -57,8 +57,8 @@ static unsigned place_of(const char *sandbox)
 }
 
 /* Every connection makes an event: to read the store for each would cost as much as the connection. */
-static int find_tenant(struct app *app, const char *sandbox, char ret[STORE_TENANT_MAX],
-                       struct err *err)
+int network_tenant(struct app *app, const char *sandbox, char ret[STORE_TENANT_MAX],
+                   struct err *err)
 {
     struct network_log *n = app->network_log;
     struct owner *owner = &n->owners[place_of(sandbox)];
@@ -116,7 +116,7 @@ void network_log_event(void *context, const struct egress_event *event)
     char tenant[STORE_TENANT_MAX];
 
     keep(app->network_log, event);
-    if (find_tenant(app, event->sandbox, tenant, &err) < 0)
+    if (network_tenant(app, event->sandbox, tenant, &err) < 0)
         return; /* it ended meanwhile */
     describe(event, why.msg, sizeof why.msg);
     facts.duration_ms = (int64_t) event->ms;

@@ -8,6 +8,7 @@
 
 #include "api/app.h"
 #include "egress/egress.h"
+#include "store/store.h"
 
 #include <jansson.h>
 
@@ -16,6 +17,10 @@
 int network_log_start(struct app *app, struct err *err);
 /* The gateway's, on its thread; context: the app. */
 void network_log_event(void *context, const struct egress_event *event);
+
+/* Whose a sandbox is. */
+int network_tenant(struct app *app, const char *sandbox, char ret[STORE_TENANT_MAX],
+                   struct err *err);
 
 struct network_event {
     uint64_t seq, time_ms;

@@ -2,9 +2,8 @@
 
 #include "api/v1.h"
 #include "base/own.h"
-#include "base/prefix.h"
 #include "base/sha256.h"
-#include "egress/ip.h"
+#include "egress/may_name.h"
 #include "store/seal.h"
 
 #include <string.h>
@@ -23,17 +22,15 @@ static int blame(struct exchange *x, const char *field, const char *below, struc
     return exchange_blame(x, name, NULL, NULL);
 }
 
-/* Where the operator let no proxy be. Names are looked up, and judged again, whenever there is a connection. */
-static bool is_forbidden(struct exchange *x, const struct upstream *upstream)
+/* Names are looked up, and judged again, whenever there is a connection. */
+static int may_be_there(struct exchange *x, const struct upstream *upstream, struct err *err)
 {
-    struct sockaddr_storage at;
-    struct ip ip;
+    struct ip_range one = { .bits = 128 };
 
-    if (!ip_parse(upstream->host, &ip) || !ip_kind(&ip))
-        return false;
-    (void) ip_to_sockaddr(&ip, upstream->port, &at);
-    return !prefix_list_has(app_config(exchange_app(x))->network_proxy_ranges,
-                            (const struct sockaddr *) &at);
+    return ip_parse(upstream->host, &one.first)
+               ? may_name_range(&one, app_config(exchange_app(x))->network_proxy_ranges,
+                                "network_proxy_ranges", err)
+               : may_name_host(upstream->host, err);
 }
 
 int network_proxy_read(struct exchange *x, const char *field, json_t *value,
@@ -66,10 +63,8 @@ int network_proxy_read(struct exchange *x, const char *field, json_t *value,
             err_set(err, ERR_INVALID, "host:port is needed");
         return blame(x, field, "address", err);
     }
-    if (is_forbidden(x, &upstream)) {
-        err_set(err, ERR_INVALID, "a proxy must be at a public address");
+    if (may_be_there(x, &upstream, err) < 0)
         return blame(x, field, "address", err);
-    }
     if (body.password && !json_is_string(body.password)) {
         err_set(err, ERR_INVALID, "is not a text");
         return blame(x, field, "password", err);

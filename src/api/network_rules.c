@@ -3,6 +3,7 @@
 #include "api/network_proxy.h"
 #include "api/v1.h"
 #include "base/own.h"
+#include "egress/may_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,20 @@ struct body {
     const char *mode;
     json_t *allow, *deny, *proxy;
 };
+
+int network_may_name(struct exchange *x, const struct reach_rule *rule, struct err *err)
+{
+    return may_name_rule(rule, app_config(exchange_app(x))->network_ranges, "network_ranges", err);
+}
+
+/* A deny takes away, whatever it names. */
+int network_add(struct exchange *x, struct reach *rules, bool deny, const char *text,
+                struct err *err)
+{
+    if (reach_add(rules, deny, text, err) < 0)
+        return -1;
+    return deny ? 0 : network_may_name(x, &rules->allow[rules->allow_count - 1], err);
+}
 
 static int add_rules(struct exchange *x, const char *field, json_t *list, bool deny,
                      struct reach *rules, struct err *err)
@@ -26,7 +41,7 @@ static int add_rules(struct exchange *x, const char *field, json_t *list, bool d
         (void) snprintf(name, sizeof name, "%s.%s[%zu]", field, deny ? "deny" : "allow", i);
         if (!json_is_string(item))
             return v1_bad(x, err, name, "is not a text");
-        if (reach_add(rules, deny, json_string_value(item), err) < 0) {
+        if (network_add(x, rules, deny, json_string_value(item), err) < 0) {
             (void) err_wrap(err, "%s", name);
             return exchange_blame(x, name, NULL, NULL);
         }

@@ -14,6 +14,11 @@
  * else "public". Blames `field`, or what is below it. */
 int network_read(struct exchange *x, const char *field, json_t *object, struct reach *ret,
                  struct err *err);
+/* A rule that a tenant wants to add to its rules: ERR_INVALID if it leads where no tenant may (egress/may_name.h). */
+int network_may_name(struct exchange *x, const struct reach_rule *rule, struct err *err);
+/* reach_add, for what a tenant wrote. */
+int network_add(struct exchange *x, struct reach *rules, bool deny, const char *text,
+                struct err *err);
 json_t *network_json(const struct reach *rules);
 
 /* As they are kept in the store: the caller's to free. A text may be kept again, for another sandbox. */

@@ -2,6 +2,7 @@
 
 #include "api/conn.h"
 #include "api/listener.h"
+#include "api/network.h"
 #include "api/pool.h"
 #include "api/serve.h"
 #include "base/io.h"
@@ -385,6 +386,7 @@ static void reload(struct server *s)
     apply_limits(s, next);
     atomic_store(&app->config, next); /* the old one is not freed: see app_config */
     pool_changed();
+    network_reload(app);
     log_line(LOG_INFO, "reloaded");
 }
 

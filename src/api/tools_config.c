@@ -1,5 +1,6 @@
 #include "api/tools_config.h"
 
+#include "api/network_rules.h"
 #include "api/policy_config.h"
 #include "api/policy_gate.h"
 #include "api/tools_args.h"
@@ -106,6 +107,10 @@ static int read_network(struct exchange *x, json_t *object, struct tools_config 
 
         if (!json_is_string(item) || reach_rule_parse(json_string_value(item), &rule, err) < 0)
             return args_bad(x, "network.", "allowed_domains", "has an item that is no domain", err);
+        if (network_may_name(x, &rule, err) < 0) {
+            (void) exchange_blame(x, "network.allowed_domains", NULL, NULL);
+            return err_wrap(err, "network.allowed_domains");
+        }
     }
     if (json_array_size(domains) > REACH_MAX)
         return args_bad(x, "network.", "allowed_domains", "has too many items", err);

@@ -10,6 +10,7 @@
 #include "e2b/control.h"
 
 #include "api/network_proxy.h"
+#include "api/network_rules.h"
 #include "api/preview.h"
 #include "base/own.h"
 
@@ -56,7 +57,7 @@ static int add_all(struct exchange *x, const char *field, json_t *list, bool den
 
         if (!text)
             return v1_bad(x, err, field, "item %zu is not a text", i);
-        if (reach_add(reach, deny, text, err) < 0) {
+        if (network_add(x, reach, deny, text, err) < 0) {
             err->kind = ERR_INVALID;
             (void) err_wrap(err, "%s: item %zu", field, i);
             return exchange_blame(x, field, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "egress/may_name.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,7 +14,6 @@
 
 #define GIVEN_LEAST_MS 300000 /* programs keep addresses longer than they are told */
 #define EVENTS_PER_S   20
-#define SHAKES_PER_S   50 /* of hands: each costs a few signatures */
 
 /* ---- buckets ---- */
 
@@ -76,10 +76,22 @@ bool box_gave(const struct box *box, const struct ip *ip, const char *name)
     return false;
 }
 
+struct reach_verdict box_judge(const struct egress *e, const struct box *box, const struct ip *ip,
+                               uint16_t port, const char *name, const char *kind)
+{
+    struct reach_verdict verdict = reach_address(box->rules, ip, port, name, kind);
+
+    if (verdict.allowed && !may_reach(ip, kind, e->config.ranges)) {
+        verdict = (struct reach_verdict){ .allowed = false };
+        (void) snprintf(verdict.rule, sizeof verdict.rule, "%s", kind);
+    }
+    return verdict;
+}
+
 bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
                const char *name, char ret_rule[REACH_TEXT_MAX])
 {
-    struct reach_verdict verdict = reach_address(box->rules, ip, port, name, kind_here(e, ip));
+    struct reach_verdict verdict = box_judge(e, box, ip, port, name, kind_here(e, ip));
 
     if (peer_ip_is(ip)) { /* no name leads there but those that peer.c answers */
         (void) strcpy(ret_rule, "private");
@@ -99,14 +111,16 @@ struct box *box_find(struct egress *e, const char *id)
     return NULL;
 }
 
-struct box *box_new(struct egress *e, const char *id, const int fds[3], struct err *err)
+struct box *box_new(struct egress *e, const char *id, const char *tenant, const int fds[EGRESS_FDS],
+                    struct err *err)
 {
     const struct egress_limits *limits = &e->config.limits;
     struct box *box = calloc(1, sizeof *box);
     int on = 1;
 
-    if (!box) {
-        for (int i = 0; i < 3; i++)
+    if (!box || !(box->account = account_ref(e, tenant))) {
+        free(box);
+        for (int i = 0; i < EGRESS_FDS; i++)
             (void) close(fds[i]);
         err_set(err, ERR_NO_MEMORY, "no memory for a gateway");
         return NULL;
@@ -119,7 +133,6 @@ struct box *box_new(struct egress *e, const char *id, const int fds[3], struct e
     box->bytes.rate = limits->bytes_per_s;
     box->questions.rate = limits->questions_per_s;
     box->events.rate = EVENTS_PER_S;
-    box->shakes.rate = SHAKES_PER_S;
     box->lets.rate = limits->connects_per_s;
     (void) setsockopt(box->tcp.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* heirs have it */
     (void) setsockopt(box->dns.fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
@@ -162,5 +175,6 @@ void box_free(struct egress *e, struct box *box)
     own_close(&box->hold_fd);
     free(box->rules);
     egress_secrets_free(box->secrets);
+    account_unref(e, box->account);
     bury(e, &box->grave);
 }

@@ -23,6 +23,10 @@
 #define EGRESS_PROCESS_MAX 64
 #define EGRESS_RANGES_MAX  512
 #define EGRESS_PATH_MAX    256
+#define EGRESS_FDS         3 /* of one sandbox: enum keeper_gateway of wire/keeper.h */
+/* The user who owns the gateway's connections to the outside, and nothing else on this host: by this, servers on the
+ * same host know them. Below the ids of sandboxes (jail/ids.h). */
+#define EGRESS_UID 1048575u
 
 enum egress_what {
     EGRESS_CONNECT, /* let out; told when it has ended */
@@ -65,6 +69,20 @@ struct egress_ask {
 };
 typedef bool egress_ask_fn(void *context, const struct egress_ask *ask);
 
+/* What sandboxes share. A tenant may have as many as are free, so that one alone has half of all and there is always some
+ * left for the next tenant; a sandbox may have as many as its tenant could still take. */
+enum egress_share {
+    EGRESS_CONNECTIONS, /* at once */
+    EGRESS_LOOKUPS,     /* questions to name servers, at once */
+    EGRESS_HANDSHAKES,  /* of TLS that is opened for secrets, in a second */
+    EGRESS_SHARES
+};
+const char *egress_share_name(enum egress_share share);
+
+/* Whose limit it was. */
+enum egress_whose { EGRESS_OF_SANDBOX, EGRESS_OF_TENANT, EGRESS_OF_SERVER, EGRESS_WHOSE };
+const char *egress_whose_name(enum egress_whose whose);
+
 struct egress_limits { /* of one sandbox */
     uint64_t connections;
     uint64_t connects_per_s;
@@ -84,6 +102,8 @@ typedef void egress_dial_fn(void *context, const struct egress_dial *dial);
 
 struct egress_config {
     struct egress_limits limits;
+    uint64_t shares[EGRESS_SHARES]; /* of all sandboxes; 0: no limit but descriptors */
+    char ranges[EGRESS_RANGES_MAX]; /* not public, and rules may name them: base/prefix.h */
     char servers[EGRESS_SERVERS][IP_TEXT_MAX]; /* name servers; none: those of /etc/resolv.conf */
     uint16_t server_port;                      /* 0: 53 */
     char proxy_ranges
@@ -100,6 +120,8 @@ struct egress;
 int egress_start(const struct egress_config *config, struct egress **ret, struct err *err);
 /* Cuts everything. Accepts NULL. */
 void egress_stop(struct egress *egress);
+/* Other ranges that rules may name, from now on; connections that they do not allow are cut. */
+void egress_set_ranges(struct egress *egress, const char *ranges);
 
 /* What is put into requests of one sandbox. `rewrite` is taken in any case. With the PEM texts of an authority (else NULL)
  * TLS to hosts that it concerns is opened on the way. NULL: with err. */
@@ -107,11 +129,12 @@ struct egress_secrets *egress_secrets_new(struct rewrite *rewrite, const char *c
                                           const char *key, struct err *err);
 void egress_secrets_free(struct egress_secrets *secrets);
 
-/* Rules of a sandbox, copied. secrets: taken in any case; NULL: as they are. fds: its sockets, taken in any case; NULL: it
+/* Rules of a sandbox, copied. tenant: whose share it uses; only looked at with fds. secrets: taken in any case; NULL: as they are. fds: its sockets, taken in any case; NULL: it
  * has them already, and only the rules change, which cuts the connections that they do not allow. ERR_NO_SANDBOX: it has
  * none. */
-int egress_set(struct egress *egress, const char *sandbox, const struct reach *rules,
-               struct egress_secrets *secrets, const int fds[3], struct err *err);
+int egress_set(struct egress *egress, const char *sandbox, const char *tenant,
+               const struct reach *rules, struct egress_secrets *secrets, const int fds[EGRESS_FDS],
+               struct err *err);
 /* NULL: not known. An answer that comes too late is no error. */
 void egress_answer(struct egress *egress, uint64_t ticket, const struct egress_process *process);
 bool egress_has(struct egress *egress, const char *sandbox);
@@ -155,6 +178,9 @@ void egress_dialed(struct egress *egress, const struct egress_dial *dial, int fd
 
 struct egress_counts {
     uint64_t sandboxes, connections, connects, refused, questions, bytes;
+    uint64_t used[EGRESS_SHARES], most[EGRESS_SHARES]; /* by all; handshakes: of this second */
+    uint64_t tenant_used[EGRESS_SHARES];               /* by the tenant that uses most */
+    uint64_t limited[EGRESS_SHARES][EGRESS_WHOSE];     /* refused for want of a share */
 };
 void egress_counts(struct egress *egress, struct egress_counts *ret);
 

@@ -1,5 +1,5 @@
-/* egress_own.h - the inside of the gateway, for its parts: loop.c, host.c, box.c, flow.c, refuse.c, owner.c, via.c, relay.c, question.c,
- * lookup.c, peer.c, peer_set.c, open.c, transform.c.
+/* egress_own.h - the inside of the gateway, for its parts: loop.c, host.c, box.c, share.c, flow.c, refuse.c, owner.c, via.c, relay.c,
+ * question.c, lookup.c, peer.c, peer_set.c, open.c, transform.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
  * ended is put aside and freed at the end of the loop's round, since an event that the kernel gave out before may still
@@ -48,12 +48,21 @@ struct egress_secrets {
     struct tls_ca *ca; /* NULL: none is opened */
 };
 
+/* What the sandboxes of a tenant use. */
+struct account {
+    char tenant[EGRESS_ID_MAX];
+    uint64_t used[EGRESS_SHARES];
+    size_t boxes;
+    struct account *next;
+};
+
 struct box {
     struct grave grave;
     char id[EGRESS_ID_MAX];
+    struct account *account;
+    uint64_t used[EGRESS_SHARES];
     struct reach *rules;
     struct egress_secrets *secrets; /* NULL: none */
-    struct bucket shakes;           /* of hands, in TLS that is opened */
     size_t open_count;
     struct source tcp, dns;
     int hold_fd;
@@ -61,7 +70,6 @@ struct box {
     struct bucket events, lets; /* told: what was refused, and what was let out */
     uint64_t missed;            /* not told, since the last that was */
     struct flow *flows;
-    size_t flow_count, lookup_count;
     size_t owner_asks;       /* of its agent, not answered yet */
     uint64_t owner_quiet_ms; /* until then it is not asked: it did not answer */
     size_t given_next;
@@ -209,9 +217,11 @@ struct egress {
     bool has6;                      /* this host has a way out for IPv6 */
     struct ip servers[EGRESS_SERVERS];
     size_t server_count;
-    uint64_t flow_count, flow_most; /* of all sandboxes: descriptors are left for the rest of us */
-    struct bucket told;             /* what was refused, of all */
-    struct tls_trust *trust;        /* NULL until somebody has secrets */
+    struct account *accounts;
+    uint64_t used[EGRESS_SHARES], most[EGRESS_SHARES]; /* of all sandboxes */
+    uint64_t second_ms;                                /* when this one began, for handshakes */
+    struct bucket told;                                /* what was refused, of all */
+    struct tls_trust *trust;                           /* NULL until somebody has secrets */
     uint64_t looked_ms, ticked_ms;
     uint64_t ticket; /* the last one given out */
     struct egress_counts counts;
@@ -220,6 +230,9 @@ struct egress {
 
 /* ---- loop.c ---- */
 int source_arm(struct egress *e, struct source *source, uint32_t events);
+/* A connection to the outside, begun: to the server's side of a flow, or its proxy. -1: not even begun. */
+int source_connect(struct egress *e, struct source *source, const struct ip *ip, uint16_t port,
+                   void (*ready)(struct egress *e, struct source *source, uint32_t events));
 void source_close(struct egress *e, struct source *source);
 /* Freed when the round is over. */
 void bury(struct egress *e, struct grave *what);
@@ -233,6 +246,20 @@ void host_look(struct egress *e, uint64_t now);
 /* What is special about an address here. */
 const char *kind_here(struct egress *e, const struct ip *ip);
 
+/* ---- share.c: what sandboxes share ---- */
+#define LIMIT_RULE "limit" /* of what is refused for want of a share; the reason says which */
+void shares_init(struct egress *e);
+void shares_count(struct egress *e, struct egress_counts *ret);
+/* NULL: no memory. One for each sandbox. */
+struct account *account_ref(struct egress *e, const char *tenant);
+/* Accepts NULL. */
+void account_unref(struct egress *e, struct account *account);
+/* One more; false: whose limit it is says `why`. */
+bool share_take(struct egress *e, struct box *box, enum egress_share share,
+                char why[EGRESS_REASON_MAX]);
+/* Not for handshakes. */
+void share_give(struct egress *e, struct box *box, enum egress_share share);
+
 /* ---- box.c ---- */
 bool bucket_take(struct bucket *bucket, uint64_t count);
 uint64_t bucket_level(struct bucket *bucket);
@@ -241,8 +268,12 @@ bool box_gave(const struct box *box, const struct ip *ip, const char *name);
 /* The next name that an address was given out for, behind *at (0 first); NULL: no more. */
 const char *box_name_of(const struct box *box, const struct ip *ip, size_t *at);
 struct box *box_find(struct egress *e, const char *id);
-struct box *box_new(struct egress *e, const char *id, const int fds[3], struct err *err);
+struct box *box_new(struct egress *e, const char *id, const char *tenant, const int fds[EGRESS_FDS],
+                    struct err *err);
 void box_free(struct egress *e, struct box *box);
+/* The word of the rules, and of the ranges that they may name. kind: from kind_here. */
+struct reach_verdict box_judge(const struct egress *e, const struct box *box, const struct ip *ip,
+                               uint16_t port, const char *name, const char *kind);
 /* Whether an address that a name server gave may be given out and connected to. */
 bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
                const char *name, char ret_rule[REACH_TEXT_MAX]);
@@ -272,7 +303,8 @@ void flow_say_why(struct egress *e, struct flow *flow);
 void flow_owner(struct egress *e, struct flow *flow, const struct egress_process *process);
 
 /* ---- owner.c: whose it was ---- */
-#define OWNER_MS 2000 /* for an answer: a busy machine takes its time, and only who was refused waits */
+#define OWNER_MS                                                                                   \
+    2000 /* for an answer: a busy machine takes its time, and only who was refused waits */
 /* Asks the sandbox's agent, if it may be: fills in ask's sandbox and ticket, by which the answer comes. The ticket is the
  * caller's to end, by owner_done. */
 bool owner_ask(struct egress *e, struct box *box, struct egress_ask *ask);
@@ -330,7 +362,7 @@ bool transform(struct flow *flow, uint8_t **ret, size_t *ret_len);
 /* ---- open.c: TLS that is ended here ---- */
 bool open_concerns(const struct flow *flow, const char *name, bool tls);
 /* By its name, before it is let out: sets bound and opens. Else the reason why it must not be. */
-const char *open_judge(struct flow *flow, bool tls);
+const char *open_judge(struct egress *e, struct flow *flow, bool tls);
 void open_begin(struct egress *e, struct flow *flow);
 void open_arm(struct egress *e, struct flow *flow);
 void open_end(struct flow *flow);
@@ -347,11 +379,12 @@ void question_owner(struct egress *e, struct lookup *lookup, const struct egress
 void question_forget(struct egress *e, struct lookup *lookup);
 
 /* ---- lookup.c: names asked of this host's name servers ---- */
-/* One that nothing is asked for yet. NULL: too many at once. */
-struct lookup *lookup_new(struct egress *e, struct box *box, const char *name);
-/* NULL: too many at once, or no descriptor. */
+/* One that nothing is asked for yet. NULL: too many at once, with the reason; "" for want of memory. */
+struct lookup *lookup_new(struct egress *e, struct box *box, const char *name,
+                          char why[EGRESS_REASON_MAX]);
+/* NULL: the same, or no descriptor. */
 struct lookup *lookup_start(struct egress *e, struct box *box, const char *name, enum dns_type type,
-                            lookup_fn *done);
+                            lookup_fn *done, char why[EGRESS_REASON_MAX]);
 void lookup_free(struct egress *e, struct lookup *lookup);
 void lookup_tick(struct egress *e, uint64_t now);
 void lookup_servers(struct egress *e);

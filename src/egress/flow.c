@@ -46,35 +46,15 @@ static void on_connected(struct egress *e, struct source *source, uint32_t event
         relay_begin(e, side->flow);
 }
 
-/* -1: not even begun. */
-static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
-{
-    struct side *server = &flow->sides[SERVER];
-    struct sockaddr_storage at;
-    socklen_t len = ip_to_sockaddr(ip, flow->port, &at);
-    int on = 1;
-
-    source_close(e, &server->source);
-    server->source =
-        (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-                         .alone = true,
-                         .ready = on_connected };
-    if (server->source.fd < 0)
-        return -1;
-    (void) setsockopt(server->source.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(server->source.fd, (const struct sockaddr *) &at, len) < 0 && errno != EINPROGRESS)
-        return -1;
-    flow->deadline_ms = io_now_ms() + CONNECT_MS;
-    return source_arm(e, &server->source, EPOLLOUT);
-}
-
 static void try_next(struct egress *e, struct flow *flow)
 {
     flow->state = FLOW_CONNECT;
     while (flow->target_next < flow->targets.count) {
         /* What is told, and judged again, is where it really goes. */
         flow->ip = flow->targets.list[flow->target_next++];
-        if (connect_to(e, flow, &flow->ip) == 0)
+        flow->deadline_ms = io_now_ms() + CONNECT_MS;
+        if (source_connect(e, &flow->sides[SERVER].source, &flow->ip, flow->port, on_connected) ==
+            0)
             return;
     }
     flow_tell(e, flow, EGRESS_FAILED);
@@ -134,10 +114,10 @@ static void ask_for_name(struct egress *e, struct flow *flow)
     flow->state = FLOW_LOOKUP;
     flow->deadline_ms = UINT64_MAX; /* the lookup has its own */
     (void) source_arm(e, &flow->sides[CLIENT].source, 0);
-    flow->lookup =
-        lookup_start(e, flow->box, flow->name, ip_is4(&flow->ip) ? DNS_A : DNS_AAAA, resolved);
+    flow->lookup = lookup_start(e, flow->box, flow->name, ip_is4(&flow->ip) ? DNS_A : DNS_AAAA,
+                                resolved, flow->reason);
     if (!flow->lookup)
-        flow_refuse(e, flow, "no name server answers");
+        flow_refuse(e, flow, flow->reason[0] ? LIMIT_RULE : "no name server answers");
     else
         flow->lookup->flow = flow;
 }
@@ -157,13 +137,11 @@ static bool watch(struct flow *flow, const char *name)
 static void judge_unnamed(struct egress *e, struct flow *flow)
 {
     const char *kind = kind_here(e, &flow->ip), *name;
-    struct reach_verdict verdict =
-        reach_address(flow->box->rules, &flow->ip, flow->port, NULL, kind);
+    struct reach_verdict verdict = box_judge(e, flow->box, &flow->ip, flow->port, NULL, kind);
     size_t at = 0;
 
     while (!verdict.allowed && (name = box_name_of(flow->box, &flow->ip, &at))) {
-        struct reach_verdict named =
-            reach_address(flow->box->rules, &flow->ip, flow->port, name, kind);
+        struct reach_verdict named = box_judge(e, flow->box, &flow->ip, flow->port, name, kind);
 
         if (named.allowed) {
             (void) strcpy(flow->name, name);
@@ -182,8 +160,8 @@ static void judge_unnamed(struct egress *e, struct flow *flow)
 static void judge_named(struct egress *e, struct flow *flow)
 {
     struct reach_verdict verdict =
-        reach_address(flow->box->rules, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
-    const char *reason = verdict.allowed ? open_judge(flow, !flow->plain_http) : verdict.rule;
+        box_judge(e, flow->box, &flow->ip, flow->port, flow->name, kind_here(e, &flow->ip));
+    const char *reason = verdict.allowed ? open_judge(e, flow, !flow->plain_http) : verdict.rule;
 
     if (reason) {
         flow_refuse(e, flow, reason);
@@ -245,7 +223,7 @@ const char *flow_look_late(struct egress *e, struct flow *flow, bool *ret_more)
     if (!name[0])
         return NULL;
     (void) strcpy(flow->name, name);
-    verdict = reach_address(flow->box->rules, &flow->ip, flow->port, name, kind_here(e, &flow->ip));
+    verdict = box_judge(e, flow->box, &flow->ip, flow->port, name, kind_here(e, &flow->ip));
     (void) strcpy(flow->rule, verdict.rule);
     if (!verdict.allowed)
         return flow->rule;
@@ -302,7 +280,7 @@ static void judge(struct egress *e, struct flow *flow)
 {
     const struct reach *rules = flow->box->rules;
     const char *kind = kind_here(e, &flow->ip);
-    struct reach_verdict verdict = reach_address(rules, &flow->ip, flow->port, NULL, kind);
+    struct reach_verdict verdict = box_judge(e, flow->box, &flow->ip, flow->port, NULL, kind);
     bool names_count = reach_need_name(rules);
 
     if (peer_take(e, flow))
@@ -322,7 +300,8 @@ static void judge(struct egress *e, struct flow *flow)
         flow_end(e, flow, true);
 }
 
-static struct flow *flow_new(struct egress *e, struct box *box, int fd)
+/* The caller has taken a share for it. */
+static struct flow *flow_new(struct box *box, int fd)
 {
     struct flow *flow = calloc(1, sizeof *flow);
 
@@ -339,9 +318,23 @@ static struct flow *flow_new(struct egress *e, struct box *box, int fd)
     if (box->flows)
         box->flows->prev = flow;
     box->flows = flow;
-    box->flow_count++;
-    e->flow_count++;
     return flow;
+}
+
+/* There is no room to ask what it would have said: it is cut, and the event says why. */
+static void turn_away(struct egress *e, struct box *box, int fd, const char *why)
+{
+    struct egress_event event = { .what = EGRESS_REFUSED, .rule = LIMIT_RULE };
+    struct source refused = { .fd = fd };
+    struct sockaddr_storage at;
+    socklen_t len = sizeof at;
+
+    e->counts.refused++;
+    if (getsockname(fd, (struct sockaddr *) &at, &len) == 0)
+        (void) ip_of_sockaddr((const struct sockaddr *) &at, &event.ip, &event.port);
+    (void) snprintf(event.reason, sizeof event.reason, "%s", why);
+    tell(e, box, &event);
+    source_reset(e, &refused);
 }
 
 void flow_accept(struct egress *e, struct source *listener, uint32_t events)
@@ -354,6 +347,7 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
         struct sockaddr_storage at;
         socklen_t len = sizeof at;
         struct flow *flow = NULL;
+        char why[EGRESS_REASON_MAX] = "no memory";
 
         if (box->connects.rate > 0 && bucket_level(&box->connects) == 0) {
             (void) source_arm(e, listener, 0); /* they wait in the kernel until the next tick */
@@ -366,14 +360,10 @@ void flow_accept(struct egress *e, struct source *listener, uint32_t events)
             return;
         }
         (void) bucket_take(&box->connects, 1);
-        if (box->flow_count + box->guests < e->config.limits.connections &&
-            e->flow_count < e->flow_most)
-            flow = flow_new(e, box, fd);
+        if (share_take(e, box, EGRESS_CONNECTIONS, why) && !(flow = flow_new(box, fd)))
+            share_give(e, box, EGRESS_CONNECTIONS);
         if (!flow) {
-            struct source refused = { .fd = fd };
-
-            e->counts.refused++;
-            source_reset(e, &refused);
+            turn_away(e, box, fd, why);
             continue;
         }
         if (getsockname(fd, (struct sockaddr *) &at, &len) < 0 ||
@@ -424,8 +414,8 @@ void flow_judge_again(struct egress *e, struct flow *flow, bool moved)
         flow_end(e, flow, true);
         return;
     }
-    verdict = reach_address(flow->box->rules, &flow->ip, flow->port,
-                            flow->name[0] ? flow->name : NULL, kind_here(e, &flow->ip));
+    verdict = box_judge(e, flow->box, &flow->ip, flow->port, flow->name[0] ? flow->name : NULL,
+                        kind_here(e, &flow->ip));
     if (!verdict.allowed) {
         (void) strcpy(flow->rule, verdict.rule);
         flow_tell(e, flow, EGRESS_REFUSED);

@@ -8,6 +8,8 @@
 #include "egress/egress_own.h"
 
 #include "base/own.h"
+#include "base/special.h"
+#include "egress/may_name.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -58,33 +60,10 @@ static struct ip *place_of(struct egress *e, const struct ip *ip)
     return &e->foreign[hash % FOREIGN_IPS];
 }
 
-enum word { FOREIGN, OWN, UNKNOWN };
-
-/* The kernel's word, for addresses that the list does not have: new ones, and ranges that are local by a route. What is
- * reached from itself is here. A connected datagram socket sends nothing. */
-static enum word ask_kernel(const struct ip *ip)
-{
-    struct sockaddr_storage at, from;
-    socklen_t len = ip_to_sockaddr(ip, 9, &at), from_len = sizeof from;
-    auto_close int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ip own;
-    uint16_t port;
-
-    if (fd < 0)
-        return errno == EAFNOSUPPORT ? FOREIGN : UNKNOWN;
-    if (connect(fd, (const struct sockaddr *) &at, len) < 0)
-        return FOREIGN; /* no way there, today */
-    if (getsockname(fd, (struct sockaddr *) &from, &from_len) < 0 ||
-        !ip_of_sockaddr((const struct sockaddr *) &from, &own, &port))
-        return UNKNOWN;
-    return ip_same(&own, ip) ? OWN : FOREIGN;
-}
-
-/* What cannot be found out, for want of descriptors, counts as ours. */
+/* Addresses that the list does not have are new ones, and ranges that are local by a route. */
 static bool is_own(struct egress *e, const struct ip *ip)
 {
     struct ip *place = place_of(e, ip);
-    enum word word;
     bool holds;
 
     for (size_t i = 0; i < e->own_count; i++)
@@ -93,20 +72,23 @@ static bool is_own(struct egress *e, const struct ip *ip)
     holds = memory_holds(e);
     if (holds && ip_same(ip, place)) /* an empty place is ::, which nobody asks for */
         return false;
-    word = ask_kernel(ip);
-    if (word == FOREIGN && holds)
+    if (host_has_ip(ip))
+        return true;
+    if (holds)
         *place = *ip;
-    return word != FOREIGN;
+    return false;
 }
 
 const char *kind_here(struct egress *e, const struct ip *ip)
 {
-    const char *kind = ip_kind(ip);
+    const struct special *row = special_find(ip->bytes);
     struct ip inner;
 
-    if (kind)
-        return kind;
-    return is_own(e, ip) || (ip_inner(ip, &inner) && is_own(e, &inner)) ? "host" : NULL;
+    if (row && row->never)
+        return row->kind;
+    if (is_own(e, ip) || (ip_inner(ip, &inner) && is_own(e, &inner)))
+        return MAY_NAME_HOST;
+    return row ? row->kind : NULL;
 }
 
 /* A connected datagram socket sends nothing; it only says whether there is a route. */

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/parse.h"
+#include "base/special.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -47,19 +48,9 @@ void ip_print(const struct ip *ip, char out[IP_TEXT_MAX])
         (void) inet_ntop(AF_INET6, ip->bytes, out, IP_TEXT_MAX);
 }
 
-/* Whether the first `bits` are those of `like`. */
-static bool begins(const struct ip *ip, const struct ip *like, unsigned bits)
-{
-    unsigned whole = bits / 8, rest = bits % 8;
-    uint8_t mask = (uint8_t) (0xff00u >> rest);
-
-    return memcmp(ip->bytes, like->bytes, whole) == 0 &&
-           (rest == 0 || ((ip->bytes[whole] ^ like->bytes[whole]) & mask) == 0);
-}
-
 bool ip_in(const struct ip *ip, const struct ip_range *range)
 {
-    return begins(ip, &range->first, range->bits);
+    return special_begins(ip->bytes, range->first.bytes, range->bits);
 }
 
 static bool is_clean(const struct ip_range *range)
@@ -98,80 +89,16 @@ int ip_range_parse(const char *text, struct ip_range *ret, struct err *err)
 
 /* ---- what is not public ---- */
 
-/* The registries of special addresses (RFC 6890 and its followers). A row that is more exact comes first. */
-static const struct {
-    const char *range, *kind;
-} special[] = {
-    { "169.254.169.254/32", "metadata" },
-    { "169.254.170.2/32", "metadata" },
-    { "100.100.100.200/32", "metadata" },
-    { "168.63.129.16/32", "metadata" }, /* looks public, and is the host of a virtual machine */
-    { "fd00:ec2::254/128", "metadata" },
-    { "0.0.0.0/8", "unspecified" },
-    { "10.0.0.0/8", "private" },
-    { "100.64.0.0/10", "private" }, /* shared address space of carriers */
-    { "127.0.0.0/8", "loopback" },
-    { "169.254.0.0/16", "link-local" },
-    { "172.16.0.0/12", "private" },
-    { "192.0.0.0/24", "reserved" },
-    { "192.0.2.0/24", "reserved" }, /* the sandbox's own address is of these */
-    { "192.88.99.0/24", "reserved" },
-    { "192.168.0.0/16", "private" },
-    { "198.18.0.0/15", "private" }, /* benchmarks */
-    { "198.51.100.0/24", "reserved" },
-    { "203.0.113.0/24", "reserved" },
-    { "224.0.0.0/4", "multicast" },
-    { "240.0.0.0/4", "reserved" },
-    { "::/128", "unspecified" },
-    { "::1/128", "loopback" },
-    { "::/96", "reserved" }, /* IPv4-compatible, long given up */
-    { "64:ff9b:1::/48", "private" },
-    { "100::/64", "reserved" },
-    { "2001::/23", "reserved" }, /* Teredo and other protocols */
-    { "2001:db8::/32", "reserved" },
-    { "3fff::/20", "reserved" },
-    { "5f00::/16", "reserved" },
-    { "fc00::/7", "private" },
-    { "fe80::/10", "link-local" },
-    { "fec0::/10", "private" },
-    { "ff00::/8", "multicast" },
-};
-
-/* IPv6 addresses that lead to the IPv4 address inside. */
-static const struct {
-    const char *range;
-    size_t at;
-} carriers[] = { { "64:ff9b::/96", 12 }, { "2002::/16", 2 }, { "::ffff:0:0:0/96", 12 } };
-
-static const char *kind_of(const struct ip *ip)
-{
-    struct ip_range range;
-    struct err ignored;
-
-    for (size_t i = 0; i < ARRAY_LEN(special); i++)
-        if (ip_range_parse(special[i].range, &range, &ignored) == 0 && ip_in(ip, &range))
-            return special[i].kind;
-    return NULL;
-}
-
 bool ip_inner(const struct ip *ip, struct ip *ret)
 {
-    struct ip_range range;
-    struct err ignored;
-
-    for (size_t i = 0; i < ARRAY_LEN(carriers); i++)
-        if (ip_range_parse(carriers[i].range, &range, &ignored) == 0 && ip_in(ip, &range)) {
-            *ret = of4(ip->bytes + carriers[i].at);
-            return true;
-        }
-    return false;
+    return special_inner(ip->bytes, ret->bytes);
 }
 
 const char *ip_kind(const struct ip *ip)
 {
-    struct ip inner;
+    const struct special *row = special_find(ip->bytes);
 
-    return kind_of(ip_inner(ip, &inner) ? &inner : ip);
+    return row ? row->kind : NULL;
 }
 
 bool ip_of_sockaddr(const struct sockaddr *at, struct ip *ret, uint16_t *ret_port)

@@ -12,11 +12,10 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#define TRY_MS      2000
-#define TRIES       3
-#define PER_SANDBOX 64
-#define CONF        "/etc/resolv.conf"
-#define CONF_MAX    8192
+#define TRY_MS   2000
+#define TRIES    3
+#define CONF     "/etc/resolv.conf"
+#define CONF_MAX 8192
 
 /* The servers of this host; read again when it looks around, since networks change. */
 void lookup_servers(struct egress *e)
@@ -58,7 +57,7 @@ void lookup_free(struct egress *e, struct lookup *lookup)
         lookup->next->prev = lookup->prev;
     if (lookup->flow)
         lookup->flow->lookup = NULL;
-    lookup->box->lookup_count--;
+    share_give(e, lookup->box, EGRESS_LOOKUPS);
     bury(e, &lookup->grave);
 }
 
@@ -125,16 +124,22 @@ static int ask(struct egress *e, struct lookup *lookup)
     return source_arm(e, &lookup->source, EPOLLIN);
 }
 
-struct lookup *lookup_new(struct egress *e, struct box *box, const char *name)
+struct lookup *lookup_new(struct egress *e, struct box *box, const char *name,
+                          char why[EGRESS_REASON_MAX])
 {
     struct lookup *lookup;
 
-    if (box->lookup_count >= PER_SANDBOX || !(lookup = calloc(1, sizeof *lookup)))
+    why[0] = '\0';
+    if (!share_take(e, box, EGRESS_LOOKUPS, why))
         return NULL;
+    lookup = calloc(1, sizeof *lookup);
+    if (!lookup) {
+        share_give(e, box, EGRESS_LOOKUPS);
+        return NULL;
+    }
     lookup->source.fd = -1;
     lookup->box = box;
     (void) strcpy(lookup->name, name);
-    box->lookup_count++;
     lookup->next = e->lookups;
     if (e->lookups)
         e->lookups->prev = lookup;
@@ -143,9 +148,9 @@ struct lookup *lookup_new(struct egress *e, struct box *box, const char *name)
 }
 
 struct lookup *lookup_start(struct egress *e, struct box *box, const char *name, enum dns_type type,
-                            lookup_fn *done)
+                            lookup_fn *done, char why[EGRESS_REASON_MAX])
 {
-    struct lookup *lookup = lookup_new(e, box, name);
+    struct lookup *lookup = lookup_new(e, box, name, why);
 
     if (!lookup)
         return NULL;

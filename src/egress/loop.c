@@ -6,11 +6,12 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define BATCH        128
@@ -41,6 +42,28 @@ int source_arm(struct egress *e, struct source *source, uint32_t events)
         return -1;
     source->armed = events;
     return 0;
+}
+
+int source_connect(struct egress *e, struct source *source, const struct ip *ip, uint16_t port,
+                   void (*ready)(struct egress *e, struct source *source, uint32_t events))
+{
+    struct sockaddr_storage at;
+    socklen_t len = ip_to_sockaddr(ip, port, &at);
+    int on = 1;
+
+    source_close(e, source);
+    *source =
+        (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                         .alone = true,
+                         .ready = ready };
+    /* Whose it is must be known before anybody can see it. */
+    if (source->fd < 0 ||
+        (geteuid() != EGRESS_UID && fchown(source->fd, EGRESS_UID, (gid_t) -1) < 0))
+        return -1;
+    (void) setsockopt(source->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(source->fd, (const struct sockaddr *) &at, len) < 0 && errno != EINPROGRESS)
+        return -1;
+    return source_arm(e, source, EPOLLOUT);
 }
 
 void source_close(struct egress *e, struct source *source)
@@ -146,16 +169,6 @@ static void *loop(void *arg)
     return NULL;
 }
 
-/* Two descriptors for each, and half of all for others. */
-static uint64_t flows_most(void)
-{
-    struct rlimit files;
-
-    return getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == RLIM_INFINITY
-               ? UINT64_MAX
-               : files.rlim_cur / 4;
-}
-
 int egress_start(const struct egress_config *config, struct egress **ret, struct err *err)
 {
     struct epoll_event event = { .events = EPOLLIN };
@@ -166,7 +179,7 @@ int egress_start(const struct egress_config *config, struct egress **ret, struct
         return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
     e->config = *config;
     e->told.rate = EVENTS_PER_S;
-    e->flow_most = flows_most();
+    shares_init(e);
     (void) pthread_mutex_init(&e->lock, NULL);
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -240,14 +253,33 @@ static int have_trust(struct egress *e, struct err *err)
     return 0;
 }
 
-int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
-               struct egress_secrets *secrets, const int fds[3], struct err *err)
+static void judge_again(struct egress *e, struct box *box, bool moved)
+{
+    for (struct flow *flow = box->flows, *next; flow; flow = next) {
+        next = flow->next;
+        flow_judge_again(e, flow, moved);
+    }
+}
+
+void egress_set_ranges(struct egress *e, const char *ranges)
+{
+    (void) pthread_mutex_lock(&e->lock);
+    (void) snprintf(e->config.ranges, sizeof e->config.ranges, "%s", ranges);
+    for (struct box *box = e->boxes; box; box = box->next)
+        if (box->rules)
+            judge_again(e, box, false);
+    (void) eventfd_write(e->wake_fd, 1); /* somebody may be to be told */
+    (void) pthread_mutex_unlock(&e->lock);
+}
+
+int egress_set(struct egress *e, const char *sandbox, const char *tenant, const struct reach *rules,
+               struct egress_secrets *secrets, const int fds[EGRESS_FDS], struct err *err)
 {
     struct reach *copy = NULL;
     struct box *box;
 
     if (secrets && have_trust(e, err) < 0) {
-        for (int i = 0; fds && i < 3; i++)
+        for (int i = 0; fds && i < EGRESS_FDS; i++)
             (void) close(fds[i]);
         egress_secrets_free(secrets);
         return -1;
@@ -260,7 +292,7 @@ int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
         box = NULL;
     }
     if (fds)
-        box = box_new(e, sandbox, fds, err);
+        box = box_new(e, sandbox, tenant, fds, err);
     else if (!box)
         err_set(err, ERR_NO_SANDBOX, "sandbox '%s' has no gateway", sandbox);
     if (!copy && box)
@@ -276,10 +308,7 @@ int egress_set(struct egress *e, const char *sandbox, const struct reach *rules,
             box->secrets = secrets;
             secrets = NULL;
         }
-        for (struct flow *flow = box->flows, *next; flow; flow = next) {
-            next = flow->next;
-            flow_judge_again(e, flow, moved);
-        }
+        judge_again(e, box, moved);
     } else {
         if (box && fds) /* nothing may be judged without rules */
             box_free(e, box);
@@ -308,7 +337,7 @@ size_t egress_open(struct egress *e, const char *sandbox)
 
     (void) pthread_mutex_lock(&e->lock);
     box = box_find(e, sandbox);
-    open = box ? box->flow_count + box->lookup_count : 0;
+    open = box ? box->used[EGRESS_CONNECTIONS] + box->used[EGRESS_LOOKUPS] : 0;
     (void) pthread_mutex_unlock(&e->lock);
     return open;
 }
@@ -355,7 +384,8 @@ void egress_counts(struct egress *e, struct egress_counts *ret)
     ret->sandboxes = ret->connections = 0;
     for (const struct box *box = e->boxes; box; box = box->next) {
         ret->sandboxes++;
-        ret->connections += box->flow_count;
+        ret->connections += box->used[EGRESS_CONNECTIONS];
     }
+    shares_count(e, ret);
     (void) pthread_mutex_unlock(&e->lock);
 }

@@ -70,15 +70,17 @@ bool open_concerns(const struct flow *flow, const char *name, bool tls)
     return secrets && name[0] && (!tls || secrets->ca) && rewrite_concerns(secrets->rewrite, &to);
 }
 
-const char *open_judge(struct flow *flow, bool tls)
+const char *open_judge(struct egress *e, struct flow *flow, bool tls)
 {
     struct box *box = flow->box;
 
     flow->bound = open_concerns(flow, flow->name, tls);
     if (!flow->bound || !tls)
         return NULL;
-    if (box->open_count >= AT_ONCE || !bucket_take(&box->shakes, 1))
+    if (box->open_count >= AT_ONCE)
         return "too many connections to hosts of secrets at once";
+    if (!share_take(e, box, EGRESS_HANDSHAKES, flow->reason))
+        return LIMIT_RULE;
     flow->opens = true;
     box->open_count++;
     return NULL;

@@ -167,7 +167,7 @@ static void dial(struct egress *e, struct flow *flow)
 /* The other one counts it from now on; false: it was refused. */
 static bool go_with(struct egress *e, struct flow *flow, struct box *far)
 {
-    if (far->flow_count + far->guests >= e->config.limits.connections) {
+    if (far->used[EGRESS_CONNECTIONS] + far->guests >= e->config.limits.connections) {
         bar(e, flow, "the other sandbox has as many connections as it may");
         return false;
     }

@@ -113,7 +113,8 @@ static bool ends_of(const struct lookup *asker, struct egress_ask *ret)
 static bool hold(struct egress *e, const struct lookup *asker, const struct dns_answer *answer,
                  const struct refusal *refusal)
 {
-    struct lookup *held = lookup_new(e, asker->box, asker->question.name);
+    char ignored[EGRESS_REASON_MAX];
+    struct lookup *held = lookup_new(e, asker->box, asker->question.name, ignored);
     struct egress_ask ask;
 
     if (!held)
@@ -162,7 +163,7 @@ static void settle(struct egress *e, const struct lookup *asker, const struct dn
 {
     if (refusal->rule[0]) {
         e->counts.refused++;
-        if (hold(e, asker, answer, refusal))
+        if (strcmp(refusal->rule, LIMIT_RULE) != 0 && hold(e, asker, answer, refusal))
             return;
         tell_name(e, asker, refusal, NULL);
     }
@@ -225,7 +226,7 @@ static void take_question(struct egress *e, struct lookup *asker, const uint8_t 
     }
     if (!answer_now(e, asker->box, &asker->question, &answer, &refusal)) {
         lookup = lookup_start(e, asker->box, asker->question.name,
-                              (enum dns_type) asker->question.type, answered);
+                              (enum dns_type) asker->question.type, answered, refusal.reason);
         if (lookup) {
             lookup->question = asker->question;
             lookup->from = asker->from;
@@ -237,6 +238,8 @@ static void take_question(struct egress *e, struct lookup *asker, const uint8_t 
             return;
         }
         answer.code = DNS_SERVER_FAILURE;
+        if (refusal.reason[0])
+            (void) strcpy(refusal.rule, LIMIT_RULE);
     }
     settle(e, asker, &answer, &refusal);
 }

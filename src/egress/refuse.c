@@ -70,8 +70,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
         flow->box->flows = flow->next;
     if (flow->next)
         flow->next->prev = flow->prev;
-    flow->box->flow_count--;
-    e->flow_count--;
+    share_give(e, flow->box, EGRESS_CONNECTIONS);
     bury(e, &flow->grave);
 }
 

@@ -204,7 +204,7 @@ static bool copy(struct egress *e, struct side *from, bool ends)
     for (int i = 0; i < READS_AT_ONCE && !from->ended && !flow->again && other(from)->held_len == 0;
          i++) {
         /* What one sandbox makes us hold is bounded, however many connections it has. */
-        size_t share = HELD_MOST / flow->box->flow_count;
+        size_t share = HELD_MOST / flow->box->used[EGRESS_CONNECTIONS];
         size_t most = share > sizeof e->copy ? sizeof e->copy : share < LEAST ? LEAST : share;
         uint64_t room = flow_room(flow);
         ssize_t n;

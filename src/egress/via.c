@@ -9,13 +9,11 @@
 
 #include "base/io.h"
 #include "base/own.h"
-#include "base/prefix.h"
 #include "egress/connect.h"
+#include "egress/may_name.h"
 #include "egress/socks5.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,35 +220,10 @@ static void on_connected(struct egress *e, struct source *source, uint32_t event
         fail(e, flow, "it ended the connection");
 }
 
-static int connect_to(struct egress *e, struct flow *flow, const struct ip *ip)
-{
-    struct source *proxy = &flow->sides[SERVER].source;
-    struct sockaddr_storage at;
-    socklen_t len = ip_to_sockaddr(ip, flow->via->upstream.port, &at);
-    int on = 1;
-
-    source_close(e, proxy);
-    *proxy =
-        (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-                         .alone = true,
-                         .ready = on_connected };
-    if (proxy->fd < 0)
-        return -1;
-    (void) setsockopt(proxy->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(proxy->fd, (const struct sockaddr *) &at, len) < 0 && errno != EINPROGRESS)
-        return -1;
-    return source_arm(e, proxy, EPOLLOUT);
-}
-
 /* What a tenant names is public, or where the operator lets it be. */
 static bool may_be_there(struct egress *e, const struct upstream *upstream, const struct ip *ip)
 {
-    struct sockaddr_storage at;
-
-    if (upstream->trusted || !kind_here(e, ip))
-        return true;
-    (void) ip_to_sockaddr(ip, upstream->port, &at);
-    return prefix_list_has(e->config.proxy_ranges, (const struct sockaddr *) &at);
+    return upstream->trusted || may_reach(ip, kind_here(e, ip), e->config.proxy_ranges);
 }
 
 static void try_next(struct egress *e, struct flow *flow)
@@ -263,7 +236,8 @@ static void try_next(struct egress *e, struct flow *flow)
 
         if (!may_be_there(e, &via->upstream, ip))
             forbidden = true;
-        else if (connect_to(e, flow, ip) == 0)
+        else if (source_connect(e, &flow->sides[SERVER].source, ip, via->upstream.port,
+                                on_connected) == 0)
             return;
     }
     fail(e, flow, forbidden ? "it is not at a public address" : "it cannot be reached");
@@ -273,11 +247,13 @@ static void resolved(struct egress *e, struct lookup *lookup, const struct dns_a
 
 static void ask(struct egress *e, struct flow *flow, enum dns_type type)
 {
-    flow->lookup = lookup_start(e, flow->box, flow->via->upstream.host, type, resolved);
+    char why[EGRESS_REASON_MAX];
+
+    flow->lookup = lookup_start(e, flow->box, flow->via->upstream.host, type, resolved, why);
     if (flow->lookup)
         flow->lookup->flow = flow;
     else
-        fail(e, flow, "no name server answers for its name");
+        fail(e, flow, why[0] ? why : "no name server answers for its name");
 }
 
 static void resolved(struct egress *e, struct lookup *lookup, const struct dns_answer *answer)

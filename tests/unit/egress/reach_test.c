@@ -48,7 +48,7 @@ static void what_is_not_public_has_a_kind(void)
         { "169.254.1.1", "link-local" },
         { "0.0.0.0", "unspecified" },
         { "224.0.0.1", "multicast" },
-        { "255.255.255.255", "reserved" },
+        { "255.255.255.255", "broadcast" },
         { "::1", "loopback" },
         { "::", "unspecified" },
         { "fe80::1", "link-local" },
