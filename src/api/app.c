@@ -30,7 +30,12 @@ int app_link_take(struct app *app, struct link *ret, struct err *err)
             link_close(ret);
     }
     (void) pthread_mutex_unlock(&app->lock);
-    return found ? 0 : link_open(ret, app_config(app)->state, err);
+    if (found || link_open(ret, app_config(app)->state, err) == 0)
+        return 0;
+    if (err->kind == ERR_UNAVAILABLE) /* the path is not for clients */
+        return err_set(err, ERR_UNAVAILABLE,
+                       "the keeper is down or being restarted; try again in a moment");
+    return -1;
 }
 
 void app_link_give(struct app *app, struct link *link, bool healthy)

@@ -8,6 +8,7 @@
 #include "egress/may_name.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -242,8 +243,10 @@ static int load_file(struct config *config, const char *path, bool must, struct 
     if (!text)
         return err_set(err, ERR_NO_MEMORY, "read %s", path);
     n = io_read_text(AT_FDCWD, path, text, FILE_MAX);
+    if (n < 0 && errno == ENOENT && !must)
+        return 0;
     if (n < 0)
-        return must ? err_set(err, ERR_USAGE, "cannot read %s", path) : 0;
+        return err_set(err, ERR_USAGE, "cannot read %s: %s", path, strerror(errno));
     if (n == FILE_MAX - 1)
         return err_set(err, ERR_TOO_BIG, "%s: more than %d bytes", path, FILE_MAX);
     if (config_parse(config, text, err) < 0)
@@ -301,10 +304,43 @@ static int load_flag(struct config *config, char **argv, int *index, struct err 
     return 0;
 }
 
+static void print_value(const struct setting *s, const void *field, FILE *out)
+{
+    const uint64_t *number = field;
+
+    switch (s->type) {
+    case SETTING_POOL:
+    case SETTING_PREFIXES:
+    case SETTING_TEXT:
+        (void) fputs(field, out);
+        return;
+    case SETTING_COUNT:
+    case SETTING_SIZE:
+        (void) fprintf(out, "%" PRIu64, *number);
+        return;
+    case SETTING_DURATION:
+        (void) fprintf(out, "%" PRIu64 "%s", *number % 1000 ? *number : *number / 1000,
+                       *number % 1000 ? "ms" : "s");
+        return;
+    case SETTING_BOOL:
+        (void) fputs(*(const bool *) field ? "yes" : "no", out);
+        return;
+    }
+}
+
+void config_show(const struct config *config, FILE *out)
+{
+    for (size_t i = 0; i < setting_count; i++) {
+        (void) fprintf(out, "%s = ", settings[i].name);
+        print_value(&settings[i], (const char *) config + settings[i].offset, out);
+        (void) fputc('\n', out);
+    }
+}
+
 void config_help(FILE *out)
 {
     (void) fputs(
-        "usage: coved [--config FILE] [--check-config] [--SETTING VALUE ...]\n\n"
+        "usage: coved [--config FILE] [--check-config | --show-config] [--SETTING VALUE ...]\n\n"
         "Settings: as flags, as COVE_NAME in the environment, or as 'name = value' lines in\n"
         "the configuration file (default /etc/cove/coved.conf).\n\n",
         out);
@@ -320,6 +356,7 @@ void config_help(FILE *out)
 int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err)
 {
     const char *file = NULL;
+    bool show = false;
 
     memset(config, 0, sizeof *config);
     for (size_t i = 0; i < setting_count; i++)
@@ -345,6 +382,8 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
             i++;
         else if (strcmp(argv[i], "--check-config") == 0)
             *ret_check = true;
+        else if (strcmp(argv[i], "--show-config") == 0)
+            show = true;
         else if (load_flag(config, argv, &i, err) < 0)
             return -1;
     }
@@ -352,6 +391,10 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
         return err_set(err, ERR_USAGE, "tls_cert and tls_key go together");
     if (config->tls_listen[0] && !config->tls_cert[0])
         return err_set(err, ERR_USAGE, "tls_listen needs tls_cert and tls_key");
+    if (show) {
+        config_show(config, stdout);
+        exit(fflush(stdout) == 0 ? 0 : 1);
+    }
     return 0;
 }
 

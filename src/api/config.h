@@ -76,7 +76,7 @@ struct setting {
 extern const struct setting settings[];
 extern const size_t setting_count;
 
-/* All layers. *ret_check: --check-config was given. Exits by itself on --help and --version. */
+/* All layers. *ret_check: --check-config was given. Exits by itself on --help, --version and --show-config. */
 int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err);
 
 /* Pure, after SIGHUP: `running` gets what is LIVE of `fresh`; what would need a restart stays as it is. Each setting
@@ -90,5 +90,7 @@ int config_set(struct config *config, const char *name, const char *text, struct
 int config_parse(struct config *config, char *text, struct err *err);
 
 void config_help(FILE *out);
+/* All settings as they are, in the form of a configuration file. */
+void config_show(const struct config *config, FILE *out);
 
 #endif

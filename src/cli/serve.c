@@ -2,9 +2,11 @@
 
 #include "base/address.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "cli/programs.h"
 #include "cli/report.h"
+#include "cli/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,18 +14,17 @@
 #include <limits.h>
 #include <poll.h>
 #include <pwd.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define USER          "cove"
-#define LISTEN_FD     3
-#define ARGS_MAX      24
-#define TLS_FILE_MAX  (256 * 1024)
-#define AGAIN_WAIT_MS 200
-#define ENDS_MOST     5 /* within this time, and it is given up */
-#define ENDS_WITHIN   10000ull
+#define USER         "cove"
+#define LISTEN_FD    3
+#define ARGS_MAX     24
+#define TLS_FILE_MAX (256 * 1024)
+#define SHOWN_MAX    32768
 
 static int user_make(struct err *err)
 {
@@ -76,17 +77,15 @@ static int listen_at(const char *text, int *ret_fd, char *out, size_t size, stru
     return 0;
 }
 
-int serve_listen(struct serve *serve, const char *listen, const char *tls_listen, struct err *err)
+int serve_listen(struct serve *serve, struct err *err)
 {
-    if (!serve->tls_cert != !serve->tls_key)
-        return err_set(err, ERR_USAGE, "up: --tls-cert and --tls-key go together");
-    if (tls_listen && !serve->tls_cert)
-        return err_set(err, ERR_USAGE, "up: --tls-listen needs --tls-cert and --tls-key");
-    if (listen_at(listen, &serve->listen_fd, serve->listen, sizeof serve->listen, err) < 0)
+    if (listen_at(serve->settings.listen, &serve->listen_fd, serve->listen, sizeof serve->listen,
+                  err) < 0)
         return -1;
-    return tls_listen ? listen_at(tls_listen, &serve->tls_fd, serve->tls_listen,
-                                  sizeof serve->tls_listen, err)
-                      : 0;
+    return serve->settings.tls_listen[0]
+               ? listen_at(serve->settings.tls_listen, &serve->tls_fd, serve->tls_listen,
+                           sizeof serve->tls_listen, err)
+               : 0;
 }
 
 /* Under another name first: the server may be reading. */
@@ -110,19 +109,21 @@ static int copy_file(const struct serve *serve, const char *from, int to, const 
     return 0;
 }
 
-int serve_copy_tls(const struct serve *serve, const char *state, struct err *err)
+/* Takes certificate and key as they are now. */
+static int copy_tls(const struct serve *serve, const char *state, struct err *err)
 {
+    const struct serve_settings *from = &serve->settings;
     auto_close int fd = -1, own = -1;
 
-    if (!serve->tls_cert)
+    if (!from->tls_cert[0])
         return 0;
     fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     own = fd < 0 ? -1 : openat(fd, "server", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (own < 0)
         return err_sys(err, errno, "open %s/server", state);
-    return copy_file(serve, serve->tls_cert, own, "tls-cert.pem", err) < 0
+    return copy_file(serve, from->tls_cert, own, "tls-cert.pem", err) < 0
                ? -1
-               : copy_file(serve, serve->tls_key, own, "tls-key.pem", err);
+               : copy_file(serve, from->tls_key, own, "tls-key.pem", err);
 }
 
 /* What the server remembers: its user's alone. */
@@ -145,30 +146,23 @@ static int directory_make(const struct serve *serve, const char *state, struct e
     return 0;
 }
 
-static void server_argv(const struct serve *serve, const char *state, const char *cert,
-                        const char *key, const char *argv[ARGS_MAX])
+struct flag {
+    const char *name, *value; /* NULL: not given */
+};
+
+static void argv_of(const struct flag *flags, size_t count, const char *last,
+                    const char *argv[ARGS_MAX])
 {
-    const struct {
-        const char *flag, *value;
-    } rows[] = {
-        { "--state", state },
-        { "--listen", serve->listen },
-        { "--tls-listen", serve->tls_listen[0] ? serve->tls_listen : NULL },
-        { "--tls-cert", cert },
-        { "--tls-key", key },
-        { "--domain", serve->domain },
-        { "--public-domain", serve->public_domain },
-        { "--verbose", serve->verbose ? "yes" : NULL },
-    };
     size_t n = 0;
 
     argv[n++] = "coved";
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].value) {
-            argv[n++] = rows[i].flag;
-            argv[n++] = rows[i].value;
+    for (size_t i = 0; i < count; i++) {
+        if (flags[i].value) {
+            argv[n++] = flags[i].name;
+            argv[n++] = flags[i].value;
         }
     }
+    argv[n++] = last;
     argv[n] = NULL;
 }
 
@@ -178,84 +172,93 @@ static int hand_over(const struct serve *serve)
     /* Moved out of the way first: each may stand where the other belongs. */
     int plain = fcntl(serve->listen_fd, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
     int tls = serve->tls_fd < 0 ? -1 : fcntl(serve->tls_fd, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
+    char pid[32];
 
+    (void) snprintf(pid, sizeof pid, "%ld", (long) getpid());
     if (plain < 0 || dup2(plain, LISTEN_FD) < 0)
         return -1;
     if (serve->tls_fd >= 0 && (tls < 0 || dup2(tls, LISTEN_FD + 1) < 0))
         return -1;
-    return setenv("LISTEN_FDS", serve->tls_fd < 0 ? "1" : "2", 1);
+    return setenv("LISTEN_FDS", serve->tls_fd < 0 ? "1" : "2", 1) < 0
+               ? -1
+               : setenv("LISTEN_PID", pid, 1);
 }
 
-/* In the child. All privilege is gone before the program is loaded, and nothing it executes can get any back.
- * By descriptor: the user may not be able to walk to where the program lies. */
-__attribute__((noreturn)) static void become(const struct serve *serve, const char *state,
-                                             int program, const sigset_t *mask)
+/* All privilege is gone before the program is loaded, and nothing it executes can get any back. */
+static int drop(const struct serve *serve)
 {
-    const char *argv[ARGS_MAX];
-    char pid[32], cert[PATH_MAX + 32], key[PATH_MAX + 32];
-
-    (void) snprintf(cert, sizeof cert, "%s/server/tls-cert.pem", state);
-    (void) snprintf(key, sizeof key, "%s/server/tls-key.pem", state);
-    server_argv(serve, state, serve->tls_cert ? cert : NULL, serve->tls_cert ? key : NULL, argv);
-
-    (void) setpgid(0, 0);
-    (void) snprintf(pid, sizeof pid, "%ld", (long) getpid());
-    if (hand_over(serve) < 0 || setenv("LISTEN_PID", pid, 1) < 0)
-        goto fail;
     if (setgroups(1, &serve->keeper_gid) < 0 || setresgid(serve->gid, serve->gid, serve->gid) < 0 ||
         setresuid(serve->uid, serve->uid, serve->uid) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
-        goto fail;
+        return -1;
     (void) umask(077);
-    (void) sigprocmask(SIG_SETMASK, mask, NULL);
-    (void) fexecve(program, (char **) (uintptr_t) argv, environ);
+    return 0;
+}
 
-fail:
+__attribute__((noreturn)) static void become(int program, const char *const *argv)
+{
+    (void) fexecve(program, (char **) (uintptr_t) argv, environ);
     report_note("start coved: %s", strerror(errno));
     _exit(126);
 }
 
-int serve_start(struct serve *serve, const char *state, const sigset_t *mask, struct err *err)
+/* By descriptor: the user may not be able to walk to where the program lies. Above those from LISTEN_FD on, which are
+ * about to be taken. */
+static int program_open(struct err *err)
 {
+    char path[PATH_MAX];
+    int fd, higher;
+
+    if (program_find("coved", path, sizeof path, err) < 0)
+        return -1;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    higher = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
+    if (higher < 0)
+        err_sys(err, errno, "open %s", path);
+    own_close(&fd);
+    return higher;
+}
+
+int serve_start(void *with, pid_t *ret, struct err *err)
+{
+    struct serve *serve = with;
+    const char *state = report_state(), *argv[ARGS_MAX];
+    char whole[PATH_MAX], cert[PATH_MAX + 32], key[PATH_MAX + 32];
+    bool tls = serve->settings.tls_cert[0];
+    const struct flag flags[] = {
+        { "--config", serve->config },
+        { "--state", whole },
+        { "--listen", serve->listen },
+        { "--tls-listen", serve->tls_listen[0] ? serve->tls_listen : NULL },
+        { "--tls-cert", tls ? cert : NULL },
+        { "--tls-key", tls ? key : NULL },
+        { "--domain", serve->domain },
+        { "--public-domain", serve->public_domain },
+        { "--verbose", serve->verbose ? "yes" : NULL },
+    };
     auto_close int program = -1;
-    char path[PATH_MAX], whole[PATH_MAX];
+    pid_t pid;
 
     if (!realpath(state, whole))
         return err_sys(err, errno, "find %s", state);
-    if (directory_make(serve, state, err) < 0 || serve_copy_tls(serve, state, err) < 0 ||
-        program_find("coved", path, sizeof path, err) < 0)
+    if (directory_make(serve, state, err) < 0 || copy_tls(serve, state, err) < 0 ||
+        (program = program_open(err)) < 0)
         return -1;
-    /* Above those from LISTEN_FD on, which are about to be taken. */
-    program = open(path, O_RDONLY | O_CLOEXEC);
-    if (program >= 0 && program <= LISTEN_FD + 1) {
-        int higher = fcntl(program, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
-
-        (void) close(program);
-        program = higher;
-    }
-    if (program < 0)
-        return err_sys(err, errno, "open %s", path);
-    serve->pid = fork();
-    if (serve->pid < 0)
+    (void) snprintf(cert, sizeof cert, "%s/server/tls-cert.pem", whole);
+    (void) snprintf(key, sizeof key, "%s/server/tls-key.pem", whole);
+    argv_of(flags, ARRAY_LEN(flags), NULL, argv);
+    own_close(&serve->probe_fd);
+    pid = fork();
+    if (pid < 0)
         return err_sys(err, errno, "fork");
-    if (serve->pid == 0)
-        become(serve, whole, program, mask);
-    return 0;
-}
-
-int serve_again(struct serve *serve, const char *state, const sigset_t *mask, struct err *err)
-{
-    uint64_t now = io_now_ms();
-
-    if (serve->ends == 0 || now - serve->since_ms > ENDS_WITHIN) {
-        serve->since_ms = now;
-        serve->ends = 0;
+    if (pid == 0) {
+        if (hand_over(serve) < 0 || drop(serve) < 0)
+            _exit(126);
+        supervise_enter();
+        become(program, argv);
     }
-    if (++serve->ends >= ENDS_MOST)
-        return err_set(err, ERR_UNAVAILABLE, "coved keeps ending; what it said is above");
-    report_note("coved ended; starting it again");
-    (void) poll(NULL, 0, AGAIN_WAIT_MS);
-    return serve_start(serve, state, mask, err);
+    *ret = pid;
+    return 0;
 }
 
 /* A connection that waits in our own socket until some coved takes it. */
@@ -276,8 +279,9 @@ static int probe_open(const struct serve *serve)
     return take_fd(&fd);
 }
 
-bool serve_is_ready(struct serve *serve, int wait_ms)
+bool serve_is_ready(void *with)
 {
+    struct serve *serve = with;
     struct pollfd p = { .events = POLLIN };
     char byte;
     bool ready;
@@ -285,10 +289,126 @@ bool serve_is_ready(struct serve *serve, int wait_ms)
     if (serve->probe_fd < 0)
         serve->probe_fd = probe_open(serve);
     p.fd = serve->probe_fd;
-    if (poll(&p, 1, wait_ms) < 1)
+    if (p.fd < 0 || poll(&p, 1, 0) < 1)
         return false;
     /* TLS speaks otherwise, but it speaks. An end without a word: it died meanwhile. */
     ready = read(serve->probe_fd, &byte, 1) == 1;
     own_close(&serve->probe_fd);
     return ready;
+}
+
+/* What a program that says little says, on stdout or stderr; its wait status. */
+static int read_all(int fd, pid_t pid, char *out, size_t size)
+{
+    size_t len = 0;
+    ssize_t n;
+    int status;
+
+    while (len < size - 1 && (n = read(fd, out + len, size - 1 - len)) != 0) {
+        if (n < 0 && errno != EINTR)
+            break;
+        len += n > 0 ? (size_t) n : 0;
+    }
+    out[len] = '\0';
+    return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+/* coved itself says what its settings are, from flags, environment and file: as its user, who must be able to read
+ * the file later, too. */
+static int settings_ask(const struct serve *serve, const struct serve_given *given, char *out,
+                        struct err *err)
+{
+    const struct flag flags[] = {
+        { "--config", serve->config },         { "--listen", given->listen },
+        { "--tls-listen", given->tls_listen }, { "--tls-cert", given->tls_cert },
+        { "--tls-key", given->tls_key },
+    };
+    const char *argv[ARGS_MAX];
+    auto_close int program = program_open(err), from = -1, to = -1;
+    int ends[2];
+    pid_t pid;
+
+    if (program < 0)
+        return -1;
+    argv_of(flags, ARRAY_LEN(flags), "--show-config", argv);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    from = ends[0];
+    to = ends[1];
+    pid = fork();
+    if (pid < 0)
+        return err_sys(err, errno, "fork");
+    if (pid == 0) {
+        if (dup2(to, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0 || drop(serve) < 0)
+            _exit(126);
+        become(program, argv);
+    }
+    own_close(&to);
+    return read_all(from, pid, out, SHOWN_MAX);
+}
+
+static enum err_kind kind_of_exit(int status)
+{
+    for (unsigned kind = ERR_NONE + 1; kind < ERR_KIND_COUNT; kind++)
+        if (WIFEXITED(status) && err_kind_info(kind)->exit_code == WEXITSTATUS(status))
+            return (enum err_kind) kind;
+    return ERR_INTERNAL;
+}
+
+#define FIELD(name)                                                                                \
+    {                                                                                              \
+#name, offsetof(struct serve_settings, name), sizeof(((struct serve_settings *) 0)->name)  \
+    }
+
+/* "name = value" lines. */
+static void settings_take(char *text, struct serve_settings *ret)
+{
+    static const struct {
+        const char *name;
+        size_t offset, size;
+    } fields[] = { FIELD(state), FIELD(listen), FIELD(tls_listen), FIELD(tls_cert),
+                   FIELD(tls_key) };
+
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char *value = strstr(line, " = ");
+
+        for (size_t i = 0; value && i < ARRAY_LEN(fields); i++)
+            if (strlen(fields[i].name) == (size_t) (value - line) &&
+                strncmp(line, fields[i].name, (size_t) (value - line)) == 0)
+                (void) snprintf((char *) ret + fields[i].offset, fields[i].size, "%s", value + 3);
+    }
+}
+
+int serve_settings(struct serve *serve, const struct serve_given *given, struct err *err)
+{
+    auto_free char *text = malloc(SHOWN_MAX);
+    int status;
+
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the settings");
+    status = settings_ask(serve, given, text, err);
+    if (status < 0)
+        return -1;
+    if (status != 0) {
+        text[strcspn(text, "\n")] = '\0';
+        return err_set(err, kind_of_exit(status),
+                       "the settings of coved, read as the user '" USER "': %.300s",
+                       strncmp(text, "coved: ", 7) == 0 ? text + 7 : text);
+    }
+    settings_take(text, &serve->settings);
+    return 0;
+}
+
+void serve_reload(void *with)
+{
+    struct serve *serve = with, fresh = *serve;
+    struct err err;
+
+    if (!serve->settings.tls_cert[0])
+        return;
+    /* Whether there is TLS at all is settled at the start; where the files are may have changed. */
+    if (serve_settings(&fresh, serve->given, &err) == 0 && fresh.settings.tls_cert[0])
+        serve->settings = fresh.settings;
+    if (copy_tls(serve, report_state(), &err) < 0)
+        log_line(LOG_ERROR, "%s; the old certificate stays", err.msg);
 }

@@ -10,11 +10,18 @@
 
 #include "base/err.h"
 
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define SERVE_LISTEN_PRESET "127.0.0.1:8000"
+/* As they were given on the command line; NULL: not. */
+struct serve_given {
+    const char *listen, *tls_listen, *tls_cert, *tls_key;
+};
+
+/* As coved sees them: flags, then environment, then file, then default. "": none. */
+struct serve_settings {
+    char state[256], listen[128], tls_listen[128], tls_cert[256], tls_key[256];
+};
 
 struct serve {
     int listen_fd;
@@ -22,28 +29,25 @@ struct serve {
     int probe_fd;        /* a question that was not answered yet */
     char listen[80];     /* with the port that 0 became */
     char tls_listen[80]; /* the same; "" without */
-    /* As they were given; NULL: not. */
-    const char *domain, *public_domain, *tls_cert, *tls_key;
+    const struct serve_given *given;
+    struct serve_settings settings;
+    const char *config, *domain, *public_domain; /* flags for coved; NULL: none */
     uid_t uid;
     gid_t gid;        /* of the user */
     gid_t keeper_gid; /* who may reach the keeper's socket */
     bool verbose;
-    pid_t pid; /* -1: not running */
-    unsigned ends;
-    unsigned long long since_ms; /* of the first of those ends */
 };
 
 /* The user "cove", made if need be. */
 int serve_user(struct serve *serve, struct err *err);
-/* Listens; a port that is taken is refused here, before anything was started. */
-int serve_listen(struct serve *serve, const char *listen, const char *tls_listen, struct err *err);
-/* Takes certificate and key as they are now. */
-int serve_copy_tls(const struct serve *serve, const char *state, struct err *err);
-/* The directory and the program. */
-int serve_start(struct serve *serve, const char *state, const sigset_t *mask, struct err *err);
-/* It ended by itself: starts it again, or -1 when it keeps ending. */
-int serve_again(struct serve *serve, const char *state, const sigset_t *mask, struct err *err);
-/* Whether it answers; waits a little. */
-bool serve_is_ready(struct serve *serve, int wait_ms);
+/* serve->settings. Settings that coved refuses are refused here, before anything is started. */
+int serve_settings(struct serve *serve, const struct serve_given *given, struct err *err);
+/* Listens; a port that is taken is refused here, before anything is started. */
+int serve_listen(struct serve *serve, struct err *err);
+
+/* For supervise.h; `with` is the struct serve. */
+int serve_start(void *with, pid_t *ret, struct err *err);
+bool serve_is_ready(void *with);
+void serve_reload(void *with);
 
 #endif

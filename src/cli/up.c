@@ -1,10 +1,11 @@
-#include "base/io.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "base/parse.h"
 #include "cli/common.h"
-#include "cli/programs.h"
+#include "cli/keep.h"
 #include "cli/report.h"
 #include "cli/serve.h"
+#include "cli/supervise.h"
 #include "cli/template_host.h"
 #include "cli/verbs.h"
 
@@ -13,20 +14,12 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-
-/* A keeper adopts what is there before it answers; a thousand sandboxes take a few seconds. */
-#define READY_WITHIN_MS 60000
-#define READY_EVERY_MS  20
 
 struct up_options {
-    const char *group, *max_sandboxes, *slots, *listen;
-    const char *domain, *public_domain, *tls_listen, *tls_cert, *tls_key;
+    const char *config, *group, *max_sandboxes, *slots, *domain, *public_domain;
+    struct serve_given server;
     bool verbose, no_server;
 };
 
@@ -34,23 +27,25 @@ struct up_options {
 
 /* clang-format off */
 static const struct option up_options[] = {
+    { 0, "config", OPTION_TEXT, AT(config), "FILE", COMPLETE_FILE,
+      "settings of the HTTP server (/etc/cove/coved.conf)" },
     { 0, "group", OPTION_TEXT, AT(group), "NAME", COMPLETE_NONE,
       "let members of this group use cove, too" },
     { 0, "max-sandboxes", OPTION_TEXT, AT(max_sandboxes), "N", COMPLETE_NONE,
       "refuse more sandboxes than this" },
     { 0, "slots", OPTION_TEXT, AT(slots), "N", COMPLETE_NONE,
       "user id ranges to use" },
-    { 0, "listen", OPTION_TEXT, AT(listen), "ADDR:PORT", COMPLETE_NONE,
-      "where the HTTP server listens (" SERVE_LISTEN_PRESET ")" },
+    { 0, "listen", OPTION_TEXT, AT(server.listen), "ADDR:PORT", COMPLETE_NONE,
+      "where the HTTP server listens (127.0.0.1:8000)" },
     { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE,
       "name of the server; ports of sandboxes are below it" },
     { 0, "public-domain", OPTION_TEXT, AT(public_domain), "NAME[:PORT]", COMPLETE_NONE,
       "what SDKs are told to find ports of sandboxes below" },
-    { 0, "tls-listen", OPTION_TEXT, AT(tls_listen), "ADDR:PORT", COMPLETE_NONE,
+    { 0, "tls-listen", OPTION_TEXT, AT(server.tls_listen), "ADDR:PORT", COMPLETE_NONE,
       "HTTPS here, and plain HTTP at --listen" },
-    { 0, "tls-cert", OPTION_TEXT, AT(tls_cert), "FILE", COMPLETE_FILE,
+    { 0, "tls-cert", OPTION_TEXT, AT(server.tls_cert), "FILE", COMPLETE_FILE,
       "certificate chain, PEM; without --tls-listen, HTTPS at --listen" },
-    { 0, "tls-key", OPTION_TEXT, AT(tls_key), "FILE", COMPLETE_FILE,
+    { 0, "tls-key", OPTION_TEXT, AT(server.tls_key), "FILE", COMPLETE_FILE,
       "its private key, PEM" },
     { 0, "no-server", OPTION_FLAG, AT(no_server), NULL, COMPLETE_NONE,
       "start the keeper alone" },
@@ -63,87 +58,23 @@ const struct verb up_verb = {
     .summary = "start cove in the foreground",
     .details =
         "Makes the template 'host' if need be, starts the keeper, and the HTTP server as the user\n"
-        "'cove'. Ctrl-C stops both; sandboxes made to stay go on, and the next 'cove up' finds\n"
-        "them again. Needs root.",
+        "'cove'. A program that ends is started again; sandboxes go on meanwhile. Ctrl-C stops\n"
+        "both; sandboxes made to stay go on, and the next 'cove up' finds them again. SIGHUP reads\n"
+        "the settings again. COVE_LISTEN and 'listen =' in the configuration file count as\n"
+        "--listen does. Needs root.",
     .options = up_options,
     .option_count = sizeof up_options / sizeof up_options[0],
     .run = verb_up,
 };
 /* clang-format on */
 
-static int signals_open(sigset_t *before)
-{
-    sigset_t set;
+/* The programs, in the order of their start. A program that another one stands on comes before it. */
+enum { KEEPER, SERVER, PROGRAM_COUNT };
 
-    (void) sigemptyset(&set);
-    (void) sigaddset(&set, SIGINT);
-    (void) sigaddset(&set, SIGTERM);
-    (void) sigaddset(&set, SIGHUP);
-    (void) sigaddset(&set, SIGCHLD);
-    (void) sigprocmask(SIG_BLOCK, &set, before);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-static void keeper_argv(const struct up_options *options, const char *path, const char **argv)
-{
-    size_t n = 0;
-
-    argv[n++] = path;
-    argv[n++] = "--state";
-    argv[n++] = report_state();
-    if (options->group) {
-        argv[n++] = "--group";
-        argv[n++] = options->group;
-    }
-    if (options->max_sandboxes) {
-        argv[n++] = "--max-sandboxes";
-        argv[n++] = options->max_sandboxes;
-    }
-    if (options->slots) {
-        argv[n++] = "--slots";
-        argv[n++] = options->slots;
-    }
-    if (options->verbose)
-        argv[n++] = "--verbose";
-    argv[n] = NULL;
-}
-
-static pid_t keeper_start(const struct up_options *options, const sigset_t *mask, struct err *err)
-{
-    const char *argv[16];
-    char path[PATH_MAX];
-    pid_t pid;
-
-    if (program_find("cove-keeper", path, sizeof path, err) < 0)
-        return -1;
-    keeper_argv(options, path, argv);
-    pid = fork();
-    if (pid < 0)
-        return err_sys(err, errno, "fork");
-    if (pid > 0)
-        return pid;
-    /* Its own group: Ctrl-C comes from us, once. */
-    (void) setpgid(0, 0);
-    (void) sigprocmask(SIG_SETMASK, mask, NULL);
-    (void) execv(path, (char **) (uintptr_t) argv);
-    report_note("start %s: %s", path, strerror(errno));
-    _exit(126);
-}
-
-/* 0: ready; 1: not yet. */
-static int is_ready(struct keeper_hello *hello)
-{
-    struct link link;
-    struct err err;
-    int r;
-
-    if (link_open(&link, report_state(), &err) < 0)
-        return 1;
-    link.patience_ms = 1000;
-    r = keeper_hello(&link, hello, &err);
-    link_close(&link);
-    return r < 0 ? 1 : 0;
-}
+struct up {
+    struct keep keep;
+    struct serve serve;
+};
 
 static void print_ready(const struct keeper_hello *hello, const struct serve *serve)
 {
@@ -156,7 +87,7 @@ static void print_ready(const struct keeper_hello *hello, const struct serve *se
     printf("try it in another terminal:  cove%s%s run -- python3 -c 'print(1+1)'\n",
            is_default ? "" : " --state ", is_default ? "" : state);
     if (serve->listen_fd >= 0) {
-        const char *scheme = serve->tls_cert && serve->tls_fd < 0 ? "https" : "http";
+        const char *scheme = serve->settings.tls_cert[0] && serve->tls_fd < 0 ? "https" : "http";
 
         printf("the API is at %s://%s (docs/api.md):\n", scheme, serve->listen);
         printf("  curl -X POST %s://%s/v1/sandboxes\n", scheme, serve->listen);
@@ -166,119 +97,11 @@ static void print_ready(const struct keeper_hello *hello, const struct serve *se
     (void) fflush(stdout);
 }
 
-static int exit_code_of(int status)
+static void announce(void *with)
 {
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    report_note("the keeper was ended by signal %d; sandboxes go on, 'cove up' finds them again",
-                WTERMSIG(status));
-    return 128 + WTERMSIG(status);
-}
+    const struct up *up = with;
 
-struct watched {
-    pid_t keeper;
-    struct serve *serve;
-    const sigset_t *mask; /* of the children */
-    struct keeper_hello hello;
-    bool started, ready, stopping; /* the keeper answers; all do; they are ending */
-    int failed;                    /* exit code when the server could not be kept up */
-};
-
-/* The server first, so that requests under way still reach the keeper; the keeper when it is gone. */
-static void stop(struct watched *w, int number)
-{
-    w->stopping = true;
-    (void) kill(w->serve->pid > 0 ? w->serve->pid : w->keeper, number);
-}
-
-static void take_signals(struct watched *w, int signal_fd)
-{
-    struct signalfd_siginfo info;
-
-    while (read(signal_fd, &info, sizeof info) == (ssize_t) sizeof info) {
-        int number = (int) info.ssi_signo;
-
-        if (number == SIGCHLD)
-            continue;
-        if (number == SIGHUP && w->serve->pid > 0) {
-            struct err err;
-
-            if (serve_copy_tls(w->serve, report_state(), &err) < 0)
-                report_note("%s; the old certificate stays", err.msg);
-            (void) kill(w->serve->pid, number);
-        } else if (number == SIGHUP)
-            (void) kill(w->keeper, number);
-        else if (!w->stopping)
-            stop(w, number);
-        else /* asked twice: no more waiting for requests */
-            (void) kill(w->serve->pid > 0 ? w->serve->pid : w->keeper,
-                        w->serve->pid > 0 ? SIGKILL : number);
-    }
-}
-
-static void server_ended(struct watched *w)
-{
-    struct err err;
-
-    w->serve->pid = -1;
-    if (!w->stopping && serve_again(w->serve, report_state(), w->mask, &err) == 0)
-        return;
-    if (!w->stopping)
-        w->failed = report_error(&err);
-    w->stopping = true;
-    (void) kill(w->keeper, SIGTERM);
-}
-
-static void keeper_ready(struct watched *w)
-{
-    struct err err;
-
-    w->started = true;
-    if (w->serve->listen_fd >= 0 && serve_start(w->serve, report_state(), w->mask, &err) < 0) {
-        w->failed = report_error(&err);
-        stop(w, SIGTERM);
-    }
-}
-
-static void look_whether_ready(struct watched *w)
-{
-    if (!w->started && is_ready(&w->hello) == 0)
-        keeper_ready(w);
-    if (!w->started || w->stopping)
-        return;
-    w->ready = w->serve->listen_fd < 0 || serve_is_ready(w->serve, READY_EVERY_MS);
-    if (w->ready)
-        print_ready(&w->hello, w->serve);
-}
-
-/* Until the keeper ends: announces that it is ready, hands signals on, keeps the server up. */
-static int watch(struct watched *w, int signal_fd)
-{
-    uint64_t begin = io_now_ms();
-    bool told = false;
-
-    for (;;) {
-        struct pollfd p = { .fd = signal_fd, .events = POLLIN };
-        int status;
-
-        (void) poll(&p, 1, w->ready ? -1 : READY_EVERY_MS);
-        take_signals(w, signal_fd);
-        if (waitpid(w->keeper, &status, WNOHANG) == w->keeper) {
-            if (w->serve->pid > 0) {
-                (void) kill(w->serve->pid, SIGTERM);
-                (void) waitpid(w->serve->pid, NULL, 0);
-            }
-            return w->failed ? w->failed : exit_code_of(status);
-        }
-        if (w->serve->pid > 0 && waitpid(w->serve->pid, &status, WNOHANG) == w->serve->pid)
-            server_ended(w);
-        if (!w->ready)
-            look_whether_ready(w);
-        if (!w->started && !told && io_now_ms() - begin > READY_WITHIN_MS) {
-            told = true;
-            report_note("the keeper does not answer yet; still waiting");
-        }
-    }
+    print_ready(&up->keep.hello, &up->serve);
 }
 
 static int group_find(const char *name, gid_t *ret, struct err *err)
@@ -312,58 +135,96 @@ static int state_make(const struct up_options *options, const struct serve *serv
     return 0;
 }
 
-/* Who may reach the keeper, and the server's socket: all that can be refused before anything is started. */
-static int prepare(const struct up_options *options, struct serve *serve, struct err *err)
+/* Where the server's settings are: whole, for the server's directory is another. */
+static int find_config(struct serve *serve, const char *given, char whole[PATH_MAX],
+                       struct err *err)
 {
-    const char *listen = options->listen ? options->listen : SERVE_LISTEN_PRESET;
-
-    if (options->no_server && options->listen)
-        return err_set(err, ERR_USAGE, "up: --listen and --no-server exclude each other");
-    if (!options->no_server &&
-        (serve_user(serve, err) < 0 || serve_listen(serve, listen, options->tls_listen, err) < 0))
-        return -1;
-    return options->group ? group_find(options->group, &serve->keeper_gid, err) : 0;
+    if (!given)
+        return 0;
+    if (!realpath(given, whole))
+        return err_set(err, ERR_USAGE, "up: --config %.200s: %s", given, strerror(errno));
+    serve->config = whole;
+    return 0;
 }
 
-static int up(struct up_options *options, struct err *err)
+/* What the server needs, and all of it that can be refused before anything is started. */
+static int prepare_server(const struct up_options *options, struct serve *serve,
+                          char config[PATH_MAX], struct err *err)
 {
-    struct serve serve = {
-        .listen_fd = -1,
-        .tls_fd = -1,
-        .probe_fd = -1,
-        .pid = -1,
-        .verbose = options->verbose,
-        .domain = options->domain,
-        .public_domain = options->public_domain,
-        .tls_cert = options->tls_cert,
-        .tls_key = options->tls_key,
+    if (options->no_server && (options->server.listen || options->config))
+        return err_set(err, ERR_USAGE, "up: --%s and --no-server exclude each other",
+                       options->config ? "config" : "listen");
+    if (options->no_server)
+        return 0;
+    if (find_config(serve, options->config, config, err) < 0 || serve_user(serve, err) < 0 ||
+        serve_settings(serve, &options->server, err) < 0)
+        return -1;
+    if (setenv("COVE_STATE", serve->settings.state, 1) < 0)
+        return err_sys(err, errno, "COVE_STATE");
+    return 0;
+}
+
+static int refuse_second(struct keep *keep, struct err *err)
+{
+    if (!keep_is_ready(keep))
+        return 0;
+    return err_set(err, ERR_STATE, "a keeper (pid %u) already serves %s", keep->hello.pid,
+                   report_state());
+}
+
+/* Who may reach the keeper, the server's socket, and what sandboxes are made of. */
+static int prepare(const struct up_options *options, struct up *up, char config[PATH_MAX],
+                   struct err *err)
+{
+    struct serve *serve = &up->serve;
+
+    if (prepare_server(options, serve, config, err) < 0 || refuse_second(&up->keep, err) < 0)
+        return -1;
+    if (!options->no_server && serve_listen(serve, err) < 0)
+        return -1;
+    if (options->group && group_find(options->group, &serve->keeper_gid, err) < 0)
+        return -1;
+    return state_make(options, serve, err) < 0 ? -1 : template_host_ensure(report_state(), err);
+}
+
+static int up(const struct up_options *options, struct err *err)
+{
+    struct up up = {
+        .keep = {
+            .group = options->group,
+            .max_sandboxes = options->max_sandboxes,
+            .slots = options->slots,
+            .verbose = options->verbose,
+        },
+        .serve = {
+            .listen_fd = -1,
+            .tls_fd = -1,
+            .probe_fd = -1,
+            .given = &options->server,
+            .domain = options->domain,
+            .public_domain = options->public_domain,
+            .verbose = options->verbose,
+        },
     };
-    struct watched w = { .serve = &serve };
-    struct keeper_hello hello;
-    auto_close int signal_fd = -1;
-    char group[32];
-    sigset_t before;
+    struct program programs[PROGRAM_COUNT] = {
+        [KEEPER] = { .name = "cove-keeper", .start = keep_start, .is_ready = keep_is_ready,
+                     .with = &up.keep, .hurry = SIGTERM },
+        [SERVER] = { .name = "coved", .start = serve_start, .is_ready = serve_is_ready,
+                     .reload = serve_reload, .with = &up.serve, .off = options->no_server,
+                     .needs = PROGRAM_BIT(KEEPER), .hurry = SIGKILL },
+    };
+    char group[32], config[PATH_MAX];
 
     if (geteuid() != 0)
         return err_set(err, ERR_DENIED, "up: the keeper needs root");
-    if (is_ready(&hello) == 0)
-        return err_set(err, ERR_STATE, "a keeper (pid %u) already serves %s", hello.pid,
-                       report_state());
-    if (prepare(options, &serve, err) < 0 || state_make(options, &serve, err) < 0 ||
-        template_host_ensure(report_state(), err) < 0)
+    if (prepare(options, &up, config, err) < 0)
         return -1;
-    if (!options->group && serve.listen_fd >= 0) {
-        (void) snprintf(group, sizeof group, "%u", (unsigned) serve.keeper_gid);
-        options->group = group;
+    if (!options->group && !options->no_server) {
+        (void) snprintf(group, sizeof group, "%u", (unsigned) up.serve.keeper_gid);
+        up.keep.group = group;
     }
-    signal_fd = signals_open(&before);
-    if (signal_fd < 0)
-        return err_sys(err, errno, "signals");
-    w.mask = &before;
-    w.keeper = keeper_start(options, &before, err);
-    if (w.keeper < 0)
-        return -1;
-    return watch(&w, signal_fd);
+    log_init("cove", options->verbose ? LOG_DEBUG : LOG_INFO);
+    return supervise(programs, PROGRAM_COUNT, announce, &up, err);
 }
 
 int verb_up(int argc, char **argv)
