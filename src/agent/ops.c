@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdnoreturn.h>
 #include <string.h>
@@ -308,6 +309,15 @@ static enum conn_taken op_refusals(struct conn *conn, const struct agent_request
     return start_list(conn, &refusals_kind, request, err);
 }
 
+/* A keeper that gave up closes the connection before it says that we go on: then nothing is to be made ready, however late
+ * we come to read the order. */
+static bool has_hung_up(const struct conn *conn)
+{
+    struct pollfd p = { .fd = conn->watch.fd, .events = POLLRDHUP };
+
+    return poll(&p, 1, 0) == 1 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
 /* The caller reads REPLY at once, and the end of the connection when nobody else is connected any
  * more. */
 static void end_quiesce(struct agent *agent)
@@ -315,7 +325,8 @@ static void end_quiesce(struct agent *agent)
     struct conn *conn = agent->quiescing ? conn_by_id(agent, agent->quiescing) : NULL;
 
     agent->quiescing = 0;
-    if (conn) {
+    if (conn && !has_hung_up(conn)) {
+        resumed_make_ready(agent);
         conn_end(conn);
         conn_flush(conn);
     }
@@ -329,6 +340,10 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
 
     (void) request;
     (void) err;
+    if (has_hung_up(conn)) {
+        conn_close(conn);
+        return CONN_DONE;
+    }
     for (struct conn *other = agent->conns.first, *next; other; other = next) {
         next = other->next;
         if (other == conn || other->sudo)
@@ -337,7 +352,6 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
         conn_close(other);
     }
     door_turn_away(agent);
-    resumed_make_ready(agent);
     for (size_t i = 0; i < agent->worker_count; i++)
         (void) kill(agent->workers[i], SIGKILL);
     conn->kind = &waiting_kind;
@@ -354,8 +368,9 @@ static enum conn_taken op_resumed(struct conn *conn, const struct agent_request 
 {
     struct agent_reply reply = { .kind = 0 };
 
-    (void) err;
-    resumed_now(conn->agent, request->name, request->limit, conn->fd_count ? conn->fds[0] : -1);
+    if (resumed_now(conn->agent, request->name, request->limit,
+                    conn->fd_count ? conn->fds[0] : -1, err) < 0)
+        return CONN_BAD;
     if (conn_reply(conn, FRAME_REPLY, &reply) == 0) {
         conn_end(conn);
         conn_flush(conn);

@@ -46,13 +46,29 @@ static void leave_word(uint64_t times, const char *why, uint64_t slept_ms)
         (void) renameat(dir, ".resumed", dir, "resumed");
 }
 
-void resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener)
+/* Of one that was never given up nothing has to be taken. */
+static int take_listener(struct agent *agent, int listener, struct err *err)
 {
-    struct err err;
+    if (listener < 0 || agent->refusals.watch.ready)
+        return 0;
+    if (dup3(listener, BOOT_FD_NOTIFY, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "take the listener");
+    if (refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, err) == 0)
+        return 0;
+    /* A listener that is not read must not look like one that is: the keeper looks at the number. */
+    (void) refusals_close(&agent->refusals, &agent->loop);
+    (void) dup3(0, BOOT_FD_NOTIFY, O_CLOEXEC);
+    return -1;
+}
 
-    (void) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (listener >= 0 && dup3(listener, BOOT_FD_NOTIFY, O_CLOEXEC) >= 0)
-        (void) refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, &err);
+int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener,
+                struct err *err)
+{
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_sys(err, errno, "dumpable");
+    if (take_listener(agent, listener, err) < 0)
+        return -1;
     if (strcmp(why, "continue") != 0) /* it has not been away */
         leave_word(++agent->resumed, why, slept_ms);
+    return 0;
 }

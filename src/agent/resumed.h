@@ -15,7 +15,9 @@
 /* Before: nothing is held that a checkpoint could not save. */
 void resumed_make_ready(struct agent *agent);
 
-/* After. listener: of refused calls, taken; -1: none. why is one of the keeper's words. */
-void resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener);
+/* After, or although nothing was made ready. listener: of refused calls, a duplicate is taken; -1: none. why is one of
+ * the keeper's words. -1: the keeper must not let the sandbox go on. */
+int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener,
+                struct err *err);
 
 #endif

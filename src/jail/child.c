@@ -3,18 +3,19 @@
  *   alone       every inherited descriptor goes first: nothing below can leak one.
  *   enter       its cgroups, by itself, so that whatever follows is limited and accounted, and a
  *               keeper that restarts finds it there.
- *   listen      a network namespace, and the agent's socket bound in it.
+ *   listen      a network namespace, and the agent's socket bound in it; then no further namespaces.
  *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
  *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
  *               resolved with openat2 inside the new root, without links.
  *   confine     limits, capabilities, no_new_privs, Landlock; seccomp last, because it refuses most
- *               of what comes before it. Then exec. */
+ *               of what comes before it. The keeper gets a duplicate of the listener. Then exec. */
 #include "jail/child.h"
 
 #include "base/io.h"
 #include "base/own.h"
 #include "jail/confine.h"
 #include "jail/mounts.h"
+#include "jail/spaces.h"
 #include "jail/volumes.h"
 #include "jail/net.h"
 #include "wire/boot.h"
@@ -158,6 +159,17 @@ static void step_name(const struct child_spec *s)
         fail_sys(errno, "set the host name");
 }
 
+/* Its namespaces are there by now. What the mounts below are made of counts as one more, so that count is for later. */
+static int step_forbid_spaces(void)
+{
+    struct err err;
+    int fd = -1;
+
+    if (spaces_forbid(&fd, &err) < 0)
+        fail(&err);
+    return fd;
+}
+
 static void step_wait(int *fds, size_t want)
 {
     size_t count = 0;
@@ -187,6 +199,16 @@ static void step_stdio(void)
     (void) close(fd);
 }
 
+/* The keeper holds a duplicate for as long as the sandbox lives: while any is open, nobody else can listen. */
+static void step_give_listener(bool listening)
+{
+    const char word = listening ? CHILD_LISTENS : CHILD_QUIET;
+    int fd = BOOT_FD_NOTIFY;
+
+    if (io_send_fds(FD_CONTROL, &word, sizeof word, &fd, listening) != (ssize_t) sizeof word)
+        fail_sys(errno, "hand over the listener");
+}
+
 static void step_exec(const struct child_spec *s, bool listening)
 {
     char flags[16], memory[32];
@@ -214,6 +236,7 @@ _Noreturn void child_run(const struct child_spec *s)
     int fds[CHILD_FD_COUNT + VOLUMES_MAX];
     bool listening = false;
     struct err err;
+    int mounts_fd;
 
     step_alone(s);
     step_fresh_start();
@@ -221,16 +244,19 @@ _Noreturn void child_run(const struct child_spec *s)
     step_name(s);
     step_network();
     step_bind_agent_socket();
+    mounts_fd = step_forbid_spaces();
     step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
     step_become_root_inside();
     if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
                     s->shm_joined ? fds[CHILD_SHM] : -1, &err) < 0 ||
-        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0)
+        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
+        spaces_forbid_mounts(&mounts_fd, &err) < 0)
         fail(&err);
     step_stdio();
     if (confine_limits(&s->limits, &err) < 0 || confine_capabilities(&err) < 0 ||
         confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
         fail(&err);
+    step_give_listener(listening);
     step_exec(s, listening);
     _exit(4);
 }

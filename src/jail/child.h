@@ -35,6 +35,11 @@ struct child_spec {
 /* The last counts only with shm_joined. */
 enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_SHM, CHILD_FD_COUNT };
 
+/* What the child says, before the exec, of its filter: it waits for a listener, whose descriptor comes along; or it
+ * refuses by itself. One byte; a failure is a struct err. */
+#define CHILD_LISTENS 'l'
+#define CHILD_QUIET   'q'
+
 _Noreturn void child_run(const struct child_spec *spec);
 
 #endif

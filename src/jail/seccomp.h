@@ -1,12 +1,16 @@
 /* seccomp.h - the system call filter of every sandbox, compiled once at start.
  *
  * Owns:    two BPF programs: with a listener for refused calls, and without.
- * Callers: keeper/main.c compiles, confine.c installs. */
+ * Callers: keeper/main.c compiles, confine.c installs; image/filters.c and keeper/posture.c look at filters that
+ *          are there already, which may be another version's. */
 #ifndef COVE_JAIL_SECCOMP_H
 #define COVE_JAIL_SECCOMP_H
 
+#include "base/sha256.h"
+
 #include <linux/filter.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define SECCOMP_FILTER_MOST 1200
 
@@ -21,5 +25,15 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen);
 /* Installs the filter on the calling thread, which must have no_new_privs. Returns the listener's
  * descriptor with `listen`, else 0, or -1 with errno. No heap, no locks: runs between clone and exec. */
 int seccomp_install(const struct seccomp_filter *filter, bool listen);
+
+/* seccomp_check.c: of programs of any version. */
+
+/* Makes the quiet form, in place: what waits for a listener says EPERM by itself. */
+void seccomp_quiet(struct sock_filter *code, size_t len);
+bool seccomp_is_quiet(const struct sock_filter *code, size_t len);
+/* A program's name is the hash of its quiet form: both forms have the same. */
+void seccomp_name(const struct sock_filter *code, size_t len, unsigned char ret[SHA256_LEN]);
+/* Whether a quiet program refuses, by itself, what no version of cove allows: it is one of ours, or as good. */
+bool seccomp_confines(const struct sock_filter *code, size_t len);
 
 #endif

@@ -54,46 +54,6 @@ static bool is_resumed(const struct sandbox *s)
     return s->image[0] && strcmp(s->image, s->info.id) == 0;
 }
 
-static void on_ready(struct keeper *k, struct watch *watch)
-{
-    struct sandbox *s = container_of(watch, struct sandbox, ready);
-    struct err err;
-    bool resumed;
-    char byte;
-    ssize_t n = read(watch->fd, &byte, 1);
-
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n < 0) {
-        err_sys(&err, errno, "hear from the agent");
-        sandbox_fail(k, s, &err);
-        return;
-    }
-    if (n == 0) {
-        /* The end without the byte: the child failed. Its report, if any, is on the control line. */
-        keeper_unwatch(k, watch);
-        return;
-    }
-    end_step(s, STEP_CHILD);
-    keeper_unwatch(k, watch);
-    keeper_unwatch(k, &s->control);
-    if (sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
-        (is_resumed(s) && image_retire(&k->images, s->image, &err) < 0)) {
-        sandbox_fail(k, s, &err);
-        return;
-    }
-    resumed = is_resumed(s);
-    s->image[0] = '\0';
-    create_running(k, s);
-    /* Only now: until the record says so, what it was is what it is. */
-    if (resumed && s->info.life != LIFE_RUNNING) {
-        (void) image_unretire(&k->images, s->info.id);
-    } else if (resumed) {
-        images_forget(&k->images, s->info.id);
-        image_remove(&k->images, s->info.id, ".old");
-    }
-}
-
 void create_running(struct keeper *k, struct sandbox *s)
 {
     struct err err;
@@ -116,28 +76,42 @@ void create_running(struct keeper *k, struct sandbox *s)
     ops_sandbox_started(k, s);
 }
 
-/* A child that ended before it read what we sent leaves ECONNRESET in front of its last word. */
-static ssize_t hear_child(int control, struct err *ret)
+static void on_ready(struct keeper *k, struct watch *watch)
 {
-    ssize_t n = recv(control, ret, sizeof *ret, MSG_DONTWAIT);
-
-    if (n < 0 && errno == ECONNRESET)
-        n = recv(control, ret, sizeof *ret, MSG_DONTWAIT);
-    return n;
-}
-
-void create_on_control(struct keeper *k, struct watch *watch)
-{
-    struct sandbox *s = container_of(watch, struct sandbox, control);
+    struct sandbox *s = container_of(watch, struct sandbox, ready);
     struct err err;
-    ssize_t n = hear_child(watch->fd, &err);
+    bool resumed;
+    char byte;
+    ssize_t n = read(watch->fd, &byte, 1);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    keeper_unwatch(k, watch); /* its end is the exec, or a death that sandbox_on_death hears of */
-    if (n == (ssize_t) sizeof err) {
-        err.msg[sizeof err.msg - 1] = '\0';
+    if (n < 0) {
+        err_sys(&err, errno, "hear from the agent");
         sandbox_fail(k, s, &err);
+        return;
+    }
+    if (n == 0) {
+        /* The end without the byte: the child failed. Its report, if any, is on the control line. */
+        keeper_unwatch(k, watch);
+        return;
+    }
+    end_step(s, STEP_CHILD);
+    keeper_unwatch(k, watch);
+    if (create_take_listener(k, s, &err) < 0 || sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
+        (is_resumed(s) && image_retire(&k->images, s->image, &err) < 0)) {
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    resumed = is_resumed(s);
+    s->image[0] = '\0';
+    create_running(k, s);
+    /* Only now: until the record says so, what it was is what it is. */
+    if (resumed && s->info.life != LIFE_RUNNING) {
+        (void) image_unretire(&k->images, s->info.id);
+    } else if (resumed) {
+        images_forget(&k->images, s->info.id);
+        image_remove(&k->images, s->info.id, ".old");
     }
 }
 
@@ -186,10 +160,8 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT + volumes) != 1) {
         err_sys(err, errno, "tell the child to go");
         /* It may be dead already, and have said why. */
-        if (hear_child(control, &said) == (ssize_t) sizeof said) {
-            said.msg[sizeof said.msg - 1] = '\0';
+        if (create_hear_child(s, control, &said) == (ssize_t) sizeof said)
             *err = said;
-        }
         return -1;
     }
     own_close(&s->disk_fd);

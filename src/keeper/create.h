@@ -34,4 +34,10 @@ bool create_got_disk(struct keeper *keeper, uint32_t order, int mount_fd, const 
 /* The child's word on the control socket: its failure, or the end of the socket at exec. */
 void create_on_control(struct keeper *keeper, struct watch *watch);
 
+/* A failure (its length is that of *ret), a word about the filter, which is taken (1), or the end (0); -1 with EAGAIN:
+ * nothing yet. */
+ssize_t create_hear_child(struct sandbox *sandbox, int control, struct err *ret);
+/* Once the agent listens: what kind of filter there is is known, and the listener is ours, too; or it is an error. */
+int create_take_listener(struct keeper *keeper, struct sandbox *sandbox, struct err *err);
+
 #endif

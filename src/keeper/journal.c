@@ -21,8 +21,17 @@ struct on_disk {
 };
 _Static_assert(sizeof(struct on_disk) <= JOURNAL_SLOT, "a record fits its slot");
 
-/* Of the version before: sandboxes outlive a keeper, also when it is the next version that comes after it. */
-#define LEN_BEFORE offsetof(struct on_disk, record.was_frozen)
+/* Of versions before: sandboxes outlive a keeper, also when it is the next version that comes after it. */
+static const size_t lengths[] = { sizeof(struct on_disk), offsetof(struct on_disk, record.filter),
+                                  offsetof(struct on_disk, record.was_frozen) };
+
+static bool known_length(size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+        if (lengths[i] == len)
+            return true;
+    return false;
+}
 
 /* FNV-1a: against torn writes, not against an attacker, who cannot write here. */
 static uint64_t sum_of(const struct on_disk *d, size_t len)
@@ -101,9 +110,8 @@ int journal_read(const struct journal *journal, uint32_t slot, struct journal_re
 
     if (n < 0)
         return err_sys(err, errno, "read the journal");
-    if (n < (ssize_t) LEN_BEFORE || d.magic != JOURNAL_MAGIC ||
-        (d.len != sizeof d && d.len != LEN_BEFORE) || n < (ssize_t) d.len ||
-        d.sum != sum_of(&d, d.len) || memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
+    if (n < (ssize_t) offsetof(struct on_disk, record) || d.magic != JOURNAL_MAGIC ||
+        !known_length(d.len) || n < (ssize_t) d.len || d.sum != sum_of(&d, d.len) || memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
         return 0;
     memset((char *) &d + d.len, 0, sizeof d - d.len);
     *ret = d.record;

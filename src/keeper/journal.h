@@ -9,8 +9,16 @@
 #define COVE_KEEPER_JOURNAL_H
 
 #include "base/err.h"
+#include "base/sha256.h"
 #include "jail/layers.h"
 #include "wire/keeper.h"
+
+/* How the sandbox's filter answers what it refuses. */
+enum filter_form {
+    FILTER_UNKNOWN, /* made by a version that did not write it down */
+    FILTER_LISTENS, /* by a listener: the agent has it, and the keeper a duplicate */
+    FILTER_QUIET,   /* by itself: processes that were restored */
+};
 
 struct journal {
     int fd;
@@ -29,7 +37,8 @@ struct journal_record {
     char made_as[KEEPER_NAME_MAX]; /* the id it was made under */
     /* What is new is behind what was: records of the version before end here, and are read. */
     uint32_t was_frozen; /* while PAUSING: before it was saved, and is to be again */
-    uint32_t reserved;
+    uint32_t filter_form; /* enum filter_form; the version before wrote 0 */
+    unsigned char filter[SHA256_LEN]; /* name of the filter that it was made with: jail/seccomp.h */
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);

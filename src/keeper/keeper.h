@@ -42,6 +42,10 @@ struct sandbox {
     struct watch pid;     /* pidfd: readable when PID 1 is dead */
     struct watch control; /* while starting: the child's failure, or its end at exec; or a worker's word */
     struct watch ready;   /* while starting: the agent's byte */
+    int listener; /* of refused calls, a duplicate of the agent's; -1: none. Open from the exec to the end, so that the
+                   * kernel allows no other listener inside */
+    enum filter_form filter_form;
+    unsigned char filter[SHA256_LEN]; /* name of its filter; all zero: not known */
     int disk_fd;          /* while starting */
     uint32_t disk_order;  /* the tag of its disk, should one have to be made */
     struct volume_use volumes[VOLUMES_MAX]; /* what it has, from its create to its end */
@@ -124,6 +128,7 @@ struct keeper {
     struct base bases[BASES_MAX];
     struct merging merging;
     struct seccomp_filter filter_notify, filter_quiet;
+    unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
     uint32_t id_block;
     int id_lock_fd;
     uint32_t slot_count;            /* always IDS_SLOTS: earlier sandboxes may be in any */

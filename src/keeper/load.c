@@ -7,7 +7,9 @@
 #include "keeper/life.h"
 #include "keeper/loader.h"
 #include "keeper/ops.h"
+#include "keeper/posture.h"
 #include "keeper/sandbox.h"
+#include "keeper/save.h"
 #include "keeper/shrink.h"
 #include "keeper/volume.h"
 #include "keeper/worker.h"
@@ -47,6 +49,8 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     }
     s->info.pid = (int32_t) r->pid;
     s->pid_started = r->pid_started;
+    s->filter_form = FILTER_QUIET;
+    memcpy(s->filter, r->filter, sizeof s->filter);
     pidfd = (int) syscall(__NR_pidfd_open, r->pid, 0);
     if (pidfd < 0 || sandbox_pid_started(r->pid, &started, &err) < 0 || started != r->pid_started) {
         own_close(&pidfd);
@@ -221,6 +225,8 @@ bool load_settle(struct keeper *k, struct sandbox *s)
         sysview_drop(&k->views, s->view);
         sandbox_adopt(k, slot, &record, true);
         s->doomed = doomed;
+        if (s->info.life == LIFE_RUNNING && posture_check(s, &err) < 0)
+            save_unconfined(k, s, &err);
         if (s->info.life == LIFE_RUNNING) {
             worker_tell_continue(k, s);
             ops_sandbox_started(k, s);

@@ -1,6 +1,7 @@
 /* The order, with processes:
  *
- *   lock      nobody else works on the image; what criu will parse is hashed, and compared with what was signed
+ *   lock      nobody else works on the image; what criu will parse is hashed, and compared with what was signed;
+ *             every thread has a filter that refuses by itself (image/filters.h)
  *   fill      of a large image, who brings its pages later is started, before anything is mounted (image/fill.h)
  *   stage     root, disk and criu's files are attached in a mount namespace of the worker's own; the id map among the
  *             files is replaced by that of the sandbox's slot
@@ -19,10 +20,13 @@
 #include "base/own.h"
 #include "image/compress.h"
 #include "image/fill.h"
+#include "image/filters.h"
 #include "image/outside.h"
 #include "jail/gateway.h"
 #include "jail/mounts.h"
+#include "jail/spaces.h"
 #include "keeper/life.h"
+#include "keeper/posture.h"
 #include "keeper/sandbox.h"
 #include "keeper/stage.h"
 #include "keeper/talk.h"
@@ -120,6 +124,17 @@ static int check_small(struct loading *l, struct err *err)
     if (!same_secret(hash, l->meta.small, sizeof hash))
         return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else",
                        l->meta.image.id);
+    return 0;
+}
+
+/* Authenticated, but perhaps by a version that did not look. */
+static int check_filters(struct loading *l, struct err *err)
+{
+    struct sandbox *s = &l->w->sandbox;
+
+    if (filters_check(l->memory_fd, s->filter, err) < 0)
+        return err_wrap(err, "image '%s'", l->meta.image.id);
+    memcpy(l->w->result.filter, s->filter, sizeof l->w->result.filter);
     return 0;
 }
 
@@ -230,10 +245,11 @@ static int on_restored(struct loading *l, pid_t pid, struct err *err)
     if (pidfd < 0 || setns(pidfd, CLONE_NEWUTS) < 0 ||
         sethostname(s->hostname, strlen(s->hostname)) < 0)
         return err_sys(err, errno, "set the host name");
-    if (jail_mask(pidfd, err) < 0 || check_hasher(l, err) < 0)
+    if (jail_mask(pidfd, err) < 0 || spaces_forbid_in(pidfd, err) < 0 || check_hasher(l, err) < 0)
         return -1;
     s->info.pid = (int32_t) pid;
     s->info.life = LIFE_RUNNING;
+    s->filter_form = FILTER_QUIET;
     if (sandbox_pid_started(pid, &s->pid_started, err) < 0)
         return -1;
     if (l->same &&
@@ -409,6 +425,8 @@ static int load_staged(struct loading *l, struct err *err)
                      l->same ? TALK_RESUME : TALK_FORK, since_ms(l->meta.image.saved_ms), -1,
                      err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", l->w->sandbox.info.id, err->msg);
+    if (posture_check(&l->w->sandbox, err) < 0)
+        return -1;
     did(l, LOAD_AGENT);
     log_line(LOG_DEBUG,
              "load id=%s us_total=%" PRIu64 " us_check=%" PRIu64 " us_stage=%" PRIu64
@@ -440,7 +458,8 @@ static int check_and_load(struct loading *l, const struct keeper_request *r, str
     l->memory_fd = openat(l->dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (l->memory_fd < 0)
         err_sys(err, errno, "open memory");
-    else if (check_small(l, err) == 0 && (is_compressed(l) || start_hasher(l, err) == 0)) {
+    else if (check_small(l, err) == 0 && check_filters(l, err) == 0 &&
+             (is_compressed(l) || start_hasher(l, err) == 0)) {
         did(l, LOAD_CHECK);
         if (stage_image(w, &l->meta, &l->memory_fd, err) == 0 &&
             (!is_compressed(l) || start_decompress(l, err) == 0) && stage_root(w, &t, err) == 0) {

@@ -403,6 +403,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         return -1;
     seccomp_compile(&k->filter_notify, true);
     seccomp_compile(&k->filter_quiet, false);
+    seccomp_name(k->filter_notify.code, k->filter_notify.len, k->filter_name);
     k->sandboxes_max = (uint32_t) o->sandboxes_max;
     k->slot_count = IDS_SLOTS;
     k->slot_limit = (uint32_t) o->slots;

@@ -18,6 +18,7 @@
 #include "keeper/life.h"
 #include "keeper/load.h"
 #include "keeper/ops.h"
+#include "keeper/posture.h"
 #include "keeper/save.h"
 #include "keeper/volume.h"
 #include "wire/boot.h"
@@ -77,9 +78,11 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
                                      .layers = s->layers,
                                      .template_inode = s->template_inode,
                                      .was_frozen = s->was_frozen,
+                                     .filter_form = s->filter_form,
                                      .pid_started = s->pid_started,
                                      .build = s->build };
 
+    memcpy(record.filter, s->filter, sizeof record.filter);
     memcpy(record.hostname, s->hostname, sizeof record.hostname);
     memcpy(record.volumes, s->volumes, sizeof record.volumes);
     memcpy(record.made_as, s->made_as, sizeof record.made_as);
@@ -120,7 +123,7 @@ void sandbox_reset(struct sandbox *s)
 {
     memset(s, 0, sizeof *s);
     s->info.life = LIFE_GONE;
-    s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = -1;
+    s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = s->listener = -1;
     for (size_t i = 0; i < VOLUMES_MAX; i++)
         s->volume_fd[i] = -1;
     for (size_t i = 0; i < LAYERS_MAX; i++)
@@ -190,6 +193,7 @@ void sandbox_clear(struct keeper *k, struct sandbox *s)
     log_line(LOG_INFO, "gone sandbox=%s ms=%" PRIu64, s->info.id, io_now_ms() - s->stop_since_ms);
     sandbox_set_life(k, s, LIFE_GONE);
     ops_sandbox_gone(k, s);
+    own_close(&s->listener);
     sandbox_reset(s);
 }
 
@@ -339,6 +343,8 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     if (record->sandbox.flags & KEEPER_FLAG_LOADED)
         memcpy(s->origin, record->image, sizeof s->origin);
     s->pid_started = record->pid_started;
+    s->filter_form = (enum filter_form) record->filter_form;
+    memcpy(s->filter, record->filter, sizeof s->filter);
     s->build = record->build;
     memcpy(s->made_as, record->made_as, sizeof s->made_as);
     s->info.life = LIFE_GONE;
@@ -384,6 +390,7 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     adopt_freeze(k, s);
     if (s->info.flags & KEEPER_FLAG_TIED)
         s->tie_until_ms = io_now_ms() + TIE_GRACE_MS;
+    posture_adopt(k, s);
 }
 
 int sandbox_freeze(struct keeper *k, struct sandbox *s, bool frozen, struct err *err)

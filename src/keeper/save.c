@@ -1,12 +1,13 @@
 /* The order, with processes; in brackets, what a crash right after it leaves:
  *
- *   quiesce   the agent closes every connection and gives up its listener     [running; told to continue]
+ *   quiesce   the agent closes every connection and gives up its listener     [running; put back, or killed]
  *   dump      criu stops the processes and writes memory/                     [running]
  *   disk      what the disk has in memory goes to its file; a snapshot copies the file
  *   commit    <id>.new becomes <id>                                           [STOP: paused]
  *   end       the processes are killed, or go on
  *   sync      the image is on the host's disk for good; only then is it answered
  *
+ * Whatever fails from the quiesce on, the agent is put back as it was (posture.h), or the sandbox is killed.
  * With STOP the commit is made while criu waits with every process stopped, so that none can do anything that is in
  * neither the image nor the world. Without STOP the copy of the disk is made there, and the rest when they run again. */
 #include "keeper/save.h"
@@ -16,12 +17,15 @@
 #include "base/own.h"
 #include "image/chunks.h"
 #include "image/fill.h"
+#include "image/filters.h"
 #include "image/inventory.h"
+#include "image/mm.h"
 #include "image/outside.h"
 #include "jail/mounts.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
 #include "image/pstree.h"
+#include "keeper/posture.h"
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
 #include "jail/template.h"
@@ -45,7 +49,7 @@
 #define FREEZE_MS 5000
 
 struct saving {
-    const struct worker *w;
+    struct worker *w;
     uint32_t flags;
     int dir_fd, memory_fd;
     uint64_t stood_since_us;
@@ -106,29 +110,6 @@ static int copy_disk(struct saving *s, struct err *err)
 }
 
 /* ---- the image ---- */
-
-/* After a restore there is nobody to listen for refused calls: they are to be refused by the filter itself. The two
- * programs differ in nothing but that. */
-static int quiet_filters(struct saving *s, struct err *err)
-{
-    const struct seccomp_filter *notify = &s->w->keeper->filter_notify;
-    const struct seccomp_filter *quiet = &s->w->keeper->filter_quiet;
-    size_t size = notify->len * sizeof notify->code[0];
-    auto_close int fd = openat(s->memory_fd, "seccomp.img", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    auto_free char *text = NULL;
-    struct stat st;
-
-    if (fd < 0 || fstat(fd, &st) < 0 || !(text = malloc((size_t) st.st_size)) ||
-        io_read_all(fd, text, (size_t) st.st_size) < 0)
-        return err_sys(err, errno, "read the filters");
-    if (notify->len != quiet->len)
-        return err_set(err, ERR_INTERNAL, "the two filters differ in length");
-    for (char *at = text, *end = text + st.st_size;
-         (at = memmem(at, (size_t) (end - at), notify->code, size)); at += size)
-        if (pwrite(fd, quiet->code, size, at - text) != (ssize_t) size)
-            return err_sys(err, errno, "write the filters");
-    return 0;
-}
 
 /* Which of criu's files has the id map, and what the processes amount to. */
 static int look_through(struct saving *s, struct err *err)
@@ -192,7 +173,8 @@ static int finish_image(struct saving *s, struct err *err)
 
     if (s->flags & KEEPER_SAVE_MEMORY) {
         if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
-            inventory_mend(s->memory_fd, err) < 0 || quiet_filters(s, err) < 0 ||
+            inventory_mend(s->memory_fd, err) < 0 || mm_mend(s->memory_fd, err) < 0 ||
+            filters_make_quiet(s->memory_fd, s->w->sandbox.filter, err) < 0 ||
             look_through(s, err) < 0 || hash_pages(s, err) < 0 ||
             image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0)
             return -1;
@@ -223,11 +205,18 @@ static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
     return strcmp(point, "post-dump") == 0 ? on_standing(s, err) : 0;
 }
 
+/* It goes on, as itself; after a failure, too. */
+static int put_back(struct saving *s, struct err *err)
+{
+    if (posture_put_back(s->w->keeper, &s->w->sandbox, err) == 0)
+        return 0;
+    s->w->result.unconfined = true;
+    return -1;
+}
+
 static int save_with_memory(struct saving *s, struct err *err)
 {
     const struct sandbox *box = &s->w->sandbox;
-    const struct nets *nets = &s->w->keeper->nets;
-    auto_close int listener = -1;
     struct criu_job job = { .criu = &s->w->keeper->criu,
                             .leave_running = !(s->flags & KEEPER_SAVE_STOP),
                             .pid = box->info.pid,
@@ -237,27 +226,24 @@ static int save_with_memory(struct saving *s, struct err *err)
                             .work_fd = s->w->scratch_fd,
                             .reached = on_point,
                             .arg = s };
-    struct err ignored;
+    struct err why;
     int rc;
 
     outside_mounts(&job, NULL, false, box->volumes);
     outside_masks(&job);
-    if (fill_wait(&s->w->keeper->images, box->info.id, err) < 0 || jail_add_pts(err) < 0 ||
-        talk_quiesce(nets, box->pid.fd, box->info.pid, &listener, err) < 0)
+    if (fill_wait(&s->w->keeper->images, box->info.id, err) < 0 || jail_add_pts(err) < 0)
         return -1;
+    rc = talk_quiesce(&s->w->keeper->nets, box->pid.fd, box->info.pid, err);
     s->stood_since_us = io_now_us();
-    rc = criu_run(&job, NULL, err);
+    if (rc == 0)
+        rc = criu_run(&job, NULL, err);
     if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
         return 0;
-    /* It goes on, as itself. */
-    if (rc < 0)
-        (void) net_unlock(nets, box->pid.fd, &ignored);
-    if (talk_resumed(nets, box->pid.fd, box->info.pid, TALK_CONTINUE, 0, listener,
-                     rc < 0 ? &ignored : err) < 0)
-        rc = -1;
-    if (rc == 0)
-        rc = finish_image(s, err);
-    return rc;
+    if (put_back(s, &why) < 0) {
+        *err = why;
+        return -1;
+    }
+    return rc < 0 ? -1 : finish_image(s, err);
 }
 
 /* ---- files alone ---- */
@@ -371,7 +357,7 @@ static int save(struct worker *w, const struct keeper_request *r, struct err *er
     if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
         /* criu failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
         if (is_dead(w->sandbox.pid.fd))
-            rc = 0;
+            rc = 0, w->result.unconfined = false;
         else
             image_remove(images, r->image, "");
     }
@@ -396,6 +382,10 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
 
     if (r->err.kind != ERR_NONE) {
         log_line(LOG_WARNING, "not saved sandbox=%s %s", s->info.id, r->err.msg);
+        if (r->unconfined) {
+            save_unconfined(k, s, &r->err);
+            return; /* answered when it is gone */
+        }
         sandbox_back(k, s);
         ops_saved(k, s, NULL, &r->err);
         return;
@@ -430,6 +420,8 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
         return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
     if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
+    if (r->flags & KEEPER_SAVE_MEMORY && s->filter_form == FILTER_LISTENS && s->listener < 0)
+        return err_set(err, ERR_UNSUPPORTED, "the kernel does not let the keeper hold its listener");
     for (size_t i = 0; i < volume_use_count(s->volumes); i++)
         if (strpbrk(s->volumes[i].path, "[]:")) /* criu's own signs */
             return err_set(err, ERR_UNSUPPORTED, "a volume is mounted at a path with [, ] or :");

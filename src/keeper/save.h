@@ -17,6 +17,9 @@ int save_begin(struct keeper *keeper, struct sandbox *sandbox, const struct keep
  * whole. False: somebody still does. */
 bool save_settle(struct keeper *keeper, struct sandbox *sandbox);
 
+/* What was to be saved could not be put back as confined as it was: it is killed, and whoever waits hears why. */
+void save_unconfined(struct keeper *keeper, struct sandbox *sandbox, const struct err *why);
+
 /* The sandbox is an image now: its disk is the image's. */
 void save_became(struct keeper *keeper, struct sandbox *sandbox, const struct layers *layers);
 

@@ -3,8 +3,10 @@
 #include "keeper/save.h"
 
 #include "base/io.h"
+#include "base/log.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
+#include "keeper/posture.h"
 #include "keeper/sandbox.h"
 #include "keeper/worker.h"
 
@@ -46,17 +48,55 @@ static void go_back(struct keeper *k, struct sandbox *s)
     ops_saved(k, s, image.id[0] ? &image : NULL, image.id[0] ? NULL : &err);
 }
 
+void save_unconfined(struct keeper *k, struct sandbox *s, const struct err *why)
+{
+    log_line(LOG_ERROR, "unconfined sandbox=%s %s", s->info.id, why->msg);
+    err_set(&s->failure, ERR_NO_SANDBOX, "sandbox '%s' was ended, because its confinement was in doubt: %.200s",
+            s->info.id, why->msg);
+    s->image[0] = '\0';
+    sandbox_stop(k, s, "its confinement was in doubt");
+    (void) cgroup_kill(&k->cgroups, s->made_as);
+}
+
 static int go_on(struct worker *w, const struct keeper_request *r, struct err *err)
 {
-    (void) r, (void) err;
-    worker_continue(w->keeper, &w->sandbox);
-    return 0;
+    (void) r;
+    return posture_put_back(w->keeper, &w->sandbox, err);
 }
 
 static void on_gone_on(struct keeper *k, struct sandbox *s, struct worker_result *r)
 {
-    (void) r;
+    if (r->err.kind != ERR_NONE) {
+        save_unconfined(k, s, &r->err);
+        return;
+    }
+    if (s->filter_form == FILTER_UNKNOWN)
+        s->filter_form = FILTER_QUIET; /* or it would not be here */
     go_back(k, s);
+}
+
+/* Nobody works on it any more: its agent is put back as it was, and it stays PAUSING until that is so. */
+static void put_back(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    if (s->pid.fd < 0) { /* it died: sandbox_back says so */
+        go_back(k, s);
+        return;
+    }
+    if (s->listener < 0)
+        s->listener = posture_listener(s);
+    if (s->listener >= 0)
+        s->filter_form = FILTER_LISTENS;
+    if (s->filter_form == FILTER_LISTENS && s->listener < 0) {
+        err_set(&err, ERR_UNAVAILABLE, "its listener of refused calls is lost");
+        save_unconfined(k, s, &err);
+        return;
+    }
+    /* One that was frozen freezes again, but not before its agent knows that it goes on. */
+    if (cgroup_freeze(&k->cgroups, s->made_as, false, &err) < 0 ||
+        worker_start(k, s, "cove-saver", go_on, NULL, on_gone_on, &err) < 0)
+        save_unconfined(k, s, &err);
 }
 
 bool save_settle(struct keeper *k, struct sandbox *s)
@@ -87,13 +127,6 @@ bool save_settle(struct keeper *k, struct sandbox *s)
     memset(&s->saved, 0, sizeof s->saved);
     if (whole && !stop)
         s->saved = meta.image;
-    /* One that was frozen freezes again, but not before its agent knows that it goes on. */
-    if (s->was_frozen && s->pid.fd >= 0 &&
-        cgroup_freeze(&k->cgroups, s->made_as, false, &err) == 0 &&
-        worker_start(k, s, "cove-saver", go_on, NULL, on_gone_on, &err) == 0)
-        return true;
-    go_back(k, s);
-    if (s->info.life == LIFE_RUNNING)
-        worker_tell_continue(k, s);
+    put_back(k, s);
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "image/mm.h"
 #include "jail/boot_id.h"
 #include "jail/creds.h"
 #include "jail/mountfd.h"
@@ -15,8 +16,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +86,31 @@ static int write_ids_file(const struct worker *w, const struct image_meta *meta,
     return io_write_all(fd, all, at) < 0 ? err_sys(err, errno, "write the id map") : 0;
 }
 
+/* Of an image whose agent would be restored dumpable, as versions before saved it: another file over that one. */
+static int attach_mm(const struct worker *w, int memory_fd, struct err *err)
+{
+    auto_close int old = openat(memory_fd, MM_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    auto_close int fd = -1, mm = -1;
+    auto_free uint8_t *text = NULL;
+    struct stat st;
+    size_t at;
+
+    if (old < 0 || fstat(old, &st) < 0 || st.st_size > MM_MOST ||
+        !(text = malloc((size_t) st.st_size + 1)) || io_read_all(old, text, (size_t) st.st_size) < 0)
+        return err_sys(err, errno, "read " MM_NAME);
+    at = mm_dumpable_at(text, (size_t) st.st_size);
+    if (!at)
+        return 0;
+    text[at] = 0;
+    fd = openat(w->scratch_fd, MM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 || io_write_all(fd, text, (size_t) st.st_size) < 0)
+        return err_sys(err, errno, "write " MM_NAME);
+    mm = mountfd_clone(w->scratch_fd, MM_NAME, 0);
+    if (mm < 0 || mountfd_attach(mm, AT_FDCWD, "/image/" MM_NAME) < 0)
+        return err_sys(err, errno, "attach " MM_NAME);
+    return 0;
+}
+
 /* criu's files as it is to see them: at /image, with the id map of this slot over the one that was saved. */
 int stage_image(const struct worker *w, const struct image_meta *meta, int *memory_fd,
                 struct err *err)
@@ -101,6 +129,8 @@ int stage_image(const struct worker *w, const struct image_meta *meta, int *memo
     (void) snprintf(at, sizeof at, "/image/%s", meta->ids_file);
     if (ids < 0 || mountfd_attach(ids, AT_FDCWD, at) < 0)
         return err_sys(err, errno, "attach the id map");
+    if (attach_mm(w, *memory_fd, err) < 0)
+        return -1;
     own_close(memory_fd);
     *memory_fd = open("/image", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return *memory_fd < 0 ? err_sys(err, errno, "open the image") : 0;

@@ -8,10 +8,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -73,25 +71,9 @@ static int read_reply(int fd, struct err *err)
                    reply.message ? reply.message : "no");
 }
 
-/* The number is the agent's to use as it likes: what is there must be what we look for. */
-static int take_listener(int pidfd)
-{
-    auto_close int fd = (int) syscall(__NR_pidfd_getfd, pidfd, BOOT_FD_NOTIFY, 0);
-    char path[32], kind[64];
-    ssize_t n;
-
-    (void) snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    n = fd < 0 ? -1 : readlink(path, kind, sizeof kind - 1);
-    if (n < 0)
-        return -1;
-    kind[n] = '\0';
-    return strcmp(kind, "anon_inode:seccomp notify") == 0 ? take_fd(&fd) : -1;
-}
-
-int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, int *ret_listener, struct err *err)
+int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
 {
     struct agent_request request = { .version = AGENT_VERSION, .op = AGENT_QUIESCE };
-    auto_close int listener = take_listener(pidfd);
     auto_close int fd = dial(nets, pidfd, pid, err);
     char byte;
 
@@ -100,7 +82,6 @@ int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, int *ret_listene
     /* It closes when the last worker is gone. */
     if (read(fd, &byte, 1) != 0)
         return err_set(err, ERR_UNAVAILABLE, "the agent does not come to rest");
-    *ret_listener = take_fd(&listener);
     return 0;
 }
 

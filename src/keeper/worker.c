@@ -32,8 +32,8 @@ static void let_go(const struct worker *w, int answer)
     int keep[KEEP_MAX] = { answer,          w->scratch_fd,       s->pid.fd,
                            s->disk_fd,      k->templates_fd,     k->journal.fd,
                            k->disks.dir_fd, k->images.dir_fd,    k->criu.ids_fd,
-                           k->nets.own_fd,  k->criu.uffd_fd };
-    size_t count = 11;
+                           k->nets.own_fd,  k->criu.uffd_fd,     s->listener };
+    size_t count = 12;
 
     for (size_t i = 0; i < k->cgroups.count; i++) {
         keep[count++] = k->cgroups.hierarchy[i].root_fd;
@@ -142,15 +142,6 @@ int worker_start(struct keeper *k, struct sandbox *s, const char *name, worker_d
     return keeper_watch(k, &s->control, pair[0], on_answer, err);
 }
 
-void worker_continue(struct keeper *k, const struct sandbox *s)
-{
-    struct err err;
-
-    (void) net_unlock(&k->nets, s->pid.fd, &err);
-    if (talk_resumed(&k->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, -1, &err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
-}
-
 /* True: in a process whose end is nobody's business, a child's child. */
 static bool fork_apart(void)
 {
@@ -169,11 +160,14 @@ static bool fork_apart(void)
 void worker_tell_continue(struct keeper *k, const struct sandbox *s)
 {
     int keep[] = { s->pid.fd, k->nets.own_fd };
+    struct err err;
 
     if (!fork_apart())
         return;
     io_keep_only(keep, ARRAY_LEN(keep));
-    worker_continue(k, s);
+    (void) net_unlock(&k->nets, s->pid.fd, &err);
+    if (talk_resumed(&k->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, -1, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     _exit(0);
 }
 

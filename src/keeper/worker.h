@@ -16,10 +16,12 @@
 
 struct worker_result {
     struct err err; /* ERR_NONE: done */
+    bool unconfined; /* the sandbox could not be put back as it was: it must not go on; err says why */
     struct keeper_image image; /* save */
     struct layers layers;      /* save */
     pid_t pid;                 /* load */
     uint64_t pid_started;      /* load */
+    unsigned char filter[SHA256_LEN]; /* load */
     uint64_t reclaimed;        /* reclaim */
 };
 
@@ -41,9 +43,7 @@ int worker_start(struct keeper *keeper, struct sandbox *sandbox, const char *nam
 /* Removes what images_clear does. Does not wait. */
 void worker_clear_images(struct keeper *keeper);
 
-/* An agent that was told to come to rest by a worker that died is told that it goes on: in a worker, or in a process of
- * its own that nobody waits for. */
-void worker_continue(struct keeper *keeper, const struct sandbox *sandbox);
+/* The agent of a sandbox whose loader died is told that it goes on, in a process of its own that nobody waits for. */
 void worker_tell_continue(struct keeper *keeper, const struct sandbox *sandbox);
 
 #endif

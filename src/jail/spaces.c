@@ -1,0 +1,80 @@
+#include "jail/spaces.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOUNTS "/proc/sys/user/max_mnt_namespaces"
+
+/* fanotify is no namespace, but nobody inside needs it either: its calls are refused. */
+static const char *const counts[] = {
+    "/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_pid_namespaces",
+    "/proc/sys/user/max_net_namespaces",  "/proc/sys/user/max_ipc_namespaces",
+    "/proc/sys/user/max_uts_namespaces",  "/proc/sys/user/max_cgroup_namespaces",
+    "/proc/sys/user/max_time_namespaces", "/proc/sys/user/max_fanotify_groups",
+};
+
+int spaces_forbid(int *ret_mounts_fd, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        if (io_write_text(AT_FDCWD, counts[i], "0") < 0 && errno != ENOENT) /* not in this kernel */
+            return err_sys(err, errno, "write %s", counts[i]);
+    *ret_mounts_fd = open(MOUNTS, O_WRONLY | O_CLOEXEC);
+    if (*ret_mounts_fd < 0 && errno != ENOENT)
+        return err_sys(err, errno, "open " MOUNTS);
+    return 0;
+}
+
+int spaces_forbid_mounts(int *mounts_fd, struct err *err)
+{
+    int rc = 0;
+
+    if (*mounts_fd >= 0 && write(*mounts_fd, "0", 1) != 1)
+        rc = err_sys(err, errno, "write " MOUNTS);
+    own_close(mounts_fd);
+    return rc;
+}
+
+/* Who enters a user namespace cannot come back. */
+static int forbid_all(int pidfd, struct err *err)
+{
+    int fd = -1;
+
+    if (setns(pidfd, CLONE_NEWUSER) < 0)
+        return err_sys(err, errno, "enter the user namespace");
+    return spaces_forbid(&fd, err) < 0 ? -1 : spaces_forbid_mounts(&fd, err);
+}
+
+int spaces_forbid_in(int pidfd, struct err *err)
+{
+    struct err why = { .kind = ERR_NONE };
+    auto_close int from = -1, to = -1;
+    int pair[2], status = -1;
+    pid_t pid;
+
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "pipe");
+    from = pair[0];
+    to = pair[1];
+    pid = fork();
+    if (pid == 0) {
+        (void) forbid_all(pidfd, &why);
+        _exit(io_write_all(to, &why, sizeof why) < 0);
+    }
+    own_close(&to);
+    if (pid < 0)
+        return err_sys(err, errno, "fork");
+    if (io_read_all(from, &why, sizeof why) < 0)
+        err_set(&why, ERR_INTERNAL, "the process that limits namespaces died");
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (why.kind == ERR_NONE)
+        return 0;
+    *err = why;
+    return -1;
+}
