@@ -311,6 +311,7 @@ static void print_value(const struct setting *s, const void *field, FILE *out)
     switch (s->type) {
     case SETTING_POOL:
     case SETTING_PREFIXES:
+    case SETTING_RANGES:
     case SETTING_TEXT:
         (void) fputs(field, out);
         return;
