@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define DEFAULT_FILE "/etc/cove/coved.conf"
 #define FILE_MAX  65536
 #define NAME_SIZE 64
 
@@ -343,7 +344,7 @@ void config_help(FILE *out)
     (void) fputs(
         "usage: coved [--config FILE] [--check-config | --show-config] [--SETTING VALUE ...]\n\n"
         "Settings: as flags, as COVE_NAME in the environment, or as 'name = value' lines in\n"
-        "the configuration file (default /etc/cove/coved.conf).\n\n",
+        "the configuration file (default " DEFAULT_FILE ").\n\n",
         out);
     for (size_t i = 0; i < setting_count; i++)
         (void) fprintf(out, "  %-22s %s%s (%s)\n", settings[i].name,
@@ -354,9 +355,27 @@ void config_help(FILE *out)
         out);
 }
 
-int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err)
+/* The file of --config; NULL: none is given. */
+static const char *given_file(int argc, char **argv)
 {
     const char *file = NULL;
+
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--config") == 0)
+            file = argv[++i];
+    return file;
+}
+
+const char *config_path(int argc, char **argv)
+{
+    const char *file = given_file(argc, argv);
+
+    return file ? file : DEFAULT_FILE;
+}
+
+int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err)
+{
+    const char *file = given_file(argc, argv);
     bool show = false;
 
     memset(config, 0, sizeof *config);
@@ -372,10 +391,8 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
             (void) puts("coved " COVE_VERSION);
             exit(0);
         }
-        if (strcmp(argv[i], "--config") == 0)
-            file = argv[++i];
     }
-    if (load_file(config, file ? file : "/etc/cove/coved.conf", file != NULL, err) < 0 ||
+    if (load_file(config, file ? file : DEFAULT_FILE, file != NULL, err) < 0 ||
         load_env(config, err) < 0)
         return -1;
     for (int i = 1; i < argc && argv[i]; i++) {

@@ -79,6 +79,9 @@ extern const size_t setting_count;
 /* All layers. *ret_check: --check-config was given. Exits by itself on --help, --version and --show-config. */
 int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err);
 
+/* The file that config_load reads. */
+const char *config_path(int argc, char **argv);
+
 /* Pure, after SIGHUP: `running` gets what is LIVE of `fresh`; what would need a restart stays as it is. Each setting
  * that differs is told. */
 typedef void config_told(const struct setting *setting);

@@ -19,6 +19,11 @@ static SSL *ssl_of(const struct tls *tls)
     return (SSL *) (void *) (size_t) tls;
 }
 
+void tls_load(void)
+{
+    (void) OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG, NULL);
+}
+
 struct tls_context *tls_context_new(const char *cert_path, const char *key_path, char *why,
                                     size_t size)
 {

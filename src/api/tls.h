@@ -1,4 +1,4 @@
-/* tls.h - OpenSSL behind five functions. Its headers and base/err.h share names (ERR_…), so that no file can
+/* tls.h - OpenSSL behind a few functions. Its headers and base/err.h share names (ERR_…), so that no file can
  * include both: errors here are an errno, or a text. */
 #ifndef COVE_API_TLS_H
 #define COVE_API_TLS_H
@@ -9,6 +9,9 @@
 
 struct tls_context;
 struct tls;
+
+/* What the library would load at its first use: the providers that the host's settings name. */
+void tls_load(void);
 
 /* NULL, with a sentence in why. TLS 1.2 at least. */
 struct tls_context *tls_context_new(const char *cert_path, const char *key_path, char *why,

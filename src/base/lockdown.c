@@ -46,13 +46,14 @@
 
 /* ---- capabilities ---- */
 
-static int drop_bounds(uint64_t keep, struct err *err)
+int lockdown_bounds(uint64_t keep, struct err *err)
 {
     for (int cap = 0; cap < 64; cap++) {
         if (keep & LOCKDOWN_CAP(cap))
             continue;
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-            if (errno == EINVAL) /* past the last one that this kernel knows */
+            /* Past the last one that this kernel knows; or who has no CAP_SETPCAP, and with no_new_privs can get none. */
+            if (errno == EINVAL || errno == EPERM)
                 break;
             return err_sys(err, errno, "drop capability %d", cap);
         }
@@ -67,8 +68,7 @@ int lockdown_capabilities(uint64_t keep, struct err *err)
 
     if (syscall(__NR_capget, &head, data) < 0)
         return err_sys(err, errno, "read capabilities");
-    /* Without CAP_SETPCAP there is nothing that bounds would bound: no_new_privs keeps exec from giving any. */
-    if ((data[0].effective & LOCKDOWN_CAP(CAP_SETPCAP)) && drop_bounds(keep, err) < 0)
+    if (lockdown_bounds(keep, err) < 0)
         return -1;
     for (int i = 0; i < 2; i++) {
         uint32_t word = (uint32_t) (keep >> (32 * i));
@@ -94,6 +94,7 @@ int lockdown_capabilities(uint64_t keep, struct err *err)
 #define FS_REMOVE_FILE (1ull << 5)
 #define FS_MAKE_DIR    (1ull << 7)
 #define FS_MAKE_REG    (1ull << 8)
+#define FS_MAKE_OTHERS (1ull << 6 | 15ull << 9) /* devices, sockets, pipes, symbolic links */
 #define FS_REFER       (1ull << 13)
 #define FS_TRUNCATE    (1ull << 14)
 #define FS_IOCTL_DEV   (1ull << 15)
@@ -108,12 +109,18 @@ static const struct {
     { 5, FS_IOCTL_DEV, 0, 0 },     { 6, 0, 0, 3 /* abstract sockets, signals */ },
 };
 
+#define RIGHTS_READ (FS_READ_FILE | FS_READ_DIR)
+#define RIGHTS_WRITE                                                                               \
+    (RIGHTS_READ | FS_WRITE_FILE | FS_TRUNCATE | FS_MAKE_REG | FS_MAKE_DIR | FS_REMOVE_FILE |      \
+     FS_REMOVE_DIR | FS_REFER)
+
 static const uint64_t rights[] = {
-    [LOCKDOWN_READ] = FS_READ_FILE | FS_READ_DIR,
-    [LOCKDOWN_WRITE] = FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE | FS_MAKE_REG |
-                       FS_MAKE_DIR | FS_REMOVE_FILE | FS_REMOVE_DIR | FS_REFER,
+    [LOCKDOWN_READ] = RIGHTS_READ,
+    [LOCKDOWN_CHANGE] = RIGHTS_READ | FS_WRITE_FILE | FS_TRUNCATE,
+    [LOCKDOWN_WRITE] = RIGHTS_WRITE,
+    [LOCKDOWN_FILL] = RIGHTS_WRITE | FS_MAKE_OTHERS,
     [LOCKDOWN_REMOVE] = FS_REMOVE_FILE,
-    [LOCKDOWN_RUN] = FS_READ_FILE | FS_READ_DIR | FS_EXECUTE,
+    [LOCKDOWN_RUN] = RIGHTS_READ | FS_EXECUTE,
 };
 
 int lockdown_landlock_version(void)
@@ -153,11 +160,11 @@ static int restrict_files(const struct lockdown *lockdown, const struct lockdown
     for (size_t i = 0; i < ARRAY_LEN(landlock_news); i++) {
         if (version < landlock_news[i].version)
             break;
-        handled.fs |= lockdown->any_file ? 0 : landlock_news[i].fs;
+        handled.fs |= landlock_news[i].fs;
         handled.net |= lockdown->no_tcp ? landlock_news[i].net : 0;
         handled.scope |= lockdown->alone ? landlock_news[i].scope : 0;
     }
-    if (!handled.fs && !handled.net && !handled.scope)
+    if (version == 0 || lockdown->any_file)
         return 0;
     rules = (int) syscall(__NR_landlock_create_ruleset, &handled,
                           version >= 6   ? sizeof handled
@@ -166,7 +173,7 @@ static int restrict_files(const struct lockdown *lockdown, const struct lockdown
                           0);
     if (rules < 0)
         return err_sys(err, errno, "Landlock");
-    for (size_t i = 0; handled.fs && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (allow_path(rules, &paths[i], handled.fs, err) < 0)
             return -1;
     return syscall(__NR_landlock_restrict_self, rules, 0) < 0 ? err_sys(err, errno, "Landlock") : 0;
@@ -230,10 +237,19 @@ static const uint32_t never[] = {
     __NR_sethostname,
 };
 
+/* Refused without a report: each thread is first tried this way, while all signals are blocked. */
+#define QUIET __NR_clone3
+
+/* A device that does not know the command, or a kernel that does not know the call. */
+static int errno_of(uint32_t number)
+{
+    return number == __NR_ioctl ? ENOTTY : ENOSYS;
+}
+
 struct filter {
     struct sock_filter code[FILTER_MOST];
     unsigned short len;
-    uint32_t refusal;
+    bool reports;
     const struct lockdown *lockdown;
 };
 
@@ -260,7 +276,9 @@ static uint32_t refusal_of(const struct filter *f, uint32_t number)
     for (size_t i = 0; i < ARRAY_LEN(never); i++)
         if (never[i] == number)
             return SECCOMP_RET_KILL_PROCESS;
-    return f->refusal;
+    if (number == QUIET)
+        return SECCOMP_RET_ERRNO | ENOSYS;
+    return f->reports ? SECCOMP_RET_TRAP : (uint32_t) (SECCOMP_RET_ERRNO | errno_of(number));
 }
 
 /* Calls fn for each row of that number; false: there is none. */
@@ -383,7 +401,7 @@ static void report(int number, siginfo_t *info, void *context)
     (void) strcat(line, ": lockdown refused system call ");
     (void) strcat(strcat(line, digits + n), "\n");
     IGNORE(write(STDERR_FILENO, line, strlen(line)) < 0);
-    at->uc_mcontext.gregs[REG_RAX] = -ENOSYS;
+    at->uc_mcontext.gregs[REG_RAX] = -errno_of((uint32_t) info->si_syscall);
 }
 
 static bool wants_report(const char *program)
@@ -402,12 +420,13 @@ static int install(const struct lockdown *lockdown, struct err *err)
 
     f.len = 0;
     f.lockdown = lockdown;
-    f.refusal = wants_report(lockdown->program) ? SECCOMP_RET_TRAP : (SECCOMP_RET_ERRNO | ENOSYS);
+    f.reports = wants_report(lockdown->program);
     compile(&f);
     program.len = f.len;
-    /* SPEC_ALLOW: kernels before 5.16 would else slow down all of the program's own code. */
-    if (syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
-                SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) < 0)
+    /* SPEC_ALLOW: kernels before 5.16 would else slow down all of the program's own code. Not FLAG_LOG: the kernel would log
+     * each new thread (QUIET). */
+    if (syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) <
+        0)
         return err_sys(err, errno, "seccomp");
     return 0;
 }

@@ -2,13 +2,14 @@
  *
  * A program has a table of the calls that it makes. Whatever else it calls gets one of two answers:
  *
- *   ENOSYS  the rule. Libraries fall back as on an older kernel, so that the next C library, with calls that were
- *           unknown when the table was written, does not end the service. The kernel logs the call.
+ *   ENOSYS  the rule (ENOTTY of ioctl). Libraries fall back as on an older kernel, so that the next C library, with calls that were
+ *           unknown when the table was written, does not end the service.
  *   death   for calls that none of our programs makes by mistake, and that a hijacked program would make next: run a program,
  *           trace a process, mount, load code into the kernel (`never` in lockdown.c). The kernel logs the call; `cove up` starts
  *           the program again.
  *
- * COVE_LOCKDOWN=report in the environment: each refused call is reported on stderr, too. The answer stays the same.
+ * COVE_LOCKDOWN=report in the environment: each refused call is reported on stderr, too. The answer stays the same; but
+ * another program that is run under the same filter, such as mkfs, ends at a refused call.
  *
  * Built with a sanitizer, whose own needs are no part of the tables, a program keeps its calls and its files.
  *
@@ -39,14 +40,10 @@ struct lockdown_call {
     uint32_t value;
 };
 
-#define CALL(name)                                                                                 \
-    {                                                                                              \
-        __NR_##name, CALL_ANY, 0, 0                                                                \
-    }
-#define CALL_IF(name, test, arg, value)                                                            \
-    {                                                                                              \
-        __NR_##name, test, arg, value                                                              \
-    }
+/* clang-format off */
+#define CALL(name)                      { __NR_##name, CALL_ANY, 0, 0 }
+#define CALL_IF(name, test, arg, value) { __NR_##name, test, arg, value }
+/* clang-format on */
 
 /* Calls that are needed for the same reason. A call with a test may have several rows: one that holds is enough. */
 struct lockdown_rows {
@@ -82,7 +79,9 @@ extern const struct lockdown_rows
 
 enum lockdown_right {
     LOCKDOWN_READ,
+    LOCKDOWN_CHANGE, /* read and write files that are there */
     LOCKDOWN_WRITE,  /* read, write, make and remove regular files and directories */
+    LOCKDOWN_FILL,   /* the same, and links, pipes, sockets and nodes */
     LOCKDOWN_REMOVE, /* remove files, and nothing else */
     LOCKDOWN_RUN     /* read and execute */
 };
@@ -100,6 +99,9 @@ int lockdown_enter(const struct lockdown *lockdown, const struct lockdown_path *
 
 /* Capabilities alone, from every set; for a program whose children must not inherit a filter. */
 int lockdown_capabilities(uint64_t keep, struct err *err);
+
+/* The bounding set alone; for a program that still has to change its user. */
+int lockdown_bounds(uint64_t keep, struct err *err);
 
 /* Version of the kernel's Landlock; 0: it has none, and files are protected by user ids only. */
 int lockdown_landlock_version(void);

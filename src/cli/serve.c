@@ -2,6 +2,7 @@
 
 #include "base/address.h"
 #include "base/io.h"
+#include "base/lockdown.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "cli/programs.h"
@@ -187,7 +188,9 @@ static int hand_over(const struct serve *serve)
 /* All privilege is gone before the program is loaded, and nothing it executes can get any back. */
 static int drop(const struct serve *serve)
 {
-    if (setgroups(1, &serve->keeper_gid) < 0 || setresgid(serve->gid, serve->gid, serve->gid) < 0 ||
+    struct err ignored;
+
+    if (lockdown_bounds(0, &ignored) < 0 || setgroups(1, &serve->keeper_gid) < 0 || setresgid(serve->gid, serve->gid, serve->gid) < 0 ||
         setresuid(serve->uid, serve->uid, serve->uid) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
         return -1;

@@ -14,6 +14,7 @@
 #include "api/upkeep.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "coved/rights.h"
 #include "store/store.h"
 
 #include <signal.h>
@@ -46,6 +47,8 @@ static void block_signals(void)
 static int set_up(struct app *app, struct err *err)
 {
     block_signals();
+    if (rights_drop(app_config(app), config_path(app->argc, app->argv), err) < 0)
+        return -1;
     if (store_open(app_config(app)->state, &app->store, err) < 0)
         return -1;
     app->quota = quota_new();

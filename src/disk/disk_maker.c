@@ -4,9 +4,11 @@
 #include "disk/disk_maker.h"
 
 #include "base/io.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "jail/mountfd.h"
 #include "disk/merge_maker.h"
+#include "disk/rights.h"
 #include "disk/volume_maker.h"
 
 #include <dirent.h>
@@ -331,6 +333,7 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd, int vo
     /* Everything but what is needed goes, before anything else is opened. */
     int low[4] = { fcntl(*sock, F_DUPFD, 100), fcntl(host_mnt_fd, F_DUPFD, 100),
                    fcntl(dir_fd, F_DUPFD, 100), fcntl(volumes_fd, F_DUPFD, 100) };
+    struct err err;
 
     for (int i = 0; i < 4; i++)
         if (low[i] < 0 || dup3(low[i], 3 + i, O_CLOEXEC) < 0)
@@ -345,7 +348,13 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd, int vo
     m->control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
     for (size_t i = 0; i < BLANKS; i++)
         m->blanks[i].fd = -1;
-    return m->dev_fd < 0 ? -1 : 0;
+    if (m->dev_fd < 0)
+        return -1;
+    if (rights_of_maker(&err) < 0) {
+        log_line(LOG_ERROR, "%s", err.msg);
+        return -1;
+    }
+    return 0;
 }
 
 static struct disk_answer answer_to(const struct disk_order *order)

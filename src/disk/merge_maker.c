@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "disk/merge.h"
+#include "disk/rights.h"
 #include "jail/layers.h"
 
 #include <assert.h>
@@ -165,7 +166,7 @@ int merge_maker_serve(const struct merge_place *p, const struct disk_order *orde
     }
     if (opened == count && check_room(p, &sizes, err) == 0) {
         to = open_new(p, order->number, &sizes, &image, err);
-        if (to >= 0)
+        if (to >= 0 && rights_of_merger(from, count, to, p->dir_fd, err) == 0)
             rc = fill(from, count, to, err);
     }
     for (size_t i = 0; i < opened; i++)

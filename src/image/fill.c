@@ -8,6 +8,7 @@
 #include "image/image_own.h"
 #include "image/pagemap.h"
 #include "image/pages.h"
+#include "image/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,6 @@
 #define KILL_MS     10000
 #define STARTS_MAX  100
 #define SOCKET_NAME "lazy-pages.socket" /* criu's */
-#define NOBODY      65534
 
 /* ---- what comes later ---- */
 
@@ -218,8 +218,8 @@ bool fill_possible(int device_fd)
 static void drop_privilege(void)
 {
     (void) syscall(__NR_setgroups, 0, NULL);
-    (void) syscall(__NR_setresgid, NOBODY, NOBODY, NOBODY);
-    if (syscall(__NR_setresuid, NOBODY, NOBODY, NOBODY) < 0)
+    (void) syscall(__NR_setresgid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY);
+    if (syscall(__NR_setresuid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) < 0)
         _exit(PAGES_FAILED);
     (void) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
@@ -303,11 +303,18 @@ static _Noreturn void guard(struct guard *g)
     const struct pages *p = g->fill->pages;
     char name[NAME_ROOM];
     enum pages_end end;
+    struct err err;
 
     (void) prctl(PR_SET_NAME, "cove-filler");
     (void) setsid();
     /* Else what will be staged for criu was mounted for as long as we live. */
-    if (unshare(CLONE_NEWNS) < 0 || write(g->ready_fd, "y", 1) != 1)
+    if (unshare(CLONE_NEWNS) < 0)
+        _exit(1);
+    if (rights_of_filler(g->box, &err) < 0) {
+        log_line(LOG_ERROR, "sandbox=%s %s", g->box->id, err.msg);
+        _exit(1);
+    }
+    if (write(g->ready_fd, "y", 1) != 1)
         _exit(1);
     own_close(&g->ready_fd);
     end = look_after(g);

@@ -15,6 +15,7 @@
 #include "keeper/merge.h"
 #include "keeper/ops.h"
 #include "keeper/pool.h"
+#include "keeper/rights.h"
 #include "jail/root.h"
 #include "keeper/sandbox.h"
 
@@ -475,7 +476,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         k.connections[i].watch.fd = -1;
     gateways_init(&k.gateways);
-    if (set_up(&k, &options, &err) < 0) {
+    if (rights_reduce(&err) < 0 || set_up(&k, &options, &err) < 0) {
         log_line(LOG_ERROR, "cannot start: %s", err.msg);
         return err_kind_info(err.kind)->exit_code;
     }

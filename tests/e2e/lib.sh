@@ -20,6 +20,7 @@ BUILD=$(realpath "${BUILD:-build}")
 export BUILD
 export PATH="$BUILD:$PATH"
 unset COVE_STATE
+export COVE_LOCKDOWN=report # a call that our own programs are refused is told in their log, and a failure: see clean_up
 export COVE_POOL=off # what is made ahead would be in the way of those who count
 
 tmp=$(mktemp -d /tmp/cove-test.XXXXXX)
@@ -186,6 +187,8 @@ clean_up() {
         if [ -z "$left" ]; then ok "nothing is left behind ($(basename "$0"))"
         else not_ok "nothing is left behind ($(basename "$0"))" "$left"; fi
     fi
+    left=$(find "$tmp" -maxdepth 2 -name '*.log' -exec grep -ah 'lockdown refused' {} + 2>/dev/null | sort | uniq -c)
+    [ -z "$left" ] || not_ok "no program is refused a system call ($(basename "$0"))" "$left"
     if [ $failures -gt 0 ] || [ $rc -ne 0 ] && [ $rc -ne 77 ]; then
         tail -n 20 "$keeper_log" | sed 's/^/# keeper: /'
     fi

@@ -1,0 +1,13 @@
+/* rights.h - what the server keeps of its rights once its settings are read.
+ *
+ * Callers: main.c, before the first thread. */
+#ifndef COVE_COVED_RIGHTS_H
+#define COVE_COVED_RIGHTS_H
+
+#include "api/config.h"
+#include "base/err.h"
+
+/* `config_path`: read again at SIGHUP. */
+int rights_drop(const struct config *config, const char *config_path, struct err *err);
+
+#endif
