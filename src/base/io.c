@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FDS_OF_A_MESSAGE 253 /* SCM_MAX_FD of Linux */
+#define POLL_MOST_MS     60000 /* of one poll(), whose milliseconds are an int */
 
 static int wait_for(int fd, short events)
 {
@@ -60,6 +61,50 @@ int io_read_all(int fd, void *data, size_t len)
         } else if (errno != EINTR) {
             return -1;
         }
+    }
+    return 0;
+}
+
+bool io_wait_until(int fd, short events, uint64_t until_ms)
+{
+    struct pollfd p = { .fd = fd, .events = events };
+
+    for (;;) {
+        uint64_t now = io_now_ms(), left = until_ms > now ? until_ms - now : 0;
+        int n = poll(&p, 1, left > POLL_MOST_MS ? POLL_MOST_MS : (int) left);
+
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (io_now_ms() >= until_ms) {
+            errno = ETIMEDOUT;
+            return false;
+        }
+    }
+}
+
+/* A byte now and then wins no time: the moment is the same for all of them. */
+int io_read_until(int fd, void *data, size_t len, uint64_t until_ms)
+{
+    char *at = data;
+
+    while (len > 0) {
+        ssize_t n;
+
+        if (!io_wait_until(fd, POLLIN, until_ms))
+            return -1;
+        n = read(fd, at, len);
+        if (n > 0) {
+            at += n;
+            len -= (size_t) n;
+            continue;
+        }
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (n == 0)
+            errno = EPIPE;
+        return -1;
     }
     return 0;
 }

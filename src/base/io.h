@@ -2,15 +2,22 @@
 #ifndef COVE_BASE_IO_H
 #define COVE_BASE_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
 /* All of it or -1 with errno; a peer that closes early is EPIPE. EINTR is retried; a descriptor
- * that is set O_NONBLOCK is waited for. */
+ * that is set O_NONBLOCK is waited for, and so is one with a time limit of its own (SO_RCVTIMEO): without an end. */
 int io_write_all(int fd, const void *data, size_t len);
 int io_read_all(int fd, void *data, size_t len);
+
+/* The same with an end: until_ms is a moment of io_now_ms(), for all bytes together, so that a peer that sends them one by one
+ * cannot extend it. Then -1 with ETIMEDOUT. For peers that are not trusted to answer. */
+int io_read_until(int fd, void *data, size_t len, uint64_t until_ms);
+/* true: one of the events, or the peer's end. false: errno, ETIMEDOUT at that moment. */
+bool io_wait_until(int fd, short events, uint64_t until_ms);
 
 /* Up to size bytes of a whole small file. The text is NUL-terminated; returns its length or -1. */
 ssize_t io_read_text(int dirfd, const char *path, char *out, size_t size);

@@ -14,22 +14,27 @@
 #define IN_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 8)
 /* A full frame of stdin, and room for resize and signal frames behind it. */
 #define OUT_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 1024)
+#define WAIT_MOST_MS 60000 /* of one poll(); the wait goes on */
 
 static int gone(struct err *err)
 {
     return err_set(err, ERR_UNAVAILABLE, "the connection to the sandbox ended early");
 }
 
-/* 1: ready, 0: patience is at an end. */
-static int wait_for(int fd, short events, int patience_ms, short *ret_events, struct err *err)
+/* When patience is at an end, for one frame as a whole: an agent that sends or takes a byte now and then wins no time. */
+static uint64_t patience_end(const struct stream *stream)
 {
-    struct pollfd p = { .fd = fd, .events = events };
-    uint64_t begin = io_now_ms();
-    int left = patience_ms;
+    return stream->patience_ms < 0 ? UINT64_MAX : io_now_ms() + (uint64_t) stream->patience_ms;
+}
+
+static int wait_for(const struct stream *stream, short events, uint64_t until_ms, short *ret_events,
+                    struct err *err)
+{
+    struct pollfd p = { .fd = stream->fd, .events = events };
 
     for (;;) {
-        int n = poll(&p, 1, left);
-        uint64_t passed = io_now_ms() - begin;
+        uint64_t now = io_now_ms(), left = until_ms > now ? until_ms - now : 0;
+        int n = poll(&p, 1, left > WAIT_MOST_MS ? WAIT_MOST_MS : (int) left);
 
         if (n > 0) {
             *ret_events = p.revents;
@@ -37,10 +42,9 @@ static int wait_for(int fd, short events, int patience_ms, short *ret_events, st
         }
         if (n < 0 && errno != EINTR)
             return err_sys(err, errno, "wait for the sandbox");
-        if (patience_ms >= 0 && passed >= (uint64_t) patience_ms)
+        if (io_now_ms() >= until_ms)
             return err_set(err, ERR_UNAVAILABLE, "the sandbox did not answer within %d s",
-                           patience_ms / 1000);
-        left = patience_ms < 0 ? -1 : patience_ms - (int) passed;
+                           stream->patience_ms / 1000);
     }
 }
 
@@ -60,6 +64,8 @@ static ssize_t send_some(int fd, const uint8_t *data, size_t len, struct err *er
 /* All of it. While there is no room the agent may say why it stopped reading. */
 static int send_all(struct stream *stream, const uint8_t *data, size_t len, struct err *err)
 {
+    uint64_t until_ms = patience_end(stream);
+
     while (len > 0) {
         ssize_t n = send_some(stream->fd, data, len, err);
         short events = 0;
@@ -77,7 +83,7 @@ static int send_all(struct stream *stream, const uint8_t *data, size_t len, stru
         len -= (size_t) n;
         if (n > 0)
             continue;
-        if (wait_for(stream->fd, POLLIN | POLLOUT, stream->patience_ms, &events, err) < 0)
+        if (wait_for(stream, POLLIN | POLLOUT, until_ms, &events, err) < 0)
             return -1;
         if (events & POLLIN) {
             struct frame frame;
@@ -221,14 +227,20 @@ int stream_poll(struct stream *stream, struct frame *ret, struct err *err)
 
 int stream_next(struct stream *stream, struct frame *ret, struct err *err)
 {
+    int r = stream_poll(stream, ret, err);
+    uint64_t until_ms;
+
+    if (r != 0) /* as a rule, it is there: no need for the time */
+        return r;
+    until_ms = patience_end(stream);
     for (;;) {
-        int r = stream_poll(stream, ret, err);
         short events;
 
+        if (wait_for(stream, POLLIN, until_ms, &events, err) < 0)
+            return -1;
+        r = stream_poll(stream, ret, err);
         if (r != 0)
             return r;
-        if (wait_for(stream->fd, POLLIN, stream->patience_ms, &events, err) < 0)
-            return -1;
     }
 }
 

@@ -3,7 +3,7 @@
  * Owns:    a connection and its two buffers, from open to close.
  * Callers: exec.c and files.c. What an agent sends counts as hostile: every frame is bounded,
  *          checked, and refused when it was not to be expected.
- * Never:   blocks longer than patience_ms in one call. */
+ * Never:   blocks longer than patience_ms in one call, also when the agent sends a frame byte by byte. */
 #ifndef COVE_CLIENT_STREAM_H
 #define COVE_CLIENT_STREAM_H
 

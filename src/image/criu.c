@@ -32,7 +32,8 @@
 #define FD_RPC   3
 #define FD_IDS   4
 #define FD_LOCK  5
-#define HANG_MS  120000
+#define HANG_MS  120000 /* without a word */
+#define END_MS   10000  /* without its socket it has only to undo what it did */
 #define LOG_NAME "criu.log"
 
 /* ---- messages ---- */
@@ -315,23 +316,30 @@ int criu_start(const struct criu_job *job, struct criu_process *ret, struct err 
     return 0;
 }
 
-/* Its exit status; without the socket it has nothing left to do. */
-static int end(struct criu_process *p)
+/* False: it had to be killed. Without the socket it has nothing left to do; but to undo a dump it needs the processes' help. */
+static bool end(struct criu_process *p, int *ret_status)
 {
-    int status = 0;
+    auto_close int pidfd = p->pid > 0 ? (int) syscall(__NR_pidfd_open, p->pid, 0) : -1;
+    bool ended = true;
 
     own_close(&p->sock);
+    if (pidfd >= 0 && !io_wait_until(pidfd, POLLIN, io_now_ms() + END_MS)) {
+        ended = false;
+        (void) kill(p->pid, SIGKILL);
+    }
     if (p->pid > 0)
-        (void) waitpid(p->pid, &status, 0);
+        (void) waitpid(p->pid, ret_status, 0);
     p->pid = 0;
-    return status;
+    return ended;
 }
 
 void criu_stop(struct criu_process *p)
 {
+    int status;
+
     if (p->pid > 0)
         (void) kill(p->pid, SIGKILL);
-    (void) end(p);
+    (void) end(p, &status);
 }
 
 /* ---- why it failed ---- */
@@ -435,14 +443,17 @@ int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
 {
     struct criu_process own = CRIU_NONE, *p = job->process ? job->process : &own;
     struct criu_response r = { .type = 0 };
-    int rc, status;
+    int rc, status = 0;
+    bool ended;
 
     if (p == &own && criu_start(job, p, err) < 0)
         return -1;
     rc = ask(job, p->sock, &r, err);
-    if (rc < 0 && err->kind == ERR_TIMEOUT)
-        (void) kill(p->pid, SIGKILL);
-    status = end(p);
+    ended = end(p, &status);
+    if (!ended && rc < 0)
+        return err_set(err, ERR_TIMEOUT, "criu did not end within %d s", END_MS / 1000);
+    if (rc < 0 && err->kind == ERR_TIMEOUT) /* it let the processes go after all */
+        err->kind = ERR_UNSUPPORTED;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
     if (rc == 0 && !r.success) {

@@ -70,7 +70,8 @@ int criu_start(const struct criu_job *job, struct criu_process *ret, struct err 
 /* Of one that was not asked for anything; accepts CRIU_NONE. */
 void criu_stop(struct criu_process *process);
 
-/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump go on. The process is used up. */
+/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump go on. The process is used up. ERR_TIMEOUT: it
+ * hung, and was killed: of a dump, the processes are not as they were, and must not go on. */
 int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err);
 
 #endif

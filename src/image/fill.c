@@ -285,13 +285,11 @@ static void kill_box(const struct guard *g, const char *why)
     const struct timespec moment = { .tv_nsec = 2000000 };
     uint64_t until = io_now_ms() + KILL_MS;
     char note[FILL_REASON_MAX + 1];
-    struct err err;
 
     (void) snprintf(note, sizeof note, "!%s", why);
     write_note(g, note);
     log_line(LOG_ERROR, "sandbox=%s killed: %s", g->box->id, why);
     do {
-        (void) cgroup_freeze(g->box->cgroups, g->box->made_as, false, &err);
         if (cgroup_kill(g->box->cgroups, g->box->made_as) == 0)
             return;
         (void) nanosleep(&moment, NULL);
@@ -382,6 +380,7 @@ int fill_start(struct fill *fill, const struct fill_box *box, struct err *err)
 {
     struct guard g = { .fill = fill, .box = box, .begun_us = io_now_us() };
     struct pages *p = fill->pages;
+    struct cgroup_entry apart;
     int alive[2], ready[2];
     auto_close int ready_fd = -1;
     pid_t pid;
@@ -401,11 +400,17 @@ int fill_start(struct fill *fill, const struct fill_box *box, struct err *err)
         return err_sys(err, errno, "pipe");
     ready_fd = ready[0];
     g.ready_fd = ready[1];
-    pid = fork();
+    /* Not where the loader is: it would be killed with it, while processes that miss their pages are still alive. */
+    if (cgroup_apart_open(box->cgroups, &apart, err) < 0) {
+        (void) close(ready[1]);
+        return -1;
+    }
+    pid = cgroup_fork(&apart);
     if (pid == 0) {
         keep_own(&g);
         guard(&g);
     }
+    cgroup_entry_close(&apart);
     (void) close(ready[1]);
     /* From here on the lock is theirs. */
     own_close(&fill->lock_fd);

@@ -237,6 +237,8 @@ void cgroups_close(struct cgroups *cgroups)
     for (size_t i = 0; i < cgroups->count; i++) {
         struct cgroup_hierarchy *h = &cgroups->hierarchy[i];
 
+        if (h->parent_fd >= 0)
+            (void) unlinkat(h->parent_fd, CGROUP_APART, AT_REMOVEDIR);
         own_close(&h->parent_fd);
         if (h->root_fd >= 0) /* refused while sandboxes are in it, as it should be */
             (void) unlinkat(h->root_fd, cgroups->instance, AT_REMOVEDIR);

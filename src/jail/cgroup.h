@@ -92,8 +92,31 @@ int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *
 int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
                  struct err *err);
 
-/* SIGKILL to every process in it. Returns how many there were. */
+/* SIGKILL to every process in it, and nothing that makes them wait for their death: no new ones, thawed, no limit of processor time;
+ * late: nor of memory. To be called again until none is there: returns how many there were. */
+size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late);
+/* The same in every hierarchy, for cgroups of which it is not known how they were left. */
 size_t cgroup_kill(const struct cgroups *cgroups, const char *name);
+
+/* Those who work on a sandbox (a saver, a loader, and criu where it saves) are in a cgroup of their own beside the sandbox's, so that
+ * they can be found and killed, also by a keeper that did not start them. It is in the hierarchy of CG_PIDS alone, without
+ * limits. Open makes it, and it stays until work_remove. */
+#define CGROUP_WORK ".work"
+int cgroup_work_open(const struct cgroups *cgroups, const char *name, struct cgroup_entry *ret,
+                     struct err *err);
+/* Returns how many there were. */
+size_t cgroup_work_kill(const struct cgroups *cgroups, const char *name);
+/* 1 when it is gone, or never was; 0: somebody is in it. */
+int cgroup_work_remove(const struct cgroups *cgroups, const char *name);
+/* Whether a name under <instance> is that of such a cgroup, and of which sandbox's. */
+bool cgroup_is_work(const char *side, char ret_name[KEEPER_NAME_MAX]);
+
+/* For those whom a worker starts and who stay behind it: one for all, which nobody kills. */
+#define CGROUP_APART ".apart"
+int cgroup_apart_open(const struct cgroups *cgroups, struct cgroup_entry *ret, struct err *err);
+
+/* As fork, and the child is in that cgroup. */
+pid_t cgroup_fork(const struct cgroup_entry *entry);
 
 /* Of those that are in it now and that we can see. */
 void cgroup_each_process(const struct cgroups *cgroups, const char *name,

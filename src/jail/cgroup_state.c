@@ -7,8 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PATH_SIZE 192
 
@@ -159,13 +163,15 @@ void cgroup_each_process(const struct cgroups *cgroups, const char *name,
     (void) each_in(cgroup_hierarchy_of(cgroups, CG_PIDS), name, fn, arg);
 }
 
+/* ---- the end ---- */
+
 static void kill_one(pid_t pid, const void *arg)
 {
     (void) arg;
     (void) kill(pid, SIGKILL);
 }
 
-/* On v2 the kernel kills by itself, forks in flight included. */
+/* On v2 the kernel kills by itself, forks in flight included (since Linux 5.14). */
 static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
 {
     char path[PATH_SIZE];
@@ -177,15 +183,155 @@ static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
     return each_in(h, name, kill_one, NULL);
 }
 
+enum when { BEFORE, AFTER, LATE };
+
+/* What is written to the cgroup of processes that are killed. Before: none is born any more, so that one look finds all. After: frozen
+ * ones thaw, and whatever waits for its share of the processors gets it; with the signal pending they do nothing but die. Late, of
+ * those that take long: a memory limit is no reason to wait, either. */
+/* clang-format off */
+static const struct last_word {
+    enum when when;
+    enum cgroup_controller controller;
+    int version;
+    const char *file, *text;
+} last_words[] = {
+    { BEFORE, CG_PIDS,    1, "pids.max",                    "0" },
+    { BEFORE, CG_PIDS,    2, "pids.max",                    "0" },
+    { AFTER,  CG_FREEZER, 1, "freezer.state",               "THAWED" },
+    { AFTER,  CG_FREEZER, 2, "cgroup.freeze",               "0" },
+    { AFTER,  CG_CPU,     1, "cpu.cfs_quota_us",            "-1" },
+    { AFTER,  CG_CPU,     2, "cpu.max",                     "max" },
+    { LATE,   CG_CPU,     1, "cpu.shares",                  "262144" }, /* the most there is */
+    { LATE,   CG_CPU,     2, "cpu.weight",                  "10000" },
+    { LATE,   CG_MEMORY,  1, "memory.memsw.limit_in_bytes", "-1" }, /* the larger of the two first */
+    { LATE,   CG_MEMORY,  1, "memory.limit_in_bytes",       "-1" },
+    { LATE,   CG_MEMORY,  2, "memory.max",                  "max" },
+};
+/* clang-format on */
+
+/* A file that this kernel does not have holds nobody back. */
+static void say_last(const struct cgroups *cgroups, const char *name, enum when when)
+{
+    for (size_t i = 0; i < ARRAY_LEN(last_words); i++) {
+        const struct last_word *w = &last_words[i];
+        const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, w->controller);
+        char path[PATH_SIZE];
+
+        if (w->when != when || !h || h->version != w->version)
+            continue;
+        (void) snprintf(path, sizeof path, "%s/%s", name, w->file);
+        (void) io_write_text(h->parent_fd, path, w->text);
+    }
+}
+
+size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late)
+{
+    size_t count;
+
+    say_last(cgroups, name, BEFORE);
+    count = kill_in(cgroup_hierarchy_of(cgroups, CG_PIDS), name);
+    say_last(cgroups, name, AFTER);
+    if (late)
+        say_last(cgroups, name, LATE);
+    return count;
+}
+
 size_t cgroup_kill(const struct cgroups *cgroups, const char *name)
 {
-    struct err ignored;
-    size_t count = 0;
+    const struct cgroup_hierarchy *pids = cgroup_hierarchy_of(cgroups, CG_PIDS);
+    size_t count = cgroup_end(cgroups, name, true);
 
+    /* Half-made ones: a child enters one hierarchy after the other. */
     for (size_t i = 0; i < cgroups->count; i++)
-        count += kill_in(&cgroups->hierarchy[i], name);
-    /* v1: a frozen process dies only when it is thawed. */
-    if (count > 0)
-        (void) cgroup_freeze(cgroups, name, false, &ignored);
+        if (&cgroups->hierarchy[i] != pids)
+            count += kill_in(&cgroups->hierarchy[i], name);
     return count;
+}
+
+/* ---- those who work on a sandbox ---- */
+
+static void work_name(const char *name, char out[PATH_SIZE])
+{
+    (void) snprintf(out, PATH_SIZE, "%s" CGROUP_WORK, name);
+}
+
+/* Opens what is to be entered, and makes it if it is not there. */
+static int open_side(const struct cgroups *cgroups, const char *side, struct cgroup_entry *ret,
+                     struct err *err)
+{
+    const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, CG_PIDS);
+    struct cgroup_entry entry = { .v2_fd = -1 };
+    char path[PATH_SIZE];
+    int fd;
+
+    if (mkdirat(h->parent_fd, side, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make cgroup '%s'", side);
+    (void) snprintf(path, sizeof path, h->version == 2 ? "%s" : "%s/tasks", side);
+    fd = openat(h->parent_fd, path,
+                (h->version == 2 ? O_RDONLY | O_DIRECTORY : O_WRONLY) | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, errno, "open cgroup '%s'", side);
+    if (h->version == 2)
+        entry.v2_fd = fd;
+    else
+        entry.tasks_fd[entry.count++] = fd;
+    *ret = entry;
+    return 0;
+}
+
+int cgroup_work_open(const struct cgroups *cgroups, const char *name, struct cgroup_entry *ret,
+                     struct err *err)
+{
+    char work[PATH_SIZE];
+
+    work_name(name, work);
+    return open_side(cgroups, work, ret, err);
+}
+
+int cgroup_apart_open(const struct cgroups *cgroups, struct cgroup_entry *ret, struct err *err)
+{
+    return open_side(cgroups, CGROUP_APART, ret, err);
+}
+
+size_t cgroup_work_kill(const struct cgroups *cgroups, const char *name)
+{
+    char work[PATH_SIZE];
+
+    work_name(name, work);
+    return kill_in(cgroup_hierarchy_of(cgroups, CG_PIDS), work);
+}
+
+int cgroup_work_remove(const struct cgroups *cgroups, const char *name)
+{
+    char work[PATH_SIZE];
+
+    work_name(name, work);
+    return unlinkat(cgroup_hierarchy_of(cgroups, CG_PIDS)->parent_fd, work, AT_REMOVEDIR) == 0 ||
+           errno == ENOENT;
+}
+
+bool cgroup_is_work(const char *side, char ret_name[KEEPER_NAME_MAX])
+{
+    size_t len = strlen(side), tail = sizeof CGROUP_WORK - 1;
+
+    if (len <= tail || len - tail >= KEEPER_NAME_MAX || strcmp(side + len - tail, CGROUP_WORK) != 0)
+        return false;
+    memcpy(ret_name, side, len - tail);
+    ret_name[len - tail] = '\0';
+    return true;
+}
+
+/* On v2 the child is born there; to move there, also by itself, would wait for the whole machine. */
+pid_t cgroup_fork(const struct cgroup_entry *entry)
+{
+    struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+                               .exit_signal = SIGCHLD,
+                               .cgroup = (uint64_t) entry->v2_fd };
+    pid_t pid = entry->v2_fd < 0 ? fork() : (pid_t) syscall(__NR_clone3, &args, sizeof args);
+
+    if (pid == 0)
+        for (size_t i = 0; i < entry->count; i++)
+            if (write(entry->tasks_fd[i], "0", 1) != 1)
+                _exit(126);
+    return pid;
 }

@@ -16,9 +16,10 @@ static void clear_stray_cgroup(const char *name, void *arg)
     struct keeper *k = arg;
     uint64_t until = io_now_ms() + STRAY_MS;
     const struct timespec moment = { .tv_nsec = 1000000 };
+    char of[KEEPER_NAME_MAX];
     struct err err;
 
-    if (sandbox_made_as(k, name))
+    if (sandbox_made_as(k, name) || (cgroup_is_work(name, of) && sandbox_made_as(k, of)))
         return;
     log_line(LOG_WARNING, "stray cgroup=%s processes=%zu: cleared away", name,
              cgroup_kill(&k->cgroups, name));

@@ -39,6 +39,8 @@ struct journal_record {
     uint32_t was_frozen; /* while PAUSING: before it was saved, and is to be again */
     uint32_t filter_form; /* enum filter_form; the version before wrote 0 */
     unsigned char filter[SHA256_LEN]; /* name of the filter that it was made with: jail/seccomp.h */
+    uint32_t doomed; /* while PAUSING or STARTING: it was destroyed meanwhile */
+    uint32_t reserved;
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);

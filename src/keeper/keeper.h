@@ -66,7 +66,10 @@ struct sandbox {
     bool unsettled;            /* a worker that we do not hear of may still be at it */
     uint64_t settle_ms;        /* since when it is clear that none is */
     bool was_frozen;           /* before it was saved */
-    bool doomed;               /* to be destroyed when the worker is done */
+    uint64_t worker_since_ms;  /* of the worker: it has an end (tick.c) */
+    bool doomed;               /* destroyed while a worker was at it: gone when what that left is known, and cleared away */
+    uint64_t kill_since_ms, kill_next_ms; /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
+    bool kill_told;                       /* that it takes long */
     struct keeper_image saved; /* what became of it, for whoever waits */
     struct err failure;    /* why it could not start */
     int tied_to;           /* connection, -1: none */

@@ -263,7 +263,8 @@ void ops_answer_pending(struct keeper *k, int index, const struct sandbox *s,
 {
     struct keeper_reply reply = { 0 };
 
-    put_sandbox(&reply, s);
+    if (!err) /* and a save's answer is an image */
+        put_sandbox(&reply, s);
     k->connections[index].pending = false;
     keeper_watch_quiet(k, &k->connections[index].watch, false);
     ops_answer(k, index, k->connections[index].op, &reply, NULL, err);

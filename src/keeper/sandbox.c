@@ -3,7 +3,7 @@
  *
  * Whatever fails on the way goes to STOPPING: there is one way out, and it is the tested one.
  *
- *   sandbox_stop   journal, kill             STOPPING  waits for PID 1's death
+ *   sandbox_stop   journal, kill (kill.c)    STOPPING  waits for PID 1's death
  *   clear          cgroups, journal, disk    GONE      retried while the kernel holds on
  *
  * All else a sandbox has, mounts, network, loop device, is held by its processes alone. */
@@ -79,6 +79,7 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
                                      .template_inode = s->template_inode,
                                      .was_frozen = s->was_frozen,
                                      .filter_form = s->filter_form,
+                                     .doomed = s->doomed,
                                      .pid_started = s->pid_started,
                                      .build = s->build };
 
@@ -179,6 +180,10 @@ void sandbox_clear(struct keeper *k, struct sandbox *s)
 
     if (gone == 0)
         (void) cgroup_kill(&k->cgroups, s->made_as);
+    if (gone == 1 && !cgroup_work_remove(&k->cgroups, s->made_as)) {
+        (void) cgroup_work_kill(&k->cgroups, s->made_as);
+        gone = 0;
+    }
     if (gone < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     if (gone != 1)
@@ -233,37 +238,8 @@ void sandbox_on_death(struct keeper *k, struct watch *watch)
     if (s->info.life != LIFE_STOPPING)
         unexpected_death(k, s);
     keeper_unwatch(k, &s->pid);
-    sandbox_clear(k, s);
-}
-
-void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
-{
-    struct err err;
-
-    if (s->info.life == LIFE_STOPPING || s->info.life == LIFE_GONE)
-        return;
-    if (s->worker || s->unsettled) { /* it holds what would have to go: when it is done */
-        s->doomed = true;
-        return;
-    }
-    log_line(LOG_INFO, "stop sandbox=%s reason=\"%s\"", s->info.id, reason);
-    if (!s->failure.kind)
-        (void) err_set(&s->failure, ERR_NO_SANDBOX, "sandbox '%s' ended: %s", s->info.id, reason);
-    s->stop_since_ms = io_now_ms();
-    /* v1: frozen processes do not die. Not only when PAUSED: a freeze may be under way, or its keeper died
-     * before it wrote it down. */
-    if (s->info.life == LIFE_PAUSED || s->info.life == LIFE_RUNNING || s->info.life == LIFE_PAUSING)
-        (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
-    sandbox_set_life(k, s, LIFE_STOPPING);
-    if (sandbox_record(k, s, &err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
-    keeper_unwatch(k, &s->control); /* a child that waits for us sees the end and goes */
-    keeper_unwatch(k, &s->ready);
-    own_close(&s->disk_fd);
-    volumes_let_go(s);
-    if (s->pid.fd >= 0)
-        (void) syscall(__NR_pidfd_send_signal, s->pid.fd, SIGKILL, NULL, 0);
-    /* Without a process there is no death to wait for: the next tick clears it. */
+    if (s->info.life == LIFE_STOPPING) /* else when whoever works on it is gone */
+        sandbox_clear(k, s);
 }
 
 void sandbox_fail(struct keeper *k, struct sandbox *s, const struct err *err)
@@ -345,6 +321,8 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     s->pid_started = record->pid_started;
     s->filter_form = (enum filter_form) record->filter_form;
     memcpy(s->filter, record->filter, sizeof s->filter);
+    s->doomed = record->doomed;
+    s->kill_since_ms = s->doomed ? io_now_ms() : 0;
     s->build = record->build;
     memcpy(s->made_as, record->made_as, sizeof s->made_as);
     s->info.life = LIFE_GONE;
@@ -390,7 +368,10 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     adopt_freeze(k, s);
     if (s->info.flags & KEEPER_FLAG_TIED)
         s->tie_until_ms = io_now_ms() + TIE_GRACE_MS;
-    posture_adopt(k, s);
+    if (s->doomed)
+        sandbox_stop(k, s, "destroyed");
+    else
+        posture_adopt(k, s);
 }
 
 int sandbox_freeze(struct keeper *k, struct sandbox *s, bool frozen, struct err *err)

@@ -14,7 +14,8 @@ struct sandbox *sandbox_of_image(struct keeper *keeper, const char *image);
 bool sandbox_made_as(const struct keeper *keeper, const char *name);
 uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox);
 
-/* Kills; the rest follows by itself. Harmless on one that is stopping. */
+/* Kills, in whatever state it is: its processes, and the saver, loader and criu that are at it. The rest follows by itself, within
+ * two seconds, and so does the removal of what they left half-done. Harmless on one that is stopping. */
 void sandbox_stop(struct keeper *keeper, struct sandbox *sandbox, const char *reason);
 
 /* Takes what an earlier keeper left in a slot: running, or to be cleared away. settled: that nobody works on it any

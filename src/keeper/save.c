@@ -235,8 +235,13 @@ static int save_with_memory(struct saving *s, struct err *err)
         return -1;
     rc = talk_quiesce(&s->w->keeper->nets, box->pid.fd, box->info.pid, err);
     s->stood_since_us = io_now_us();
-    if (rc == 0)
+    if (rc == 0) {
         rc = criu_run(&job, NULL, err);
+        if (rc < 0 && err->kind == ERR_TIMEOUT) { /* killed, where it ran in the place of others */
+            s->w->result.unconfined = true;
+            return -1;
+        }
+    }
     if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
         return 0;
     if (put_back(s, &why) < 0) {

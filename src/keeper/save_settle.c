@@ -99,6 +99,24 @@ static void put_back(struct keeper *k, struct sandbox *s)
         save_unconfined(k, s, &err);
 }
 
+/* It was destroyed while it was saved: what it was to become goes, too. A snapshot that is whole is not the sandbox, and stays. */
+static void settle_doomed(struct keeper *k, struct sandbox *s, const char *image, bool stop)
+{
+    struct image_meta meta;
+    struct err err;
+
+    memset(&s->saved, 0, sizeof s->saved);
+    if (stop) {
+        image_remove(&k->images, image, "");
+    } else if (image_read(&k->images, image, &meta, &err) == 0) {
+        (void) images_add(&k->images, image, &meta.layers, NULL);
+        s->saved = meta.image;
+    }
+    image_remove(&k->images, image, ".new");
+    k->sweep = true; /* a copy of its disk may be there */
+    s->image[0] = '\0';
+}
+
 bool save_settle(struct keeper *k, struct sandbox *s)
 {
     const char *image = s->image[0] ? s->image : s->info.id;
@@ -109,6 +127,10 @@ bool save_settle(struct keeper *k, struct sandbox *s)
 
     if (image_busy(&k->images, image))
         return false;
+    if (s->doomed) {
+        settle_doomed(k, s, image, stop);
+        return true;
+    }
     whole = image_read(&k->images, image, &meta, &err) == 0;
     counts = whole && stop ? image_counts(s) : 0;
     if (counts < 0)

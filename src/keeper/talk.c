@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 10000 /* of one conversation, from its begin: to connect, to ask, and for the whole answer */
 
 static int dial(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
 {
@@ -51,19 +51,28 @@ static int send_request(int fd, const struct agent_request *request, int with, s
     return 0;
 }
 
-/* A REPLY, or the agent's own reason why not. */
-static int read_reply(int fd, struct err *err)
+static int no_answer(struct err *err)
+{
+    if (errno == ETIMEDOUT)
+        return err_set(err, ERR_TIMEOUT, "the agent does not answer within %d s",
+                       PATIENCE_MS / 1000);
+    return err_sys(err, errno, "hear from the agent");
+}
+
+/* A REPLY, or the agent's own reason why not. until_ms: of the whole answer, however slowly it comes. */
+static int read_reply(int fd, uint64_t until_ms, struct err *err)
 {
     uint8_t head[FRAME_HEAD], data[1024];
     struct frame_head frame;
     struct agent_reply reply;
 
-    if (io_read_all(fd, head, sizeof head) < 0)
-        return err_sys(err, errno, "hear from the agent");
+    if (io_read_until(fd, head, sizeof head, until_ms) < 0)
+        return no_answer(err);
     if (frame_head_get(head, &frame, err) < 0)
         return -1;
-    if (frame.len > sizeof data || io_read_all(fd, data, frame.len) < 0 ||
-        agent_reply_decode(&reply, data, frame.len, err) < 0)
+    if (frame.len <= sizeof data && io_read_until(fd, data, frame.len, until_ms) < 0)
+        return no_answer(err);
+    if (frame.len > sizeof data || agent_reply_decode(&reply, data, frame.len, err) < 0)
         return err_set(err, ERR_PROTOCOL, "the agent answered something else");
     if (frame.type == FRAME_REPLY)
         return 0;
@@ -74,13 +83,14 @@ static int read_reply(int fd, struct err *err)
 int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
 {
     struct agent_request request = { .version = AGENT_VERSION, .op = AGENT_QUIESCE };
+    uint64_t until_ms = io_now_ms() + PATIENCE_MS;
     auto_close int fd = dial(nets, pidfd, pid, err);
     char byte;
 
-    if (fd < 0 || send_request(fd, &request, -1, err) < 0 || read_reply(fd, err) < 0)
+    if (fd < 0 || send_request(fd, &request, -1, err) < 0 || read_reply(fd, until_ms, err) < 0)
         return -1;
     /* It closes when the last worker is gone. */
-    if (read(fd, &byte, 1) != 0)
+    if (!io_wait_until(fd, POLLIN, until_ms) || read(fd, &byte, 1) != 0)
         return err_set(err, ERR_UNAVAILABLE, "the agent does not come to rest");
     return 0;
 }
@@ -91,9 +101,10 @@ int talk_resumed(const struct nets *nets, int pidfd, pid_t pid, const char *why,
     struct agent_request request = {
         .version = AGENT_VERSION, .op = AGENT_RESUMED, .name = why, .limit = slept_ms
     };
+    uint64_t until_ms = io_now_ms() + PATIENCE_MS;
     auto_close int fd = dial(nets, pidfd, pid, err);
 
     if (fd < 0 || send_request(fd, &request, listener, err) < 0)
         return -1;
-    return read_reply(fd, err);
+    return read_reply(fd, until_ms, err);
 }

@@ -1,7 +1,9 @@
 /* What happens by time alone. The loop comes by after every event, so that whoever has nothing to wait for must cost nothing:
  * a look at every sandbox and every connection takes longer than to serve a request. */
 #include "base/io.h"
+#include "base/log.h"
 #include "keeper/adopt.h"
+#include "keeper/kill.h"
 #include "keeper/life.h"
 #include "keeper/load.h"
 #include "keeper/ops.h"
@@ -9,9 +11,18 @@
 #include "keeper/sandbox.h"
 #include "keeper/save.h"
 
+#include <stdio.h>
+
 #define STUCK_MS  2000
 #define SETTLE_MS 20
 #define START_MS  30000 /* a bound on hanging, not on being slow */
+#define WORKER_MS 600000 /* likewise, of a saver or loader: what it waits for has limits of its own (talk.c, criu.c) */
+
+/* Of two waits in milliseconds; -1 is for ever. */
+static int shorter(int a, int b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
 
 /* Whatever a create waits for, a disk, a mount, an agent, may never come. */
 static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
@@ -24,6 +35,25 @@ static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
     err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
             START_MS / 1000);
     sandbox_fail(k, s, &err);
+}
+
+/* Nobody knows what a saver that hangs, or its criu, has done to the processes: they do not go on. Of a load, the image is as it was. */
+static void check_worker(struct keeper *k, struct sandbox *s, uint64_t now)
+{
+    char reason[80];
+
+    if (!s->worker || s->doomed || now < s->worker_since_ms + WORKER_MS)
+        return;
+    (void) snprintf(reason, sizeof reason, "who worked on it did not end within %d s",
+                    WORKER_MS / 1000);
+    if (s->info.life == LIFE_PAUSING) {
+        sandbox_stop(k, s, reason);
+        return;
+    }
+    log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, reason);
+    kill_workers(k, s);
+    if (s->info.life == LIFE_STARTING)
+        kill_box(k, s);
 }
 
 static bool settle(struct keeper *k, struct sandbox *s)
@@ -41,7 +71,7 @@ static bool is_calm(const struct sandbox *s)
 {
     return (s->info.life == LIFE_GONE || s->info.life == LIFE_RUNNING ||
             s->info.life == LIFE_PAUSED) &&
-           !s->tie_until_ms && !s->unsettled;
+           !s->tie_until_ms && !s->unsettled && !s->worker;
 }
 
 int sandbox_tick(struct keeper *k)
@@ -60,20 +90,30 @@ int sandbox_tick(struct keeper *k)
             s->tie_until_ms = 0;
             sandbox_stop(k, s, "nobody came back for it");
         }
+        if (s->worker) {
+            check_worker(k, s, now);
+            wait = shorter(wait, 1000);
+        }
+        if (s->doomed && (s->worker || s->unsettled))
+            wait = shorter(wait, kill_tick(k, s, now));
         /* Of an earlier keeper's, which may be at work still. */
         if (s->unsettled && !settle(k, s))
-            wait = SETTLE_MS;
+            wait = shorter(wait, SETTLE_MS);
         busy = busy || s->unsettled || s->info.life == LIFE_PAUSING;
         if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
             check_start(k, s, now);
-        if (s->tie_until_ms && (wait < 0 || wait > 1000))
-            wait = 1000;
+        if (s->tie_until_ms)
+            wait = shorter(wait, 1000);
         k->calm = k->calm && is_calm(s);
-        if (s->info.life != LIFE_STOPPING || s->pid.fd >= 0)
-            continue; /* sandbox_on_death clears what has a process */
+        if (s->info.life != LIFE_STOPPING)
+            continue;
+        if (s->pid.fd >= 0) { /* sandbox_on_death clears what has a process */
+            wait = shorter(wait, kill_tick(k, s, now));
+            continue;
+        }
         sandbox_clear(k, s);
         if (s->info.life == LIFE_STOPPING)
-            wait = now - s->stop_since_ms > STUCK_MS ? 100 : 1;
+            wait = shorter(wait, now - s->stop_since_ms > STUCK_MS ? 100 : 1);
     }
     if (k->sweep && !busy)
         adopt_sweep(k);

@@ -122,22 +122,32 @@ int worker_start(struct keeper *k, struct sandbox *s, const char *name, worker_d
                  const struct keeper_request *request, worker_end *end, struct err *err)
 {
     struct worker w = { .keeper = k, .sandbox = *s, .scratch_fd = -1 };
+    struct cgroup_entry entry;
     int pair[2];
     pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+    if (s->worker || s->doomed)
+        return err_set(err, ERR_STATE, "sandbox '%s' is being worked on", s->info.id);
+    if (cgroup_work_open(&k->cgroups, s->made_as, &entry, err) < 0)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        cgroup_entry_close(&entry);
         return err_sys(err, errno, "socketpair");
-    pid = fork();
+    }
+    pid = cgroup_fork(&entry);
     if (pid == 0) {
         (void) prctl(PR_SET_NAME, name);
         run(&w, deed, request, pair[1]);
     }
+    cgroup_entry_close(&entry);
     (void) close(pair[1]);
     if (pid < 0) {
         (void) close(pair[0]);
         return err_sys(err, errno, "fork a worker");
     }
     s->worker = pid;
+    s->worker_since_ms = io_now_ms();
+    k->calm = false;
     s->worker_end = end;
     return keeper_watch(k, &s->control, pair[0], on_answer, err);
 }

@@ -1,7 +1,8 @@
 /* worker.h - a process that does one long thing for one sandbox, so that the keeper never waits.
  *
  * It is a fork of the keeper with a copy of the sandbox, and goes on when the keeper dies: what it does must
- * end well by itself. It answers with one message.
+ * end well by itself. It answers with one message. It is in a cgroup of its own (cgroup_work_open), with all that it starts, so that
+ * kill.c finds it; who kills the sandbox kills it first. Every wait of a worker has an end, and so has the worker (tick.c).
  *
  * Owns:    nothing; the descriptor to it is the sandbox's control watch.
  * Callers: save.c, load.c */
