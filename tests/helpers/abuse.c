@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -256,6 +258,129 @@ static int spin(const char *arg)
     return 0;
 }
 
+static void *spin_when_told(void *arg)
+{
+    pthread_barrier_t *all = arg;
+
+    if (all)
+        (void) pthread_barrier_wait(all);
+    for (;;)
+        ;
+    return NULL;
+}
+
+/* That many threads, none of which ever gives its processor back. They begin together: while they are made there is no crowd yet. Ends
+ * only with the sandbox: what is tested is how it dies. */
+static int starve(const char *arg)
+{
+    const unsigned count = (unsigned) atoi(arg);
+    pthread_barrier_t all;
+    pthread_attr_t small;
+
+    if (pthread_barrier_init(&all, NULL, count + 1) != 0 || pthread_attr_init(&small) != 0 ||
+        pthread_attr_setstacksize(&small, 65536) != 0)
+        return 1;
+    for (unsigned i = 0; i < count; i++) {
+        pthread_t thread;
+        int why = pthread_create(&thread, &small, spin_when_told, &all);
+
+        if (why)
+            return report((long) i, why);
+    }
+    (void) report((long) count, 0);
+    (void) pthread_barrier_wait(&all);
+    (void) spin_when_told(NULL);
+    return 0;
+}
+
+static void *sleep_long(void *arg)
+{
+    for (;;)
+        (void) pause();
+    return arg;
+}
+
+/* A mixture of processes that are hard to kill: stopped, traced, in a vfork, among zombies, with threads, forking all the time. Each
+ * says so in the directory by a file of its name, and stays. */
+static void tell(const char *dir, const char *name)
+{
+    char path[128];
+
+    (void) snprintf(path, sizeof path, "%s/%s", dir, name);
+    (void) close(open(path, O_WRONLY | O_CREAT, 0666));
+}
+
+static void stay_stopped(const char *dir)
+{
+    tell(dir, "stopped");
+    for (;;)
+        (void) raise(SIGSTOP);
+}
+
+static void stay_traced(const char *dir)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        (void) ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        for (;;)
+            (void) raise(SIGSTOP);
+    }
+    (void) waitpid(child, NULL, 0);
+    tell(dir, "traced");
+    for (;;)
+        (void) pause();
+}
+
+static void stay_in_vfork(const char *dir)
+{
+    if (vfork() == 0) {
+        tell(dir, "vfork");
+        for (;;)
+            (void) pause();
+    }
+}
+
+static void stay_with_threads(const char *dir)
+{
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+
+        (void) pthread_create(&thread, NULL, sleep_long, NULL);
+    }
+    tell(dir, "threads");
+    (void) sleep_long(NULL);
+}
+
+static void fork_forever(const char *dir)
+{
+    tell(dir, "forks");
+    for (;;) {
+        pid_t child = fork();
+
+        if (child == 0 && fork() >= 0)
+            _exit(0);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+}
+
+static int hard_to_kill(const char *dir)
+{
+    static void (*const ways[])(const char *) = { stay_stopped, stay_traced, stay_in_vfork,
+                                                  stay_with_threads, fork_forever };
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        if (fork() == 0) {
+            for (int s = 1; s < 65; s++)
+                (void) signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
+            ways[i](dir);
+            _exit(0);
+        }
+    (void) sleep_long(NULL);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *arg);
@@ -264,7 +389,7 @@ static const struct {
     { "ptys", flood_ptys },    { "files", flood_files },   { "watches", flood_watches },
     { "locks", flood_locks },  { "queues", flood_queues }, { "bytes", fill_bytes },
     { "inodes", fill_inodes }, { "tree", grow_tree },      { "dodge", dodge },
-    { "spin", spin },
+    { "spin", spin },          { "starve", starve },       { "hard-to-kill", hard_to_kill },
 };
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,6 +20,60 @@ static void reading_all_of_less_is_a_broken_pipe(void)
     (void) close(fds[1]);
     errno = 0;
     CHECK_INT(io_read_all(fds[0], data, 8), -1);
+    CHECK_INT(errno, EPIPE);
+    (void) close(fds[0]);
+}
+
+/* A peer that sends a byte every few milliseconds, for ever. */
+static pid_t drip(int fds[2])
+{
+    pid_t pid = -1;
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    pid = fork();
+    if (pid == 0) {
+        (void) close(fds[0]);
+        while (send(fds[1], "x", 1, MSG_NOSIGNAL) == 1)
+            (void) usleep(5000);
+        _exit(0);
+    }
+    (void) close(fds[1]);
+    return pid;
+}
+
+static void a_peer_that_drips_wins_no_time(void)
+{
+    char data[100000];
+    uint64_t begin;
+    int fds[2];
+    pid_t pid = drip(fds);
+
+    begin = io_now_ms();
+    errno = 0;
+    CHECK_INT(io_read_until(fds[0], data, sizeof data, begin + 200), -1);
+    CHECK_INT(errno, ETIMEDOUT);
+    CHECK(io_now_ms() >= begin + 200);
+    CHECK_INT(io_read_until(fds[0], data, 3, io_now_ms() + 60000), 0); /* who asks for what comes gets it */
+    (void) close(fds[0]);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+static void a_silent_peer_is_waited_for_until_then(void)
+{
+    uint64_t begin = io_now_ms();
+    char data[8];
+    int fds[2];
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    errno = 0;
+    CHECK_INT(io_read_until(fds[0], data, sizeof data, begin + 50), -1);
+    CHECK_INT(errno, ETIMEDOUT);
+    errno = 0;
+    CHECK(!io_wait_until(fds[0], POLLIN, begin)); /* a moment that has passed is no endless wait */
+    CHECK_INT(errno, ETIMEDOUT);
+    (void) close(fds[1]);
+    errno = 0;
+    CHECK_INT(io_read_until(fds[0], data, sizeof data, begin + 60000), -1);
     CHECK_INT(errno, EPIPE);
     (void) close(fds[0]);
 }
@@ -107,7 +162,8 @@ static void more_descriptors_than_fit_a_message_are_refused(void)
     (void) close(pair[1]);
 }
 
-CHECK_MAIN(T(reading_all_of_less_is_a_broken_pipe),
+CHECK_MAIN(T(reading_all_of_less_is_a_broken_pipe), T(a_peer_that_drips_wins_no_time),
+           T(a_silent_peer_is_waited_for_until_then),
            T(whole_writes_wait_for_a_descriptor_that_does_not_block),
            T(small_files_come_as_text_and_are_cut_to_fit),
            T(descriptors_cross_a_socket_and_those_unwanted_are_closed),

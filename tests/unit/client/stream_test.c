@@ -128,6 +128,35 @@ static void silence_has_an_end(void)
             "the sandbox did not answer within 0 s");
 }
 
+/* Of a reply, one byte at a time, each well within the patience of 300 ms, all of them not. */
+static void an_answer_byte_by_byte_has_an_end(void)
+{
+    struct agent_request request = { .op = AGENT_INFO };
+    uint8_t bytes[512];
+    size_t n = put_reply(bytes, FRAME_REPLY, &(struct agent_reply){ .message = "a long one, it is" });
+    struct agent_reply reply;
+    struct stream stream;
+    struct err err = { 0 };
+    int pair[2];
+    pid_t pid;
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    pid = fork();
+    if (pid == 0) {
+        (void) close(pair[0]);
+        for (size_t i = 0; i < n && send(pair[1], bytes + i, 1, MSG_NOSIGNAL) == 1; i++)
+            (void) usleep(50000);
+        _exit(0);
+    }
+    (void) close(pair[1]);
+    CHECK(n * 50 > 900);
+    CHECK_INT(stream_start(&stream, pair[0], 300, &request, &err), 0);
+    CHECK_INT(stream_reply(&stream, FRAME_REPLY, &reply, &err), -1);
+    CHECK_STR(err.msg, "the sandbox did not answer within 0 s");
+    stream_close(&stream);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
 static void bad_frames_are_refused_in_words(void)
 {
     refuses("\0\0\0\0\xff\0\0\0", 8, true, ERR_PROTOCOL, "the agent: unknown frame type 255");
@@ -326,7 +355,7 @@ static void too_many_arguments_are_refused(void)
 }
 
 CHECK_MAIN(T(a_reply_arrives), T(an_error_is_the_agents_own), T(an_end_in_the_middle_is_a_failure),
-           T(silence_has_an_end), T(bad_frames_are_refused_in_words), T(items_end),
+           T(silence_has_an_end), T(an_answer_byte_by_byte_has_an_end), T(bad_frames_are_refused_in_words), T(items_end),
            T(an_agent_that_refuses_while_we_send_is_heard),
            T(raw_bytes_behind_a_reply_are_left_for_the_caller),
            T(queued_frames_are_whole_or_not_there),

@@ -198,6 +198,41 @@ static void freezing_writes_the_words_of_each_version(void)
     CHECK_INT(cgroup_freeze_done(&c, "gone", true), -1);
 }
 
+static void lay_out(const char *const *files)
+{
+    (void) mkdirat(scratch[0], "box", 0755);
+    (void) mkdirat(scratch[1], "box", 0755);
+    for (; *files; files++)
+        for (int i = 0; i < 2; i++)
+            put(scratch[i], *files, "");
+}
+
+static void nothing_holds_up_what_is_to_die(void)
+{
+    static const char *const v1[] = { "box/pids.max", "box/freezer.state", "box/cpu.cfs_quota_us",
+                                      "box/memory.limit_in_bytes", NULL };
+    static const char *const v2[] = { "box/cgroup.kill", "box/cgroup.freeze", "box/cpu.max",
+                                      "box/pids.max", "box/memory.max", NULL };
+
+    stand_in(1);
+    lay_out(v1);
+    CHECK_INT(cgroup_end(&c, "box", false), 0); /* no list of processes here, so none */
+    CHECK_STR(get(scratch[1], "box/pids.max"), "0");
+    CHECK_STR(get(scratch[0], "box/freezer.state"), "THAWED");
+    CHECK_STR(get(scratch[0], "box/cpu.cfs_quota_us"), "-1");
+    CHECK_STR(get(scratch[0], "box/memory.limit_in_bytes"), ""); /* not at once */
+    CHECK_INT(cgroup_end(&c, "box", true), 0);
+    CHECK_STR(get(scratch[0], "box/memory.limit_in_bytes"), "-1");
+    stand_in(2);
+    lay_out(v2);
+    CHECK_INT(cgroup_end(&c, "box", true), 0);
+    CHECK_STR(get(scratch[1], "box/cgroup.kill"), "1");
+    CHECK_STR(get(scratch[1], "box/pids.max"), "0");
+    CHECK_STR(get(scratch[0], "box/cgroup.freeze"), "0");
+    CHECK_STR(get(scratch[0], "box/cpu.max"), "max");
+    CHECK_STR(get(scratch[0], "box/memory.max"), "max");
+}
+
 static void figures_are_read_from_each_version(void)
 {
     struct keeper_stats s = { 0 };
@@ -294,6 +329,44 @@ static void real_limits_arrive_in_the_kernel_and_go_again(void)
     CHECK(access(path, F_OK) == -1);
 }
 
+static void those_who_work_on_a_box_are_found_by_its_name(void)
+{
+    char instance[64], name[KEEPER_NAME_MAX];
+    struct cgroup_entry entry;
+    int status, pipes[2];
+    pid_t pid;
+
+    (void) snprintf(instance, sizeof instance, "cove-unit-%d", (int) getpid());
+    if (geteuid() != 0 || cgroups_open(&c, instance, &err) < 0) {
+        SKIP("no cgroups here: %s", err.msg);
+        return;
+    }
+    CHECK_INT(cgroup_work_remove(&c, "box"), 1); /* never was */
+    CHECK_INT(cgroup_work_kill(&c, "box"), 0);
+    CHECK(cgroup_work_open(&c, "box", &entry, &err) == 0);
+    CHECK(pipe(pipes) == 0);
+    pid = cgroup_fork(&entry);
+    if (pid == 0) {
+        if (fork() == 0) {
+            (void) setsid(); /* what a worker starts is found, too */
+            IGNORE(write(pipes[1], "x", 1) < 0);
+        }
+        for (;;)
+            (void) pause();
+    }
+    cgroup_entry_close(&entry);
+    CHECK(read(pipes[0], name, 1) == 1);
+    CHECK(cgroup_work_open(&c, "box", &entry, &err) == 0); /* a second one joins */
+    cgroup_entry_close(&entry);
+    while (cgroup_work_remove(&c, "box") == 0)
+        (void) cgroup_work_kill(&c, "box");
+    CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    CHECK(cgroup_is_work("iabc.work", name));
+    CHECK_STR(name, "iabc");
+    CHECK(!cgroup_is_work("iabc", name) && !cgroup_is_work(".work", name));
+    cgroups_close(&c);
+}
+
 /* Runs inside the v2 cgroup; each bit that is set is a device rule that did not hold. */
 static int try_devices(const char *cgroup)
 {
@@ -366,6 +439,8 @@ CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_plac
            T(words_that_only_look_like_controllers_are_none), T(nothing_mounted_is_nothing_found),
            T(failed_create_leaves_nothing_behind),
            T(a_cgroup_that_is_there_already_is_not_taken_nor_removed),
-           T(freezing_writes_the_words_of_each_version), T(figures_are_read_from_each_version),
+           T(freezing_writes_the_words_of_each_version), T(nothing_holds_up_what_is_to_die),
+           T(figures_are_read_from_each_version),
            T(names_come_from_every_hierarchy_and_files_are_none),
-           T(real_limits_arrive_in_the_kernel_and_go_again), T(on_v2_only_listed_devices_open))
+           T(real_limits_arrive_in_the_kernel_and_go_again),
+           T(those_who_work_on_a_box_are_found_by_its_name), T(on_v2_only_listed_devices_open))
