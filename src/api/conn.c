@@ -27,17 +27,12 @@ static void name_ipv6(struct conn *conn, const struct in6_addr *from)
         IN6_IS_ADDR_LOOPBACK(from) || (IN6_IS_ADDR_V4MAPPED(from) && from->s6_addr[12] == 127);
 }
 
-static void name_peer(struct conn *conn)
+static void name_peer(struct conn *conn, const struct sockaddr *from)
 {
-    struct sockaddr_storage from;
-    socklen_t len = sizeof from;
-
-    if (getpeername(conn->fd, (struct sockaddr *) &from, &len) < 0)
-        return;
-    if (from.ss_family == AF_INET)
-        name_ipv4(conn, &((const struct sockaddr_in *) (const void *) &from)->sin_addr);
-    else if (from.ss_family == AF_INET6)
-        name_ipv6(conn, &((const struct sockaddr_in6 *) (const void *) &from)->sin6_addr);
+    if (from->sa_family == AF_INET)
+        name_ipv4(conn, &((const struct sockaddr_in *) (const void *) from)->sin_addr);
+    else if (from->sa_family == AF_INET6)
+        name_ipv6(conn, &((const struct sockaddr_in6 *) (const void *) from)->sin6_addr);
 }
 
 bool conn_peer_in(const struct conn *conn, const char *list)
@@ -94,7 +89,8 @@ int conn_preamble(struct conn *conn, struct err *err)
     return 1;
 }
 
-struct conn *conn_new(int fd, struct tls_context *tls, struct conn_waits *waits)
+struct conn *conn_new(int fd, const struct sockaddr *from, struct tls_context *tls,
+                      struct conn_waits *waits)
 {
     struct conn *conn = calloc(1, sizeof *conn);
 
@@ -102,7 +98,7 @@ struct conn *conn_new(int fd, struct tls_context *tls, struct conn_waits *waits)
         return NULL;
     conn->fd = fd;
     conn->waits = waits;
-    name_peer(conn);
+    name_peer(conn, from);
     if (tls) {
         conn->tls = tls_new(tls, fd);
         if (!conn->tls) {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #define CONN_BUFFER 17408 /* a head of the greatest size, and a bit of what follows */
@@ -45,7 +46,9 @@ struct conn {
     struct conn *prev, *next; /* of the waiter's list, of the queue, or of the list of busy ones */
 };
 
-struct conn *conn_new(int fd, struct tls_context *tls, struct conn_waits *waits);
+/* from: the other end, as accept tells it. */
+struct conn *conn_new(int fd, const struct sockaddr *from, struct tls_context *tls,
+                      struct conn_waits *waits);
 void conn_free(struct conn *conn);
 
 /* Whether the other end of the socket is in a list of base/prefix.h. */

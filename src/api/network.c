@@ -268,6 +268,12 @@ static void *restore_all(void *arg)
     return NULL;
 }
 
+uint32_t network_uid(struct app *app)
+{
+    (void) app;
+    return EGRESS_UID;
+}
+
 void network_reload(struct app *app)
 {
     if (app->network)

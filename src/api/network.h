@@ -15,6 +15,8 @@
 int network_start(struct app *app, struct err *err);
 /* Settings have changed: network_ranges. */
 void network_reload(struct app *app);
+/* The user who owns the gateway's connections, and no other program's: by this api/peer_owner.h knows them. */
+uint32_t network_uid(struct app *app);
 /* NULL: no sandbox has a network. */
 struct egress *network_egress(struct app *app);
 int network_unsupported(struct err *err);

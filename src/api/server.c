@@ -3,6 +3,7 @@
 #include "api/conn.h"
 #include "api/listener.h"
 #include "api/network.h"
+#include "api/peer_owner.h"
 #include "api/pool.h"
 #include "api/serve.h"
 #include "base/io.h"
@@ -38,6 +39,7 @@ struct server {
     struct tls_context *tls;
     struct conn_waits waits;
     struct listener listeners[LISTENERS_MAX];
+    struct peer_owners owners;
     int epoll_fd, signal_fd;
     int spare_fd;         /* given up to refuse politely when descriptors run out */
     atomic_bool draining; /* set by the main thread, looked at by workers */
@@ -205,12 +207,32 @@ static bool dispatch(struct server *s, struct conn *conn)
 
 /* ---- the waiter ---- */
 
-static void take_connection(struct server *s, int fd, const struct listener *from)
+/* What a sandbox sends through the gateway is no request to this server, whatever way it took and whatever key it has. A
+ * client that cannot be known is a stranger; on loopback there are none. Why it is refused; NULL: it is not. */
+static const char *refuse_peer(struct server *s, const struct conn *conn,
+                               const struct sockaddr *peer)
+{
+    s->owners.gateway = network_uid(s->app);
+    switch (peer_owner_of(&s->owners, conn->fd, peer)) {
+    case PEER_GATEWAY:
+        return "this server takes no requests of sandboxes through their network";
+    case PEER_UNKNOWN:
+        return conn->loopback || conn->preamble ? "the sender of this request is not known" : NULL;
+    case PEER_ELSEWHERE:
+    case PEER_LOCAL:
+        break;
+    }
+    return NULL;
+}
+
+static void take_connection(struct server *s, int fd, const struct sockaddr *peer,
+                            const struct listener *from)
 {
     const struct config *config = app_config(s->app);
-    struct conn *conn = conn_new(fd, from->plain ? NULL : s->tls, &s->waits);
+    struct conn *conn = conn_new(fd, peer, from->plain ? NULL : s->tls, &s->waits);
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = conn };
     int one = 1, unsent = UNSENT_MAX;
+    const char *why;
 
     if (!conn) {
         (void) close(fd);
@@ -220,10 +242,15 @@ static void take_connection(struct server *s, int fd, const struct listener *fro
     (void) setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     conn->since_ms = io_now_ms();
     conn->preamble = config->proxy_protocol;
+    why = refuse_peer(s, conn, peer);
     (void) pthread_mutex_lock(&s->lock);
     s->connections++;
     if (s->connections > s->connections_most) {
         serve_refusal(conn, 0, 503, "too_many", "as many connections as allowed are open");
+        drop(s, conn);
+    } else if (why) {
+        atomic_fetch_add(&s->app->refused, 1);
+        serve_refusal(conn, 0, 403, "permission_denied", why);
         drop(s, conn);
     } else if (conn->preamble && !conn_peer_in(conn, config->proxy_from)) {
         serve_refusal(conn, 0, 403, "permission_denied",
@@ -264,10 +291,12 @@ static void refuse_without_descriptor(struct server *s, const struct listener *f
 static void accept_all(struct server *s, const struct listener *from)
 {
     for (int i = 0; i < BATCH; i++) {
-        int fd = accept4(from->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct sockaddr_storage peer;
+        socklen_t len = sizeof peer;
+        int fd = accept4(from->fd, (struct sockaddr *) &peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            take_connection(s, fd, from);
+            take_connection(s, fd, (const struct sockaddr *) &peer, from);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE)
@@ -431,6 +460,8 @@ static int set_up(struct server *s, struct err *err)
     s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (s->signal_fd < 0 || s->epoll_fd < 0)
         return err_sys(err, errno, "set up");
+    if (peer_owners_open(&s->owners, false, err) < 0)
+        return -1;
     apply_limits(s, app_config(s->app));
     if (load_tls(s, app_config(s->app), err) < 0 ||
         listeners_open(s->listeners, app_config(s->app), &s->app->loopback, err) < 0)

@@ -23,7 +23,8 @@
 static const struct lockdown_call own_calls[] = {
     CALL_IF(socket, CALL_IS, 0, AF_UNIX),    /* the keeper */
     CALL_IF(socket, CALL_IS, 0, AF_INET), CALL_IF(socket, CALL_IS, 0, AF_INET6), /* clients, and the gateway's other side */
-    CALL_IF(socket, CALL_IS, 0, AF_NETLINK), /* which addresses are the host's own */
+    CALL_IF(socket, CALL_IS, 0, AF_NETLINK), /* which addresses are the host's own, and whose a connection is */
+    CALL(fchown), /* the gateway's sockets belong to a user of their own, by which connections of sandboxes are known */
     CALL(linkat), /* a new key gets its name only if there is none */
 };
 /* clang-format on */
@@ -32,7 +33,8 @@ static const struct lockdown_rows own_rows = { "what only the server needs", own
 
 static const struct lockdown server = {
     .program = "coved",
-    .capabilities = LOCKDOWN_CAP(CAP_NET_BIND_SERVICE), /* started without `cove up` it has none */
+    .capabilities = LOCKDOWN_CAP(CAP_NET_BIND_SERVICE) /* started without `cove up` it has none */ |
+                    LOCKDOWN_CAP(CAP_CHOWN), /* for fchown, see above */
     .alone = true,
     .rows = { &lockdown_runtime, &lockdown_threads, &lockdown_bytes, &lockdown_names,
               &lockdown_sockets, &lockdown_data_only, &own_rows },

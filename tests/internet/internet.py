@@ -17,6 +17,8 @@ NAMES = {
     'private.evil.test': [PRIVATE], 'meta.evil.test': [METADATA], 'loop.evil.test': ['127.0.0.1'],
     'mapped.evil.test': ['::ffff:10.9.9.9'], 'six.evil.test': ['fd00::1'], 'mixed.evil.test': [PRIVATE, OTHER],
     'cname.evil.test': 'private.evil.test', 'cname.example.com': 'www.example.com', 'rebind.evil.test': rebind,
+    'localhost': ['127.0.0.1', '::1'], 'a.localhost': ['127.0.0.1'], 'six-loop.evil.test': ['::1'], 'nat-loop.evil.test': ['64:ff9b::7f00:1'],
+    'host6.evil.test': ['2606:2800:220::1'], 'cname-loop.evil.test': 'localhost',
     'registry.example.com': [WWW], 'git.example.com': [WWW], 'self.evil.test': ['93.184.216.1'],
     'four6.evil.test': ['64:ff9b::a09:909'], 'short.example.com': [WWW],
     'proxy.example.com': [WWW], 'proxy6.example.com': [WWW6], 'two.example.com': ['93.184.216.36', WWW],
@@ -60,7 +62,8 @@ def answer(data):
 class Dns(socketserver.BaseRequestHandler):
     def handle(self):
         data, sock = self.request
-        sock.sendto(answer(data), self.client_address)
+        if b'\x05never\x04test' not in data:  # names below never.test have no answer at all
+            sock.sendto(answer(data), self.client_address)
 
 class Web(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
