@@ -63,4 +63,13 @@ fuzz-merge: fuzz-build
 	    $(BUILD)/fuzz/$${name}_fuzz -merge=1 -verbosity=0 fuzz/corpus/$$name $(BUILD)/fuzz/corpus/$$name || exit 1; \
 	done
 
-.PHONY: fuzz fuzz-build fuzz-merge
+# Texts that cost the policy's analyser most, by bytes and by counted steps; see the head of shell_cost.c.
+$(BUILD)/fuzz/shell_cost: fuzz/shell_cost.c $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard src/policy/*.c src/base/*.c))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lpcre2-8
+
+fuzz-cost: $(BUILD)/fuzz/shell_cost
+	@for size in 64 256 1024 4096; do for by in bytes steps; do $< $$by $(FUZZ_SECONDS) $$size; done; done
+
+.PHONY: fuzz fuzz-build fuzz-merge fuzz-cost

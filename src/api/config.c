@@ -77,6 +77,8 @@ const struct setting settings[] = {
       "rules for commands: minimal, standard, development or open" },
     { "e2b_policy",      SETTING_TEXT,     AT(e2b_policy),      "open", 0, 0, AT_START,
       "the same, for sandboxes that E2B's SDKs make" },
+    { "policy_share",    SETTING_COUNT,    AT(policy_share),    "25", 1, 100, LIVE,
+      "percent of the processors that analyses of one tenant's commands may use; more get 429" },
     { "network",         SETTING_BOOL,     AT(network),         "yes", 0, 0, AT_START,
       "sandboxes may have a way out, through the gateway; no: none ever has" },
     { "network_dns",     SETTING_PREFIXES, AT(network_dns),     "", 0, 0, AT_START,

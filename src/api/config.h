@@ -21,6 +21,7 @@ struct config {
     char tls_cert[256], tls_key[256];
     char policy[32];        /* the preset that tenants have */
     char e2b_policy[32];    /* and that of sandboxes made through E2B's dialect */
+    uint64_t policy_share;  /* percent of all processors that analyses of one tenant's commands may use */
     uint64_t threads;       /* requests at once */
     uint64_t connections;   /* open at once, idle ones included */
     uint64_t stalled;       /* clients that may stand still at once */

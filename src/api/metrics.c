@@ -228,7 +228,7 @@ static int add_server(struct text *out, struct app *app)
                           "Requests answered with an error.", atomic_load(&app->refused)) < 0 ||
                    single(out, "cove_quota_refusals_total", "counter",
                           "Requests refused by a quota or for want of room on the host.",
-                          quota.requests + quota.creates + quota.streams + quota.stored +
+                          quota.requests + quota.creates + quota.streams + quota.stored + quota.policy +
                               quota.host) < 0 ||
                    single(out, "cove_audit_lost_total", "counter",
                           "Audit records that could not be kept.", audit_lost()) < 0 ||

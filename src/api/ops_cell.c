@@ -2,6 +2,7 @@
 #include "api/audit.h"
 #include "api/ops_own.h"
 #include "api/policy_gate.h"
+#include "api/quota.h"
 
 #include "base/io.h"
 #include "base/own.h"
@@ -21,10 +22,12 @@ static int judge_piece(struct ops *ops, const char *sandbox, const struct ops_ce
                        const char *code, struct policy_verdict *verdict, struct err *err)
 {
     const char *const args[] = { cell->program, cell->option, code };
+    int r = cell->program
+                ? policy_gate_args(ops->app, ops->caller, sandbox, args, ARRAY_LEN(args), verdict, err)
+                : policy_gate_command(ops->app, ops->caller, sandbox, code, verdict, err);
 
-    if (!cell->program)
-        return policy_gate_command(ops->app, ops->caller, sandbox, code, verdict, err);
-    return policy_gate_args(ops->app, ops->caller, sandbox, args, ARRAY_LEN(args), verdict, err);
+    quota_policy_used(ops->x, verdict->cpu_us);
+    return r;
 }
 
 /* Where the piece that begins at `at` ends: with a line, where it can. One that begins inside a line ends with it, so that
@@ -79,6 +82,8 @@ int ops_cell_judge(struct ops *ops, const char *sandbox, const struct ops_cell *
     struct audit_facts facts = AUDIT_FACTS;
     int r = ops_sandbox_check(ops, sandbox, err);
 
+    if (r == 0)
+        r = quota_policy(ops->x, err);
     if (r == 0)
         r = judge(ops, sandbox, cell, err);
     facts.code = cell->code;

@@ -130,11 +130,15 @@ static int check_policy(struct ops *ops, const struct ops_command *command, cons
                         struct err *err)
 {
     struct policy_verdict verdict;
-    int r = command->command ? policy_gate_command(ops->app, ops->caller, sandbox, command->command,
-                                                   &verdict, err)
-                             : policy_gate_args(ops->app, ops->caller, sandbox, command->args,
-                                                command->arg_count, &verdict, err);
+    int r;
 
+    if (quota_policy(ops->x, err) < 0)
+        return -1;
+    r = command->command
+            ? policy_gate_command(ops->app, ops->caller, sandbox, command->command, &verdict, err)
+            : policy_gate_args(ops->app, ops->caller, sandbox, command->args, command->arg_count,
+                               &verdict, err);
+    quota_policy_used(ops->x, verdict.cpu_us);
     return r < 0 ? exchange_blame(ops->x, command->command ? "command" : "args", verdict.rule,
                                   "policy")
                  : 0;

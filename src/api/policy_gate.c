@@ -232,7 +232,8 @@ static int conclude(struct app *app, const struct caller *caller, const char *sa
     *ret = (struct policy_verdict){ .risk = report->risk,
                                     .allowed = report->allowed,
                                     .complete = report->complete,
-                                    .violations = report->violation_count };
+                                    .violations = report->violation_count,
+                                    .cpu_us = report->cpu_us };
     if (worst)
         (void) snprintf(ret->rule, sizeof ret->rule, "%s", worst->rule);
     if (!report->allowed && worst)

@@ -24,6 +24,7 @@ struct policy_verdict {
     enum policy_risk risk;
     bool allowed, complete;
     size_t violations;
+    uint64_t cpu_us; /* that the analysis took */
 };
 
 /* `preset`: of tenants; NULL: "standard". `e2b`: of what E2B's dialect makes; NULL: the same. */

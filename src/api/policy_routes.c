@@ -1,5 +1,6 @@
 #include "api/policy_config.h"
 #include "api/policy_gate_own.h"
+#include "api/quota.h"
 #include "api/tools_args.h"
 #include "base/own.h"
 
@@ -104,6 +105,7 @@ static int analyze(struct exchange *x, json_t *body, json_t **ret, struct err *e
                             &report);
     else
         policy_analyze_tool(policy, q.tool, &report);
+    quota_policy_used(x, report.cpu_us);
     *ret = report_json(&report);
     policy_report_done(&report);
     policy_done(policy);
@@ -115,7 +117,7 @@ int policy_route_analyze(struct exchange *x, struct err *err)
     json_t *body = NULL, *answer = NULL;
     int r;
 
-    if (exchange_json(x, &body, err) < 0)
+    if (quota_policy(x, err) < 0 || exchange_json(x, &body, err) < 0)
         return -1;
     r = analyze(x, body, &answer, err);
     json_decref(body);

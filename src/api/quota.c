@@ -6,12 +6,9 @@
 #include "base/io.h"
 #include "base/own.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
+#include <unistd.h>
 
 /* Rates are token buckets that hold one second's worth: a tenant may use it all at once, and the rest
  * comes back evenly. Tenants are few, and known to the store: a list with one lock is enough. */
@@ -39,6 +36,8 @@ struct tenant {
     uint64_t read_ms;
     struct bucket requests, creates;
     uint64_t held[HOLD_COUNT], stored;
+    double policy_us; /* of CPU time: what is left of the share, or owed */
+    uint64_t policy_at_us;
 };
 
 struct quota {
@@ -254,103 +253,59 @@ void quota_command_end(struct exchange *x)
     hold_end(x, HOLD_COMMAND);
 }
 
-/* ---- the host ---- */
+/* ---- analyses ---- */
 
-/* A line "Name:   123 kB" of /proc/meminfo, in bytes. */
-static uint64_t meminfo(const char *text, const char *name)
+/* The share comes back with time, up to a second's worth; the analysis that empties it may overdraw it. */
+static void policy_refill(struct app *app, struct tenant *t)
 {
-    const char *at = strstr(text, name);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    double most =
+        1e4 * (double) app_config(app)->policy_share * (double) (processors > 0 ? processors : 1);
+    uint64_t now = io_now_us();
 
-    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+    t->policy_us += t->policy_at_us ? (double) (now - t->policy_at_us) / 1e6 * most : most;
+    t->policy_at_us = now;
+    if (t->policy_us > most)
+        t->policy_us = most;
 }
 
-static uint64_t read_number(const char *path)
+int quota_policy(struct exchange *x, struct err *err)
 {
-    char text[64];
+    struct tenant *t = enter(x->app, x->caller.tenant, err);
+    bool owes;
 
-    return io_read_text(AT_FDCWD, path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
-}
-
-/* The fourth field of /proc/loadavg is "running/all": all threads of the host. */
-static uint64_t threads_of_host(void)
-{
-    char text[128];
-    const char *slash;
-
-    if (io_read_text(AT_FDCWD, "/proc/loadavg", text, sizeof text) <= 0)
+    if (!t)
+        return -1;
+    if (t->policy_us < 0)
+        policy_refill(x->app, t);
+    owes = t->policy_us < 0 &&
+           t->limits.streams > 0; /* as hold_most: who has no limits has none here */
+    leave(x->app);
+    if (!owes)
         return 0;
-    slash = strchr(text, '/');
-    return slash ? strtoull(slash + 1, NULL, 10) : 0;
+    err_set(err, ERR_TOO_MANY,
+            "quota of policy: analyses of commands may use %" PRIu64
+            " %% of the server's processors",
+            app_config(x->app)->policy_share);
+    return refuse(x, &x->app->quota->refused.policy, "policy", "quota.policy", RATE_RETRY_S, err);
 }
 
-static uint64_t open_descriptors(void)
+void quota_policy_used(struct exchange *x, uint64_t cpu_us)
 {
-    auto_dir DIR *dir = opendir("/proc/self/fd");
-    uint64_t count = 0;
+    struct quota *quota = x->app->quota;
+    struct err ignored;
+    struct tenant *t;
 
-    while (dir && readdir(dir))
-        count++;
-    return count > 3 ? count - 3 : 0; /* ".", "..", and the directory itself */
+    (void) pthread_mutex_lock(&quota->lock);
+    t = find_tenant(quota, x->caller.tenant, &ignored);
+    if (t) {
+        policy_refill(x->app, t);
+        t->policy_us -= (double) cpu_us;
+    }
+    (void) pthread_mutex_unlock(&quota->lock);
 }
 
-void quota_host_read(const char *state, struct quota_host *ret)
-{
-    uint64_t threads_max = read_number("/proc/sys/kernel/threads-max");
-    struct statvfs disk;
-    struct rlimit files;
-    char text[4096];
-
-    memset(ret, 0, sizeof *ret);
-    if (io_read_text(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0) {
-        ret->memory_total = meminfo(text, "MemTotal:");
-        ret->memory_available = meminfo(text, "MemAvailable:");
-    }
-    if (statvfs(state, &disk) == 0) {
-        ret->disk_total = (uint64_t) disk.f_blocks * disk.f_frsize;
-        ret->disk_free = (uint64_t) disk.f_bavail * disk.f_frsize;
-    }
-    ret->pids = threads_of_host();
-    ret->pids_most = read_number("/proc/sys/kernel/pid_max");
-    if (threads_max > 0 && threads_max < ret->pids_most)
-        ret->pids_most = threads_max;
-    ret->fds = open_descriptors();
-    ret->fds_most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
-}
-
-#define MiB_SHIFT 20
-
-/* Kept free: enough for what runs already to go on, and to be cleaned up. */
-int quota_host_check(const struct quota_host *host, struct err *err)
-{
-    const struct {
-        const char *what;
-        uint64_t free, total, share, least, most; /* kept: total / share, between least and most */
-        unsigned shift;
-        const char *unit;
-    } kept[] = {
-        { "memory", host->memory_available, host->memory_total, 20, 128 << 20, 2048ull << 20,
-          MiB_SHIFT, " MiB" },
-        { "disk", host->disk_free, host->disk_total, 50, 64 << 20, 4096ull << 20, MiB_SHIFT,
-          " MiB" },
-        { "process ids", host->pids_most > host->pids ? host->pids_most - host->pids : 0,
-          host->pids_most, 20, 128, 2048, 0, "" },
-        { "descriptors", host->fds_most > host->fds ? host->fds_most - host->fds : 0,
-          host->fds_most, 20, 16, 256, 0, "" },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-        uint64_t keep = kept[i].total / kept[i].share;
-
-        keep = keep < kept[i].least ? kept[i].least : keep > kept[i].most ? kept[i].most : keep;
-        if (kept[i].total > 0 && kept[i].free < keep)
-            return err_set(err, ERR_UNAVAILABLE,
-                           "the host is short of %s: %" PRIu64 "%s left, %" PRIu64
-                           "%s are kept free",
-                           kept[i].what, kept[i].free >> kept[i].shift, kept[i].unit,
-                           keep >> kept[i].shift, kept[i].unit);
-    }
-    return 0;
-}
+/* ---- the host ---- */
 
 static void host_now(struct app *app, struct quota_host *ret)
 {

@@ -42,6 +42,11 @@ void quota_stream_end(struct exchange *x);
 int quota_command_begin(struct exchange *x, struct err *err);
 void quota_command_end(struct exchange *x);
 
+/* An analysis of a command by the policy runs in a thread of the server. A tenant may use the share of the
+ * setting policy_share for it: refused while it has used more. used: what one took, after it. */
+int quota_policy(struct exchange *x, struct err *err);
+void quota_policy_used(struct exchange *x, uint64_t cpu_us);
+
 /* What the host has left. */
 struct quota_host {
     uint64_t memory_available, memory_total; /* bytes, of the machine */
@@ -55,7 +60,7 @@ int quota_host_check(const struct quota_host *host, struct err *err);
 
 /* For /metrics and GET /stats: refusals since the start. */
 struct quota_counts {
-    uint64_t requests, creates, streams, stored, host;
+    uint64_t requests, creates, streams, stored, policy, host;
 };
 void quota_counts(struct app *app, struct quota_counts *ret);
 

@@ -8,12 +8,31 @@
 #define FIELDS_MAX 4096
 #define VARS_WALK  4096
 
-static uint64_t cpu_ms(void)
+#define CLOCK_STEPS 65536 /* between two looks at the clock: ordinary commands never ask it */
+
+static uint64_t cpu_us(void)
 {
     struct timespec now;
 
     (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+    return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+uint64_t analysis_cpu_us(const struct analysis *an)
+{
+    return cpu_us() - an->cpu_start_us;
+}
+
+/* A policy's own patterns are held against the text and every command in it. */
+static uint32_t steps_for(const struct policy *policy, size_t len)
+{
+    size_t patterns =
+        policy->counts[POLICY_COMMAND_BLACKLIST] + policy->counts[POLICY_COMMAND_WHITELIST];
+    size_t steps = ANALYSIS_STEPS_LEAST +
+                   len * (ANALYSIS_STEPS_PER_BYTE + patterns * ANALYSIS_STEPS_PER_PATTERN);
+
+    return len > ANALYSIS_STEPS_MAX || steps > ANALYSIS_STEPS_MAX ? ANALYSIS_STEPS_MAX
+                                                                  : (uint32_t) steps;
 }
 
 void analysis_init(struct analysis *an, const struct policy *policy, struct policy_report *report,
@@ -23,7 +42,9 @@ void analysis_init(struct analysis *an, const struct policy *policy, struct poli
     an->policy = policy;
     an->report = report;
     an->whole = (struct span){ 0, len };
-    an->cpu_start_ms = cpu_ms();
+    an->steps_most = steps_for(policy, len);
+    an->next_clock = CLOCK_STEPS;
+    an->cpu_start_us = cpu_us();
     an->cwd = policy->workdir;
     arena_init(&an->arena, ANALYSIS_MEMORY_MAX, &an->out);
 }
@@ -46,13 +67,13 @@ bool analysis_guard(struct analysis *an, void (*run)(struct analysis *an, void *
 
 void spend(struct analysis *an, size_t steps)
 {
-    if (steps > ANALYSIS_STEPS_MAX - an->steps)
+    if (steps > an->steps_most - an->steps)
         longjmp(an->out, 1);
     an->steps += (uint32_t) steps;
     if (an->steps < an->next_clock)
         return;
-    an->next_clock = an->steps + 4096;
-    if (cpu_ms() - an->cpu_start_ms > ANALYSIS_CPU_MS_MAX)
+    an->next_clock = an->steps + CLOCK_STEPS;
+    if (analysis_cpu_us(an) > ANALYSIS_CPU_MS_MAX * 1000)
         longjmp(an->out, 1);
 }
 

@@ -5,8 +5,10 @@
  * program that would run to the judges. What cannot be known is a byte of its own (UNKNOWN) in
  * the text, so that the known rest of a word still counts.
  *
- * Bounds: depth, steps, memory and CPU time. Past one of them the analysis ends where it is and the
- * report says so: what was found before counts. */
+ * Bounds: depth, steps and memory. Past one of them the analysis ends where it is and the report says so: what was found
+ * before counts. Steps are counted work, the same on every machine, and grow with the text: a short text cannot cost
+ * much. A step is some 20 ns; whoever adds a loop over what a command says calls spend() for it (fuzz/shell_cost.c looks
+ * for loops that do not). The clock is only the net below that, for what was forgotten. */
 #ifndef COVE_POLICY_ANALYSIS_H
 #define COVE_POLICY_ANALYSIS_H
 
@@ -15,11 +17,15 @@
 
 #include <stdint.h>
 
-#define ANALYSIS_DEPTH_MAX  64
-#define ANALYSIS_STEPS_MAX  (6u << 20)
-#define ANALYSIS_MEMORY_MAX (24u << 20)
-#define ANALYSIS_CPU_MS_MAX 1000
-#define ANALYSIS_TEXT_MAX   (64u << 10) /* of one value or output that is followed */
+#define ANALYSIS_DEPTH_MAX 64
+#define ANALYSIS_STEPS_LEAST                                                                       \
+    (256u << 10) /* for a text of any length, and so many for each byte of it */
+#define ANALYSIS_STEPS_PER_BYTE    32
+#define ANALYSIS_STEPS_PER_PATTERN 4 /* and byte */
+#define ANALYSIS_STEPS_MAX         (6u << 20)
+#define ANALYSIS_MEMORY_MAX        (24u << 20)
+#define ANALYSIS_CPU_MS_MAX        1000
+#define ANALYSIS_TEXT_MAX          (64u << 10) /* of one value or output that is followed */
 
 #define UNKNOWN '\x01'
 
@@ -82,6 +88,7 @@ struct file {
 };
 
 struct node;
+struct word;
 
 struct func {
     const char *name;
@@ -102,8 +109,9 @@ struct analysis {
     struct arena arena;
     jmp_buf out;
     struct span whole;
-    uint32_t steps, next_clock;
-    uint64_t cpu_start_ms;
+    uint32_t steps, steps_most, next_clock;
+    uint64_t cpu_start_us;
+    struct word *braces; /* the stack of brace.c, from its first use on */
     unsigned depth;
     uint32_t regex_runs;
     struct var *vars;
@@ -128,6 +136,8 @@ void analysis_done(struct analysis *an);
 
 /* Counts work; does not return past the bound. */
 void spend(struct analysis *an, size_t steps);
+/* CPU time of this thread since analysis_init. */
+uint64_t analysis_cpu_us(const struct analysis *an);
 
 /* Adds a violation unless the policy waives its rule. `shown` is the command as it would run. */
 void violate(struct analysis *an, enum rule rule, struct span at, const char *shown);

@@ -11,7 +11,7 @@
 #define SEQUENCE_MAX 64
 
 struct texts {
-    struct word at[RESULTS_MAX];
+    struct word *at; /* RESULTS_MAX of them, one array for all words of an analysis */
     size_t count;
 };
 
@@ -185,7 +185,7 @@ static bool replace_first(struct analysis *an, struct texts *stack, struct word 
 
 void brace_expand(struct analysis *an, struct word word, struct words *out)
 {
-    struct texts *stack;
+    struct texts texts = { an->braces, 0 }, *stack = &texts;
 
     if (!memchr(word.text, '{', word.len)) {
         struct word *only = arena_alloc(&an->arena, sizeof *only);
@@ -194,7 +194,8 @@ void brace_expand(struct analysis *an, struct word word, struct words *out)
         out->first = out->last = only;
         return;
     }
-    stack = arena_alloc(&an->arena, sizeof *stack);
+    if (!stack->at)
+        stack->at = an->braces = arena_alloc(&an->arena, RESULTS_MAX * sizeof *stack->at);
     stack->at[stack->count++] = word;
     while (stack->count) {
         struct word top = stack->at[--stack->count];

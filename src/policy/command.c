@@ -7,7 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#define UNWRAP_MAX 24
+#define UNWRAP_MAX  24
+#define KNOWN_STEPS 1024 /* all names of judge_known_program, in all places */
 
 bool command_flag(const struct command *c, char letter, const char *word)
 {
@@ -133,6 +134,8 @@ static bool name_known(struct analysis *an, struct command *c)
     if (program->taint & TAINT_DECODED)
         violate(an, RULE_ENCODED_RUN, c->at, c->shown);
     c->name = plain_name(an, program->text);
+    if (program->glob)
+        spend(an, KNOWN_STEPS + program->len * 32);
     if (program->glob && (known = judge_known_program(program->text))) {
         violate(an, RULE_UNKNOWN_PROGRAM, c->at, c->shown);
         c->name = known;
@@ -149,7 +152,8 @@ static bool run_one(struct analysis *an, struct command *c)
 {
     struct command inner = { .in = c->in, .out = c->out, .at = c->at };
 
-    spend(an, 32);
+    /* Rules ask for one option or operand after the other, and each is looked for from the front. */
+    spend(an, 32 + c->argc * 2 + c->argc * c->argc / 64);
     c->shown = fields_shown(an, c->argv, c->argc);
     if (!name_known(an, c)) {
         judge_whitelist(an, c->name, c->at, c->shown);
@@ -186,7 +190,7 @@ void command_run(struct analysis *an, const struct field *argv, size_t argc, str
     while (run_one(an, &c))
         if (++unwrapped == UNWRAP_MAX) {
             report_incomplete(an->report, "too many wrappers around a command");
-            violate(an, RULE_TOO_COMPLEX, at, c.shown);
+            violate(an, RULE_TOO_COMPLEX, at, fields_shown(an, argv, argc)); /* c has no text yet */
             break;
         }
     leave(an);

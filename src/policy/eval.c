@@ -38,7 +38,7 @@ static void redirect_in(struct analysis *an, struct io *io, const struct field *
                         const char *path)
 {
     const struct file *file = file_find(an, path);
-    enum rule rule = path_rule(path, target->glob, POLICY_READ);
+    enum rule rule = path_rule(an, path, target->glob, POLICY_READ);
 
     if (file)
         io->in = &file->content;
@@ -77,7 +77,7 @@ static void redirect(struct analysis *an, const struct node *node, const struct 
     path = path_resolve(an, target.text);
     judge_path(an, &target, op == REDIR_IN ? POLICY_READ : POLICY_WRITE, target.at,
                text_shown(an, node->text, node->len));
-    io->socket |= path_rule(path, false, POLICY_READ) == RULE_DEV_TCP;
+    io->socket |= path_rule(an, path, false, POLICY_READ) == RULE_DEV_TCP;
     if ((op == REDIR_IN || op == REDIR_BOTH) && fd == 0)
         redirect_in(an, io, &target, path);
     if ((op == REDIR_OUT || op == REDIR_APPEND) && (fd == 1 || fd == -1)) {

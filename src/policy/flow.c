@@ -31,7 +31,7 @@ static struct flow input(struct analysis *an, const struct command *c, size_t fr
             all.taint |= c->in->taint;
         } else {
             sink_char(an, &all, UNKNOWN);
-            if (judge_is_secret(path_rule(path, operand->glob, POLICY_READ)))
+            if (judge_is_secret(path_rule(an, path, operand->glob, POLICY_READ)))
                 all.taint |= TAINT_SECRET;
         }
     }
@@ -391,7 +391,7 @@ static void note_copy(struct analysis *an, const struct command *c)
     file = file_find(an, path);
     if (file)
         file_set(an, copied_to(an, from, to), file->content);
-    else if (judge_is_secret(path_rule(path, from->glob, POLICY_READ)))
+    else if (judge_is_secret(path_rule(an, path, from->glob, POLICY_READ)))
         file_set(an, copied_to(an, from, to), flow_unknown(TAINT_SECRET));
 }
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define REGEX_RUNS_MAX 8192
+#define SLOW_REGEX_US  500
+#define STEPS_PER_US   50
 
 bool judge_is_secret(enum rule rule)
 {
@@ -15,13 +17,23 @@ bool judge_is_secret(enum rule rule)
 
 /* The policy's lists. */
 
+/* What a pattern costs is known only afterwards. One that backtracks for long is paid by the clock; no ordinary one
+ * comes near. */
 static enum match search(struct analysis *an, const struct policy_entry *entry, const char *text,
                          size_t len, bool whole)
 {
+    uint64_t before, took;
+    enum match found;
+
     spend(an, 64 + len / 8);
     if (++an->regex_runs > REGEX_RUNS_MAX)
         longjmp(an->out, 1);
-    return whole ? match_whole(entry->regex, text, len) : match_search(entry->regex, text, len);
+    before = analysis_cpu_us(an);
+    found = whole ? match_whole(entry->regex, text, len) : match_search(entry->regex, text, len);
+    took = analysis_cpu_us(an) - before;
+    if (took > SLOW_REGEX_US)
+        spend(an, took * STEPS_PER_US);
+    return found;
 }
 
 void judge_blacklist(struct analysis *an, const char *text, size_t len, struct span at,
@@ -89,6 +101,7 @@ static const char *blocked_by(struct analysis *an, const char *path, bool is_glo
             sink_add(an, &full, pattern + 1, strlen(pattern + 1));
             pattern = sink_flow(an, &full).text;
         }
+        spend(an, 4 + (is_glob ? strlen(path) / 4 : strlen(path) / 64));
         if (path_meets(pattern, path, is_glob))
             return policy->lists[POLICY_BLOCKED_PATHS][i].text;
     }
@@ -98,17 +111,12 @@ static const char *blocked_by(struct analysis *an, const char *path, bool is_glo
 static void judge_resolved(struct analysis *an, const char *path, bool is_glob,
                            enum policy_access access, bool rules, struct span at, const char *shown)
 {
-    const char *entry;
-    size_t slashes = 1;
+    const char *entry = blocked_by(an, path, is_glob);
 
-    for (const char *c = path; *c; c++)
-        slashes += *c == '/';
-    spend(an, 32 + slashes * 16);
-    entry = blocked_by(an, path, is_glob);
     if (entry)
         violate_list(an, RULE_BLOCKED_PATH, at, shown, entry);
     if (rules)
-        violate(an, path_rule(path, is_glob, access), at, shown);
+        violate(an, path_rule(an, path, is_glob, access), at, shown);
 }
 
 void judge_path(struct analysis *an, const struct field *path, enum policy_access access,

@@ -55,7 +55,7 @@ static void judge_upload(struct analysis *an, const struct command *c, const cha
     const char *path = path_resolve(an, value);
     const struct file *file = file_find(an, path);
 
-    if (judge_is_secret(path_rule(path, false, POLICY_READ)) ||
+    if (judge_is_secret(path_rule(an, path, false, POLICY_READ)) ||
         (file && (file->content.taint & TAINT_SECRET)))
         violate(an, RULE_EXFILTRATION, c->at, c->shown);
     else

@@ -59,7 +59,9 @@ static struct flow trim(struct analysis *an, const struct source *src, struct fl
 
     if (is_unknown(value.text) || value.len > TRIM_MAX)
         return flow_unknown(value.taint);
-    spend(an, value.len * 8 + strlen(pattern) * 4);
+    spend(an, value.len * 8 + value.len * strlen(pattern) / 8);
+    if (strchr(pattern, '*')) /* each of the tries may look at all that is left, again and again */
+        spend(an, value.len * value.len * strlen(pattern) / 64);
     for (size_t i = 0; i <= value.len; i++) {
         size_t n = longest ? value.len - i : i; /* how much goes */
         struct flow gone = front ? part(an, value, 0, n) : part(an, value, value.len - n, n);
@@ -189,6 +191,7 @@ struct flow param_value(struct analysis *an, const struct source *src, const cha
         n = 1;
     name = arena_text(&an->arena, text + skip, n);
     value = expand_var(an, name, &set);
+    spend(an, 1 + value.len / 8); /* what is done with it looks at all of it, at least once */
     if (indirect && value.len && !is_unknown(value.text))
         value = expand_var(an, value.text, &set);
     text += skip + n;

@@ -296,8 +296,19 @@ static const struct {
     /* clang-format on */
 };
 
-enum rule path_rule(const char *path, bool is_glob, enum policy_access access)
+/* Half of the rules are tried at every slash; a glob is held against each as one of its own. */
+static void spend_rules(struct analysis *an, const char *path, bool is_glob)
 {
+    size_t len = strlen(path), slashes = 0;
+
+    for (size_t i = 0; i < len; i++)
+        slashes += path[i] == '/';
+    spend(an, 64 + slashes * 32 + (is_glob ? 64 + len * 16 : len));
+}
+
+enum rule path_rule(struct analysis *an, const char *path, bool is_glob, enum policy_access access)
+{
+    spend_rules(an, path, is_glob);
     for (size_t i = 0; i < ARRAY_LEN(path_rules); i++)
         if (path_meets(path_rules[i].pattern, path, is_glob))
             return access == POLICY_WRITE ? path_rules[i].on_write : path_rules[i].on_read;

@@ -21,7 +21,7 @@ bool path_meets(const char *pattern, const char *path, bool is_glob);
 bool path_like(const char *text);
 
 /* The built-in rule on paths for this access; RULE_NONE when there is none. */
-enum rule path_rule(const char *path, bool is_glob, enum policy_access access);
+enum rule path_rule(struct analysis *an, const char *path, bool is_glob, enum policy_access access);
 
 /* "/", "/etc", "/usr/lib" ... : whole trees that the system needs. */
 bool path_is_system_tree(const char *path);

@@ -160,6 +160,9 @@ static void analyze(const struct policy *policy, struct job *job,
     } else {
         (void) analysis_guard(&an, run, job);
     }
+    report->steps = an.steps;
+    report->steps_most = an.steps_most;
+    report->cpu_us = analysis_cpu_us(&an);
     analysis_done(&an);
 }
 

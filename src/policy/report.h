@@ -45,7 +45,9 @@ struct policy_report {
     size_t program_count;
     struct policy_path paths[POLICY_PATHS_MAX];
     size_t path_count;
-    uint32_t dropped; /* findings beyond the arrays */
+    uint32_t dropped;           /* findings beyond the arrays */
+    uint32_t steps, steps_most; /* work that the analysis took, and how much it might have */
+    uint64_t cpu_us;            /* and what that came to on this machine */
 };
 
 void policy_report_init(struct policy_report *report);

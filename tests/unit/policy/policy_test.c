@@ -467,6 +467,87 @@ static void hostile_sizes_and_depths_end_on_a_small_stack(void)
     policy_done(&policy);
 }
 
+/* Short texts that would be long work: each ends within what its length allows, and is refused for it. */
+static void a_short_command_cannot_cost_much(void)
+{
+    static const struct {
+        const char *front, *piece;
+        unsigned count;
+        const char *back;
+    } rows[] = {
+        { ": ", "{a,b}", 40, "" },
+        { "echo ", "{1..64}", 3, "" },
+        { "", "for i in 1 2 3 4 5 6 7 8; do ", 8, "ls" },
+        { "a=xxxxxxxxxxxxxxxx;", "a=$a$a;", 60, "echo $a|cat|cat|cat|cat|cat|cat|cat|cat|cat" },
+        { "", "sudo ", 3000, "ls" },
+        { "a=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa;a=$a$a;",
+          "${a%%*a*a*a*b}", 300, "" },
+        { "cat ", "<(ls) ", 4000, "" },
+    };
+    static struct policy policy;
+
+    make(&policy, "standard");
+    compile(&policy);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = repeat(rows[i].front, rows[i].piece, rows[i].count, rows[i].back);
+
+        policy_analyze(&policy, text, &report);
+        CHECK(!report.allowed && !report.complete && find("analysis.too-complex"));
+        CHECK(report.steps <= report.steps_most);
+        CHECK(report.steps_most <= 262144 + 32 * strlen(text));
+        policy_report_done(&report);
+        free(text);
+    }
+    policy_done(&policy);
+}
+
+/* The text of a wrapper that wraps nothing yet was read before it was there. */
+static void too_many_wrappers_are_refused(void)
+{
+    static const char *const wrappers[] = { "xargs ",     "sudo ", "nice ",
+                                            "timeout 1 ", "env ",  "nohup " };
+    static struct policy policy;
+
+    make(&policy, "standard");
+    compile(&policy);
+    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
+        char *text = repeat("", wrappers[i], 60, "ls");
+
+        policy_analyze(&policy, text, &report);
+        CHECK(!report.allowed && !report.complete && find("analysis.too-complex"));
+        policy_report_done(&report);
+        free(text);
+    }
+    policy_done(&policy);
+}
+
+static void a_long_script_is_still_understood(void)
+{
+    static struct policy policy;
+    char *text = repeat("set -e\n",
+                        "if [ -f src/x.c ]; then cp src/x.c out/y.c && sed -i 's/a/b/g' out/y.c; "
+                        "else echo no; fi\n",
+                        200, "");
+    struct err err;
+
+    make(&policy, "standard");
+    for (char i = 'a'; i <= 'f'; i++)
+        CHECK(policy_add(&policy, POLICY_COMMAND_BLACKLIST,
+                         (char[]){ 'z', i, 'z', '.', '*', 'q', '\0' }, &err) == 0);
+    compile(&policy);
+    policy_analyze(&policy, text, &report);
+    CHECK(report.allowed && report.complete);
+    policy_report_done(&report);
+    free(text);
+    text = repeat("for a in 1 2 3 4 5 6 7 8 9 10; do for b in 1 2 3 4 5 6 7 8 9 10; do ",
+                  "mkdir -p out/$a/$b; cp src/$a.txt out/$a/$b/; ", 1, "echo $a $b; done; done");
+    policy_analyze(&policy, text, &report);
+    CHECK(report.allowed && report.complete);
+    policy_report_done(&report);
+    free(text);
+    policy_done(&policy);
+}
+
 static void a_command_too_long_or_too_deep_is_refused(void)
 {
     static struct policy policy;
@@ -660,11 +741,11 @@ CHECK_MAIN(T(a_bad_regex_is_named), T(a_policy_is_within_another_that_allows_as_
            T(a_regex_that_explodes_denies), T(the_blacklist_sees_what_would_run),
            T(the_whitelist_binds_every_program), T(blocked_paths_hold_however_they_are_written),
            T(tools_are_allowed_and_blocked), T(root_and_network_follow_the_policy),
-           T(presets_differ_as_they_say), T(a_waived_rule_is_silent),
-           T(open_judges_and_lets_pass), T(a_waived_rule_is_silent),
-           T(positions_point_into_the_command), T(programs_and_paths_are_listed),
-           T(what_cannot_be_parsed_is_said_and_the_rest_judged),
+           T(presets_differ_as_they_say), T(a_waived_rule_is_silent), T(open_judges_and_lets_pass),
+           T(a_waived_rule_is_silent), T(positions_point_into_the_command),
+           T(programs_and_paths_are_listed), T(what_cannot_be_parsed_is_said_and_the_rest_judged),
            T(hostile_sizes_and_depths_end_on_a_small_stack),
-           T(a_command_too_long_or_too_deep_is_refused), T(files_of_tools_are_judged),
-           T(code_of_a_cell_is_judged), T(every_rule_has_a_row_and_is_documented),
-           T(threads_share_a_policy))
+           T(a_command_too_long_or_too_deep_is_refused), T(a_short_command_cannot_cost_much),
+           T(too_many_wrappers_are_refused), T(a_long_script_is_still_understood),
+           T(files_of_tools_are_judged), T(code_of_a_cell_is_judged),
+           T(every_rule_has_a_row_and_is_documented), T(threads_share_a_policy))
