@@ -1,5 +1,5 @@
-/* The filter as BPF: architecture, then the calls whose arguments matter, then the plain rows of
- * wire/seccomp_table.h as a binary search over runs of numbers with the same answer.
+/* The filter as BPF: architecture, then a binary search over runs of numbers with the same answer: the plain rows of
+ * wire/seccomp_table.h, and between them the calls whose arguments matter, each with its rule.
  *
  * libseccomp is not used: it takes one comparison per argument, on 64 bits, so that it cannot say
  * "ioctl, unless the low 32 bits are TIOCSTI" (the kernel looks at 32 bits only, and 0x1_0000_5412
@@ -13,6 +13,7 @@
 #include "jail/seccomp.h"
 
 #include "base/own.h"
+#include "wire/ioctl_table.h"
 #include "wire/seccomp_table.h"
 
 #include <assert.h>
@@ -24,6 +25,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,10 +40,8 @@
 #define NAMESPACE_FLAGS                                                                            \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
-#define TIOCSTI_CMD              0x5412u /* types into a terminal */
-#define TIOCLINUX_CMD            0x541cu /* pastes into a console */
 #define LEVEL_TCP                6u
-#define OPTION_TCP_ULP           31u /* kernel TLS and its kin */
+#define LEVEL_UDP                17u
 #define SOCKET_TYPE_BITS         0xfu
 #define FUTEX_OP_BITS            0x7fu /* without PRIVATE and CLOCK_REALTIME */
 #define FUTEX_WAIT_REQUEUE_PI_OP 11u
@@ -109,84 +109,110 @@ static void answer_if(struct writer *w, uint32_t value, uint32_t action)
     answer(w, action);
 }
 
-/* Opens a block that only this call enters; the accumulator holds the number. */
-static unsigned begin_call(struct writer *w, uint32_t nr)
-{
-    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, nr);
-    return w->filter->len;
-}
-
-static void end_call(struct writer *w, unsigned begin, uint32_t otherwise)
-{
-    answer(w, otherwise);
-    assert(w->filter->len - begin < 256);
-    w->filter->code[begin - 1].jf = (uint8_t) (w->filter->len - begin);
-}
+/* Each rule writes what is done with the arguments of one call; every way through it ends in an answer. */
 
 static void rule_futex(struct writer *w)
 {
-    unsigned begin = begin_call(w, __NR_futex);
-
     load_arg(w, 1);
     mask(w, FUTEX_OP_BITS);
     answer_if(w, FUTEX_WAIT_REQUEUE_PI_OP, w->refusal); /* unused by libcs; CVE-2026-43499 */
     answer_if(w, FUTEX_CMP_REQUEUE_PI_OP, w->refusal);
-    end_call(w, begin, SECCOMP_RET_ALLOW);
+    answer(w, SECCOMP_RET_ALLOW);
 }
 
 static void rule_ioctl(struct writer *w)
 {
-    unsigned begin = begin_call(w, __NR_ioctl);
+    static const uint32_t known[] = {
+#define IOCTL(name, number) number,
+        SECCOMP_IOCTLS
+#undef IOCTL
+    };
+    static const uint32_t dangerous[] = {
+#define IOCTL_REFUSED(name, number) number,
+        SECCOMP_IOCTLS_REFUSED
+#undef IOCTL_REFUSED
+    };
 
+    static_assert(ARRAY_LEN(known) + 2 * ARRAY_LEN(dangerous) < 255, "one jump reaches the end");
     load_arg(w, 1);
-    answer_if(w, TIOCSTI_CMD, w->refusal);
-    answer_if(w, TIOCLINUX_CMD, w->refusal);
-    end_call(w, begin, SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) /* to the last answer */
+        put(w, BPF_JMP | BPF_JEQ | BPF_K,
+            (uint8_t) (ARRAY_LEN(known) - i + 2 * ARRAY_LEN(dangerous)), 0, known[i]);
+    for (size_t i = 0; i < ARRAY_LEN(dangerous); i++)
+        answer_if(w, dangerous[i], w->refusal);
+    answer(w, SECCOMP_RET_ERRNO | ENOTTY);
+    answer(w, SECCOMP_RET_ALLOW);
 }
 
 static void rule_clone(struct writer *w)
 {
-    unsigned begin = begin_call(w, __NR_clone);
-
     load_arg(w, 0);
     mask(w, NAMESPACE_FLAGS);
     answer_if(w, 0, SECCOMP_RET_ALLOW);
-    end_call(w, begin, w->refusal);
+    answer(w, w->refusal);
 }
 
 static void rule_setsockopt(struct writer *w)
 {
-    unsigned begin = begin_call(w, __NR_setsockopt);
+    static const struct {
+        uint32_t level, option;
+    } dangerous[] = {
+        { LEVEL_TCP, 31 /* TCP_ULP */ },        /* kernel TLS and its kin */
+        { LEVEL_UDP, 100 /* UDP_ENCAP */ },     /* IPsec in the path of every datagram */
+        { SOL_SOCKET, 26 /* ATTACH_FILTER */ }, /* programs in the kernel, and memory for them */
+        { SOL_SOCKET, 50 /* ATTACH_BPF */ },
+        { SOL_SOCKET, 51 /* ATTACH_REUSEPORT_CBPF */ },
+        { SOL_SOCKET, 52 /* ATTACH_REUSEPORT_EBPF */ },
+    };
 
-    load_arg(w, 1);
-    put(w, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, LEVEL_TCP);
+    for (size_t i = 0; i < ARRAY_LEN(dangerous); i++) {
+        load_arg(w, 1);
+        put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 3, dangerous[i].level);
+        load_arg(w, 2);
+        answer_if(w, dangerous[i].option, w->refusal);
+    }
     answer(w, SECCOMP_RET_ALLOW);
-    load_arg(w, 2);
-    answer_if(w, OPTION_TCP_ULP, w->refusal);
-    end_call(w, begin, SECCOMP_RET_ALLOW);
 }
 
-/* The sandbox's root has the agent's uid, and limits are not guarded like memory is: with one of them it could
- * take its own PID 1 the descriptors to answer with. */
-static void rule_prlimit(struct writer *w)
+/* Urgent data. Between unix sockets it was a way to memory that is freed already (CVE-2025-38236), and no register says
+ * what kind of socket it is. Programs of this century do without; the answer is that of a kernel that has none. */
+static void rule_urgent(struct writer *w, unsigned flags)
 {
-    unsigned begin = begin_call(w, __NR_prlimit64);
+    load_arg(w, flags);
+    mask(w, MSG_OOB);
+    answer_if(w, 0, SECCOMP_RET_ALLOW);
+    answer(w, SECCOMP_RET_ERRNO | EOPNOTSUPP);
+}
 
+static void rule_message(struct writer *w) /* sendmsg, recvmsg */
+{
+    rule_urgent(w, 2);
+}
+
+static void rule_messages(struct writer *w) /* sendto, recvfrom, sendmmsg, recvmmsg */
+{
+    rule_urgent(w, 3);
+}
+
+/* process_vm_readv, process_vm_writev, prlimit64: who may, the kernel decides by user, but nobody has business with the agent. The
+ * sandbox's root has the agent's uid, and limits are not guarded like memory is: with one of them it could take its own
+ * PID 1 the descriptors to answer with. */
+static void rule_other_process(struct writer *w)
+{
     load_arg(w, 0);
     answer_if(w, AGENT_PID, w->refusal);
-    end_call(w, begin, SECCOMP_RET_ALLOW);
+    answer(w, SECCOMP_RET_ALLOW);
 }
 
 static void rule_personality(struct writer *w)
 {
     static const uint32_t harmless[] = { 0, PERSONALITY_ASK, ADDR_NO_RANDOMIZE /* gdb */, UNAME26,
                                          UNAME26 | ADDR_NO_RANDOMIZE };
-    unsigned begin = begin_call(w, __NR_personality);
 
     load_arg(w, 0);
     for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
         answer_if(w, harmless[i], SECCOMP_RET_ALLOW);
-    end_call(w, begin, w->refusal);
+    answer(w, w->refusal);
 }
 
 /* Programs may put up filters of their own, but not listen: of two filters that ask for a listener the kernel takes the
@@ -194,21 +220,24 @@ static void rule_personality(struct writer *w)
  * makes a listener: a later kernel may allow several. prctl(PR_SET_SECCOMP) has no flags and makes none. */
 static void rule_seccomp(struct writer *w)
 {
-    unsigned begin = begin_call(w, __NR_seccomp);
-
     load_arg(w, 1);
     mask(w, ~(uint32_t) HARMLESS_FILTER_FLAGS);
     answer_if(w, 0, SECCOMP_RET_ALLOW);
-    end_call(w, begin, FINAL_REFUSAL);
+    answer(w, FINAL_REFUSAL);
 }
 
-/* A tracer that turns filters off. The kernel refuses that to whoever has a filter, too. */
+/* The agent as what is traced; and a tracer that turns filters off, which the kernel refuses to whoever has a filter, too. Whom else a
+ * process may trace is decided by the kernel: its own user's. */
 static void rule_ptrace(struct writer *w)
 {
     static const uint32_t with_options[] = { PTRACE_SETOPTIONS, PTRACE_SEIZE,
                                              PTRACE_OLDSETOPTIONS };
-    unsigned begin = begin_call(w, __NR_ptrace);
 
+    load_arg(w, 1);
+    put(w, BPF_JMP | BPF_JEQ | BPF_K, 0, 5, AGENT_PID);
+    load_arg(w, 0);
+    answer_if(w, PTRACE_ATTACH, w->refusal);
+    answer_if(w, PTRACE_SEIZE, w->refusal);
     load_arg(w, 0);
     for (size_t i = 0; i < ARRAY_LEN(with_options); i++) /* past the next answer */
         put(w, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t) (ARRAY_LEN(with_options) - i), 0,
@@ -217,7 +246,7 @@ static void rule_ptrace(struct writer *w)
     load_arg(w, 3);
     mask(w, SUSPEND_SECCOMP_OPTION);
     answer_if(w, 0, SECCOMP_RET_ALLOW);
-    end_call(w, begin, FINAL_REFUSAL);
+    answer(w, FINAL_REFUSAL);
 }
 
 /* Local sockets, TCP and UDP, and the netlink family that lists interfaces. Odd families and
@@ -226,7 +255,6 @@ static void rule_ptrace(struct writer *w)
 static void rule_socket(struct writer *w)
 {
     static const uint32_t protocols[] = { 0, 6 /* TCP */, 17 /* UDP */ };
-    unsigned begin = begin_call(w, __NR_socket);
     unsigned to_inet[2], to_netlink, at;
 
     load_arg(w, 0);
@@ -258,16 +286,47 @@ static void rule_socket(struct writer *w)
     answer_if(w, NETLINK_ROUTE, SECCOMP_RET_ALLOW);
     /* useradd and its kin go on without the audit subsystem, if the kernel says it has none. */
     answer_if(w, NETLINK_AUDIT, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
-    end_call(w, begin, w->refusal);
+    answer(w, w->refusal);
 }
 
 static void rule_socketpair(struct writer *w)
 {
-    unsigned begin = begin_call(w, __NR_socketpair);
-
     load_arg(w, 0);
     answer_if(w, AF_UNIX, SECCOMP_RET_ALLOW);
-    end_call(w, begin, w->refusal);
+    answer(w, w->refusal);
+}
+
+/* Calls whose arguments matter. */
+static const struct rule {
+    uint32_t nr;
+    void (*write)(struct writer *w);
+} rules[] = {
+    { __NR_futex, rule_futex },
+    { __NR_ioctl, rule_ioctl },
+    { __NR_clone, rule_clone },
+    { __NR_socket, rule_socket },
+    { __NR_socketpair, rule_socketpair },
+    { __NR_setsockopt, rule_setsockopt },
+    { __NR_sendmsg, rule_message },
+    { __NR_recvmsg, rule_message },
+    { __NR_sendto, rule_messages },
+    { __NR_recvfrom, rule_messages },
+    { __NR_sendmmsg, rule_messages },
+    { __NR_recvmmsg, rule_messages },
+    { __NR_personality, rule_personality },
+    { __NR_prlimit64, rule_other_process },
+    { __NR_seccomp, rule_seccomp },
+    { __NR_ptrace, rule_ptrace },
+    { __NR_process_vm_readv, rule_other_process },
+    { __NR_process_vm_writev, rule_other_process },
+};
+
+static const struct rule *rule_of(uint32_t nr)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (rules[i].nr == nr)
+            return &rules[i];
+    return NULL;
 }
 
 /* The answer to a number, by the plain rows. */
@@ -282,10 +341,11 @@ static uint32_t plain_answer(const struct writer *w, uint32_t nr)
     return SECCOMP_RET_ERRNO | ENOSYS;
 }
 
-/* A run begins at `from` and goes on to the next run's beginning. */
+/* A run begins at `from` and goes on to the next run's beginning. A call with a rule is a run of its own. */
 struct run {
     uint32_t from;
     uint32_t answer;
+    const struct rule *rule; /* NULL: the answer */
 };
 
 static size_t find_runs(const struct writer *w, struct run *runs)
@@ -293,39 +353,53 @@ static size_t find_runs(const struct writer *w, struct run *runs)
     size_t count = 0;
 
     for (uint32_t nr = 0; nr < CALLS_MOST; nr++) {
-        uint32_t now = plain_answer(w, nr);
+        struct run now = { nr, plain_answer(w, nr), rule_of(nr) };
 
-        if (count == 0 || runs[count - 1].answer != now)
-            runs[count++] = (struct run){ nr, now };
+        if (count == 0 || now.rule || runs[count - 1].rule || runs[count - 1].answer != now.answer)
+            runs[count++] = now;
     }
     return count;
 }
 
-/* Comparisons jump 255 instructions at most, a plain jump as far as it likes. */
+/* From `at` over all that was written behind it. A comparison jumps 255 instructions at most, a plain jump as far as it likes: one
+ * is put in between, and what jumps within the rest does so by distance. */
+static void jump_over(struct seccomp_filter *f, unsigned at)
+{
+    unsigned len = f->len - at - 1;
+
+    if (len <= UINT8_MAX) {
+        f->code[at].jt = (uint8_t) len;
+        return;
+    }
+    assert(f->len < SECCOMP_FILTER_MOST);
+    memmove(&f->code[at + 2], &f->code[at + 1], len * sizeof f->code[0]);
+    f->code[at + 1] = (struct sock_filter){ BPF_JMP | BPF_JA, 0, 0, len };
+    f->code[at].jf = 1;
+    f->len++;
+}
+
 static void put_search(struct writer *w, const struct run *runs, size_t count)
 {
     size_t half = count / 2;
-    unsigned jump;
+    unsigned at = w->filter->len;
 
+    if (count == 1 && runs[0].rule) {
+        runs[0].rule->write(w);
+        return;
+    }
     if (count == 1) {
         answer(w, runs[0].answer);
         return;
     }
-    put(w, BPF_JMP | BPF_JGE | BPF_K, 0, 1, runs[half].from);
-    jump = w->filter->len;
-    put(w, BPF_JMP | BPF_JA, 0, 0, 0);
+    put(w, BPF_JMP | BPF_JGE | BPF_K, 0, 0, runs[half].from);
     put_search(w, runs, half);
-    w->filter->code[jump].k = w->filter->len - jump - 1;
+    jump_over(w->filter, at);
     put_search(w, runs + half, count - half);
 }
 
 void seccomp_compile(struct seccomp_filter *filter, bool listen)
 {
     struct run runs[CALLS_MOST];
-    static void (*const rules[])(struct writer *) = {
-        rule_futex,      rule_ioctl,       rule_clone,   rule_setsockopt, rule_socket,
-        rule_socketpair, rule_personality, rule_prlimit, rule_seccomp,    rule_ptrace,
-    };
     struct writer w = { filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
 
     filter->len = 0;
@@ -335,8 +409,6 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
     put(&w, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
     put(&w, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
     answer(&w, SECCOMP_RET_ERRNO | ENOSYS);
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-        rules[i](&w);
     put_search(&w, runs, find_runs(&w, runs));
 }
 

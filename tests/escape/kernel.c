@@ -4,12 +4,14 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
@@ -154,6 +156,57 @@ static struct outcome futex_op(const struct attempt *attempt)
                       attempt->name);
 }
 
+static struct outcome line_discipline(const struct attempt *attempt)
+{
+    int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC), number = (int) attempt->number;
+
+    if (fd < 0)
+        return held(errno, "no terminal");
+    return by_call(syscall(SYS_ioctl, (long) fd, (attempt->path ? 1L << 32 : 0) | TIOCSETD, &number), "TIOCSETD");
+}
+
+static struct outcome urgent_data(const struct attempt *attempt)
+{
+    int pair[2];
+
+    (void) attempt;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return held(errno, "no sockets");
+    return by_call(send(pair[0], "x", 1, MSG_OOB), "MSG_OOB");
+}
+
+static struct outcome segments(const struct attempt *attempt)
+{
+    static char table[64];
+
+    (void) attempt;
+    return by_call(syscall(SYS_modify_ldt, 0L, table, sizeof table), "modify_ldt");
+}
+
+/* `return -1`, as a filter of whatever socket. */
+static struct outcome socket_filter(const struct attempt *attempt)
+{
+    struct sock_filter code = { BPF_RET | BPF_K, 0, 0, ~0u };
+    struct sock_fprog program = { 1, &code };
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    return by_call(setsockopt(fd, SOL_SOCKET, (int) attempt->number, &program, sizeof program), "filter");
+}
+
+static struct outcome udp_tunnel(const struct attempt *attempt)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), kind = (int) attempt->number;
+
+    return by_call(setsockopt(fd, 17, 100 /* UDP_ENCAP */, &kind, sizeof kind), "UDP_ENCAP");
+}
+
+static struct outcome pidfd_namespace(const struct attempt *attempt)
+{
+    int fd = (int) syscall(SYS_pidfd_open, (long) getpid(), 0L);
+
+    return by_call(syscall(SYS_ioctl, (long) fd, attempt->number, 0L), "namespace by pidfd");
+}
+
 /* A call that an ordinary program may make on the host. `path` and sizes are harmless. */
 static struct outcome plain_call(const struct attempt *attempt)
 {
@@ -291,6 +344,13 @@ const struct attempt kernel_attempts[] = {
     CALL("lookup-dcookie", SYS_lookup_dcookie, "paths of the host"),
     CALL("ustat", SYS_ustat, "file systems of the host"),
     CALL("lsm-list", NR_lsm_list_modules, "security modules of the host"),
+    { "line-discipline",  "n_gsm, n_hdlc and their races", line_discipline, .number = 0, HOST },
+    { "line-discipline-high", "the same with upper bits set", line_discipline, .number = 0, .path = "high", HOST },
+    { "unix-urgent",      "CVE-2025-38236: memory that is freed already", urgent_data, HOST, .lacking = { EOPNOTSUPP }, .reason = "this kernel has no urgent data for unix sockets" },
+    { "modify-ldt",       "segments: CVE-2015-5157", segments, HOST, .lacking = { ENOSYS }, .reason = "this kernel has no modify_ldt" },
+    { "socket-filter",    "programs in the kernel", socket_filter, .number = 26, HOST },
+    { "udp-tunnel",       "IPsec in UDP", udp_tunnel, .number = 2, HOST, .lacking = { ENOPROTOOPT }, .reason = "this kernel has no IPsec" },
+    { "pidfd-namespace",  "namespaces as descriptors", pidfd_namespace, .number = 0xff04, HOST, .lacking = { ENOTTY, EINVAL }, .reason = "before Linux 6.11" },
     { "dirty-pipe",       "CVE-2022-0847: files of everybody", dirty_pipe, .outside = NOT_AT_ALL, .reason = "mended in Linux 5.16.11" },
 };
 /* clang-format on */

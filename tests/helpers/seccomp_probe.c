@@ -7,6 +7,7 @@
  *   seccomp_probe                  all of it, as `ok - …` lines
  *   seccomp_probe refuse N COUNT   system call N, COUNT times: to be counted by the agent */
 #include "base/own.h"
+#include "wire/ioctl_table.h"
 #include "wire/seccomp_table.h"
 
 #include <errno.h>
@@ -51,7 +52,10 @@ static const struct call refused[] = {
 /* Their answers depend on arguments: the table of rules below. */
 static const long by_argument[] = { __NR_clone,      __NR_socket,      __NR_socketpair, __NR_futex,
                                     __NR_setsockopt, __NR_personality, __NR_ioctl,
-                                    __NR_prlimit64,  __NR_seccomp,     __NR_ptrace };
+                                    __NR_prlimit64,  __NR_seccomp,     __NR_ptrace,
+                                    __NR_sendto,     __NR_recvfrom,    __NR_sendmsg,
+                                    __NR_recvmsg,    __NR_sendmmsg,    __NR_recvmmsg,
+                                    __NR_process_vm_readv, __NR_process_vm_writev };
 
 /* What the kernel itself answers with EPERM or ENOSYS when an ordinary user asks for nonsense. */
 static const struct {
@@ -60,7 +64,6 @@ static const struct {
     const char *why;
 } kernels_own[] = {
     { __NR_setgroups, EPERM, "needs CAP_SETGID" },
-    { __NR_modify_ldt, ENOSYS, "an unknown function of modify_ldt" },
 };
 
 static void say(bool good, const char *sentence, int got)
@@ -248,6 +251,20 @@ static const struct rule {
     { "TIOCSTI with all upper bits is refused",      __NR_ioctl, { -1, -4294967296ll | 0x5412 }, EPERM },
     { "TIOCLINUX is refused",                        __NR_ioctl, { -1, 0x541c }, EPERM },
     { "TIOCLINUX with an upper bit is refused",      __NR_ioctl, { -1, HIGH | 0x541c }, EPERM },
+    { "TIOCSETD is refused",                         __NR_ioctl, { -1, 0x5423 }, EPERM },
+    { "TIOCSETD with an upper bit is refused",       __NR_ioctl, { -1, HIGH | 0x5423 }, EPERM },
+    { "TIOCCONS is refused",                         __NR_ioctl, { -1, 0x541d }, EPERM },
+
+    { "a process may read memory of its own kind",   __NR_process_vm_readv, { 0x7ffffff, 0, 0, 0, 0, 0 }, PASSED },
+    { "the agent's memory is not read",              __NR_process_vm_readv, { 1, 0, 0, 0, 0, 0 }, EPERM },
+    { "nor written",                                 __NR_process_vm_writev, { HIGH | 1, 0, 0, 0, 0, 0 }, EPERM },
+    { "the agent is not traced",                     __NR_ptrace, { 16, 1, 0, 0 }, EPERM },
+    { "nor seized",                                  __NR_ptrace, { 0x4206, HIGH | 1, 0, 0 }, EPERM },
+    { "a message is sent",                           __NR_sendto, { -1, 0, 0, 0x40, 0, 0 }, PASSED },
+    { "a filter of a socket is refused",             __NR_setsockopt, { -1, SOL_SOCKET, 26, 0, 16 }, EPERM },
+    { "a program of a socket is refused",            __NR_setsockopt, { -1, HIGH | SOL_SOCKET, HIGH | 50, 0, 4 }, EPERM },
+    { "one for ports that are shared is refused",    __NR_setsockopt, { -1, SOL_SOCKET, 51, 0, 16 }, EPERM },
+    { "a tunnel in UDP is refused",                  __NR_setsockopt, { -1, 17, 100, 0, 4 }, EPERM },
 
     { "a process may ask for its own limits",        __NR_prlimit64, { 0, 7 }, PASSED },
     { "the agent's limits are out of reach",         __NR_prlimit64, { 1, 7 }, EPERM },
@@ -336,6 +353,50 @@ static void check_families(void)
     }
 }
 
+/* What comes with another answer than EPERM and ENOSYS: made on descriptors where the kernel would say something else. */
+static void check_quiet(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t number;
+    } commands[] = {
+#define IOCTL(name, number) { name, number },
+        SECCOMP_IOCTLS
+#undef IOCTL
+    };
+    static const uint32_t unknown[] = { 1 /* FIBMAP */, 0x5415 /* TIOCMGET */, 0x8914 /* SIOCSIFFLAGS */, 0xc0185879 /* FITRIM */, 0xff0b };
+    char sentence[128], byte = 'x';
+    struct iovec part = { &byte, 1 };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    struct mmsghdr messages = { .msg_hdr = message };
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        exit(1);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) { /* of a closed descriptor: the kernel's answer is EBADF */
+        bool passed = syscall(__NR_ioctl, -1, commands[i].number, 0) < 0 && errno == EBADF;
+
+        (void) snprintf(sentence, sizeof sentence, "ioctl %s reaches the kernel", commands[i].name);
+        say(passed, sentence, passed ? PASSED : errno);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+        bool held = syscall(__NR_ioctl, -1, HIGH | unknown[i], 0) < 0 && errno == ENOTTY;
+
+        (void) snprintf(sentence, sizeof sentence, "ioctl 0x%x is known to no file", unknown[i]);
+        say(held, sentence, held ? PASSED : errno);
+    }
+#define URGENT(call, name) say((call) < 0 && errno == EOPNOTSUPP, "urgent data does not exist: " name, errno)
+    URGENT(send(pair[0], "x", 1, MSG_OOB), "sendto");
+    URGENT(sendmsg(pair[0], &message, MSG_OOB), "sendmsg");
+    URGENT(sendmmsg(pair[0], &messages, 1, MSG_OOB), "sendmmsg");
+    URGENT(recv(pair[1], &byte, 1, MSG_OOB | MSG_DONTWAIT), "recvfrom");
+    URGENT(recvmsg(pair[1], &message, MSG_OOB | MSG_DONTWAIT), "recvmsg");
+    URGENT(recvmmsg(pair[1], &messages, 1, MSG_OOB | MSG_DONTWAIT, NULL), "recvmmsg");
+    say(send(pair[0], "x", 1, 0) == 1 && recv(pair[1], &byte, 1, 0) == 1, "other data does", errno);
+    (void) close(pair[0]);
+    (void) close(pair[1]);
+}
+
 static void check_futex(void)
 {
     static uint32_t word, other;
@@ -402,6 +463,7 @@ int main(int argc, char **argv)
     check_unlisted();
     check_rules();
     check_families();
+    check_quiet();
     check_futex();
     check_interrupt();
     return 0;

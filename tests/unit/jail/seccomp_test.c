@@ -4,6 +4,7 @@
 
 #include "base/own.h"
 #include "jail/seccomp.h"
+#include "wire/ioctl_table.h"
 #include "wire/seccomp_table.h"
 
 #include <errno.h>
@@ -102,7 +103,10 @@ static const struct {
 static const uint32_t with_rules[] = { __NR_clone,      __NR_socket, __NR_socketpair,
                                        __NR_setsockopt, __NR_ioctl,  __NR_personality,
                                        __NR_prlimit64,  __NR_futex,  __NR_seccomp,
-                                       __NR_ptrace };
+                                       __NR_ptrace,     __NR_sendto, __NR_recvfrom,
+                                       __NR_sendmsg,    __NR_recvmsg, __NR_sendmmsg,
+                                       __NR_recvmmsg,   __NR_process_vm_readv,
+                                       __NR_process_vm_writev };
 
 static bool in_table(uint32_t nr)
 {
@@ -209,6 +213,102 @@ static void terminals_cannot_be_typed_into_whatever_the_high_bits(void)
     CHECK_CALL(NOTIFY, __NR_ioctl, 0, HIGH | 0x541c, 0);
     CHECK_CALL(ALLOWED, __NR_ioctl, 0, 0x5401 /* TCGETS */, 0);
     CHECK_CALL(ALLOWED, __NR_ioctl, 0x5412, 0x5413 /* TIOCGWINSZ */, 0x5412);
+}
+
+static const struct {
+    uint32_t number;
+    const char *name;
+} commands[] = {
+#define IOCTL(name, number) { number, name },
+    SECCOMP_IOCTLS
+#undef IOCTL
+},
+  bad_commands[] = {
+#define IOCTL_REFUSED(name, number) { number, name },
+      SECCOMP_IOCTLS_REFUSED
+#undef IOCTL_REFUSED
+  };
+
+static uint32_t want_of_ioctl(uint32_t number)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (commands[i].number == number)
+            return ALLOWED;
+    for (size_t i = 0; i < ARRAY_LEN(bad_commands); i++)
+        if (bad_commands[i].number == number)
+            return NOTIFY;
+    return SECCOMP_RET_ERRNO | ENOTTY;
+}
+
+static void ioctls_are_those_of_the_table(void)
+{
+    static const uint32_t bases[] = { 0,      0x5400, 0x8900, 0x6600, 0x9400, 0x80045400, 0x40045400,
+                                      0x802c5400, 0x402c5400, 0xb700, 0x4b00, 0x5600, 0xff00, 0x1200 };
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        CHECK_CALL(ALLOWED, __NR_ioctl, 0, commands[i].number, 0);
+        CHECK_CALL(ALLOWED, __NR_ioctl, ~0ull, HIGH | commands[i].number, ~0ull);
+        CHECK(want_of_ioctl(commands[i].number ^ 0x10000000) != ALLOWED || commands[i].number < 3);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bases); i++)
+        for (uint32_t n = 0; n < 256; n++) {
+            CHECK_CALL(want_of_ioctl(bases[i] + n), __NR_ioctl, 0, bases[i] + n, 0);
+            CHECK_CALL(want_of_ioctl(bases[i] + n), __NR_ioctl, 0, HIGH | (bases[i] + n), 0);
+        }
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        for (size_t j = i + 1; j < ARRAY_LEN(commands); j++)
+            CHECK(commands[i].number != commands[j].number);
+}
+
+static void urgent_data_does_not_exist(void)
+{
+    static const struct {
+        uint32_t nr;
+        int flags;
+    } calls[] = { { __NR_sendto, 3 },  { __NR_recvfrom, 3 }, { __NR_sendmsg, 2 },
+                  { __NR_recvmsg, 2 }, { __NR_sendmmsg, 3 }, { __NR_recvmmsg, 3 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        for (unsigned bit = 0; bit < 32; bit++) {
+            uint64_t flag = 1ull << bit;
+            uint32_t want = flag == MSG_OOB ? (SECCOMP_RET_ERRNO | EOPNOTSUPP) : ALLOWED;
+            bool third = calls[i].flags == 2;
+
+            CHECK_INT(ask4(&notify, calls[i].nr, ~0ull, ~0ull, third ? flag : ~0ull,
+                           third ? ~0ull : HIGH | flag),
+                      want);
+        }
+    CHECK_INT(ask4(&notify, __NR_sendto, 0, 0, 0, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL),
+              SECCOMP_RET_ERRNO | EOPNOTSUPP);
+}
+
+static void the_agent_is_neither_traced_nor_read(void)
+{
+    static const uint32_t memory[] = { __NR_process_vm_readv, __NR_process_vm_writev };
+
+    for (size_t i = 0; i < ARRAY_LEN(memory); i++) {
+        CHECK_CALL(ALLOWED, memory[i], 2, 0, 0);
+        CHECK_CALL(NOTIFY, memory[i], 1, 0, 0);
+        CHECK_CALL(NOTIFY, memory[i], HIGH | 1, 0, 0);
+    }
+    CHECK_CALL(NOTIFY, __NR_ptrace, 16 /* ATTACH */, 1, 0);
+    CHECK_CALL(NOTIFY, __NR_ptrace, 0x4206 /* SEIZE */, HIGH | 1, 0);
+    CHECK_CALL(ALLOWED, __NR_ptrace, 16, 2, 0);
+    CHECK_CALL(ALLOWED, __NR_ptrace, 0x4206, 2, 0);
+    CHECK_CALL(ALLOWED, __NR_ptrace, 0 /* TRACEME */, 1, 0);
+}
+
+static void sockets_take_no_programs_and_no_tunnels(void)
+{
+    static const uint64_t bad[][2] = { { 1, 26 }, { 1, 50 }, { 1, 51 }, { 1, 52 }, { 17, 100 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_CALL(NOTIFY, __NR_setsockopt, 0, bad[i][0], bad[i][1]);
+        CHECK_CALL(NOTIFY, __NR_setsockopt, 0, HIGH | bad[i][0], HIGH | bad[i][1]);
+        CHECK_CALL(ALLOWED, __NR_setsockopt, 0, 41, bad[i][1]);
+    }
+    CHECK_CALL(ALLOWED, __NR_setsockopt, 0, 17, 103 /* UDP_SEGMENT */);
+    CHECK_CALL(ALLOWED, __NR_setsockopt, 0, 1, 15 /* SO_REUSEPORT */);
 }
 
 static void futexes_work_but_for_requeue_pi(void)
@@ -361,4 +461,6 @@ CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allo
            T(internet_sockets_are_streams_or_datagrams), T(netlink_is_for_routes_only),
            T(pairs_of_sockets_are_local), T(kernel_tls_and_its_kin_are_refused),
            T(only_harmless_personalities_are_taken), T(no_filter_with_a_listener_can_be_added),
-           T(a_tracer_cannot_suspend_the_filter))
+           T(a_tracer_cannot_suspend_the_filter),
+           T(ioctls_are_those_of_the_table), T(urgent_data_does_not_exist),
+           T(the_agent_is_neither_traced_nor_read), T(sockets_take_no_programs_and_no_tunnels))
