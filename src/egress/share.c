@@ -98,17 +98,10 @@ void shares_init(struct egress *e)
 
 static uint64_t sandbox_most(const struct egress *e, enum egress_share share)
 {
-    switch (share) {
-    case EGRESS_CONNECTIONS:
-        return e->config.limits.connections;
-    case EGRESS_LOOKUPS:
-        return LOOKUPS_MOST;
-    case EGRESS_HANDSHAKES:
-        return HANDSHAKES_MOST;
-    case EGRESS_SHARES:
-        break;
-    }
-    return 0;
+    static const uint64_t fixed[] = { [EGRESS_LOOKUPS] = LOOKUPS_MOST,
+                                      [EGRESS_HANDSHAKES] = HANDSHAKES_MOST };
+
+    return share == EGRESS_CONNECTIONS ? e->config.limits.connections : fixed[share];
 }
 
 static void begin_second(struct egress *e)
@@ -137,9 +130,8 @@ static enum egress_whose exceeds(const struct egress *e, const struct box *box,
         return EGRESS_OF_SANDBOX;
     if (free_now == 0)
         return EGRESS_OF_SERVER;
-    if (tenant >= free_now)
-        return EGRESS_OF_TENANT;
-    return box->used[share] >= free_now - tenant ? EGRESS_OF_SANDBOX : EGRESS_WHOSE;
+    return tenant >= free_now || box->used[share] >= free_now - tenant ? EGRESS_OF_TENANT
+                                                                       : EGRESS_WHOSE;
 }
 
 bool share_take(struct egress *e, struct box *box, enum egress_share share,
@@ -147,8 +139,8 @@ bool share_take(struct egress *e, struct box *box, enum egress_share share,
 {
     static const char *const texts[] = {
         [EGRESS_OF_SANDBOX] = "this sandbox has %" PRIu64 " %s, and may not have more",
-        [EGRESS_OF_TENANT] = "sandboxes of this tenant have %" PRIu64 " %s, and may not have more",
-        [EGRESS_OF_SERVER] = "all sandboxes together have %" PRIu64 " %s, and may not have more",
+        [EGRESS_OF_TENANT] = "the tenant's share is used up: its sandboxes have %" PRIu64 " %s",
+        [EGRESS_OF_SERVER] = "the server's limit: all sandboxes have %" PRIu64 " %s",
     };
     enum egress_whose of;
 
