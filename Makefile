@@ -119,14 +119,41 @@ run:
 	tools/link-cove $(BUILD) $(PREFIX)
 	$(BUILD)/cove up
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cove \
-	           $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/cove
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+MANDIR  ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+
+install: install-files
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
+	sed 's|@PREFIX@|$(PREFIX)|' packaging/cove.service.in > $(DESTDIR)$(UNITDIR)/cove.service
+	install -m 0644 packaging/cove.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/cove.conf
+	install -m 0644 packaging/cove.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/cove.conf
+
+# What the package has, but for what debhelper puts in its place (the unit, users, directories). The settings of an
+# earlier installation stay.
+install-files: all
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/libexec/cove $(BASHDIR) $(ZSHDIR) $(FISHDIR) \
+	           $(MANDIR)/man1 $(MANDIR)/man5 $(PREFIX)/share/doc/cove /etc/cove)
 	install -m 0755 $(BUILD)/cove $(DESTDIR)$(PREFIX)/bin/cove
-	install -m 0755 $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(DESTDIR)$(PREFIX)/libexec/cove/
-	install -m 0644 $(BUILD)/cove-criu.so $(DESTDIR)$(PREFIX)/libexec/cove/
-	$(BUILD)/cove completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cove
+	install -m 0755 $(filter-out %/cove %.so,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/libexec/cove/
+	install -m 0644 $(filter %.so,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/libexec/cove/
+	$(BUILD)/cove completion bash > $(DESTDIR)$(BASHDIR)/cove
+	$(BUILD)/cove completion zsh > $(DESTDIR)$(ZSHDIR)/_cove
+	$(BUILD)/cove completion fish > $(DESTDIR)$(FISHDIR)/cove.fish
+	$(BUILD)/cove help --man > $(DESTDIR)$(MANDIR)/man1/cove.1
+	$(BUILD)/coved --man > $(DESTDIR)$(MANDIR)/man5/coved.conf.5
+	test -e $(DESTDIR)/etc/cove/coved.conf || $(BUILD)/coved --sample-config > $(DESTDIR)/etc/cove/coved.conf
 	install -m 0644 README.md docs/*.md docs/*.yml $(DESTDIR)$(PREFIX)/share/doc/cove/
+
+# build/cove_<version>_amd64.deb, checked by lintian.
+deb:
+	tools/deps deb
+	packaging/make-deb $(BUILD) $(VERSION)
+
+test-deb: deb
+	packaging/test-deb $(BUILD)/cove_$(VERSION)_amd64.deb
 
 compile_commands.json:
 	$(MAKE) clean
@@ -143,10 +170,12 @@ help:
 	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"
 	@echo "make soak             long runs: kill -9 rounds, create/destroy for an hour"
 	@echo "make install          DESTDIR= PREFIX=/usr/local"
+	@echo "make deb              a Debian package: build/cove_$(VERSION)_amd64.deb"
+	@echo "make test-deb         install, upgrade, remove and purge it in Debian 12 and 13 (chroots)"
 	@echo "make SAN=address,undefined BUILD=build/asan   sanitizer build (or SAN=thread)"
 	@echo "make compile_commands.json                    for clangd (needs bear)"
 	@echo "make clean"
 
-.PHONY: all deps run install clean help test bench fuzz soak compile_commands.json
+.PHONY: all deps run install install-files deb test-deb clean help test bench fuzz soak compile_commands.json
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)

@@ -393,6 +393,10 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
             (void) puts("coved " COVE_VERSION);
             exit(0);
         }
+        if (strcmp(argv[i], "--sample-config") == 0 || strcmp(argv[i], "--man") == 0) {
+            config_text(stdout, argv[i][2] == 'm');
+            exit(0);
+        }
     }
     if (load_file(config, file ? file : DEFAULT_FILE, file != NULL, err) < 0 ||
         load_env(config, err) < 0)

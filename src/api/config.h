@@ -77,7 +77,8 @@ struct setting {
 extern const struct setting settings[];
 extern const size_t setting_count;
 
-/* All layers. *ret_check: --check-config was given. Exits by itself on --help, --version and --show-config. */
+/* All layers. *ret_check: --check-config was given. Exits by itself on --help, --version, --show-config, --sample-config
+ * and --man. */
 int config_load(struct config *config, int argc, char **argv, bool *ret_check, struct err *err);
 
 /* The file that config_load reads. */
@@ -94,6 +95,8 @@ int config_set(struct config *config, const char *name, const char *text, struct
 int config_parse(struct config *config, char *text, struct err *err);
 
 void config_help(FILE *out);
+/* A configuration file in which every setting has its default, in comments; or the manual page of that file. */
+void config_text(FILE *out, bool man);
 /* All settings as they are, in the form of a configuration file. */
 void config_show(const struct config *config, FILE *out);
 

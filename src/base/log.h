@@ -1,5 +1,7 @@
 /* log.h - one line per event on stderr: time level program event key=value ...
  *
+ * Where stderr is systemd's journal ($JOURNAL_STREAM), the level is journald's prefix and the time is journald's own.
+ *
  * Values that come from outside go through log_quote. Never user content. */
 #ifndef COVE_BASE_LOG_H
 #define COVE_BASE_LOG_H

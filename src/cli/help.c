@@ -1,6 +1,7 @@
 #include "cli/help.h"
 
 #include "cli/common.h"
+#include "cli/man.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "wire/agent.h"
@@ -8,11 +9,22 @@
 
 #include <string.h>
 
+struct help_options {
+    bool man;
+};
+
 /* clang-format off */
+static const struct option help_options[] = {
+    { 0, "man", OPTION_FLAG, offsetof(struct help_options, man), NULL, COMPLETE_NONE,
+      "print the manual page, for man -l" },
+};
+
 const struct verb help_verb = {
     .name = "help",
-    .synopsis = "[VERB]",
+    .synopsis = "[OPTION…] [VERB]",
     .summary = "what cove can do, or all about one verb",
+    .options = help_options,
+    .option_count = sizeof help_options / sizeof help_options[0],
     .operands = COMPLETE_VERB,
     .run = verb_help,
 };
@@ -42,13 +54,18 @@ void help_overview(FILE *out)
 int verb_help(int argc, char **argv)
 {
     const struct verb *verb;
+    struct help_options options = { .man = false };
     struct err err;
     char **operands;
-    int count, code, unused;
+    int count, code;
 
-    code = common_parse(&help_verb, argc, argv, &unused, &operands, &count);
+    code = common_parse(&help_verb, argc, argv, &options, &operands, &count);
     if (code >= 0)
         return code;
+    if (options.man) {
+        man_page(stdout);
+        return report_end(0);
+    }
     if (count == 0) {
         help_overview(stdout);
         return report_end(0);

@@ -3,18 +3,20 @@
 #include "cli/verbs.h"
 
 struct kill_options {
-    bool all;
+    bool all, running;
 };
 
 /* clang-format off */
 static const struct option kill_options[] = {
     { 'a', "all", OPTION_FLAG, offsetof(struct kill_options, all), NULL, COMPLETE_NONE,
       "every sandbox of this state directory" },
+    { 0, "running", OPTION_FLAG, offsetof(struct kill_options, running), NULL, COMPLETE_NONE,
+      "every one but those that are paused to disk" },
 };
 
 const struct verb kill_verb = {
     .name = "kill",
-    .synopsis = "[--all] SANDBOX…",
+    .synopsis = "[--all|--running] SANDBOX…",
     .summary = "destroy sandboxes, with all that is in them",
     .details = "Returns when nothing of them is left.",
     .options = kill_options,
@@ -38,6 +40,12 @@ static int kill_one(struct link *link, const char *sandbox, void *context, struc
     return image_drop(link, image.id, err);
 }
 
+static int kill_in_memory(struct link *link, const char *sandbox, void *context, struct err *err)
+{
+    (void) context;
+    return sandbox_destroy(link, sandbox, err); /* an image is no sandbox to the keeper */
+}
+
 int verb_kill(int argc, char **argv)
 {
     struct kill_options options = { .all = false };
@@ -45,5 +53,8 @@ int verb_kill(int argc, char **argv)
     int count, code;
 
     code = common_parse(&kill_verb, argc, argv, &options, &names, &count);
-    return code >= 0 ? code : saved_each(&kill_verb, options.all, names, count, kill_one, NULL);
+    if (code >= 0)
+        return code;
+    return saved_each(&kill_verb, options.all || options.running, names, count,
+                      options.running ? kill_in_memory : kill_one, NULL);
 }
