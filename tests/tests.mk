@@ -64,8 +64,18 @@ $(filter $(BUILD)/helpers/agent_%,$(HELPERS)): $(BUILD)/helpers/%: tests/helpers
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Wno-unused-function -Isrc -Itests \
 	    $(if $(SAN),-fsanitize=$(SAN)) -o $@ $(filter-out %.h,$^)
 
+# A keeper of another version, as far as its filter goes; what it needs beside itself is beside it.
+OLDER_KEEPER := $(BUILD)/older/cove-keeper
+$(BUILD)/older/seccomp.o: src/jail/seccomp.c tests/helpers/older_table.h src/wire/seccomp_table.h src/jail/seccomp.h
+	$(call say,CC  )
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -include tests/helpers/older_table.h -c -o $@ $<
+$(OLDER_KEEPER): $(BUILD)/older/seccomp.o $(call objs,$(filter-out src/jail/seccomp.c,$(KEEPER_SRCS)) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
+	$(Q)ln -sf ../cove-agent ../cove-criu.so $(@D)/
+
 unit: $(UNIT_TESTS)
-helpers: $(HELPERS)
+helpers: $(HELPERS) $(OLDER_KEEPER)
 
 test:
 	tools/deps test

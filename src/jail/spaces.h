@@ -4,7 +4,8 @@
  * 0 as soon as all its own namespaces are there. The settings are the kernel's, so they hold whatever becomes of a filter; nothing
  * inside can raise them, because that needs CAP_SYS_RESOURCE.
  *
- * Callers: child.c between clone and exec; keeper/loader.c for restored processes. */
+ * Callers: child.c between clone and exec; keeper/loader.c for restored processes; keeper/posture.c for sandboxes of
+ *          a version that did not. */
 #ifndef COVE_JAIL_SPACES_H
 #define COVE_JAIL_SPACES_H
 

@@ -112,7 +112,8 @@ int journal_read(const struct journal *journal, uint32_t slot, struct journal_re
     if (n < 0)
         return err_sys(err, errno, "read the journal");
     if (n < (ssize_t) offsetof(struct on_disk, record) || d.magic != JOURNAL_MAGIC ||
-        !known_length(d.len) || n < (ssize_t) d.len || d.sum != sum_of(&d, d.len) || memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
+        !known_length(d.len) || n < (ssize_t) d.len || d.sum != sum_of(&d, d.len) ||
+        memcmp(d.boot, journal->boot, sizeof d.boot) != 0)
         return 0;
     memset((char *) &d + d.len, 0, sizeof d - d.len);
     *ret = d.record;

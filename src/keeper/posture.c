@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "jail/seccomp.h"
+#include "jail/spaces.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
@@ -74,6 +75,10 @@ int posture_check(const struct sandbox *s, struct err *err)
 
 void posture_adopt(struct keeper *k, struct sandbox *s)
 {
+    struct err err;
+
+    if (s->filter_form == FILTER_UNKNOWN && spaces_forbid_in(s->pid.fd, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     s->listener = posture_listener(s);
     if (s->listener >= 0) {
         s->filter_form = FILTER_LISTENS;

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -161,6 +162,11 @@ same("it has what the create asked for", ("mine", {"a": "b"}, "running", "strict
 same("and its id as host name, wherever one looks", [box["id"]] * 3,
      run(box["id"], "hostname; cat /proc/sys/kernel/hostname; uname -n").split())
 same("its environment", "me\n", run(box["id"], "echo $WHO"))
+confined = subprocess.run([sys.executable, "tests/e2e/confined.py", "taken from the pool", box["id"], "listens", "landlock"], text=True,
+                          env={**os.environ, "KEEPER_PID": str(keeper.p.pid), "BUILD": os.path.dirname(COVE), "COVE_STATE": STATE},
+                          capture_output=True)
+print(confined.stdout, end="")
+check("it is confined as any other", confined.returncode == 0, confined)
 same("the old id is nobody's", 404, server.ask("GET", "/v1/sandboxes/" + made_as).status)
 check("it is as old as its create", server.ask("GET", "/v1/sandboxes/%s/stats" % box["id"]).json["uptime_ms"] <
       (time.time() - now) * 1000 + 1000, box)
