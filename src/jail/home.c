@@ -1,6 +1,7 @@
 #include "jail/home.h"
 
 #include "base/own.h"
+#include "jail/layers.h"
 #include "jail/mountfd.h"
 #include "jail/mounts.h"
 #include "wire/volume.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -73,15 +75,35 @@ static int bring(int from_fd, const char *from, unsigned flags, uint64_t attribu
     return 0;
 }
 
+/* A directory with an empty one for each of a number of mounts. */
+static int make_places(int root_fd, const char *name, unsigned count, struct err *err)
+{
+    char path[32];
+
+    if (mkdirat(root_fd, name, 0755) < 0)
+        return err_sys(err, errno, "make /%s", name);
+    for (unsigned i = 0; i < count; i++) {
+        (void) snprintf(path, sizeof path, "%s/%u", name, i);
+        if (mkdirat(root_fd, path, 0755) < 0)
+            return err_sys(err, errno, "make /%s", path);
+    }
+    return 0;
+}
+
 int home_enter(const char *state, struct err *err)
 {
     static const char *const dirs[] = { "proc",       "dev",       "usr",       "empty",
-                                        "new",        "disk",      "stage",     "stage/lower",
-                                        "stage/disk", "templates", "views",     "shm",
-                                        "image",      "run",       "tmp",       "images",
-                                        "agents",     "volumes",   "volumes/0", "volumes/1",
-                                        "volumes/2",  "volumes/3" };
-    _Static_assert(VOLUMES_MAX == 4, "a place for each volume");
+                                        "new",        "disk",      "templates", "views",
+                                        "shm",        "image",     "run",       "tmp",
+                                        "images",     "agents" };
+    /* The host's criu is started by the loader that it names, and loads libraries from there. */
+    static const struct {
+        const char *name, *target;
+    } links[] = { { "lib", "usr/lib" }, { "lib64", "usr/lib64" } };
+    static const struct {
+        const char *name;
+        unsigned count;
+    } places[] = { { "stage", LAYERS_MAX + 2 }, { "bases", HOME_BASES }, { "volumes", VOLUMES_MAX } };
     auto_close int root = -1, proc = -1, state_fd = -1;
 
     (void) umask(0);
@@ -92,7 +114,7 @@ int home_enter(const char *state, struct err *err)
     if (state_fd < 0)
         return err_sys(err, errno, "open %s", state);
     root = mountfd_new("tmpfs",
-                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "64",
+                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "128",
                                               "mode", "0755", NULL },
                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
     if (root < 0)
@@ -100,6 +122,12 @@ int home_enter(const char *state, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (mkdirat(root, dirs[i], 0755) < 0)
             return err_sys(err, errno, "make /%s", dirs[i]);
+    for (size_t i = 0; i < ARRAY_LEN(links); i++)
+        if (symlinkat(links[i].target, root, links[i].name) < 0)
+            return err_sys(err, errno, "make /%s", links[i].name);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        if (make_places(root, places[i].name, places[i].count, err) < 0)
+            return -1;
     /* Attached before the rest: Linux before 6.15 attaches nothing below a detached mount. */
     if ((mkdirat(state_fd, "root", 0700) < 0 && errno != EEXIST) ||
         mountfd_attach(root, state_fd, "root") < 0)

@@ -60,51 +60,135 @@ static int mount_overlay(const struct stack *stack, bool kept, uint32_t uid_base
     return fd;
 }
 
-/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace: then they are, for as long as
- * the mount call takes. A mount that was attached and is no more cannot be attached again, so the
- * sandbox gets a clone of the disk's, behind the same descriptor. */
-static int mount_overlay_staged(const struct stack *stack, int lower_fd, int disk_fd,
-                                uint32_t uid_base, struct err *err)
-{
-    auto_close int clone = -1;
-    int fd = -1;
-
-    if (mountfd_attach(lower_fd, AT_FDCWD, "/stage/lower") < 0)
-        return err_sys(err, errno, "stage the template");
-    if (mountfd_attach(disk_fd, AT_FDCWD, "/stage/disk") < 0)
-        err_sys(err, errno, "stage the disk");
-    else
-        fd = mount_overlay(stack, false, uid_base, err);
-    if (fd >= 0)
-        clone = mountfd_clone(AT_FDCWD, "/stage/disk", 0);
-    if (fd >= 0 && (clone < 0 || dup3(clone, disk_fd, O_CLOEXEC) < 0)) {
-        err_sys(err, errno, "take the disk off the stage");
-        own_close(&fd);
-    }
-    (void) umount2("/stage/disk", MNT_DETACH);
-    (void) umount2("/stage/lower", MNT_DETACH);
-    return fd;
-}
-
-static bool detached_works = true; /* learned once per run */
+/* Until Linux 6.15 a layer must be attached somewhere in our own mount namespace, both to be cloned and to be
+ * part of an overlay. */
+static bool detached_works = true; /* root_learn() */
 
 void root_stage_layers(void)
 {
     detached_works = false;
 }
 
-/* A layer below, its files belonging to the sandbox's ids, and read-only. */
-static int open_lower(int fd, int userns_fd, struct err *err)
+/* Asked with an empty file system: an overlay that is refused leaves a line in the kernel's log. */
+int root_learn(struct err *err)
 {
-    auto_close int lower = mountfd_clone(fd, "", AT_EMPTY_PATH);
+    auto_close int fd = -1, clone = -1;
 
-    if (lower < 0)
-        return err_sys(err, errno, "clone a layer");
+    if (!detached_works)
+        return 0;
+    fd = mountfd_new("tmpfs", (const char *const[]){ "source", "cove", "size", "4k", NULL },
+                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+    if (fd < 0)
+        return -1;
+    clone = mountfd_clone(fd, "", AT_EMPTY_PATH);
+    detached_works = clone >= 0;
+    return 0;
+}
+
+/* ---- the disks below ---- */
+
+static void base_path(char path[24], size_t place)
+{
+    (void) snprintf(path, 24, "/bases/%zu", place);
+}
+
+int root_base_open(int mount_fd, size_t place, struct err *err)
+{
+    char path[24];
+
+    base_path(path, place);
+    if (!detached_works && mountfd_attach(mount_fd, AT_FDCWD, path) < 0)
+        return err_sys(err, errno, "attach a layer");
+    return 0;
+}
+
+void root_base_close(int *mount_fd, size_t place)
+{
+    char path[24];
+
+    if (*mount_fd < 0)
+        return;
+    own_close(mount_fd);
+    base_path(path, place);
+    if (!detached_works)
+        (void) umount2(path, MNT_DETACH);
+}
+
+int root_own_bases(int *base_fd, size_t count, struct err *err)
+{
+    int own[LAYERS_MAX];
+
+    for (size_t i = 0; i < count; i++) {
+        own[i] = mountfd_clone(base_fd[i], "", AT_EMPTY_PATH);
+        if (own[i] >= 0)
+            continue;
+        err_sys(err, errno, "clone a layer");
+        while (i-- > 0)
+            own_close(&own[i]);
+        return -1;
+    }
+    memcpy(base_fd, own, count * sizeof own[0]);
+    return 0;
+}
+
+/* ---- the stage ---- */
+
+/* Attaches all layers for as long as the mount calls take. A mount that was attached and is no more cannot be attached again,
+ * so the sandbox gets a clone of the disk's, behind the same descriptor. */
+#define STAGE_DISK (LAYERS_MAX + 1u) /* behind the places of those below */
+
+static void stage_path(char path[24], size_t place)
+{
+    (void) snprintf(path, 24, "/stage/%zu", place);
+}
+
+static void stage_clear(size_t lower_count)
+{
+    char path[24];
+
+    stage_path(path, STAGE_DISK);
+    (void) umount2(path, MNT_DETACH);
+    for (size_t i = 0; i < lower_count; i++) {
+        stage_path(path, i);
+        (void) umount2(path, MNT_DETACH);
+    }
+}
+
+static int stage_set(const int *lower_fd, size_t lower_count, int disk_fd, struct err *err)
+{
+    char path[24];
+
+    for (size_t i = 0; i < lower_count; i++) {
+        stage_path(path, i);
+        if (mountfd_attach(lower_fd[i], AT_FDCWD, path) < 0)
+            return err_sys(err, errno, "stage a layer");
+    }
+    stage_path(path, STAGE_DISK);
+    return mountfd_attach(disk_fd, AT_FDCWD, path) < 0 ? err_sys(err, errno, "stage the disk") : 0;
+}
+
+static int stage_take_disk(int disk_fd, struct err *err)
+{
+    auto_close int clone = -1;
+    char path[24];
+
+    stage_path(path, STAGE_DISK);
+    clone = mountfd_clone(AT_FDCWD, path, 0);
+    if (clone < 0 || dup3(clone, disk_fd, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "take the disk off the stage");
+    return 0;
+}
+
+/* ---- layers ---- */
+
+/* A layer below, its files belonging to the sandbox's ids, and read-only. */
+static int map_lower(int lower, int userns_fd, struct err *err)
+{
     if (mountfd_set(lower,
                     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_IDMAP,
                     (uint64_t) userns_fd) < 0)
         return err_sys(err, errno, "map the ids of a layer");
-    return take_fd(&lower);
+    return 0;
 }
 
 /* Shared memory files of those below are seen, too: processes that were saved have them open. */
@@ -126,32 +210,20 @@ static int join_shm(const struct root_layers *layers, const int *lower_fd, uint3
     return mount_overlay(&stack, true, uid_base, err);
 }
 
-static int join_layers(const struct template *t, const struct root_layers *layers, int userns_fd,
-                       uint32_t uid_base, int *lower_fd, int *ret_root_fd, int *ret_shm_fd,
-                       struct err *err)
+/* The root, and /dev/shm where there is something below it. */
+static int join_layers(const struct root_layers *layers, const int *lower_fd, uint32_t uid_base,
+                       int *ret_root_fd, int *ret_shm_fd, struct err *err)
 {
-    size_t count = layers->base_count;
     struct stack stack = { .lower = "" };
     auto_close int fd = -1;
 
-    for (size_t i = 0; i <= count; i++) {
-        lower_fd[i] = open_lower(i < count ? layers->base_fd[i] : t->root_fd, userns_fd, err);
-        if (lower_fd[i] < 0)
-            return -1;
-        add_lower(&stack, lower_fd[i], i < count ? "/upper" : "");
-    }
+    for (size_t i = 0; i <= layers->base_count; i++)
+        add_lower(&stack, lower_fd[i], i < layers->base_count ? "/upper" : "");
     set_upper(&stack, layers->disk_fd, "upper", "work");
-    if (detached_works) {
-        fd = mount_overlay(&stack, false, uid_base, err);
-        detached_works = fd >= 0 || err->kind != ERR_INVALID;
-    }
-    if (!detached_works && count > 0)
-        return err_set(err, ERR_UNSUPPORTED, "forks need Linux 6.15 or later");
-    if (!detached_works)
-        fd = mount_overlay_staged(&stack, lower_fd[0], layers->disk_fd, uid_base, err);
+    fd = mount_overlay(&stack, false, uid_base, err);
     if (fd < 0)
         return -1;
-    if (count > 0) {
+    if (layers->base_count > 0) {
         *ret_shm_fd = join_shm(layers, lower_fd, uid_base, err);
         if (*ret_shm_fd < 0)
             return -1;
@@ -160,19 +232,39 @@ static int join_layers(const struct template *t, const struct root_layers *layer
     return 0;
 }
 
+static int join_layers_staged(const struct root_layers *layers, const int *lower_fd,
+                              uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err)
+{
+    int rc = stage_set(lower_fd, layers->base_count + 1, layers->disk_fd, err);
+
+    if (rc == 0)
+        rc = join_layers(layers, lower_fd, uid_base, ret_root_fd, ret_shm_fd, err);
+    if (rc == 0 && stage_take_disk(layers->disk_fd, err) < 0) {
+        own_close(ret_root_fd);
+        own_close(ret_shm_fd);
+        rc = -1;
+    }
+    stage_clear(layers->base_count + 1);
+    return rc;
+}
+
 int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err)
 {
+    auto_close int template = mountfd_clone(t->root_fd, "", AT_EMPTY_PATH);
     int lower_fd[LAYERS_MAX + 1];
-    int rc;
+    size_t count = layers->base_count;
 
-    for (size_t i = 0; i < ARRAY_LEN(lower_fd); i++)
-        lower_fd[i] = -1;
+    if (template < 0)
+        return err_sys(err, errno, "clone a layer");
+    memcpy(lower_fd, layers->base_fd, count * sizeof lower_fd[0]);
+    lower_fd[count] = template;
     if (layers->kind == DISK_IMAGE &&
         mountfd_set(layers->disk_fd, MOUNT_ATTR_IDMAP, (uint64_t) userns_fd) < 0)
         return err_sys(err, errno, "map the ids of the disk");
-    rc = join_layers(t, layers, userns_fd, uid_base, lower_fd, ret_root_fd, ret_shm_fd, err);
-    for (size_t i = 0; i < ARRAY_LEN(lower_fd); i++)
-        own_close(&lower_fd[i]);
-    return rc;
+    for (size_t i = 0; i <= count; i++)
+        if (map_lower(lower_fd[i], userns_fd, err) < 0)
+            return -1;
+    return (detached_works ? join_layers : join_layers_staged)(layers, lower_fd, uid_base,
+                                                               ret_root_fd, ret_shm_fd, err);
 }

@@ -16,14 +16,24 @@ struct root_layers {
     int disk_fd; /* a DISK_IMAGE gets its id mapping here */
     enum keeper_disk kind;
     size_t base_count;
-    int base_fd[LAYERS_MAX];
+    int base_fd[LAYERS_MAX]; /* clones of the sandbox's own: root_own_bases() */
 };
+
+/* Replaces each descriptor of a disk's mount by one of a detached clone of that mount, which the caller owns. -1: none of
+ * them was replaced. */
+int root_own_bases(int *base_fd, size_t count, struct err *err);
+/* A disk's mount as root_own_bases() needs it. Linux before 6.15 clones only what is attached in the caller's mount namespace:
+ * then the mount is attached at /bases/<place>, until root_base_close(). */
+int root_base_open(int mount_fd, size_t place, struct err *err);
+void root_base_close(int *mount_fd, size_t place);
 
 /* ret_shm_fd: what becomes /dev/shm, where that is not simply the disk's; else -1. */
 int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err);
 
-/* From now on as on a kernel that cannot mount an overlay of detached layers: for tests of that path. */
+/* Once, at start: whether this kernel clones and joins detached mounts. */
+int root_learn(struct err *err);
+/* Before that: as on a kernel that does not, for tests of that path. */
 void root_stage_layers(void);
 
 #endif

@@ -1,9 +1,13 @@
 #include "keeper/bases.h"
 
 #include "base/own.h"
+#include "jail/home.h"
+#include "jail/root.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
+
+_Static_assert(BASES_MAX == HOME_BASES, "a place for each base");
 
 static struct base *find_base(struct keeper *k, uint64_t number)
 {
@@ -22,6 +26,12 @@ static bool base_wanted(const struct keeper *k, uint64_t number)
     return false;
 }
 
+static void close_base(struct keeper *k, struct base *b)
+{
+    root_base_close(&b->mount_fd, (size_t) (b - k->bases));
+    b->number = 0;
+}
+
 /* A free place, or that of one which nobody waits for: sandboxes hold their own clones. */
 static struct base *place_for_base(struct keeper *k)
 {
@@ -30,10 +40,8 @@ static struct base *place_for_base(struct keeper *k)
     for (size_t i = 0; !b && i < BASES_MAX; i++)
         if (k->bases[i].mount_fd >= 0 && !base_wanted(k, k->bases[i].number))
             b = &k->bases[i];
-    if (b) {
-        own_close(&b->mount_fd);
-        b->number = 0;
-    }
+    if (b)
+        close_base(k, b);
     return b;
 }
 
@@ -64,10 +72,15 @@ int bases_open(struct keeper *k, struct sandbox *s, struct err *err)
 void bases_got(struct keeper *k, uint64_t number, int mount_fd, const struct err *why)
 {
     struct base *b = find_base(k, number);
+    struct err err;
 
     if (!b) {
         own_close(&mount_fd);
         return;
+    }
+    if (mount_fd >= 0 && root_base_open(mount_fd, (size_t) (b - k->bases), &err) < 0) {
+        own_close(&mount_fd);
+        why = &err;
     }
     b->mount_fd = mount_fd;
     if (mount_fd < 0)
@@ -82,6 +95,14 @@ void bases_got(struct keeper *k, uint64_t number, int mount_fd, const struct err
                     create_go_on(k, &k->sandboxes[i]);
                 break;
             }
+}
+
+void bases_drop(struct keeper *k, uint64_t number)
+{
+    struct base *b = find_base(k, number);
+
+    if (b && b->mount_fd >= 0)
+        close_base(k, b);
 }
 
 void bases_lost(struct keeper *k, const struct err *why)

@@ -12,6 +12,8 @@ int bases_open(struct keeper *keeper, struct sandbox *sandbox, struct err *err);
 
 /* One arrived (mount_fd, or -1 and why); sandboxes may wait for it. */
 void bases_got(struct keeper *keeper, uint64_t number, int mount_fd, const struct err *why);
+/* One that no sandbox and no image has any more. */
+void bases_drop(struct keeper *keeper, uint64_t number);
 /* The maker is gone, and what it was to mount with it. */
 void bases_lost(struct keeper *keeper, const struct err *why);
 

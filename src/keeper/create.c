@@ -142,16 +142,21 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     int fds[CHILD_FD_COUNT + VOLUMES_MAX];
     size_t volumes = volume_use_count(s->volumes);
     struct err said;
+    int rc;
 
-    memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
     if (create_write_maps(s->info.pid, s->info.uid_base, err) < 0)
         return -1;
     (void) snprintf(path, sizeof path, "/proc/%d/ns/user", s->info.pid);
     userns = open(path, O_RDONLY | O_CLOEXEC);
     if (userns < 0)
         return err_sys(err, errno, "open the user namespace");
-    if (root_assemble(t, &layers, userns, s->info.uid_base, &root, &shm, err) < 0 ||
-        volumes_map(s, userns, err) < 0)
+    memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
+    if (root_own_bases(layers.base_fd, layers.base_count, err) < 0)
+        return -1;
+    rc = root_assemble(t, &layers, userns, s->info.uid_base, &root, &shm, err);
+    for (size_t i = 0; i < layers.base_count; i++)
+        own_close(&layers.base_fd[i]);
+    if (rc < 0 || volumes_map(s, userns, err) < 0)
         return -1;
     fds[CHILD_ROOT] = root;
     fds[CHILD_DISK] = s->disk_fd;

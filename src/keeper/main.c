@@ -395,7 +395,7 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
         watch_signals(k, err) < 0 || disks_start(&k->disks, k->state_fd, err) < 0 ||
         keeper_watch(k, &k->disks_watch, k->disks.sock, on_disk, err) < 0)
         return -1;
-    if (nets_open(&k->nets, err) < 0 || home_enter(o->state, err) < 0 ||
+    if (nets_open(&k->nets, err) < 0 || home_enter(o->state, err) < 0 || root_learn(err) < 0 ||
         agents_place(&k->agents, err) < 0)
         return -1;
     if (open_dir(AT_FDCWD, "/templates", 0755, &k->templates_fd, err) < 0)

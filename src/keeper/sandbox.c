@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "image/fill.h"
 #include "keeper/adopt.h"
+#include "keeper/bases.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/load.h"
@@ -163,11 +164,7 @@ void sandbox_release(struct keeper *k, const struct layers *layers, const struct
 
         if (!number || sandbox_disk_used(k, number, but))
             continue;
-        for (size_t i = 0; i < BASES_MAX; i++)
-            if (k->bases[i].number == number && k->bases[i].mount_fd >= 0) {
-                own_close(&k->bases[i].mount_fd);
-                k->bases[i].number = 0;
-            }
+        bases_drop(k, number);
         disks_remove(&k->disks, number);
     }
 }

@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "jail/root.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
@@ -69,6 +70,12 @@ static int open_scratch(char name[32], struct err *err)
     return fd < 0 ? err_sys(err, errno, "open %s", name) : fd;
 }
 
+/* While we are still in the keeper's mount namespace: Linux before 6.15 clones nothing of another. */
+static int own_bases(struct sandbox *s, struct err *err)
+{
+    return s->base_fd[1] < 0 ? 0 : root_own_bases(s->base_fd + 1, s->layers.count - 1, err);
+}
+
 static _Noreturn void run(struct worker *w, worker_deed *deed, const struct keeper_request *request,
                           int answer)
 {
@@ -76,10 +83,12 @@ static _Noreturn void run(struct worker *w, worker_deed *deed, const struct keep
     struct err err = { .kind = ERR_NONE };
 
     (void) setsid();
-    if (unshare(CLONE_NEWNS) < 0)
-        err_sys(&err, errno, "new mount namespace");
-    else
-        w->scratch_fd = open_scratch(scratch, &err);
+    if (own_bases(&w->sandbox, &err) == 0) {
+        if (unshare(CLONE_NEWNS) < 0)
+            err_sys(&err, errno, "new mount namespace");
+        else
+            w->scratch_fd = open_scratch(scratch, &err);
+    }
     let_go(w, answer);
     if (w->scratch_fd < 0 || deed(w, request, &err) < 0)
         w->result.err = err;

@@ -44,7 +44,6 @@ def change(seed):
     r = random.Random(seed)
     own = "/opt/own"
     os.makedirs(own, exist_ok=True)
-    write(own + "/generation", str(seed))
     write("/dev/shm/seen%d" % (seed % 3), "shared %d" % seed)
     for n in range(40):
         there = sorted(p for p in everything() if p not in ROOTS)
@@ -84,6 +83,8 @@ def change(seed):
             os.chown(victim, 1, 2)
         elif deed == 12:
             os.mkfifo(new, 0o640)
+    gone(own + "/generation")  # last: which files the deeds above meet depends on the template
+    write(own + "/generation", str(seed))
     d = own + "/always"  # deleted and there again, each time: what was in it must not come back
     gone(d)
     os.makedirs(d)
