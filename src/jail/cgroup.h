@@ -86,8 +86,10 @@ int cgroup_freeze(const struct cgroups *cgroups, const char *name, bool frozen, 
 /* 1 when every process is as cgroup_freeze asked, 0 not yet, -1 error. */
 int cgroup_freeze_done(const struct cgroups *cgroups, const char *name, bool frozen);
 
-/* To swap, of one that stands still, as much as the kernel can. Takes seconds. */
-int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *err);
+/* To swap, of one that stands still, as much as the kernel can within patience_ms, and not more than swap_bytes. Takes seconds.
+ * Killed in the middle of it, it leaves the sandbox with swap: cgroup_limit() takes that back. */
+int cgroup_reclaim(const struct cgroups *cgroups, const char *name, uint64_t swap_bytes,
+                   uint64_t patience_ms, struct err *err);
 
 int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
                  struct err *err);

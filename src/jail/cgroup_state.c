@@ -115,45 +115,106 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_
     return 0;
 }
 
-int cgroup_reclaim(const struct cgroups *cgroups, const char *name, struct err *err)
+#define RECLAIM_STEP (UINT64_C(32) << 20) /* between two looks at the clock */
+#define RECLAIM_LEAST (UINT64_C(256) << 10) /* a step that moves less was the last */
+
+/* One write, tried once: EAGAIN is memory.reclaim's word for "not all of it went". */
+static int write_once(int dirfd, const char *name, const char *file, const char *text)
+{
+    char path[PATH_SIZE];
+    auto_close int fd = -1;
+
+    (void) snprintf(path, sizeof path, "%s/%s", name, file);
+    fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+static uint64_t memory_now(const struct cgroups *cgroups, const char *name)
+{
+    struct keeper_stats stats = { 0 };
+    struct err ignored;
+
+    return cgroup_stats(cgroups, name, &stats, &ignored) < 0 ? 0 : stats.memory_bytes;
+}
+
+/* Step by step: of a write for all of it the kernel says nothing until it gives up. */
+static int press_v2(const struct cgroups *cgroups, const char *name, int parent_fd,
+                    uint64_t until_ms, struct err *err)
+{
+    uint64_t before = memory_now(cgroups, name), after;
+    char bytes[32];
+
+    for (; before > RECLAIM_LEAST && io_now_ms() < until_ms; before = after) {
+        (void) snprintf(bytes, sizeof bytes, "%" PRIu64,
+                        before < RECLAIM_STEP ? before : RECLAIM_STEP);
+        if (write_once(parent_fd, name, "memory.reclaim", bytes) < 0 && errno != EAGAIN &&
+            errno != EBUSY && errno != EINTR)
+            return errno == ENOENT
+                       ? err_set(err, ERR_UNSUPPORTED, "moving memory to swap needs Linux 5.19")
+                       : err_sys(err, errno, "reclaim memory");
+        after = memory_now(cgroups, name);
+        if (after + RECLAIM_LEAST > before)
+            break;
+    }
+    return 0;
+}
+
+/* A sandbox has no swap, but for as long as this takes: what went there stays until it is touched. */
+static int reclaim_v2(const struct cgroups *cgroups, const char *name, uint64_t swap_bytes,
+                      uint64_t until_ms, struct err *err)
+{
+    int parent_fd = cgroup_hierarchy_of(cgroups, CG_MEMORY)->parent_fd;
+    char bytes[32];
+    int rc;
+
+    (void) snprintf(bytes, sizeof bytes, "%" PRIu64, swap_bytes);
+    if (write_once(parent_fd, name, "memory.swap.max", bytes) < 0)
+        return errno == ENOENT ? err_set(err, ERR_UNSUPPORTED, "this kernel does not limit swap")
+                               : err_sys(err, errno, "write memory.swap.max");
+    rc = press_v2(cgroups, name, parent_fd, until_ms, err);
+    if (write_once(parent_fd, name, "memory.swap.max", "0") < 0 && rc == 0)
+        rc = err_sys(err, errno, "write memory.swap.max");
+    return rc;
+}
+
+int cgroup_reclaim(const struct cgroups *cgroups, const char *name, uint64_t swap_bytes,
+                   uint64_t patience_ms, struct err *err)
 {
     const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, CG_MEMORY);
-    bool first = h->version == 1;
-    struct keeper_stats stats = { 0 };
-    char path[PATH_SIZE], bytes[32] = "0";
 
-    if (!first) {
-        if (cgroup_stats(cgroups, name, &stats, err) < 0)
-            return -1;
-        (void) snprintf(bytes, sizeof bytes, "%" PRIu64, stats.memory_bytes);
-    }
-    (void) snprintf(path, sizeof path, "%s/%s", name, first ? "memory.force_empty" : "memory.reclaim");
-    /* EAGAIN: not all of it went, which is no failure. EBUSY: likewise. */
-    if (io_write_text(h->parent_fd, path, bytes) < 0 && errno != EAGAIN && errno != EBUSY)
+    if (h->version == 2)
+        return reclaim_v2(cgroups, name, swap_bytes, io_now_ms() + patience_ms, err);
+    /* EBUSY: not all of it went, which is no failure. */
+    if (write_once(h->parent_fd, name, "memory.force_empty", "0") < 0 && errno != EAGAIN &&
+        errno != EBUSY && errno != EINTR)
         return err_sys(err, errno, "reclaim memory");
     return 0;
 }
 
-/* How many there are; 0 in the list is a process of an outer pid namespace. */
+/* How many there are; 0 in the list is a process of an outer pid namespace. Without a heap: those who bring pages share theirs with one
+ * that was killed (image/fill.c). */
 static size_t each_in(const struct cgroup_hierarchy *h, const char *name,
                       void (*fn)(pid_t pid, const void *arg), const void *arg)
 {
-    char path[PATH_SIZE];
-    auto_file FILE *procs = NULL;
+    char path[PATH_SIZE], text[1024];
     auto_close int fd = -1;
     size_t count = 0;
-    int pid;
+    ssize_t n;
+    int pid = 0;
 
     (void) snprintf(path, sizeof path, "%s/cgroup.procs", name);
     fd = openat(h->parent_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || !(procs = fdopen(fd, "r")))
-        return 0;
-    (void) take_fd(&fd);
-    while (fscanf(procs, "%d", &pid) == 1) {
-        count++;
-        if (pid > 1)
-            fn((pid_t) pid, arg);
-    }
+    while (fd >= 0 && (n = read(fd, text, sizeof text)) > 0)
+        for (ssize_t i = 0; i < n; i++) {
+            if (text[i] != '\n') {
+                pid = pid * 10 + (text[i] - '0');
+                continue;
+            }
+            count++;
+            if (pid > 1)
+                fn((pid_t) pid, arg);
+            pid = 0;
+        }
     return count;
 }
 

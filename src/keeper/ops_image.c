@@ -1,4 +1,5 @@
 /* Requests about saved sandboxes: the workers of save.c and load.c do the work, this tells who asked. */
+#include "base/log.h"
 #include "base/own.h"
 #include "keeper/load.h"
 #include "keeper/ops.h"
@@ -10,6 +11,8 @@
 
 #include <string.h>
 #include <sys/sysinfo.h>
+
+#define RECLAIM_MS 30000 /* who asks for a warm pause waits for it */
 
 static void answer_image(struct keeper *k, int index, uint32_t op, const struct keeper_image *image,
                          const struct err *err)
@@ -174,7 +177,8 @@ static int reclaim(struct worker *w, const struct keeper_request *request, struc
     if (sysinfo(&info) < 0 || info.totalswap == 0)
         return err_set(err, ERR_UNSUPPORTED, "this host has no swap");
     if (cgroup_stats(&w->keeper->cgroups, w->sandbox.made_as, &before, err) < 0 ||
-        cgroup_reclaim(&w->keeper->cgroups, w->sandbox.made_as, err) < 0 ||
+        cgroup_reclaim(&w->keeper->cgroups, w->sandbox.made_as,
+                       w->sandbox.info.limits.memory_bytes, RECLAIM_MS, err) < 0 ||
         cgroup_stats(&w->keeper->cgroups, w->sandbox.made_as, &after, err) < 0)
         return -1;
     if (before.memory_bytes > after.memory_bytes)
@@ -184,6 +188,10 @@ static int reclaim(struct worker *w, const struct keeper_request *request, struc
 
 static void on_reclaimed(struct keeper *k, struct sandbox *s, struct worker_result *result)
 {
+    struct err err;
+
+    if (result->err.kind && cgroup_limit(&k->cgroups, s->made_as, &s->info.limits, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         struct keeper_reply reply = { .reclaimed = result->reclaimed };
 
