@@ -1,6 +1,7 @@
 #include "cli/doctor_checks.h"
 
 #include "base/io.h"
+#include "base/kernel.h"
 #include "base/own.h"
 #include "cli/report.h"
 
@@ -65,15 +66,15 @@ int doctor_exists(const struct doctor_host *host, const char *path)
 DOCTOR_RUN(check_kernel)
 {
     char release[64];
-    unsigned major = 0, minor = 0;
 
-    if (doctor_line(host, "proc/sys/kernel/osrelease", release, sizeof release) < 0 ||
-        sscanf(release, "%u.%u", &major, &minor) != 2) {
+    if (doctor_line(host, "proc/sys/kernel/osrelease", release, sizeof release) < 0) {
         doctor_set(ret, check->otherwise, "unknown");
         return;
     }
-    doctor_set(ret, major * 1000 + minor >= 5019 ? DOCTOR_OK : check->otherwise, "Linux %s",
-               release);
+    doctor_set(ret,
+               kernel_at_least(release, KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR) ? DOCTOR_OK
+                                                                                : check->otherwise,
+               "Linux %s", release);
 }
 
 int doctor_field(const struct doctor_host *host, const char *file, const char *key, char *out,
@@ -92,17 +93,39 @@ int doctor_field(const struct doctor_host *host, const char *file, const char *k
     return -1;
 }
 
-DOCTOR_RUN(check_root)
+static unsigned effective_uid(const struct doctor_host *host)
 {
     char uids[64];
-    unsigned real = 1, effective = 1;
+    unsigned effective = 1;
 
     if (doctor_field(host, "proc/self/status", "Uid", uids, sizeof uids) == 0)
-        (void) sscanf(uids, "%u %u", &real, &effective);
-    if (effective == 0)
+        (void) sscanf(uids, "%*u %u", &effective);
+    return effective;
+}
+
+bool doctor_is_root(const struct doctor_host *host)
+{
+    return effective_uid(host) == 0;
+}
+
+DOCTOR_RUN(check_root)
+{
+    if (doctor_is_root(host))
         doctor_set(ret, DOCTOR_OK, "root");
     else
-        doctor_set(ret, check->otherwise, "uid %u", effective);
+        doctor_set(ret, check->otherwise, "uid %u", effective_uid(host));
+}
+
+/* A probe that failed with `error`. To another user than root a refusal says nothing about the host. */
+static void set_failed(const struct doctor_host *host, const struct doctor_check *check,
+                       struct doctor_finding *ret, const char *what, int error)
+{
+    if ((error == EPERM || error == EACCES) && !doctor_is_root(host)) {
+        doctor_set(ret, DOCTOR_NOTE, "only root can try it");
+        (void) snprintf(ret->mend, sizeof ret->mend, "sudo cove doctor");
+    } else {
+        doctor_set(ret, check->otherwise, "%s: %s", what, strerror(error));
+    }
 }
 
 DOCTOR_RUN(check_namespace)
@@ -131,7 +154,7 @@ DOCTOR_RUN(check_user_namespace)
     }
     error = host->probes->user_namespace();
     if (error != PROBE_YES)
-        doctor_set(ret, check->otherwise, "cannot be made: %s", strerror(error));
+        set_failed(host, check, ret, "cannot be made", error);
 }
 
 bool doctor_has_word(const char *list, const char *word, const char *separators)
@@ -166,18 +189,19 @@ DOCTOR_RUN(check_overlay)
     /* Mounting it loads the module, so that the list of file systems is asked afterwards. */
     check_filesystem(host, check, ret);
     if (ret->status == DOCTOR_OK && error != PROBE_YES)
-        doctor_set(ret, check->otherwise, "cannot be mounted: %s", strerror(error));
+        set_failed(host, check, ret, "cannot be mounted", error);
 }
 
 DOCTOR_RUN(check_idmap)
 {
     int error = host->probes->idmapped_mount(host->state);
+    char what[100];
 
+    (void) snprintf(what, sizeof what, "not on the file system of %.60s", host->state);
     if (error == PROBE_YES)
         doctor_set(ret, DOCTOR_OK, "yes");
     else
-        doctor_set(ret, check->otherwise, "not on the file system of %.60s: %s", host->state,
-                   strerror(error));
+        set_failed(host, check, ret, what, error);
 }
 
 DOCTOR_RUN(check_loop)
@@ -226,10 +250,16 @@ DOCTOR_RUN(check_landlock)
 {
     int abi = host->probes->landlock_abi();
 
-    if (abi == 0)
+    if (abi == 0) {
         doctor_set(ret, check->otherwise, "missing");
-    else
-        doctor_set(ret, abi >= check->wanted ? DOCTOR_OK : DOCTOR_NOTE, "ABI %d", abi);
+        return;
+    }
+    doctor_set(ret, abi >= check->wanted ? DOCTOR_OK : DOCTOR_NOTE, "ABI %d", abi);
+    if (abi < check->wanted)
+        (void) snprintf(ret->mend, sizeof ret->mend,
+                        "none needed: files are covered; abstract sockets are from Linux 6.12 on "
+                        "(ABI %lld), and are kept apart by the network namespace in any case",
+                        check->wanted);
 }
 
 DOCTOR_RUN(check_program)
@@ -273,6 +303,19 @@ DOCTOR_RUN(check_number)
     else
         doctor_set(ret, check->otherwise, "%lld, better %s%lld", value,
                    check->test == TEST_LEAST ? "at least " : "", check->wanted);
+}
+
+/* A switch that came later than what it switches: without the file the feature is there, and on. */
+DOCTOR_RUN(check_switch)
+{
+    if (doctor_exists(host, check->name)) {
+        check_number(host, check, ret);
+        return;
+    }
+    doctor_set(ret, check->otherwise, "on: this kernel has no switch for it");
+    (void) snprintf(ret->mend, sizeof ret->mend,
+                    "none needed: sandboxes are refused it by their filter; newer kernels have %s",
+                    strrchr(check->name, '/') + 1);
 }
 
 DOCTOR_RUN(check_core_pattern)

@@ -71,6 +71,7 @@ int doctor_field(const struct doctor_host *host, const char *file, const char *k
 /* A whole file for the caller to free, or NULL. */
 char *doctor_text(const struct doctor_host *host, const char *path);
 int doctor_exists(const struct doctor_host *host, const char *path);
+bool doctor_is_root(const struct doctor_host *host);
 bool doctor_has_word(const char *list, const char *word, const char *separators);
 
 /* Runners of rows, by file. */
@@ -97,6 +98,7 @@ DOCTOR_RUN(check_swap_space);
 DOCTOR_RUN(check_lazy_restore);
 DOCTOR_RUN(check_program);
 DOCTOR_RUN(check_number);
+DOCTOR_RUN(check_switch);
 DOCTOR_RUN(check_core_pattern);
 DOCTOR_RUN(check_vulnerabilities);
 DOCTOR_RUN(check_open_files);

@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_root(const struct doctor_host *host)
-{
-    char uids[64];
-    unsigned effective = 1;
-
-    return doctor_field(host, "proc/self/status", "Uid", uids, sizeof uids) == 0 &&
-           sscanf(uids, "%*u %u", &effective) == 1 && effective == 0;
-}
-
 static bool below_root(const struct doctor_host *host, const char *path)
 {
     return doctor_exists(host, path + 1);
@@ -26,7 +17,7 @@ DOCTOR_RUN(check_criu)
     bool from_prefix = below_root(host, CRIU_PREFIX CRIU_INSTALLED);
     const char *where = from_prefix ? CRIU_PREFIX : CRIU_INSTALLED;
     struct doctor_criu criu = { 0 };
-    bool root = is_root(host);
+    bool root = doctor_is_root(host);
 
     if (!from_prefix && !below_root(host, CRIU_INSTALLED)) {
         doctor_set(ret, check->otherwise, "neither in %s nor as %s", CRIU_PREFIX, CRIU_INSTALLED);

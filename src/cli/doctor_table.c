@@ -1,3 +1,4 @@
+#include "base/kernel.h"
 #include "base/own.h"
 #include "cli/doctor_checks.h"
 
@@ -20,6 +21,11 @@
         id, "kernel settings", title, check_number, why, mend, "proc/sys/" file, test, wanted,     \
             status                                                                                 \
     }
+#define SWITCH(id, title, file, test, wanted, status, why, mend)                                   \
+    {                                                                                              \
+        id, "kernel settings", title, check_switch, why, mend, "proc/sys/" file, test, wanted,     \
+            status                                                                                 \
+    }
 #define LIMIT(id, title, file, wanted, why, mend)                                                  \
     {                                                                                              \
         id, "limits", title, check_number, why, mend, "proc/sys/" file, TEST_LEAST, wanted,        \
@@ -34,7 +40,7 @@
 /* clang-format off */
 const struct doctor_check doctor_checks[] = {
     { "kernel", "kernel", "version", check_kernel,
-      "id-mapped layers under an overlay need Linux 5.19", "install a newer kernel",
+      "the keeper starts on " KERNEL_LEAST " or newer", "install a newer kernel",
       NULL, TEST_LEAST, 0, DOCTOR_FAIL },
     { "root", "kernel", "run by", check_root,
       "the keeper is root; as another user this report cannot try everything", "sudo cove doctor",
@@ -69,7 +75,7 @@ const struct doctor_check doctor_checks[] = {
       "overlay", TEST_EXISTS, 0, DOCTOR_FAIL },
     { "idmapped_mounts", "files", "id-mapped mounts", check_idmap,
       "a template is stored once and owned by each sandbox's own ids",
-      "keep the state directory on ext4, xfs or btrfs, and use Linux 5.19 or newer",
+      "keep the state directory on ext4, xfs or btrfs",
       NULL, TEST_NONE, 0, DOCTOR_FAIL },
     { "tmpfs", "files", "tmpfs", check_filesystem, "small disks of sandboxes", NULL,
       "tmpfs", TEST_EXISTS, 0, DOCTOR_FAIL },
@@ -89,7 +95,7 @@ const struct doctor_check doctor_checks[] = {
     SYSCTL("bpf", "unprivileged BPF", "kernel/unprivileged_bpf_disabled", TEST_LEAST, 1, DOCTOR_WARN,
            "the verifier has been a way out; sandboxes are refused bpf by their filter as well",
            "sysctl -w kernel.unprivileged_bpf_disabled=2"),
-    SYSCTL("io_uring", "io_uring", "kernel/io_uring_disabled", TEST_LEAST, 2, DOCTOR_NOTE,
+    SWITCH("io_uring", "io_uring", "kernel/io_uring_disabled", TEST_LEAST, 2, DOCTOR_NOTE,
            "the source of most kernel exploits of its time; sandboxes are refused it by their filter as well",
            "sysctl -w kernel.io_uring_disabled=2"),
     SYSCTL("userfaultfd", "unprivileged userfaultfd", "vm/unprivileged_userfaultfd", TEST_EQUALS, 0, DOCTOR_WARN,
@@ -100,7 +106,7 @@ const struct doctor_check doctor_checks[] = {
            "addresses of the kernel help exploits", "sysctl -w kernel.kptr_restrict=2"),
     SYSCTL("dmesg", "kernel log for root only", "kernel/dmesg_restrict", TEST_EQUALS, 1, DOCTOR_WARN,
            "the kernel's log tells addresses and the host's devices", "sysctl -w kernel.dmesg_restrict=1"),
-    SYSCTL("tiocsti", "typing into terminals", "dev/tty/legacy_tiocsti", TEST_EQUALS, 0, DOCTOR_NOTE,
+    SWITCH("tiocsti", "typing into terminals", "dev/tty/legacy_tiocsti", TEST_EQUALS, 0, DOCTOR_NOTE,
            "TIOCSTI lets a program type into its terminal; sandboxes are refused it and have their own terminals",
            "sysctl -w dev.tty.legacy_tiocsti=0"),
     SYSCTL("symlinks", "protected symlinks", "fs/protected_symlinks", TEST_EQUALS, 1, DOCTOR_WARN,
@@ -236,6 +242,12 @@ void doctor_verdict(const struct doctor_finding *findings, char *out, size_t siz
     if (failed) {
         (void) snprintf(out, size, "sandboxes cannot run on this host: %u check%s failed", failed,
                         failed == 1 ? "" : "s");
+        return;
+    }
+    if (finding_of(findings, "root")->status != DOCTOR_OK) {
+        (void) snprintf(out, size,
+                        "nothing that this user can see keeps sandboxes from running here; "
+                        "'sudo cove doctor' tries the rest");
         return;
     }
     len = (size_t) snprintf(

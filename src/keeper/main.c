@@ -1,6 +1,7 @@
 /* cove-keeper: makes, pauses and removes sandboxes, and hands out connections to them. Runs as root, has
  * no network, reads no paths and no JSON. `cove up` starts it. */
 #include "base/io.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "base/parse.h"
@@ -476,7 +477,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         k.connections[i].watch.fd = -1;
     gateways_init(&k.gateways);
-    if (rights_reduce(&err) < 0 || set_up(&k, &options, &err) < 0) {
+    if (kernel_check(&err) < 0 || rights_reduce(&err) < 0 || set_up(&k, &options, &err) < 0) {
         log_line(LOG_ERROR, "cannot start: %s", err.msg);
         return err_kind_info(err.kind)->exit_code;
     }

@@ -239,6 +239,55 @@ static void probes_that_fail_say_why(void)
     CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu: 'criu check' says: bad bounds");
 }
 
+static void a_refusal_says_nothing_to_who_is_not_root(void)
+{
+    char verdict[256];
+
+    make_host();
+    put("proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n");
+    answer = EPERM;
+    CHECK_STR(examine("idmapped_mounts")->value, "only root can try it");
+    CHECK_STR(examine("overlayfs")->value, "only root can try it");
+    CHECK_INT(examine("namespace_user")->status, DOCTOR_NOTE);
+    answer = PROBE_YES;
+    (void) examine("kernel");
+    CHECK(doctor_can_run(findings));
+    doctor_verdict(findings, verdict, sizeof verdict);
+    CHECK(strncmp(verdict, "nothing that this user can see keeps sandboxes from running here", 64) ==
+          0);
+    answer = ENOSYS;
+    CHECK_INT(examine("idmapped_mounts")->status, DOCTOR_FAIL);
+}
+
+static void a_switch_that_is_missing_is_not_a_feature_that_is_missing(void)
+{
+    make_host();
+    (void) unlinkat(root_fd, "proc/sys/kernel/io_uring_disabled", 0);
+    CHECK_STR(examine("io_uring")->value, "on: this kernel has no switch for it");
+    CHECK_STR(examine("tiocsti")->value, "on: this kernel has no switch for it");
+    CHECK_INT(examine("tiocsti")->status, DOCTOR_NOTE);
+    CHECK(strstr(examine("io_uring")->mend, "none needed") != NULL);
+}
+
+static void an_old_landlock_is_not_told_to_be_turned_on(void)
+{
+    make_host();
+    landlock = 2;
+    CHECK_STR(examine("landlock")->value, "ABI 2");
+    CHECK(strstr(examine("landlock")->mend, "none needed: files are covered") != NULL);
+}
+
+static void kernels_before_the_least_are_refused(void)
+{
+    make_host();
+    put("proc/sys/kernel/osrelease", "6.0.19\n");
+    CHECK_INT(examine("kernel")->status, DOCTOR_FAIL);
+    put("proc/sys/kernel/osrelease", "6.1.0-50-cloud-amd64\n");
+    CHECK_INT(examine("kernel")->status, DOCTOR_OK);
+    put("proc/sys/kernel/osrelease", "10.0\n");
+    CHECK_INT(examine("kernel")->status, DOCTOR_OK);
+}
+
 static void the_criu_is_the_one_that_the_keeper_takes(void)
 {
     make_host();
@@ -353,6 +402,9 @@ static void an_empty_host_is_examined_to_the_end(void)
 CHECK_MAIN(T(every_row_is_whole_and_its_id_its_own), T(a_host_with_everything_can_run_sandboxes),
            T(controllers_are_found_one_by_one), T(what_sandboxes_need_is_a_failure_when_it_lacks),
            T(probes_that_fail_say_why), T(the_criu_is_the_one_that_the_keeper_takes),
+           T(a_refusal_says_nothing_to_who_is_not_root),
+           T(a_switch_that_is_missing_is_not_a_feature_that_is_missing),
+           T(an_old_landlock_is_not_told_to_be_turned_on), T(kernels_before_the_least_are_refused),
            T(what_pausing_uses_is_named), T(a_missing_layer_is_named_in_the_verdict),
            T(settings_that_weaken_are_warned_of_with_their_value),
            T(swap_counts_only_without_accounting), T(rights_and_limits_of_the_caller_are_read),
