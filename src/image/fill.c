@@ -1,5 +1,12 @@
-/* The one who looks after the other is its parent, and a clone with CLONE_VM and CLONE_FILES made the other: what one of them maps or
- * opens the other has, and neither is gone before both are. A signal for one is none for the other. */
+/* Three processes with the same memory and the same descriptors (CLONE_VM, CLONE_FILES): what one of them maps or opens the others
+ * have, and none of it is gone before all three are. A signal for one is none for the others.
+ *
+ *   cove-pages    brings the pages
+ *   cove-filler   is the parent of both: starts cove-pages again when that is killed, kills the sandbox when pages cannot come
+ *   cove-hold     waits for the end of cove-filler; then it does what cove-filler would have done
+ *
+ * A userfaultfd that the last of them closes gives zeros to whoever waits for a page. So with one of them left the sandbox is killed first.
+ * If all three are killed at once, the keeper sees that (fill_watch), or the next keeper does. */
 #include "image/fill.h"
 
 #include "base/io.h"
@@ -14,6 +21,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,9 +40,9 @@
 
 #define LEAST       (48ull << 20) /* below, handing over costs more than it saves */
 #define DOUBLE_MOST (16ull << 20)
-#define WAIT_MS     60000
 #define KILL_MS     10000
 #define STARTS_MAX  100
+#define HOLD_MS     200
 #define SOCKET_NAME "lazy-pages.socket" /* criu's */
 
 /* ---- what comes later ---- */
@@ -162,7 +170,7 @@ int fill_plan(int memory_fd, const struct chunks *chunks, int device_fd, struct 
     if (p == MAP_FAILED)
         return err_sys(err, errno, "make a plan of pages");
     ret->pages = p;
-    p->client = p->listener = p->alive_fd = p->device_fd = -1;
+    p->client = p->listener = p->alive_fd = p->device_fd = p->server_fd = -1;
     p->chunks = chunks;
     ret->later = calloc(chunks_count(chunks) + 1, 1);
     if (!ret->later || read_processes(p, memory_fd, err) < 0) {
@@ -224,26 +232,13 @@ static void drop_privilege(void)
     (void) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-static int serve(void *arg)
-{
-    pid_t guard = getppid();
-    enum pages_end end;
-
-    (void) prctl(PR_SET_NAME, "cove-pages");
-    end = pages_serve(arg, drop_privilege);
-    /* With nobody left who would kill the sandbox, its processes wait where they are until somebody does: our end
-     * would give them zeros. */
-    if ((end == PAGES_CHANGED || end == PAGES_FAILED) && getppid() != guard)
-        pages_hold(arg);
-    _exit((int) end);
-}
-
-/* ---- who looks after it ---- */
-
 struct guard {
     struct fill *fill;
     const struct fill_box *box;
     int ready_fd;
+    int self_fd;        /* pidfd of cove-filler */
+    pid_t holder;       /* cove-hold */
+    volatile bool done; /* nothing is left to do for cove-hold */
     uint64_t begun_us;
 };
 
@@ -253,20 +248,47 @@ static void write_note(const struct guard *g, const char *text)
         IGNORE(pwrite(g->fill->lock_fd, text, strlen(text), 0) < 0);
 }
 
-static enum pages_end look_after(const struct guard *g)
+static int serve(void *arg)
+{
+    struct guard *g = arg;
+    struct pages *p = g->fill->pages;
+    pid_t guard = getppid();
+    enum pages_end end;
+
+    (void) prctl(PR_SET_NAME, "cove-pages");
+    end = pages_serve(p, drop_privilege);
+    if (end == PAGES_DONE || end == PAGES_STOPPED)
+        write_note(g, ""); /* nothing is missing, whoever else is killed now */
+    p->ended = 1 + (int) end;
+    /* With nobody left who would kill the sandbox, its processes wait where they are until somebody does: our end
+     * would give them zeros. */
+    if ((end == PAGES_CHANGED || end == PAGES_FAILED) && getppid() != guard)
+        pages_hold(p);
+    _exit((int) end);
+}
+
+/* ---- who looks after it ---- */
+
+static enum pages_end look_after(struct guard *g)
 {
     static _Alignas(64) unsigned char stack[256 << 10];
     struct pages *p = g->fill->pages;
 
     for (int starts = 0; starts < STARTS_MAX; starts++) {
-        pid_t pid = clone(serve, stack + sizeof stack, CLONE_VM | CLONE_FILES | SIGCHLD, p);
+        int pidfd = -1, status;
+        pid_t pid = clone(serve, stack + sizeof stack,
+                          CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, g, &pidfd);
         char note[64];
-        int status;
 
         if (pid < 0)
             break;
-        (void) snprintf(note, sizeof note, "%d %d\n", (int) getpid(), (int) pid);
-        write_note(g, note);
+        if (p->server_fd >= 0)
+            (void) close(p->server_fd);
+        p->server_fd = pidfd;
+        (void) snprintf(note, sizeof note, "%d %d %d\n", (int) getpid(), (int) pid,
+                        (int) g->holder);
+        if (!p->ended)
+            write_note(g, note);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
         if (WIFEXITED(status))
@@ -296,35 +318,86 @@ static void kill_box(const struct guard *g, const char *why)
     } while (io_now_ms() < until);
 }
 
-static _Noreturn void guard(struct guard *g)
+static void finish(struct guard *g, enum pages_end end)
 {
     const struct pages *p = g->fill->pages;
     char name[NAME_ROOM];
-    enum pages_end end;
-    struct err err;
 
-    (void) prctl(PR_SET_NAME, "cove-filler");
-    (void) setsid();
-    /* Else what will be staged for criu was mounted for as long as we live. */
-    if (unshare(CLONE_NEWNS) < 0)
-        _exit(1);
-    if (rights_of_filler(g->box, &err) < 0) {
-        log_line(LOG_ERROR, "sandbox=%s %s", g->box->id, err.msg);
-        _exit(1);
-    }
-    if (write(g->ready_fd, "y", 1) != 1)
-        _exit(1);
-    own_close(&g->ready_fd);
-    end = look_after(g);
     log_line(LOG_DEBUG, "filled sandbox=%s end=%d bytes=%" PRIu64 " faults=%" PRIu64 " us=%" PRIu64,
              g->box->id, (int) end, g->fill->bytes, p->faults, io_now_us() - g->begun_us);
     if (end == PAGES_CHANGED)
         kill_box(g, "its image was changed by somebody else, or cannot be read");
     else if (end == PAGES_FAILED)
-        kill_box(g, "its memory could not be brought back");
+        kill_box(g, FILL_LOST);
     (void) snprintf(name, sizeof name, "%s" FILL, g->box->id);
     if (end == PAGES_DONE || end == PAGES_STOPPED)
         (void) unlinkat(g->box->images->dir_fd, name, 0);
+    g->done = true;
+}
+
+static bool has_ended(int pidfd, int wait_ms)
+{
+    struct pollfd watched = { .fd = pidfd, .events = POLLIN };
+
+    return pidfd < 0 || poll(&watched, 1, wait_ms) > 0;
+}
+
+/* Does nothing as long as cove-filler lives: errno is the same variable for all three. */
+static int hold(void *arg)
+{
+    struct guard *g = arg;
+    const struct pages *p = g->fill->pages;
+
+    (void) prctl(PR_SET_NAME, "cove-hold");
+    while (!has_ended(g->self_fd, -1))
+        ;
+    if (g->done)
+        _exit(0);
+    /* One that failed without cove-filler says so, and does not end: its end would give zeros, were we killed. */
+    while (!p->ended && !has_ended(p->server_fd, HOLD_MS))
+        ;
+    finish(g, p->ended ? (enum pages_end) (p->ended - 1) : PAGES_FAILED);
+    _exit(0);
+}
+
+static int start_holder(struct guard *g, struct err *err)
+{
+    static _Alignas(64) unsigned char stack[64 << 10];
+
+    g->holder = clone(hold, stack + sizeof stack, CLONE_VM | CLONE_FILES | SIGCHLD, g);
+    return g->holder < 0 ? err_sys(err, errno, "start who holds its pages") : 0;
+}
+
+static int prepare(struct guard *g, struct err *err)
+{
+    g->self_fd = (int) syscall(__NR_pidfd_open, getpid(), 0);
+    if (g->self_fd < 0)
+        return err_sys(err, errno, "open ourselves");
+    /* Else what will be staged for criu was mounted for as long as we live. */
+    if (unshare(CLONE_NEWNS) < 0)
+        return err_sys(err, errno, "new mount namespace");
+    return rights_of_filler(g->box, err) < 0 ? -1 : start_holder(g, err);
+}
+
+static _Noreturn void guard(struct guard *g)
+{
+    struct err err;
+
+    (void) prctl(PR_SET_NAME, "cove-filler");
+    (void) setsid();
+    write_note(g, "0 0 0\n"); /* from here on, a note that nobody holds tells of pages that are missing */
+    if (prepare(g, &err) < 0) {
+        log_line(LOG_ERROR, "sandbox=%s %s", g->box->id, err.msg);
+        write_note(g, "");
+        _exit(1);
+    }
+    if (write(g->ready_fd, "y", 1) != 1) {
+        write_note(g, "");
+        g->done = true;
+        _exit(1);
+    }
+    own_close(&g->ready_fd);
+    finish(g, look_after(g));
     _exit(0);
 }
 
@@ -421,38 +494,4 @@ int fill_start(struct fill *fill, const struct fill_box *box, struct err *err)
     if (read(ready_fd, &word, 1) != 1)
         return err_set(err, ERR_INTERNAL, "who is to bring the pages does not start");
     return 0;
-}
-
-/* ---- those who wait ---- */
-
-int fill_wait(const struct images *images, const char *id, struct err *err)
-{
-    const struct timespec moment = { .tv_nsec = 1000000 };
-    uint64_t until = io_now_ms() + WAIT_MS;
-    char name[NAME_ROOM], word;
-    auto_close int fd = -1;
-
-    (void) snprintf(name, sizeof name, "%s" FILL, id);
-    fd = openat(images->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    while (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
-        if (io_now_ms() > until)
-            return err_set(err, ERR_TIMEOUT, "its memory is still being brought back");
-        (void) nanosleep(&moment, NULL);
-    }
-    if (fd >= 0 && read(fd, &word, 1) == 1 &&
-        word != '!') /* who would have removed it was killed */
-        (void) unlinkat(images->dir_fd, name, 0);
-    return 0;
-}
-
-bool fill_reason(const struct images *images, const char *id, char ret[FILL_REASON_MAX])
-{
-    char name[NAME_ROOM], text[FILL_REASON_MAX + 1];
-
-    (void) snprintf(name, sizeof name, "%s" FILL, id);
-    if (io_read_text(images->dir_fd, name, text, sizeof text) < 1 || text[0] != '!')
-        return false;
-    (void) unlinkat(images->dir_fd, name, 0);
-    (void) snprintf(ret, FILL_REASON_MAX, "%s", text + 1);
-    return true;
 }

@@ -3,9 +3,10 @@
  * What is said of it: <state>/images/<sandbox>.fill, a file that is locked as long as pages are missing. A sandbox can be saved only
  * then again. The image itself is free at once: its files are held open, whatever becomes of their names.
  *
- * Two processes do it, with the same memory and the same descriptors: one brings the pages (pages.h), the other looks after it and
- * starts it again if it is killed. Neither needs the keeper, and it takes both to lose a sandbox. If the image
- * turns out to be changed, the sandbox is killed before anything of it can be seen inside, and the file says why.
+ * Three processes do it, with the same memory and the same descriptors: one brings the pages (pages.h), one looks after it and
+ * starts it again if it is killed, and one stands in for that. None needs the keeper. If the image turns out to be changed, or two of the three
+ * are killed, the sandbox is killed before a wrong byte can be seen inside, and the file says why. If all three are killed the keeper
+ * kills the sandbox: one with a file that has text and that nobody holds a lock on has lost pages.
  *
  * Callers: keeper/loader.c to begin, keeper/save.c to wait, keeper/sandbox.c for the reason. */
 #ifndef COVE_IMAGE_FILL_H
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #define FILL_REASON_MAX 96
+#define FILL_LOST       "its memory could not be brought back"
 
 struct fill {
     struct pages *pages;
@@ -53,6 +55,11 @@ void fill_done(struct fill *fill);
 
 /* Until every page of a sandbox is there. */
 int fill_wait(const struct images *images, const char *id, struct err *err);
+/* A pidfd of one of those that bring a sandbox's pages: with its end, ask again. -1: none. Then ret_lost says whether pages are
+ * missing for ever. */
+int fill_watch(const struct images *images, const char *id, bool *ret_lost);
+/* Of one that was killed for it. */
+void fill_forget(const struct images *images, const char *id);
 /* Why a sandbox was killed: true once. */
 bool fill_reason(const struct images *images, const char *id, char ret[FILL_REASON_MAX]);
 

@@ -1,4 +1,4 @@
-/* The two processes of a restore share their memory: who has one has the other, so both have one table. The guard must stay root,
+/* The three processes of a restore share their memory: who has one has the others, so all have one table. The guard must stay root,
  * for the cgroups' files are root's. What makes that little is the rest: no program can be run, nothing traced or mounted, and
  * of all files only those of this sandbox's cgroups are within reach. */
 #include "image/rights.h"
@@ -23,7 +23,8 @@ static const struct lockdown_call own_calls[] = {
     /* criu hands over its userfaultfds */
     CALL(accept4), CALL(setsockopt), CALL(sendmsg), CALL(recvmsg), CALL(sendto), CALL(recvfrom),
     /* one of them is started again, and becomes nobody */
-    CALL_IF(clone, CALL_IS, 0, CLONE_VM | CLONE_FILES | SIGCHLD), CALL(wait4), CALL(futex), CALL(set_robust_list),
+    CALL_IF(clone, CALL_IS, 0, CLONE_VM | CLONE_FILES | SIGCHLD),
+    CALL_IF(clone, CALL_IS, 0, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD), CALL(wait4), CALL(futex), CALL(set_robust_list),
     CALL_IF(setresuid, CALL_IS, 0, RIGHTS_NOBODY), CALL_IF(setresgid, CALL_IS, 0, RIGHTS_NOBODY), CALL_IF(setgroups, CALL_IS, 0, 0),
     CALL_IF(prctl, CALL_IS, 0, PR_SET_NO_NEW_PRIVS),
     /* the end of the sandbox, or of the work */

@@ -105,6 +105,7 @@ void sandbox_stop(struct keeper *k, struct sandbox *s, const char *reason)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     keeper_unwatch(k, &s->control); /* a child that waits for us sees the end and goes */
     keeper_unwatch(k, &s->ready);
+    keeper_unwatch(k, &s->fill);
     own_close(&s->disk_fd);
     volumes_let_go(s);
     kill_box(k, s);

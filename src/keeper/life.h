@@ -29,4 +29,7 @@ void sandbox_on_death(struct keeper *keeper, struct watch *watch);
 /* When a process started, as the kernel counts: tells a pid from its reuse. */
 int sandbox_pid_started(int pid, uint64_t *ret, struct err *err);
 
+/* With one whose memory is still on its way: kills it, should that never come; watches it meanwhile. */
+void sandbox_watch_fill(struct keeper *keeper, struct sandbox *sandbox);
+
 #endif

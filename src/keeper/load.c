@@ -72,6 +72,7 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     }
     s->image[0] = '\0';
     create_running(k, s);
+    sandbox_watch_fill(k, s);
 }
 
 int load_tick(struct keeper *k)

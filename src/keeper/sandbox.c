@@ -125,7 +125,7 @@ void sandbox_reset(struct sandbox *s)
 {
     memset(s, 0, sizeof *s);
     s->info.life = LIFE_GONE;
-    s->pid.fd = s->control.fd = s->ready.fd = s->disk_fd = s->listener = -1;
+    s->pid.fd = s->control.fd = s->ready.fd = s->fill.fd = s->disk_fd = s->listener = -1;
     for (size_t i = 0; i < VOLUMES_MAX; i++)
         s->volume_fd[i] = -1;
     for (size_t i = 0; i < LAYERS_MAX; i++)
@@ -211,6 +211,9 @@ static void unexpected_death(struct keeper *k, struct sandbox *s)
         sandbox_stop(k, s, why);
         return;
     }
+    sandbox_watch_fill(k, s); /* it may have died of what it lost */
+    if (s->info.life == LIFE_STOPPING)
+        return;
     if (cgroup_stats(&k->cgroups, s->made_as, &stats, &ignored) == 0 && stats.oom_kills > 0)
         (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
     sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");
@@ -266,6 +269,36 @@ void sandbox_back(struct keeper *k, struct sandbox *s)
     s->was_frozen = false; /* done, and so is what the journal said */
     if (sandbox_record(k, s, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+    sandbox_watch_fill(k, s);
+}
+
+static void on_fill_end(struct keeper *k, struct watch *watch)
+{
+    struct sandbox *s = container_of(watch, struct sandbox, fill);
+    struct pollfd ended = { .fd = watch->fd, .events = POLLIN };
+
+    if (poll(&ended, 1, 0) != 1) /* a slot can be reused within one batch of events */
+        return;
+    sandbox_watch_fill(k, s);
+}
+
+/* Processes that go on with zeros in the place of their memory are worse than none: they are killed at once. */
+void sandbox_watch_fill(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+    bool lost;
+    int pidfd;
+
+    keeper_unwatch(k, &s->fill);
+    pidfd = fill_watch(&k->images, s->info.id, &lost);
+    if (lost) {
+        log_line(LOG_ERROR, "lost sandbox=%s reason=\"" FILL_LOST "\"", s->info.id);
+        (void) cgroup_kill(&k->cgroups, s->made_as);
+        sandbox_stop(k, s, FILL_LOST);
+        fill_forget(&k->images, s->info.id);
+    } else if (pidfd >= 0 && keeper_watch(k, &s->fill, pidfd, on_fill_end, &err) < 0) {
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+    }
 }
 
 int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
@@ -359,6 +392,9 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
         return;
     }
     s->image[0] = '\0';
+    sandbox_watch_fill(k, s);
+    if (s->info.life == LIFE_STOPPING)
+        return;
     /* A keeper that died may have been about to take back what it gave for a load. */
     if (cgroup_limit(&k->cgroups, s->made_as, &s->info.limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
