@@ -166,6 +166,7 @@ help:
 	@echo "make                  build cove, cove-keeper and cove-agent into build/"
 	@echo "make run              install what is missing, build, start cove in the foreground"
 	@echo "make test             install what is missing, build, run every test"
+	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
 	@echo "make bench            measure, side by side with bwrap, runc and runsc"
 	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"
 	@echo "make soak             long runs: kill -9 rounds, create/destroy for an hour"

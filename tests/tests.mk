@@ -83,7 +83,13 @@ test:
 	$(MAKE) all unit helpers
 	tests/run
 
-.PHONY: unit helpers
+# A whole Debian in QEMU, with its own kernel and systemd; MACHINE_TESTS names others than those of tests/machine/list.
+test-debian12 test-debian13: test-%:
+	tools/deps machine
+	$(MAKE) all unit helpers
+	tools/machine test $* $(MACHINE_TESTS)
+
+.PHONY: unit helpers test-debian12 test-debian13
 .SECONDARY:
 
 -include fuzz/fuzz.mk

@@ -41,10 +41,32 @@ static struct outcome mount_kind(const struct attempt *attempt)
     return by_call(mount("none", "at", attempt->path, 0, NULL), attempt->path);
 }
 
+/* Whether a hierarchy of cgroup v1 has the controller: the second number of its line is not 0. */
+static bool on_cgroup1(const char *controller)
+{
+    FILE *list = fopen("/proc/cgroups", "re");
+    char line[128], name[64];
+    int hierarchy;
+    bool found = !list; /* not known: an EPERM is then what it says */
+
+    while (list && fgets(line, sizeof line, list))
+        if (sscanf(line, "%63s %d", name, &hierarchy) == 2 && strcmp(name, controller) == 0)
+            found = hierarchy != 0;
+    if (list)
+        (void) fclose(list);
+    return found;
+}
+
 static struct outcome mount_cgroup(const struct attempt *attempt)
 {
+    int rc;
+
     (void) mkdir("at", 0755);
-    return by_call(mount("none", "at", "cgroup", 0, attempt->path), "mount of cgroups");
+    rc = mount("none", "at", "cgroup", 0, attempt->path);
+    /* With v2 alone a new hierarchy would have to be made, which no other cgroup namespace than the first may. */
+    if (rc < 0 && errno == EPERM && !on_cgroup1(attempt->path))
+        errno = ENODEV;
+    return by_call(rc, "mount of cgroups");
 }
 
 static struct outcome mount_bind(const struct attempt *attempt)
