@@ -29,6 +29,7 @@ struct config {
     uint64_t head_ms;       /* a request head from first to last byte */
     uint64_t body_stall_ms; /* no byte of a body, or no room for one of an answer */
     uint64_t relay_idle_ms; /* no byte either way between a client and a port of a sandbox */
+    uint64_t visitor_ms;    /* the same before an answer begins, for visitors without a token */
     uint64_t relay_most;    /* exchanges with the ports of one sandbox at once */
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
     uint64_t pause_hot_bytes, pause_disk_after_ms; /* what stays in memory when it is paused, and how long */

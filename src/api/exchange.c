@@ -110,6 +110,11 @@ void exchange_set_caller(struct exchange *x, const char *tenant, const char *key
     x->caller.scope = scope;
 }
 
+void exchange_set_visitor(struct exchange *x)
+{
+    x->visitor = true;
+}
+
 const char *exchange_query(struct exchange *x, const char *name)
 {
     struct slice query = head_query(&x->head);

@@ -19,6 +19,7 @@ struct exchange {
     const struct route *route;
     const struct surface *surface; /* NULL until one is found */
     struct caller caller;
+    bool visitor; /* nobody we know: the caller is the owner of the public port that was asked for */
     char id[64];
     struct {
         const char *name;

@@ -21,7 +21,7 @@
 #define SHARE        4 /* of all threads, a tenant's waiting commands may have one part in so many */
 
 /* What keeps a thread for as long as a sandbox likes. */
-enum hold { HOLD_STREAM, HOLD_COMMAND, HOLD_COUNT };
+enum hold { HOLD_STREAM, HOLD_COMMAND, HOLD_VISITOR, HOLD_COUNT };
 
 struct bucket {
     double tokens;
@@ -34,7 +34,7 @@ struct tenant {
     char name[STORE_TENANT_MAX];
     struct store_quotas limits;
     uint64_t read_ms;
-    struct bucket requests, creates;
+    struct bucket requests, visits, creates; /* visits: those requests whose sender nobody knows */
     uint64_t held[HOLD_COUNT], stored;
     double policy_us; /* of CPU time: what is left of the share, or owed */
     uint64_t policy_at_us;
@@ -180,7 +180,7 @@ int quota_request(struct exchange *x, struct err *err)
     if (!t)
         return -1;
     most = t->limits.requests_per_s;
-    taken = bucket_take(&t->requests, most);
+    taken = (!x->visitor || bucket_take(&t->visits, (most + 1) / 2)) && bucket_take(&t->requests, most);
     leave(x->app);
     if (taken)
         return 0;
@@ -192,8 +192,9 @@ int quota_request(struct exchange *x, struct err *err)
 /* 0: no limit. Who has none on streams has none on commands either: `local`, unless it was given one. */
 static uint64_t hold_most(const struct tenant *t, enum hold hold, struct app *app)
 {
-    return hold == HOLD_STREAM || t->limits.streams == 0 ? t->limits.streams
-                                                         : app_config(app)->threads / SHARE;
+    if (hold == HOLD_COMMAND && t->limits.streams > 0)
+        return app_config(app)->threads / SHARE;
+    return hold == HOLD_VISITOR ? (t->limits.streams + 1) / 2 : t->limits.streams;
 }
 
 static int hold_begin(struct exchange *x, enum hold hold, struct err *err)
@@ -201,7 +202,8 @@ static int hold_begin(struct exchange *x, enum hold hold, struct err *err)
     static const struct {
         const char *rule, *action;
     } names[] = { [HOLD_STREAM] = { "streams", "quota.streams" },
-                  [HOLD_COMMAND] = { "commands", "quota.commands" } };
+                  [HOLD_COMMAND] = { "commands", "quota.commands" },
+                  [HOLD_VISITOR] = { "visitors", "quota.visitors" } };
     struct tenant *t = enter(x->app, x->caller.tenant, err);
     uint64_t most;
     bool full;
@@ -235,12 +237,20 @@ static void hold_end(struct exchange *x, enum hold hold)
 
 int quota_stream_begin(struct exchange *x, struct err *err)
 {
-    return hold_begin(x, HOLD_STREAM, err);
+    if (x->visitor && hold_begin(x, HOLD_VISITOR, err) < 0)
+        return -1;
+    if (hold_begin(x, HOLD_STREAM, err) == 0)
+        return 0;
+    if (x->visitor)
+        hold_end(x, HOLD_VISITOR);
+    return -1;
 }
 
 void quota_stream_end(struct exchange *x)
 {
     hold_end(x, HOLD_STREAM);
+    if (x->visitor)
+        hold_end(x, HOLD_VISITOR);
 }
 
 int quota_command_begin(struct exchange *x, struct err *err)

@@ -35,7 +35,7 @@ void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes);
 /* An image was made: it counts before the next measure. */
 void quota_add_stored(struct app *app, const char *tenant, uint64_t bytes);
 
-/* A long answer or a terminal, from begin to end. end only after a begin that returned 0. */
+/* A long answer or a terminal, from begin to end. Visitors (exchange_set_visitor) have half of their owner's. end only after a begin that returned 0. */
 int quota_stream_begin(struct exchange *x, struct err *err);
 void quota_stream_end(struct exchange *x);
 /* A command whose end is waited for. The quota is a share of the server's threads, so that no tenant has all of them. */

@@ -329,6 +329,8 @@ static int check_time(const struct relay *r, uint64_t now, int *ret_wait, struct
         most = HEAD_MS;
         since = r->head_ms;
     }
+    if (r->x->visitor && !r->answered && !r->switched && config->visitor_ms < most)
+        most = config->visitor_ms;
     if (now - since < most) {
         uint64_t left = since + most - now;
 
@@ -456,7 +458,7 @@ int relay_exchange(struct exchange *x, const struct relay_ask *ask, struct err *
     if (slots_take(x, ask->sandbox, err) < 0)
         return -1;
     if (quota_stream_begin(x, err) < 0) {
-        slots_give(ask->sandbox);
+        slots_give(x, ask->sandbox);
         return -1;
     }
     rc = ops_port_dial(&ops, ask->sandbox, ask->port, &fd, err);
@@ -467,6 +469,6 @@ int relay_exchange(struct exchange *x, const struct relay_ask *ask, struct err *
         rc = relay_over(r, err);
     }
     quota_stream_end(x);
-    slots_give(ask->sandbox);
+    slots_give(x, ask->sandbox);
     return rc;
 }

@@ -2,6 +2,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/exchange_own.h"
 #include "base/parse.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 struct slot {
     struct slot *next;
     char id[ID_LEN + 1];
-    uint64_t count;
+    uint64_t count, visitors; /* of count, those whom nobody knows */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,21 +36,17 @@ static struct slot **find(const char *id)
 }
 
 /* 1 taken, 0 there are that many, -1 no memory. */
-static int take(const char *id, uint64_t most)
+static int take(const char *id, bool visitor, uint64_t most)
 {
     struct slot **at = find(id);
 
-    if (*at) {
-        if ((*at)->count >= most)
-            return 0;
-        (*at)->count++;
-        return 1;
-    }
-    *at = calloc(1, sizeof **at);
-    if (!*at)
+    if (*at && (visitor ? (*at)->visitors : (*at)->count) >= most)
+        return 0;
+    if (!*at && !(*at = calloc(1, sizeof **at)))
         return -1;
     (void) strcpy((*at)->id, id);
-    (*at)->count = 1;
+    (*at)->count++;
+    (*at)->visitors += visitor;
     return 1;
 }
 
@@ -61,8 +58,10 @@ int slots_take(struct exchange *x, const char *sandbox, struct err *err)
 
     if (!id_ok(sandbox))
         return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.40s'", sandbox);
+    if (x->visitor)
+        most = (most + 1) / 2;
     (void) pthread_mutex_lock(&lock);
-    rc = take(sandbox, most);
+    rc = take(sandbox, x->visitor, most);
     (void) pthread_mutex_unlock(&lock);
     if (rc == 1)
         return 0;
@@ -70,20 +69,22 @@ int slots_take(struct exchange *x, const char *sandbox, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "no memory for a relay");
     err_set(err, ERR_TOO_MANY,
             "%" PRIu64 " exchanges with the ports of a sandbox at once are "
-            "allowed: some of them have to end first",
-            most);
+            "allowed%s: some of them have to end first",
+            most, x->visitor ? " without a token" : "");
     (void) exchange_add_header(x, "Retry-After", "1", &ignored);
-    (void) exchange_blame(x, NULL, "relay_most", "quota");
+    (void) exchange_blame(x, NULL, x->visitor ? "visitors" : "relay_most", "quota");
     audit_refusal(x, "quota.relays", err);
     return -1;
 }
 
-void slots_give(const char *sandbox)
+void slots_give(const struct exchange *x, const char *sandbox)
 {
     struct slot **at;
 
     (void) pthread_mutex_lock(&lock);
     at = find(sandbox);
+    if (*at)
+        (*at)->visitors -= x->visitor;
     if (*at && --(*at)->count == 0) {
         struct slot *empty = *at;
 

@@ -88,6 +88,25 @@ static int check_key(struct exchange *x, bool keyless, const struct err *why, st
         err);
 }
 
+/* Who asks a public port and shows that the owner knows them; all others are visitors. */
+static bool is_known(struct exchange *x, const struct ops_sandbox *sandbox)
+{
+    const char *shown = exchange_header(x, TOKEN_HEADER), *key = find_key(x);
+    char token[E2B_TOKEN_MAX];
+    struct store_key found;
+    struct err ignored;
+    uint16_t port = 0;
+
+    if (shown)
+        return e2b_traffic_token(exchange_app(x), sandbox->id, token, &ignored) == 0 &&
+               same_secret_text(shown, token);
+    if (key)
+        return store_key_find(exchange_app(x)->store, key, &found, &ignored) == 0 &&
+               strcmp(found.tenant, exchange_caller(x)->tenant) == 0;
+    (void) port_parse(slice_of(exchange_param(x, "port")), &port);
+    return preview_token(x, sandbox->id, port, &ignored) == 1;
+}
+
 int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, bool open,
                       struct err *err)
 {
@@ -97,8 +116,11 @@ int e2b_check_traffic(struct exchange *x, const struct ops_sandbox *sandbox, boo
     uint16_t port = 0;
     int rc;
 
-    if (open)
+    if (open) {
+        if (!is_known(x, sandbox))
+            exchange_set_visitor(x);
         return 0;
+    }
     if (shown) {
         if (e2b_traffic_token(exchange_app(x), sandbox->id, token, err) < 0)
             return -1;

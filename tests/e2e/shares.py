@@ -1,12 +1,18 @@
 """Shares of what all tenants use together: one tenant exceeds each, and another does not notice. Run by shares_test."""
 import os
+import select
+import subprocess
 import threading
 import time
 
-from served import Server, check, finish, same
+from served import STATE, Server, check, finish, read_all, same, status_of, within
 
 GREEDY, OTHER = os.environ["GREEDY"], os.environ["OTHER"]
 HANG = 60
+
+
+def cove(*args):
+    subprocess.run([os.environ["COVE"], "--state", STATE, *args], check=True)
 
 
 class Other:
@@ -63,7 +69,62 @@ def policy(s):
     same("the share comes back with time", 200, work_again())
 
 
+HANGING = """
+import http.server, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        while self.path == "/hang":
+            time.sleep(1)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"hi")
+http.server.ThreadingHTTPServer(("127.0.0.1", 3000), Handler).serve_forever()
+"""
+
+
+def visitors(s):
+    """Visitors of a public port whom nobody knows: 130 that hang."""
+    box = s.ask("POST", "/v1/sandboxes", {"timeout": 600, "preview": {"public": True}}, key=GREEDY).json["id"]
+    s.ask("PUT", "/v1/sandboxes/%s/files?path=site.py" % box, HANGING, key=GREEDY)
+    s.ask("POST", "/v1/sandboxes/%s/processes" % box, {"command": "exec python3 site.py"}, key=GREEDY)
+    host = {"Host": "3000-%s.localhost" % box}
+    check("a visitor sees a public port", within(HANG, lambda: s.ask("GET", "/", headers=host).body == b"hi"))
+
+    def hang(path="/hang"):
+        c = s.connect(HANG)
+        c.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (path, host["Host"])).encode())
+        return c
+
+    with Other(s) as other:
+        waiting = [hang() for _ in range(130)]
+        ready = lambda: sum(bool(select.select([c], [], [], 0)[0]) for c in waiting)
+        check("of 130 visitors that hang, half of the tenant's streams do", within(HANG, lambda: ready() >= 80), ready())
+        refused = [read_all(c) for c in waiting if select.select([c], [], [], 0)[0]]
+        same("the others are refused at once, and told to come again", [(429, True)] * 80,
+             [(status_of(r), b"Retry-After: " in r) for r in refused][:80])
+        same("the owner reaches the port", b"hi", s.ask("GET", "/", headers=host, key=GREEDY).body)
+        same("and has streams", 200, s.ask("GET", "/v1/sandboxes/%s/ports/3000/" % box, key=GREEDY).status)
+        link = s.ask("POST", "/v1/sandboxes/%s/ports/3000/link" % box, {}, key=GREEDY).json["token"]
+        same("so does whoever the owner gave a link", 303, s.ask("GET", "/?cove_token=" + link, headers=host).status)
+        same("by its cookie", 200, s.ask("GET", "/", headers={**host, "Cookie": "cove-preview=" + link}).status)
+        held = [c for c in waiting if c.fileno() >= 0]
+        check("a server that lets visitors wait is given up", within(HANG, lambda: all(select.select([c], [], [], 0)[0] for c in held)))
+        same("with 504", {504}, {status_of(read_all(c)) for c in held})
+        same("and then others are served", 200, s.ask("GET", "/", headers=host).status)
+    check("another tenant's commands run meanwhile", other.count > 3 and not other.bad, (other.count, other.bad[:3]))
+    # The rate, too.
+    cove("tenant", "set", "greedy", "--requests-per-s", "40")
+    check("visitors get no more than half of the tenant's requests", within(HANG, lambda: 429 in [s.ask("GET", "/", headers=host).status for _ in range(40)]))
+    same("the owner has the other half", [200] * 5, [s.ask("GET", "/v1/sandboxes", key=GREEDY).status for _ in range(5)])
+    cove("tenant", "set", "greedy", "--requests-per-s", "0")
+    s.ask("DELETE", "/v1/sandboxes/" + box, key=GREEDY)
+
+
 s = Server("--policy-share", "1").start()
 policy(s)
+s.end()
+s = Server("--visitor-timeout", "5s").start()
+visitors(s)
 s.end()
 finish()
