@@ -2,6 +2,7 @@
 #include "api/audit.h"
 #include "api/deadline.h"
 #include "api/ops_own.h"
+#include "api/quota.h"
 #include "api/sleep.h"
 
 #include "base/io.h"
@@ -39,7 +40,7 @@ int ops_sandbox_pause(struct ops *ops, const char *sandbox, const struct ops_pau
         return -1;
     if (sleep_pause(ops->app, sandbox, &ask, &told, err) < 0) {
         if (err->kind == ERR_TOO_MANY)
-            (void) exchange_blame(ops->x, NULL, "stored-bytes", "quota");
+            (void) exchange_blame(ops->x, NULL, quota_named(err), "quota");
         ops_audit(ops, "sandbox.pause", sandbox, err);
         return -1;
     }

@@ -30,7 +30,7 @@ int ops_save_image(struct ops *ops, const struct store_sandbox *record, const ch
         turn_give(&turn);
         return -1;
     }
-    r = sleep_room(ops->app, &link, record, memory, err);
+    r = sleep_room(ops->app, &link, record, memory, true, err);
     if (r == 0) {
         /* Reset before the image is made: no copy may think that it has them. */
         if (memory)
@@ -46,7 +46,7 @@ int ops_save_image(struct ops *ops, const struct store_sandbox *record, const ch
     if (r == 0)
         quota_add_stored(ops->app, record->tenant, ret->bytes);
     else if (err->kind == ERR_TOO_MANY)
-        (void) exchange_blame(ops->x, NULL, "stored-bytes", "quota");
+        (void) exchange_blame(ops->x, NULL, quota_named(err), "quota");
     return r;
 }
 

@@ -420,6 +420,40 @@ int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct 
                    (double) (most >> 10) / 1024);
 }
 
+int quota_image(struct app *app, const char *tenant, bool recorded, struct err *err)
+{
+    struct tenant *t = enter(app, tenant, err);
+    uint64_t count = 0, most;
+
+    if (!t)
+        return -1;
+    most = t->limits.images;
+    leave(app);
+    if (most == 0)
+        return 0;
+    if (store_images(app->store, tenant, &count, err) < 0)
+        return -1;
+    count -= recorded && count > 0;
+    if (count < most)
+        return 0;
+    return err_set(err, ERR_TOO_MANY,
+                   "quota of images: %" PRIu64 " snapshots and sandboxes on disk are there, %" PRIu64
+                   " are allowed",
+                   count, most);
+}
+
+const char *quota_named(const struct err *err)
+{
+    for (size_t i = 0; i < quota_table_count; i++) {
+        const char *at = strstr(err->msg, "quota of ");
+        size_t len = strlen(quota_table[i].name);
+
+        if (at && strncmp(at + 9, quota_table[i].name, len) == 0 && at[9 + len] == ':')
+            return quota_table[i].name;
+    }
+    return NULL;
+}
+
 int quota_store(struct exchange *x, struct err *err)
 {
     struct tenant *t = enter(x->app, x->caller.tenant, err);

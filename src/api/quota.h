@@ -30,6 +30,11 @@ int quota_create(struct exchange *x, const struct quota_want *want, struct err *
 int quota_store(struct exchange *x, struct err *err);
 /* The same for what the server is about to store for it: whether there is room for `more` bytes. Not told to a client here. */
 int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err);
+/* Whether there may be one image more. recorded: it has its record already, and counts. Several at once may exceed the quota
+ * by as many as are being made. */
+int quota_image(struct app *app, const char *tenant, bool recorded, struct err *err);
+/* The quota that a sentence of these names, for exchange_blame; NULL: none. */
+const char *quota_named(const struct err *err);
 /* What its sandboxes hold on their disks, and its images, as upkeep.c measured it. */
 void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes);
 /* An image was made: it counts before the next measure. */

@@ -150,7 +150,7 @@ static int to_disk(struct pause *p, struct err *err)
     struct err ignored;
     int r;
 
-    if (sleep_room(p->app, &p->link, &p->record, p->record.sleep.memory, err) < 0)
+    if (sleep_room(p->app, &p->link, &p->record, p->record.sleep.memory, false, err) < 0)
         return -1;
     network_ended(p->app, p->record.id);
     r = save(p, err);

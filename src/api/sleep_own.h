@@ -16,7 +16,7 @@ void sleep_close(struct app *app, struct link *link, int result, const struct er
 int sleep_network(struct app *app, const char *sandbox, struct err *err);
 /* Whether the tenant may store what an image of the sandbox would take, as far as can be told. ERR_TOO_MANY. */
 int sleep_room(struct app *app, struct link *link, const struct store_sandbox *record, bool memory,
-               struct err *err);
+               bool recorded, struct err *err);
 /* A snapshot's image, then its record. What is gone already is no error. */
 int sleep_drop(struct app *app, const char *snapshot, struct err *err);
 

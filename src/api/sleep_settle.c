@@ -6,12 +6,13 @@
 #include "client/sandbox.h"
 
 int sleep_room(struct app *app, struct link *link, const struct store_sandbox *record, bool memory,
-               struct err *err)
+               bool recorded, struct err *err)
 {
     struct keeper_stats stats;
     uint64_t bytes;
 
-    if (sandbox_stats(link, record->id, &stats, err) < 0)
+    if (quota_image(app, record->tenant, recorded, err) < 0 ||
+        sandbox_stats(link, record->id, &stats, err) < 0)
         return -1;
     bytes = memory && stats.memory_bytes > stats.memory_cache_bytes
                 ? stats.memory_bytes - stats.memory_cache_bytes

@@ -29,6 +29,7 @@ static const struct option quota_options[] = {
     { 0, "requests-per-s", OPTION_NUMBER, AT(quotas.requests_per_s), "N",    COMPLETE_NONE, "requests per second" },
     { 0, "streams",        OPTION_NUMBER, AT(quotas.streams),        "N",    COMPLETE_NONE, "long answers and terminals at once" },
     { 0, "stored-bytes",   OPTION_SIZE,   AT(quotas.stored_bytes),   "SIZE", COMPLETE_NONE, "bytes that its sandboxes hold on their disks" },
+    { 0, "images",         OPTION_NUMBER, AT(quotas.images),         "N",    COMPLETE_NONE, "snapshots, and sandboxes that are paused to disk" },
     NETWORK_OPTIONS(AT(network)),
 };
 static const struct option json_option[] = {
@@ -208,6 +209,7 @@ static void tenant_json(struct json *json, const struct store_tenant *tenant,
     json_number(json, "requests_per_s", q->requests_per_s);
     json_number(json, "streams", q->streams);
     json_number(json, "stored_bytes", q->stored_bytes);
+    json_number(json, "images", q->images);
     json_end(json);
     json_object(json, "used");
     json_number(json, "sandboxes", usage->sandboxes);
@@ -256,7 +258,7 @@ static int tenant_ls(int argc, char **argv)
 {
     static const char *const headings[] = { "TENANT",   ">IN USE", ">SANDBOXES", ">CPUS",
                                             ">MEMORY",  ">DISK",   ">CREATES/S", ">REQUESTS/S",
-                                            ">STREAMS", ">STORED", "NETWORK" };
+                                            ">STREAMS", ">STORED", ">IMAGES",    "NETWORK" };
     auto_store struct store *store = NULL;
     struct tenant_values values;
     struct tenants t;

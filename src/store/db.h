@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 15 /* of the schema */
+#define DB_VERSION 16 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -28,6 +28,7 @@ enum sql {
     SQL_TENANT_GET,
     SQL_TENANT_LIST,
     SQL_TENANT_HOLDS,
+    SQL_TENANT_IMAGES,
     SQL_TENANT_REMOVE,
     SQL_TENANT_KEYS_REMOVE,
     SQL_KEY_ADD,

@@ -191,11 +191,14 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  target INT NOT NULL, least INT NOT NULL, most INT NOT NULL, hits INT NOT NULL,"
     "  misses INT NOT NULL, updated_ms INT NOT NULL, warm INT NOT NULL);"
     "PRAGMA user_version = 15;",
+    "ALTER TABLE tenants ADD COLUMN images INT NOT NULL DEFAULT 1000;"
+    "UPDATE tenants SET images = 0 WHERE name = 'local';"
+    "PRAGMA user_version = 16;",
 };
 
 #define TENANT                                                                                     \
     "name, created_ms, sandboxes, cpu_milli, memory_bytes, disk_bytes, creates_per_s, "            \
-    "requests_per_s, streams, stored_bytes"
+    "requests_per_s, streams, stored_bytes, images"
 #define KEY "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
@@ -228,15 +231,18 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_SAVE_DONE]          = "RELEASE job",
     [SQL_SECRET_ADD]         = "INSERT OR IGNORE INTO secrets VALUES(?, ?)",
     [SQL_SECRET_GET]         = "SELECT value FROM secrets WHERE name = ?",
-    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?,?)",
+    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [SQL_TENANT_SET]         = "UPDATE tenants SET sandboxes = ?2, cpu_milli = ?3, "
                                "memory_bytes = ?4, disk_bytes = ?5, creates_per_s = ?6, "
-                               "requests_per_s = ?7, streams = ?8, stored_bytes = ?9 "
+                               "requests_per_s = ?7, streams = ?8, stored_bytes = ?9, images = ?10 "
                                "WHERE name = ?1",
     [SQL_TENANT_GET]         = "SELECT " TENANT " FROM tenants WHERE name = ?",
     [SQL_TENANT_LIST]        = "SELECT " TENANT " FROM tenants ORDER BY name",
     [SQL_TENANT_HOLDS]       = "SELECT (SELECT count(*) FROM sandboxes WHERE tenant = ?1), "
                                "(SELECT count(*) FROM snapshots WHERE tenant = ?1)",
+    /* 3: on disk, or on its way there. */
+    [SQL_TENANT_IMAGES]      = "SELECT (SELECT count(*) FROM snapshots WHERE tenant = ?1) + "
+                               "(SELECT count(*) FROM sandboxes WHERE tenant = ?1 AND (tier = 3 OR tier_aim = 3))",
     [SQL_TENANT_REMOVE]      = "DELETE FROM tenants WHERE name = ?",
     [SQL_TENANT_KEYS_REMOVE] = "DELETE FROM keys WHERE tenant = ?",
     [SQL_KEY_ADD]            = "INSERT INTO keys(id, hash, tenant, scope, label, created_ms, "

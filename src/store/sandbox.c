@@ -32,6 +32,26 @@ int store_usage(struct store *store, const char *tenant, struct store_usage *ret
     return rc;
 }
 
+int store_images(struct store *store, const char *tenant, uint64_t *ret, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    struct db db;
+    int rc = -1;
+
+    if (reader_take(store, &db, err) < 0)
+        return -1;
+    stmt = db_stmt(&db, SQL_TENANT_IMAGES, err);
+    if (stmt) {
+        db_bind(stmt, "t", tenant);
+        rc = db_step(&db, stmt, err) == 1 ? 0 : -1;
+        if (rc == 0)
+            *ret = db_number(stmt, 0);
+        (void) sqlite3_reset(stmt);
+    }
+    reader_give(store, &db);
+    return rc;
+}
+
 int store_quotas_allow(const struct store_quotas *quotas, const struct store_usage *used,
                        const struct store_usage *more, struct err *err)
 {

@@ -59,6 +59,7 @@ struct store_quotas {
     uint64_t streams; /* long answers and terminals at once */
     uint64_t
         stored_bytes; /* that its sandboxes hold on their disks now, not what they could hold */
+    uint64_t images;  /* snapshots, and sandboxes that are paused to disk */
 };
 
 struct store_tenant {
@@ -422,6 +423,8 @@ struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes; /* without those that are on disk */
 };
 int store_usage(struct store *store, const char *tenant, struct store_usage *ret, struct err *err);
+/* Its snapshots, whole or being made, and its sandboxes that are on disk or to be moved there. */
+int store_images(struct store *store, const char *tenant, uint64_t *ret, struct err *err);
 /* Pure: whether `more` fits beside what is used. ERR_TOO_MANY, says which quota. */
 int store_quotas_allow(const struct store_quotas *quotas, const struct store_usage *used,
                        const struct store_usage *more, struct err *err);

@@ -121,6 +121,39 @@ def visitors(s):
     s.ask("DELETE", "/v1/sandboxes/" + box, key=GREEDY)
 
 
+def images(s):
+    """Saved images: the keeper has room for so many of all tenants."""
+    cove("tenant", "set", "greedy", "--images", "3")
+    box = s.ask("POST", "/v1/sandboxes", {"timeout": 600}, key=GREEDY).json["id"]
+    save = lambda key, box: s.ask("POST", "/v1/sandboxes/%s/snapshots" % box, {"memory": False}, key=key)
+    own = s.ask("POST", "/v1/sandboxes", {"timeout": 600}, key=OTHER).json["id"]
+    check("a tenant's quota counts within a second", within(HANG, lambda: save(GREEDY, box).status == 429))
+    kept = [i["id"] for i in s.ask("GET", "/v1/snapshots", key=GREEDY).json["snapshots"]]
+    check("no more images than the quota says", len(kept) >= 3, kept)
+    a = save(GREEDY, box)
+    same("and told by which quota", (429, "too_many", "images", "quota"), (a.status, a.error.get("code"), a.error.get("rule"), a.error.get("layer")))
+    a = s.ask("POST", "/v1/sandboxes/%s/pause" % box, {"tier": "disk"}, key=GREEDY)
+    check("a pause to disk is none of them: the sandbox stays in memory", a.status == 200 and a.json["tier"] != "disk" and
+          "quota of images" in (a.json["fallback_reason"] or ""), a.body)
+    s.ask("POST", "/v1/sandboxes/%s/resume" % box, {}, key=GREEDY)
+    a = s.ask("POST", "/v1/sandboxes/%s/fork" % box, {}, key=GREEDY)
+    same("a fork needs one, too", (429, "images"), (a.status, a.error.get("rule")))
+    a = save(OTHER, own)
+    same("another tenant's snapshot is made", 201, a.status)
+    s.ask("DELETE", "/v1/snapshots/" + a.json["id"], key=OTHER)
+    while len(kept) >= 3:
+        s.ask("DELETE", "/v1/snapshots/" + kept.pop(), key=GREEDY)
+    a = save(GREEDY, box)
+    same("what is removed leaves room", 201, a.status)
+    for i in kept + [a.json["id"]]:
+        s.ask("DELETE", "/v1/snapshots/" + i, key=GREEDY)
+    for key, i in ((GREEDY, box), (OTHER, own)):
+        s.ask("DELETE", "/v1/sandboxes/" + i, key=key)
+
+
+s = Server().start()
+images(s)
+s.end()
 s = Server("--policy-share", "1").start()
 policy(s)
 s.end()
