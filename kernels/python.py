@@ -1,8 +1,9 @@
-"""The python kernel: runs cells the way notebooks do, without importing IPython.
+"""The python kernel: runs cells the way notebooks do.
 
-A cell is compiled as it is. Only when that fails are magics looked for (python_magics.py), so a plain cell pays for
-nothing. The value of a last expression is the main result. What objects look like is python_rich.py's, figures are
-python_charts.py's, the stand-in for IPython is python_ipython.py; each is loaded when it is first needed.
+Where the sandbox has IPython, IPython runs them (python_notebook.py). The rest of this file is for sandboxes without it: a cell
+is compiled as it is; only when that fails are magics looked for (python_magics.py). The value of a last expression is the main
+result. What objects look like is python_rich.py's, figures are python_charts.py's, the stand-in for IPython is
+python_ipython.py; each is loaded when it is first needed.
 """
 
 import _ast
@@ -20,6 +21,9 @@ EVENT_MAX = 31 << 20
 
 # Their repr is all there is to show, and never code of the user's.
 PLAIN = {int, float, bool, str, bytes, complex}
+
+# Modules that cells import whether IPython is there or not.
+STAND_INS = {"IPython", "IPython.display", "IPython.core", "IPython.core.pylabtools"}
 
 kernel = None
 
@@ -44,6 +48,7 @@ class Kernel:
         self.names = self.module.__dict__
         self.history, self.results = [""], {}
         self.hooks = {}
+        self.stop, self.stop_class = stop, Stop
 
     # ---- events ----
 
@@ -96,6 +101,9 @@ class Kernel:
         return self.part("rich").bundle(value)
 
     def display(self, *values, **options):
+        if self.parts.get("notebook"):
+            self.parts["notebook"].display(*values, **options)
+            return
         for value in values:
             self.result(value if options.get("raw") and type(value) is dict else self.bundle(value))
 
@@ -129,7 +137,7 @@ class Kernel:
             self.emit('{"type":"begin","id":%s,"execution_count":%d}\n' % (quoted(cell["id"]), self.count))
             saved = set_env(cell.get("env") or {})
             try:
-                self.run(cell["code"])
+                self.run(cell["code"], cell.get("store", True))
             except KeyboardInterrupt:
                 pass  # between two lines of ours: the cell has ended
             finally:
@@ -172,6 +180,7 @@ class Kernel:
                 self.error(type(error).__name__, "%s: %s" % (name, error), "")
         for name in ("errors", "rich"):
             self.part(name)
+        self.notebook()
         self.flush()
         self.emit('{"type":"end","id":%s}\n' % quoted(cell["id"]))
 
@@ -197,13 +206,37 @@ class Kernel:
             except Exception:
                 pass  # one of the user's own making
 
-    def run(self, code):
+    def notebook(self):
+        """IPython's shell; None where the sandbox has no IPython, or one that does not start."""
+        if "notebook" not in self.parts:
+            self.parts["notebook"] = None
+            try:
+                if has_ipython():
+                    self.start_notebook()
+            except Exception as error:
+                sys.stderr.write("IPython does not start, so that cells run without it: %s\n" % error)
+        return self.parts["notebook"]
+
+    def start_notebook(self):
+        part = self.load("python_notebook")
+        part.setup(self)
+        self.parts["notebook"] = part
+
+    def run_alone(self, code):
+        """Without IPython."""
         name = "<cell %d>" % self.count
         self.remember(name, code)
         self.history.append(code)
+        self.execute(code, name)
+
+    def run(self, code, store=True):
         try:
             self.running = True
-            self.execute(code, name)
+            notebook = self.notebook()
+            if notebook:
+                notebook.run(code, store)
+            else:
+                self.run_alone(code)
             if "matplotlib.pyplot" in sys.modules:
                 self.part("charts").show_all()
         except Stop:
@@ -236,7 +269,7 @@ class Kernel:
 
     def execute(self, code, name):
         """Runs it; shows the value of its last expression."""
-        tree, plain = self.parse(code, name)
+        tree, plain = self.parse(without_margin(code), name)
         body = tree.body
         last = None
         if body and isinstance(body[-1], _ast.Expr) and not ends_quietly(plain):
@@ -286,7 +319,9 @@ class Kernel:
             hook(sys.modules[name])
 
     def find_spec(self, name, path=None, target=None):
-        """A meta path finder: only for the names in self.hooks, which the other finders find."""
+        """A meta path finder: only for the names in self.hooks, which the other finders find, and for the stand-in of IPython."""
+        if name in STAND_INS and not has_ipython():
+            return self.part("ipython").stand_in(name)
         hook = self.hooks.get(name)
         if hook is None:
             return None
@@ -297,7 +332,7 @@ class Kernel:
             if spec is not None and spec.loader is not None:
                 hook_loader(spec.loader, hook)
                 return spec
-        return self.part("ipython").stand_in(name) if name.startswith("IPython") else None
+        return None
 
 
 def hook_loader(loader, hook):
@@ -311,6 +346,23 @@ def hook_loader(loader, hook):
         loader.exec_module = exec_module
     except AttributeError:
         pass  # built in or frozen: none of ours is
+
+
+def without_margin(code):
+    """A cell whose every line is indented, as people copy them out of functions and texts."""
+    if code.lstrip("\n")[:1] not in (" ", "\t"):
+        return code
+    import textwrap
+
+    return textwrap.dedent(code)
+
+
+def has_ipython():
+    if os.environ.get("COVE_PLAIN_CELLS"):
+        return False
+    import importlib.machinery
+
+    return importlib.machinery.PathFinder.find_spec("IPython") is not None
 
 
 def to_json(value):
@@ -405,10 +457,7 @@ def watch_imports(k):
     """Costs nothing until one of them is imported."""
     sys.meta_path.insert(0, k)
     k.after_import("matplotlib.pyplot", lambda m: k.part("charts").on_pyplot(m))
-    k.after_import("IPython", lambda m: None)  # a stand-in where it is not installed
-    k.after_import("IPython.display", lambda m: None)
-    k.after_import("IPython.core.display_functions", lambda m: k.part("ipython").on_display(m))
-    k.after_import("IPython.core.getipython", lambda m: k.part("ipython").on_shell(m))
+    k.after_import("PIL.Image", lambda m: k.part("rich").on_pictures(m))
 
 
 def main(cells, events, load):

@@ -40,25 +40,35 @@ def show_all():
     for number in pyplot.get_fignums():
         figure = pyplot.figure(number)
         if figure.get_axes() or figure.texts or figure.images:
-            kernel.result(kernel.part("rich").bundle(figure))
+            kernel.display(figure)
         pyplot.close(figure)
 
 
 def add_figure(figure, found):
+    if "image/png" not in found:
+        found["image/png"] = base64.b64encode(png(figure)).decode("ascii")
+    data = chart(figure)
+    if data is not None:
+        found["e2b/chart"] = data
+
+
+def png(figure):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    if "image/png" not in found:
-        out = io.BytesIO()
-        if figure.canvas is None or not hasattr(figure.canvas, "print_png"):
-            FigureCanvasAgg(figure)
-        figure.savefig(out, format="png", bbox_inches="tight", dpi=figure.dpi)
-        found["image/png"] = base64.b64encode(out.getvalue()).decode("ascii")
+    out = io.BytesIO()
+    if figure.canvas is None or not hasattr(figure.canvas, "print_png"):
+        FigureCanvasAgg(figure)
+    notebook = kernel.notebook()
+    figure.savefig(out, format="png", bbox_inches="tight", dpi=figure.dpi * (notebook.scale() if notebook else 1))
+    return out.getvalue()
+
+
+def chart(figure):
+    """What the figure shows, as data; None where that cannot be told."""
     try:
-        chart = chart_of(figure)
+        return kernel.part("rich").jsonable(chart_of(figure))
     except Exception:
-        return  # the picture is there
-    if chart is not None:
-        found["e2b/chart"] = kernel.part("rich").jsonable(chart)
+        return None  # the picture is there
 
 
 # ---- charts ----
@@ -167,7 +177,7 @@ def read_pie(axes):
     if not wedges:
         return None
     return {"elements": [{"label": w.get_label() if not w.get_label().startswith("_") else "",
-                          "angle": number(abs(w.theta2 - w.theta1)), "radius": number(w.r)} for w in wedges]}
+                          "angle": round(float(abs(w.theta2 - w.theta1)), 4), "radius": number(w.r)} for w in wedges]}
 
 
 def read_bars(axes):

@@ -15,13 +15,16 @@ def setup(k):
     kernel = k
 
 
+def text_of(value):
+    try:
+        return str(value)
+    except Exception:
+        return "<the exception cannot be shown>"
+
+
 def describe(kind, value, trace):
     """Name, value and text of an exception."""
-    name = kind.__name__
-    try:
-        text = str(value)
-    except Exception:
-        text = "<the exception cannot be shown>"
+    name, text = kind.__name__, text_of(value)
     if isinstance(value, SyntaxError) and from_cell(value.filename):
         return name, syntax_text(value), syntax_trace(name, value)
     try:

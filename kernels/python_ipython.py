@@ -1,7 +1,4 @@
-"""IPython as far as cells expect it: get_ipython(), and IPython.display, whether IPython is installed or not.
-
-Where it is installed, its display functions are turned to this kernel when they are imported. Where it is not, a small
-package of the same name stands in."""
+"""A stand-in for IPython where it is not installed: get_ipython(), and IPython.display, as far as cells expect them."""
 
 import base64
 import importlib.machinery
@@ -18,10 +15,20 @@ def setup(k):
     shell = Shell()
 
 
+class Events:
+    """Matplotlib registers here for drawing after each cell; figures are shown by python_charts.py anyway."""
+
+    def register(self, event, function):
+        pass
+
+    unregister = register
+
+
 class Shell:
     """What get_ipython() gives: the part that cells use."""
 
     colors = "NoColor"
+    events = Events()
 
     @property
     def user_ns(self):
@@ -75,17 +82,6 @@ def publish(data, metadata=None, source=None, **_):
 
 def nothing(*_, **__):
     return None
-
-
-def on_display(module):
-    """IPython's own module of display functions was imported."""
-    module.display = display
-    module.publish_display_data = publish
-    module.clear_output = nothing
-
-
-def on_shell(module):
-    module.get_ipython = lambda: shell
 
 
 # ---- the stand-in ----
@@ -148,6 +144,10 @@ def fill_package(module):
     module.__version__ = "0"
 
 
+def fill_pylab(module):
+    module.backend2gui = {}  # all that matplotlib asks for
+
+
 def fill_display(module):
     for name, mime in KINDS.items():
         setattr(module, name, type(name, (Shown,), {"mime": mime}))
@@ -162,10 +162,16 @@ class Loader:
         return types.ModuleType(spec.name)
 
     def exec_module(self, module):
-        {"IPython": fill_package, "IPython.display": fill_display}[module.__name__](module)
+        FILL[module.__name__](module)
+
+
+FILL = {
+    "IPython": fill_package,
+    "IPython.display": fill_display,
+    "IPython.core": nothing,
+    "IPython.core.pylabtools": fill_pylab,
+}
 
 
 def stand_in(name):
-    if name not in ("IPython", "IPython.display"):
-        return None
-    return importlib.machinery.ModuleSpec(name, Loader(), is_package=name == "IPython")
+    return importlib.machinery.ModuleSpec(name, Loader(), is_package=name in ("IPython", "IPython.core"))

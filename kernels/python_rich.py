@@ -2,12 +2,14 @@
 
 import base64
 import math
+import os
 import reprlib
 import sys
 
 LINE = 79
 TEXT_MAX = 4 << 20
 DATA_MAX = 8 << 20
+VALUES_MAX = 200000  # of a list or a dict that is shown as JSON
 
 kernel = None
 
@@ -102,6 +104,10 @@ def add_known(value, found):
         add_frame(value, found)
     elif instance_of(value, "matplotlib.figure", "Figure"):
         kernel.part("charts").add_figure(value, found)
+    elif isinstance(value, (list, dict)) and "application/json" not in found:
+        shown = as_json(value)
+        if shown is not None:
+            found["application/json"] = shown
     elif instance_of(value, "PIL.Image", "Image") and "image/png" not in found:
         add_picture(value, found)
 
@@ -119,6 +125,19 @@ def add_frame(frame, found):
         found["e2b/data"] = data
 
 
+def on_pictures(module):
+    """A picture that is saved under a name is shown, too; show() shows it here."""
+    plain = module.Image.save
+
+    def save(self, fp, format=None, **options):
+        plain(self, fp, format, **options)
+        if format is None and isinstance(fp, (str, os.PathLike)):
+            kernel.display(self)
+
+    module.Image.save = save
+    module.Image.show = lambda self, *_, **__: kernel.display(self)
+
+
 def add_picture(picture, found):
     import io
 
@@ -128,6 +147,47 @@ def add_picture(picture, found):
     except Exception:
         return
     found["image/png"] = encoded(out.getvalue())
+
+
+def as_json(value):
+    """A list or a dict as plain JSON values; None for anything else, and where something in it is not of that kind."""
+    if not isinstance(value, (list, dict)):
+        return None
+    try:
+        return strictly(value, [0])
+    except (TypeError, RecursionError):
+        return None
+
+
+def strictly(value, count, depth=0):
+    count[0] += 1
+    if depth > 100 or count[0] > VALUES_MAX:
+        raise TypeError("too much")
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key(k): strictly(v, count, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strictly(v, count, depth + 1) for v in value]
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return strictly(value.tolist(), count, depth + 1)
+    raise TypeError("no JSON")
+
+
+def key(value):
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (int, float)):
+        return str(value)
+    raise TypeError("no key")
 
 
 def jsonable(value, depth=0):

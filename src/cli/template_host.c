@@ -78,6 +78,7 @@ static const struct source {
     { "manpath.config",          "man" },
     { "groff",                   "man" },
     { "python3*",                "site settings of python" },
+    { "matplotlibrc",            "matplotlib does not start without it" },
     { "perl",                    "site settings of perl" },
     { "java-*",                  "java's own settings, links of /usr/lib/jvm lead here" },
     { "fonts",                   "fontconfig" },

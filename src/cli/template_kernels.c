@@ -31,6 +31,7 @@ EMBED(python_rich, "python_rich.py")
 EMBED(python_magics, "python_magics.py")
 EMBED(python_charts, "python_charts.py")
 EMBED(python_ipython, "python_ipython.py")
+EMBED(python_notebook, "python_notebook.py")
 EMBED(javascript, "javascript.cjs")
 EMBED(bash, "bash.py")
 EMBED(r, "r.py")
@@ -49,6 +50,7 @@ static const struct {
     { DIRECTORY "/python_magics.py", kernel_python_magics },
     { DIRECTORY "/python_charts.py", kernel_python_charts },
     { DIRECTORY "/python_ipython.py", kernel_python_ipython },
+    { DIRECTORY "/python_notebook.py", kernel_python_notebook },
     { DIRECTORY "/javascript.cjs", kernel_javascript },
     { DIRECTORY "/bash.py", kernel_bash },
     { DIRECTORY "/r.py", kernel_r },

@@ -8,6 +8,7 @@ import threading
 import time
 
 import asking
+import notebook
 from asking import ask, check, same
 
 b = None  # the sandbox that most parts share
@@ -359,6 +360,17 @@ def magics():
     same("and one kernel is left", "2", b.run("1+1").text)
 
 
+def notebooks():
+    """The same cells in IPython, which the tests install, and in the kernel's own way for sandboxes without it."""
+    for sentence, variables, lacks in (("with IPython", {}, []), ("without IPython", {"COVE_PLAIN_CELLS": "1"}, ["IPython"])):
+        n = Box(envVars=variables)
+        modules = [m for m in n.run(notebook.PROBE).out.splitlines() if m not in lacks]
+        check("the host has what notebooks import (%s)" % sentence, set(notebook.NEEDED) - set(lacks) <= set(modules), modules)
+        notebook.run_all(lambda code: n.run(code).events,
+                         lambda what, ok, more: check("%s, %s" % (sentence, what), ok, more), modules, lambda group: False)
+        n.kill()
+
+
 def r_language():
     run = b.run("x <- 41; x + 1", language="r")
     if not shutil.which("Rscript"):
@@ -398,7 +410,7 @@ def java():
 def parts():
     global b
     b = Box()
-    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much, r_language, java):
+    for part in (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much, notebooks, r_language, java):
         part()
     same("the sandbox is killed", 204, b.kill())
     contexts()

@@ -3,6 +3,7 @@ import base64
 import json
 
 import asking
+import notebook
 from asking import ask, check, same
 
 
@@ -16,7 +17,7 @@ class Box:
     def run(self, code, **more):
         a = ask("POST", "/execute", {"code": code, **more}, headers={
             "E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49999", "X-Access-Token": self.token})
-        events = [json.loads(line) for line in a.body.splitlines()]
+        self.events = events = [json.loads(line) for line in a.body.splitlines()]
         for e in events:
             if e["type"] == "error":
                 print("# %s: %s" % (e["name"], e["value"][:200]))
@@ -88,10 +89,20 @@ def typescript():
     same("with await", "3", got[0]["text"] if got else None)
 
 
+def notebooks():
+    n = Box()
+    n.run(notebook.PROBE)
+    modules = notebook.Got(n.events).out.splitlines()
+    same("the template has every module of the battery, and letters of every language", [],
+         sorted(set(notebook.NEEDED + notebook.OPTIONAL + ["CJK font"]) - set(modules)))
+    notebook.run_all(lambda code: n.run(code) and n.events or n.events, check, modules, lambda group: False)
+    same("its sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
+
+
 def parts():
     global b
     b = Box()
-    for part in (frames, figures, ipython, typescript):
+    for part in (frames, figures, ipython, typescript, notebooks):
         part()
     same("the sandbox is killed", 204, ask("DELETE", "/sandboxes/" + b.id).status)
 
