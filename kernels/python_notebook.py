@@ -7,6 +7,7 @@ commands write straight to the kernel's output, and nothing is written into the 
 Where IPython is missing, python.py runs the cells itself."""
 
 import builtins
+import traceback
 import warnings
 
 from IPython.core import interactiveshell
@@ -136,11 +137,20 @@ class Notebook(interactiveshell.InteractiveShell):
         self.user_ns.update(names)
         return "inline", "agg", set()
 
+    def showtraceback(self, exc_tuple=None, *args, **options):
+        """Of a group of exceptions newer versions of IPython only print the traceback."""
+        kind, value, trace = self._get_exc_info(exc_tuple)
+        if isinstance(value, getattr(builtins, "BaseExceptionGroup", ())):
+            self._showtraceback(kind, value, ["".join(traceback.format_exception(kind, value, trace))])
+        else:
+            super().showtraceback(exc_tuple, *args, **options)
+
     def _showtraceback(self, etype, evalue, stb):
         if issubclass(etype, kernel.stop_class):
             return
         text = "\n".join(stb) if isinstance(stb, list) else str(stb)
-        kernel.error(etype.__name__, str(kernel.part("errors").text_of(evalue)), text)
+        name = next(c.__name__ for c in etype.__mro__ if not c.__name__.startswith("_"))  # _IncompleteInputError
+        kernel.error(name, str(kernel.part("errors").text_of(evalue)), text)
 
     def show_usage_error(self, exc):
         kernel.error("UsageError", str(exc), "UsageError: %s" % exc)

@@ -224,7 +224,9 @@ int build_apt(const struct recipe *recipe, const char *build, const char *debs,
 
     comma_list(recipe->packages, include, sizeof include);
     (void) snprintf(setup, sizeof setup,
-                    "--setup-hook=mkdir -p \"$1/var/cache/apt/archives\" && mount --bind '%s' "
+                    /* Java's alternatives have manual pages, which need a directory to be missing from. */
+                    "--setup-hook=mkdir -p \"$1/usr/share/man/man1\" "
+                    "\"$1/var/cache/apt/archives\" && mount --bind '%s' "
                     "\"$1/var/cache/apt/archives\"",
                     debs);
     (void) snprintf(customize, sizeof customize, "--customize-hook=%s/steps", build);

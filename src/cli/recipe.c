@@ -51,22 +51,30 @@ const struct recipe recipes[] = {
     },
     {
         .name = "code-interpreter-v1",
-        .description = "base with IPython, pandas, matplotlib and friends, and TypeScript",
-        .suite = "bookworm",
+        .description = "Debian 13 with IPython, pandas, plots, R, Java and TypeScript, for cells",
+        .suite = "trixie",
         .packages = BASE_PACKAGES
-        " python3-ipython python3-numpy python3-pandas python3-matplotlib python3-scipy "
-        "python3-sklearn python3-pil python3-requests python3-bs4 python3-openpyxl "
-        "python3-sympy python3-seaborn node-typescript fonts-dejavu-core",
+        " python3-ipython python3-ipywidgets python3-numpy python3-pandas python3-matplotlib "
+        "python3-scipy python3-sklearn python3-skimage python3-pil python3-requests python3-bs4 "
+        "python3-lxml python3-openpyxl python3-xlrd python3-docx python3-sympy python3-seaborn "
+        "python3-plotly python3-nltk python3-opencv python3-xarray python3-numba python3-joblib "
+        "python3-imageio python3-soundfile python3-aiohttp python3-tornado python3-tz "
+        "python3-tqdm python3-pytest r-base-core default-jdk-headless node-typescript "
+        "fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji",
         .steps = COMMON_STEPS BASE_STEPS
+        /* A figure's text falls back to a font with Chinese, Japanese and Korean letters. */
+        "echo 'font.family: DejaVu Sans, Noto Sans CJK JP' >> \"$1/etc/matplotlibrc\"\n"
         /* Compiled once here, not in every sandbox; and matplotlib's list of fonts, for the user. */
-        "chroot \"$1\" sh -ec 'python3 -c \"import numpy, pandas, matplotlib, scipy, sklearn, PIL, "
-        "requests, IPython\"; node -e \"require(\\\"typescript\\\")\"'\n"
+        "chroot \"$1\" sh -ec 'python3 -c \"import numpy, pandas, matplotlib, scipy, sklearn, "
+        "skimage, PIL, requests, plotly, nltk, cv2, xarray, numba, docx, openpyxl, aiohttp, "
+        "pytest, IPython\"; node -e \"require(\\\"typescript\\\")\"; Rscript --version; "
+        "java --version' >/dev/null\n"
         "chroot \"$1\" setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/user "
         "MPLBACKEND=agg python3 -c 'import matplotlib.font_manager' >/dev/null\n"
         "rm -rf \"$1/root/.cache\" \"$1/root/.config\" \"$1/root/.ipython\"\n",
         .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
         .modules = "pandas,matplotlib.pyplot",
-        .free_mib = 3072,
+        .free_mib = 6144,
     },
     {
         .name = "code-interpreter-min",
