@@ -94,6 +94,17 @@ static int begin(const char *name, int argc, char **argv, struct audit_values *v
     return subverb_store(ret, &err) < 0 ? report_error(&err) : -1;
 }
 
+/* With seconds: records of one moment belong together. */
+static const char *when_text(char *out, size_t size, uint64_t ms)
+{
+    time_t t = (time_t) (ms / 1000);
+    struct tm tm;
+
+    if (!localtime_r(&t, &tm) || strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        (void) snprintf(out, size, "-");
+    return out;
+}
+
 static int row(void *arg, const struct audit_record *r, struct err *err)
 {
     struct table *table = arg;
@@ -101,7 +112,7 @@ static int row(void *arg, const struct audit_record *r, struct err *err)
 
     (void) err;
     table_cell(table, "%" PRIu64, r->seq);
-    table_cell(table, "%s", subverb_when(text, sizeof text, r->time_ms));
+    table_cell(table, "%s", when_text(text, sizeof text, r->time_ms));
     table_cell(table, "%s", report_text(text, sizeof text, r->user_id));
     table_cell(table, "%s", r->action);
     table_cell(table, "%s", r->outcome);

@@ -8,6 +8,7 @@
 #include "cli/volume.h"
 
 #include <string.h>
+#include <unistd.h>
 
 int common_parse(const struct verb *verb, int argc, char **argv, void *values, char ***ret_operands,
                  int *ret_count)
@@ -142,11 +143,21 @@ void common_release(struct common_held *held)
     *held = (struct common_held){ 0 };
 }
 
+int common_check_attach(const struct verb *verb, const struct attach_options *options,
+                        struct err *err)
+{
+    if (options->tty && options->interactive && !isatty(STDIN_FILENO))
+        return err_set(err, ERR_USAGE,
+                       "%s: -t with -i needs a terminal, and stdin is none; leave out -t", verb->name);
+    return 0;
+}
+
 void common_attach(const struct attach_options *options, struct agent_request *request)
 {
     uint16_t rows, columns;
 
-    if (options->interactive || options->tty)
+    /* Without a terminal of ours, nobody types into that of the command. */
+    if (options->interactive || (options->tty && isatty(STDIN_FILENO)))
         request->flags |= AGENT_STDIN;
     if (!options->tty)
         return;

@@ -96,6 +96,9 @@ int common_request(const struct command_options *options, char *const *words, si
                    bool terminal, struct agent_request *ret, struct common_held *held,
                    struct err *err);
 void common_release(struct common_held *held);
+/* Refuses a terminal that would be typed into, where there is none to type in. */
+int common_check_attach(const struct verb *verb, const struct attach_options *options,
+                        struct err *err);
 /* Standard input and a terminal, as the options say. */
 void common_attach(const struct attach_options *options, struct agent_request *request);
 

@@ -1,5 +1,6 @@
 #include "cli/common.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 
@@ -65,7 +66,7 @@ static int detached(struct link *link, const struct keeper_sandbox *sandbox,
     struct exec exec;
 
     if (exec_start(&exec, link, sandbox->id, request, err) < 0)
-        return report_error(err);
+        return session_not_started(err);
     printf("%u\n", exec.proc);
     exec_close(&exec);
     return report_end(0);
@@ -87,11 +88,13 @@ int verb_exec(int argc, char **argv)
         return code;
     if (count < 2)
         return common_missing(&exec_verb, count == 0 ? "a sandbox" : "a command");
-    if (common_request(&options.command, words + 1, (size_t) count - 1, options.attach.tty,
+    if (common_check_attach(&exec_verb, &options.attach, &err) < 0 ||
+        common_request(&options.command, words + 1, (size_t) count - 1, options.attach.tty,
                        &request, &held, &err) < 0)
         return report_error(&err);
     set_flags(&options, &request);
-    if (common_open(&link, &err) < 0 || sandbox_get(&link, words[0], &sandbox, &err) < 0)
+    if (common_open(&link, &err) < 0 || saved_resolve(&link, &words[0], &err) < 0 ||
+        sandbox_get(&link, words[0], &sandbox, &err) < 0)
         code = report_error(&err);
     else if (options.detach)
         code = detached(&link, &sandbox, &request, &err);

@@ -83,7 +83,9 @@ int verb_fork(int argc, char **argv)
     }
     if (common_open(&link, &err) < 0)
         return report_error(&err);
-    r = fork_sandbox(&link, names[0], options.count, &err);
+    r = saved_resolve(&link, &names[0], &err);
+    if (r == 0)
+        r = fork_sandbox(&link, names[0], options.count, &err);
     link_close(&link);
     return r < 0 ? report_error(&err) : report_end(0);
 }

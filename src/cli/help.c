@@ -1,6 +1,7 @@
 #include "cli/help.h"
 
 #include "cli/common.h"
+#include "cli/hints.h"
 #include "cli/man.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
@@ -56,6 +57,7 @@ int verb_help(int argc, char **argv)
     const struct verb *verb;
     struct help_options options = { .man = false };
     struct err err;
+    char hint[160];
     char **operands;
     int count, code;
 
@@ -72,7 +74,8 @@ int verb_help(int argc, char **argv)
     }
     verb = verb_find(operands[0]);
     if (!verb) {
-        (void) err_set(&err, ERR_USAGE, "there is no verb '%.40s' (see 'cove help')", operands[0]);
+        (void) err_set(&err, ERR_USAGE, "there is no verb '%.40s'%s (see 'cove help')", operands[0],
+                       hint_verb(operands[0], hint, sizeof hint));
         return report_error(&err);
     }
     options_help(verb, stdout);

@@ -3,6 +3,7 @@
 #include "base/parse.h"
 #include "cli/common.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -171,7 +172,9 @@ int verb_logs(int argc, char **argv)
         return report_error(&err);
     if (common_open(&link, &err) < 0)
         return report_error(&err);
-    r = exec_items(&link, operands[0], AGENT_PROCS, keep_proc, &procs, &err);
+    r = saved_resolve(&link, &operands[0], &err);
+    if (r == 0)
+        r = exec_items(&link, operands[0], AGENT_PROCS, keep_proc, &procs, &err);
     if (r == 0)
         r = show_all(&link, operands[0], &procs, &options, &err);
     link_close(&link);

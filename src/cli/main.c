@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "cli/help.h"
+#include "cli/hints.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 
@@ -12,6 +13,16 @@ static int bad(const char *text, const char *what)
     struct err err;
 
     (void) err_set(&err, ERR_USAGE, "%s '%.60s' (see 'cove help')", text, what);
+    return report_error(&err);
+}
+
+static int no_verb(const char *word)
+{
+    char hint[160];
+    struct err err;
+
+    (void) err_set(&err, ERR_USAGE, "there is no verb '%.60s'%s (see 'cove help')", word,
+                   hint_verb(word, hint, sizeof hint));
     return report_error(&err);
 }
 
@@ -68,6 +79,6 @@ int main(int argc, char **argv)
     }
     verb = verb_find(argv[at]);
     if (!verb)
-        return bad("there is no verb", argv[at]);
+        return no_verb(argv[at]);
     return verb->run(argc - at, argv + at);
 }

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/parse.h"
+#include "cli/hints.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "wire/limits.h"
@@ -41,6 +42,15 @@ static const struct option *find_letter(const struct verb *verb, char letter)
 static int bad_usage(const struct parser *p, struct err *err, const char *text, const char *what)
 {
     return err_set(err, ERR_USAGE, "%s: %s '%.60s' (see 'cove help %s')", p->verb->name, text, what,
+                   p->verb->name);
+}
+
+static int no_option(const struct parser *p, struct err *err, const char *arg, const char *name)
+{
+    char hint[160];
+
+    return err_set(err, ERR_USAGE, "%s: there is no option '%.60s'%s (see 'cove help %s')",
+                   p->verb->name, arg, hint_option(p->verb, name, hint, sizeof hint),
                    p->verb->name);
 }
 
@@ -109,8 +119,12 @@ static int parse_long(struct parser *p, const char *arg, struct err *err)
     const struct limit_info *limit = find_limit(p->verb, name, len);
     bool is_state = len == 5 && strncmp(name, "state", 5) == 0;
 
-    if (len == 0 || (!option && !limit && !is_state))
-        return bad_usage(p, err, "there is no option", arg);
+    if (len == 0 || (!option && !limit && !is_state)) {
+        char word[64];
+
+        (void) snprintf(word, sizeof word, "%.*s", (int) (len < sizeof word ? len : 0), name);
+        return no_option(p, err, arg, word);
+    }
     if (option && option->kind == OPTION_FLAG) {
         if (equals)
             return bad_usage(p, err, "takes no value:", arg);
@@ -138,8 +152,11 @@ static int parse_letters(struct parser *p, const char *arg, struct err *err)
         const struct option *option = find_letter(p->verb, *c);
         const char *value;
 
-        if (!option)
-            return bad_usage(p, err, "there is no option", arg);
+        if (!option) {
+            const char letter[] = { *c, '\0' };
+
+            return no_option(p, err, arg, letter);
+        }
         if (option->kind == OPTION_FLAG) {
             if (store_value(option, NULL, p->values, err) < 0)
                 return -1;

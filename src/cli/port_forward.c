@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "cli/common.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/verbs.h"
 #include "client/exec.h"
 
@@ -163,7 +164,7 @@ static int parse_ports(char *text, uint16_t *ret_local, uint16_t *ret_port, stru
     return parse_port(text, 0, ret_local, err);
 }
 
-static int run(const char *address, const char *sandbox, char *ports, struct err *err)
+static int run(const char *address, char *sandbox, char *ports, struct err *err)
 {
     auto_close int fd = -1;
     char text[128], at[128];
@@ -176,7 +177,8 @@ static int run(const char *address, const char *sandbox, char *ports, struct err
         return -1;
     (void) snprintf(text, sizeof text, strchr(address, ':') ? "[%.100s]:%u" : "%.100s:%u", address,
                     local);
-    if (common_open(&link, err) < 0 || sandbox_get(&link, sandbox, &found, err) < 0 ||
+    if (common_open(&link, err) < 0 || saved_resolve(&link, &sandbox, err) < 0 ||
+        sandbox_get(&link, sandbox, &found, err) < 0 ||
         address_parse(text, &where, err) < 0 || address_listen(&where, &fd, err) < 0)
         return -1;
     link_close(&link);

@@ -223,7 +223,9 @@ int verb_ps(int argc, char **argv)
     if (common_open(&link, &err) < 0)
         return report_error(&err);
     form = options.json ? LISTING_JSON : options.quiet ? LISTING_NAMES : LISTING_TABLE;
-    r = count ? list_procs(&link, operands[0], form, &err) : list_sandboxes(&link, form, &err);
+    r = count ? saved_resolve(&link, &operands[0], &err) : 0;
+    if (r == 0)
+        r = count ? list_procs(&link, operands[0], form, &err) : list_sandboxes(&link, form, &err);
     link_close(&link);
     return r < 0 ? report_error(&err) : report_end(0);
 }

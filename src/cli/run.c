@@ -1,5 +1,6 @@
 #include "cli/common.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 
@@ -110,14 +111,15 @@ static int run_new(const struct run_options *options, const struct agent_request
     return code;
 }
 
-static int run_existing(const struct run_options *options, const char *name,
+static int run_existing(const struct run_options *options, char *name,
                         const struct agent_request *request)
 {
     auto_link struct link link = { .fd = -1 };
     struct keeper_sandbox sandbox;
     struct err err;
 
-    if (common_open(&link, &err) < 0 || sandbox_get(&link, name, &sandbox, &err) < 0)
+    if (common_open(&link, &err) < 0 || saved_resolve(&link, &name, &err) < 0 ||
+        sandbox_get(&link, name, &sandbox, &err) < 0)
         return report_error(&err);
     return run_in(options, &link, &sandbox, request, false, NULL);
 }
@@ -136,7 +138,8 @@ int verb_run(int argc, char **argv)
         return code;
     if (count == 0)
         return common_missing(&run_verb, "a command");
-    if (common_request(&options.command, words, (size_t) count, options.attach.tty, &request, &held,
+    if (common_check_attach(&run_verb, &options.attach, &err) < 0 ||
+        common_request(&options.command, words, (size_t) count, options.attach.tty, &request, &held,
                        &err) < 0)
         return report_error(&err);
     if (!options.keep)
@@ -163,7 +166,8 @@ int verb_shell(int argc, char **argv)
         return common_excess(&shell_verb, operands[1]);
     options.attach.tty = options.attach.tty || isatty(STDIN_FILENO);
     options.attach.interactive = true;
-    if (common_request(&options.command, NULL, 0, options.attach.tty, &request, &held, &err) < 0)
+    if (common_check_attach(&shell_verb, &options.attach, &err) < 0 ||
+        common_request(&options.command, NULL, 0, options.attach.tty, &request, &held, &err) < 0)
         return report_error(&err);
     request.command = options.attach.tty ? SHELL_TERMINAL : SHELL_SCRIPT;
     request.flags |= AGENT_KILL_ON_CLOSE;

@@ -186,6 +186,41 @@ static bool go_on(const struct err *err, int *code)
     return err->kind != ERR_UNAVAILABLE;
 }
 
+/* Ids begin with 'i' and are of one length; a name may look like that, too. */
+static bool may_be_prefix(const char *name)
+{
+    size_t len = strlen(name);
+
+    return name[0] == 'i' && len >= SAVED_PREFIX_LEAST && len < ID_LEN &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") == len;
+}
+
+int saved_resolve(struct link *link, char **name, struct err *err)
+{
+    auto_free struct keeper_sandbox *list = NULL;
+    const char *found = NULL;
+    size_t count, fit = 0;
+
+    if (!may_be_prefix(*name))
+        return 0;
+    if (saved_list(link, &list, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i].name, *name) == 0)
+            return 0;
+        if (strncmp(list[i].id, *name, strlen(*name)) == 0) {
+            found = list[i].id;
+            fit++;
+        }
+    }
+    if (fit > 1)
+        return err_set(err, ERR_USAGE, "the ids of %zu sandboxes begin with '%s': type more of it",
+                       fit, *name);
+    if (fit == 1 && !(*name = strdup(found)))
+        return err_set(err, ERR_NO_MEMORY, "no memory for an id");
+    return 0;
+}
+
 static int each_named(struct link *link, saved_step *step, void *context, char **names, int count)
 {
     int code = 0;
@@ -193,7 +228,7 @@ static int each_named(struct link *link, saved_step *step, void *context, char *
     for (int i = 0; i < count; i++) {
         struct err err;
 
-        if (step(link, names[i], context, &err) == 0)
+        if (saved_resolve(link, &names[i], &err) == 0 && step(link, names[i], context, &err) == 0)
             continue;
         if (!go_on(&err, &code))
             break;

@@ -4,7 +4,7 @@
  * tenant, as the server's store says, if there is one. The keeper lets root do both.
  *
  * Owns:    nothing.
- * Callers: kill, pause, resume, ps, create, snapshot, fork, gc. */
+ * Callers: kill, pause, resume, ps, create, snapshot, fork, gc; all that take a sandbox, for saved_resolve. */
 #ifndef COVE_CLI_SAVED_H
 #define COVE_CLI_SAVED_H
 
@@ -34,6 +34,12 @@ int saved_create(struct link *link, const struct sandbox_options *options, uint3
 int saved_store(struct store **ret, struct err *err);
 /* Whose it is: the tenant of the server's record, or "". */
 void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX]);
+
+/* The beginning of an id, at least SAVED_PREFIX_LEAST characters, becomes the whole id if only one sandbox has it. What
+ * is a whole id, or a name, or nobody's stays as it is. ERR_USAGE: several have it. *name may be another string
+ * afterwards, which is never freed: it is an operand. */
+#define SAVED_PREFIX_LEAST 5
+int saved_resolve(struct link *link, char **name, struct err *err);
 
 /* A step for each sandbox that is named, or for all that saved_list has. Goes on after a failure; returns the first
  * one's exit code. */

@@ -151,7 +151,7 @@ static void resize(struct pump *p)
     (void) exec_resize(p->exec, rows, columns);
 }
 
-static void second_signal(struct pump *p, int number)
+static void end_by_signal(struct pump *p, int number)
 {
     struct session *s = p->session;
     struct err err;
@@ -168,8 +168,9 @@ static void pass_signal(struct pump *p, int number)
     struct err err;
     int patience, r = -1;
 
-    if (p->signals++ > 0 && number != SIGUSR1 && number != SIGUSR2) {
-        second_signal(p, number);
+    /* At a terminal, keys are bytes: a signal was sent to us from elsewhere, and means us. */
+    if ((p->signals++ > 0 || s->terminal) && number != SIGUSR1 && number != SIGUSR2) {
+        end_by_signal(p, number);
         return;
     }
     if (session_relink(s, &err) == 0) {
@@ -294,6 +295,16 @@ int session_run(struct session *s)
     return session_report(s, &p.end);
 }
 
+/* As shells have it: 127, there is no such program; 126, it cannot be executed. The agent names the step that failed. */
+int session_not_started(const struct err *err)
+{
+    int code = report_error(err);
+
+    if (strncmp(err->msg, "exec ", 5) != 0)
+        return code;
+    return err->kind == ERR_NO_PATH || err->kind == ERR_NOT_DIR ? 127 : 126;
+}
+
 int session_start(struct session *session, const struct agent_request *request, bool *ret_started)
 {
     struct keeper_stats stats;
@@ -312,7 +323,7 @@ int session_start(struct session *session, const struct agent_request *request, 
     if (ret_started)
         *ret_started = started;
     if (!started)
-        return report_error(&err);
+        return session_not_started(&err);
     session->exec = &exec;
     code = session_run(session);
     exec_close(&exec);

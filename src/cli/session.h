@@ -31,5 +31,7 @@ struct session {
 int session_start(struct session *session, const struct agent_request *request, bool *ret_started);
 /* The same with a command that runs, session->exec. */
 int session_run(struct session *session);
+/* Says why a command was not started. Returns the exit code for cove: 127 or 126 where the program is the reason. */
+int session_not_started(const struct err *err);
 
 #endif

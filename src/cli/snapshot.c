@@ -153,7 +153,9 @@ static int snapshot_create(int argc, char **argv)
         return code;
     if (common_open(&link, &err) < 0)
         return report_error(&err);
-    r = create(&link, names[0], &values, id, &err);
+    r = saved_resolve(&link, &names[0], &err);
+    if (r == 0)
+        r = create(&link, names[0], &values, id, &err);
     link_close(&link);
     if (r < 0)
         return report_error(&err);

@@ -2,6 +2,7 @@
 #include "cli/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/verbs.h"
 
 #include <inttypes.h>
@@ -137,7 +138,9 @@ static int show_refusals(struct link *link, char **names, int count, bool as_jso
 
     listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
     for (int i = 0; r == 0 && i < count; i++)
-        r = exec_items(link, names[i], AGENT_REFUSALS, one_refusal, &l, err);
+        r = saved_resolve(link, &names[i], err) < 0
+                ? -1
+                : exec_items(link, names[i], AGENT_REFUSALS, one_refusal, &l, err);
     (void) listing_end(&l,
                        0); /* whole or not: those before the one that failed are worth showing */
     return r;
@@ -169,7 +172,7 @@ static int show_usage(struct link *link, char **names, int count, bool as_json, 
         return -1;
     listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
     for (int i = 0; r == 0 && i < count; i++)
-        r = show_one(link, names[i], &l, err);
+        r = saved_resolve(link, &names[i], err) < 0 ? -1 : show_one(link, names[i], &l, err);
     for (size_t i = 0; r == 0 && i < listed; i++) {
         r = show_one(link, list[i].id, &l, err);
         if (r < 0 && err->kind == ERR_NO_SANDBOX)

@@ -1,6 +1,7 @@
 #include "cli/subverbs.h"
 
 #include "cli/common.h"
+#include "cli/hints.h"
 #include "cli/report.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ int subverbs_run(const struct verb *verb, int argc, char **argv)
 {
     const struct verb *sub;
     struct err err = { 0 };
+    char hint[160];
     char **operands;
     int count, unused, code;
 
@@ -32,8 +34,9 @@ int subverbs_run(const struct verb *verb, int argc, char **argv)
     sub = find_sub(verb, operands[0]);
     if (sub)
         return sub->run(count, operands);
-    (void) err_set(&err, ERR_USAGE, "%s: there is no command '%.60s' (see 'cove help %s')",
-                   verb->name, operands[0], verb->name);
+    (void) err_set(&err, ERR_USAGE, "%s: there is no command '%.60s'%s (see 'cove help %s')",
+                   verb->name, operands[0], hint_command(verb, operands[0], hint, sizeof hint),
+                   verb->name);
     return report_error(&err);
 }
 

@@ -192,7 +192,7 @@ void sandbox_clear(struct keeper *k, struct sandbox *s)
         return;
     }
     sandbox_release(k, &s->layers, s);
-    log_line(LOG_INFO, "gone sandbox=%s ms=%" PRIu64, s->info.id, io_now_ms() - s->stop_since_ms);
+    log_line(LOG_DEBUG, "gone sandbox=%s ms=%" PRIu64, s->info.id, io_now_ms() - s->stop_since_ms);
     sandbox_set_life(k, s, LIFE_GONE);
     ops_sandbox_gone(k, s);
     own_close(&s->listener);
@@ -423,6 +423,7 @@ void sandbox_frozen(struct keeper *k, struct sandbox *s, bool frozen)
     if (s->info.life == life)
         return;
     sandbox_set_life(k, s, life);
+    log_line(LOG_INFO, "%s sandbox=%s", life == LIFE_PAUSED ? "paused" : "resumed", s->info.id);
     if (sandbox_record(k, s, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
