@@ -17,6 +17,35 @@ const struct config *app_config(struct app *app)
     return atomic_load(&app->config);
 }
 
+/* Lock held. false: it is too late. */
+static bool note_taken(struct app *app, struct link *link)
+{
+    if (app->cut) {
+        link_close(link);
+        return false;
+    }
+    link->patience_ms = LINK_PATIENCE_MS; /* whoever had it before may have had less */
+    if (link->fd < APP_TAKEN_MAX)
+        app->taken[link->fd / 64] |= 1ull << link->fd % 64;
+    return true;
+}
+
+static int open_another(struct app *app, struct link *ret, struct err *err)
+{
+    bool noted;
+
+    if (link_open(ret, app_config(app)->state, err) < 0) {
+        if (err->kind == ERR_UNAVAILABLE) /* the path is not for clients */
+            err_set(err, ERR_UNAVAILABLE,
+                    "the keeper is down or being restarted; try again in a moment");
+        return -1;
+    }
+    (void) pthread_mutex_lock(&app->lock);
+    noted = note_taken(app, ret);
+    (void) pthread_mutex_unlock(&app->lock);
+    return noted ? 0 : err_set(err, ERR_UNAVAILABLE, "the server ends");
+}
+
 /* Links are kept for reuse: a connection to the keeper costs a round trip of its own. */
 int app_link_take(struct app *app, struct link *ret, struct err *err)
 {
@@ -29,22 +58,31 @@ int app_link_take(struct app *app, struct link *ret, struct err *err)
         if (!found)
             link_close(ret);
     }
+    found = found && note_taken(app, ret);
     (void) pthread_mutex_unlock(&app->lock);
-    if (found || link_open(ret, app_config(app)->state, err) == 0)
-        return 0;
-    if (err->kind == ERR_UNAVAILABLE) /* the path is not for clients */
-        return err_set(err, ERR_UNAVAILABLE,
-                       "the keeper is down or being restarted; try again in a moment");
-    return -1;
+    return found ? 0 : open_another(app, ret, err);
 }
 
 void app_link_give(struct app *app, struct link *link, bool healthy)
 {
     (void) pthread_mutex_lock(&app->lock);
-    if (healthy && app->link_count < APP_LINKS_MAX) {
+    /* One that broke is closed, and its number may be another's by now: its bit stays, which does no harm at the end. */
+    if (link->fd >= 0 && link->fd < APP_TAKEN_MAX)
+        app->taken[link->fd / 64] &= ~(1ull << link->fd % 64);
+    if (healthy && !app->cut && app->link_count < APP_LINKS_MAX) {
         app->links[app->link_count++] = *link;
         link->fd = -1;
     }
     (void) pthread_mutex_unlock(&app->lock);
     link_close(link);
+}
+
+void app_cut(struct app *app)
+{
+    (void) pthread_mutex_lock(&app->lock);
+    app->cut = true;
+    for (int fd = 0; fd < APP_TAKEN_MAX; fd++)
+        if (app->taken[fd / 64] & 1ull << fd % 64)
+            (void) shutdown(fd, SHUT_RDWR);
+    (void) pthread_mutex_unlock(&app->lock);
 }

@@ -17,6 +17,7 @@ struct network;
 struct network_log;
 
 #define APP_LINKS_MAX 64
+#define APP_TAKEN_MAX 65536 /* descriptors; those beyond are not cut */
 
 struct app {
     _Atomic(const struct config *) config; /* by app_config(): SIGHUP puts another in its place */
@@ -32,9 +33,11 @@ struct app {
     struct quota *quota;
     uint64_t started_ms; /* monotonic */
     atomic_uint_fast64_t requests, refused;
-    pthread_mutex_t lock; /* the two below */
+    pthread_mutex_t lock; /* all below */
     size_t link_count;
     struct link links[APP_LINKS_MAX]; /* idle links to the keeper */
+    bool cut;                         /* app_cut: no more */
+    uint64_t taken[APP_TAKEN_MAX / 64]; /* a bit for each descriptor of a link that somebody has */
 };
 
 /* The settings of now. They stay readable for as long as the process lives: a request that began under the old ones
@@ -44,5 +47,7 @@ const struct config *app_config(struct app *app);
 /* A link to the keeper for one caller at a time; give it back, or drop it after a failure. */
 int app_link_take(struct app *app, struct link *ret, struct err *err);
 void app_link_give(struct app *app, struct link *link, bool healthy);
+/* At the end: whoever waits for the keeper hears that it went away, and nobody asks it any more. What it was asked for it does. */
+void app_cut(struct app *app);
 
 #endif

@@ -1,5 +1,6 @@
-/* One round: read every record, do what is due, remember the next deadline, sleep until then (at most
- * ROUND_MS, so that a record that another program changed is noticed).
+/* One round: read every record, hand over what is due, remember the next deadline, sleep until then (at most
+ * ROUND_MS, so that a record that another program changed is noticed). Sandboxes are paused and ended by threads of the
+ * crew's (crew.h): one that takes long, because its code wants it so, is no reason for another one's deadline to be late.
  *
  * Deadlines are real time, so that they survive a restart, but mean a length of time: a sandbox that was given five
  * minutes has five minutes. So when the clock is set, they move along with it. A timer of the kernel's says at
@@ -12,6 +13,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/crew.h"
 #include "api/idle.h"
 #include "api/network.h"
 #include "api/sleep.h"
@@ -32,6 +34,7 @@
 #define ROUND_MS      5000
 #define JUMP_MS       2000 /* less is drift */
 #define LOST_AFTER_MS (LINK_PATIENCE_MS + 30000)
+#define FILES_ONLY    1 /* how, of a task */
 
 struct due {
     char id[ID_LEN + 1];
@@ -88,64 +91,86 @@ static int keep(void *arg, const struct store_sandbox *record, struct err *err)
     return 0;
 }
 
-static void forget(struct app *app, const struct due *due)
+static void forget(struct app *app, const char *sandbox)
 {
     struct err err;
 
-    network_ended(app, due->id);
-    if (store_sandbox_remove(app->store, due->id, &err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s record not removed: %s", due->id, err.msg);
+    network_ended(app, sandbox);
+    if (store_sandbox_remove(app->store, sandbox, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s record not removed: %s", sandbox, err.msg);
 }
 
-static void note(struct app *app, const struct due *due, const char *action, const struct err *why)
+static void note(struct app *app, const char *tenant, const char *sandbox, const char *action,
+                 const struct err *why)
 {
     struct audit_facts facts = AUDIT_FACTS;
 
     facts.refusal = why;
-    audit_system(app, due->tenant, action, due->id, &facts);
+    audit_system(app, tenant, action, sandbox, &facts);
 }
 
+/* ---- in a thread of the crew's ---- */
+
 /* It may have been given more time since the round began. */
-static bool still_due(struct app *app, const struct due *due)
+static bool still_due(struct app *app, const struct crew_task *task)
 {
     struct store_sandbox record;
     struct err err;
 
-    return store_sandbox_get(app->store, NULL, due->id, &record, &err) == 0 &&
-           record.deadline_ms == due->deadline_ms;
+    return store_sandbox_get(app->store, NULL, task->id, &record, &err) == 0 &&
+           record.deadline_ms == task->deadline_ms;
 }
 
-/* Who has its turn may be writing it to disk: the next round tries again, and nobody else's deadline waits for it. */
-static void end(struct app *app, const struct due *due)
+/* Who has its turn may be writing it to disk, and is interrupted; one who wakes it is not, since that moves the deadline. */
+static void end(struct app *app, const struct crew_task *task)
 {
     struct err err;
 
-    if (sleep_end(app, due->id, true, &err) < 0) {
-        log_line(LOG_WARNING, "sandbox=%s not ended at its deadline: %s", due->id, err.msg);
+    if (!still_due(app, task))
+        return;
+    if (sleep_end(app, task->id, SLEEP_IF_SAVING, &err) < 0) {
+        log_line(LOG_WARNING, "sandbox=%s not ended at its deadline: %s", task->id, err.msg);
         return; /* the next round tries again */
     }
-    forget(app, due);
-    note(app, due, "sandbox.expire", NULL);
-    log_line(LOG_INFO, "sandbox=%s ended at its deadline", due->id);
+    forget(app, task->id);
+    note(app, task->tenant, task->id, "sandbox.expire", NULL);
+    log_line(LOG_INFO, "sandbox=%s ended at its deadline", task->id);
 }
 
 /* Without a deadline it stays paused until it is resumed, or killed. It stands still at once; idle.c moves it to disk. */
-static void pause_it(struct app *app, const struct due *due)
+static void pause_it(struct app *app, const struct crew_task *task)
 {
     const struct sleep_ask ask = { .by = STORE_BY_DEADLINE,
-                                   .files_only = due->forgets,
+                                   .files_only = task->how == FILES_ONLY,
                                    .hold = true,
                                    .if_free = true };
     struct sleep_told told;
     struct err err;
 
-    if (sleep_pause(app, due->id, &ask, &told, &err) < 0) {
-        log_line(LOG_WARNING, "sandbox=%s not paused at its deadline: %s", due->id, err.msg);
+    if (!still_due(app, task))
+        return;
+    if (sleep_pause(app, task->id, &ask, &told, &err) < 0) {
+        log_line(LOG_WARNING, "sandbox=%s not paused at its deadline: %s", task->id, err.msg);
         return;
     }
-    note(app, due, "sandbox.expire", NULL);
-    log_line(LOG_INFO, "sandbox=%s paused at its deadline", due->id);
+    note(app, task->tenant, task->id, "sandbox.expire", NULL);
+    log_line(LOG_INFO, "sandbox=%s paused at its deadline", task->id);
     idle_changed();
+}
+
+/* ---- in the thread of deadlines, which waits for no sandbox ---- */
+
+static void hand_over(const struct due *due)
+{
+    bool pause = due->on_timeout == STORE_TIMEOUT_PAUSE;
+    struct crew_task task = { .kind = pause ? CREW_PAUSE : CREW_END,
+                              .deadline_ms = due->deadline_ms,
+                              .how = due->forgets ? FILES_ONLY : 0,
+                              .run = pause ? pause_it : end };
+
+    memcpy(task.id, due->id, sizeof task.id);
+    memcpy(task.tenant, due->tenant, sizeof task.tenant);
+    (void) crew_add(&task); /* not added: it is under way, or the next round finds it again */
 }
 
 static int by_id(const void *a, const void *b)
@@ -211,7 +236,7 @@ static void report_lost(struct app *app, const struct due *due)
         return;
     network_ended(app, due->id);
     log_line(LOG_WARNING, "sandbox=%s is lost: %s", due->id, why.msg);
-    note(app, due, "sandbox.lost", &why);
+    note(app, due->tenant, due->id, "sandbox.lost", &why);
 }
 
 /* ---- the clock ---- */
@@ -267,12 +292,7 @@ static uint64_t act_on(struct app *app, const struct due *due, int tier, uint64_
         return UINT64_MAX;
     if (due->deadline_ms > now)
         return due->deadline_ms;
-    if (!still_due(app, due))
-        return now;
-    if (due->on_timeout == STORE_TIMEOUT_PAUSE)
-        pause_it(app, due);
-    else
-        end(app, due);
+    hand_over(due);
     return UINT64_MAX;
 }
 

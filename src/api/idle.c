@@ -3,6 +3,7 @@
 #include "api/app.h"
 #include "api/audit.h"
 #include "api/chore.h"
+#include "api/crew.h"
 #include "api/network.h"
 #include "api/sleep_own.h"
 #include "api/use.h"
@@ -84,43 +85,60 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct one *) a)->id, ((const struct one *) b)->id);
 }
 
-static void note(struct app *app, const struct one *one, const char *action, const char *detail)
+static void note(struct app *app, const char *tenant, const char *sandbox, const char *action,
+                 const char *detail)
 {
     struct audit_facts facts = AUDIT_FACTS;
 
     facts.detail = detail;
-    audit_system(app, one->tenant, action, one->id, &facts);
+    audit_system(app, tenant, action, sandbox, &facts);
 }
 
-static void told(struct app *app, const struct one *one, const char *why,
+static void told(struct app *app, const struct crew_task *task, const char *why,
                  const struct sleep_told *told)
 {
     char detail[ERR_MSG_MAX + 64];
 
     (void) snprintf(detail, sizeof detail, "%s: %s%s%s", why, sleep_tier_name(told->tier),
                     told->fallback[0] ? ", since " : "", told->fallback);
-    note(app, one, "sandbox.pause", detail);
-    log_line(LOG_INFO, "sandbox=%s %s", one->id, detail);
+    note(app, task->tenant, task->id, "sandbox.pause", detail);
+    log_line(LOG_INFO, "sandbox=%s %s", task->id, detail);
+}
+
+/* To a thread of the crew's: this one waits for no sandbox. Not added: it is under way, or the next round finds it again. */
+static void hand_over(const struct one *one, enum crew_kind kind, int how,
+                      void (*run)(struct app *, const struct crew_task *))
+{
+    struct crew_task task = { .kind = kind, .how = how, .run = run };
+
+    memcpy(task.id, one->id, sizeof task.id);
+    memcpy(task.tenant, one->tenant, sizeof task.tenant);
+    (void) crew_add(&task);
 }
 
 /* ---- what sleeps in memory ---- */
 
+static void move_now(struct app *app, const struct crew_task *task)
+{
+    struct sleep_told done;
+    struct err err;
+
+    if (sleep_move(app, task->id, &done, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s not moved to disk: %s", task->id, err.msg);
+    else if (done.tier)
+        told(app, task, "moved", &done);
+}
+
 static void move(struct app *app, const struct one *one)
 {
     uint64_t now = store_now_ms(), after = 0;
-    struct sleep_told done;
-    struct err err;
 
     if (one->sleep.by == STORE_BY_REQUEST)
         after = app_config(app)->pause_disk_after_ms;
     else if (one->sleep.by == STORE_BY_IDLENESS && one->idle_disk_ms > one->idle_pause_ms)
         after = one->idle_disk_ms - one->idle_pause_ms;
-    if (now < one->sleep.since_ms + after)
-        return;
-    if (sleep_move(app, one->id, &done, &err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s not moved to disk: %s", one->id, err.msg);
-    else if (done.tier)
-        told(app, one, "moved", &done);
+    if (now >= one->sleep.since_ms + after)
+        hand_over(one, CREW_SAVE, 0, move_now);
 }
 
 /* ---- what is awake ---- */
@@ -147,17 +165,28 @@ static bool is_busy(struct app *app, struct link *link, struct one *one)
     return busy;
 }
 
+static void pause_now(struct app *app, const struct crew_task *task)
+{
+    struct sleep_ask ask = { .by = STORE_BY_IDLENESS,
+                             .tier = task->how,
+                             .if_unused = true,
+                             .if_free = true };
+    struct sleep_told done;
+    struct err err;
+
+    if (sleep_pause(app, task->id, &ask, &done, &err) < 0) {
+        if (err.kind != ERR_STATE && err.kind != ERR_NO_SANDBOX)
+            log_line(LOG_WARNING, "sandbox=%s not paused for idleness: %s", task->id, err.msg);
+    } else if (!done.already) {
+        told(app, task, "idle", &done);
+    }
+}
+
 static void look_at(struct app *app, struct link *link, struct one *one)
 {
     uint64_t idle_ms;
     bool hot = one->idle_pause_ms > 0 &&
                (one->idle_disk_ms == 0 || one->idle_pause_ms < one->idle_disk_ms);
-    struct sleep_ask ask = { .by = STORE_BY_IDLENESS,
-                             .tier = hot ? STORE_AWAKE : STORE_DISK,
-                             .if_unused = true,
-                             .if_free = true };
-    struct sleep_told done;
-    struct err err;
 
     if (is_busy(app, link, one)) {
         one->busy_ms = io_now_ms();
@@ -166,32 +195,33 @@ static void look_at(struct app *app, struct link *link, struct one *one)
     idle_ms = io_now_ms() - one->busy_ms;
     if (idle_ms < (hot ? one->idle_pause_ms : one->idle_disk_ms))
         return;
-    if (sleep_pause(app, one->id, &ask, &done, &err) < 0) {
-        if (err.kind != ERR_STATE && err.kind != ERR_NO_SANDBOX)
-            log_line(LOG_WARNING, "sandbox=%s not paused for idleness: %s", one->id, err.msg);
-        one->busy_ms = io_now_ms();
-    } else if (!done.already) {
-        told(app, one, "idle", &done);
-    }
+    hand_over(one, hot ? CREW_PAUSE : CREW_SAVE, hot ? STORE_AWAKE : STORE_DISK, pause_now);
+    one->busy_ms = io_now_ms(); /* should it fail, it is tried again after as long a time */
 }
 
 /* ---- what was kept long enough ---- */
 
+static void expire_now(struct app *app, const struct crew_task *task)
+{
+    struct err err;
+
+    if (sleep_end(app, task->id, SLEEP_IF_FREE, &err) < 0 ||
+        store_sandbox_remove(app->store, task->id, &err) < 0) {
+        log_line(LOG_WARNING, "sandbox=%s not ended after %" PRIu64 " days: %s", task->id,
+                 app_config(app)->paused_days, err.msg);
+        return;
+    }
+    network_ended(app, task->id);
+    note(app, task->tenant, task->id, "sandbox.expire",
+         "it was paused for as long as paused_days allows");
+}
+
 static void expire(struct app *app, const struct one *one)
 {
     uint64_t days = app_config(app)->paused_days;
-    struct err err;
 
-    if (days == 0 || !one->held || store_now_ms() < one->sleep.since_ms + days * DAY_MS)
-        return;
-    if (sleep_end(app, one->id, true, &err) < 0 ||
-        store_sandbox_remove(app->store, one->id, &err) < 0) {
-        log_line(LOG_WARNING, "sandbox=%s not ended after %" PRIu64 " days: %s", one->id, days,
-                 err.msg);
-        return;
-    }
-    network_ended(app, one->id);
-    note(app, one, "sandbox.expire", "it was paused for as long as paused_days allows");
+    if (days > 0 && one->held && store_now_ms() >= one->sleep.since_ms + days * DAY_MS)
+        hand_over(one, CREW_END, 0, expire_now);
 }
 
 struct old {
@@ -229,13 +259,10 @@ static void drop_old(struct app *app)
     if (store_snapshot_list(app->store, NULL, 0, 0, find_old, old, &err) < 0)
         log_line(LOG_WARNING, "snapshots not looked through: %s", err.msg);
     for (size_t i = 0; i < old->count; i++) {
-        struct one one = { .held = false };
-
-        memcpy(one.tenant, old->tenants[i], sizeof one.tenant);
         if (sleep_drop(app, old->ids[i], &err) < 0)
             log_line(LOG_WARNING, "snapshot=%s not dropped: %s", old->ids[i], err.msg);
         else
-            note(app, &one, "snapshot.expire", old->ids[i]);
+            note(app, old->tenants[i], "", "snapshot.expire", old->ids[i]);
     }
 }
 

@@ -194,7 +194,7 @@ int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
 
     if (ops_find(ops, sandbox, &record, err) < 0)
         return -1;
-    if (sleep_end(ops->app, sandbox, false, err) < 0) {
+    if (sleep_end(ops->app, sandbox, SLEEP_AT_ONCE, err) < 0) {
         ops_audit(ops, "sandbox.kill", sandbox, err);
         return -1;
     }

@@ -307,7 +307,8 @@ int sleep_move(struct app *app, const char *sandbox, struct sleep_told *ret, str
     int r = -1;
 
     *ret = (struct sleep_told){ .tier = STORE_AWAKE };
-    turn_take(&turn, sandbox);
+    if (sleep_turn(&turn, sandbox, true, err) < 0)
+        return -1;
     if (store_sandbox_get(app->store, NULL, sandbox, &p.record, err) == 0 &&
         app_link_take(app, &p.link, err) == 0) {
         r = sleep_look(app, &p.link, sandbox, &kept, err);

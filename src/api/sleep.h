@@ -60,10 +60,16 @@ int sleep_wake(struct app *app, const char *sandbox, uint64_t timeout_ms, uint64
 int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_woken,
                  struct err *err);
 
-/* Nothing of it is left, image or not. What is gone already is no error. if_free: as above. */
-int sleep_end(struct app *app, const char *sandbox, bool if_free, struct err *err);
+/* What becomes of somebody who has its turn. */
+enum sleep_force {
+    SLEEP_IF_FREE,   /* has it: ERR_STATE */
+    SLEEP_IF_SAVING, /* is interrupted where the sandbox is being saved, but not one who wakes it */
+    SLEEP_AT_ONCE,   /* is interrupted: the keeper is asked to destroy it, and whatever they waited for ends */
+};
+/* Nothing of it is left, image or not. What is gone already is no error. */
+int sleep_end(struct app *app, const char *sandbox, enum sleep_force force, struct err *err);
 
-/* Further down, from memory to the tier that its record aims at. */
+/* Further down, from memory to the tier that its record aims at. ERR_STATE when somebody has its turn. */
 int sleep_move(struct app *app, const char *sandbox, struct sleep_told *ret, struct err *err);
 
 /* The record says again what the keeper has. *ret_lost: the keeper has nothing. if_free: one whose turn somebody has is

@@ -1,9 +1,13 @@
 /* Ends, and what is found to be otherwise than it was meant. */
 #include "api/quota.h"
 #include "api/sleep_own.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "client/sandbox.h"
+
+#define END_MS   30000 /* the keeper promises two seconds: a bound on hanging */
+#define AGAIN_MS 50
 
 int sleep_room(struct app *app, struct link *link, const struct store_sandbox *record, bool memory,
                bool recorded, struct err *err)
@@ -47,15 +51,58 @@ int sleep_turn(struct turn *turn, const char *sandbox, bool if_free, struct err 
     return 0;
 }
 
-int sleep_end(struct app *app, const char *sandbox, bool if_free, struct err *err)
+/* Of whoever has its turn: what they wait for ends with the sandbox. */
+static int interrupt(struct app *app, const char *sandbox, enum sleep_force force, struct err *err)
+{
+    struct keeper_sandbox kept;
+    struct link link;
+    int r;
+
+    if (app_link_take(app, &link, err) < 0)
+        return -1;
+    link.patience_ms = END_MS;
+    r = sandbox_get(&link, sandbox, &kept, err);
+    if (r == 0 && force == SLEEP_IF_SAVING && kept.life != LIFE_PAUSING)
+        r = err_set(err, ERR_STATE, "sandbox '%s' is being paused or resumed", sandbox);
+    if (r == 0)
+        r = sandbox_destroy(&link, sandbox, err);
+    sleep_close(app, &link, r, err);
+    return r < 0 && err->kind != ERR_NO_SANDBOX ? -1 : 0;
+}
+
+/* Again and again: one who wakes it may only be about to ask the keeper for it. */
+static int take_over(struct app *app, struct turn *turn, const char *sandbox,
+                     enum sleep_force force, struct err *err)
+{
+    uint64_t until = io_now_ms() + END_MS;
+
+    while (!turn_wait(turn, sandbox, AGAIN_MS)) {
+        if (interrupt(app, sandbox, force, err) < 0)
+            return -1;
+        if (io_now_ms() > until)
+            return err_set(err, ERR_TIMEOUT, "sandbox '%s' does not end", sandbox);
+    }
+    return 0;
+}
+
+static int end_turn(struct app *app, struct turn *turn, const char *sandbox,
+                    enum sleep_force force, struct err *err)
+{
+    if (force == SLEEP_IF_FREE)
+        return sleep_turn(turn, sandbox, true, err);
+    return turn_try(turn, sandbox) ? 0 : take_over(app, turn, sandbox, force, err);
+}
+
+int sleep_end(struct app *app, const char *sandbox, enum sleep_force force, struct err *err)
 {
     struct link link;
     struct turn turn;
     int r = -1;
 
-    if (sleep_turn(&turn, sandbox, if_free, err) < 0)
+    if (end_turn(app, &turn, sandbox, force, err) < 0)
         return -1;
     if (app_link_take(app, &link, err) == 0) {
+        link.patience_ms = END_MS;
         r = sandbox_destroy(&link, sandbox, err);
         if (r < 0 && err->kind == ERR_NO_SANDBOX) {
             r = image_drop(&link, sandbox, err);

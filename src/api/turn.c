@@ -1,5 +1,8 @@
 #include "api/turn.h"
 
+#include "base/io.h"
+
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +43,22 @@ bool turn_try(struct turn *turn, const char *id)
     bool free;
 
     (void) pthread_mutex_lock(&own.lock);
+    free = !is_taken(id);
+    if (free)
+        enter(turn, id);
+    (void) pthread_mutex_unlock(&own.lock);
+    return free;
+}
+
+bool turn_wait(struct turn *turn, const char *id, uint64_t ms)
+{
+    struct timespec until = io_after_ms(ms);
+    bool free;
+
+    (void) pthread_mutex_lock(&own.lock);
+    while (is_taken(id) &&
+           pthread_cond_clockwait(&own.given, &own.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+        ;
     free = !is_taken(id);
     if (free)
         enter(turn, id);

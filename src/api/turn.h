@@ -11,6 +11,7 @@
 #include "base/parse.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct turn {
     char id[ID_LEN + 1];
@@ -20,6 +21,8 @@ struct turn {
 void turn_take(struct turn *turn, const char *id);
 /* false: somebody else has it. */
 bool turn_try(struct turn *turn, const char *id);
+/* false: somebody else still has it after that time. */
+bool turn_wait(struct turn *turn, const char *id, uint64_t ms);
 void turn_give(struct turn *turn);
 
 #endif

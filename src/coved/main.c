@@ -1,6 +1,7 @@
 /* coved: the HTTP server. Runs without privilege; what it may do with sandboxes it asks of the keeper. */
 #include "api/app.h"
 #include "api/cert.h"
+#include "api/crew.h"
 #include "api/deadline.h"
 #include "api/history.h"
 #include "api/idle.h"
@@ -57,6 +58,7 @@ static int set_up(struct app *app, struct err *err)
     if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
         !(app->tools = tools_new(err)) || network_start(app, err) < 0)
         return -1;
+    crew_start(app);
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||
                    history_start(app, err) < 0 || pool_start(app, err) < 0 ||
                    idle_start(app, err) < 0 || shrink_start(app, err) < 0
@@ -108,11 +110,13 @@ int main(int argc, char **argv)
     r = server_run(&app, &err);
     if (r < 0)
         log_line(LOG_ERROR, "cannot serve: %s", err.msg);
+    app_cut(&app); /* what the threads below wait for */
     deadline_stop();
     upkeep_stop();
     history_stop();
     pool_stop();
     idle_stop();
+    crew_stop();
     shrink_stop();
     /* Not closed: requests that were cut may still look at the store, until the process ends. */
     (void) store_audit_flush(app.store, &ignored);
