@@ -74,6 +74,27 @@ $(OLDER_KEEPER): $(BUILD)/older/seccomp.o $(call objs,$(filter-out src/jail/secc
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
 	$(Q)ln -sf ../cove-agent ../cove-criu.so $(@D)/
 
+# The whole agent with sanitizers, and so with glibc: for tests only (tests/static/agent_asan_test). Beside it what starts it, because the keeper
+# takes the agent from its own directory.
+ASAN_DIR    := $(BUILD)/agent-asan
+ASAN_FLAGS  := -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Isrc -Itests -DCOVE_VERSION='"$(VERSION)"' -MMD -MP -Wno-unused-function \
+               -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+asan_objs    = $(patsubst %.c,$(ASAN_DIR)/obj/%.o,$(1))
+ASAN_HELPERS := agent_files agent_trees agent_search agent_pack
+
+$(ASAN_DIR)/obj/%.o: %.c
+	$(call say,ASAN)
+	$(Q)mkdir -p $(@D) && $(CC) $(ASAN_FLAGS) -c -o $@ $<
+$(ASAN_DIR)/cove-agent: $(call asan_objs,$(AGENT_SRCS) tests/agent_asan.c)
+	$(call say,LINK)
+	$(Q)$(CC) $(ASAN_FLAGS) -o $@ $^
+$(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)): $(ASAN_DIR)/helpers/%: $(ASAN_DIR)/obj/tests/helpers/%.o $(call asan_objs,$(WORKER_SRCS) $(filter-out src/base/lockdown%,$(LIB_SRCS)))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(ASAN_FLAGS) -o $@ $^
+agent-asan: $(ASAN_DIR)/cove-agent $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)) all helpers
+	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-keeper coved cove-criu.so) $(ASAN_DIR)/
+	$(Q)for h in $(filter-out $(ASAN_HELPERS),$(notdir $(HELPERS))); do cp -l -f $(BUILD)/helpers/$$h $(ASAN_DIR)/helpers/; done
+
 unit: $(UNIT_TESTS)
 helpers: $(HELPERS) $(OLDER_KEEPER)
 
@@ -89,7 +110,7 @@ test-debian12 test-debian13: test-%:
 	$(MAKE) all unit helpers
 	tools/machine test $* $(MACHINE_TESTS)
 
-.PHONY: unit helpers test-debian12 test-debian13
+.PHONY: unit helpers agent-asan test-debian12 test-debian13
 .SECONDARY:
 
 -include fuzz/fuzz.mk

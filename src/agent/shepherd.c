@@ -22,6 +22,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#ifdef __SANITIZE_ADDRESS__ /* tests only */
+#include <sanitizer/asan_interface.h>
+#endif
+
 #define CHILD_STACK (48u * 1024u)
 #define REAP_BATCH  256
 #define KILL_ROUNDS 3
@@ -60,6 +64,9 @@ static pid_t start_command(const struct spawn *spawn, struct err *err)
     char stack[CHILD_STACK] __attribute__((aligned(16)));
     pid_t pid = clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
 
+#ifdef __SANITIZE_ADDRESS__ /* the child left this memory without returning from its functions */
+    __asan_unpoison_memory_region(stack, sizeof stack);
+#endif
     if (pid < 0)
         return err_sys(err, errno, "start a process");
     (void) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
