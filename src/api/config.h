@@ -36,6 +36,7 @@ struct config {
     uint64_t idle_pause_ms, idle_disk_ms; /* of sandboxes that do not say; 0: never */
     uint64_t image_compress_after_ms;     /* since anybody used them; 0: never */
     uint64_t snapshot_days, paused_days;  /* images are kept; 0: for ever */
+    uint64_t audit_bytes;                                 /* of the store, 0: no limit */
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
     bool network;          /* sandboxes may have a way out */
     char network_dns[160]; /* name servers for it; "": this host's */

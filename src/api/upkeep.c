@@ -153,21 +153,39 @@ static void measure_all(struct app *app)
 
 /* ---- the audit log ---- */
 
+static void pruned(struct app *app, int rc, uint64_t count, const char *why, uint64_t most,
+                   const struct err *err)
+{
+    if (rc < 0)
+        log_line(LOG_WARNING, "audit log not pruned: %s", err->msg);
+    if (rc < 0 || count == 0)
+        return;
+    audit_system(app, "", "audit.prune", "", NULL);
+    log_line(LOG_INFO, "audit log pruned records=%" PRIu64 " %s=%" PRIu64, count, why, most);
+}
+
 static void prune(struct app *app)
 {
     uint64_t days = app_config(app)->audit_days, count = 0, now = store_now_ms();
     struct err err;
+    int rc;
 
     if (days == 0 || days * DAY_MS >= now)
         return;
-    if (store_audit_prune(app->store, now - days * DAY_MS, &count, &err) < 0) {
-        log_line(LOG_WARNING, "audit log not pruned: %s", err.msg);
+    rc = store_audit_prune(app->store, now - days * DAY_MS, &count, &err);
+    pruned(app, rc, count, "days", days, &err);
+}
+
+static void shrink(struct app *app)
+{
+    uint64_t most = app_config(app)->audit_bytes, count = 0;
+    struct err err;
+    int rc;
+
+    if (most == 0)
         return;
-    }
-    if (count == 0)
-        return;
-    audit_system(app, "", "audit.prune", "", NULL);
-    log_line(LOG_INFO, "audit log pruned records=%" PRIu64 " days=%" PRIu64, count, days);
+    rc = store_audit_shrink(app->store, most, &count, &err);
+    pruned(app, rc, count, "bytes", most, &err);
 }
 
 /* ---- the thread ---- */
@@ -182,6 +200,7 @@ static void *run(void *arg)
 
         measure_all(app);
         network_secrets_poll(app);
+        shrink(app);
         /* Also at once when the setting was changed. */
         if (pruned_ms == 0 || now - pruned_ms >= PRUNE_MS || days != pruned_days) {
             prune(app);

@@ -278,30 +278,52 @@ int store_audit_verify(struct store *store, struct audit_chain *ret, struct err 
     return rc;
 }
 
+/* A transaction holds up all others: what goes, goes in pieces. */
+#define PRUNE_PIECE 10000
+#define KEEP_LEAST  1000 /* of the newest records, however large the store is otherwise */
+
 struct prune {
-    uint64_t before_ms, count;
+    uint64_t before_ms, upto; /* older than this time, or up to this number */
+    uint64_t count;           /* that went */
+    bool more;
 };
 
-static int prune(struct db *db, void *arg, struct err *err)
+/* The last record that goes now. */
+static int find_cut(struct db *db, const struct prune *p, const struct chain *chain, uint64_t *ret,
+                    struct err *err)
 {
-    struct prune *p = arg;
     sqlite3_stmt *stmt = db_stmt(db, SQL_AUDIT_CUT, err);
-    unsigned char hash[SHA256_LEN];
-    uint64_t cut;
 
     if (!stmt)
         return -1;
     db_bind(stmt, "i", (int64_t) p->before_ms);
     if (db_step(db, stmt, err) != 1)
         return -1;
-    cut = db_number(stmt, 0);
+    *ret = db_number(stmt, 0);
     (void) sqlite3_reset(stmt);
-    if (!(stmt = db_stmt(db, SQL_AUDIT_HASH, err)))
+    if (*ret < p->upto)
+        *ret = p->upto;
+    if (*ret > chain->anchor_seq + PRUNE_PIECE)
+        *ret = chain->anchor_seq + PRUNE_PIECE;
+    return 0;
+}
+
+static int prune(struct db *db, void *arg, struct err *err)
+{
+    struct prune *p = arg;
+    unsigned char hash[SHA256_LEN];
+    struct chain chain;
+    sqlite3_stmt *stmt;
+    uint64_t cut;
+
+    p->count = 0;
+    p->more = false;
+    if (read_chain(db, &chain, err) < 0 || find_cut(db, p, &chain, &cut, err) < 0 ||
+        !(stmt = db_stmt(db, SQL_AUDIT_HASH, err)))
         return -1;
     db_bind(stmt, "i", (int64_t) cut);
     switch (db_step(db, stmt, err)) {
     case 0:
-        p->count = 0;
         return 0; /* nothing is that old */
     case 1:
         break;
@@ -315,17 +337,64 @@ static int prune(struct db *db, void *arg, struct err *err)
     if (db_run(db, err, SQL_AUDIT_PRUNE, "i", (int64_t) cut) < 0)
         return -1;
     p->count = (uint64_t) sqlite3_changes(db->handle);
+    p->more = cut == chain.anchor_seq + PRUNE_PIECE;
     return db_run(db, err, SQL_CHAIN_ANCHOR, "ih", (int64_t) cut, hash);
+}
+
+static int prune_all(struct store *store, struct prune *p, uint64_t *ret_count, struct err *err)
+{
+    *ret_count = 0;
+    do {
+        if (store_write(store, prune, p, err) < 0)
+            return -1;
+        *ret_count += p->count;
+    } while (p->more);
+    return 0;
 }
 
 int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count, struct err *err)
 {
-    struct prune p = { before_ms, 0 };
+    struct prune p = { .before_ms = before_ms };
 
-    if (store_write(store, prune, &p, err) < 0)
+    return prune_all(store, &p, ret_count, err);
+}
+
+static int read_size(struct store *store, struct chain *ret_chain, uint64_t *ret_used,
+                     struct err *err)
+{
+    sqlite3_stmt *stmt;
+    struct db db;
+    int rc = -1;
+
+    if (reader_take(store, &db, err) < 0)
         return -1;
-    *ret_count = p.count;
-    return 0;
+    stmt = db_stmt(&db, SQL_SIZE, err);
+    if (stmt && db_step(&db, stmt, err) == 1) {
+        *ret_used = db_number(stmt, 0);
+        (void) sqlite3_reset(stmt);
+        rc = read_chain(&db, ret_chain, err);
+    }
+    reader_give(store, &db);
+    return rc;
+}
+
+/* Records are about the same size: as large a part of them goes as is too much, and a bit more, so that there is room for a
+ * while. What the file had for them is used again; the file itself does not shrink. */
+int store_audit_shrink(struct store *store, uint64_t most, uint64_t *ret_count, struct err *err)
+{
+    struct prune p = { .before_ms = 0 };
+    struct chain chain;
+    uint64_t used, count, keep;
+
+    *ret_count = 0;
+    if (read_size(store, &chain, &used, err) < 0)
+        return -1;
+    count = chain.head_seq - chain.anchor_seq;
+    if (used <= most || count <= KEEP_LEAST)
+        return 0;
+    keep = (uint64_t) ((double) count * (double) most * 0.9 / (double) used);
+    p.upto = chain.head_seq - (keep > KEEP_LEAST ? keep : KEEP_LEAST);
+    return prune_all(store, &p, ret_count, err);
 }
 
 /* ---- listing ---- */

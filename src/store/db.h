@@ -125,6 +125,7 @@ enum sql {
     SQL_AUDIT_CUT,
     SQL_AUDIT_HASH,
     SQL_AUDIT_PRUNE,
+    SQL_SIZE,
     SQL_QUICK_CHECK,
     SQL_COUNT
 };

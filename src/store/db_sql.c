@@ -376,6 +376,8 @@ const char *const db_sql[SQL_COUNT] = {
                                "WHERE time_ms >= ?1), (SELECT head_seq FROM chain))",
     [SQL_AUDIT_HASH]         = "SELECT hash FROM audit WHERE seq = ?",
     [SQL_AUDIT_PRUNE]        = "DELETE FROM audit WHERE seq <= ?",
+    [SQL_SIZE]               = "SELECT (p.page_count - f.freelist_count) * s.page_size FROM "
+                               "pragma_page_count p, pragma_freelist_count f, pragma_page_size s",
     [SQL_QUICK_CHECK]        = "PRAGMA quick_check(1)",
 };
 /* clang-format on */

@@ -484,6 +484,8 @@ int store_audit_verify(struct store *store, struct audit_chain *ret, struct err 
 /* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. */
 int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count,
                       struct err *err);
+/* Forgets the oldest, if the store is larger than `most` bytes. The newest thousand stay. */
+int store_audit_shrink(struct store *store, uint64_t most, uint64_t *ret_count, struct err *err);
 
 /* ---- pools: what the server last said of its own, and what it was told ---- */
 

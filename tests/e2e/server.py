@@ -1,6 +1,7 @@
 """What operates a server: the PROXY protocol, SIGHUP, quotas, who may loosen what, retention. Run by server_test."""
 import hashlib
 import os
+import re
 import signal
 import sqlite3
 import ssl
@@ -307,4 +308,48 @@ check("the chain goes on from there", audit("verify").startswith("whole records=
 check("and says that it was cut", "audit.prune" in audit("ls"), audit("ls"))
 same("cove audit prune cuts, too", "1 records\n", audit("prune", "--older-than", "12h"))
 check("and leaves it whole", audit("verify").startswith("whole records=2 first=5 "), audit("verify"))
+
+
+# ---- bounded by default: by days, and by size ----
+def grow(ages):
+    """Records of these ages in days, put behind those that are there."""
+    db = sqlite3.connect(old_state + "/server/cove.db")
+    seq, head = db.execute("SELECT head_seq, head_hash FROM chain").fetchone()
+    rows = []
+    for age in ages:
+        seq += 1
+        texts = ["local", "local", "", "exec.run", "ok", "", "", "", "x" * 300, "", ""]
+        when = int(time.time() * 1000) - age * day
+        data = head + b"".join(struct.pack(">q", n) for n in (seq, when, -1, -(1 << 63)))
+        head = hashlib.sha256(data + b"".join(struct.pack(">q", len(t)) + t.encode() for t in texts)).digest()
+        rows.append([seq, when, *texts, -1, -(1 << 63), head])
+    db.executemany("INSERT INTO audit VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+    db.execute("UPDATE chain SET head_seq = ?, head_hash = ?", [seq, head])
+    db.commit()
+    db.close()
+
+
+def serve(sentence, wanted, *settings):
+    at = log_size()
+    p = subprocess.Popen([os.environ["COVED"], "--state", old_state, "--listen", "127.0.0.1:0", *settings], stderr=open(LOG, "ab"))
+    check(sentence, within(30, lambda: wanted in log_since(at)), log_since(at))
+    p.terminate()
+    p.wait()
+
+
+old_state = tmp + "/year"
+os.makedirs(old_state)
+subprocess.run([os.environ["COVE"], "--state", old_state, "tenant", "ls"], check=True, capture_output=True)
+grow([400] * 25000 + [300] * 5)
+serve("records of more than a year are forgotten without a setting", "audit log pruned records=250")
+check("in pieces, and the chain is whole", re.match(r"whole records=[5-9] ", audit("verify")), audit("verify"))
+grow([1] * 30000)
+size = lambda: (lambda db: [db.execute("SELECT (p.page_count - f.freelist_count) * s.page_size FROM pragma_page_count p, "
+                                       "pragma_freelist_count f, pragma_page_size s").fetchone()[0], db.close()][0])(sqlite3.connect(old_state + "/server/cove.db"))
+before = size()
+serve("the oldest are forgotten when the store is too large", "bytes=4194304", "--audit-bytes", "4M")
+check("until it is not", before > 8 << 20 and size() <= 4 << 20, (before, size()))
+found = re.match(r"whole records=(\d+) first=(\d+) ", audit("verify"))
+check("the newest stay, and the chain is whole", found and int(found.group(1)) > 2000, audit("verify"))
+serve("audit_bytes = 0 keeps all", "ready listen=", "--audit-bytes", "0", "--audit-days", "0")
 finish()
