@@ -44,13 +44,14 @@ POLICY_SRCS := $(wildcard src/policy/*.c)
 API_SRCS    := $(wildcard src/api/*.c)
 E2B_SRCS    := $(wildcard src/e2b/*.c)
 EGRESS_SRCS := $(wildcard src/egress/*.c)
+GATEWAY_SRCS := $(wildcard src/gateway/*.c)
 # What no agent needs: the rest of these is in every program.
 AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS))
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-criu.so
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-criu.so
 
 ifeq ($(V),0)
 Q := @
@@ -76,14 +77,22 @@ $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
 
+# Of the gateway, what coved needs to speak of it: rules, secrets, messages. None of it reads what the network sends.
+SPOKEN_SRCS := $(RULES_SRCS) $(addprefix src/egress/,may_name.c message.c message_nets.c message_report.c message_request.c peer_ip.c \
+                   rewrite.c tls.c tls_ca.c what.c)
+
 # base/json.c writes JSON for the command line; here jansson does, whose names are the same.
-COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
+COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(SPOKEN_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
               $(filter-out src/base/json.c,$(LIB_SRCS))
 COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -lz -pthread
 
 $(BUILD)/coved: $(call objs,$(COVED_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
+
+$(BUILD)/cove-gateway: $(call objs,$(GATEWAY_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) src/client/gateway_start.c $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lz -pthread
 
 $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)
@@ -163,7 +172,7 @@ clean:
 	rm -rf $(BUILD) compile_commands.json
 
 help:
-	@echo "make                  build cove, cove-keeper and cove-agent into build/"
+	@echo "make                  build all programs into build/"
 	@echo "make run              install what is missing, build, start cove in the foreground"
 	@echo "make test             install what is missing, build, run every test"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"

@@ -83,6 +83,8 @@ const struct setting settings[] = {
       "percent of the processors that analyses of one tenant's commands may use; more get 429" },
     { "network",         SETTING_BOOL,     AT(network),         "yes", 0, 0, AT_START,
       "sandboxes may have a way out, through the gateway; no: none ever has" },
+    { "gateway",         SETTING_TEXT,     AT(gateway),         "", 0, 0, AT_START,
+      "directory of the socket of a running cove-gateway; empty: coved starts one itself" },
     { "network_dns",     SETTING_PREFIXES, AT(network_dns),     "", 0, 0, AT_START,
       "name servers that sandboxes' questions go to, up to 3; empty: those of /etc/resolv.conf" },
     { "network_ranges",  SETTING_RANGES,   AT(network_ranges),  "", 0, 0, LIVE,

@@ -39,6 +39,7 @@ struct config {
     uint64_t audit_bytes;                                 /* of the store, 0: no limit */
     uint64_t audit_days;                                  /* 0: audit records are kept for ever */
     bool network;          /* sandboxes may have a way out */
+    char gateway[256]; /* directory of the gateway's socket; "": coved starts one itself */
     char network_dns[160]; /* name servers for it; "": this host's */
     char network_ca[256];  /* PEM of authorities for hosts of secrets; "": only those of this host */
     char network_ranges[512]; /* not public, and rules of tenants may name them */

@@ -2,6 +2,7 @@
 
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/gateway.h"
 #include "api/network.h"
 #include "api/ops.h"
 #include "api/policy_gate.h"
@@ -124,10 +125,32 @@ static int add_shares(struct text *out, const struct egress_counts *counts)
     return 0;
 }
 
+static int add_gateway(struct text *out, struct app *app)
+{
+    struct gateway_state state = { .up = false };
+
+    if (!app->network)
+        return 0;
+    gateway_state(network_gateway(app), &state);
+    return single(out, "cove_gateway_up", "gauge", "Whether the gateway is connected.",
+                  state.up) < 0 ||
+                   single(out, "cove_gateway_connects_total", "counter",
+                          "Gateways that were connected; each but the first is a restart.",
+                          state.connects) < 0 ||
+                   single(out, "cove_gateway_ignored_total", "counter",
+                          "Messages of the gateway that were not taken: too many, or of a sandbox "
+                          "without a network.",
+                          state.ignored) < 0
+               ? -1
+               : 0;
+}
+
 static int add_network(struct text *out, struct app *app)
 {
     struct egress_counts counts;
 
+    if (add_gateway(out, app) < 0)
+        return -1;
     network_counts(app, &counts);
     return add_shares(out, &counts) < 0 ||
                    single(out, "cove_network_sandboxes", "gauge", "Sandboxes that have a way out.",

@@ -1,5 +1,6 @@
 #include "api/network.h"
 
+#include "api/gateway.h"
 #include "api/network_events.h"
 #include "api/network_owner.h"
 #include "api/network_rules.h"
@@ -7,18 +8,24 @@
 #include "api/secrets.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "client/gateway_start.h"
 #include "store/store.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define QUESTIONS_PER_S 50
-#define CHANGES         64
+#define QUESTIONS_PER_S  50
+#define CHANGES          64
+#define AUTHORITIES_MOST (2 * 1024 * 1024) /* bytes of network_ca */
 _Static_assert(EGRESS_FDS == (int) GATEWAY_FDS, "the gateway gets what the keeper opens");
 
 struct network {
-    struct egress *egress;
+    struct gateway *gateway;
     struct owners *owners;
     /* What is written down is what the gateway has: one change of a sandbox at a time. By a hash of its id. */
     pthread_mutex_t changes[CHANGES];
@@ -44,19 +51,19 @@ static bool on_ask(void *context, const struct egress_ask *ask)
 
 static void on_owner(struct app *app, uint64_t ticket, const struct egress_process *process)
 {
-    egress_answer(app->network->egress, ticket, process);
+    gateway_answer(app->network->gateway, ticket, process);
 }
 
 void network_counts(struct app *app, struct egress_counts *ret)
 {
     *ret = (struct egress_counts){ .sandboxes = 0 };
     if (app->network)
-        egress_counts(app->network->egress, ret);
+        gateway_counts(app->network->gateway, ret);
 }
 
-struct egress *network_egress(struct app *app)
+struct gateway *network_gateway(struct app *app)
 {
-    return app->network ? app->network->egress : NULL;
+    return app->network ? app->network->gateway : NULL;
 }
 
 int network_unsupported(struct err *err)
@@ -78,14 +85,14 @@ static pthread_mutex_t *changes_of(struct app *app, const char *sandbox)
 static int open_always(struct app *app, const char *sandbox, const struct reach *rules,
                        struct err *err)
 {
-    struct egress_secrets *secrets = NULL;
+    struct message_secrets *secrets = NULL;
     char tenant[STORE_TENANT_MAX];
     int fds[GATEWAY_FDS];
     struct link link;
     int r;
 
-    if (egress_has(app->network->egress, sandbox))
-        return egress_set(app->network->egress, sandbox, NULL, rules, NULL, NULL, err);
+    if (gateway_has(app->network->gateway, sandbox))
+        return gateway_set(app->network->gateway, sandbox, NULL, rules, NULL, NULL, err);
     if (network_tenant(app, sandbox, tenant, err) < 0 ||
         secrets_load(app, sandbox, &secrets, err) < 0)
         return -1;
@@ -95,8 +102,8 @@ static int open_always(struct app *app, const char *sandbox, const struct reach 
         app_link_give(app, &link, link.fd >= 0);
     }
     if (r == 0)
-        return egress_set(app->network->egress, sandbox, tenant, rules, secrets, fds, err);
-    egress_secrets_free(secrets);
+        return gateway_set(app->network->gateway, sandbox, tenant, rules, secrets, fds, err);
+    message_secrets_free(secrets);
     return -1;
 }
 
@@ -104,16 +111,16 @@ static int open_always(struct app *app, const char *sandbox, const struct reach 
 static int tell_secrets(void *arg, const char *id, const char *tenant, struct err *err)
 {
     auto_free struct reach *rules = malloc(sizeof *rules);
-    struct egress_secrets *secrets = NULL;
+    struct message_secrets *secrets = NULL;
     struct app *app = arg;
 
     (void) tenant;
     if (!rules)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     (void) pthread_mutex_lock(changes_of(app, id));
-    if (egress_has(app->network->egress, id) &&
+    if (gateway_has(app->network->gateway, id) &&
         (network_get(app, id, rules, err) < 0 || secrets_load(app, id, &secrets, err) < 0 ||
-         egress_set(app->network->egress, id, NULL, rules, secrets, NULL, err) < 0))
+         gateway_set(app->network->gateway, id, NULL, rules, secrets, NULL, err) < 0))
         log_line(LOG_WARNING, "sandbox=%s keeps its old secrets: %s", id, err->msg);
     (void) pthread_mutex_unlock(changes_of(app, id));
     return 0;
@@ -145,7 +152,7 @@ void network_secrets_poll(struct app *app)
 static int open_changed(struct app *app, const char *sandbox, const struct reach *rules,
                         struct err *err)
 {
-    return rules->mode == REACH_OFF && !egress_has(app->network->egress, sandbox)
+    return rules->mode == REACH_OFF && !gateway_has(app->network->gateway, sandbox)
                ? 0
                : open_always(app, sandbox, rules, err);
 }
@@ -220,7 +227,7 @@ int network_hold(struct app *app, const char *sandbox, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     (void) pthread_mutex_lock(changes_of(app, sandbox));
     r = network_get(app, sandbox, rules, err);
-    if (r == 0 && !egress_has(app->network->egress, sandbox))
+    if (r == 0 && !gateway_has(app->network->gateway, sandbox))
         r = open_always(app, sandbox, rules, err);
     (void) pthread_mutex_unlock(changes_of(app, sandbox));
     return r;
@@ -232,19 +239,26 @@ void network_ended(struct app *app, const char *sandbox)
     if (!app->network)
         return;
     (void) pthread_mutex_lock(changes_of(app, sandbox));
-    egress_drop(app->network->egress, sandbox);
+    gateway_drop(app->network->gateway, sandbox);
     (void) pthread_mutex_unlock(changes_of(app, sandbox));
 }
 
 bool network_busy(struct app *app, const char *sandbox)
 {
-    return app->network && egress_open(app->network->egress, sandbox) > 0;
+    return app->network && gateway_open(app->network->gateway, sandbox) > 0;
+}
+
+/* Any question does: its answer comes behind the events. */
+void network_catch_up(struct app *app, const char *sandbox)
+{
+    (void) network_busy(app, sandbox);
 }
 
 /* The rules are read again: somebody may have changed them since the list was. */
 static int restore(void *arg, const char *id, const char *text, struct err *err)
 {
     auto_free struct reach *rules = malloc(sizeof *rules);
+    struct gateway_state state;
     struct app *app = arg;
 
     (void) text;
@@ -255,7 +269,8 @@ static int restore(void *arg, const char *id, const char *text, struct err *err)
         err->kind != ERR_NO_SANDBOX) /* on disk, or lost */
         log_line(LOG_WARNING, "sandbox=%s has no way out: %s", id, err->msg);
     (void) pthread_mutex_unlock(changes_of(app, id));
-    return 0;
+    gateway_state(app->network->gateway, &state);
+    return state.up ? 0 : err_set(err, ERR_UNAVAILABLE, "the gateway is gone; its next one is told");
 }
 
 static void *restore_all(void *arg)
@@ -264,25 +279,78 @@ static void *restore_all(void *arg)
     struct err err;
 
     if (store_network_list(app->store, restore, app, &err) < 0)
-        log_line(LOG_WARNING, "network rules not read: %s", err.msg);
+        log_line(LOG_WARNING, "network rules not told: %s", err.msg);
+    else
+        private_restore(app);
     return NULL;
 }
+
+/* As network_prepare found it: before rights are dropped. */
+static uid_t gateway_uid = EGRESS_UID;
 
 uint32_t network_uid(struct app *app)
 {
     (void) app;
-    return EGRESS_UID;
+    return gateway_uid;
 }
 
 void network_reload(struct app *app)
 {
     if (app->network)
-        egress_set_ranges(app->network->egress, app_config(app)->network_ranges);
+        gateway_set_ranges(app->network->gateway, app_config(app)->network_ranges);
 }
 
-int network_start(struct app *app, struct err *err)
+/* A gateway is there, and knows no sandbox. Neither requests nor its own words wait for the sandboxes to be told. */
+static void on_up(void *context)
 {
-    const struct config *config = app_config(app);
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, restore_all, context) == 0)
+        (void) pthread_detach(thread);
+    else
+        log_line(LOG_ERROR, "sandboxes have no way out: no thread to tell the gateway");
+}
+
+/* ---- start ---- */
+
+static void own_directory(const struct config *config, char *out, size_t size)
+{
+    (void) snprintf(out, size, "%s/server", config->state);
+}
+
+int network_prepare(const struct config *config, struct err *err)
+{
+    const struct passwd *user = getpwnam(GATEWAY_USER);
+    char directory[PATH_MAX];
+
+    if (user && user->pw_uid != 0)
+        gateway_uid = user->pw_uid;
+    if (!config->network || config->gateway[0])
+        return 0;
+    own_directory(config, directory, sizeof directory);
+    if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make %s", directory);
+    return gateway_child(directory, err);
+}
+
+/* Certificates of authorities; the caller's to free. */
+static int read_authorities(const char *path, char **ret, struct err *err)
+{
+    auto_file FILE *file = fopen(path, "re");
+    auto_free char *text = calloc(1, AUTHORITIES_MOST + 1);
+    size_t len;
+
+    if (!file || !text)
+        return err_sys(err, errno, "network_ca: read %s", path);
+    len = fread(text, 1, AUTHORITIES_MOST + 1, file);
+    if (len == 0 || len > AUTHORITIES_MOST)
+        return err_set(err, ERR_INVALID, "network_ca: %s is empty or too large", path);
+    *ret = take_ptr(&text);
+    return 0;
+}
+
+static struct egress_config egress_settings(const struct config *config)
+{
     struct egress_config wanted = {
         .limits = { .connections = config->network_connections,
                     .connects_per_s = config->network_connects,
@@ -295,24 +363,37 @@ int network_start(struct app *app, struct err *err)
         .event = network_log_event,
         .ask = on_ask,
         .dial = private_dial,
-        .context = app,
     };
     char servers[sizeof config->network_dns], *rest = servers, *item;
     size_t count = 0;
-    pthread_t thread;
 
-    if (!config->network)
-        return 0;
     (void) snprintf(wanted.ranges, sizeof wanted.ranges, "%s", config->network_ranges);
     (void) snprintf(wanted.proxy_ranges, sizeof wanted.proxy_ranges, "%s",
                     config->network_proxy_ranges);
-    if (store_vault_ready(app->store, err) < 0)
-        return -1;
-    (void) snprintf(wanted.authorities, sizeof wanted.authorities, "%s", config->network_ca);
     (void) strcpy(servers, config->network_dns);
     while ((item = strsep(&rest, ", ")) && count < EGRESS_SERVERS)
         if (*item)
             (void) snprintf(wanted.servers[count++], IP_TEXT_MAX, "%s", item);
+    return wanted;
+}
+
+int network_start(struct app *app, struct err *err)
+{
+    const struct config *config = app_config(app);
+    char directory[PATH_MAX], *authorities = NULL;
+    struct gateway_config wanted = { .directory = directory, .up = on_up };
+
+    if (!config->network)
+        return 0;
+    own_directory(config, directory, sizeof directory);
+    if (config->gateway[0])
+        (void) snprintf(directory, sizeof directory, "%s", config->gateway);
+    if (store_vault_ready(app->store, err) < 0 ||
+        (config->network_ca[0] && read_authorities(config->network_ca, &authorities, err) < 0))
+        return -1;
+    wanted.egress = egress_settings(config);
+    wanted.egress.authorities = authorities; /* for the life of the process */
+    wanted.egress.context = app;
     app->network = calloc(1, sizeof *app->network);
     if (!app->network)
         return err_set(err, ERR_NO_MEMORY, "no memory for the gateway");
@@ -320,11 +401,7 @@ int network_start(struct app *app, struct err *err)
         (void) pthread_mutex_init(&app->network->changes[i], NULL);
     if (network_log_start(app, err) < 0 ||
         owners_start(app, on_owner, &app->network->owners, err) < 0 ||
-        egress_start(&wanted, &app->network->egress, err) < 0)
+        gateway_start(&wanted, &app->network->gateway, err) < 0)
         return -1;
-    /* Requests need not wait for it. */
-    if (pthread_create(&thread, NULL, restore_all, app) != 0)
-        return err_set(err, ERR_NO_MEMORY, "no thread for the gateway");
-    (void) pthread_detach(thread);
     return private_start(app, err);
 }

@@ -3,7 +3,7 @@
  * Rules (network_rules.h) are kept with the sandbox's record; at start the gateway of every sandbox that has some is opened
  * again. What the gateway saw is in network_events.h.
  *
- * Owns:    the gateway (egress/egress.h), from network_start to the end of the process.
+ * Owns:    the connection to the gateway (gateway.h), from network_start to the end of the process.
  * Callers: ops*.c; deadline.c, when a sandbox has ended. */
 #ifndef COVE_API_NETWORK_H
 #define COVE_API_NETWORK_H
@@ -12,13 +12,15 @@
 #include "api/exchange.h"
 #include "egress/egress.h"
 
+/* Starts cove-gateway where `cove up` did not. Before the first thread, and before rights are dropped. */
+int network_prepare(const struct config *config, struct err *err);
 int network_start(struct app *app, struct err *err);
 /* Settings have changed: network_ranges. */
 void network_reload(struct app *app);
 /* The user who owns the gateway's connections, and no other program's: by this api/peer_owner.h knows them. */
 uint32_t network_uid(struct app *app);
 /* NULL: no sandbox has a network. */
-struct egress *network_egress(struct app *app);
+struct gateway *network_gateway(struct app *app);
 int network_unsupported(struct err *err);
 
 /* Opens the gateway of a sandbox whose rules are written down already. */
@@ -40,6 +42,9 @@ void network_secrets_poll(struct app *app);
 void network_ended(struct app *app, const char *sandbox);
 /* Whether it has a connection to the outside open, or waits for a name. */
 bool network_busy(struct app *app, const char *sandbox);
+
+/* What the gateway has to tell of the sandbox by now is told when this returns: whoever looks next sees it. */
+void network_catch_up(struct app *app, const char *sandbox);
 
 /* All zero where there is no gateway. */
 void network_counts(struct app *app, struct egress_counts *ret);

@@ -1,6 +1,7 @@
 #include "api/network_events.h"
 
 #include "api/audit.h"
+#include "api/network.h"
 #include "api/v1.h"
 #include "base/own.h"
 #include "store/store.h"
@@ -141,6 +142,7 @@ size_t network_events(struct app *app, const char *sandbox, uint64_t after,
 
     if (!n)
         return 0;
+    network_catch_up(app, sandbox);
     (void) pthread_mutex_lock(&n->lock);
     from = n->seq > NETWORK_EVENTS ? n->seq - NETWORK_EVENTS : 0;
     for (uint64_t seq = from < after ? after : from; seq < n->seq && count < most; seq++)
@@ -165,6 +167,7 @@ json_t *network_refusals(struct app *app, const char *sandbox)
 
     if (!n)
         return NULL;
+    network_catch_up(app, sandbox);
     (void) pthread_mutex_lock(&n->lock);
     for (uint64_t back = 0; back < n->seq && back < NETWORK_EVENTS; back++) {
         struct network_event *e = &n->ring[(n->seq - 1 - back) % NETWORK_EVENTS];

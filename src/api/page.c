@@ -1,6 +1,8 @@
 #include "api/page.h"
 
 #include "api/app.h"
+#include "api/gateway.h"
+#include "api/network.h"
 #include "api/route.h"
 #include "api/tools.h"
 #include "api/tools_text.h"
@@ -55,6 +57,14 @@ static bool keeper_up(struct app *app, struct keeper_hello *hello)
     return up;
 }
 
+static bool gateway_is_up(struct app *app)
+{
+    struct gateway_state state;
+
+    gateway_state(network_gateway(app), &state);
+    return state.up;
+}
+
 /* Alive, and whether what it stands on is. No key: load balancers ask this. */
 int page_health(struct exchange *x, struct err *err)
 {
@@ -64,13 +74,15 @@ int page_health(struct exchange *x, struct err *err)
     bool up = keeper_up(app, &hello);
     const char *trouble = app->store ? store_trouble(app->store, why, sizeof why) : NULL;
     bool healthy = up && !trouble;
+    json_t *reply = json_pack("{s:s, s:b, s:b, s:s, s:I}", "status",
+                              healthy ? "healthy" : "unhealthy", "keeper", up, "store", !trouble,
+                              "version", COVE_VERSION, "uptime_ms",
+                              (json_int_t) (io_now_ms() - app->started_ms));
 
-    return exchange_reply_json(x, healthy ? 200 : 503,
-                               json_pack("{s:s, s:b, s:b, s:s, s:I}", "status",
-                                         healthy ? "healthy" : "unhealthy", "keeper", up, "store",
-                                         !trouble, "version", COVE_VERSION, "uptime_ms",
-                                         (json_int_t) (io_now_ms() - app->started_ms)),
-                               err);
+    /* Without it networks wait, and all else goes on: the server is healthy. */
+    if (app->network)
+        (void) json_object_set_new(reply, "gateway", json_boolean(gateway_is_up(app)));
+    return exchange_reply_json(x, healthy ? 200 : 503, reply, err);
 }
 
 static const char root_page[] = PAGE_HEAD

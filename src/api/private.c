@@ -1,5 +1,6 @@
 #include "api/private.h"
 
+#include "api/gateway.h"
 #include "api/network.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -60,7 +61,7 @@ static int tell_gateway(struct app *app, const char *tenant, struct err *err)
     (void) pthread_mutex_lock(&turn);
     r = store_private_members(app->store, tenant, NULL, add_member, &gathered, err);
     if (r == 0)
-        r = egress_nets_set(network_egress(app), tenant, gathered.nets, gathered.count, err);
+        r = gateway_nets_set(network_gateway(app), tenant, gathered.nets, gathered.count, err);
     (void) pthread_mutex_unlock(&turn);
     for (size_t i = 0; i < gathered.count; i++)
         free(gathered.nets[i].members);
@@ -85,13 +86,18 @@ static void open_missing(struct app *app, const char *tenant)
     size_t count = 0;
     struct err err;
 
-    if (egress_nets_without(network_egress(app), tenant, &ids, &count, &err) < 0)
+    if (gateway_nets_without(network_gateway(app), tenant, &ids, &count, &err) < 0)
         log_line(LOG_WARNING, "private networks not looked through: %s", err.msg);
     for (size_t i = 0; i < count; i++)
         if (!is_on_disk(app, ids[i]) && network_hold(app, ids[i], &err) < 0 &&
             err.kind != ERR_NO_SANDBOX && err.kind != ERR_STATE)
             log_line(LOG_WARNING, "sandbox=%s is not in its networks: %s", ids[i], err.msg);
     free(ids);
+}
+
+void private_restore(struct app *app)
+{
+    open_missing(app, NULL);
 }
 
 int private_sync(struct app *app, const char *tenant, struct err *err)

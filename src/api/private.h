@@ -15,6 +15,8 @@ int private_start(struct app *app, struct err *err);
 /* The networks of a tenant have changed: counts when it returns. */
 int private_sync(struct app *app, const char *tenant, struct err *err);
 
+/* A gateway is there anew: members without rules get theirs. */
+void private_restore(struct app *app);
 /* Of struct egress_config. */
 void private_dial(void *app, const struct egress_dial *dial);
 

@@ -3,6 +3,7 @@
  * who is above them waits in the lane of its sandbox, as long as the gateway does. */
 #include "api/app.h"
 #include "api/audit.h"
+#include "api/gateway.h"
 #include "api/network.h"
 #include "api/preview.h"
 #include "api/private.h"
@@ -26,6 +27,7 @@
 #define WAKE_LEAST_MS  300000
 #define SAVING_LOOK_MS 20
 #define STACK_SIZE     (512 * 1024)
+#define JOBS           4096 /* of all; the gateway may have been taken over */
 
 struct job {
     struct egress_dial dial;
@@ -43,7 +45,7 @@ struct lane { /* of a sandbox that is dialed; there while it has something to do
 static struct {
     pthread_mutex_t lock;
     struct lane *lanes;
-    unsigned threads;
+    unsigned threads, jobs;
 } dials = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- one dial ---- */
@@ -176,7 +178,7 @@ static void run(struct app *app, const struct job *job)
         return; /* nobody waits any more */
     if (reach(app, &job->dial, &fd, &err) < 0)
         explain(&job->dial, &err);
-    egress_dialed(network_egress(app), &job->dial, fd, &err);
+    gateway_dialed(network_gateway(app), &job->dial, fd, &err);
 }
 
 /* ---- lanes ---- */
@@ -240,6 +242,7 @@ static void *work(void *arg)
         run(app, job);
         free(job);
         (void) pthread_mutex_lock(&dials.lock);
+        dials.jobs--;
         leave(lane);
     }
     dials.threads--;
@@ -287,8 +290,9 @@ void private_dial(void *context, const struct egress_dial *dial)
         return;
     *job = (struct job){ .dial = *dial, .until_ms = io_now_ms() + WAIT_MS };
     (void) pthread_mutex_lock(&dials.lock);
-    lane = lane_of(dial);
+    lane = dials.jobs < JOBS ? lane_of(dial) : NULL;
     if (lane) {
+        dials.jobs++;
         *lane->last = take_ptr(&job);
         lane->last = &(*lane->last)->next;
         if (dials.threads < THREADS && may_run(lane))

@@ -400,7 +400,43 @@ static struct rewrite *rewrite_of(struct app *app, const char *tenant, const jso
     return NULL;
 }
 
-int secrets_load(struct app *app, const char *sandbox, struct egress_secrets **ret, struct err *err)
+/* Whether TLS has to be opened for any of them: only then the gateway gets the key that opens it. */
+static bool needs_tls(const struct rewrite *rewrite)
+{
+    for (size_t i = 0; i < rewrite->secret_count; i++)
+        for (size_t h = 0; h < rewrite->secrets[i].host_count; h++)
+            if (rewrite->secrets[i].hosts[h].tls)
+                return true;
+    for (size_t i = 0; i < rewrite->header_count; i++)
+        if (rewrite->headers[i].host.tls)
+            return true;
+    return false;
+}
+
+/* `rewrite` is taken in any case. */
+static struct message_secrets *secrets_new(struct rewrite *rewrite, const json_t *hidden,
+                                           struct err *err)
+{
+    const char *cert = json_string_value(json_object_get(hidden, "cert"));
+    const char *key = json_string_value(json_object_get(hidden, "key"));
+    struct message_secrets *secrets = calloc(1, sizeof *secrets);
+    bool tls = cert && key && needs_tls(rewrite);
+
+    if (!secrets) {
+        rewrite_free(rewrite);
+        (void) no_memory(err);
+        return NULL;
+    }
+    secrets->rewrite = rewrite;
+    if (!tls || ((secrets->cert = strdup(cert)) && (secrets->key = strdup(key))))
+        return secrets;
+    message_secrets_free(secrets);
+    (void) no_memory(err);
+    return NULL;
+}
+
+int secrets_load(struct app *app, const char *sandbox, struct message_secrets **ret,
+                 struct err *err)
 {
     json_t *hidden = hidden_of(app, sandbox, err);
     auto_free struct store_sandbox *record = malloc(sizeof *record);
@@ -414,8 +450,7 @@ int secrets_load(struct app *app, const char *sandbox, struct egress_secrets **r
     else if (store_sandbox_get(app->store, NULL, sandbox, record, err) == 0)
         rewrite = rewrite_of(app, record->tenant, hidden, err);
     if (rewrite)
-        *ret = egress_secrets_new(rewrite, json_string_value(json_object_get(hidden, "cert")),
-                                  json_string_value(json_object_get(hidden, "key")), err);
+        *ret = secrets_new(rewrite, hidden, err);
     json_decref(hidden);
     return *ret ? 0 : -1;
 }

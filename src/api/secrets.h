@@ -11,7 +11,7 @@
 
 #include "api/app.h"
 #include "api/ops.h"
-#include "egress/egress.h"
+#include "egress/message.h"
 
 #define SECRETS_OF_SANDBOX 32
 #define SECRETS_RULE_HOSTS 10   /* the next three as E2B has them */
@@ -46,7 +46,7 @@ int secrets_install(struct app *app, struct link *link, const char *sandbox, boo
                     struct err *err);
 
 /* For the gateway; *ret NULL: the sandbox has none. */
-int secrets_load(struct app *app, const char *sandbox, struct egress_secrets **ret,
+int secrets_load(struct app *app, const char *sandbox, struct message_secrets **ret,
                  struct err *err);
 /* Names of a sandbox's secrets, an array; NULL: none. */
 json_t *secrets_names(struct app *app, const char *sandbox);

@@ -9,6 +9,7 @@
 #include "api/sleep.h"
 
 #include "api/deadline.h"
+#include "api/gateway.h"
 #include "api/network.h"
 #include "api/sleep_own.h"
 #include "api/use.h"
@@ -105,7 +106,7 @@ int sleep_network(struct app *app, const char *sandbox, struct err *err)
     if (network_get(app, sandbox, rules, err) < 0)
         return -1;
     if (rules->mode == REACH_OFF)
-        return egress_nets_member(network_egress(app), sandbox) ? network_hold(app, sandbox, err)
+        return gateway_nets_member(network_gateway(app), sandbox) ? network_hold(app, sandbox, err)
                                                                 : 0;
     return network_open(app, sandbox, rules, err);
 }

@@ -8,6 +8,7 @@
 #include "cli/programs.h"
 #include "cli/report.h"
 #include "cli/supervise.h"
+#include "cli/users.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,44 +28,11 @@
 #define TLS_FILE_MAX (256 * 1024)
 #define SHOWN_MAX    32768
 
-static int user_make(struct err *err)
-{
-    int status;
-    pid_t pid = fork();
-
-    if (pid < 0)
-        return err_sys(err, errno, "fork");
-    if (pid == 0) {
-        (void) execlp("useradd", "useradd", "--system", "--user-group", "--no-create-home",
-                      "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", USER,
-                      (char *) NULL);
-        _exit(127);
-    }
-    if (waitpid(pid, &status, 0) < 0)
-        return err_sys(err, errno, "wait for useradd");
-    if (status != 0)
-        return err_set(err, ERR_UNAVAILABLE,
-                       "the server needs a user '" USER "', and useradd could not make it; "
-                       "make it, or use --no-server");
-    return 0;
-}
-
 int serve_user(struct serve *serve, struct err *err)
 {
-    const struct passwd *user = getpwnam(USER);
-
-    if (!user) {
-        /* Another `cove up` may have made it at the same moment. */
-        int r = user_make(err);
-
-        user = getpwnam(USER);
-        if (!user)
-            return r < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "there is no user '" USER "'");
-    }
-    if (user->pw_uid == 0)
-        return err_set(err, ERR_DENIED, "the user '" USER "' is root: the server must not be");
-    serve->uid = user->pw_uid;
-    serve->gid = serve->keeper_gid = user->pw_gid;
+    if (user_ensure(USER, &serve->uid, &serve->gid, err) < 0)
+        return -1;
+    serve->keeper_gid = serve->gid;
     return 0;
 }
 
@@ -232,6 +200,7 @@ int serve_start(void *with, pid_t *ret, struct err *err)
         { "--config", serve->config },
         { "--state", whole },
         { "--listen", serve->listen },
+        { "--gateway", whole },
         { "--tls-listen", serve->tls_listen[0] ? serve->tls_listen : NULL },
         { "--tls-cert", tls ? cert : NULL },
         { "--tls-key", tls ? key : NULL },

@@ -2,6 +2,7 @@
 #include "base/own.h"
 #include "base/parse.h"
 #include "cli/common.h"
+#include "cli/gate.h"
 #include "cli/keep.h"
 #include "cli/report.h"
 #include "cli/serve.h"
@@ -57,11 +58,11 @@ const struct verb up_verb = {
     .synopsis = "[OPTION…]",
     .summary = "start cove in the foreground",
     .details =
-        "Makes the template 'host' if need be, starts the keeper, and the HTTP server as the user\n"
-        "'cove'. A program that ends is started again; sandboxes go on meanwhile. Ctrl-C stops\n"
-        "both; sandboxes made to stay go on, and the next 'cove up' finds them again. SIGHUP reads\n"
-        "the settings again. COVE_LISTEN and 'listen =' in the configuration file count as\n"
-        "--listen does. Needs root.",
+        "Makes the template 'host' if need be, starts the keeper, the network gateway as the user\n"
+        "'cove-gateway', and the HTTP server as the user 'cove'. A program that ends is started\n"
+        "again; sandboxes go on meanwhile. Ctrl-C stops all; sandboxes made to stay go on, and the\n"
+        "next 'cove up' finds them again. SIGHUP reads the settings again. COVE_LISTEN and\n"
+        "'listen =' in the configuration file count as --listen does. Needs root.",
     .options = up_options,
     .option_count = sizeof up_options / sizeof up_options[0],
     .run = verb_up,
@@ -69,10 +70,11 @@ const struct verb up_verb = {
 /* clang-format on */
 
 /* The programs, in the order of their start. A program that another one stands on comes before it. */
-enum { KEEPER, SERVER, PROGRAM_COUNT };
+enum { KEEPER, GATEWAY, SERVER, PROGRAM_COUNT };
 
 struct up {
     struct keep keep;
+    struct gate gate;
     struct serve serve;
 };
 
@@ -180,11 +182,14 @@ static int prepare(const struct up_options *options, struct up *up, char config[
 
     if (prepare_server(options, serve, config, err) < 0 || refuse_second(&up->keep, err) < 0)
         return -1;
-    if (!options->no_server && serve_listen(serve, err) < 0)
+    if (!options->no_server && (serve_listen(serve, err) < 0 || gate_user(&up->gate, err) < 0))
         return -1;
     if (options->group && group_find(options->group, &serve->keeper_gid, err) < 0)
         return -1;
-    return state_make(options, serve, err) < 0 ? -1 : template_host_ensure(report_state(), err);
+    if (state_make(options, serve, err) < 0 ||
+        (!options->no_server && gate_listen(&up->gate, serve->uid, err) < 0))
+        return -1;
+    return template_host_ensure(report_state(), err);
 }
 
 static int up(const struct up_options *options, struct err *err)
@@ -196,6 +201,7 @@ static int up(const struct up_options *options, struct err *err)
             .slots = options->slots,
             .verbose = options->verbose,
         },
+        .gate.start = { .listen_fd = -1, .verbose = options->verbose },
         .serve = {
             .listen_fd = -1,
             .tls_fd = -1,
@@ -209,9 +215,11 @@ static int up(const struct up_options *options, struct err *err)
     struct program programs[PROGRAM_COUNT] = {
         [KEEPER] = { .name = "cove-keeper", .start = keep_start, .is_ready = keep_is_ready,
                      .with = &up.keep, .hurry = SIGTERM },
+        [GATEWAY] = { .name = "cove-gateway", .start = gate_start, .is_ready = gate_is_ready,
+                      .with = &up.gate, .off = options->no_server, .hurry = SIGKILL },
         [SERVER] = { .name = "coved", .start = serve_start, .is_ready = serve_is_ready,
                      .reload = serve_reload, .with = &up.serve, .off = options->no_server,
-                     .needs = PROGRAM_BIT(KEEPER), .hurry = SIGKILL },
+                     .needs = PROGRAM_BIT(KEEPER) | PROGRAM_BIT(GATEWAY), .hurry = SIGKILL },
     };
     char group[32], config[PATH_MAX];
 

@@ -48,6 +48,8 @@ static void block_signals(void)
 static int set_up(struct app *app, struct err *err)
 {
     block_signals();
+    if (network_prepare(app_config(app), err) < 0)
+        return -1;
     if (rights_drop(app_config(app), config_path(app->argc, app->argv), err) < 0)
         return -1;
     if (store_open(app_config(app)->state, &app->store, err) < 0)

@@ -22,10 +22,9 @@
 #define EGRESS_REASON_MAX  120
 #define EGRESS_PROCESS_MAX 64
 #define EGRESS_RANGES_MAX  512
-#define EGRESS_PATH_MAX    256
 #define EGRESS_FDS         3 /* of one sandbox: enum keeper_gateway of wire/keeper.h */
-/* The user who owns the gateway's connections to the outside, and nothing else on this host: by this, servers on the
- * same host know them. Below the ids of sandboxes (jail/ids.h). */
+/* The gateway's user, where there is no user 'cove-gateway'. Nothing else on this host has it: it is below the ids of sandboxes
+ * (jail/ids.h). By its user, servers on the same host know the gateway's connections to the outside. */
 #define EGRESS_UID 1048575u
 
 enum egress_what {
@@ -108,7 +107,7 @@ struct egress_config {
     uint16_t server_port;                      /* 0: 53 */
     char proxy_ranges
         [EGRESS_RANGES_MAX]; /* where proxies of tenants may be, besides public addresses: base/prefix.h */
-    char authorities[EGRESS_PATH_MAX]; /* PEM, beside those of this host; "": none */
+    const char *authorities; /* PEM text, beside those of this host; NULL: none. Borrowed until egress_stop */
     egress_event_fn *event;
     egress_ask_fn *ask; /* NULL: nobody can be asked */
     egress_dial_fn *dial;

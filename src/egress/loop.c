@@ -18,17 +18,6 @@
 #define TICK_MS      100
 #define EVENTS_PER_S 500 /* of all sandboxes: each costs a record */
 
-static const char *const what_names[] = { [EGRESS_CONNECT] = "connect",
-                                          [EGRESS_REFUSED] = "refused",
-                                          [EGRESS_NAME] = "name_refused",
-                                          [EGRESS_FAILED] = "failed" };
-_Static_assert(ARRAY_LEN(what_names) == EGRESS_WHATS, "every event has a name");
-
-const char *egress_what_name(enum egress_what what)
-{
-    return what_names[what];
-}
-
 /* ---- what parts of the gateway share ---- */
 
 int source_arm(struct egress *e, struct source *source, uint32_t events)
@@ -56,9 +45,7 @@ int source_connect(struct egress *e, struct source *source, const struct ip *ip,
         (struct source){ .fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                          .alone = true,
                          .ready = ready };
-    /* Whose it is must be known before anybody can see it. */
-    if (source->fd < 0 ||
-        (geteuid() != EGRESS_UID && fchown(source->fd, EGRESS_UID, (gid_t) -1) < 0))
+    if (source->fd < 0)
         return -1;
     (void) setsockopt(source->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(source->fd, (const struct sockaddr *) &at, len) < 0 && errno != EINPROGRESS)

@@ -22,24 +22,7 @@
 #define DIAL_MS  30000 /* one that is asleep may have to wake up first */
 #define TELL_MS  400   /* for the first bytes of one that is refused */
 #define NAME_TTL 5     /* members come and go */
-#define FIRST    198   /* 198.19.0.0/16 */
-#define SECOND   19
 #define RULE     "private"
-#define AT_IPV4  12
-
-/* ---- addresses ---- */
-
-struct ip peer_ip(unsigned network, unsigned member)
-{
-    return (struct ip){
-        { [10] = 0xff, [11] = 0xff, FIRST, SECOND, (uint8_t) network, (uint8_t) member }
-    };
-}
-
-bool peer_ip_is(const struct ip *ip)
-{
-    return ip_is4(ip) && ip->bytes[AT_IPV4] == FIRST && ip->bytes[AT_IPV4 + 1] == SECOND;
-}
 
 /* ---- who is where ---- */
 

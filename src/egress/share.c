@@ -20,29 +20,12 @@
 #define HANDSHAKES_MOST 50 /* of one sandbox, in a second: each costs a few signatures */
 #define SECOND_MS       1000
 
-static const struct {
-    const char *name, *many;
-} shares[] = {
-    [EGRESS_CONNECTIONS] = { "connections", "connections at once" },
-    [EGRESS_LOOKUPS] = { "lookups", "look-ups of names at once" },
-    [EGRESS_HANDSHAKES] = { "handshakes", "TLS handshakes in a second" },
+static const char *const many[] = {
+    [EGRESS_CONNECTIONS] = "connections at once",
+    [EGRESS_LOOKUPS] = "look-ups of names at once",
+    [EGRESS_HANDSHAKES] = "TLS handshakes in a second",
 };
-_Static_assert(ARRAY_LEN(shares) == EGRESS_SHARES, "every share has a name");
-
-static const char *const whose[] = {
-    [EGRESS_OF_SANDBOX] = "sandbox", [EGRESS_OF_TENANT] = "tenant", [EGRESS_OF_SERVER] = "server"
-};
-_Static_assert(ARRAY_LEN(whose) == EGRESS_WHOSE, "every limit is somebody's");
-
-const char *egress_share_name(enum egress_share share)
-{
-    return shares[share].name;
-}
-
-const char *egress_whose_name(enum egress_whose of)
-{
-    return whose[of];
-}
+_Static_assert(ARRAY_LEN(many) == EGRESS_SHARES, "every share has a text");
 
 /* ---- tenants ---- */
 
@@ -158,7 +141,7 @@ bool share_take(struct egress *e, struct box *box, enum egress_share share,
                     of == EGRESS_OF_SANDBOX  ? box->used[share]
                     : of == EGRESS_OF_TENANT ? box->account->used[share]
                                              : e->used[share],
-                    shares[share].many);
+                    many[share]);
     return false;
 }
 

@@ -26,8 +26,8 @@ bool tls_ca_make(char **ret_cert, char **ret_key);
 struct tls_ca *tls_ca_new(const char *cert, const char *key);
 void tls_ca_free(struct tls_ca *ca);
 
-/* Whose word counts about servers: this host's authorities, and those of a file ("": none). NULL: with why. */
-struct tls_trust *tls_trust_new(const char *file, char *why, size_t size);
+/* Whose word counts about servers: this host's authorities, and those of a PEM text (NULL: none). NULL: with why. */
+struct tls_trust *tls_trust_new(const char *pem, char *why, size_t size);
 void tls_trust_free(struct tls_trust *trust);
 
 /* Towards the sandbox, as that host; towards the host, which has to prove its name. NULL: no memory. */

@@ -2,6 +2,7 @@
 the internet that is played, and cove."""
 import glob
 import json
+import os
 import re
 import subprocess
 import sys
@@ -191,7 +192,7 @@ def what_goes_wrong(box, by):
 
 def kept(text):
     """The files of the store that have it in them, journals among them."""
-    return [f for f in glob.glob(STATE + "/server/*") if text in open(f, "rb").read()]
+    return [f for f in glob.glob(STATE + "/server/*") if os.path.isfile(f) and text in open(f, "rb").read()]
 
 
 def login_unseen(box, by):

@@ -1,0 +1,111 @@
+#include "client/gateway_start.h"
+
+#include "base/lockdown.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define BACKLOG   4
+#define SOCKET_FD 3
+
+/* A socket address holds 108 bytes, a directory may be longer: the address goes through a descriptor. */
+static struct sockaddr_un address_in(int dir)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+
+    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/" GATEWAY_SOCKET, dir);
+    return at;
+}
+
+int gateway_listen(const char *directory, uid_t uid, int *ret_fd, struct err *err)
+{
+    auto_close int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un at;
+
+    if (dir < 0 || fd < 0)
+        return err_sys(err, errno, "make a socket in %s", directory);
+    if (unlinkat(dir, GATEWAY_SOCKET, 0) < 0 && errno != ENOENT)
+        return err_sys(err, errno, "remove %s/" GATEWAY_SOCKET, directory);
+    at = address_in(dir);
+    /* The mode of the file is that of the socket while it is bound: nobody else gets in between. */
+    if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *) &at, sizeof at) < 0 ||
+        fchownat(dir, GATEWAY_SOCKET, uid, (gid_t) -1, AT_SYMLINK_NOFOLLOW) < 0 ||
+        listen(fd, BACKLOG) < 0)
+        return err_sys(err, errno, "listen at %s/" GATEWAY_SOCKET, directory);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int gateway_connect(const char *directory, int *ret_fd, struct err *err)
+{
+    auto_close int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    struct sockaddr_un at;
+
+    if (dir < 0 || fd < 0)
+        return err_sys(err, errno, "open %s", directory);
+    at = address_in(dir);
+    if (connect(fd, (const struct sockaddr *) &at, sizeof at) < 0)
+        return err_sys(err, errno, "connect to %s/" GATEWAY_SOCKET, directory);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return err_sys(err, errno, "who listens at %s/" GATEWAY_SOCKET, directory);
+    if (peer.uid != 0 && peer.uid != geteuid())
+        return err_set(err, ERR_DENIED, "user %u listens at %s/" GATEWAY_SOCKET ", not root",
+                       (unsigned) peer.uid, directory);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int gateway_drop_privilege(const struct gateway_start *start)
+{
+    struct err ignored;
+
+    if (start->uid != 0 && (lockdown_bounds(0, &ignored) < 0 || setgroups(0, NULL) < 0 ||
+                            setresgid(start->gid, start->gid, start->gid) < 0 ||
+                            setresuid(start->uid, start->uid, start->uid) < 0))
+        return -1;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0 ? -1 : 0;
+}
+
+/* The environment belongs to whoever started us: what the gateway does not need may be a secret. */
+static void keep_env(char *out[], size_t most)
+{
+    static const char *const names[] = { "SSL_CERT_FILE=", "SSL_CERT_DIR=", "COVE_LOCKDOWN=",
+                                         "ASAN_OPTIONS=",  "TSAN_OPTIONS=", "UBSAN_OPTIONS=" };
+    size_t n = 0;
+
+    for (char **at = environ; *at; at++)
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+            if (strncmp(*at, names[i], strlen(names[i])) == 0 && n + 1 < most)
+                out[n++] = *at;
+    out[n] = NULL;
+}
+
+/* By descriptor: the user may not be able to walk to where the program lies. */
+void gateway_exec(const struct gateway_start *start)
+{
+    char self[] = "cove-gateway", fd[] = "--fd", number[] = "3", peer[] = "--peer", uid[16];
+    char verbose[] = "--verbose";
+    char *argv[] = { self, fd, number, peer, uid, start->verbose ? verbose : NULL, NULL };
+    int socket = fcntl(start->listen_fd, F_DUPFD_CLOEXEC, SOCKET_FD + 1);
+    int program = fcntl(start->program_fd, F_DUPFD_CLOEXEC, SOCKET_FD + 1);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char *env[8];
+
+    (void) snprintf(uid, sizeof uid, "%u", (unsigned) start->peer);
+    keep_env(env, ARRAY_LEN(env));
+    if (socket < 0 || program < 0 || dup2(socket, SOCKET_FD) < 0 || dup2(null, STDIN_FILENO) < 0)
+        return;
+    (void) fexecve(program, argv, env);
+}
