@@ -116,6 +116,29 @@ static int pack_tree(struct pack *pack, const char *path, struct err *err)
     return step < 0 ? -1 : r;
 }
 
+/* A path that is too long for an archive is found before anything is sent: behind the first byte of an answer there is no way to
+ * say why it ended. What cannot be entered here is told, or left out, when it is packed. */
+static int check_depth(const struct pack *pack, const char *path, struct err *err)
+{
+    struct walk walk = WALK_INIT;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC), step = 0, r;
+    struct err ignored;
+
+    if (fd < 0)
+        return path_err(err, errno, path);
+    r = walk_open(&walk, fd, path, WALK_SKIP_PROC, err);
+    while (r == 0 && (step = walk_next(&walk, &ignored)) > 0) {
+        if (step != WALK_ENTRY)
+            continue;
+        if (walk.path_len - pack->skip >= AGENT_PATH_MAX)
+            r = path_fail(err, ERR_TOO_BIG, path, "a path in it is longer than 4095 bytes");
+        else if (walk_is_dir(&walk))
+            (void) walk_enter(&walk, false, &ignored);
+    }
+    walk_close(&walk);
+    return r;
+}
+
 int pack_run(struct worker *w, struct err *err)
 {
     char path[PATH_TEXT_MAX];
@@ -132,11 +155,13 @@ int pack_run(struct worker *w, struct err *err)
         return path_fail(err, ERR_NOT_FILE, path, "neither a file nor a directory");
     if (access(path, R_OK) < 0) /* said before anything is promised */
         return path_err(err, errno, path);
+    pack.skip = strcmp(path, "/") == 0 ? 1 : strlen(path) + 1;
+    if (S_ISDIR(st.st_mode) && check_depth(&pack, path, err) < 0)
+        return -1;
     entry_fill(&reply, path, &st);
     if (answer_record(w, FRAME_REPLY, &reply, err) < 0)
         return -1;
     if (S_ISDIR(st.st_mode)) {
-        pack.skip = strcmp(path, "/") == 0 ? 1 : strlen(path) + 1;
         r = pack_tree(&pack, path, err);
     } else {
         auto_close int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, path, err);

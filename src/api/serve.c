@@ -277,6 +277,21 @@ static void linger(struct exchange *x)
         n = recv(x->conn->fd, scratch, sizeof scratch, MSG_DONTWAIT);
 }
 
+/* An answer that has begun and will not be whole: the client must see that, too. Chunks without a last one and bytes that are
+ * missing say so; where the end of the connection is the end of the answer (HTTP/1.0), only a reset does. */
+static void cut(struct exchange *x, const struct err *why)
+{
+    struct linger now = { .l_onoff = 1 };
+    char quoted[2 * ERR_MSG_MAX];
+
+    x->close = true;
+    if (x->head.minor == 0 && !x->chunked)
+        (void) setsockopt(x->conn->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    if (why->kind != ERR_UNAVAILABLE && why->kind != ERR_INTERNAL) /* not just gone; told below */
+        log_line(LOG_INFO, "request=%s cut short: %s", x->id,
+                 log_quote(quoted, sizeof quoted, why->msg));
+}
+
 /* true: the connection can take another request. */
 static bool serve_exchange(struct exchange *x)
 {
@@ -288,7 +303,7 @@ static bool serve_exchange(struct exchange *x)
         if (!x->begun)
             refuse(x, &err);
         else if (!x->ended)
-            x->close = true; /* cut: the client must see that it is not whole */
+            cut(x, &err);
         atomic_fetch_add(&x->app->refused, 1);
         if (err.kind == ERR_INTERNAL)
             log_line(LOG_ERROR, "request=%s failed: %s", x->id, err.msg);

@@ -4,6 +4,7 @@ import http.client
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 import tarfile
@@ -270,4 +271,31 @@ def signed():
     ask("DELETE", theirs, key=other)
 
 
-run(begin, encodings, signed, archives, hostile_archives, archive_size)
+def deep():
+    """Forty thousand bytes of path: too long for an archive, and said before it begins."""
+    a = ask("POST", box + "/exec", {"args": ["python3", "-c", "import os\nos.makedirs('/tmp/deep')\nos.chdir('/tmp/deep')\nopen('a', 'w').write('a')\n"
+                                             "for i in range(200):\n  os.mkdir('d' * 200)\n  os.chdir('d' * 200)\nopen('leaf', 'w').write('leaf')"]})
+    same("a very deep tree is made", 0, a.json["exit_code"])
+    for more in ("", "&gzip=1", "&skip_unreadable=1"):
+        a = ask("GET", box + "/files/tar?path=/tmp/deep" + more)
+        check("its archive is refused with a reason %s" % more, a.status == 413 and "a path in it is longer than 4095 bytes" in a.json["error"]["message"],
+              (a.status, a.body[:200]))
+    for name, why in (("d/" * 20000 + "leaf", "header of more than 32768 bytes"), ("/".join(["d" * 200] * 40), "4095")):
+        a = ask("PUT", box + "/files/tar?path=/tmp/up", archive(("first", b"x"), (name, b"y"), ("last", b"z")))
+        check("an archive with such a path is refused on the way in, too", a.status in (400, 413) and why in a.json["error"]["message"], (a.status, a.body[:200]))
+    same("what lies above goes as ever", 200, ask("GET", box + "/files/tar?path=/tmp/deep/a").status)
+    # Where only the end of the connection ends an answer, one that is not whole must not look like one that is.
+    ask("POST", box + "/exec", {"command": "mkdir /tmp/cut && cd /tmp/cut && touch $(seq 1000) && mkdir -m 0 closed"})
+    s = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    s.sendall(("GET %s/files/tar?path=/tmp/cut HTTP/1.0\r\nHost: localhost\r\n\r\n" % box).encode())
+    how, got = "ended", 0
+    try:
+        while more := s.recv(65536):
+            got += len(more)
+    except ConnectionResetError:
+        how = "reset"
+    s.close()
+    same("an answer that is cut looks cut to HTTP/1.0", "reset", how)
+
+
+run(begin, encodings, signed, archives, hostile_archives, archive_size, deep)
