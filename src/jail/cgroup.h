@@ -94,6 +94,9 @@ int cgroup_reclaim(const struct cgroups *cgroups, const char *name, uint64_t swa
 int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
                  struct err *err);
 
+/* How much memory it has, page cache included; 0: that is not known. */
+uint64_t cgroup_memory(const struct cgroups *cgroups, const char *name);
+
 /* SIGKILL to every process in it, and nothing that makes them wait for their death: no new ones, thawed, no limit of processor time;
  * late: nor of memory. To be called again until none is there: returns how many there were. */
 size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late);

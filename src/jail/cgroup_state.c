@@ -177,6 +177,16 @@ static int reclaim_v2(const struct cgroups *cgroups, const char *name, uint64_t 
     return rc;
 }
 
+uint64_t cgroup_memory(const struct cgroups *cgroups, const char *name)
+{
+    const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, CG_MEMORY);
+
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+        if (figures[i].field == AT(memory_bytes) && figures[i].version == h->version)
+            return read_figure(&figures[i], h->parent_fd, name);
+    return 0;
+}
+
 int cgroup_reclaim(const struct cgroups *cgroups, const char *name, uint64_t swap_bytes,
                    uint64_t patience_ms, struct err *err)
 {

@@ -23,6 +23,10 @@ void sandbox_fail(struct keeper *keeper, struct sandbox *sandbox, const struct e
 /* Of a STOPPING one without processes: what is left of it goes, and then it is GONE; or tick.c tries again. */
 void sandbox_clear(struct keeper *keeper, struct sandbox *sandbox);
 
+/* The sandbox's disk, by the one place where it is mounted as itself. /dev is the keeper's own and read-only: no name of
+ * the tenant's is looked up, and both names on the way are mounts, so that nothing has to be read for them. */
+int sandbox_open_disk(int pid);
+
 /* PID 1 is dead. */
 void sandbox_on_death(struct keeper *keeper, struct watch *watch);
 

@@ -36,7 +36,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -59,23 +58,9 @@ struct saving {
 
 /* ---- the disk ---- */
 
-/* The sandbox's disk, by the one place where it is mounted as itself. /dev is the keeper's own and read-only: no name of
- * the tenant's is looked up. */
-static int open_disk(pid_t pid)
-{
-    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
-    char path[32];
-    auto_close int root = -1;
-
-    (void) snprintf(path, sizeof path, "/proc/%d/root", (int) pid);
-    root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? -1 : (int) syscall(__NR_openat2, root, "dev/shm", &how, sizeof how);
-}
-
 static int flush_disk(const struct worker *w, struct err *err)
 {
-    auto_close int fd = open_disk(w->sandbox.info.pid);
+    auto_close int fd = sandbox_open_disk(w->sandbox.info.pid);
 
     if (fd >= 0 && syncfs(fd) == 0)
         return 0;
