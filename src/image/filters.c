@@ -254,7 +254,7 @@ static int check_process(const struct look *l, const uint8_t *at, const uint8_t 
         return unknown_form(TREE, err);
     if (read_core(l->memory_fd, pid, &first, err) < 0)
         return -1;
-    if (first.dead)
+    if (first.dead) /* of its threads criu writes nothing that means anything */
         return 0;
     if (check_thread(l, pid, &first, NULL, err) < 0)
         return -1;

@@ -5,6 +5,7 @@
 WORDs: listens   the filter asks the agent's listener, of which the keeper has a duplicate
        quiet     the filter refuses by itself, as after a restore
        saving    the agent has given up its listener for a moment; the keeper has it
+       saver     … whose saver has it, because another keeper began that
        still     nothing can be run inside: only what the host sees is looked at
        landlock  Landlock is in force; without the word it must not be (docs/security.md says where it cannot)
        older     the filter is another version's: a listener of one's own is refused by it all the same
@@ -88,6 +89,10 @@ def listeners_of_agent(agent):
         same("the agent has its listener", LISTENER, own)
         check("the keeper has the same one", any(libc.syscall(KCMP, agent, keeper, KCMP_FILE, NOTIFY_FD, fd) == 0
                                                  for fd in keepers_listeners()), keepers_listeners())
+    elif "saver" in words:
+        savers = subprocess.run(["pgrep", "-x", "cove-saver"], capture_output=True, text=True).stdout.split()
+        check("its saver has the listener that the agent gave up",
+              any(link(f"/proc/{pid}/fd/{fd}") == LISTENER for pid in savers for fd in os.listdir(f"/proc/{pid}/fd")), savers)
     elif "saving" in words:
         check("the keeper has the listener that the agent gave up", own != LISTENER and keepers_listeners(), own)
     else:
@@ -154,7 +159,11 @@ def from_inside(row):
         print(f"skip - {state}: Landlock: this kernel has none")
     elif "landlock" in words:
         check("Landlock refuses device nodes", "PermissionError: [Errno 13]" in node.stderr, node)
-    else:
+    else: # other layers hold: what it is cannot be opened, and one that is something cannot be made
+        opened = inside("python3", "-c", "import os; os.close(os.open('/dev/shm/node', os.O_RDONLY))")
+        check("without Landlock, a device node is of no use", opened.returncode != 0, opened)
+        other = inside("python3", "-c", "import os, stat; os.mknod('/dev/shm/mem', stat.S_IFCHR | 0o600, os.makedev(1, 1))")
+        check("and one of a device cannot be made", "PermissionError: [Errno 1]" in other.stderr, other)
         inside("rm", "-f", "/dev/shm/node")
     if "listens" in words:
         before = cove("stats", "--refusals", box).stdout

@@ -226,6 +226,8 @@ static void a_process_without_the_filter_is_found(void)
     CHECK_REFUSED(filters_check(dir_fd, found, &err), "process 7 is without");
     write_core(7, DEAD, 0, 0); /* runs nothing */
     CHECK(filters_check(dir_fd, found, &err) == 0);
+    write_tree(7, 1813418944, 0); /* what criu wrote of one */
+    CHECK(filters_check(dir_fd, found, &err) == 0);
 }
 
 static void one_copy_that_asks_a_listener_is_found(void)
