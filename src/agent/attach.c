@@ -132,6 +132,7 @@ static bool attach_fill(struct conn *conn)
     proc_describe(proc, &reply);
     reply.args = (struct texts){ .len = 0 };
     reply.cwd = reply.tag = reply.user = NULL;
+    reply.total = conn->agent->refusals.total - proc->refused_at;
     reader->exited = true;
     if (conn_reply(conn, FRAME_EXIT, &reply) < 0)
         return false;

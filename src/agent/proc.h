@@ -66,6 +66,7 @@ struct proc {
     bool is_pty;
     uint64_t started_us; /* monotonic */
     int64_t started_ms;  /* real */
+    uint64_t refused_at; /* system calls that were refused in the sandbox when it began */
     uint64_t wall_ms, cpu_ms, peak_bytes;
     uint64_t bytes[PROC_STREAMS]; /* final */
     struct agent *agent;

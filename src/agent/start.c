@@ -69,6 +69,7 @@ static struct proc *proc_new(struct agent *agent, const struct proc_request *sta
     proc->started_us = io_now_us();
     (void) clock_gettime(CLOCK_REALTIME, &now);
     proc->started_ms = (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    proc->refused_at = agent->refusals.total;
     live->proc = proc;
     live->tied_to = start->tied_to;
     live->sudo = start->fds != NULL;

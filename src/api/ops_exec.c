@@ -228,6 +228,8 @@ static void note_end(struct ops_run *run, const struct exec_result *result)
         facts.memory_peak_bytes = result->peak_bytes;
         facts.stdout_bytes = result->stdout_bytes;
         facts.stderr_bytes = result->stderr_bytes;
+        facts.refused_syscalls =
+            result->refused_calls < INT64_MAX ? result->refused_calls : INT64_MAX;
     }
     audit_note(run->x, "exec.run", run->sandbox, &facts);
     free(take_ptr(&run->code));

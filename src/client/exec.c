@@ -78,7 +78,8 @@ static int end_event(struct exec *exec, const struct frame *frame, struct exec_e
                                             .cpu_ms = r.cpu_ms,
                                             .peak_bytes = r.peak_bytes,
                                             .stdout_bytes = r.stdout_bytes,
-                                            .stderr_bytes = r.stderr_bytes } };
+                                            .stderr_bytes = r.stderr_bytes,
+                                            .refused_calls = r.total } };
     exec->ended = true;
     return 1;
 }

@@ -20,6 +20,7 @@ struct exec_result {
     uint32_t exit_code, signal;
     uint64_t wall_ms, cpu_ms, peak_bytes;
     uint64_t stdout_bytes, stderr_bytes;
+    uint64_t refused_calls; /* system calls that the filter refused in the sandbox while it ran */
 };
 
 struct exec_event {

@@ -173,7 +173,7 @@ struct agent_reply {
     int64_t started_ms; /* real time */
     /* others */
     uint64_t uptime_ms;
-    uint64_t count, total;
+    uint64_t count, total; /* total: EXIT: system calls refused in the sandbox meanwhile */
     uint64_t line, column;
     struct bytes data; /* XATTR_GET value, GREP line */
     const char *name;  /* XATTR_LIST; REFUSALS: system call */

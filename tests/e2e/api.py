@@ -437,6 +437,19 @@ def large(tmp):
     refused("a full disk is said", full, 507, "disk_full")
 
 
+def refused_calls(box):
+    """System calls that the jail refused are told in the audit record of the execution."""
+    tries = "import ctypes, sys; [ctypes.CDLL(None).syscall(165, 0, 0, 0, 0, 0) for _ in range(int(sys.argv[1]))]"
+    for count in (3, 0, 2):
+        ask("POST", "/v1/sandboxes/%s/exec" % box, {"args": ["python3", "-c", tries, str(count)]})
+    wanted, got, end = [[{"type": "refused_syscalls", "count": 3}], [], [{"type": "refused_syscalls", "count": 2}]], None, time.time() + 20
+    while got != wanted and time.time() < end:  # such records are gathered for a while before they are written
+        lines = subprocess.run([os.path.join(os.path.dirname(COVED), "cove"), "--state", STATE, "audit", "export", "--sandbox", box, "--action", "exec.run"],
+                               capture_output=True, text=True).stdout.splitlines()
+        got = [json.loads(json.loads(line)["security_events"] or "[]") for line in lines[-3:]]
+    same("refused system calls are in the audit log, each with its execution", wanted, got)
+
+
 # ---- the protocol ----
 def protocol():
     def status(answer):
@@ -575,6 +588,7 @@ def restarts():
 def everything():
     first = sandboxes()
     executions(first)
+    refused_calls(first)
     processes(first)
     terminal(first)
     files(first)
