@@ -21,10 +21,10 @@
 
 /* clang-format off */
 static const struct lockdown_call own_calls[] = {
-    CALL_IF(socket, CALL_IS, 0, AF_UNIX),    /* the keeper */
-    CALL_IF(socket, CALL_IS, 0, AF_INET), CALL_IF(socket, CALL_IS, 0, AF_INET6), /* clients, and the gateway's other side */
+    CALL_IF(socket, CALL_IS, 0, AF_UNIX),    /* the keeper, the gateway */
+    CALL_IF(socket, CALL_IS, 0, AF_INET), CALL_IF(socket, CALL_IS, 0, AF_INET6), /* clients */
     CALL_IF(socket, CALL_IS, 0, AF_NETLINK), /* which addresses are the host's own, and whose a connection is */
-    CALL(fchown), /* the gateway's sockets belong to a user of their own, by which connections of sandboxes are known */
+    CALL(fchown), /* of a server that is root's: new files of the store are for the owner of its directory */
     CALL(linkat), /* a new key gets its name only if there is none */
 };
 /* clang-format on */

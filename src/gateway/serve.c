@@ -252,9 +252,12 @@ static void request_done(struct request *r)
 
 static int next(struct server *s, struct err *err)
 {
-    struct request r = { .body = NULL, .fds = { -1, -1, -1 } };
-    int n = read_request(s, &r, err);
+    struct request r = { .body = NULL };
+    int n;
 
+    for (size_t i = 0; i < EGRESS_FDS; i++)
+        r.fds[i] = -1;
+    n = read_request(s, &r, err);
     if (n == 0)
         n = handle(s, &r, err);
     request_done(&r);

@@ -21,7 +21,7 @@ static const uint8_t *body_of(const struct message_out *out, size_t *ret_len)
 
 static void only_known_heads_of_the_right_direction_are_taken(void)
 {
-    struct message_head head = { .kind = MESSAGE_SET, .fds = 3 };
+    struct message_head head = { .kind = MESSAGE_SET, .fds = EGRESS_FDS };
 
     CHECK(message_head_check(&head, true, &err) == 0);
     CHECK(message_head_check(&head, false, &err) == -1);
