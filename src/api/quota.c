@@ -41,6 +41,7 @@ struct tenant {
 };
 
 struct quota {
+    double processors;    /* of this machine, at the start */
     pthread_mutex_t lock; /* all below */
     struct tenant *tenants;
     size_t tenant_count;
@@ -52,9 +53,12 @@ struct quota {
 struct quota *quota_new(void)
 {
     struct quota *quota = calloc(1, sizeof *quota);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN); /* reads a file: not for every command */
 
-    if (quota)
-        (void) pthread_mutex_init(&quota->lock, NULL);
+    if (!quota)
+        return NULL;
+    quota->processors = processors > 0 ? (double) processors : 1;
+    (void) pthread_mutex_init(&quota->lock, NULL);
     return quota;
 }
 
@@ -180,7 +184,8 @@ int quota_request(struct exchange *x, struct err *err)
     if (!t)
         return -1;
     most = t->limits.requests_per_s;
-    taken = (!x->visitor || bucket_take(&t->visits, (most + 1) / 2)) && bucket_take(&t->requests, most);
+    taken =
+        (!x->visitor || bucket_take(&t->visits, (most + 1) / 2)) && bucket_take(&t->requests, most);
     leave(x->app);
     if (taken)
         return 0;
@@ -268,9 +273,7 @@ void quota_command_end(struct exchange *x)
 /* The share comes back with time, up to a second's worth; the analysis that empties it may overdraw it. */
 static void policy_refill(struct app *app, struct tenant *t)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    double most =
-        1e4 * (double) app_config(app)->policy_share * (double) (processors > 0 ? processors : 1);
+    double most = 1e4 * (double) app_config(app)->policy_share * app->quota->processors;
     uint64_t now = io_now_us();
 
     t->policy_us += t->policy_at_us ? (double) (now - t->policy_at_us) / 1e6 * most : most;
@@ -437,8 +440,8 @@ int quota_image(struct app *app, const char *tenant, bool recorded, struct err *
     if (count < most)
         return 0;
     return err_set(err, ERR_TOO_MANY,
-                   "quota of images: %" PRIu64 " snapshots and sandboxes on disk are there, %" PRIu64
-                   " are allowed",
+                   "quota of images: %" PRIu64
+                   " snapshots and sandboxes on disk are there, %" PRIu64 " are allowed",
                    count, most);
 }
 
