@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define CPU_PERIOD_US 100000u
 #define PATH_SIZE     192
@@ -173,6 +174,19 @@ static int write_knobs(const struct cgroups *cgroups, enum level level, int inde
     return 0;
 }
 
+/* The mount, and the slice if the instance is in that. */
+static void enable_above(int root_fd, const char *instance)
+{
+    auto_close int slice = -1;
+
+    enable_v2(root_fd);
+    if (!strchr(instance, '/'))
+        return;
+    slice = openat(root_fd, CG_SLICE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (slice >= 0)
+        enable_v2(slice);
+}
+
 static int open_parent(struct cgroups *cgroups, int index, const char *instance, struct err *err)
 {
     struct cgroup_hierarchy *h = &cgroups->hierarchy[index];
@@ -182,7 +196,7 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     if (h->root_fd < 0)
         return err_sys(err, errno, "open %s", h->mount);
     if (h->version == 2)
-        enable_v2(h->root_fd);
+        enable_above(h->root_fd, instance);
     fresh = mkdirat(h->root_fd, instance, 0755) == 0;
     if (!fresh && errno != EEXIST)
         return err_sys(err, errno, "make %s/%s", h->mount, instance);
@@ -202,12 +216,43 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     return 0;
 }
 
+bool cgroups_in_slice(const char *own)
+{
+    const char *at = strstr(own, "0::/" CG_SLICE "/");
+
+    return at && (at == own || at[-1] == '\n');
+}
+
+static bool is_there(const struct cgroups *cgroups, const char *name)
+{
+    char path[PATH_SIZE + CG_INSTANCE_MAX];
+
+    (void) snprintf(path, sizeof path, "%s/%s", cgroups->hierarchy[0].mount, name);
+    return access(path, F_OK) == 0;
+}
+
+/* A service in a slice of its own has its sandboxes there, beside it: limits of the slice count for all of them, and what
+ * systemd does to the service does nothing to them. Not in the service's own cgroup: with sandboxes below it systemd could not start the
+ * service again. Sandboxes that are there already stay where they are, however this keeper was started. */
+static void choose_place(struct cgroups *cgroups, const char *instance)
+{
+    char own[1024], in_slice[CG_INSTANCE_MAX];
+
+    (void) snprintf(cgroups->instance, sizeof cgroups->instance, "%s", instance);
+    if (cgroups->count != 1 || cgroups->hierarchy[0].version != 2)
+        return;
+    (void) snprintf(in_slice, sizeof in_slice, CG_SLICE "/%s", instance);
+    if (is_there(cgroups, in_slice) ||
+        (!is_there(cgroups, instance) && is_there(cgroups, CG_SLICE) &&
+         io_read_text(AT_FDCWD, "/proc/self/cgroup", own, sizeof own) > 0 && cgroups_in_slice(own)))
+        memcpy(cgroups->instance, in_slice, sizeof in_slice);
+}
+
 int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err)
 {
     static char mounts[65536]; /* static: larger than a stack should hold, used once */
     char v2[512] = "";
 
-    (void) snprintf(cgroups->instance, sizeof cgroups->instance, "%s", instance);
     if (io_read_text(AT_FDCWD, "/proc/thread-self/mounts", mounts, sizeof mounts) < 0)
         return err_sys(err, errno, "read /proc/thread-self/mounts");
     cgroups_detect(cgroups, mounts, "");
@@ -226,8 +271,9 @@ int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err)
         return err_set(err, ERR_UNSUPPORTED,
                        "no cgroup controller for memory or processes: sandboxes could not be "
                        "limited ('cove doctor' says more)");
+    choose_place(cgroups, instance);
     for (size_t i = 0; i < cgroups->count; i++)
-        if (open_parent(cgroups, (int) i, instance, err) < 0)
+        if (open_parent(cgroups, (int) i, cgroups->instance, err) < 0)
             return -1;
     return 0;
 }

@@ -32,12 +32,15 @@ enum cgroup_controller {
 struct cgroup_hierarchy {
     int version;
     int root_fd;   /* <mount>: kept, because the keeper leaves the host's mounts behind */
-    int parent_fd; /* <mount>/<instance> */
+    int parent_fd; /* <mount>/<cgroups.instance> */
     char mount[128];
 };
 
+#define CG_INSTANCE_MAX 96
+#define CG_SLICE        "cove.slice" /* of systemd's, on v2 */
+
 struct cgroups {
-    char instance[64];
+    char instance[CG_INSTANCE_MAX]; /* below each mount; in CG_SLICE, perhaps: "cove.slice/…" */
     size_t count;
     struct cgroup_hierarchy hierarchy[CG_HIERARCHIES_MAX];
     int of[CG_CONTROLLER_COUNT]; /* index of the controller's hierarchy, -1: the host has none */
@@ -53,6 +56,9 @@ cgroup_hierarchy_of(const struct cgroups *cgroups, enum cgroup_controller contro
 /* Where each controller is, by the text of /proc/self/mounts and the controllers of the v2 mount
  * ("" if there is none). Pure: fills mount, version, count and of. */
 void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_controllers);
+
+/* Whether who has this text in /proc/self/cgroup is of a service in CG_SLICE. Pure. */
+bool cgroups_in_slice(const char *own);
 
 /* Detects, then makes and opens <instance> in every hierarchy. Memory and processes must be
  * limitable, or this fails: a host that cannot keep a fork bomb in is no host for sandboxes. */

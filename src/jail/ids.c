@@ -19,7 +19,7 @@ _Static_assert((uint64_t) IDS_FIRST + (uint64_t) IDS_BLOCKS * IDS_SLOTS * IDS_PE
 /* Is the block this instance's to take? Only its own in the first round, then any that is free. */
 static bool may_take(int fd, int cgroup_fd, const char *instance, bool only_own)
 {
-    char owner[64];
+    char owner[160];
     ssize_t n = pread(fd, owner, sizeof owner - 1, 0);
 
     if (n < 0)
@@ -30,12 +30,12 @@ static bool may_take(int fd, int cgroup_fd, const char *instance, bool only_own)
         return true;
     if (only_own)
         return false;
-    return !owner[0] || strchr(owner, '/') || faccessat(cgroup_fd, owner, F_OK, 0) < 0;
+    return !owner[0] || owner[0] == '/' || faccessat(cgroup_fd, owner, F_OK, 0) < 0;
 }
 
 static int write_owner(int fd, const char *instance)
 {
-    char text[80];
+    char text[168];
     int len = snprintf(text, sizeof text, "%s\n", instance);
 
     return ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t) len, 0) != len ? -1 : 0;

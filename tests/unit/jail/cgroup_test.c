@@ -433,6 +433,17 @@ static void on_v2_only_listed_devices_open(void)
     CHECK(access(cgroup, F_OK) == -1);
 }
 
+static void only_a_service_in_its_own_slice_is_in_that(void)
+{
+    CHECK(cgroups_in_slice("0::/cove.slice/cove.service\n"));
+    CHECK(cgroups_in_slice("1:name=systemd:/x\n0::/cove.slice/cove.service\n"));
+    CHECK(!cgroups_in_slice("0::/system.slice/cove.service\n"));
+    CHECK(!cgroups_in_slice("0::/user.slice/0::/cove.slice/x\n"));
+    CHECK(!cgroups_in_slice("0::/cove.slice\n"));
+    CHECK(!cgroups_in_slice("0::/\n"));
+    CHECK(!cgroups_in_slice(""));
+}
+
 CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_place),
            T(in_systemds_hybrid_v1_has_the_controllers),
            T(a_mixture_is_taken_controller_by_controller),
@@ -443,4 +454,5 @@ CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_plac
            T(figures_are_read_from_each_version),
            T(names_come_from_every_hierarchy_and_files_are_none),
            T(real_limits_arrive_in_the_kernel_and_go_again),
-           T(those_who_work_on_a_box_are_found_by_its_name), T(on_v2_only_listed_devices_open))
+           T(those_who_work_on_a_box_are_found_by_its_name), T(on_v2_only_listed_devices_open),
+           T(only_a_service_in_its_own_slice_is_in_that))

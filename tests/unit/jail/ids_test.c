@@ -143,7 +143,23 @@ static void the_scratch_directory_goes(void)
     CHECK(system(command) == 0);
 }
 
-CHECK_MAIN(T(two_that_live_get_different_blocks), T(an_instance_finds_its_block_again),
+static void an_instance_in_a_slice_keeps_its_block_while_it_has_cgroups(void)
+{
+    uint32_t first;
+    int a, b;
+
+    begin();
+    first = claim("cove.slice/cove-a", &a);
+    (void) mkdirat(cgroups, "cove.slice", 0755);
+    (void) mkdirat(cgroups, "cove.slice/cove-a", 0755);
+    own_close(&a);
+    CHECK(claim("cove-b", &b) != first);
+    own_close(&b);
+    CHECK_INT(claim("cove.slice/cove-a", &a), first);
+    own_close(&a);
+}
+
+CHECK_MAIN(T(an_instance_in_a_slice_keeps_its_block_while_it_has_cgroups), T(two_that_live_get_different_blocks), T(an_instance_finds_its_block_again),
            T(a_dead_instance_keeps_its_block_while_it_has_cgroups),
            T(a_dead_instance_without_cgroups_loses_its_block), T(garbage_in_a_claim_is_nobodys),
            T(when_all_blocks_are_taken_it_says_so),
