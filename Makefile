@@ -148,6 +148,7 @@ install-files: all
 	install -m 0755 $(BUILD)/cove $(DESTDIR)$(PREFIX)/bin/cove
 	install -m 0755 $(filter-out %/cove %.so,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/libexec/cove/
 	install -m 0644 $(filter %.so,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/libexec/cove/
+	install -m 0755 tools/criu $(DESTDIR)$(PREFIX)/libexec/cove/fetch-criu
 	$(BUILD)/cove completion bash > $(DESTDIR)$(BASHDIR)/cove
 	$(BUILD)/cove completion zsh > $(DESTDIR)$(ZSHDIR)/_cove
 	$(BUILD)/cove completion fish > $(DESTDIR)$(FISHDIR)/cove.fish

@@ -11,6 +11,13 @@ static bool below_root(const struct doctor_host *host, const char *path)
     return doctor_exists(host, path + 1);
 }
 
+static bool too_old(const char *version)
+{
+    unsigned major = 0, minor = 0;
+
+    return sscanf(version, "%u.%u", &major, &minor) == 2 && major * 100 + minor < 319;
+}
+
 /* In the order in which the keeper looks. */
 DOCTOR_RUN(check_criu)
 {
@@ -24,6 +31,11 @@ DOCTOR_RUN(check_criu)
         return;
     }
     if (host->probes->criu(from_prefix, root, &criu) == 0) {
+        if (!from_prefix && too_old(criu.version)) {
+            doctor_set(ret, check->otherwise, "%s, %s: too old, 3.19 or newer is needed",
+                       criu.version, where);
+            return;
+        }
         doctor_set(ret, root ? DOCTOR_OK : DOCTOR_NOTE, "%s, %s%s", criu.version, where,
                    root ? "" : "; only root can try it");
         return;

@@ -173,7 +173,7 @@ const struct doctor_check doctor_checks[] = {
 
     { "criu", "pausing", "CRIU", check_criu,
       "pauses a sandbox to disk, and makes snapshots with memory; the other tiers work without",
-      "tools/criu   (fetches one that starts on this kernel into " CRIU_PREFIX ")",
+      "tools/criu, or fetch-criu of the package (fetches one that works here into " CRIU_PREFIX ")",
       NULL, TEST_NONE, 0, DOCTOR_NOTE },
     { "swap_space", "pausing", "swap", check_swap_space,
       "the warm tier: a paused sandbox's memory goes to swap; without, warm is the same as hot",

@@ -6,7 +6,8 @@
  *
  *   - It takes an id other than 0 for a lack of privilege and asks no further: it is told 0.
  *   - The kernel lets only id 0 write a host name, whatever the capabilities, and only the sandbox's root its other
- *     settings: criu's helper for such files becomes the one or the other when it opens them, and writes right after.
+ *     settings (before Linux 6.11: id 0, too): criu's helper for such files becomes the one or the other when it opens them, and
+ *     writes right after.
  *   - Since Linux 6.16 an internet socket has no SO_PASSCRED and SO_PASSSEC; criu before 4.2 takes that for a fault. It is
  *     told that they are off.
  *   - A process in a user namespace gets no userfaultfd for faults of the kernel's. It is handed /dev/userfaultfd for a
@@ -86,18 +87,27 @@ static int begins(const char *text, const char *with)
 
 static long owner = -1; /* who we are, unless we are 0 for a while */
 
+static void become_root(void)
+{
+    if (owner < 0)
+        owner = call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+    (void) call(SYS_setresuid, -1, 0, -1, 0, 0, 0);
+}
+
 static int open_as_needed(int dir, const char *path, int flags, unsigned mode)
 {
+    int setting = begins(path, "kernel/") || begins(path, "fs/mqueue/");
     long fd;
 
-    if (same(path, "kernel/hostname") || same(path, "kernel/domainname")) {
-        if (owner < 0)
-            owner = call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-        (void) call(SYS_setresuid, -1, 0, -1, 0, 0, 0);
-    } else if (owner >= 0 && begins(path, "kernel/")) {
+    if (same(path, "kernel/hostname") || same(path, "kernel/domainname"))
+        become_root();
+    else if (owner >= 0 && setting)
         (void) call(SYS_setresuid, -1, owner, -1, 0, 0, 0);
-    }
     fd = call(SYS_openat, dir, (long) path, flags, (long) mode, 0, 0);
+    if (fd == -EACCES && setting) {
+        become_root();
+        fd = call(SYS_openat, dir, (long) path, flags, (long) mode, 0, 0);
+    }
     return done(fd);
 }
 

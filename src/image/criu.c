@@ -262,9 +262,42 @@ static _Noreturn void exec_criu(void)
     _exit(127);
 }
 
+/* Whether the host's own knows what we ask of it: Debian 12's does not, and would save what it cannot restore. */
+static bool ask_system(void)
+{
+    char *const args[] = { (char *) SYSTEM, (char *) "--skip-file-rwx-check", (char *) "--version",
+                           NULL };
+    char *const none[] = { NULL };
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR);
+
+        for (int i = 0; i < 3; i++)
+            (void) dup2(null, i);
+        (void) execve(SYSTEM, args, none);
+        _exit(127);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
 bool criu_there(void)
 {
-    return access(PREFIX "/sbin/criu", X_OK) == 0 || access(SYSTEM, X_OK) == 0;
+    static struct stat known; /* the file that was asked last */
+    static bool usable;
+    struct stat st;
+
+    if (access(PREFIX "/sbin/criu", X_OK) == 0)
+        return true;
+    if (stat(SYSTEM, &st) < 0)
+        return false;
+    if (st.st_ino != known.st_ino || st.st_mtim.tv_sec != known.st_mtim.tv_sec) {
+        usable = ask_system();
+        known = st;
+    }
+    return usable;
 }
 
 static _Noreturn void run_criu(const struct criu_job *job, int sock)
@@ -455,7 +488,7 @@ int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
     if (rc < 0 && err->kind == ERR_TIMEOUT) /* it let the processes go after all */
         err->kind = ERR_UNSUPPORTED;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or too old a one: 'cove doctor' says more");
     if (rc == 0 && !r.success) {
         explain(job, err);
         return -1;

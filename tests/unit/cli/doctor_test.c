@@ -291,7 +291,9 @@ static void kernels_before_the_least_are_refused(void)
 static void the_criu_is_the_one_that_the_keeper_takes(void)
 {
     make_host();
-    CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu");
+    CHECK_STR(examine("criu")->value,
+              "3.17.1, /usr/sbin/criu: too old, 3.19 or newer is needed");
+    CHECK_INT(examine("criu")->status, DOCTOR_NOTE);
     put("usr/local/lib/cove/criu/usr/sbin/criu", "");
     CHECK_STR(examine("criu")->value, "4.1.1, /usr/local/lib/cove/criu");
     answer = EPERM;
