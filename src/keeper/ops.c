@@ -445,28 +445,44 @@ static void on_connection(struct keeper *k, struct watch *watch)
     log_line(LOG_WARNING, "connection refused: there are %d", CONNECTIONS_MAX);
 }
 
-int ops_listen(struct keeper *k, int gid, struct err *err)
+/* The socket, in a directory that nobody else can pass through. */
+static int bind_in(int dir_fd, int fd, int gid, struct err *err)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
-    auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t old;
+    mode_t old = umask(0177);
     int rc;
 
-    if (fd < 0)
-        return err_sys(err, errno, "make the keeper's socket");
-    (void) unlinkat(k->state_fd, "keeper.sock", 0); /* we hold the lock: nobody listens on it */
-    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/keeper.sock", k->state_fd);
-    old = umask(0177);
+    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/keeper.sock", dir_fd);
     rc = bind(fd, (const struct sockaddr *) &at, sizeof at);
     (void) umask(old);
     if (rc < 0)
         return err_sys(err, errno, "bind keeper.sock");
-    if (gid >= 0 &&
-        (fchownat(k->state_fd, "keeper.sock", 0, (gid_t) gid, AT_SYMLINK_NOFOLLOW) < 0 ||
-         fchmodat(k->state_fd, "keeper.sock", 0660, 0) < 0))
+    if (gid >= 0 && (fchownat(dir_fd, "keeper.sock", 0, (gid_t) gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+                     fchmodat(dir_fd, "keeper.sock", 0660, 0) < 0))
         return err_sys(err, errno, "give keeper.sock to its group");
-    if (listen(fd, 128) < 0)
-        return err_sys(err, errno, "listen on keeper.sock");
+    return listen(fd, 128) < 0 ? err_sys(err, errno, "listen on keeper.sock") : 0;
+}
+
+/* It appears when it is ready: one who comes between two steps would be told that it has no right to. */
+int ops_listen(struct keeper *k, int gid, struct err *err)
+{
+    auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    auto_close int dir = -1;
+
+    if (fd < 0)
+        return err_sys(err, errno, "make the keeper's socket");
+    if (mkdirat(k->state_fd, "keeper.new", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make keeper.new");
+    dir = openat(k->state_fd, "keeper.new", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, errno, "open keeper.new");
+    (void) unlinkat(dir, "keeper.sock", 0); /* of one that was killed here */
+    if (bind_in(dir, fd, gid, err) < 0)
+        return -1;
+    /* We hold the lock: nobody listens on the one that is there. */
+    if (renameat(dir, "keeper.sock", k->state_fd, "keeper.sock") < 0)
+        return err_sys(err, errno, "put keeper.sock in its place");
+    (void) unlinkat(k->state_fd, "keeper.new", AT_REMOVEDIR);
     k->spare_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return keeper_watch(k, &k->listener, take_fd(&fd), on_connection, err);
 }

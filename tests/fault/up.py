@@ -20,6 +20,7 @@ from served import check, finish, same, within  # noqa: E402
 COVE, STATE, TMP, LOG = (os.environ[n] for n in ("COVE", "COVE_STATE", "TMP", "LOG"))
 ROUNDS = int(os.environ.get("ROUNDS", "12"))
 GONE = (OSError, http.client.HTTPException, ValueError)
+PROGRAMS = ("cove-keeper", "cove-gateway", "coved")
 HANG = 60  # seconds: a hang, not a slow machine
 
 
@@ -108,9 +109,9 @@ check("cove up is ready", port, up.text()[-300:])
 if not port:
     finish()
 check("the service manager is told", within(HANG, lambda: manager.said("READY=1\nSTATUS=cove-keeper up, cove-gateway up, coved up")), manager.got)
-check("not before both are up", manager.got and "READY=1" not in manager.got[0], manager.got[:1])
+check("not before all are up", manager.got and "READY=1" not in manager.got[0], manager.got[:1])
 check("signs of life go on", within(HANG, lambda: sum("WATCHDOG=1" in g for g in manager.got) >= 3), manager.got)
-for name in ("cove-keeper", "coved"):
+for name in PROGRAMS:
     with open("/proc/%d/environ" % up.pid(name), "rb") as f:
         check("%s cannot speak to it" % name, b"NOTIFY_SOCKET" not in f.read())
     with open("/proc/%d/status" % up.pid(name)) as f:
@@ -149,9 +150,9 @@ lanes = [threading.Thread(target=creates, args=(1,)), threading.Thread(target=wr
 for lane in lanes:
     lane.start()
 back = {}
-turns = [("cove-keeper",), ("coved",), ("cove-keeper", "coved")]
+turns = [("cove-keeper",), ("cove-gateway",), ("coved",), ("cove-keeper", "cove-gateway", "coved")]
 for n in range(ROUNDS):
-    names = turns[n % 3]
+    names = turns[n % len(turns)]
     before, pids = dict(counts), [up.pid(p) for p in names]
     # Under load: the next ones are killed after something was done with these.
     within(HANG, lambda: all(counts[k] > before[k] for k in counts))
@@ -201,7 +202,7 @@ since = len(manager.got)
 up.p.send_signal(signal.SIGHUP)
 check("SIGHUP: the manager sees a reload", within(HANG, lambda: manager.said("RELOADING=1\nMONOTONIC_USEC=", since) and manager.said("READY=1", since)))
 check("and coved does it", within(HANG, lambda: "info coved reloaded" in up.text()))
-pids = [up.pid("cove-keeper"), up.pid("coved")]
+pids = [up.pid(p) for p in PROGRAMS]
 os.kill(up.p.pid, signal.SIGKILL)
 up.p.wait()
 
@@ -213,7 +214,7 @@ def gone(pid):
     return True
 
 
-check("kill -9 of cove up itself ends both: no orphan holds the port", within(HANG, lambda: all(gone(p) for p in pids)))
+check("kill -9 of cove up itself ends all: no orphan holds the port", within(HANG, lambda: all(gone(p) for p in pids)))
 up = Up("--listen", "127.0.0.1:%d" % port, env={"NOTIFY_SOCKET": manager.path})
 check("the next one starts at once, on the same port", up.ready() == port, up.text()[-300:])
 same("and has the sandbox", 200, patient("GET", "/v1/sandboxes/" + box)[0])
@@ -242,7 +243,7 @@ slow.join()
 up = Up("--listen", "127.0.0.1:%d" % port)
 same("and up again", port, up.ready())
 same("DELETE ends the sandbox", 204, patient("DELETE", "/v1/sandboxes/" + box)[0])
-pids = [up.pid("cove-keeper"), up.pid("coved")]
+pids = [up.pid(p) for p in PROGRAMS]
 same("SIGTERM ends with 0", 0, up.end())
 check("and leaves no program", all(gone(p) for p in pids))
 finish()
