@@ -48,6 +48,7 @@ static void set_up(void)
     static char state[] = "/tmp/cove-fuzz.XXXXXX";
     static struct conn_waits waits = { .most = 1 };
     static struct config config;
+    const struct sockaddr nowhere = { .sa_family = AF_UNIX };
     char program[] = "coved", flag[] = "--state", *argv[] = { program, flag, state, NULL };
     struct store_sandbox box = { .id = BOX, .tenant = STORE_LOCAL_TENANT, .template = "host" };
     int pair[2];
@@ -66,7 +67,7 @@ static void set_up(void)
     app.tools = tools_new(&err);
     must(app.quota && app.gate && app.tools);
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-    conn = conn_new(pair[0], NULL, &waits);
+    conn = conn_new(pair[0], &nowhere, NULL, &waits);
     peer = pair[1];
     must(conn && (conn->buf = malloc(CONN_BUFFER)));
 }
