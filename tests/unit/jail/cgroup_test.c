@@ -367,6 +367,39 @@ static void those_who_work_on_a_box_are_found_by_its_name(void)
     cgroups_close(&c);
 }
 
+static void on_v2_a_child_is_born_in_its_cgroup(void)
+{
+    struct cgroup_entry entry = { .v2_fd = -1 };
+    char mount[128] = "", path[300], text[1024];
+    auto_file FILE *mounts = fopen("/proc/self/mounts", "re");
+    int status;
+    pid_t pid;
+
+    while (mounts && fgets(text, sizeof text, mounts))
+        if (sscanf(text, "%*s %127s cgroup2 ", mount) == 1 && strstr(text, " cgroup2 "))
+            break;
+        else
+            mount[0] = '\0';
+    (void) snprintf(path, sizeof path, "%s/cove-unit-%d", mount, (int) getpid());
+    if (!mount[0] || mkdir(path, 0755) < 0) {
+        SKIP("no v2 cgroup can be made here");
+        return;
+    }
+    entry.v2_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    pid = cgroup_fork(&entry);
+    if (pid == 0) {
+        for (;;)
+            (void) pause();
+    }
+    CHECK(pid > 0);
+    CHECK(io_read_text(entry.v2_fd, "cgroup.procs", text, sizeof text) > 0 && atoi(text) == pid);
+    if (pid > 0)
+        (void) kill(pid, SIGKILL);
+    CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    cgroup_entry_close(&entry);
+    CHECK(rmdir(path) == 0);
+}
+
 /* Runs inside the v2 cgroup; each bit that is set is a device rule that did not hold. */
 static int try_devices(const char *cgroup)
 {
@@ -454,5 +487,6 @@ CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_plac
            T(figures_are_read_from_each_version),
            T(names_come_from_every_hierarchy_and_files_are_none),
            T(real_limits_arrive_in_the_kernel_and_go_again),
-           T(those_who_work_on_a_box_are_found_by_its_name), T(on_v2_only_listed_devices_open),
+           T(those_who_work_on_a_box_are_found_by_its_name),
+           T(on_v2_a_child_is_born_in_its_cgroup), T(on_v2_only_listed_devices_open),
            T(only_a_service_in_its_own_slice_is_in_that))
