@@ -63,6 +63,7 @@ const struct special_carrier special_carriers[] = {
     { 96, 12, { [8] = 0xff, 0xff } },           /* ::ffff:0:0:0/96 */
 };
 /* clang-format on */
+_Static_assert(ARRAY_LEN(specials) <= SPECIAL_ROWS, "every row has a place in the table");
 const size_t special_count = ARRAY_LEN(specials);
 const size_t special_carrier_count = ARRAY_LEN(special_carriers);
 

@@ -27,6 +27,29 @@ struct special_carrier {
 extern const struct special_carrier special_carriers[];
 extern const size_t special_carrier_count;
 
+/* ---- at the socket look-up of a sandbox ----
+ *
+ * What a program inside connects to is looked up by a program of the keeper's (jail/gateway.c), in the kernel. An address of
+ * a row that is closed is refused there, so that the connect fails at once. The table is memory that the gateway shares
+ * with that program; nothing inside the sandbox has it. */
+#define SPECIAL_ROWS    64 /* at least special_count */
+#define SPECIAL_REFUSED 64 /* a power of two */
+
+struct special_refused {
+    uint32_t
+        number; /* of this refusal, from 1 on, written last; another one: it is being written */
+    uint32_t family; /* AF_INET, AF_INET6 */
+    uint32_t port;
+    uint8_t four[4], six[16]; /* the one that the family says */
+};
+
+struct special_table {
+    uint8_t open[SPECIAL_ROWS]; /* not 0: the gateway decides on addresses of this row */
+    uint32_t refused_count;     /* written by the program */
+    uint32_t unused[7];
+    struct special_refused refused[SPECIAL_REFUSED]; /* the last ones, each at its number - 1 */
+};
+
 /* Whether the first `bits` of the two are the same. */
 bool special_begins(const uint8_t address[16], const uint8_t first[16], unsigned bits);
 /* The IPv4 address that this one carries; false: none. */

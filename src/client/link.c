@@ -96,7 +96,7 @@ static int wait_for_reply(struct link *link, enum keeper_op op, struct err *err)
 int link_receive_fds(struct link *link, enum keeper_op op, struct keeper_reply *reply, int *ret_fds,
                      size_t want, struct err *err)
 {
-    int fds[KEEPER_FDS_MAX] = { -1, -1, -1 };
+    int fds[KEEPER_FDS_MAX] = { -1, -1, -1, -1 };
     size_t fd_count = 0;
     int rc = -1;
     ssize_t n;

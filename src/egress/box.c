@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #define GIVEN_LEAST_MS 300000 /* programs keep addresses longer than they are told */
@@ -101,6 +102,75 @@ bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uin
     return verdict.allowed;
 }
 
+/* ---- at the socket look-up ---- */
+
+void box_open_rows(const struct egress *e, struct box *box)
+{
+    bool open[SPECIAL_ROWS];
+
+    if (!box->rules)
+        return;
+    may_name_rows(box->rules, e->config.ranges, open);
+    for (size_t i = 0; i < special_count; i++) {
+        struct ip first;
+
+        memcpy(first.bytes, specials[i].first, sizeof first.bytes);
+        __atomic_store_n(&box->table->open[i], open[i] || peer_ip_is(&first), __ATOMIC_RELAXED);
+    }
+}
+
+/* false: another one is written in its place by now. */
+static bool read_refused(const struct special_refused *from, uint32_t number, struct ip *ret_ip,
+                         uint16_t *ret_port)
+{
+    static const uint8_t mapped[16] = { [10] = 0xff, [11] = 0xff };
+
+    if (__atomic_load_n(&from->number, __ATOMIC_ACQUIRE) != number)
+        return false;
+    memcpy(ret_ip->bytes, from->family == AF_INET ? mapped : from->six, sizeof ret_ip->bytes);
+    if (from->family == AF_INET)
+        memcpy(ret_ip->bytes + 12, from->four, sizeof from->four);
+    *ret_port = (uint16_t) from->port;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&from->number, __ATOMIC_RELAXED) == number;
+}
+
+void box_tell_refused(struct egress *e, struct box *box)
+{
+    uint32_t count = __atomic_load_n(&box->table->refused_count, __ATOMIC_ACQUIRE);
+    uint32_t fresh = count - box->table_told;
+
+    if (fresh == 0)
+        return;
+    e->counts.refused += fresh;
+    if (fresh > SPECIAL_REFUSED) {
+        box->missed += fresh - SPECIAL_REFUSED;
+        box->table_told = count - SPECIAL_REFUSED;
+    }
+    while (box->table_told != count) {
+        struct egress_event event = { .what = EGRESS_REFUSED };
+        uint32_t number = ++box->table_told;
+        const char *kind;
+
+        if (!read_refused(&box->table->refused[(number - 1) % SPECIAL_REFUSED], number, &event.ip,
+                          &event.port)) {
+            box->missed++;
+            continue;
+        }
+        kind = ip_kind(&event.ip);
+        (void) snprintf(event.rule, sizeof event.rule, "%s", kind ? kind : "reserved");
+        tell(e, box, &event);
+    }
+}
+
+/* The gateway's sockets are ours in any case, and the rest of what was handed over. */
+static struct special_table *map_table(int fd)
+{
+    void *at = mmap(NULL, sizeof(struct special_table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    return at == MAP_FAILED ? NULL : at;
+}
+
 /* ---- life ---- */
 
 struct box *box_find(struct egress *e, const char *id)
@@ -118,7 +188,9 @@ struct box *box_new(struct egress *e, const char *id, const char *tenant, const 
     struct box *box = calloc(1, sizeof *box);
     int on = 1;
 
-    if (!box || !(box->account = account_ref(e, tenant))) {
+    if (!box || !(box->table = map_table(fds[3])) || !(box->account = account_ref(e, tenant))) {
+        if (box && box->table)
+            (void) munmap(box->table, sizeof *box->table);
         free(box);
         for (int i = 0; i < EGRESS_FDS; i++)
             (void) close(fds[i]);
@@ -129,6 +201,7 @@ struct box *box_new(struct egress *e, const char *id, const char *tenant, const 
     box->tcp = (struct source){ .fd = fds[0], .ready = flow_accept };
     box->dns = (struct source){ .fd = fds[1], .ready = question_udp };
     box->hold_fd = fds[2];
+    (void) close(fds[3]); /* what is mapped stays */
     box->connects.rate = limits->connects_per_s;
     box->bytes.rate = limits->bytes_per_s;
     box->questions.rate = limits->questions_per_s;
@@ -173,6 +246,8 @@ void box_free(struct egress *e, struct box *box)
     source_close(e, &box->tcp);
     source_close(e, &box->dns);
     own_close(&box->hold_fd);
+    box_tell_refused(e, box); /* nothing more is refused now */
+    (void) munmap(box->table, sizeof *box->table);
     free(box->rules);
     egress_secrets_free(box->secrets);
     account_unref(e, box->account);

@@ -22,7 +22,7 @@
 #define EGRESS_REASON_MAX  120
 #define EGRESS_PROCESS_MAX 64
 #define EGRESS_RANGES_MAX  512
-#define EGRESS_FDS         3 /* of one sandbox: enum keeper_gateway of wire/keeper.h */
+#define EGRESS_FDS         4 /* of one sandbox: enum keeper_gateway of wire/keeper.h */
 /* The gateway's user, where there is no user 'cove-gateway'. Nothing else on this host has it: it is below the ids of sandboxes
  * (jail/ids.h). By its user, servers on the same host know the gateway's connections to the outside. */
 #define EGRESS_UID 1048575u

@@ -7,6 +7,7 @@
 #ifndef COVE_EGRESS_EGRESS_OWN_H
 #define COVE_EGRESS_EGRESS_OWN_H
 
+#include "base/special.h"
 #include "egress/dns.h"
 #include "egress/egress.h"
 #include "egress/http_watch.h"
@@ -66,6 +67,8 @@ struct box {
     size_t open_count;
     struct source tcp, dns;
     int hold_fd;
+    struct special_table *table; /* shared with the program at its socket look-up */
+    uint32_t table_told;         /* refusals of that program that are told */
     struct bucket connects, bytes, questions;
     struct bucket events, lets; /* told: what was refused, and what was let out */
     uint64_t missed;            /* not told, since the last that was */
@@ -274,6 +277,10 @@ void box_free(struct egress *e, struct box *box);
 /* The word of the rules, and of the ranges that they may name. kind: from kind_here. */
 struct reach_verdict box_judge(const struct egress *e, const struct box *box, const struct ip *ip,
                                uint16_t port, const char *name, const char *kind);
+/* Rules, ranges or networks have changed: what the program at the socket look-up refuses. */
+void box_open_rows(const struct egress *e, struct box *box);
+/* From time to time: tells what that program refused. */
+void box_tell_refused(struct egress *e, struct box *box);
 /* Whether an address that a name server gave may be given out and connected to. */
 bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
                const char *name, char ret_rule[REACH_TEXT_MAX]);

@@ -108,6 +108,7 @@ static void tick(struct egress *e, uint64_t now)
         /* A listener that was left alone for want of descriptors; without rules it stays so. */
         if (box->rules)
             (void) source_arm(e, &box->tcp, EPOLLIN);
+        box_tell_refused(e, box);
         for (struct flow *flow = box->flows, *next; flow; flow = next) {
             next = flow->next;
             flow_tick(e, flow, now);
@@ -242,6 +243,7 @@ static int have_trust(struct egress *e, struct err *err)
 
 static void judge_again(struct egress *e, struct box *box, bool moved)
 {
+    box_open_rows(e, box);
     for (struct flow *flow = box->flows, *next; flow; flow = next) {
         next = flow->next;
         flow_judge_again(e, flow, moved);

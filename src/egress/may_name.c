@@ -1,7 +1,6 @@
 #include "egress/may_name.h"
 
 #include "base/own.h"
-#include "base/special.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -125,6 +124,44 @@ int may_name_rule(const struct reach_rule *rule, const char *ranges, const char 
         return 0;
     reach_rule_print(rule, text);
     return err_wrap(err, "'%.80s'", text);
+}
+
+/* ---- rows ---- */
+
+static bool overlaps(const struct special *row, const struct ip_range *range)
+{
+    unsigned bits = row->bits < range->bits ? row->bits : range->bits;
+
+    return special_begins(row->first, range->first.bytes, bits);
+}
+
+static bool row_listed(const struct special *row, const char *ranges)
+{
+    struct ip_range listed;
+
+    while (next_range(&ranges, &listed))
+        if (overlaps(row, &listed))
+            return true;
+    return false;
+}
+
+static bool leads_to(const struct reach_rule *rule, const struct special *row)
+{
+    struct ip_range inner = inner_range(&rule->range);
+
+    return !rule->is_name && (overlaps(row, &rule->range) || overlaps(row, &inner));
+}
+
+void may_name_rows(const struct reach *rules, const char *ranges, bool ret_open[SPECIAL_ROWS])
+{
+    for (size_t i = 0; i < SPECIAL_ROWS; i++) {
+        bool may = i < special_count && !specials[i].never && rules->mode != REACH_OFF &&
+                   row_listed(&specials[i], ranges);
+
+        ret_open[i] = false;
+        for (size_t r = 0; may && r < rules->allow_count && !ret_open[i]; r++)
+            ret_open[i] = leads_to(&rules->allow[r], &specials[i]);
+    }
 }
 
 int may_name_check_ranges(const char *ranges, struct err *err)

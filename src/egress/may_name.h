@@ -11,6 +11,7 @@
 #ifndef COVE_EGRESS_MAY_NAME_H
 #define COVE_EGRESS_MAY_NAME_H
 
+#include "base/special.h"
 #include "egress/reach.h"
 
 #define MAY_NAME_HOST "host" /* the kind of an address of this host */
@@ -26,6 +27,10 @@ int may_name_host(const char *name, struct err *err);
 /* An allow rule: the two above. */
 int may_name_rule(const struct reach_rule *rule, const char *ranges, const char *setting,
                   struct err *err);
+
+/* Which rows of base/special.h the rules lead to, if the ranges list some of them: the others are refused at the socket
+ * look-up of the sandbox. Pure. */
+void may_name_rows(const struct reach *rules, const char *ranges, bool ret_open[SPECIAL_ROWS]);
 
 /* The operator's list itself: ranges that can never be named are ERR_INVALID. */
 int may_name_check_ranges(const char *ranges, struct err *err);

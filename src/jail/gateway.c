@@ -2,9 +2,10 @@
  *
  *   1. "local default dev lo" makes every address one of the sandbox's own, so that a packet to any of them stays
  *      inside and looks for a socket there.
- *   2. A program at that look-up (BPF_SK_LOOKUP) gives connections to addresses that are not loopback's or the
- *      sandbox's to the gateway's listener, whatever their port; datagrams to port 53 to the gateway's other socket; and
- *      refuses the rest. It fails closed: what it does not know is dropped.
+ *   2. A program at that look-up (BPF_SK_LOOKUP, gateway_program.c) gives connections to addresses that are not loopback's
+ *      or the sandbox's to the gateway's listener, whatever their port, but for special addresses that are closed;
+ *      datagrams to port 53 to the gateway's other socket; and refuses the rest. It fails closed: what it does not know
+ *      is dropped.
  *
  * Without the program the routes alone would let a sandbox find its own servers behind foreign addresses, nothing more.
  * All of it belongs to the namespace, which nobody inside has the capability to change (net.h). */
@@ -12,6 +13,7 @@
 
 #include "base/own.h"
 #include "jail/bpf.h"
+#include "jail/gateway_program.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,8 +31,8 @@
 
 /* What programs inside see as their own: addresses that are nobody's. The v6 one is of a kind that programs try after
  * v4, since few hosts have a way out for it. */
-static const uint8_t own4[4] = { 192, 0, 2, 2 };
-static const uint8_t own6[16] = { 0xfd, 0x63, 0x6f, 0x76, 0x65, [15] = 2 };
+const uint8_t gateway_own4[4] = { 192, 0, 2, 2 };
+const uint8_t gateway_own6[16] = { 0xfd, 0x63, 0x6f, 0x76, 0x65, [15] = 2 };
 
 /* ---- addresses and routes ---- */
 
@@ -111,14 +113,14 @@ static int make_all_local(struct err *err)
 
     if (sock < 0)
         return err_sys(err, errno, "ask for routes");
-    errnum = set_address(sock, AF_INET, own4, sizeof own4);
+    errnum = set_address(sock, AF_INET, gateway_own4, sizeof gateway_own4);
     if (errnum == 0)
-        errnum = set_route(sock, AF_INET, own4, sizeof own4);
+        errnum = set_route(sock, AF_INET, gateway_own4, sizeof gateway_own4);
     if (errnum != 0)
         return err_sys(err, errnum, "make every address local");
     /* A host without IPv6 has sandboxes without it: connections there fail, as they do on the host. */
-    if (set_address(sock, AF_INET6, own6, sizeof own6) == 0)
-        (void) set_route(sock, AF_INET6, own6, sizeof own6);
+    if (set_address(sock, AF_INET6, gateway_own6, sizeof gateway_own6) == 0)
+        (void) set_route(sock, AF_INET6, gateway_own6, sizeof gateway_own6);
     return 0;
 }
 
@@ -150,154 +152,7 @@ static int open_socket(int type, uint16_t port, int *ret_fd, struct err *err)
     return 0;
 }
 
-/* ---- the program ---- */
-
-#define FIELD(reg, field) LOAD_FROM(reg, BPF_REG_6, struct bpf_sk_lookup, field)
-#define KEY_AT            (-4)
-#define SET_KEY(value)    INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, KEY_AT, value)
-
-/* Jumps name a place; assemble() counts. */
-enum place { SIX = 1, SIX_OWN, FOREIGN, HAND_OVER, PASS, DROP, PLACES };
-#define PLACE_CODE                   0xff /* no instruction: marks a place */
-#define AT(place)                    INSN(PLACE_CODE, 0, 0, place, 0)
-#define GO(place)                    SKIP(place)
-#define GO_IF(reg, value, place)     SKIP_IF(reg, value, place)
-#define GO_IF_NOT(reg, value, place) SKIP_IF_NOT(reg, value, place)
-
-static uint32_t word(const uint8_t *address, size_t index)
-{
-    uint32_t value;
-
-    memcpy(&value, address + 4 * index, sizeof value);
-    return value;
-}
-
-static bool jumps(const struct bpf_insn *insn)
-{
-    uint8_t kind = insn->code & 0x07, op = insn->code & 0xf0;
-
-    return (kind == BPF_JMP || kind == BPF_JMP32) && op != BPF_CALL && op != BPF_EXIT;
-}
-
-/* Takes the places out and counts the jumps; returns how many instructions are left. */
-static uint32_t assemble(struct bpf_insn *program, size_t count)
-{
-    int16_t where[PLACES] = { 0 }, n = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (program[i].code == PLACE_CODE)
-            where[program[i].off] = n;
-        else
-            program[n++] = program[i];
-    }
-    for (int16_t i = 0; i < n; i++)
-        if (jumps(&program[i]))
-            program[i].off = (int16_t) (where[program[i].off] - i - 1);
-    return (uint32_t) n;
-}
-
-static int load_program(int map_fd, struct err *err)
-{
-    static const uint8_t loopback6[16] = { [15] = 1 };
-    struct bpf_insn program[] = {
-        COPY(BPF_REG_6, BPF_REG_1),
-        FIELD(BPF_REG_7, family),
-        GO_IF_NOT(BPF_REG_7, AF_INET, SIX),
-
-        /* 127.0.0.0/8 and its own address are the sandbox's business */
-        FIELD(BPF_REG_8, local_ip4),
-        GO_IF(BPF_REG_8, word(own4, 0), PASS),
-        AND(BPF_REG_8, (int32_t) htonl(0xff000000)),
-        GO_IF(BPF_REG_8, htonl(0x7f000000), PASS),
-        GO(FOREIGN),
-
-        AT(SIX), /* and so are ::1 and its own */
-        FIELD(BPF_REG_7, local_ip6[0]),
-        FIELD(BPF_REG_8, local_ip6[1]),
-        FIELD(BPF_REG_9, local_ip6[2]),
-        FIELD(BPF_REG_2, local_ip6[3]),
-        GO_IF_NOT(BPF_REG_9, 0, FOREIGN),
-        GO_IF_NOT(BPF_REG_7, word(loopback6, 0), SIX_OWN),
-        GO_IF_NOT(BPF_REG_8, word(loopback6, 1), FOREIGN),
-        GO_IF(BPF_REG_2, word(loopback6, 3), PASS),
-        GO(FOREIGN),
-        AT(SIX_OWN),
-        GO_IF_NOT(BPF_REG_7, word(own6, 0), FOREIGN),
-        GO_IF_NOT(BPF_REG_8, word(own6, 1), FOREIGN),
-        GO_IF(BPF_REG_2, word(own6, 3), PASS),
-
-        AT(FOREIGN),
-        SET_KEY(GATEWAY_TCP),
-        FIELD(BPF_REG_7, protocol),
-        GO_IF(BPF_REG_7, IPPROTO_TCP, HAND_OVER),
-        GO_IF_NOT(BPF_REG_7, IPPROTO_UDP, DROP),
-        FIELD(BPF_REG_8, local_port),
-        GO_IF_NOT(BPF_REG_8, DNS_PORT, DROP),
-        SET_KEY(GATEWAY_DNS),
-
-        AT(HAND_OVER), /* to the socket of that key */
-        INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd),
-        INSN(0, 0, 0, 0, 0),
-        COPY(BPF_REG_2, BPF_REG_10),
-        ADD(BPF_REG_2, KEY_AT),
-        CALL(BPF_FUNC_map_lookup_elem),
-        INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, DROP, 0),
-        COPY(BPF_REG_7, BPF_REG_0),
-        COPY(BPF_REG_1, BPF_REG_6),
-        COPY(BPF_REG_2, BPF_REG_7),
-        MOVE(BPF_REG_3, 0),
-        CALL(BPF_FUNC_sk_assign),
-        COPY(BPF_REG_8, BPF_REG_0),
-        COPY(BPF_REG_1, BPF_REG_7),
-        CALL(BPF_FUNC_sk_release),
-        GO_IF_NOT(BPF_REG_8, 0, DROP),
-
-        AT(PASS),
-        MOVE(BPF_REG_0, SK_PASS),
-        LEAVE,
-        AT(DROP),
-        MOVE(BPF_REG_0, SK_DROP),
-        LEAVE,
-    };
-    union bpf_attr attr;
-    int fd;
-
-    memset(&attr, 0, sizeof attr);
-    attr.prog_type = BPF_PROG_TYPE_SK_LOOKUP;
-    attr.expected_attach_type = BPF_SK_LOOKUP;
-    attr.insn_cnt = assemble(program, ARRAY_LEN(program));
-    attr.insns = (uint64_t) (uintptr_t) program;
-    attr.license = (uint64_t) (uintptr_t) "Apache-2.0";
-    fd = bpf_call(BPF_PROG_LOAD, &attr);
-    return fd < 0 ? err_sys(err, errno, "load the gateway's program") : fd;
-}
-
-/* For the sockets, by their place in enum keeper_gateway. They leave it when they are closed. */
-static int make_map(struct err *err)
-{
-    union bpf_attr attr;
-    int fd;
-
-    memset(&attr, 0, sizeof attr);
-    attr.map_type = BPF_MAP_TYPE_SOCKMAP;
-    attr.key_size = sizeof(uint32_t);
-    attr.value_size = sizeof(uint64_t);
-    attr.max_entries = GATEWAY_HOLD;
-    fd = bpf_call(BPF_MAP_CREATE, &attr);
-    return fd < 0 ? err_sys(err, errno, "make the gateway's map") : fd;
-}
-
-static int make_pair(struct gateways *g, struct err *err)
-{
-    auto_close int map = make_map(err);
-    int program = map < 0 ? -1 : load_program(map, err);
-
-    if (program < 0)
-        return -1;
-    g->map_fd = take_fd(&map);
-    g->program_fd = program;
-    return 0;
-}
+/* ---- together ---- */
 
 static int fill_map(int map, const int fds[GATEWAY_FDS], struct err *err)
 {
@@ -323,10 +178,11 @@ static int catch_all(struct gateways *g, int fds[GATEWAY_FDS], struct err *err)
     auto_close int map = -1, program = -1, ns = -1;
     union bpf_attr attr;
 
-    if (g->program_fd < 0 && make_pair(g, err) < 0)
+    if (g->program_fd < 0 && gateway_program_make(g, err) < 0)
         return -1;
     map = take_fd(&g->map_fd);
     program = take_fd(&g->program_fd);
+    fds[GATEWAY_TABLE] = take_fd(&g->table_fd);
     if (fill_map(map, fds, err) < 0)
         return -1;
     ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -357,7 +213,7 @@ int gateway_routes(struct err *err)
 
 void gateways_init(struct gateways *g)
 {
-    *g = (struct gateways){ .map_fd = -1, .program_fd = -1 };
+    *g = (struct gateways){ .map_fd = -1, .table_fd = -1, .program_fd = -1, .special_fd = -1 };
 }
 
 void gateways_refill(struct gateways *g)
@@ -368,19 +224,21 @@ void gateways_refill(struct gateways *g)
         return;
     g->used = false;
     if (g->program_fd < 0)
-        (void) make_pair(g, &ignored);
+        (void) gateway_program_make(g, &ignored);
 }
 
 void gateways_close(struct gateways *g)
 {
     own_close(&g->program_fd);
+    own_close(&g->table_fd);
     own_close(&g->map_fd);
+    own_close(&g->special_fd);
 }
 
 int gateway_open(struct gateways *g, const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS],
                  struct err *err)
 {
-    int fds[GATEWAY_FDS] = { -1, -1, -1 };
+    int fds[GATEWAY_FDS] = { -1, -1, -1, -1 };
     int rc;
 
     if (setns(pidfd, CLONE_NEWNET) < 0)

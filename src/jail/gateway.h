@@ -15,8 +15,9 @@
 /* To have the kernel verify the program is half of what a gateway takes, and knows nothing of the sandbox: once there was
  * one, the program of the next is made while nobody waits. */
 struct gateways {
-    int map_fd, program_fd; /* both or none (-1) */
-    bool used;              /* since the last refill */
+    int map_fd, table_fd, program_fd; /* all or none (-1) */
+    int special_fd; /* addresses that are not public, for all programs; -1: not made yet */
+    bool used;      /* since the last refill */
 };
 
 void gateways_init(struct gateways *g);

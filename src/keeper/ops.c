@@ -346,7 +346,7 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
 {
     struct keeper_reply reply = { 0 };
     struct sandbox *sandbox = NULL;
-    int fds[KEEPER_FDS_MAX] = { -1, -1, -1 };
+    int fds[KEEPER_FDS_MAX] = { -1, -1, -1, -1 };
     struct err err = { 0 };
     int rc;
 

@@ -49,15 +49,16 @@ enum keeper_op {
     KEEPER_OP_COUNT
 };
 
-/* The descriptors of a reply to KEEPER_GATEWAY, in this order. The sandbox has a way out as long as the last one is
+/* The descriptors of a reply to KEEPER_GATEWAY, in this order. The sandbox has a way out as long as GATEWAY_HOLD is
  * open; what arrives on the first two is what its programs sent to addresses that are not its own. */
 enum keeper_gateway {
     GATEWAY_TCP,  /* listens; getsockname() of what it accepts is the address that was meant */
     GATEWAY_DNS,  /* UDP to port 53 of any address */
     GATEWAY_HOLD, /* only to be held */
+    GATEWAY_TABLE, /* memory to be mapped, a struct special_table of base/special.h */
     GATEWAY_FDS
 };
-#define KEEPER_FDS_MAX 3
+#define KEEPER_FDS_MAX 4
 
 /* For KEEPER_CREATE */
 #define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */

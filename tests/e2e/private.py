@@ -327,12 +327,14 @@ def refusing():
     same("and answered at any address", "code=0 answers=1", tool("web", "dns", "db.app.internal", 1, db))
     same("who is off the net sees its members only", "www.example.com none -2\ndb.other.internal none -2\ninternal none -2\napp.internal none -2",
          sh("web", "python3 /tmp/t.py names www.example.com db.other.internal internal app.internal | sed 's/-[0-9]*$/-2/'"))
-    same("no other address", "203.0.113.9/80 HTTP 403", tool("web", "tries", "203.0.113.9/80"))
+    same("no other address", "93.184.216.9/80 HTTP 403", tool("web", "tries", "93.184.216.9/80"))
     near = [".".join(db.split(".")[:3] + [str(n)]) + "/8080" for n in (0, 200, 255)] + ["198.19.77.1/8080", "198.18.0.1/8080", "198.19.255.255/8080"]
-    same("no address beside the members'", "\n".join("%s HTTP 403" % n for n in near), tool("web", "tries", *near))
+    same("no address beside the members'", "\n".join("%s %s" % (n, "none" if n.startswith("198.18.") else "HTTP 403") for n in near), tool("web", "tries", *near))
     seen("which is an event", "web", reason="no member of its networks", event="refused", address="198.19.77.1")
     # Somebody who has a network, but not this one; and rules that would let it out.
-    make("liar", network={"allow": ["198.18.0.0/15", "198.19.0.0/16", db, "*", "db.app.internal"]})
+    for rule in "198.19.0.0/16", db, "198.18.0.0/15":
+        same("no rule names addresses of private networks: " + rule.replace(db, "a member's"), 400, ask("POST", "/v1/sandboxes", {"network": {"allow": [rule]}}).status)
+    make("liar", network={"allow": ["0.0.0.0/0", "*", "db.app.internal"]})
     same("a made-up address is nobody's for who is no member, whatever its rules say",
          "%s/8080 HTTP 403\n%s/9001 HTTP 403\n198.19.0.1/53 none" % (db, db), tool("liar", "tries", db + "/8080", db + "/9001", "198.19.0.1/53"))
     same("nor is the name in a Host", "HTTP 403", tool("liar", "tries", db + "/8080").split(" ", 1)[1])

@@ -4,6 +4,8 @@
 #include "base/special.h"
 #include "check.h"
 
+#include <stdlib.h>
+
 /* "": it may be named. */
 static const char *named(const char *text, const char *ranges)
 {
@@ -146,6 +148,47 @@ static void a_setting_that_could_never_count_is_refused(void)
     CHECK_INT(may_name_check_ranges("db.example.com", &err), -1);
 }
 
+/* How many rows are open, and whether the row of that address is. */
+static size_t opened(const char *allow, const char *ranges, const char *address, bool *ret)
+{
+    struct reach *rules = calloc(1, sizeof *rules);
+    struct ip ip = { { 0 } };
+    bool open[SPECIAL_ROWS];
+    size_t count = 0;
+    struct err err;
+
+    CHECK(rules != NULL);
+    rules->mode = REACH_LIST;
+    CHECK_INT(reach_add(rules, false, allow, &err), 0);
+    may_name_rows(rules, ranges, open);
+    free(rules);
+    CHECK(ip_parse(address, &ip));
+    *ret = open[special_find(ip.bytes) - specials];
+    for (size_t i = 0; i < SPECIAL_ROWS; i++)
+        count += open[i];
+    return count;
+}
+
+static void only_rows_that_are_named_and_listed_are_open(void)
+{
+    bool open;
+
+    CHECK_INT(opened("10.0.0.5:5432", "", "10.0.0.5", &open), 0);
+    CHECK_INT(opened("10.0.0.5:5432", "192.168.0.0/16", "10.0.0.5", &open), 0);
+    CHECK_INT(opened("example.com", ALL, "10.0.0.5", &open), 0);
+    CHECK_INT(opened("8.8.8.8", ALL, "10.0.0.5", &open), 0);
+    CHECK_INT(opened("10.0.0.5:5432", "10.0.0.0/8", "10.0.0.5", &open), 1);
+    CHECK(open);
+    CHECK_INT(opened("fd12::1", "fd12::/32", "fd12::1", &open), 1);
+    CHECK(open);
+    CHECK_INT(opened("64:ff9b::a00:5", "10.0.0.0/8", "10.0.0.5", &open), 1);
+    CHECK(open);
+    (void) opened("127.0.0.1", ALL, "127.0.0.1", &open);
+    CHECK(!open);
+    (void) opened("100.64.0.0/10", ALL, "100.100.100.200", &open);
+    CHECK(!open);
+}
+
 /* A row behind one that holds all of it would never be found. */
 static void rows_of_special_addresses_are_clean_and_in_order(void)
 {
@@ -166,4 +209,5 @@ CHECK_MAIN(T(some_addresses_are_never_named_whatever_the_setting_is),
            T(what_is_public_is_named_by_anybody), T(before_a_connection_each_address_is_looked_at),
            T(addresses_of_this_host_are_never_named),
            T(a_setting_that_could_never_count_is_refused),
+           T(only_rows_that_are_named_and_listed_are_open),
            T(rows_of_special_addresses_are_clean_and_in_order))
