@@ -92,7 +92,7 @@ $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)): $(ASAN_DIR)/helpers/%: $(ASAN
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(ASAN_FLAGS) -o $@ $^
 agent-asan: $(ASAN_DIR)/cove-agent $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)) all helpers
-	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-keeper coved cove-criu.so) $(ASAN_DIR)/
+	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-keeper coved cove-gateway cove-criu.so) $(ASAN_DIR)/
 	$(Q)for h in $(filter-out $(ASAN_HELPERS),$(notdir $(HELPERS))); do cp -l -f $(BUILD)/helpers/$$h $(ASAN_DIR)/helpers/; done
 
 unit: $(UNIT_TESTS)

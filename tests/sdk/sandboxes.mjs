@@ -92,7 +92,7 @@ await part('network options', async () => {
   is('getInfo says so', false, (await guarded.getInfo()).network?.allowPublicTraffic)
   const open = await sandbox()
   is('another has none', undefined, open.trafficAccessToken)
-  const listed = { denyOut: [ALL_TRAFFIC], allowOut: ['api.example.com', '*.example.org', '198.51.100.0/24'] }
+  const listed = { denyOut: [ALL_TRAFFIC], allowOut: ['api.example.com', '*.example.org', '8.8.4.0/24'] }
   const some = await sandbox({ network: listed })
   is('what is allowed is told', listed, (({ denyOut, allowOut }) => ({ denyOut, allowOut }))((await some.getInfo()).network ?? {}))
   await some.updateNetwork({ denyOut: [ALL_TRAFFIC], allowOut: ['203.0.113.7'] })
