@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #define USER         "cove"
@@ -27,6 +28,7 @@
 #define ARGS_MAX     24
 #define TLS_FILE_MAX (256 * 1024)
 #define SHOWN_MAX    32768
+#define CONNECT_MS   100
 
 int serve_user(struct serve *serve, struct err *err)
 {
@@ -158,7 +160,8 @@ static int drop(const struct serve *serve)
 {
     struct err ignored;
 
-    if (lockdown_bounds(0, &ignored) < 0 || setgroups(1, &serve->keeper_gid) < 0 || setresgid(serve->gid, serve->gid, serve->gid) < 0 ||
+    if (lockdown_bounds(0, &ignored) < 0 || setgroups(1, &serve->keeper_gid) < 0 ||
+        setresgid(serve->gid, serve->gid, serve->gid) < 0 ||
         setresuid(serve->uid, serve->uid, serve->uid) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
         return -1;
@@ -233,11 +236,13 @@ int serve_start(void *with, pid_t *ret, struct err *err)
     return 0;
 }
 
-/* A connection that waits in our own socket until some coved takes it. */
+/* A connection that waits in our own socket until some coved takes it. Where clients have filled the socket's queue
+ * meanwhile, the kernel would let us wait for minutes: the supervisor must not. */
 static int probe_open(const struct serve *serve)
 {
     static const char ask[] =
         "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const struct timeval patience = { .tv_usec = CONNECT_MS * 1000 };
     auto_close int fd = -1;
     struct address address;
     struct err ignored;
@@ -245,7 +250,8 @@ static int probe_open(const struct serve *serve)
     if (address_parse(serve->listen, &address, &ignored) < 0)
         return -1;
     fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *) &address.at, address.len) < 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
+        connect(fd, (const struct sockaddr *) &address.at, address.len) < 0 ||
         io_write_all(fd, ask, sizeof ask - 1) < 0)
         return -1;
     return take_fd(&fd);
