@@ -4,6 +4,7 @@
 #include "base/own.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int gateway_set(struct gateway *g, const char *sandbox, const char *tenant,
                 const struct reach *rules, struct message_secrets *secrets,
@@ -28,10 +29,14 @@ void gateway_set_ranges(struct gateway *g, const char *ranges)
     struct call call = call_for(MESSAGE_RANGES, "");
     struct message_out out = { .data = NULL };
     struct err why;
+    bool same;
 
     (void) pthread_mutex_lock(&g->lock);
+    same = strcmp(g->config.egress.ranges, ranges) == 0;
     (void) snprintf(g->config.egress.ranges, sizeof g->config.egress.ranges, "%s", ranges);
     (void) pthread_mutex_unlock(&g->lock);
+    if (same) /* it has them, or gets them when it connects */
+        return;
     if (message_put_ranges(&out, 0, ranges, &why) < 0 ||
         call_gateway(g, &call, &out, NULL, 0, true, &why) < 0)
         log_line(LOG_WARNING, "gateway not told its ranges: %s", why.msg);

@@ -363,6 +363,22 @@ static void a_flood_of_events_is_bounded(void)
     (void) close(fd);
 }
 
+/* A reload of other settings does not wait for the gateway. */
+static void ranges_are_told_when_they_change(void)
+{
+    int fd = accept_with_nets();
+    struct answers answers = { fd, 1, ERR_NONE };
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    pthread_t helper;
+
+    CHECK(pthread_create(&helper, NULL, answer, &answers) == 0);
+    gateway_set_ranges(gateway, "10.20.0.0/16");
+    (void) pthread_join(helper, NULL);
+    gateway_set_ranges(gateway, "10.20.0.0/16");
+    CHECK_INT(poll(&p, 1, 0), 0);
+    (void) close(fd);
+}
+
 /* The call that waits gets an answer of our own, and the next ones do not wait for long. */
 static void a_gateway_that_does_not_answer_is_cut_off(void)
 {
@@ -406,5 +422,5 @@ CHECK_MAIN(T(the_socket_is_for_its_owner_alone),
            T(what_is_lost_with_a_gateway_is_known_to_be_lost),
            T(a_dial_to_another_tenant_is_refused), T(a_new_gateway_is_told_all_networks),
            T(garbage_is_cut_off), T(answers_that_nobody_waits_for_change_nothing),
-           T(a_flood_of_events_is_bounded), T(a_gateway_that_does_not_answer_is_cut_off),
-           T(without_a_gateway_calls_say_so))
+           T(a_flood_of_events_is_bounded), T(ranges_are_told_when_they_change),
+           T(a_gateway_that_does_not_answer_is_cut_off), T(without_a_gateway_calls_say_so))
