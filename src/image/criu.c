@@ -262,8 +262,9 @@ static _Noreturn void exec_criu(void)
     _exit(127);
 }
 
-/* Whether the host's own knows what we ask of it: Debian 12's does not, and would save what it cannot restore. */
-static bool ask_system(void)
+/* Whether the host's own knows what we ask of it: Debian 12's does not, and would save what it cannot restore. false: it could
+ * not be asked, for want of memory or processes. */
+static bool ask_system(bool *ret_usable)
 {
     char *const args[] = { (char *) SYSTEM, (char *) "--skip-file-rwx-check", (char *) "--version",
                            NULL };
@@ -279,8 +280,10 @@ static bool ask_system(void)
         (void) execve(SYSTEM, args, none);
         _exit(127);
     }
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-           WEXITSTATUS(status) == 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+        return false;
+    *ret_usable = WEXITSTATUS(status) == 0;
+    return true;
 }
 
 bool criu_there(void)
@@ -294,7 +297,8 @@ bool criu_there(void)
     if (stat(SYSTEM, &st) < 0)
         return false;
     if (st.st_ino != known.st_ino || st.st_mtim.tv_sec != known.st_mtim.tv_sec) {
-        usable = ask_system();
+        if (!ask_system(&usable))
+            return false; /* asked again the next time */
         known = st;
     }
     return usable;
@@ -488,7 +492,7 @@ int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
     if (rc < 0 && err->kind == ERR_TIMEOUT) /* it let the processes go after all */
         err->kind = ERR_UNSUPPORTED;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or too old a one: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
     if (rc == 0 && !r.success) {
         explain(job, err);
         return -1;
