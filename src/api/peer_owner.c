@@ -93,7 +93,8 @@ static bool read_answer(const struct peer_owners *owners, const struct end *from
 
     if (n < 0)
         return errno != EINTR;
-    for (struct nlmsghdr *m = (void *) reply; NLMSG_OK(m, (size_t) n); m = NLMSG_NEXT(m, n)) {
+    for (struct nlmsghdr *m = (void *) reply; n > 0 && NLMSG_OK(m, (size_t) n);
+         m = NLMSG_NEXT(m, n)) {
         if (m->nlmsg_seq != owners->seq)
             continue; /* the rest of an answer that was given up */
         if (m->nlmsg_type == NLMSG_ERROR || m->nlmsg_type == NLMSG_DONE)
