@@ -65,7 +65,7 @@ static void write_exit_codes(FILE *out)
 void man_page(FILE *out)
 {
     (void) fputs(".TH COVE 1 \"\" \"cove " COVE_VERSION "\" \"cove manual\"\n"
-                 ".SH NAME\ncove \\- run code that nobody trusts, each in a sandbox of its own\n"
+                 ".SH NAME\ncove \\- run untrusted code, each command in a sandbox of its own\n"
                  ".SH SYNOPSIS\n\\fBcove\\fR [\\fB\\-\\-state\\fR \\fIDIR\\fR] \\fIVERB\\fR "
                  "[\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n"
                  ".SH DESCRIPTION\n"

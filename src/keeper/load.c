@@ -126,7 +126,7 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
     if (same && memcmp(&r->limits, &(struct limits){ 0 }, sizeof r->limits) != 0)
         return err_set(err, ERR_INVALID, "limits: a paused sandbox has its own");
     if (meta->image.flags & KEEPER_IMAGE_MEMORY && !(r->flags & KEEPER_LOAD_FILES) && !criu_there())
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or too old a one: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
     return 0;
 }
 

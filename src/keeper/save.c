@@ -409,7 +409,7 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
     if (k->images.count == IMAGES_MAX)
         return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
     if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or too old a one: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
     if (r->flags & KEEPER_SAVE_MEMORY && s->filter_form == FILTER_LISTENS && s->listener < 0)
         return err_set(err, ERR_UNSUPPORTED, "the kernel does not let the keeper hold its listener");
     for (size_t i = 0; i < volume_use_count(s->volumes); i++)

@@ -44,7 +44,7 @@ static void check_worker(struct keeper *k, struct sandbox *s, uint64_t now)
 
     if (!s->worker || s->doomed || now < s->worker_since_ms + WORKER_MS)
         return;
-    (void) snprintf(reason, sizeof reason, "who worked on it did not end within %d s",
+    (void) snprintf(reason, sizeof reason, "its saver or loader did not end within %d s",
                     WORKER_MS / 1000);
     if (s->info.life == LIFE_PAUSING) {
         sandbox_stop(k, s, reason);
