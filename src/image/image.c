@@ -420,14 +420,13 @@ void images_sweep(struct images *images)
 
         (void) snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, OLD) == 0 && !image_busy(images, id))
-            image_remove(images, id, OLD);
+            image_discard(images, id, OLD);
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, FILL) == 0)
             sweep_fill(fd, entry->d_name);
         /* Of a compressor that was killed: unfinished, or what its work took the place of. */
         if (id_ok(id) && strcmp(entry->d_name + ID_LEN, PACK) == 0 && !is_locked(images, id, PACK))
-            image_remove(images, id, PACK);
+            image_discard(images, id, PACK);
     }
-    images_clear(images);
 }
 
 static void remove_files(int dir_fd)
@@ -469,16 +468,20 @@ void image_remove(const struct images *images, const char *id, const char *suffi
     remove_tree(images->dir_fd, name);
 }
 
-/* The number of whoever does it makes the name its own: the sandbox may be saved and loaded again meanwhile. */
-void image_discard(const struct images *images, const char *id)
+/* Number and time make the name its own: the sandbox may be saved and loaded again meanwhile. Whoever clears may take the directory
+ * away just now. */
+void image_discard(const struct images *images, const char *id, const char *suffix)
 {
-    char old[NAME_ROOM], spent[NAME_ROOM + 24];
+    char name[NAME_ROOM], spent[NAME_ROOM + 48];
 
-    (void) snprintf(old, sizeof old, "%s" OLD, id);
-    (void) snprintf(spent, sizeof spent, SPENT "/%s.%d", id, (int) getpid());
+    (void) snprintf(name, sizeof name, "%s%s", id, suffix);
+    (void) snprintf(spent, sizeof spent, SPENT "/%s.%d.%" PRIu64, id, (int) getpid(), io_now_us());
+    if (renameat(images->dir_fd, name, images->dir_fd, spent) == 0 ||
+        faccessat(images->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
     (void) mkdirat(images->dir_fd, SPENT, 0700);
-    if (renameat(images->dir_fd, old, images->dir_fd, spent) < 0)
-        remove_tree(images->dir_fd, old);
+    if (renameat(images->dir_fd, name, images->dir_fd, spent) < 0)
+        remove_tree(images->dir_fd, name);
 }
 
 void images_clear(const struct images *images)

@@ -121,11 +121,12 @@ int image_retire(const struct images *images, const char *id, struct err *err);
 bool image_unretire(struct images *images, const char *id);
 bool image_retired(const struct images *images, const char *id);
 void image_spend(const struct images *images, const char *id);
-/* One that is spent goes out of the way, for images_clear: removing its files takes longer than using them did. */
-void image_discard(const struct images *images, const char *id);
+/* One that is of no more use goes out of the way at once, for images_clear: its files, thousands for a sandbox with as many
+ * processes, take longer to remove than the keeper can wait. */
+void image_discard(const struct images *images, const char *id, const char *suffix);
 /* Removes what was discarded. */
 void images_clear(const struct images *images);
-/* What retired ones are left once it is clear which of them count again. */
+/* Discards what retired ones are left once it is clear which of them count again. */
 void images_sweep(struct images *images);
 
 /* The name goes at once, the rest after it. "": what is unfinished. */

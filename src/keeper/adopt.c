@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "keeper/sandbox.h"
+#include "keeper/worker.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -38,6 +39,7 @@ void adopt_sweep(struct keeper *k)
 {
     k->sweep = false;
     images_sweep(&k->images);
+    worker_clear_images(k);
     if (k->images.unread) {
         log_line(LOG_WARNING, "disks are not swept: %zu images do not say which are theirs",
                  k->images.unread);

@@ -111,7 +111,7 @@ static void on_ready(struct keeper *k, struct watch *watch)
         (void) image_unretire(&k->images, s->info.id);
     } else if (resumed) {
         images_forget(&k->images, s->info.id);
-        image_remove(&k->images, s->info.id, ".old");
+        load_discard(k, s->info.id, ".old");
     }
 }
 

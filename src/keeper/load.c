@@ -25,11 +25,17 @@
 #define CLEAR_MS      500 /* who waited for a sandbox has used it by then */
 #define CLEAR_MOST_MS 10000 /* where something always starts */
 
+void load_discard(struct keeper *k, const char *image, const char *suffix)
+{
+    image_discard(&k->images, image, suffix);
+    k->clear_ms = io_now_ms();
+}
+
 /* Its image is as it was; unless it was to be destroyed meanwhile. */
 static void give_up(struct keeper *k, struct sandbox *s, const struct err *err)
 {
     if (s->doomed && strcmp(s->image, s->info.id) == 0) {
-        image_remove(&k->images, s->image, "");
+        load_discard(k, s->image, "");
         images_forget(&k->images, s->image);
     }
     sandbox_fail(k, s, err);
@@ -220,7 +226,7 @@ bool load_settle(struct keeper *k, struct sandbox *s)
     if (!(same && image_unretire(&k->images, s->image)) &&
         journal_read(&k->journal, slot, &record, &err) == 1 && runs(&record)) {
         images_forget(&k->images, record.sandbox.id);
-        image_remove(&k->images, record.sandbox.id, ".old");
+        load_discard(k, record.sandbox.id, ".old");
         sandbox_set_life(k, s, LIFE_STOPPING); /* for adoption to begin anew */
         sandbox_set_life(k, s, LIFE_GONE);
         sysview_drop(&k->views, s->view);

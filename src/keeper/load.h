@@ -20,6 +20,10 @@ int load_begin(struct keeper *keeper, const struct keeper_request *request, stru
 int load_processes(struct keeper *keeper, struct sandbox *sandbox, const struct template *template,
                    struct err *err);
 
+/* An image, or what is unfinished of one, is there no more at once; its files go by load_tick. Whatever the keeper itself removes
+ * goes this way: a sandbox of 30,000 processes has more than 100,000 files in its image. */
+void load_discard(struct keeper *keeper, const char *image, const char *suffix);
+
 /* Has spent images removed, in a process of its own, when nothing starts, or some seconds later. Returns when to call again, -1: on an event. */
 int load_tick(struct keeper *keeper);
 

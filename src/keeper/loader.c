@@ -436,7 +436,7 @@ static int load_staged(struct loading *l, struct err *err)
              took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES), took(l, LOAD_PAGES),
              took(l, LOAD_PROCESSES), took(l, LOAD_COMMIT), took(l, LOAD_RUN), took(l, LOAD_AGENT));
     if (l->same)
-        image_discard(images, l->meta.image.id);
+        image_discard(images, l->meta.image.id, ".old");
     else
         image_use(l->dir_fd);
     return 0;

@@ -132,7 +132,7 @@ int op_drop(struct keeper *k, int index, const struct keeper_request *request,
         return err_set(err, ERR_STATE, "image '%s' is being worked on", request->image);
     err->kind = ERR_NONE;
     shrink_cancel(k, request->image);
-    image_remove(&k->images, request->image, "");
+    load_discard(k, request->image, "");
     images_forget(&k->images, request->image);
     if (whole)
         sandbox_release(k, &meta.layers, NULL);

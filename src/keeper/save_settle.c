@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "keeper/life.h"
+#include "keeper/load.h"
 #include "keeper/ops.h"
 #include "keeper/posture.h"
 #include "keeper/sandbox.h"
@@ -15,7 +16,7 @@
 void save_became(struct keeper *k, struct sandbox *s, const struct layers *layers)
 {
     if (s->doomed) { /* it was to be destroyed, not to be kept */
-        image_remove(&k->images, s->info.id, "");
+        load_discard(k, s->info.id, "");
         s->saved.id[0] = '\0';
         sandbox_stop(k, s, "destroyed");
         return;
@@ -107,12 +108,12 @@ static void settle_doomed(struct keeper *k, struct sandbox *s, const char *image
 
     memset(&s->saved, 0, sizeof s->saved);
     if (stop) {
-        image_remove(&k->images, image, "");
+        load_discard(k, image, "");
     } else if (image_read(&k->images, image, &meta, &err) == 0) {
         (void) images_add(&k->images, image, &meta.layers, NULL);
         s->saved = meta.image;
     }
-    image_remove(&k->images, image, ".new");
+    load_discard(k, image, ".new");
     k->sweep = true; /* a copy of its disk may be there */
     s->image[0] = '\0';
 }
@@ -142,10 +143,10 @@ bool save_settle(struct keeper *k, struct sandbox *s)
         return true;
     }
     if (whole && stop)
-        image_remove(&k->images, image, "");
+        load_discard(k, image, "");
     else if (whole)
         (void) images_add(&k->images, image, &meta.layers, NULL);
-    image_remove(&k->images, image, ".new");
+    load_discard(k, image, ".new");
     memset(&s->saved, 0, sizeof s->saved);
     if (whole && !stop)
         s->saved = meta.image;
