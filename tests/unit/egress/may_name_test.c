@@ -4,7 +4,10 @@
 #include "base/special.h"
 #include "check.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* "": it may be named. */
 static const char *named(const char *text, const char *ranges)
@@ -133,6 +136,40 @@ static void addresses_of_this_host_are_never_named(void)
     CHECK(!may_reach(&here, MAY_NAME_HOST, ALL));
 }
 
+/* In a network namespace of its own. */
+static int look_at_local_routes(void)
+{
+    static const char *const here[] = { "198.41.0.5", "198.41.1.5", "2606:4700:1::5" };
+    static const char setup[] = "ip link set lo up && ip addr add 93.184.216.1/32 dev lo && "
+                                "ip route add local 198.41.0.0/24 dev lo && "
+                                "ip route add local 198.41.1.0/24 dev lo src 93.184.216.1 && "
+                                "ip -6 route add local 2606:4700:1::/64 dev lo";
+    struct ip ip;
+
+    if (unshare(CLONE_NEWNET) < 0 || system(setup) != 0)
+        return 77;
+    for (size_t i = 0; i < ARRAY_LEN(here); i++)
+        if (!ip_parse(here[i], &ip) || !host_has_ip(&ip))
+            return 1 + (int) i;
+    return ip_parse("198.41.2.5", &ip) && !host_has_ip(&ip) ? 0 : 10;
+}
+
+/* Connections to such an address come from another one of this host: that is no sign of an address elsewhere. */
+static void ranges_that_are_local_by_a_route_are_of_this_host(void)
+{
+    pid_t pid = geteuid() == 0 ? fork() : -1;
+    int status = 0;
+
+    if (pid < 0)
+        return; /* needs root */
+    if (pid == 0)
+        _exit(look_at_local_routes());
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) != 77) /* no namespaces, or no ip */
+        CHECK_INT(WEXITSTATUS(status), 0);
+}
+
 static void a_setting_that_could_never_count_is_refused(void)
 {
     struct err err;
@@ -208,6 +245,7 @@ CHECK_MAIN(T(some_addresses_are_never_named_whatever_the_setting_is),
            T(private_ranges_are_named_if_the_operator_lists_them),
            T(what_is_public_is_named_by_anybody), T(before_a_connection_each_address_is_looked_at),
            T(addresses_of_this_host_are_never_named),
+           T(ranges_that_are_local_by_a_route_are_of_this_host),
            T(a_setting_that_could_never_count_is_refused),
            T(only_rows_that_are_named_and_listed_are_open),
            T(rows_of_special_addresses_are_clean_and_in_order))
