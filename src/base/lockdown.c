@@ -14,12 +14,14 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -130,6 +132,15 @@ int lockdown_landlock_version(void)
     return version < 0 ? 0 : (int) version;
 }
 
+/* A rule is tied to an inode. procfs makes another one for the same name once the kernel, short of memory, has forgotten the
+ * name: it is kept open, for the program's life. */
+static bool is_forgotten(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 static int allow_path(int rules, const struct lockdown_path *path, uint64_t known, struct err *err)
 {
     auto_close int own = path->path ? open(path->path, O_PATH | O_CLOEXEC) : -1;
@@ -145,6 +156,8 @@ static int allow_path(int rules, const struct lockdown_path *path, uint64_t know
         rule.allowed_access &= FS_OF_FILES;
     if (syscall(__NR_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
         return err_sys(err, errno, "Landlock: %s", path->path ? path->path : "a descriptor");
+    if (own >= 0 && is_forgotten(own))
+        (void) take_fd(&own);
     return 0;
 }
 

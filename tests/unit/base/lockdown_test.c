@@ -271,6 +271,34 @@ static void files_are_those_that_were_named(void)
     CHECK(rmdir(own_dir) == 0 && rmdir(read_dir) == 0 && rmdir(place) == 0);
 }
 
+static int forget_fd = -1;
+
+static int read_of_proc(void)
+{
+    auto_close int memory = -1, number = -1;
+
+    if (write(forget_fd, "2", 1) != 1)
+        return 1;
+    memory = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+    number = open("/proc/sys/kernel/pid_max", O_RDONLY | O_CLOEXEC);
+    return memory < 0 ? 2 : number < 0 ? 3 : 0;
+}
+
+/* As after a while of too little memory. */
+static void files_of_proc_stay_allowed_when_the_kernel_forgets_them(void)
+{
+    const struct lockdown_path paths[] = { { LOCKDOWN_READ, -1, "/proc/meminfo" },
+                                           { LOCKDOWN_READ, -1, "/proc/sys/kernel" } };
+
+    forget_fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+    if (forget_fd < 0) {
+        SKIP("needs root");
+        return;
+    }
+    CHECK_INT(WEXITSTATUS(after(&plain, paths, ARRAY_LEN(paths), read_of_proc)), 0);
+    own_close(&forget_fd);
+}
+
 /* ---- the report ---- */
 
 static void a_refused_call_is_reported_on_request(void)
@@ -318,4 +346,5 @@ CHECK_MAIN(T(calls_without_a_row_do_not_exist), T(calls_that_are_not_invented_ye
            T(calls_of_a_hijacked_program_end_it), T(arguments_are_compared_where_a_row_says_so),
            T(a_row_of_a_deadly_call_still_kills_for_other_arguments), T(no_process_is_made),
            T(privilege_is_gone_but_for_what_is_kept), T(files_are_those_that_were_named),
+           T(files_of_proc_stay_allowed_when_the_kernel_forgets_them),
            T(a_refused_call_is_reported_on_request), T(common_rows_have_reasons_and_no_doubles))
