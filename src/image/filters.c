@@ -24,6 +24,7 @@
 #define TREE      "pstree.img"
 #define AGENT     1u
 #define DEAD      2 /* criu's TASK_DEAD */
+#define MOST      (128ll << 20) /* of seccomp.img: what programs stack for themselves, 256 KiB for each process, is held here twice */
 
 enum { ENTRY_FILTER = 1 };
 enum { FILTER_CODE = 1, FILTER_NEWER, FILTER_FLAGS };
@@ -156,7 +157,11 @@ static int read_file(int memory_fd, const char *name, struct file *ret, struct e
     auto_free uint8_t *text = NULL;
     struct stat st;
 
-    if (fd < 0 || fstat(fd, &st) < 0 || !(text = malloc((size_t) st.st_size + 1)) ||
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, errno, "read %s", name);
+    if (st.st_size > MOST)
+        return err_set(err, ERR_UNSUPPORTED, "its processes have more system call filters of their own than can be saved");
+    if (!(text = malloc((size_t) st.st_size + 1)) ||
         io_read_all(fd, text, (size_t) st.st_size) < 0)
         return err_sys(err, errno, "read %s", name);
     *ret = (struct file){ take_ptr(&text), (size_t) st.st_size };

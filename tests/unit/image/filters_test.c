@@ -312,6 +312,18 @@ static void files_that_are_cut_off_are_refused(void)
     }
 }
 
+/* Each process may have 256 KiB of its own, and criu writes them for each. */
+static void more_filters_than_memory_is_spent_on_are_refused(void)
+{
+    write_plain(&notify);
+    {
+        auto_close int fd = openat(dir_fd, "seccomp.img", O_WRONLY | O_CLOEXEC);
+
+        CHECK(ftruncate(fd, (128ll << 20) + 1) == 0);
+    }
+    CHECK_REFUSED(filters_make_quiet(dir_fd, name, &err), "more system call filters");
+}
+
 static void an_agent_that_was_open_is_saved_closed(void)
 {
     static struct text mm;
@@ -353,5 +365,6 @@ CHECK_MAIN(T(both_forms_of_a_filter_have_one_name),
            T(one_copy_that_asks_a_listener_is_found), T(filters_of_programs_own_are_left_alone),
            T(chains_that_are_rings_end),
            T(threads_get_the_first_ones_filter_only_if_it_is_given_to_them),
-           T(files_that_are_cut_off_are_refused), T(an_agent_that_was_open_is_saved_closed),
+           T(files_that_are_cut_off_are_refused),
+           T(more_filters_than_memory_is_spent_on_are_refused), T(an_agent_that_was_open_is_saved_closed),
            T(nothing_is_left))
