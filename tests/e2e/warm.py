@@ -125,7 +125,7 @@ def keeper_said(pattern):
 
 def waiting():
     """Ids and pids of those that came out of the image, and are neither taken nor gone."""
-    gone = set(keeper_said(r"made_as=(\w+)")) | set(keeper_said(r"(?:gone|lost) sandbox=(\w+)"))
+    gone = set(keeper_said(r"made_as=(\w+)")) | set(keeper_said(r"(?:stop|gone|lost) sandbox=(\w+)"))
     return {i: pid for i, pid in keeper_said(r"running sandbox=(\w+) .*pid=(\d+) .*profile=root") if i not in gone}
 
 
