@@ -42,14 +42,15 @@ static void find_user(struct watch *w)
 }
 
 /* In the child. */
-__attribute__((noreturn)) static void become(const struct watch *w)
+__attribute__((noreturn)) static void become(const struct watch *w, pid_t parent)
 {
     sigset_t none;
 
     (void) sigemptyset(&none);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
-    /* After setuid, which undoes it: it ends with us. */
-    if (gateway_drop_privilege(&w->start) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+    /* After setuid, which undoes the signal: the gateway ends with its watcher, also with one that has ended by now. */
+    if (gateway_drop_privilege(&w->start) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+        getppid() == parent)
         gateway_exec(&w->start);
     log_line(LOG_ERROR, "the gateway cannot be started: %s", strerror(errno));
     _exit(126);
@@ -57,10 +58,12 @@ __attribute__((noreturn)) static void become(const struct watch *w)
 
 static void start(struct watch *w)
 {
+    pid_t self = getpid();
+
     w->begun_ms = io_now_ms();
     w->pid = fork();
     if (w->pid == 0)
-        become(w);
+        become(w, self);
     if (w->pid < 0) {
         w->pid = 0;
         log_line(LOG_ERROR, "the gateway cannot be started: %s", strerror(errno));

@@ -347,6 +347,8 @@ static int watch_signals(struct keeper *k, struct err *err)
     return keeper_watch(k, &k->signals, fd, on_signal, err);
 }
 
+#define FILES_WANTED 65536u
+
 static void measure_host(struct keeper *k)
 {
     struct sysinfo info;
@@ -355,10 +357,14 @@ static void measure_host(struct keeper *k)
     if (sysinfo(&info) == 0)
         k->host_memory = (uint64_t) info.totalram * info.mem_unit;
     k->host_cpu_milli = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN) * 1000u;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void) setrlimit(RLIMIT_NOFILE, &files);
-    }
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return;
+    /* A shell's hard limit may be 4096: not enough for two descriptors of each sandbox. Without CAP_SYS_RESOURCE it stays. */
+    if (files.rlim_max < FILES_WANTED)
+        (void) setrlimit(RLIMIT_NOFILE, &(struct rlimit){ files.rlim_cur, FILES_WANTED });
+    (void) getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    (void) setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* Not inherited: children have no business with other sandboxes' records, and a fork that need not copy them
