@@ -114,6 +114,7 @@ struct analysis {
     struct word *braces; /* the stack of brace.c, from its first use on */
     unsigned depth;
     uint32_t regex_runs;
+    uint64_t slow_us; /* that slow patterns took */
     struct var *vars;
     struct file *files;
     struct func *funcs;
