@@ -27,7 +27,7 @@
 #define WAKE_LEAST_MS  300000
 #define SAVING_LOOK_MS 20
 #define STACK_SIZE     (512 * 1024)
-#define JOBS           4096 /* of all; the gateway may have been taken over */
+#define JOBS           4096 /* of all; a tenant has at most as many as are free */
 
 struct job {
     struct egress_dial dial;
@@ -38,7 +38,7 @@ struct job {
 struct lane { /* of a sandbox that is dialed; there while it has something to do */
     char tenant[EGRESS_ID_MAX], sandbox[EGRESS_ID_MAX];
     struct job *first, **last;
-    unsigned running;
+    unsigned running, jobs; /* jobs: those that run and those that wait */
     struct lane *next;
 };
 
@@ -193,6 +193,17 @@ static unsigned tenant_running(const char *tenant)
     return sum;
 }
 
+/* So that one tenant, or a gateway that was taken over, leaves room for the others. */
+static bool has_room(const char *tenant)
+{
+    unsigned sum = 0;
+
+    for (const struct lane *lane = dials.lanes; lane; lane = lane->next)
+        if (strcmp(lane->tenant, tenant) == 0)
+            sum += lane->jobs;
+    return sum < JOBS - dials.jobs;
+}
+
 static bool may_run(const struct lane *lane)
 {
     return lane->first && lane->running < PER_SANDBOX && tenant_running(lane->tenant) < PER_TENANT;
@@ -243,6 +254,7 @@ static void *work(void *arg)
         free(job);
         (void) pthread_mutex_lock(&dials.lock);
         dials.jobs--;
+        lane->jobs--;
         leave(lane);
     }
     dials.threads--;
@@ -283,6 +295,8 @@ static void start_thread(struct app *app)
 
 void private_dial(void *context, const struct egress_dial *dial)
 {
+    static const struct err full = { ERR_UNAVAILABLE,
+                                     "too many connections to other sandboxes wait" };
     struct job *job = calloc(1, sizeof *job);
     struct lane *lane;
 
@@ -290,14 +304,17 @@ void private_dial(void *context, const struct egress_dial *dial)
         return;
     *job = (struct job){ .dial = *dial, .until_ms = io_now_ms() + WAIT_MS };
     (void) pthread_mutex_lock(&dials.lock);
-    lane = dials.jobs < JOBS ? lane_of(dial) : NULL;
+    lane = has_room(dial->tenant) ? lane_of(dial) : NULL;
     if (lane) {
         dials.jobs++;
+        lane->jobs++;
         *lane->last = take_ptr(&job);
         lane->last = &(*lane->last)->next;
         if (dials.threads < THREADS && may_run(lane))
             start_thread(context);
     }
     (void) pthread_mutex_unlock(&dials.lock);
+    if (job) /* at once: who is refused need not wait */
+        gateway_dialed(network_gateway(context), dial, -1, &full);
     free(job);
 }
