@@ -43,6 +43,7 @@ struct sandbox {
     struct watch control; /* while starting: the child's failure, or its end at exec; or a worker's word */
     struct watch ready;   /* while starting: the agent's byte */
     struct watch fill;    /* pidfd of one of those that bring its memory; fd -1: all is there */
+    unsigned put_backs; /* how often in a row its agent was to be put back after a save (save_settle.c) */
     int listener; /* of refused calls, a duplicate of the agent's; -1: none. Open from the exec to the end, so that the
                    * kernel allows no other listener inside */
     enum filter_form filter_form;

@@ -38,12 +38,15 @@ static int image_counts(struct sandbox *s)
     return io_now_ms() < s->settle_ms + SAVE_DYING_MS ? -1 : 0;
 }
 
+#define PUT_BACKS_MOST 5u /* a worker that dies each time would be started for ever */
+
 static void go_back(struct keeper *k, struct sandbox *s)
 {
     struct keeper_image image = s->saved;
     struct err err;
 
     memset(&s->saved, 0, sizeof s->saved);
+    s->put_backs = 0;
     sandbox_back(k, s);
     err_set(&err, ERR_INTERNAL, "the process that saved it died");
     ops_saved(k, s, image.id[0] ? &image : NULL, image.id[0] ? NULL : &err);
@@ -83,6 +86,12 @@ static void put_back(struct keeper *k, struct sandbox *s)
 
     if (s->pid.fd < 0) { /* it died: sandbox_back says so */
         go_back(k, s);
+        return;
+    }
+    if (++s->put_backs > PUT_BACKS_MOST) {
+        err_set(&err, ERR_UNAVAILABLE, "%u processes that were to put its agent back died",
+                PUT_BACKS_MOST);
+        save_unconfined(k, s, &err);
         return;
     }
     if (s->listener < 0)
