@@ -411,6 +411,7 @@ at = "/sandboxes/" + ids[0]
 ask("POST", "/v1" + at + "/exec", {"command": "head -c 3000000 /dev/zero > /home/user/zeros; cat /home/user/zeros | wc -c"})
 check("a point comes within 30 seconds", wait_for(lambda: ask("GET", at + "/metrics").json, 30))
 check("and another", wait_for(lambda: len(ask("GET", at + "/metrics").json) >= 2, 15))
+check("a point knows of a file that was written before it", wait_for(lambda: ask("GET", at + "/metrics").json[-1]["diskUsed"] >= 3000000, 60))
 points = ask("GET", at + "/metrics").json
 same("a point has these fields", ["cpuCount", "cpuUsedPct", "diskTotal", "diskUsed", "memCache", "memTotal", "memUsed",
                                  "timestamp", "timestampUnix"], sorted(points[-1]))

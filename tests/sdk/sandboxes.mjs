@@ -95,8 +95,8 @@ await part('network options', async () => {
   const listed = { denyOut: [ALL_TRAFFIC], allowOut: ['api.example.com', '*.example.org', '8.8.4.0/24'] }
   const some = await sandbox({ network: listed })
   is('what is allowed is told', listed, (({ denyOut, allowOut }) => ({ denyOut, allowOut }))((await some.getInfo()).network ?? {}))
-  await some.updateNetwork({ denyOut: [ALL_TRAFFIC], allowOut: ['203.0.113.7'] })
-  is('and can be changed', ['203.0.113.7'], (await some.getInfo()).network?.allowOut)
+  await some.updateNetwork({ denyOut: [ALL_TRAFFIC], allowOut: ['8.8.4.4'] })
+  is('and can be changed', ['8.8.4.4'], (await some.getInfo()).network?.allowOut)
   await Sandbox.updateNetwork(some.sandboxId, { allowInternetAccess: false })
   is('what is left out is cleared', [], (await some.getInfo()).network?.allowOut ?? [])
   const proxied = await sandbox({ network: { egressProxy: { address: 'proxy.example:1080', username: 'me', password: 'hush' } } })
@@ -105,6 +105,7 @@ await part('network options', async () => {
   is('and can be changed', '93.184.216.34:1080', (await proxied.getInfo()).network?.egressProxy?.address)
   await refuses('one at a private address', SandboxError, /400: .*egressProxy.address/, () => proxied.updateNetwork({ egressProxy: { address: '10.0.0.1:1080' } }))
   await refuses('a name without a denial of the rest', SandboxError, /400: /, () => some.updateNetwork({ allowOut: ['example.com'] }))
+  await refuses('an address that is not public', SandboxError, /400: .*network_ranges/, () => some.updateNetwork({ denyOut: [ALL_TRAFFIC], allowOut: ['203.0.113.7'] }))
   await refuses('an address that is none', SandboxError, /400: /, () => some.updateNetwork({ denyOut: ['nonsense/99'] }))
   await refuses('updateNetwork of a sandbox that is not there', SandboxNotFoundError, /not found/, () => Sandbox.updateNetwork(gone, { denyOut: [ALL_TRAFFIC] }))
 })
