@@ -242,10 +242,14 @@ struct guard {
     uint64_t begun_us;
 };
 
+/* An empty note says that nothing is missing: whoever is killed in here must not leave one by accident. So the new text is
+ * written over the old one first, and what is left of the old one is cut off then. */
 static void write_note(const struct guard *g, const char *text)
 {
-    if (ftruncate(g->fill->lock_fd, 0) == 0)
-        IGNORE(pwrite(g->fill->lock_fd, text, strlen(text), 0) < 0);
+    size_t len = strlen(text);
+
+    if (pwrite(g->fill->lock_fd, text, len, 0) == (ssize_t) len)
+        IGNORE(ftruncate(g->fill->lock_fd, (off_t) len) < 0);
 }
 
 static int serve(void *arg)

@@ -301,6 +301,18 @@ void sandbox_watch_fill(struct keeper *k, struct sandbox *s)
     }
 }
 
+/* Of one that died while no keeper ran. */
+static const char *why_dead(struct keeper *k, const struct sandbox *s)
+{
+    bool lost = false;
+    auto_close int pidfd = fill_watch(&k->images, s->info.id, &lost);
+
+    if (!lost)
+        return "died while no keeper ran";
+    fill_forget(&k->images, s->info.id);
+    return FILL_LOST;
+}
+
 int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
 {
     char path[32], text[1024];
@@ -385,8 +397,7 @@ void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record 
     }
     if (pidfd < 0 || keeper_watch(k, &s->pid, pidfd, sandbox_on_death, &err) < 0) {
         if (meant_to_live)
-            log_line(LOG_WARNING, "lost sandbox=%s reason=\"died while no keeper ran\"",
-                     s->info.id);
+            log_line(LOG_WARNING, "lost sandbox=%s reason=\"%s\"", s->info.id, why_dead(k, s));
         sandbox_stop(k, s, meant_to_live ? "lost" : "was not finished");
         (void) cgroup_kill(&k->cgroups, s->made_as);
         return;
