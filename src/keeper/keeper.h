@@ -112,6 +112,7 @@ struct connection {
     uint32_t slot;
     char id[KEEPER_NAME_MAX]; /* of the sandbox it waits for: a slot can be reused */
     uint64_t deadline_ms;     /* freeze, thaw */
+    uint64_t again_ms;        /* freeze: when it is tried anew */
     uint32_t order;           /* of the disk maker, that it waits for */
 };
 

@@ -60,6 +60,7 @@ void ops_wait_for(struct keeper *k, int index, uint32_t op, const struct sandbox
     c->slot = s->info.slot;
     memcpy(c->id, s->info.id, sizeof c->id);
     c->deadline_ms = io_now_ms() + FREEZE_MS;
+    c->again_ms = io_now_ms() + FREEZE_AGAIN_MS;
     k->freezing = k->freezing || op == KEEPER_FREEZE || op == KEEPER_THAW;
 }
 

@@ -305,8 +305,9 @@ void sandbox_watch_fill(struct keeper *k, struct sandbox *s)
 static const char *why_dead(struct keeper *k, const struct sandbox *s)
 {
     bool lost = false;
-    auto_close int pidfd = fill_watch(&k->images, s->info.id, &lost);
+    int helper = fill_watch(&k->images, s->info.id, &lost);
 
+    own_close(&helper);
     if (!lost)
         return "died while no keeper ran";
     fill_forget(&k->images, s->info.id);

@@ -121,6 +121,18 @@ int sandbox_tick(struct keeper *k)
     return wait;
 }
 
+/* Version 1's freezer may stay FREEZING for good when a process forks or is woken at the wrong moment. A thaw in between gets it
+ * out of that. */
+static void freeze_again(struct keeper *k, struct connection *c, const struct sandbox *s)
+{
+    struct err err;
+
+    c->again_ms = io_now_ms() + FREEZE_AGAIN_MS;
+    if (cgroup_freeze(&k->cgroups, s->made_as, false, &err) < 0 ||
+        cgroup_freeze(&k->cgroups, s->made_as, true, &err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+}
+
 int ops_tick(struct keeper *k)
 {
     int wait = -1;
@@ -147,6 +159,9 @@ int ops_tick(struct keeper *k)
             err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
                     frozen ? "freeze" : "thaw");
             ops_answer_pending(k, i, s, &err);
+        } else if (frozen && io_now_ms() > c->again_ms) {
+            freeze_again(k, c, s);
+            wait = 0;
         } else if (wait != 0) { /* those who can stand still at once do so within 3 ms */
             wait = c->deadline_ms - io_now_ms() > FREEZE_MS - 3 ? 0 : 1;
         }
