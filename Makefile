@@ -6,6 +6,9 @@ CC      ?= gcc
 MUSL_CC ?= musl-gcc
 SAN     ?=
 V       ?= 0
+# Of `make run`, `make test` and `make bench`, which build with all processors unless -j was given.
+JOBS    ?= $(shell nproc)
+parallel = $(MAKE) $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 VERSION := 0.1.0
 
@@ -36,22 +39,25 @@ AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack
 
 LIB_SRCS    := $(wildcard src/base/*.c src/wire/*.c)
 CLIENT_SRCS := $(wildcard src/client/*.c)
-KEEPER_SRCS := $(wildcard src/keeper/*.c src/image/*.c src/disk/*.c src/jail/*.c)
+KEEPER_SRCS := $(wildcard src/keeper/*.c src/driver/*.c src/driver/jail/*.c src/image/*.c src/disk/*.c src/jail/*.c)
 CLI_SRCS    := $(wildcard src/cli/*.c)
+API_SRCS    := $(wildcard src/cli/api/*.c)
+REMOTE_SRCS := $(wildcard src/remote/*.c)
+TEMPLATE_SRCS := $(wildcard src/template/*.c)
 HTTP_SRCS   := $(wildcard src/http/*.c)
 STORE_SRCS  := $(wildcard src/store/*.c)
 POLICY_SRCS := $(wildcard src/policy/*.c)
-API_SRCS    := $(wildcard src/api/*.c)
-E2B_SRCS    := $(wildcard src/e2b/*.c)
+SERVER_SRCS := $(wildcard src/server/*/*.c)
+SURFACE_SRCS := $(wildcard src/surface/*/*.c)
 EGRESS_SRCS := $(wildcard src/egress/*.c)
 GATEWAY_SRCS := $(wildcard src/gateway/*.c)
 # What no agent needs: the rest of these is in every program.
-AGENT_SRCS  := $(wildcard src/agent/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS))
+AGENT_SRCS  := $(wildcard src/agent/*.c src/agent/*/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS))
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-criu.so
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-criu.so
 
 ifeq ($(V),0)
 Q := @
@@ -65,12 +71,30 @@ all: $(PROGRAMS)
 # Of the gateway, what rules are: pure, and all that the command line needs of it.
 RULES_SRCS := $(addprefix src/egress/,ip.c reach.c upstream.c)
 
-$(BUILD)/cove: $(call objs,$(CLI_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+# Of images and of what is mounted, what backups need: reading and signing a meta, a mount by descriptor; and tar.
+BACKUP_SRCS := $(wildcard src/backup/*.c) $(addprefix src/image/,image.c image_files.c chunks.c) src/jail/mountfd.c $(addprefix src/http/,tar.c tar_put.c slice.c)
+
+# Static, without SQLite and TLS: the verbs of every day start as fast as a program can.
+COVE_SRCS := $(API_SRCS) $(REMOTE_SRCS) $(addprefix src/cli/,common.c hints.c options.c programs.c report.c subverbs.c table.c terminal.c version.c) \
+             $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS)
+$(BUILD)/cove: $(call objs,$(COVE_SRCS))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ $(if $(SAN),-ljansson,-l:libjansson.a)
+
+# What is about this host: cove becomes this program for the verbs that it does not have itself.
+HOST_SRCS := $(CLI_SRCS) $(filter-out %/main.c,$(API_SRCS)) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) \
+             $(TEMPLATE_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+HOST_LIBS := -ljansson -lsqlite3 -lcrypto -lzstd -pthread
+$(BUILD)/cove-host: $(call objs,$(sort $(HOST_SRCS)))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
+
+$(BUILD)/cove-dial: $(call objs,src/dial/main.c $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lssl -lcrypto
 
 # What is assembled in with .incbin is no header that the compiler would tell of.
-$(BUILD)/obj/src/cli/template_kernels.o: $(wildcard kernels/*)
+$(BUILD)/obj/src/template/template_kernels.o: $(wildcard kernels/*)
 
 # Static: the privileged program loads nothing after it was built, and forks faster.
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
@@ -81,9 +105,8 @@ $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 SPOKEN_SRCS := $(RULES_SRCS) $(addprefix src/egress/,may_name.c message.c message_nets.c message_report.c message_request.c peer_ip.c \
                    rewrite.c tls.c tls_ca.c what.c)
 
-# base/json.c writes JSON for the command line; here jansson does, whose names are the same.
-COVED_SRCS := $(wildcard src/coved/*.c) $(E2B_SRCS) $(API_SRCS) $(SPOKEN_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
-              $(filter-out src/base/json.c,$(LIB_SRCS))
+COVED_SRCS := $(wildcard src/coved/*.c) $(SURFACE_SRCS) $(SERVER_SRCS) $(SPOKEN_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
+              $(LIB_SRCS)
 COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -lz -pthread
 
 $(BUILD)/coved: $(call objs,$(COVED_SRCS))
@@ -104,7 +127,7 @@ $(BUILD)/cove-criu.so: src/criu/shim.c
 	$(Q)mkdir -p $(@D) && $(CC) -O2 -Wall -Wextra -fPIC -shared -nostdlib -o $@ $<
 
 # Taken in by .incbin, which no dependency file knows.
-$(BUILD)/obj/src/api/v1_spec.o: spec/openapi.yaml
+$(BUILD)/obj/src/surface/v1/v1_spec.o: spec/openapi.yaml
 
 $(BUILD)/obj/%.o: %.c
 	$(call say,CC  )
@@ -124,7 +147,7 @@ deps:
 # Installs what is missing, builds, and starts; `cove` becomes callable where no other cove is.
 run:
 	tools/deps run
-	$(MAKE) all
+	+$(parallel) all
 	tools/link-cove $(BUILD) $(PREFIX)
 	$(BUILD)/cove up
 
@@ -156,6 +179,8 @@ install-files: all
 	$(BUILD)/coved --man > $(DESTDIR)$(MANDIR)/man5/coved.conf.5
 	test -e $(DESTDIR)/etc/cove/coved.conf || $(BUILD)/coved --sample-config > $(DESTDIR)/etc/cove/coved.conf
 	install -m 0644 README.md docs/*.md docs/*.yml $(DESTDIR)$(PREFIX)/share/doc/cove/
+	install -d $(DESTDIR)$(PREFIX)/share/doc/cove/grafana
+	install -m 0644 packaging/grafana/*.json $(DESTDIR)$(PREFIX)/share/doc/cove/grafana/
 
 # build/cove_<version>_amd64.deb, checked by lintian.
 deb:
@@ -164,6 +189,10 @@ deb:
 
 test-deb: deb
 	packaging/test-deb $(BUILD)/cove_$(VERSION)_amd64.deb
+
+# From the package of an earlier commit: make test-upgrade FROM=<commit or .deb>
+test-upgrade: deb
+	packaging/test-upgrade $(BUILD)/cove_$(VERSION)_amd64.deb $(FROM)
 
 compile_commands.json:
 	$(MAKE) clean
@@ -177,16 +206,18 @@ help:
 	@echo "make run              install what is missing, build, start cove in the foreground"
 	@echo "make test             install what is missing, build, run every test"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
+	@echo "make test-powercut    cut the power under load, ROUNDS=20 times, and look what is left"
 	@echo "make bench            measure, side by side with bwrap, runc and runsc"
 	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"
 	@echo "make soak             long runs: kill -9 rounds, create/destroy for an hour"
 	@echo "make install          DESTDIR= PREFIX=/usr/local"
 	@echo "make deb              a Debian package: build/cove_$(VERSION)_amd64.deb"
 	@echo "make test-deb         install, upgrade, remove and purge it in Debian 12 and 13 (chroots)"
+	@echo "make test-upgrade     upgrade to it from the package of an earlier commit (FROM=HEAD~1), with sandboxes running"
 	@echo "make SAN=address,undefined BUILD=build/asan   sanitizer build (or SAN=thread)"
 	@echo "make compile_commands.json                    for clangd (needs bear)"
 	@echo "make clean"
 
-.PHONY: all deps run install install-files deb test-deb clean help test bench fuzz soak compile_commands.json
+.PHONY: all deps run install install-files deb test-deb test-upgrade clean help test bench fuzz soak compile_commands.json
 
 -include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)

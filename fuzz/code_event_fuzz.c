@@ -1,6 +1,6 @@
 /* code_event_fuzz.c - a line of a kernel: what is taken comes out as one line of ASCII that is itself taken as far as its
  * grammar goes, and never longer than the line and a few words. */
-#include "e2b/code_event.c" /* the one pure module of its folder: the others would bring half of the server along */
+#include "surface/e2b/code_event.c" /* the one pure module of its folder: the others would bring half of the server along */
 
 #include <stdlib.h>
 

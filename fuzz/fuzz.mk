@@ -1,6 +1,6 @@
 # Fuzzing: `make fuzz` builds every fuzz/*_fuzz.c with clang's libFuzzer, AddressSanitizer and
 # UndefinedBehaviorSanitizer, and runs each for FUZZ_SECONDS. A fuzzer is linked with base and wire, and
-# with those of agent, client, cli, http, policy, egress, jail and image whose headers it includes; one that includes the
+# with those of agent, client, cli, remote, http, policy, egress, jail and image whose headers it includes; one that includes the
 # server's, with all of the server but its dialects. Corpora are committed in
 # fuzz/corpus/<name>/ and replayed by fuzz/replay_test; `make fuzz-merge` adds what is new and reaches
 # further.
@@ -13,7 +13,7 @@ FUZZ_SAN     := -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZ_CFLAGS  := -std=gnu17 -D_GNU_SOURCE= -O1 -g $(filter-out -Wlogical-op -Wduplicated-cond \
                 -Wno-stringop-truncation -Wno-format-truncation,$(WARN)) -Isrc -DCOVE_VERSION='"$(VERSION)"' -DFUZZING=1 -MMD -MP
 
-fuzz_objs = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/$(1)/main.c,$(wildcard src/$(1)/*.c)))
+fuzz_objs = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/$(1)/main.c,$(wildcard src/$(1)/*.c src/$(1)/*/*.c)))
 
 $(BUILD)/fuzz/obj/%.o: %.c
 	$(call say,FUZZ)
@@ -24,20 +24,20 @@ define fuzz_lib
 $(BUILD)/fuzz/lib$(1).a: $(call fuzz_objs,$(1))
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach layer,base wire agent http policy egress client cli jail image,$(eval $(call fuzz_lib,$(layer))))
+$(foreach layer,base wire agent http policy egress client cli jail image remote backup,$(eval $(call fuzz_lib,$(layer))))
 
-FUZZ_COVED := $(filter-out src/coved/% src/e2b/%,$(COVED_SRCS))
+FUZZ_COVED := $(filter-out src/coved/main.c src/coved/surfaces.c src/surface/e2b/%,$(COVED_SRCS))
 $(BUILD)/fuzz/libcoved.a: $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_COVED))
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # The layers that a fuzzer names in its includes, and those below them. The order is the linker's.
 fuzz_includes = $(shell grep -qs '^#include "$(2)/' fuzz/$(1)_fuzz.c && echo $(2))
-fuzz_layers   = $(if $(call fuzz_includes,$(1),api),coved,$(call fuzz_below,$(1)))
-fuzz_below    = $(foreach layer,image jail cli client egress http policy agent,$(call fuzz_includes,$(1),$(layer))) \
+fuzz_layers   = $(if $(call fuzz_includes,$(1),server),coved,$(call fuzz_below,$(1)))
+fuzz_below    = $(foreach layer,backup image jail cli client egress remote http policy agent,$(call fuzz_includes,$(1),$(layer))) \
                 $(if $(call fuzz_includes,$(1),cli),client) $(if $(call fuzz_includes,$(1),egress),http) wire base
-fuzz_libs     = $(if $(call fuzz_includes,$(1),api),$(COVED_LIBS)) $(if $(call fuzz_includes,$(1),policy),-lpcre2-8) \
+fuzz_libs     = $(if $(call fuzz_includes,$(1),server),$(COVED_LIBS)) $(if $(call fuzz_includes,$(1),policy),-lpcre2-8) \
                 $(if $(call fuzz_includes,$(1),http)$(call fuzz_includes,$(1),egress),-lz) \
-                $(if $(call fuzz_includes,$(1),image),-lzstd)
+                $(if $(call fuzz_includes,$(1),image),-lzstd) $(if $(call fuzz_includes,$(1),remote),-ljansson)
 
 define fuzz_link
 $(BUILD)/fuzz/$(1)_fuzz: $(BUILD)/fuzz/obj/fuzz/$(1)_fuzz.o $(patsubst %,$(BUILD)/fuzz/lib%.a,$(call fuzz_layers,$(1)))

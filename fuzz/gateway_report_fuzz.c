@@ -1,4 +1,4 @@
-/* What a gateway that was taken over says to coved: bytes of a stream, as api/gateway.c cuts them. Whatever is taken is safe to log,
+/* What a gateway that was taken over says to coved: bytes of a stream, as server/gateway/gateway.c cuts them. Whatever is taken is safe to log,
  * to keep and to show. */
 #include "base/parse.h"
 #include "egress/message.h"

@@ -2,7 +2,7 @@
  *
  * Whatever the pattern, compiling and matching end soon and stay in their bounds; and what matches
  * without hidden names matches with them. */
-#include "agent/glob.h"
+#include "agent/worker/glob.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,15 +3,15 @@
  * The first byte chooses a row of the route table that takes a body, or a tool; the rest is the body, or the tool's
  * arguments. There is a store with one sandbox in it and no keeper: what is well-formed ends with "unavailable".
  * Every call must answer, or fail with a kind and a sentence. */
-#include "api/exchange_own.h"
-#include "api/ops.h"
-#include "api/policy_gate.h"
-#include "api/quota.h"
-#include "api/surface.h"
-#include "api/tools.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "server/guard/policy_gate.h"
+#include "server/guard/quota.h"
+#include "server/ops/ops.h"
+#include "server/serve/exchange_own.h"
+#include "server/serve/surface.h"
 #include "store/store.h"
+#include "surface/tools/tools.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -106,8 +106,8 @@ static struct exchange *begin(const uint8_t *body, size_t size)
 static void call_tool(struct exchange *x, const struct tool *tool, const uint8_t *body, size_t size)
 {
     struct session session = { .sandbox = BOX };
-    struct ops ops = ops_of(x);
-    struct tool_call call = { .ops = &ops, .x = x, .session = &session, .answer = json_object() };
+    struct ops ops = ops_of(exchange_caller(x));
+    struct tool_call call = { .ops = &ops, .session = &session, .answer = json_object() };
     struct err err = { 0 };
 
     call.arguments = json_loadb((const char *) body, size, JSON_REJECT_DUPLICATES, NULL);

@@ -1,7 +1,7 @@
 /* The setting `pool`: rules for sandboxes made ahead. Beyond not crashing: what was read is within its bounds, no
  * template is there twice, and written out again it reads as the same. */
-#include "api/pool_plan.h"
 #include "base/parse.h"
+#include "server/app/pool_rules.h"
 
 #include <inttypes.h>
 #include <stdio.h>

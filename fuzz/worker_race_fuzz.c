@@ -6,7 +6,7 @@
  *
  * Only operations that walk below their path are here, and the path itself stays. A link in the path that a caller names is followed
  * with the caller's own rights: that is no way out of anything. */
-#include "agent/worker.h"
+#include "agent/worker/worker.h"
 #include "base/own.h"
 #include "wire/frame.h"
 

@@ -3,7 +3,7 @@
 #ifndef COVE_TESTS_DRIVE_H
 #define COVE_TESTS_DRIVE_H
 
-#include "agent/worker.h"
+#include "agent/worker/worker.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "wire/frame.h"

@@ -7,8 +7,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRCS))
 
 # The keeper's modules without its main, so that unit tests can call them.
 KEEPER_TESTED := $(filter-out src/keeper/main.c,$(KEEPER_SRCS))
-CLI_TESTED    := $(filter-out src/cli/main.c,$(CLI_SRCS))
-AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c))
+CLI_TESTED    := $(filter-out src/cli/main.c,$(HOST_SRCS))
+AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c src/agent/*/*.c))
 
 # Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
 # What the privileged program is made of.
@@ -16,9 +16,15 @@ KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/% disk/% image/%),$(U
 $(KEPT): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lzstd
-$(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(CLI_TESTED) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+$(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(sort $(CLI_TESTED)))
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
+$(filter $(BUILD)/tests/template/%,$(UNIT_TESTS)): $(BUILD)/tests/template/%: $(BUILD)/obj/tests/unit/template/%.o $(call objs,$(TEMPLATE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(filter $(BUILD)/tests/backup/%,$(UNIT_TESTS)): $(BUILD)/tests/backup/%: $(BUILD)/obj/tests/unit/backup/%.o $(call objs,$(BACKUP_SRCS) $(STORE_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
 $(filter $(BUILD)/tests/store/%,$(UNIT_TESTS)): $(BUILD)/tests/store/%: $(BUILD)/obj/tests/unit/store/%.o $(call objs,$(STORE_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
@@ -34,13 +40,12 @@ $(filter $(BUILD)/tests/egress/%,$(UNIT_TESTS)): $(BUILD)/tests/egress/%: $(BUIL
 $(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8
-$(filter $(BUILD)/tests/api/%,$(UNIT_TESTS)): $(BUILD)/tests/api/%: $(BUILD)/obj/tests/unit/api/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
+# What coved is made of, but for its main.
+SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS))
+$(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter $(BUILD)/tests/e2b/%,$(UNIT_TESTS)): $(BUILD)/tests/e2b/%: $(BUILD)/obj/tests/unit/e2b/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(BUILD)/tests/api/% $(BUILD)/tests/egress/% $(BUILD)/tests/e2b/% $(BUILD)/tests/store/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
@@ -56,9 +61,18 @@ $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
 
+# A command line that asks the keeper and agents themselves, for tests of these: its verbs for sandboxes are not the product's. What
+# it starts is beside it.
+DIRECT := $(BUILD)/direct/cove
+DIRECT_SRCS := $(wildcard tests/direct/*.c) $(filter-out src/cli/verbs.c,$(CLI_SRCS)) $(addprefix src/cli/api/,contexts.c login.c server.c show.c host.c) \
+               $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(TEMPLATE_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+$(DIRECT): $(call objs,$(sort $(DIRECT_SRCS))) $(filter-out $(BUILD)/cove,$(PROGRAMS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(HOST_LIBS)
+	$(Q)for p in $(notdir $(filter-out $(BUILD)/cove,$(PROGRAMS))); do ln -sf ../$$p $(@D)/$$p; done
+
 # These call the agent's worker, and need its modules alone.
-WORKER_SRCS := $(addprefix src/agent/,$(addsuffix .c,answer dial entry file find glob grep move needle \
-                   nodes owner pack path place port subtree user unpack walk watch worker xattr))
+WORKER_SRCS := $(wildcard src/agent/worker/*.c) src/agent/core/user.c
 $(filter $(BUILD)/helpers/agent_%,$(HELPERS)): $(BUILD)/helpers/%: tests/helpers/%.c tests/drive.h $(call objs,$(WORKER_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Wno-unused-function -Isrc -Itests \
@@ -92,25 +106,51 @@ $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)): $(ASAN_DIR)/helpers/%: $(ASAN
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(ASAN_FLAGS) -o $@ $^
 agent-asan: $(ASAN_DIR)/cove-agent $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)) all helpers
-	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-keeper coved cove-gateway cove-criu.so) $(ASAN_DIR)/
+	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-host cove-dial cove-keeper coved cove-gateway cove-criu.so) $(ASAN_DIR)/
+	$(Q)cp -a $(BUILD)/direct $(ASAN_DIR)/
 	$(Q)for h in $(filter-out $(ASAN_HELPERS),$(notdir $(HELPERS))); do cp -l -f $(BUILD)/helpers/$$h $(ASAN_DIR)/helpers/; done
 
 unit: $(UNIT_TESTS)
-helpers: $(HELPERS) $(OLDER_KEEPER)
+# A keeper with a driver that fails on purpose, in gvisor's place, and with less patience: tests/driver/fault.c.
+FAULT_KEEPER := $(BUILD)/fault/cove-keeper
+FAULT_OBJS   := $(addprefix $(BUILD)/fault/,drivers.o tick.o fault.o)
+$(FAULT_OBJS): CFLAGS += -DCOVE_FAULT_DRIVER -DWORKER_MS=4000
+$(BUILD)/fault/drivers.o: src/driver/drivers.c
+$(BUILD)/fault/tick.o: src/keeper/tick.c
+$(BUILD)/fault/fault.o: tests/driver/fault.c
+$(FAULT_OBJS):
+	$(call say,CC  )
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -c -o $@ $<
+$(FAULT_KEEPER): $(FAULT_OBJS) $(call objs,$(filter-out src/driver/drivers.c src/keeper/tick.c,$(KEEPER_SRCS)) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
+	$(Q)ln -sf ../cove-agent ../cove-criu.so $(@D)/
+-include $(FAULT_OBJS:.o=.d)
+
+helpers: $(HELPERS) $(OLDER_KEEPER) $(FAULT_KEEPER) $(DIRECT)
 
 test:
+	@echo '== 1 of 3: install what is missing'
 	tools/deps test
 	tools/promtool $(BUILD)/tools
-	$(MAKE) all unit helpers
+	@echo '== 2 of 3: build'
+	+$(parallel) all unit helpers
+	@echo '== 3 of 3: test (output of each program: $(BUILD)/test-logs)'
 	tests/run
 
 # A whole Debian in QEMU, with its own kernel and systemd; MACHINE_TESTS names others than those of tests/machine/list.
 test-debian12 test-debian13: test-%:
 	tools/deps machine
-	$(MAKE) all unit helpers
+	+$(parallel) all unit helpers
 	tools/machine test $* $(MACHINE_TESTS)
 
-.PHONY: unit helpers agent-asan test-debian12 test-debian13
+# Power cuts under load on a disk that loses what was not flushed; ROUNDS= of them, SEED= repeats a run.
+test-powercut:
+	tools/deps machine
+	+$(parallel) all
+	tests/powercut/run
+
+.PHONY: unit helpers agent-asan test-debian12 test-debian13 test-powercut
 .SECONDARY:
 
 -include fuzz/fuzz.mk

@@ -5,7 +5,7 @@
 #ifndef COVE_AGENT_DOOR_H
 #define COVE_AGENT_DOOR_H
 
-#include "agent/agent.h"
+#include "agent/core/agent.h"
 
 int door_open(struct agent *agent, int listener, struct err *err);
 

@@ -2,13 +2,13 @@
  *
  * The agent blocks every signal and reads SIGCHLD from a descriptor. One thread, one loop; whatever
  * could take long is done by children: shepherds run commands, workers do file operations. */
-#include "agent/agent.h"
+#include "agent/core/agent.h"
+#include "agent/core/rights.h"
 #include "agent/door.h"
 #include "agent/ops.h"
-#include "agent/proc.h"
-#include "agent/procs.h"
-#include "agent/rights.h"
-#include "agent/shepherd.h"
+#include "agent/proc/proc.h"
+#include "agent/proc/procs.h"
+#include "agent/proc/shepherd.h"
 #include "agent/sudo.h"
 #include "base/io.h"
 #include "base/own.h"

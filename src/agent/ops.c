@@ -1,12 +1,12 @@
 #include "agent/ops.h"
 
-#include "agent/attach.h"
+#include "agent/core/rights.h"
 #include "agent/door.h"
-#include "agent/proc.h"
+#include "agent/proc/attach.h"
+#include "agent/proc/proc.h"
+#include "agent/proc/tree.h"
 #include "agent/resumed.h"
-#include "agent/rights.h"
-#include "agent/tree.h"
-#include "agent/worker.h"
+#include "agent/worker/worker.h"
 #include "base/io.h"
 #include "base/own.h"
 

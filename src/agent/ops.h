@@ -5,7 +5,7 @@
 #ifndef COVE_AGENT_OPS_H
 #define COVE_AGENT_OPS_H
 
-#include "agent/agent.h"
+#include "agent/core/agent.h"
 
 /* A connection that has not yet asked anything. */
 extern const struct conn_kind ops_request_kind;

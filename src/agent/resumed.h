@@ -7,7 +7,7 @@
 #ifndef COVE_AGENT_RESUMED_H
 #define COVE_AGENT_RESUMED_H
 
-#include "agent/agent.h"
+#include "agent/core/agent.h"
 
 #define RESUMED_DIR  "/run/cove"
 #define RESUMED_FILE RESUMED_DIR "/resumed"

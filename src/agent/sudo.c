@@ -1,6 +1,6 @@
 #include "agent/sudo.h"
 
-#include "agent/agent.h"
+#include "agent/core/agent.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "wire/boot.h"

@@ -51,7 +51,7 @@ int address_parse(const char *text, struct address *ret, struct err *err)
     host[len - 2 * v6] = '\0';
     if (v6 ? parse_v6(host, (uint16_t) port, ret) : parse_v4(host, (uint16_t) port, ret))
         return 0;
-    return err_set(err, ERR_USAGE, "listen: '%s' is no address", host);
+    return err_set(err, ERR_USAGE, "listen: '%s' is not an address", host);
 }
 
 void address_print(const struct address *address, char *out, size_t size)

@@ -18,7 +18,7 @@ enum err_kind {
     ERR_NONE,
     ERR_INTERNAL,    /* our fault or the kernel's: details are in the log */
     ERR_USAGE,       /* a command line that makes no sense */
-    ERR_INVALID,     /* a field with a value that cannot be */
+    ERR_INVALID,     /* a field with an invalid value */
     ERR_LIMIT,       /* a limit that does not parse or is out of its bounds */
     ERR_LIMIT_HOST,  /* a limit that this host cannot give */
     ERR_NO_TEMPLATE, /* no such template */

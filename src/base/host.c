@@ -37,7 +37,7 @@ static int parse_port(const char *text, uint16_t *ret, struct err *err)
     uint64_t port;
 
     if (strlen(text) > PORT_LEN || parse_u64(text, &port, err) < 0 || port < 1 || port > UINT16_MAX)
-        return err_set(err, ERR_INVALID, "'%.20s' is no port", text);
+        return err_set(err, ERR_INVALID, "'%.20s' is not a port", text);
     *ret = (uint16_t) port;
     return 0;
 }
@@ -62,7 +62,7 @@ int host_rule_parse(const char *text, struct host_rule *ret, struct err *err)
         return -1;
     if (!name_normal(name, len, rule.name) ||
         strspn(rule.name, "0123456789.") == strlen(rule.name)) /* meant as an address */
-        return err_set(err, ERR_INVALID, "'%.60s' is no host name", text);
+        return err_set(err, ERR_INVALID, "'%.60s' is not a host name", text);
     if (rule.below && !strchr(rule.name, '.'))
         return err_set(err, ERR_INVALID, "'%.60s' has too many hosts below it", text);
     *ret = rule;

@@ -148,6 +148,14 @@ uint64_t io_now_us(void)
     return (uint64_t) now.tv_sec * 1000000u + (uint64_t) now.tv_nsec / 1000u;
 }
 
+uint64_t io_real_ms(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+}
+
 uint64_t io_now_ms(void)
 {
     return io_now_us() / 1000u;

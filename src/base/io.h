@@ -26,6 +26,8 @@ int io_write_text(int dirfd, const char *path, const char *text);
 /* Milliseconds and microseconds of CLOCK_MONOTONIC. */
 uint64_t io_now_ms(void);
 uint64_t io_now_us(void);
+/* Milliseconds since 1970, which may be set. */
+uint64_t io_real_ms(void);
 /* That much later, on CLOCK_MONOTONIC: for waits that a clock that is set must not stretch. */
 struct timespec io_after_ms(uint64_t ms);
 

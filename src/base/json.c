@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-void json_init(struct json *json, FILE *out)
+void json_out_init(struct json_out *json, FILE *out)
 {
     memset(json, 0, sizeof *json);
     json->out = out;
@@ -65,7 +65,7 @@ static void put_quoted(FILE *out, const char *text)
     (void) fputc('"', out);
 }
 
-static void indent(struct json *json)
+static void indent(struct json_out *json)
 {
     if (json->one_line)
         return;
@@ -75,7 +75,7 @@ static void indent(struct json *json)
 }
 
 /* Comma, line and key before an item. */
-static bool begin(struct json *json, const char *key)
+static bool begin(struct json_out *json, const char *key)
 {
     uint64_t bit = 1ull << json->depth;
     bool in_object = json->depth > 0 && (json->is_object & bit);
@@ -97,7 +97,7 @@ static bool begin(struct json *json, const char *key)
     return true;
 }
 
-static void open_level(struct json *json, const char *key, bool object)
+static void open_level(struct json_out *json, const char *key, bool object)
 {
     if (json->depth == JSON_DEPTH_MAX)
         json->bad = true;
@@ -112,17 +112,17 @@ static void open_level(struct json *json, const char *key, bool object)
         json->is_object &= ~(1ull << json->depth);
 }
 
-void json_object(struct json *json, const char *key)
+void json_out_object(struct json_out *json, const char *key)
 {
     open_level(json, key, true);
 }
 
-void json_array(struct json *json, const char *key)
+void json_out_array(struct json_out *json, const char *key)
 {
     open_level(json, key, false);
 }
 
-void json_end(struct json *json)
+void json_out_end(struct json_out *json)
 {
     uint64_t bit = 1ull << json->depth;
     bool object = json->is_object & bit, items = json->has_items & bit;
@@ -137,7 +137,7 @@ void json_end(struct json *json)
     (void) fputc(object ? '}' : ']', json->out);
 }
 
-void json_text(struct json *json, const char *key, const char *text)
+void json_out_text(struct json_out *json, const char *key, const char *text)
 {
     if (!begin(json, key))
         return;
@@ -147,31 +147,31 @@ void json_text(struct json *json, const char *key, const char *text)
         (void) fputs("null", json->out);
 }
 
-void json_raw(struct json *json, const char *key, const char *value)
+void json_out_raw(struct json_out *json, const char *key, const char *value)
 {
     if (begin(json, key))
         (void) fputs(value, json->out);
 }
 
-void json_number(struct json *json, const char *key, uint64_t value)
+void json_out_number(struct json_out *json, const char *key, uint64_t value)
 {
     if (begin(json, key))
         (void) fprintf(json->out, "%" PRIu64, value);
 }
 
-void json_signed(struct json *json, const char *key, int64_t value)
+void json_out_signed(struct json_out *json, const char *key, int64_t value)
 {
     if (begin(json, key))
         (void) fprintf(json->out, "%" PRId64, value);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void json_out_bool(struct json_out *json, const char *key, bool value)
 {
     if (begin(json, key))
         (void) fputs(value ? "true" : "false", json->out);
 }
 
-int json_finish(struct json *json)
+int json_out_finish(struct json_out *json)
 {
     if (json->depth != 0 || !(json->has_items & 1))
         json->bad = true;

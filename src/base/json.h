@@ -13,7 +13,7 @@
 
 #define JSON_DEPTH_MAX 32
 
-struct json {
+struct json_out {
     FILE *out; /* borrowed */
     unsigned depth;
     uint64_t is_object; /* bit n: level n is an object, else an array */
@@ -22,22 +22,22 @@ struct json {
     bool bad;
 };
 
-void json_init(struct json *json, FILE *out);
+void json_out_init(struct json_out *json, FILE *out);
 
-void json_object(struct json *json, const char *key);
-void json_array(struct json *json, const char *key);
+void json_out_object(struct json_out *json, const char *key);
+void json_out_array(struct json_out *json, const char *key);
 /* Ends the innermost object or array. */
-void json_end(struct json *json);
+void json_out_end(struct json_out *json);
 
-void json_text(struct json *json, const char *key, const char *text); /* NULL text: null */
-void json_number(struct json *json, const char *key, uint64_t value);
-void json_signed(struct json *json, const char *key, int64_t value);
-void json_bool(struct json *json, const char *key, bool value);
+void json_out_text(struct json_out *json, const char *key, const char *text); /* NULL text: null */
+void json_out_number(struct json_out *json, const char *key, uint64_t value);
+void json_out_signed(struct json_out *json, const char *key, int64_t value);
+void json_out_bool(struct json_out *json, const char *key, bool value);
 
 /* A whole value that is JSON already. */
-void json_raw(struct json *json, const char *key, const char *value);
+void json_out_raw(struct json_out *json, const char *key, const char *value);
 
 /* A newline behind the whole value. -1: calls did not match, or the stream failed. */
-int json_finish(struct json *json);
+int json_out_finish(struct json_out *json);
 
 #endif

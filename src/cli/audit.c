@@ -1,6 +1,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "cli/table.h"
 
@@ -51,14 +52,14 @@ static const struct verb subs[] = {
       .options = verify_options, .option_count = ARRAY_LEN(verify_options), .run = audit_verify },
     { .name = "export", .synopsis = "[OPTION…]", .summary = "every record as a line of JSON, oldest first",
       .options = export_options, .option_count = ARRAY_LEN(export_options), .run = audit_export },
-    { .name = "prune", .synopsis = "--older-than TIME", .summary = "forget old records; the chain goes on",
+    { .name = "prune", .synopsis = "--older-than TIME", .summary = "remove old records; the chain stays valid",
       .options = prune_options, .option_count = ARRAY_LEN(prune_options), .run = audit_prune },
 };
 
 const struct verb audit_verb = {
     .name = "audit",
     .synopsis = "ls|verify|export|prune …",
-    .summary = "the audit log: who did what, and that nobody changed it",
+    .summary = "the audit log: who did what; shows whether a record was changed",
     .command_at = 1,
     .run = verb_audit,
     .subs = subs,
@@ -159,35 +160,35 @@ static void time_text(char *out, size_t size, uint64_t ms)
 /* Everything that the hash is made of, as it is in the file: usage and events are JSON in text. */
 static int line(void *arg, const struct audit_record *r, struct err *err)
 {
-    struct json json;
+    struct json_out json;
     char when[40];
 
     time_text(when, sizeof when, r->time_ms);
-    json_init(&json, arg);
+    json_out_init(&json, arg);
     json.one_line = true;
-    json_object(&json, NULL);
-    json_number(&json, "seq", r->seq);
-    json_number(&json, "time_ms", r->time_ms);
-    json_text(&json, "timestamp", when);
-    json_text(&json, "tenant", r->tenant);
-    json_text(&json, "user_id", r->user_id);
-    json_text(&json, "sandbox_id", r->sandbox_id);
-    json_text(&json, "action", r->action);
-    json_text(&json, "outcome", r->outcome);
-    json_text(&json, "request_id", r->request_id);
-    json_text(&json, "peer", r->peer);
-    json_text(&json, "code_hash", r->code_hash);
-    json_text(&json, "resource_usage", r->resource_usage);
-    json_text(&json, "security_events", r->security_events);
-    json_text(&json, "detail", r->detail);
-    json_signed(&json, "duration_ms", r->duration_ms);
+    json_out_object(&json, NULL);
+    json_out_number(&json, "seq", r->seq);
+    json_out_number(&json, "time_ms", r->time_ms);
+    json_out_text(&json, "timestamp", when);
+    json_out_text(&json, "tenant", r->tenant);
+    json_out_text(&json, "user_id", r->user_id);
+    json_out_text(&json, "sandbox_id", r->sandbox_id);
+    json_out_text(&json, "action", r->action);
+    json_out_text(&json, "outcome", r->outcome);
+    json_out_text(&json, "request_id", r->request_id);
+    json_out_text(&json, "peer", r->peer);
+    json_out_text(&json, "code_hash", r->code_hash);
+    json_out_text(&json, "resource_usage", r->resource_usage);
+    json_out_text(&json, "security_events", r->security_events);
+    json_out_text(&json, "detail", r->detail);
+    json_out_signed(&json, "duration_ms", r->duration_ms);
     if (r->exit_code == AUDIT_NO_EXIT)
-        json_text(&json, "exit_code", NULL);
+        json_out_text(&json, "exit_code", NULL);
     else
-        json_signed(&json, "exit_code", r->exit_code);
-    json_text(&json, "hash", r->hash);
-    json_end(&json);
-    return json_finish(&json) < 0 ? err_set(err, ERR_INTERNAL, "cannot write the records") : 0;
+        json_out_signed(&json, "exit_code", r->exit_code);
+    json_out_text(&json, "hash", r->hash);
+    json_out_end(&json);
+    return json_out_finish(&json) < 0 ? err_set(err, ERR_INTERNAL, "cannot write the records") : 0;
 }
 
 static int audit_export(int argc, char **argv)

@@ -1,14 +1,6 @@
 #include "cli/common.h"
 
-#include "base/own.h"
 #include "cli/report.h"
-#include "cli/saved.h"
-#include "cli/template_warm.h"
-#include "cli/terminal.h"
-#include "cli/volume.h"
-
-#include <string.h>
-#include <unistd.h>
 
 int common_parse(const struct verb *verb, int argc, char **argv, void *values, char ***ret_operands,
                  int *ret_count)
@@ -39,130 +31,7 @@ int common_excess(const struct verb *verb, const char *operand)
 {
     struct err err;
 
-    (void) err_set(&err, ERR_USAGE, "%s: '%.60s' is one too many (see 'cove help %s')", verb->name,
+    (void) err_set(&err, ERR_USAGE, "%s: unexpected argument '%.60s' (see 'cove help %s')", verb->name,
                    operand, verb->name);
     return report_error(&err);
-}
-
-int common_open(struct link *link, struct err *err)
-{
-    return link_open(link, report_state(), err);
-}
-
-int common_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
-                  struct keeper_sandbox *ret, struct err *err)
-{
-    struct limits preset;
-    struct sandbox_spec spec = {
-        .name = options->name,
-        .template = options->template,
-        .flags = flags | (options->root ? KEEPER_FLAG_ROOT : 0),
-        .limits = options->limits,
-    };
-
-    if (options->snapshot)
-        return saved_create(link, options, flags, ret, err);
-    if (options->no_memory)
-        return err_set(err, ERR_USAGE, "--no-memory: only with --snapshot");
-    limits_preset(&preset);
-    limits_complete(&spec.limits, &preset);
-    if (volume_wishes(&options->volumes, spec.volumes, err) < 0)
-        return -1;
-    /* One that ends with its command has a disk in memory, which no image has. */
-    return (flags & KEEPER_FLAG_TIED) ? sandbox_create(link, &spec, ret, err)
-                                      : template_warm_create(link, &spec, ret, err);
-}
-
-/* "KEY=VAL" as it is; "KEY" takes the value that cove itself has, or nothing when it has none. */
-static int env_item(const char *text, char **ret_item, struct err *err)
-{
-    const char *equals = strchr(text, '='), *value;
-
-    *ret_item = NULL;
-    if (text[0] == '\0' || equals == text)
-        return err_set(err, ERR_INVALID, "--env: '%.40s' is not KEY=VALUE", text);
-    if (equals) {
-        *ret_item = strdup(text);
-    } else {
-        value = getenv(text);
-        if (!value)
-            return 0;
-        if (asprintf(ret_item, "%s=%s", text, value) < 0)
-            *ret_item = NULL;
-    }
-    return *ret_item ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the environment");
-}
-
-static int env_texts(const struct option_list *list, bool terminal, struct texts *ret,
-                     char **ret_buffer, struct err *err)
-{
-    char *items[OPTION_LIST_MAX + 1];
-    size_t count = 0;
-    int r = 0;
-
-    /* What the terminal is called must be known inside, unless the caller says otherwise. */
-    if (terminal && getenv("TERM") && env_item("TERM", &items[count], err) == 0)
-        count++;
-    for (size_t i = 0; r == 0 && i < list->count; i++) {
-        r = env_item(list->items[i], &items[count], err);
-        count += r == 0 && items[count];
-    }
-    if (r == 0)
-        r = exec_texts((const char *const *) items, count, ret, ret_buffer, err);
-    while (count > 0)
-        free(items[--count]);
-    return r;
-}
-
-int common_request(const struct command_options *options, char *const *words, size_t word_count,
-                   bool terminal, struct agent_request *ret, struct common_held *held,
-                   struct err *err)
-{
-    struct agent_request request = {
-        .user = options->user,
-        .cwd = options->workdir,
-        .timeout_ms = options->timeout_ms,
-    };
-
-    *held = (struct common_held){ 0 };
-    if (env_texts(&options->env, terminal, &request.env, &held->env, err) < 0)
-        return -1;
-    if (words &&
-        exec_texts((const char *const *) words, word_count, &request.args, &held->args, err) < 0) {
-        common_release(held);
-        return -1;
-    }
-    *ret = request;
-    return 0;
-}
-
-void common_release(struct common_held *held)
-{
-    free(held->args);
-    free(held->env);
-    *held = (struct common_held){ 0 };
-}
-
-int common_check_attach(const struct verb *verb, const struct attach_options *options,
-                        struct err *err)
-{
-    if (options->tty && options->interactive && !isatty(STDIN_FILENO))
-        return err_set(err, ERR_USAGE,
-                       "%s: -t with -i needs a terminal, and stdin is none; leave out -t", verb->name);
-    return 0;
-}
-
-void common_attach(const struct attach_options *options, struct agent_request *request)
-{
-    uint16_t rows, columns;
-
-    /* Without a terminal of ours, nobody types into that of the command. */
-    if (options->interactive || (options->tty && isatty(STDIN_FILENO)))
-        request->flags |= AGENT_STDIN;
-    if (!options->tty)
-        return;
-    request->flags |= AGENT_PTY;
-    terminal_size(&rows, &columns);
-    request->rows = rows;
-    request->columns = columns;
 }

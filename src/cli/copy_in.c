@@ -88,7 +88,7 @@ static int make_dir(struct copy *copy, const char *to, uint32_t mode, bool *ret_
     if (err->kind != ERR_EXISTS || files_stat(&copy->at, to, 0, &info, &why) < 0)
         return -1;
     if (info.type != ENTRY_DIR)
-        return err_set(err, ERR_NOT_DIR, "%s: is there and is no directory", to);
+        return err_set(err, ERR_NOT_DIR, "%s: exists and is not a directory", to);
     *ret_existed = true;
     return 0;
 }

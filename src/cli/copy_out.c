@@ -201,7 +201,7 @@ static int dir_out(struct copy *copy, const char *from, uint32_t mode, int dir_f
     /* NOFOLLOW: a link that is there already, from an earlier copy, leads nowhere. */
     fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return err_sys(err, errno, "%s: '%s' is there and is no directory", from, name);
+        return err_sys(err, errno, "%s: '%s' exists and is not a directory", from, name);
     if (entries_out(copy, from, fd, depth, err) < 0)
         return -1;
     if (made && fchmod(fd, mode & 0777) < 0)

@@ -2,6 +2,7 @@
 #include "cli/common.h"
 #include "cli/copy.h"
 #include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ const struct verb cp_verb = {
         "One side is SANDBOX:PATH, the other a path of this host, or - for stdin or stdout.\n"
         "PATH is absolute, or relative to the user's home. A destination that is a directory\n"
         "gets the sources by their own names; 'DIR/.' as a source is what is in DIR. Modes are\n"
-        "kept (setuid bits are not), links are copied as links, owners become whoever copies.\n\n"
+        "kept (setuid bits are not), links are copied as links, the copies belong to the user who copies.\n\n"
         "  cove cp project box:           cove cp box:project/out.png .\n"
         "  cove cp - box:/tmp/in.txt      cove cp box:log.txt - | less",
     .options = cp_options,
@@ -191,10 +192,11 @@ static int check_sides(const struct place *places, size_t count, struct err *err
     return 0;
 }
 
-static int copy_places(struct copy *copy, const struct place *places, size_t count, struct err *err)
+static int copy_places(struct copy *copy, struct place *places, size_t count, struct err *err)
 {
-    const struct place *to = &places[count - 1];
+    struct place *to = &places[count - 1];
 
+    saved_id_of(to->is_sandbox ? to->sandbox : places[0].sandbox, sizeof to->sandbox);
     copy->at.sandbox = to->is_sandbox ? to->sandbox : places[0].sandbox;
     return to->is_sandbox ? copy_into_sandbox(copy, places, count - 1, to, err)
                           : copy_out_of_sandbox(copy, places, count - 1, to, err);

@@ -25,7 +25,7 @@ static const struct option doctor_options[] = {
 const struct verb doctor_verb = {
     .name = "doctor",
     .synopsis = "[--json] [--all]",
-    .summary = "what this host offers and lacks, and how to mend it",
+    .summary = "what this host offers and lacks, and how to fix it",
     .details = "Ends with 0 when sandboxes can run here, with 78 when they cannot.\n"
                "  ok    as it should be\n"
                "  note  good to know; nothing is weaker for it\n"
@@ -52,7 +52,7 @@ static void print_text(const struct doctor_finding *findings, bool all)
     for (size_t i = 0; i < doctor_check_count; i++) {
         const struct doctor_check *check = &doctor_checks[i];
         const struct doctor_finding *found = &findings[i];
-        const char *mend = found->mend[0] ? found->mend : check->mend;
+        const char *fix = found->fix[0] ? found->fix : check->fix;
 
         if (strcmp(group, check->group) != 0)
             (void) printf("%s%s%s%s\n", i ? "\n" : "", colour ? "\033[1m" : "", check->group,
@@ -63,8 +63,8 @@ static void print_text(const struct doctor_finding *findings, bool all)
                       report_text(value, sizeof value, found->value));
         if (all || found->status != DOCTOR_OK)
             (void) printf("          %s\n", check->meaning);
-        if (mend && found->status != DOCTOR_OK)
-            (void) printf("          mend: %s\n", mend);
+        if (fix && found->status != DOCTOR_OK)
+            (void) printf("          fix: %s\n", fix);
     }
     doctor_verdict(findings, verdict, sizeof verdict);
     (void) printf("\n%s\n", verdict);
@@ -73,32 +73,32 @@ static void print_text(const struct doctor_finding *findings, bool all)
 static void print_json(const struct doctor_finding *findings)
 {
     char verdict[256];
-    struct json json;
+    struct json_out json;
 
     doctor_verdict(findings, verdict, sizeof verdict);
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "version", COVE_VERSION);
-    json_bool(&json, "can_run", doctor_can_run(findings));
-    json_text(&json, "isolation", verdict);
-    json_array(&json, "checks");
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "version", COVE_VERSION);
+    json_out_bool(&json, "can_run", doctor_can_run(findings));
+    json_out_text(&json, "isolation", verdict);
+    json_out_array(&json, "checks");
     for (size_t i = 0; i < doctor_check_count; i++) {
         const struct doctor_check *check = &doctor_checks[i];
         bool ok = findings[i].status == DOCTOR_OK;
 
-        json_object(&json, NULL);
-        json_text(&json, "id", check->id);
-        json_text(&json, "group", check->group);
-        json_text(&json, "title", check->title);
-        json_text(&json, "status", doctor_status_name(findings[i].status));
-        json_text(&json, "value", findings[i].value);
-        json_text(&json, "meaning", check->meaning);
-        json_text(&json, "mend", ok ? NULL : findings[i].mend[0] ? findings[i].mend : check->mend);
-        json_end(&json);
+        json_out_object(&json, NULL);
+        json_out_text(&json, "id", check->id);
+        json_out_text(&json, "group", check->group);
+        json_out_text(&json, "title", check->title);
+        json_out_text(&json, "status", doctor_status_name(findings[i].status));
+        json_out_text(&json, "value", findings[i].value);
+        json_out_text(&json, "meaning", check->meaning);
+        json_out_text(&json, "fix", ok ? NULL : findings[i].fix[0] ? findings[i].fix : check->fix);
+        json_out_end(&json);
     }
-    json_end(&json);
-    json_end(&json);
-    (void) json_finish(&json);
+    json_out_end(&json);
+    json_out_end(&json);
+    (void) json_out_finish(&json);
 }
 
 int verb_doctor(int argc, char **argv)
@@ -115,7 +115,7 @@ int verb_doctor(int argc, char **argv)
     if (code >= 0)
         return code;
     if (count > 0)
-        err_set(&err, ERR_USAGE, "doctor: what is '%.60s'? (see 'cove help doctor')", operands[0]);
+        err_set(&err, ERR_USAGE, "doctor: unknown argument '%.60s' (see 'cove help doctor')", operands[0]);
     else if (root_fd < 0 || !findings)
         err_sys(&err, errno, "open /");
     if (err.kind != ERR_NONE)

@@ -62,6 +62,21 @@ DOCTOR_RUN(check_controller)
         doctor_set(ret, check->otherwise, "missing");
 }
 
+/* As jail/io_limit.c does it. */
+DOCTOR_RUN(check_io)
+{
+    struct controller v1, v2;
+
+    find_controller(host, "blkio", &v1);
+    find_controller(host, "io", &v2);
+    if (v1.version == 1)
+        doctor_set(ret, DOCTOR_OK, "v1 at %s, by blkio.throttle of each sandbox's device", v1.mount);
+    else if (v2.version == 2)
+        doctor_set(ret, DOCTOR_OK, "v2 at %s, by io.max", v2.mount);
+    else
+        doctor_set(ret, check->otherwise, "missing: a sandbox with 'io' or 'iops' is refused");
+}
+
 DOCTOR_RUN(check_cgroup_kill)
 {
     struct controller found;

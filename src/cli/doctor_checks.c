@@ -122,7 +122,7 @@ static void set_failed(const struct doctor_host *host, const struct doctor_check
 {
     if ((error == EPERM || error == EACCES) && !doctor_is_root(host)) {
         doctor_set(ret, DOCTOR_NOTE, "only root can try it");
-        (void) snprintf(ret->mend, sizeof ret->mend, "sudo cove doctor");
+        (void) snprintf(ret->fix, sizeof ret->fix, "sudo cove doctor");
     } else {
         doctor_set(ret, check->otherwise, "%s: %s", what, strerror(error));
     }
@@ -256,7 +256,7 @@ DOCTOR_RUN(check_landlock)
     }
     doctor_set(ret, abi >= check->wanted ? DOCTOR_OK : DOCTOR_NOTE, "ABI %d", abi);
     if (abi < check->wanted)
-        (void) snprintf(ret->mend, sizeof ret->mend,
+        (void) snprintf(ret->fix, sizeof ret->fix,
                         "none needed: files are covered; abstract sockets are from Linux 6.12 on "
                         "(ABI %lld), and are kept apart by the network namespace in any case",
                         check->wanted);
@@ -294,7 +294,7 @@ DOCTOR_RUN(check_number)
     errno = 0;
     value = strtoll(text, &end, 10);
     if (errno || end == text || *end) {
-        doctor_set(ret, check->otherwise, "'%.40s' is no number", text);
+        doctor_set(ret, check->otherwise, "'%.40s' is not a number", text);
         return;
     }
     good = check->test == TEST_LEAST ? value >= check->wanted : value == check->wanted;
@@ -313,7 +313,7 @@ DOCTOR_RUN(check_switch)
         return;
     }
     doctor_set(ret, check->otherwise, "on: this kernel has no switch for it");
-    (void) snprintf(ret->mend, sizeof ret->mend,
+    (void) snprintf(ret->fix, sizeof ret->fix,
                     "none needed: sandboxes are refused it by their filter; newer kernels have %s",
                     strrchr(check->name, '/') + 1);
 }

@@ -1,7 +1,7 @@
 /* doctor_checks.h - what a host must, should and could offer: one table of checks.
  *
  * A check reads files below doctor_host.root_fd ("/", or a made-up tree in tests) or asks a probe,
- * and finds a status and a value. What it means and how to mend it stand in its row.
+ * and finds a status and a value. What it means and how to fix it stand in its row.
  *
  * Callers: doctor.c, tests.
  * Never:   changes anything. */
@@ -31,7 +31,7 @@ struct doctor_host {
 struct doctor_finding {
     enum doctor_status status;
     char value[160];
-    char mend[200]; /* "" : the row's */
+    char fix[200]; /* "" : the row's */
 };
 
 enum doctor_test { TEST_NONE, TEST_EQUALS, TEST_LEAST, TEST_EXISTS };
@@ -43,7 +43,7 @@ struct doctor_check {
     void (*run)(const struct doctor_host *host, const struct doctor_check *check,
                 struct doctor_finding *ret);
     const char *meaning; /* why one wants it */
-    const char *mend;    /* a command, or a sentence; NULL: nothing to do */
+    const char *fix;    /* a command, or a sentence; NULL: nothing to do */
     /* For the runners that many rows share: */
     const char *name; /* a file, a namespace, a controller, a program */
     enum doctor_test test;
@@ -84,6 +84,7 @@ DOCTOR_RUN(check_namespace);
 DOCTOR_RUN(check_user_namespace);
 DOCTOR_RUN(check_controller);
 DOCTOR_RUN(check_cgroup_kill);
+DOCTOR_RUN(check_io);
 DOCTOR_RUN(check_swap);
 DOCTOR_RUN(check_filesystem);
 DOCTOR_RUN(check_overlay);

@@ -44,7 +44,7 @@ DOCTOR_RUN(check_criu)
                criu.said);
     if (from_prefix)
         (void) snprintf(
-            ret->mend, sizeof ret->mend,
+            ret->fix, sizeof ret->fix,
             "tools/criu --again fetches it anew; 'criu check' names what the kernel, or "
             "the container that cove runs in, lacks");
 }

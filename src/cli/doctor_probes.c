@@ -2,9 +2,9 @@
 
 #include "base/io.h"
 #include "base/own.h"
-#include "cli/child.h"
-#include "cli/template_store.h"
 #include "client/sandbox.h"
+#include "template/child.h"
+#include "template/template_store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,19 +16,19 @@
             "mount cgroup v2 at /sys/fs/cgroup, or boot without cgroup_disable=" name, name,       \
             TEST_EXISTS, 0, status                                                                 \
     }
-#define SYSCTL(id, title, file, test, wanted, status, why, mend)                                   \
+#define SYSCTL(id, title, file, test, wanted, status, why, fix)                                   \
     {                                                                                              \
-        id, "kernel settings", title, check_number, why, mend, "proc/sys/" file, test, wanted,     \
+        id, "kernel settings", title, check_number, why, fix, "proc/sys/" file, test, wanted,     \
             status                                                                                 \
     }
-#define SWITCH(id, title, file, test, wanted, status, why, mend)                                   \
+#define SWITCH(id, title, file, test, wanted, status, why, fix)                                   \
     {                                                                                              \
-        id, "kernel settings", title, check_switch, why, mend, "proc/sys/" file, test, wanted,     \
+        id, "kernel settings", title, check_switch, why, fix, "proc/sys/" file, test, wanted,     \
             status                                                                                 \
     }
-#define LIMIT(id, title, file, wanted, why, mend)                                                  \
+#define LIMIT(id, title, file, wanted, why, fix)                                                  \
     {                                                                                              \
-        id, "limits", title, check_number, why, mend, "proc/sys/" file, TEST_LEAST, wanted,        \
+        id, "limits", title, check_number, why, fix, "proc/sys/" file, TEST_LEAST, wanted,        \
             DOCTOR_NOTE                                                                            \
     }
 #define PROGRAM(name, why)                                                                         \
@@ -63,6 +63,10 @@ const struct doctor_check doctor_checks[] = {
     CGROUP("pids",    DOCTOR_FAIL, "process limits: against fork bombs"),
     CGROUP("devices", DOCTOR_WARN, "a second wall before the host's devices"),
     CGROUP("freezer", DOCTOR_WARN, "pausing, and killing without gaps"),
+    { "cgroup_io", "control groups", "disk I/O", check_io,
+      "limits of bytes and operations per second on a sandbox's disk",
+      "mount cgroup v2 at /sys/fs/cgroup, or boot without cgroup_disable=io", NULL,
+      TEST_NONE, 0, DOCTOR_NOTE },
     { "cgroup_kill", "control groups", "cgroup.kill", check_cgroup_kill,
       "ends a whole sandbox with one write; without it the freezer does the same in a loop", NULL,
       NULL, TEST_NONE, 0, DOCTOR_NOTE },
@@ -93,7 +97,7 @@ const struct doctor_check doctor_checks[] = {
       NULL, TEST_LEAST, 6, DOCTOR_WARN },
 
     SYSCTL("bpf", "unprivileged BPF", "kernel/unprivileged_bpf_disabled", TEST_LEAST, 1, DOCTOR_WARN,
-           "the verifier has been a way out; sandboxes are refused bpf by their filter as well",
+           "the verifier has been used to escape; the filter of sandboxes refuses bpf as well",
            "sysctl -w kernel.unprivileged_bpf_disabled=2"),
     SWITCH("io_uring", "io_uring", "kernel/io_uring_disabled", TEST_LEAST, 2, DOCTOR_NOTE,
            "the source of most kernel exploits of its time; sandboxes are refused it by their filter as well",

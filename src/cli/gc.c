@@ -10,6 +10,7 @@
 #include "cli/common.h"
 #include "cli/report.h"
 #include "cli/saved.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/volume.h"
 #include "client/warm.h"
@@ -35,7 +36,7 @@ static const struct option gc_options[] = {
     { 0, "older-than", OPTION_DURATION, AT(older_ms), "AGE", COMPLETE_NONE,
       "also remove snapshots that are older than 30d, 12h …" },
     { 0, "compress", OPTION_DURATION, AT(compress_ms), "AGE", COMPLETE_NONE,
-      "compress the memory of images that nobody used for 7d, 0s …" },
+      "compress the memory of images that were not used for 7d, 0s …" },
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE,
       "as JSON: what was done to what, and why" },
 };
@@ -57,7 +58,7 @@ struct gc {
     const struct gc_options *options;
     struct link *link;
     struct store *store; /* NULL: none */
-    struct json json;
+    struct json_out json;
     size_t seen, removed, compressed;
     uint64_t freed;
     int code; /* of the first failure */
@@ -113,14 +114,14 @@ static void tell(struct gc *gc, enum deed deed, const char *kind, const char *id
     char text[32];
 
     if (gc->options->json) {
-        json_object(&gc->json, NULL);
-        json_text(&gc->json, "kind", kind);
-        json_text(&gc->json, "id", id);
-        json_text(&gc->json, "action", deed == REMOVE ? "remove" : "compress");
-        json_text(&gc->json, "reason", why);
-        json_number(&gc->json, "freed_bytes", failure ? 0 : freed);
-        json_text(&gc->json, "error", failure ? failure->msg : NULL);
-        json_end(&gc->json);
+        json_out_object(&gc->json, NULL);
+        json_out_text(&gc->json, "kind", kind);
+        json_out_text(&gc->json, "id", id);
+        json_out_text(&gc->json, "action", deed == REMOVE ? "remove" : "compress");
+        json_out_text(&gc->json, "reason", why);
+        json_out_number(&gc->json, "freed_bytes", failure ? 0 : freed);
+        json_out_text(&gc->json, "error", failure ? failure->msg : NULL);
+        json_out_end(&gc->json);
     } else if (!failure) {
         printf("%s  %s  %s\n", id, report_size(text, sizeof text, freed), why);
         (void) fflush(stdout); /* the next one may take its time */
@@ -272,7 +273,7 @@ static int collect_volumes(struct gc *gc, struct err *err)
         /* The keeper refuses while a sandbox has it, also one that sleeps. */
         if (!gc->options->dry_run && volume_drop(gc->link, volumes[i].id, &failure) == 0)
             failure.kind = ERR_NONE;
-        tell(gc, REMOVE, "volume", volumes[i].id, volumes[i].stored, "nobody has a record of it",
+        tell(gc, REMOVE, "volume", volumes[i].id, volumes[i].stored, "no record mentions it",
              failure.kind && failure.kind != ERR_NO_VOLUME ? &failure : NULL);
     }
     gc->seen += count;
@@ -287,21 +288,21 @@ static int collect(struct gc *gc, struct err *err)
     int r;
 
     if (gc->options->json) {
-        json_init(&gc->json, stdout);
-        json_object(&gc->json, NULL);
-        json_bool(&gc->json, "dry_run", gc->options->dry_run);
-        json_array(&gc->json, "items");
+        json_out_init(&gc->json, stdout);
+        json_out_object(&gc->json, NULL);
+        json_out_bool(&gc->json, "dry_run", gc->options->dry_run);
+        json_out_array(&gc->json, "items");
     }
     r = collect_images(gc, err);
     if (r == 0 && gc->store && (collect_records(gc, err) < 0 || collect_volumes(gc, err) < 0))
         r = -1;
     if (gc->options->json) {
-        json_end(&gc->json);
-        json_number(&gc->json, "removed", gc->removed);
-        json_number(&gc->json, "compressed", gc->compressed);
-        json_number(&gc->json, "freed_bytes", gc->freed);
-        json_end(&gc->json);
-        (void) json_finish(&gc->json);
+        json_out_end(&gc->json);
+        json_out_number(&gc->json, "removed", gc->removed);
+        json_out_number(&gc->json, "compressed", gc->compressed);
+        json_out_number(&gc->json, "freed_bytes", gc->freed);
+        json_out_end(&gc->json);
+        (void) json_out_finish(&gc->json);
     } else if (r == 0) {
         printf("%zu of %zu %sremoved", gc->removed, gc->seen, would);
         if (gc->options->compress_ms != NEVER)

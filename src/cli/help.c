@@ -5,8 +5,6 @@
 #include "cli/man.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
-#include "wire/agent.h"
-#include "wire/keeper.h"
 
 #include <string.h>
 
@@ -30,17 +28,11 @@ const struct verb help_verb = {
     .run = verb_help,
 };
 
-const struct verb version_verb = {
-    .name = "version",
-    .synopsis = "",
-    .summary = "versions of cove and of its protocols",
-    .run = verb_version,
-};
 /* clang-format on */
 
 void help_overview(FILE *out)
 {
-    (void) fprintf(out, "cove runs code that nobody trusts, each in a sandbox of its own.\n\n"
+    (void) fprintf(out, "cove runs untrusted code, each command in its own sandbox.\n\n"
                         "Usage: cove [--state DIR] VERB [OPTION…] [OPERAND…]\n\nVerbs:\n");
     for (size_t i = 0; i < verb_count; i++)
         (void) fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
@@ -75,24 +67,9 @@ int verb_help(int argc, char **argv)
     verb = verb_find(operands[0]);
     if (!verb) {
         (void) err_set(&err, ERR_USAGE, "there is no verb '%.40s'%s (see 'cove help')", operands[0],
-                       hint_verb(operands[0], hint, sizeof hint));
+                       hint_verb(verbs, verb_count, operands[0], hint, sizeof hint));
         return report_error(&err);
     }
     options_help(verb, stdout);
-    return report_end(0);
-}
-
-int verb_version(int argc, char **argv)
-{
-    char **operands;
-    int count, code, unused;
-
-    code = common_parse(&version_verb, argc, argv, &unused, &operands, &count);
-    if (code >= 0)
-        return code;
-    if (count > 0)
-        return common_excess(&version_verb, operands[0]);
-    printf("cove %s\nkeeper protocol %u, agent protocol %u\n", COVE_VERSION, KEEPER_VERSION,
-           AGENT_VERSION);
     return report_end(0);
 }

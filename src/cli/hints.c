@@ -111,7 +111,7 @@ static const char *say_nearest(const struct nearest *n, const char *dashes, char
     return out;
 }
 
-const char *hint_verb(const char *word, char *out, size_t size)
+const char *hint_verb(const struct verb *const *list, size_t count, const char *word, char *out, size_t size)
 {
     struct nearest nearest = { .word = word };
 
@@ -122,8 +122,8 @@ const char *hint_verb(const char *word, char *out, size_t size)
             return out;
         }
     }
-    for (size_t i = 0; i < verb_count; i++)
-        consider(&nearest, verbs[i]->name);
+    for (size_t i = 0; i < count; i++)
+        consider(&nearest, list[i]->name);
     return say_nearest(&nearest, "", out, size);
 }
 

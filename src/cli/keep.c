@@ -21,6 +21,7 @@ static void keeper_argv(const struct keep *keep, const char *argv[ARGS_MAX])
         { "--group", keep->group },
         { "--max-sandboxes", keep->max_sandboxes },
         { "--slots", keep->slots },
+        { "--disk-reserve", keep->disk_reserve },
     };
     size_t n = 0;
 

@@ -1,6 +1,7 @@
 #include "base/own.h"
 #include "cli/listing.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ static int key_revoke(int argc, char **argv);
 static const struct verb subs[] = {
     { .name = "create", .synopsis = "[OPTION…] TENANT", .summary = "make a key and show it, this once",
       .options = create_options, .option_count = ARRAY_LEN(create_options), .run = key_create },
-    { .name = "ls", .synopsis = "[OPTION…]", .summary = "list keys; their secret part is known to nobody",
+    { .name = "ls", .synopsis = "[OPTION…]", .summary = "list keys; their secret part is not stored",
       .options = ls_options, .option_count = ARRAY_LEN(ls_options), .run = key_ls },
     { .name = "revoke", .synopsis = "ID", .summary = "end a key, at once and for good",
       .run = key_revoke },
@@ -57,26 +58,26 @@ static const char *key_state(const struct store_key *key)
 }
 
 /* text: NULL except right after it was made. */
-static void key_json(struct json *json, const struct store_key *key, const char *text)
+static void key_json(struct json_out *json, const struct store_key *key, const char *text)
 {
-    json_object(json, NULL);
-    json_text(json, "id", key->id);
+    json_out_object(json, NULL);
+    json_out_text(json, "id", key->id);
     if (text)
-        json_text(json, "key", text);
-    json_text(json, "tenant", key->tenant);
-    json_text(json, "scope", store_scope_name(key->scope));
-    json_text(json, "label", key->label);
-    json_text(json, "state", key_state(key));
-    json_number(json, "created_ms", key->created_ms);
-    json_number(json, "expires_ms", key->expires_ms);
-    json_number(json, "revoked_ms", key->revoked_ms);
-    json_number(json, "last_used_ms", key->last_used_ms);
-    json_end(json);
+        json_out_text(json, "key", text);
+    json_out_text(json, "tenant", key->tenant);
+    json_out_text(json, "scope", store_scope_name(key->scope));
+    json_out_text(json, "label", key->label);
+    json_out_text(json, "state", key_state(key));
+    json_out_number(json, "created_ms", key->created_ms);
+    json_out_number(json, "expires_ms", key->expires_ms);
+    json_out_number(json, "revoked_ms", key->revoked_ms);
+    json_out_number(json, "last_used_ms", key->last_used_ms);
+    json_out_end(json);
 }
 
 static void show_new(const struct store_key *key, const char *text, bool as_json)
 {
-    struct json json;
+    struct json_out json;
 
     if (!as_json) {
         printf("%s\n", text);
@@ -84,9 +85,9 @@ static void show_new(const struct store_key *key, const char *text, bool as_json
                     store_scope_name(key->scope));
         return;
     }
-    json_init(&json, stdout);
+    json_out_init(&json, stdout);
     key_json(&json, key, text);
-    (void) json_finish(&json);
+    (void) json_out_finish(&json);
 }
 
 static int key_create(int argc, char **argv)

@@ -15,7 +15,7 @@ enum listing_form { LISTING_TABLE, LISTING_JSON, LISTING_NAMES };
 struct listing {
     enum listing_form form;
     struct table table;
-    struct json json;
+    struct json_out json;
 };
 
 /* Headings as in table.h. */

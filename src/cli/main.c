@@ -1,6 +1,9 @@
 #include "base/err.h"
+#include "base/own.h"
+#include "cli/elsewhere.h"
 #include "cli/help.h"
 #include "cli/hints.h"
+#include "cli/keeper.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 
@@ -22,7 +25,7 @@ static int no_verb(const char *word)
     struct err err;
 
     (void) err_set(&err, ERR_USAGE, "there is no verb '%.60s'%s (see 'cove help')", word,
-                   hint_verb(word, hint, sizeof hint));
+                   hint_verb(verbs, verb_count, word, hint, sizeof hint));
     return report_error(&err);
 }
 
@@ -52,7 +55,7 @@ static int before_verb(int argc, char **argv, int *ret_code)
         else if (strncmp(arg, "--state=", 8) == 0)
             state = arg + 8;
         if (!state || !state[0]) {
-            *ret_code = bad(strncmp(arg, "--state", 7) == 0 ? "a directory is missing behind"
+            *ret_code = bad(strncmp(arg, "--state", 7) == 0 ? "a directory is missing after"
                                                             : "there is no option",
                             arg);
             return -1;
@@ -65,7 +68,9 @@ static int before_verb(int argc, char **argv, int *ret_code)
 
 int main(int argc, char **argv)
 {
+    static const struct verb *const hidden[] = { &keeper_ps_verb, &keeper_kill_verb };
     const struct verb *verb;
+    struct err err;
     int code, at;
 
     /* A reader that goes away is an error of write, not a sudden end with the terminal raw. */
@@ -77,8 +82,13 @@ int main(int argc, char **argv)
         help_overview(stderr);
         return err_kind_info(ERR_USAGE)->exit_code;
     }
+    for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+        if (strcmp(hidden[i]->name, argv[at]) == 0)
+            return hidden[i]->run(argc - at, argv + at);
     verb = verb_find(argv[at]);
     if (!verb)
         return no_verb(argv[at]);
+    if (elsewhere_check(verb->name, &err) < 0)
+        return report_error(&err);
     return verb->run(argc - at, argv + at);
 }

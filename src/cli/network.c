@@ -1,6 +1,7 @@
 #include "base/own.h"
 #include "cli/listing.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "store/private.h"
 
@@ -127,7 +128,7 @@ static int read_join(struct store *store, const struct network_values *values, c
         return err_set(err, ERR_NO_PATH, "there is no network '%.63s'", network);
     if (values->alias && !private_label_ok(values->alias))
         return err_set(err, ERR_INVALID,
-                       "--alias: 1 to 63 of a-z, 0-9 and '-', which stands only within");
+                       "--alias: 1 to 63 of a-z, 0-9 and '-', '-' neither first nor last");
     (void) strcpy(ret->network, network);
     (void) strcpy(ret->alias, values->alias ? values->alias : "");
     for (size_t i = 0; i < values->ports.count; i++) {
@@ -203,11 +204,11 @@ static int list_network(void *arg, const struct private_network *network, struct
 
     (void) err;
     if (l->form == LISTING_JSON) {
-        json_object(&l->json, NULL);
-        json_text(&l->json, "name", network->name);
-        json_number(&l->json, "created_ms", network->created_ms);
-        json_number(&l->json, "members", network->members);
-        json_end(&l->json);
+        json_out_object(&l->json, NULL);
+        json_out_text(&l->json, "name", network->name);
+        json_out_number(&l->json, "created_ms", network->created_ms);
+        json_out_number(&l->json, "members", network->members);
+        json_out_end(&l->json);
         return 0;
     }
     table_cell(&l->table, "%s", network->name);
@@ -224,15 +225,15 @@ static int list_member(void *arg, const struct private_member *member, struct er
     (void) err;
     private_ports_print(member, ports);
     if (l->form == LISTING_JSON) {
-        json_object(&l->json, NULL);
-        json_text(&l->json, "sandbox", member->sandbox);
-        json_text(&l->json, "alias", member->alias);
-        json_array(&l->json, "ports");
+        json_out_object(&l->json, NULL);
+        json_out_text(&l->json, "sandbox", member->sandbox);
+        json_out_text(&l->json, "alias", member->alias);
+        json_out_array(&l->json, "ports");
         for (size_t i = 0; i < member->port_count; i++)
-            json_number(&l->json, NULL, member->ports[i]);
-        json_end(&l->json);
-        json_number(&l->json, "joined_ms", member->joined_ms);
-        json_end(&l->json);
+            json_out_number(&l->json, NULL, member->ports[i]);
+        json_out_end(&l->json);
+        json_out_number(&l->json, "joined_ms", member->joined_ms);
+        json_out_end(&l->json);
         return 0;
     }
     table_cell(&l->table, "%s.%s." PRIVATE_SUFFIX, member->alias, member->network);

@@ -48,17 +48,17 @@ static int read_login(const char *path, struct upstream *upstream, struct err *e
     return r < 0 ? err_wrap(err, "--proxy-login") : 0;
 }
 
-static void put_list(struct json *json, const char *name, const struct reach_rule *rules,
+static void put_list(struct json_out *json, const char *name, const struct reach_rule *rules,
                      size_t count)
 {
-    json_array(json, name);
+    json_out_array(json, name);
     for (size_t i = 0; i < count; i++) {
         char text[REACH_TEXT_MAX];
 
         reach_rule_print(&rules[i], text);
-        json_text(json, NULL, text);
+        json_out_text(json, NULL, text);
     }
-    json_end(json);
+    json_out_end(json);
 }
 
 /* What network_from_text of the server reads. */
@@ -67,26 +67,26 @@ static char *rules_text(const struct reach *rules)
     char address[UPSTREAM_ADDRESS_MAX], *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    struct json json;
+    struct json_out json;
 
     if (!out)
         return NULL;
-    json_init(&json, out);
+    json_out_init(&json, out);
     json.one_line = true;
-    json_object(&json, NULL);
-    json_text(&json, "mode", reach_mode_name(rules->mode));
+    json_out_object(&json, NULL);
+    json_out_text(&json, "mode", reach_mode_name(rules->mode));
     put_list(&json, "allow", rules->allow, rules->allow_count);
     put_list(&json, "deny", rules->deny, rules->deny_count);
     if (rules->upstream.kind != UPSTREAM_NONE) {
         upstream_address(&rules->upstream, address);
-        json_object(&json, "proxy");
-        json_text(&json, "type", upstream_kind_name(rules->upstream.kind));
-        json_text(&json, "address", address);
-        json_bool(&json, "trusted", true);
-        json_end(&json);
+        json_out_object(&json, "proxy");
+        json_out_text(&json, "type", upstream_kind_name(rules->upstream.kind));
+        json_out_text(&json, "address", address);
+        json_out_bool(&json, "trusted", true);
+        json_out_end(&json);
     }
-    json_end(&json);
-    if (json_finish(&json) < 0 || fclose(out) != 0) {
+    json_out_end(&json);
+    if (json_out_finish(&json) < 0 || fclose(out) != 0) {
         free(text);
         return NULL;
     }
@@ -104,7 +104,7 @@ static int read_rules(const struct network_values *values, struct reach *rules, 
     if (values->proxy && upstream_parse(values->proxy, &rules->upstream, err) < 0)
         return err_wrap(err, "--proxy");
     if (values->login && !values->proxy)
-        return err_set(err, ERR_USAGE, "--proxy-login means nothing without --proxy");
+        return err_set(err, ERR_USAGE, "--proxy-login needs --proxy");
     return values->login ? read_login(values->login, &rules->upstream, err) : 0;
 }
 

@@ -132,14 +132,14 @@ static int parse_long(struct parser *p, const char *arg, struct err *err)
     }
     value = option_value(p, equals ? equals + 1 : NULL);
     if (!value)
-        return bad_usage(p, err, "a value is missing behind", arg);
+        return bad_usage(p, err, "a value is missing after", arg);
     if (option)
         return store_value(option, value, p->values, err);
     if (limit)
         return limits_parse((void *) ((char *) p->values + p->verb->limits_offset), limit->name,
                             value, err);
     if (!value[0])
-        return bad_usage(p, err, "a directory is missing behind", arg);
+        return bad_usage(p, err, "a directory is missing after", arg);
     if (setenv("COVE_STATE", value, 1) < 0)
         return err_set(err, ERR_NO_MEMORY, "no memory for the environment");
     return 0;
@@ -164,7 +164,7 @@ static int parse_letters(struct parser *p, const char *arg, struct err *err)
         }
         value = option_value(p, c[1] ? c + 1 : NULL);
         if (!value)
-            return bad_usage(p, err, "a value is missing behind", arg);
+            return bad_usage(p, err, "a value is missing after", arg);
         return store_value(option, value, p->values, err);
     }
     return 0;
@@ -240,7 +240,7 @@ static void help_limit(FILE *out, const struct limit_info *limit)
         (void) snprintf(preset, sizeof preset, "%g", (double) limit->preset / 1000);
     else
         (void) snprintf(preset, sizeof preset, "%llu", (unsigned long long) limit->preset);
-    (void) snprintf(help, sizeof help, "%s (%s)", limit->help, preset);
+    (void) snprintf(help, sizeof help, "%s (%s)", limit->help, limit->preset ? preset : "no limit");
     help_row(out, 0, limit->name, values[limit->unit], help);
 }
 

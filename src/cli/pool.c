@@ -2,6 +2,7 @@
 #include "cli/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/sandbox.h"
 
@@ -55,23 +56,23 @@ const struct verb pool_verb = {
 };
 /* clang-format on */
 
-static void pool_json(struct json *json, const struct store_pool *p)
+static void pool_json(struct json_out *json, const struct store_pool *p)
 {
-    json_object(json, NULL);
-    json_text(json, "template", p->template);
-    json_text(json, "profile", p->root ? "root" : "strict");
-    json_bool(json, "warm", p->warm);
-    json_number(json, "memory_bytes", p->memory_bytes);
-    json_number(json, "disk_bytes", p->disk_bytes);
-    json_number(json, "cpu_milli", p->cpu_milli);
-    json_number(json, "ready", p->ready);
-    json_number(json, "target", p->target);
-    json_number(json, "min", p->least);
-    json_number(json, "max", p->most);
-    json_number(json, "hits", p->hits);
-    json_number(json, "misses", p->misses);
-    json_number(json, "updated_ms", p->updated_ms);
-    json_end(json);
+    json_out_object(json, NULL);
+    json_out_text(json, "template", p->template);
+    json_out_text(json, "profile", p->root ? "root" : "strict");
+    json_out_bool(json, "warm", p->warm);
+    json_out_number(json, "memory_bytes", p->memory_bytes);
+    json_out_number(json, "disk_bytes", p->disk_bytes);
+    json_out_number(json, "cpu_milli", p->cpu_milli);
+    json_out_number(json, "ready", p->ready);
+    json_out_number(json, "target", p->target);
+    json_out_number(json, "min", p->least);
+    json_out_number(json, "max", p->most);
+    json_out_number(json, "hits", p->hits);
+    json_out_number(json, "misses", p->misses);
+    json_out_number(json, "updated_ms", p->updated_ms);
+    json_out_end(json);
 }
 
 static int list_one(void *arg, const struct store_pool *p, struct err *err)

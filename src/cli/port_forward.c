@@ -147,7 +147,7 @@ static int parse_port(const char *text, uint64_t least, uint16_t *ret, struct er
     uint64_t value;
 
     if (parse_u64(text, &value, err) < 0 || value < least || value > UINT16_MAX)
-        return err_set(err, ERR_USAGE, "port-forward: '%.20s' is no port", text);
+        return err_set(err, ERR_USAGE, "port-forward: '%.20s' is not a port", text);
     *ret = (uint16_t) value;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/parse.h"
 #include "cli/common.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ const struct verb preview_verb = {
     .synopsis = "[OPTION…] SANDBOX PORT",
     .summary = "print a link to a web server in a sandbox",
     .details =
-        "For whoever is to see it: the link works in a browser, without a key, until it expires.\n"
+        "The link works in a browser, without a key, until it expires.\n"
         "SANDBOX is one that the server made; of the tenant 'local', also its name.",
     .options = preview_options,
     .option_count = ARRAY_LEN(preview_options),
@@ -107,7 +108,7 @@ int verb_preview(int argc, char **argv)
     if (count > 2)
         return common_excess(&preview_verb, operands[2]);
     if (parse_u64(operands[1], &port, &err) < 0 || port < 1 || port > UINT16_MAX)
-        (void) err_set(&err, ERR_USAGE, "preview: '%.20s' is no port", operands[1]);
+        (void) err_set(&err, ERR_USAGE, "preview: '%.20s' is not a port", operands[1]);
     else if (subverb_store(&store, &err) == 0 &&
              print_link(store, &values, operands[0], (uint16_t) port, &err) == 0)
         code = report_end(0);

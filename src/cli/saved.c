@@ -1,6 +1,7 @@
 #include "cli/saved.h"
 
 #include "base/own.h"
+#include "cli/api/server.h"
 #include "cli/common.h"
 #include "cli/report.h"
 #include "client/warm.h"
@@ -150,31 +151,6 @@ int saved_load(struct link *link, const struct keeper_image *image, struct keepe
     return sandbox_new_id(id, err) < 0 ? -1 : image_load(link, &spec, ret, err);
 }
 
-/* What a snapshot has cannot be said beside it. */
-int saved_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
-                 struct keeper_sandbox *ret, struct err *err)
-{
-    struct keeper_image image;
-    char id[ID_LEN + 1];
-    struct image_load_spec spec = { .image = image.id,
-                                    .owner = image.owner,
-                                    .id = id,
-                                    .name = options->name,
-                                    .files_only = options->no_memory,
-                                    .limits = options->limits };
-    struct err ignored;
-
-    if (options->template || options->root || options->volumes.count > 0)
-        return err_set(err, ERR_USAGE, "a snapshot has its own template, root and volumes");
-    if (saved_snapshot(link, options->snapshot, &image, err) < 0 || sandbox_new_id(id, err) < 0 ||
-        image_load(link, &spec, ret, err) < 0)
-        return -1;
-    if (!(flags & KEEPER_FLAG_TIED) || sandbox_tie(link, id, err) == 0)
-        return 0;
-    (void) sandbox_destroy(link, id, &ignored);
-    return -1;
-}
-
 /* ---- each of several ---- */
 
 /* Says why one failed; the first failure is the exit code. false: the others would fail likewise. */
@@ -195,12 +171,28 @@ static bool may_be_prefix(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") == len;
 }
 
+void saved_id_of(char *name, size_t size)
+{
+    json_t *sandbox = NULL;
+    struct err ignored;
+
+    if (!id_ok(name) && server_ask("GET", NULL, &sandbox, &ignored, "/v1/sandboxes/%s", name) == 0 &&
+        json_is_string(json_object_get(sandbox, "id")))
+        (void) snprintf(name, size, "%s", json_string_value(json_object_get(sandbox, "id")));
+    json_decref(sandbox);
+}
+
 int saved_resolve(struct link *link, char **name, struct err *err)
 {
     auto_free struct keeper_sandbox *list = NULL;
     const char *found = NULL;
     size_t count, fit = 0;
+    char known[KEEPER_NAME_MAX];
 
+    (void) snprintf(known, sizeof known, "%s", *name);
+    saved_id_of(known, sizeof known);
+    if (strcmp(known, *name) != 0)
+        return (*name = strdup(known)) ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for an id");
     if (!may_be_prefix(*name))
         return 0;
     if (saved_list(link, &list, &count, err) < 0)

@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 #include "client/image.h"
+#include "client/sandbox.h"
 #include "store/store.h"
 
 /* Sandboxes, and behind them those that are paused to disk: paused, and without a pid. The caller's to free. */
@@ -26,10 +27,6 @@ int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image 
 /* A new sandbox of an image, as it was. */
 int saved_load(struct link *link, const struct keeper_image *image, struct keeper_sandbox *ret,
                struct err *err);
-/* A new sandbox of options->snapshot; flags: KEEPER_FLAG_TIED. */
-int saved_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
-                 struct keeper_sandbox *ret, struct err *err);
-
 /* *ret NULL: this state directory has none. */
 int saved_store(struct store **ret, struct err *err);
 /* Whose it is: the tenant of the server's record, or "". */
@@ -40,6 +37,9 @@ void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX]);
  * afterwards, which is never freed: it is an operand. */
 #define SAVED_PREFIX_LEAST 5
 int saved_resolve(struct link *link, char **name, struct err *err);
+
+/* The id that the server has for a name, in its place; as it was where the server does not run or does not know it. */
+void saved_id_of(char *name, size_t size);
 
 /* A step for each sandbox that is named, or for all that saved_list has. Goes on after a failure; returns the first
  * one's exit code. */

@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "cli/listing.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static int secret_rm(int argc, char **argv);
 static const struct verb subs[] = {
     { .name = "set", .synopsis = "[OPTION…] NAME HOST…", .summary = "keep a value for these hosts, in the place of any before",
       .options = set_options, .option_count = ARRAY_LEN(set_options), .run = secret_set },
-    { .name = "ls", .synopsis = "[OPTION…]", .summary = "list secrets; their values are shown to nobody",
+    { .name = "ls", .synopsis = "[OPTION…]", .summary = "list secrets; their values are never shown",
       .options = ls_options, .option_count = ARRAY_LEN(ls_options), .run = secret_ls },
     { .name = "rm", .synopsis = "[OPTION…] NAME", .summary = "forget one, also for sandboxes that run",
       .options = rm_options, .option_count = ARRAY_LEN(rm_options), .run = secret_rm },
@@ -174,12 +175,12 @@ static int list_one(void *arg, const struct store_vault *secret, struct err *err
     (void) err;
     hosts_plain(secret->hosts, hosts, sizeof hosts);
     if (l->form == LISTING_JSON) {
-        json_object(&l->json, NULL);
-        json_text(&l->json, "name", secret->name);
-        json_text(&l->json, "hosts", hosts);
-        json_number(&l->json, "created_ms", secret->created_ms);
-        json_number(&l->json, "updated_ms", secret->updated_ms);
-        json_end(&l->json);
+        json_out_object(&l->json, NULL);
+        json_out_text(&l->json, "name", secret->name);
+        json_out_text(&l->json, "hosts", hosts);
+        json_out_number(&l->json, "created_ms", secret->created_ms);
+        json_out_number(&l->json, "updated_ms", secret->updated_ms);
+        json_out_end(&l->json);
         return 0;
     }
     table_cell(&l->table, "%s", secret->name);

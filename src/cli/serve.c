@@ -1,6 +1,7 @@
 #include "cli/serve.h"
 
 #include "base/address.h"
+#include "base/admin_socket.h"
 #include "base/io.h"
 #include "base/lockdown.h"
 #include "base/log.h"
@@ -16,19 +17,23 @@
 #include <limits.h>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
 #define USER         "cove"
 #define LISTEN_FD    3
+#define LISTEN_MOST  3
 #define ARGS_MAX     24
 #define TLS_FILE_MAX (256 * 1024)
 #define SHOWN_MAX    32768
 #define CONNECT_MS   100
+#define ASK_MS       10000 /* for coved to say its settings */
 
 int serve_user(struct serve *serve, struct err *err)
 {
@@ -57,6 +62,11 @@ int serve_listen(struct serve *serve, struct err *err)
                ? listen_at(serve->settings.tls_listen, &serve->tls_fd, serve->tls_listen,
                            sizeof serve->tls_listen, err)
                : 0;
+}
+
+int serve_listen_admin(struct serve *serve, struct err *err)
+{
+    return admin_listen(report_state(), serve->admin_gid, &serve->admin_fd, err);
 }
 
 /* Under another name first: the server may be reading. */
@@ -140,19 +150,21 @@ static void argv_of(const struct flag *flags, size_t count, const char *last,
 /* From LISTEN_FD on, in the order that the server knows, and not to be closed by exec. */
 static int hand_over(const struct serve *serve)
 {
-    /* Moved out of the way first: each may stand where the other belongs. */
-    int plain = fcntl(serve->listen_fd, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
-    int tls = serve->tls_fd < 0 ? -1 : fcntl(serve->tls_fd, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
-    char pid[32];
+    int sockets[LISTEN_MOST] = { serve->listen_fd, serve->tls_fd, serve->admin_fd };
+    int count = 0;
+    char pid[32], number[32];
 
+    /* Moved out of the way first: each may stand where another belongs. */
+    for (size_t i = 0; i < LISTEN_MOST; i++)
+        if (sockets[i] >= 0 &&
+            (sockets[i] = fcntl(sockets[i], F_DUPFD_CLOEXEC, LISTEN_FD + LISTEN_MOST)) < 0)
+            return -1;
+    for (size_t i = 0; i < LISTEN_MOST; i++)
+        if (sockets[i] >= 0 && dup2(sockets[i], LISTEN_FD + count++) < 0)
+            return -1;
     (void) snprintf(pid, sizeof pid, "%ld", (long) getpid());
-    if (plain < 0 || dup2(plain, LISTEN_FD) < 0)
-        return -1;
-    if (serve->tls_fd >= 0 && (tls < 0 || dup2(tls, LISTEN_FD + 1) < 0))
-        return -1;
-    return setenv("LISTEN_FDS", serve->tls_fd < 0 ? "1" : "2", 1) < 0
-               ? -1
-               : setenv("LISTEN_PID", pid, 1);
+    (void) snprintf(number, sizeof number, "%d", count);
+    return setenv("LISTEN_FDS", number, 1) < 0 ? -1 : setenv("LISTEN_PID", pid, 1);
 }
 
 /* All privilege is gone before the program is loaded, and nothing it executes can get any back. */
@@ -186,7 +198,7 @@ static int program_open(struct err *err)
     if (program_find("coved", path, sizeof path, err) < 0)
         return -1;
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    higher = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LISTEN_FD + 2);
+    higher = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LISTEN_FD + LISTEN_MOST);
     if (higher < 0)
         err_sys(err, errno, "open %s", path);
     own_close(&fd);
@@ -199,11 +211,13 @@ int serve_start(void *with, pid_t *ret, struct err *err)
     const char *state = report_state(), *argv[ARGS_MAX];
     char whole[PATH_MAX], cert[PATH_MAX + 32], key[PATH_MAX + 32];
     bool tls = serve->settings.tls_cert[0];
+    char group[32];
     const struct flag flags[] = {
         { "--config", serve->config },
         { "--state", whole },
         { "--listen", serve->listen },
         { "--gateway", whole },
+        { "--admin-group", serve->admin_gid == ADMIN_ROOT ? NULL : group },
         { "--tls-listen", serve->tls_listen[0] ? serve->tls_listen : NULL },
         { "--tls-cert", tls ? cert : NULL },
         { "--tls-key", tls ? key : NULL },
@@ -220,6 +234,7 @@ int serve_start(void *with, pid_t *ret, struct err *err)
         (program = program_open(err)) < 0)
         return -1;
     (void) snprintf(cert, sizeof cert, "%s/server/tls-cert.pem", whole);
+    (void) snprintf(group, sizeof group, "%u", (unsigned) serve->admin_gid);
     (void) snprintf(key, sizeof key, "%s/server/tls-key.pem", whole);
     argv_of(flags, ARRAY_LEN(flags), NULL, argv);
     own_close(&serve->probe_fd);
@@ -240,8 +255,11 @@ int serve_start(void *with, pid_t *ret, struct err *err)
  * meanwhile, the kernel would let us wait for minutes: the supervisor must not. */
 static int probe_open(const struct serve *serve)
 {
-    static const char ask[] =
+    static const char plain[] =
         "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    /* A hello that is cut short. To HTTP in the clear a TLS server says nothing at all, to this it says what is wrong. */
+    static const char hello[] = "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00";
+    bool tls = serve->settings.tls_cert[0] && serve->tls_fd < 0;
     const struct timeval patience = { .tv_usec = CONNECT_MS * 1000 };
     auto_close int fd = -1;
     struct address address;
@@ -252,7 +270,7 @@ static int probe_open(const struct serve *serve)
     fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
         connect(fd, (const struct sockaddr *) &address.at, address.len) < 0 ||
-        io_write_all(fd, ask, sizeof ask - 1) < 0)
+        io_write_all(fd, tls ? hello : plain, (tls ? sizeof hello : sizeof plain) - 1) < 0)
         return -1;
     return take_fd(&fd);
 }
@@ -269,26 +287,34 @@ bool serve_is_ready(void *with)
     p.fd = serve->probe_fd;
     if (p.fd < 0 || poll(&p, 1, 0) < 1)
         return false;
-    /* TLS speaks otherwise, but it speaks. An end without a word: it died meanwhile. */
+    /* An end without a word: it died meanwhile. */
     ready = read(serve->probe_fd, &byte, 1) == 1;
     own_close(&serve->probe_fd);
     return ready;
 }
 
-/* What a program that says little says, on stdout or stderr; its wait status. */
-static int read_all(int fd, pid_t pid, char *out, size_t size)
+/* What a program that says little says, on stdout or stderr; its wait status. The supervisor waits here, and must not wait for ever: a settings
+ * file can be a FIFO, or on a disk that does not answer. */
+static int read_all(int fd, pid_t pid, char *out, size_t size, struct err *err)
 {
+    uint64_t until = io_now_ms() + ASK_MS;
+    auto_close int pid_fd = (int) syscall(SYS_pidfd_open, pid, 0);
     size_t len = 0;
-    ssize_t n;
-    int status;
+    int status = 0;
+    ssize_t n = 1;
 
-    while (len < size - 1 && (n = read(fd, out + len, size - 1 - len)) != 0) {
+    while (len < size - 1 && n != 0 && io_wait_until(fd, POLLIN, until)) {
+        n = read(fd, out + len, size - 1 - len);
         if (n < 0 && errno != EINTR)
             break;
         len += n > 0 ? (size_t) n : 0;
     }
     out[len] = '\0';
-    return waitpid(pid, &status, 0) == pid ? status : -1;
+    if (io_wait_until(pid_fd, POLLIN, until))
+        return waitpid(pid, &status, 0) == pid ? status : err_sys(err, errno, "wait for coved");
+    (void) kill(pid, SIGKILL);
+    (void) waitpid(pid, &status, 0);
+    return err_set(err, ERR_TIMEOUT, "coved did not say its settings within %d s", ASK_MS / 1000);
 }
 
 /* coved itself says what its settings are, from flags, environment and file: as its user, who must be able to read
@@ -322,7 +348,7 @@ static int settings_ask(const struct serve *serve, const struct serve_given *giv
         become(program, argv);
     }
     own_close(&to);
-    return read_all(from, pid, out, SHOWN_MAX);
+    return read_all(from, pid, out, SHOWN_MAX, err);
 }
 
 static enum err_kind kind_of_exit(int status)
@@ -385,7 +411,9 @@ void serve_reload(void *with)
     if (!serve->settings.tls_cert[0])
         return;
     /* Whether there is TLS at all is settled at the start; where the files are may have changed. */
-    if (serve_settings(&fresh, serve->given, &err) == 0 && fresh.settings.tls_cert[0])
+    if (serve_settings(&fresh, serve->given, &err) < 0)
+        log_line(LOG_ERROR, "%s; the old settings stay", err.msg);
+    else if (fresh.settings.tls_cert[0])
         serve->settings = fresh.settings;
     if (copy_tls(serve, report_state(), &err) < 0)
         log_line(LOG_ERROR, "%s; the old certificate stays", err.msg);

@@ -26,6 +26,7 @@ struct serve_settings {
 struct serve {
     int listen_fd;
     int tls_fd;          /* -1: no second address */
+    int admin_fd;        /* <state>/cove.sock */
     int probe_fd;        /* a question that was not answered yet */
     char listen[80];     /* with the port that 0 became */
     char tls_listen[80]; /* the same; "" without */
@@ -35,6 +36,7 @@ struct serve {
     uid_t uid;
     gid_t gid;        /* of the user */
     gid_t keeper_gid; /* who may reach the keeper's socket */
+    gid_t admin_gid;  /* and the server's, besides root; ADMIN_ROOT: nobody */
     bool verbose;
 };
 
@@ -44,6 +46,9 @@ int serve_user(struct serve *serve, struct err *err);
 int serve_settings(struct serve *serve, const struct serve_given *given, struct err *err);
 /* Listens; a port that is taken is refused here, before anything is started. */
 int serve_listen(struct serve *serve, struct err *err);
+
+/* <state>/cove.sock; behind serve_listen, and when nobody else serves the directory. */
+int serve_listen_admin(struct serve *serve, struct err *err);
 
 /* For supervise.h; `with` is the struct serve. */
 int serve_start(void *with, pid_t *ret, struct err *err);

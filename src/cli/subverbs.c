@@ -61,36 +61,11 @@ int subverb_parse(const struct verb *verb, const char *name, int argc, char **ar
         (void) err_set(&err, ERR_USAGE, "%s: %s is missing (see 'cove %s --help')", both, what,
                        both);
     else if (*ret_count > most)
-        (void) err_set(&err, ERR_USAGE, "%s: '%.60s' is one too many (see 'cove %s --help')", both,
+        (void) err_set(&err, ERR_USAGE, "%s: unexpected argument '%.60s' (see 'cove %s --help')", both,
                        (*ret_operands)[most], both);
     else
         return -1;
     return report_error(&err);
-}
-
-int subverb_store(struct store **ret, struct err *err)
-{
-    return store_open(report_state(), ret, err);
-}
-
-int subverb_audit(struct store *store, const char *tenant, const char *action, const char *detail,
-                  struct err *err)
-{
-    char user[32];
-    struct audit_record record = { .tenant = tenant,
-                                   .user_id = user,
-                                   .action = action,
-                                   .outcome = "ok",
-                                   .detail = detail,
-                                   .resource_usage = "{}",
-                                   .security_events = "[]",
-                                   .duration_ms = -1,
-                                   .exit_code = AUDIT_NO_EXIT };
-
-    (void) snprintf(user, sizeof user, "cli/%u", (unsigned) getuid());
-    if (store_audit_append(store, &record, STORE_ON_DISK, err) < 0)
-        return err_wrap(err, "done, but not in the audit log");
-    return 0;
 }
 
 const char *subverb_when(char *out, size_t size, uint64_t ms)

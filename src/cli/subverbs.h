@@ -1,11 +1,13 @@
-/* subverbs.h - verbs with commands of their own (`cove tenant add`), on the server's store.
+/* subverbs.h - verbs with commands of their own (`cove tenant add`).
  *
  * A command is a struct verb in the subs of its verb; its run gets argv from the command's name on. */
 #ifndef COVE_CLI_SUBVERBS_H
 #define COVE_CLI_SUBVERBS_H
 
 #include "cli/verbs.h"
-#include "store/store.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 /* Finds the command that argv names, and runs it. Returns the exit code. */
 int subverbs_run(const struct verb *verb, int argc, char **argv);
@@ -15,11 +17,6 @@ int subverbs_run(const struct verb *verb, int argc, char **argv);
 int subverb_parse(const struct verb *verb, const char *name, int argc, char **argv, void *values,
                   const char *what, int least, int most, char ***ret_operands, int *ret_count);
 
-/* Of the state directory in force. */
-int subverb_store(struct store **ret, struct err *err);
-/* What the command line changed, in the audit log, on disk when it returns. */
-int subverb_audit(struct store *store, const char *tenant, const char *action, const char *detail,
-                  struct err *err);
 /* "2026-01-31 12:00", or "-" for 0; local time. */
 const char *subverb_when(char *out, size_t size, uint64_t ms);
 

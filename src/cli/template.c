@@ -1,14 +1,16 @@
 #include "base/json.h"
 #include "base/own.h"
-#include "cli/recipe.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
-#include "cli/template_build.h"
-#include "cli/template_host.h"
+#include "cli/template_maker.h"
 #include "cli/template_network.h"
 #include "cli/template_show.h"
-#include "cli/template_store.h"
 #include "cli/template_warm.h"
+#include "template/recipe.h"
+#include "template/template_build.h"
+#include "template/template_host.h"
+#include "template/template_store.h"
 
 #include <limits.h>
 #include <string.h>
@@ -76,26 +78,29 @@ static void say_built(const char *name, const struct template_build_result *resu
 
 static void json_built(const char *name, const struct template_build_result *result)
 {
-    struct json json;
+    struct json_out json;
 
-    json_init(&json, stdout);
-    json_object(&json, NULL);
-    json_text(&json, "name", name);
-    json_bool(&json, "was_there", result->was_there);
-    json_bool(&json, "from_cache", result->from_cache);
-    json_number(&json, "bytes", result->bytes);
-    json_number(&json, "files", result->files);
-    json_number(&json, "wall_ms", result->wall_ms);
-    json_end(&json);
-    (void) json_finish(&json);
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "name", name);
+    json_out_bool(&json, "was_there", result->was_there);
+    json_out_bool(&json, "from_cache", result->from_cache);
+    json_out_number(&json, "bytes", result->bytes);
+    json_out_number(&json, "files", result->files);
+    json_out_number(&json, "wall_ms", result->wall_ms);
+    json_out_end(&json);
+    (void) json_out_finish(&json);
 }
 
 static int build_host(bool rebuild)
 {
     struct err err = { 0 };
-    int r = rebuild ? template_host_rebuild(report_state(), &err)
-                    : template_host_ensure(report_state(), &err);
+    struct maker maker;
+    int r;
 
+    maker_init(&maker, "host");
+    r = rebuild ? template_host_rebuild(&maker.way, report_state(), &err)
+                : template_host_ensure(&maker.way, report_state(), &err);
     if (r < 0)
         return report_error(&err);
     (void) printf("host is ready\n");
@@ -109,6 +114,8 @@ static int build_one(const struct template_values *values, const char *name)
     const struct recipe *recipe = recipe_find(name);
     struct template_build_result result = { 0 };
     struct err err = { 0 };
+    struct maker maker;
+    int r;
 
     if (strcmp(name, "host") == 0)
         return build_host(values->rebuild);
@@ -116,7 +123,10 @@ static int build_one(const struct template_values *values, const char *name)
         err_set(&err, ERR_NO_TEMPLATE, "there is no recipe for a template '%.60s'", name);
         return report_error(&err);
     }
-    if (template_build(report_state(), recipe, &options, &result, &err) < 0) {
+    maker_init(&maker, recipe->name);
+    r = template_build(&maker.way, report_state(), recipe, &options, &result, &err);
+    maker_done(&maker);
+    if (r < 0) {
         int code = report_error(&err);
 
         return result.signal ? 128 + result.signal : code;
@@ -150,11 +160,13 @@ static int rm_one(int store_fd, const char *name, struct err *err)
 {
     auto_close int lock_fd = -1;
     struct manifest manifest;
+    struct maker maker;
 
+    maker_init(&maker, name);
     /* One with a broken manifest can go, too. */
     if (template_find(store_fd, name, &manifest, NULL, err) < 0 && err->kind == ERR_NO_TEMPLATE)
         return -1;
-    if (template_lock(store_fd, name, &lock_fd, err) < 0)
+    if (template_lock(&maker.way, store_fd, name, &lock_fd, err) < 0)
         return -1;
     return template_remove(report_state(), store_fd, name, err) < 0
                ? -1

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 
 #include <stdio.h>

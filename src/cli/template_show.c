@@ -2,49 +2,50 @@
 
 #include "base/own.h"
 #include "cli/listing.h"
-#include "cli/recipe.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "cli/template_network.h"
-#include "cli/template_store.h"
 #include "cli/template_warm.h"
-#include "cli/tree.h"
+#include "template/recipe.h"
+#include "template/template_store.h"
+#include "template/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void json_manifest(struct json *json, const char *name, const struct manifest *manifest,
+static void json_manifest(struct json_out *json, const char *name, const struct manifest *manifest,
                           bool is_default)
 {
-    json_text(json, "name", name);
-    json_bool(json, "default", is_default);
-    json_text(json, "kind", manifest_kind_name(manifest->kind));
-    json_text(json, "description", manifest->description);
-    json_text(json, "user", manifest->user);
-    json_text(json, "workdir", manifest->workdir);
-    json_array(json, "env");
+    json_out_text(json, "name", name);
+    json_out_bool(json, "default", is_default);
+    json_out_text(json, "kind", manifest_kind_name(manifest->kind));
+    json_out_text(json, "description", manifest->description);
+    json_out_text(json, "user", manifest->user);
+    json_out_text(json, "workdir", manifest->workdir);
+    json_out_array(json, "env");
     for (size_t i = 0; i < manifest->env_count; i++)
-        json_text(json, NULL, manifest->env[i]);
-    json_end(json);
-    json_text(json, "recipe", manifest->recipe);
-    json_number(json, "created", manifest->created);
-    json_number(json, "bytes", manifest->bytes);
-    json_number(json, "files", manifest->files);
+        json_out_text(json, NULL, manifest->env[i]);
+    json_out_end(json);
+    json_out_text(json, "recipe", manifest->recipe);
+    json_out_number(json, "created", manifest->created);
+    json_out_number(json, "bytes", manifest->bytes);
+    json_out_number(json, "files", manifest->files);
 }
 
-static void entry_json(struct json *json, const struct template_entry *entry, bool is_default)
+static void entry_json(struct json_out *json, const struct template_entry *entry, bool is_default)
 {
     struct store_warm warm;
 
-    json_object(json, NULL);
+    json_out_object(json, NULL);
     if (entry->problem.kind == ERR_NONE) {
         json_manifest(json, entry->name, &entry->manifest, is_default);
-        json_bool(json, "warm", template_warm_get(entry->name, &warm));
+        json_out_bool(json, "warm", template_warm_get(entry->name, &warm));
     } else {
-        json_text(json, "name", entry->name);
-        json_text(json, "problem", entry->problem.msg);
+        json_out_text(json, "name", entry->name);
+        json_out_text(json, "problem", entry->problem.msg);
     }
-    json_end(json);
+    json_out_end(json);
 }
 
 static void entry_row(struct table *table, const struct template_entry *entry, bool is_default)
@@ -136,33 +137,33 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
 static int inspect_json(const struct inspected *it)
 {
     auto_free char *network = template_network_get(it->name);
-    struct json json;
+    struct json_out json;
 
-    json_init(&json, stdout);
-    json_object(&json, NULL);
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
     json_manifest(&json, it->name, &it->manifest, it->is_default);
-    json_text(&json, "path", it->path);
-    json_number(&json, "bytes_now", it->size.bytes);
-    json_number(&json, "files_now", it->size.files);
+    json_out_text(&json, "path", it->path);
+    json_out_number(&json, "bytes_now", it->size.bytes);
+    json_out_number(&json, "files_now", it->size.files);
     if (it->users_known)
-        json_number(&json, "sandboxes", it->users);
+        json_out_number(&json, "sandboxes", it->users);
     else
-        json_text(&json, "sandboxes", NULL);
+        json_out_text(&json, "sandboxes", NULL);
     if (it->has_recipe)
-        json_bool(&json, "up_to_date", it->up_to_date);
-    json_raw(&json, "network", network ? network : "null");
+        json_out_bool(&json, "up_to_date", it->up_to_date);
+    json_out_raw(&json, "network", network ? network : "null");
     if (it->is_warm) {
-        json_object(&json, "warm");
-        json_text(&json, "image", it->warm.image);
-        json_number(&json, "bytes", it->warm.bytes);
-        json_number(&json, "made_ms", it->warm.made_ms);
-        json_text(&json, "start", it->warm.start);
-        json_text(&json, "ready", it->warm.ready);
-        json_text(&json, "import", it->warm.modules);
-        json_end(&json);
+        json_out_object(&json, "warm");
+        json_out_text(&json, "image", it->warm.image);
+        json_out_number(&json, "bytes", it->warm.bytes);
+        json_out_number(&json, "made_ms", it->warm.made_ms);
+        json_out_text(&json, "start", it->warm.start);
+        json_out_text(&json, "ready", it->warm.ready);
+        json_out_text(&json, "import", it->warm.modules);
+        json_out_end(&json);
     }
-    json_end(&json);
-    (void) json_finish(&json);
+    json_out_end(&json);
+    (void) json_out_finish(&json);
     return report_end(0);
 }
 

@@ -6,14 +6,16 @@
 #include "base/own.h"
 #include "cli/common.h"
 #include "cli/progress.h"
-#include "cli/recipe.h"
 #include "cli/report.h"
 #include "cli/saved.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
-#include "cli/template_store.h"
+#include "cli/template_maker.h"
 #include "cli/warm_ready.h"
 #include "client/image.h"
 #include "client/warm.h"
+#include "template/recipe.h"
+#include "template/template_store.h"
 
 #include <signal.h>
 #include <string.h>
@@ -92,12 +94,14 @@ int template_cool(const char *name)
 {
     auto_close int store_fd = -1, lock_fd = -1;
     struct manifest manifest;
+    struct maker maker;
     struct err err;
     bool was;
 
+    maker_init(&maker, name);
     if (template_store_look(report_state(), &store_fd, &err) < 0 ||
         template_find(store_fd, name, &manifest, NULL, &err) < 0 ||
-        template_lock(store_fd, name, &lock_fd, &err) < 0 || forget(name, &was, &err) < 0)
+        template_lock(&maker.way, store_fd, name, &lock_fd, &err) < 0 || forget(name, &was, &err) < 0)
         return report_error(&err);
     if (!was) {
         err_set(&err, ERR_NO_IMAGE, "template '%.60s' has no memory image", name);
@@ -258,12 +262,14 @@ static int warm(struct making *m, struct err *err)
 {
     auto_close int store_fd = -1, lock_fd = -1;
     struct manifest manifest;
+    struct maker maker;
     int r;
 
+    maker_init(&maker, m->name);
     /* The lock, so that nobody makes the template anew meanwhile. */
     if (check(m, err) < 0 || template_store_look(report_state(), &store_fd, err) < 0 ||
         template_find(store_fd, m->name, &manifest, NULL, err) < 0 ||
-        template_lock(store_fd, m->name, &lock_fd, err) < 0 || common_open(&m->link, err) < 0)
+        template_lock(&maker.way, store_fd, m->name, &lock_fd, err) < 0 || common_open(&m->link, err) < 0)
         return -1;
     progress_init(&m->progress, m->name);
     r = subverb_store(&m->store, err) < 0 ? -1 : make(m, err);

@@ -3,6 +3,7 @@
 #include "cli/listing.h"
 #include "cli/network_option.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 
 #include <inttypes.h>
@@ -192,33 +193,33 @@ static const char *quota_text(char *out, size_t size, const struct quota_info *i
     return out;
 }
 
-static void tenant_json(struct json *json, const struct store_tenant *tenant,
+static void tenant_json(struct json_out *json, const struct store_tenant *tenant,
                         const struct store_usage *usage, const char *network)
 {
     const struct store_quotas *q = &tenant->quotas;
 
-    json_object(json, NULL);
-    json_text(json, "name", tenant->name);
-    json_number(json, "created_ms", tenant->created_ms);
-    json_object(json, "quotas");
-    json_number(json, "sandboxes", q->sandboxes);
-    json_number(json, "cpu_milli", q->cpu_milli);
-    json_number(json, "memory_bytes", q->memory_bytes);
-    json_number(json, "disk_bytes", q->disk_bytes);
-    json_number(json, "creates_per_s", q->creates_per_s);
-    json_number(json, "requests_per_s", q->requests_per_s);
-    json_number(json, "streams", q->streams);
-    json_number(json, "stored_bytes", q->stored_bytes);
-    json_number(json, "images", q->images);
-    json_end(json);
-    json_object(json, "used");
-    json_number(json, "sandboxes", usage->sandboxes);
-    json_number(json, "cpu_milli", usage->cpu_milli);
-    json_number(json, "memory_bytes", usage->memory_bytes);
-    json_number(json, "disk_bytes", usage->disk_bytes);
-    json_end(json);
-    json_raw(json, "network", network ? network : "null");
-    json_end(json);
+    json_out_object(json, NULL);
+    json_out_text(json, "name", tenant->name);
+    json_out_number(json, "created_ms", tenant->created_ms);
+    json_out_object(json, "quotas");
+    json_out_number(json, "sandboxes", q->sandboxes);
+    json_out_number(json, "cpu_milli", q->cpu_milli);
+    json_out_number(json, "memory_bytes", q->memory_bytes);
+    json_out_number(json, "disk_bytes", q->disk_bytes);
+    json_out_number(json, "creates_per_s", q->creates_per_s);
+    json_out_number(json, "requests_per_s", q->requests_per_s);
+    json_out_number(json, "streams", q->streams);
+    json_out_number(json, "stored_bytes", q->stored_bytes);
+    json_out_number(json, "images", q->images);
+    json_out_end(json);
+    json_out_object(json, "used");
+    json_out_number(json, "sandboxes", usage->sandboxes);
+    json_out_number(json, "cpu_milli", usage->cpu_milli);
+    json_out_number(json, "memory_bytes", usage->memory_bytes);
+    json_out_number(json, "disk_bytes", usage->disk_bytes);
+    json_out_end(json);
+    json_out_raw(json, "network", network ? network : "null");
+    json_out_end(json);
 }
 
 static void tenant_row(struct table *table, const struct store_tenant *tenant,

@@ -5,10 +5,12 @@
 #include "cli/gate.h"
 #include "cli/keep.h"
 #include "cli/report.h"
+#include "cli/restore_state.h"
 #include "cli/serve.h"
 #include "cli/supervise.h"
-#include "cli/template_host.h"
+#include "cli/template_maker.h"
 #include "cli/verbs.h"
+#include "template/template_host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 #include <sys/stat.h>
 
 struct up_options {
-    const char *config, *group, *max_sandboxes, *slots, *domain, *public_domain;
+    const char *config, *group, *max_sandboxes, *slots, *disk_reserve, *domain, *public_domain;
     struct serve_given server;
     bool verbose, no_server;
 };
@@ -36,6 +38,8 @@ static const struct option up_options[] = {
       "refuse more sandboxes than this" },
     { 0, "slots", OPTION_TEXT, AT(slots), "N", COMPLETE_NONE,
       "user id ranges to use" },
+    { 0, "disk-reserve", OPTION_TEXT, AT(disk_reserve), "SIZE", COMPLETE_NONE,
+      "keep this much of the host's disk free (2 %, at most 4G)" },
     { 0, "listen", OPTION_TEXT, AT(server.listen), "ADDR:PORT", COMPLETE_NONE,
       "where the HTTP server listens (127.0.0.1:8000)" },
     { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE,
@@ -179,6 +183,7 @@ static int prepare(const struct up_options *options, struct up *up, char config[
                    struct err *err)
 {
     struct serve *serve = &up->serve;
+    struct maker maker;
 
     if (prepare_server(options, serve, config, err) < 0 || refuse_second(&up->keep, err) < 0)
         return -1;
@@ -186,10 +191,14 @@ static int prepare(const struct up_options *options, struct up *up, char config[
         return -1;
     if (options->group && group_find(options->group, &serve->keeper_gid, err) < 0)
         return -1;
-    if (state_make(options, serve, err) < 0 ||
-        (!options->no_server && gate_listen(&up->gate, serve->uid, err) < 0))
+    if (options->group)
+        serve->admin_gid = serve->keeper_gid;
+    if (restore_finish_at(report_state(), err) < 0 || state_make(options, serve, err) < 0 ||
+        (!options->no_server && (gate_listen(&up->gate, serve->uid, err) < 0 ||
+                                 serve_listen_admin(serve, err) < 0)))
         return -1;
-    return template_host_ensure(report_state(), err);
+    maker_init(&maker, "host");
+    return template_host_ensure(&maker.way, report_state(), err);
 }
 
 static int up(const struct up_options *options, struct err *err)
@@ -198,6 +207,7 @@ static int up(const struct up_options *options, struct err *err)
         .keep = {
             .group = options->group,
             .max_sandboxes = options->max_sandboxes,
+            .disk_reserve = options->disk_reserve,
             .slots = options->slots,
             .verbose = options->verbose,
         },
@@ -205,6 +215,7 @@ static int up(const struct up_options *options, struct err *err)
         .serve = {
             .listen_fd = -1,
             .tls_fd = -1,
+            .admin_fd = -1,
             .probe_fd = -1,
             .given = &options->server,
             .domain = options->domain,

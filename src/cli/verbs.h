@@ -26,8 +26,9 @@ struct verb {
 extern const struct verb run_verb, shell_verb, exec_verb, create_verb, ps_verb, kill_verb,
     pause_verb, resume_verb, snapshot_verb, fork_verb, gc_verb, cp_verb, logs_verb, stats_verb, up_verb, version_verb, help_verb,
     completion_verb;
+extern const struct verb info_verb, login_verb, context_verb;
 extern const struct verb template_verb, doctor_verb, tenant_verb, key_verb, secret_verb,
-    network_verb, audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb;
+    network_verb, audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb, backup_verb, restore_verb;
 
 extern const struct verb *const verbs[];
 extern const size_t verb_count;
@@ -35,6 +36,9 @@ extern const size_t verb_count;
 /* NULL: there is none of that name. */
 const struct verb *verb_find(const char *name);
 
+int verb_info(int argc, char **argv);
+int verb_login(int argc, char **argv);
+int verb_context(int argc, char **argv);
 int verb_pool(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_shell(int argc, char **argv);
@@ -65,5 +69,7 @@ int verb_cert(int argc, char **argv);
 int verb_port_forward(int argc, char **argv);
 int verb_preview(int argc, char **argv);
 int verb_volume(int argc, char **argv);
+int verb_backup(int argc, char **argv);
+int verb_restore(int argc, char **argv);
 
 #endif

@@ -9,6 +9,7 @@
 #include "cli/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
+#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/volume.h"
 
@@ -175,20 +176,20 @@ static const struct volume_info *find_kept(const struct volumes *v, const char *
     return &none;
 }
 
-static void put_json(struct json *json, const struct store_volume *volume,
+static void put_json(struct json_out *json, const struct store_volume *volume,
                      const struct volume_info *kept)
 {
-    json_object(json, NULL);
-    json_text(json, "id", volume->id);
-    json_text(json, "name", volume->name);
-    json_text(json, "tenant", volume->tenant);
-    json_number(json, "size", volume->bytes);
-    json_number(json, "inodes", volume->inodes);
-    json_number(json, "stored_bytes", kept->stored);
-    json_number(json, "readers", kept->readers);
-    json_number(json, "writers", kept->writers);
-    json_number(json, "created_ms", volume->created_ms);
-    json_end(json);
+    json_out_object(json, NULL);
+    json_out_text(json, "id", volume->id);
+    json_out_text(json, "name", volume->name);
+    json_out_text(json, "tenant", volume->tenant);
+    json_out_number(json, "size", volume->bytes);
+    json_out_number(json, "inodes", volume->inodes);
+    json_out_number(json, "stored_bytes", kept->stored);
+    json_out_number(json, "readers", kept->readers);
+    json_out_number(json, "writers", kept->writers);
+    json_out_number(json, "created_ms", volume->created_ms);
+    json_out_end(json);
 }
 
 static void put_row(struct table *table, const struct store_volume *volume,

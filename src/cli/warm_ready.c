@@ -16,7 +16,7 @@
 #define WORDS_MAX  200
 #define EVENTS_MAX 65536
 
-/* As in e2b/code_context.c. */
+/* As in surface/e2b/code_context.c. */
 #define KERNEL_TAG     "cove.kernel.python.warm"
 #define KERNEL_PROGRAM "/opt/cove/kernels/kernel.py"
 #define KERNEL_CWD     "/home/user"

@@ -16,7 +16,7 @@ int warm_ready_wait(struct link *link, const char *sandbox, uint32_t proc, const
 /* a,b.c: names with dots between, and commas between those. */
 bool warm_modules_ok(const char *modules);
 
-/* The kernel that e2b/code_context.c finds by its tag. It has imported the modules when this returns. */
+/* The kernel that surface/e2b/code_context.c finds by its tag. It has imported the modules when this returns. */
 int warm_kernel_start(struct link *link, const char *sandbox, const char *modules,
                       uint64_t until_ms, struct err *err);
 

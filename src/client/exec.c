@@ -79,7 +79,9 @@ static int end_event(struct exec *exec, const struct frame *frame, struct exec_e
                                             .peak_bytes = r.peak_bytes,
                                             .stdout_bytes = r.stdout_bytes,
                                             .stderr_bytes = r.stderr_bytes,
-                                            .refused_calls = r.total } };
+                                            .refused_calls = r.total,
+                                            .beside = r.flags & AGENT_BESIDE,
+                                            .agent_cpu_ms = r.agent_cpu_ms } };
     exec->ended = true;
     return 1;
 }
@@ -292,7 +294,7 @@ int exec_owner(struct link *link, const char *sandbox, const char *user,
         return -1;
     r = stream_reply(&stream, FRAME_REPLY, &reply, err);
     if (r == 0 && reply.count == 0)
-        r = err_set(err, ERR_NO_PATH, "there is no such connection");
+        r = err_set(err, ERR_NO_PATH, "unknown connection");
     if (r == 0) {
         *ret = (struct exec_owner){ .uid = reply.uid, .pid = reply.pid };
         (void) snprintf(ret->program, sizeof ret->program, "%s",

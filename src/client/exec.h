@@ -21,6 +21,10 @@ struct exec_result {
     uint64_t wall_ms, cpu_ms, peak_bytes;
     uint64_t stdout_bytes, stderr_bytes;
     uint64_t refused_calls; /* system calls that the filter refused in the sandbox while it ran */
+    /* With a CPU limit: whether another command ran meanwhile, and what the agent itself used. */
+    bool beside;
+    uint64_t agent_cpu_ms;
+    uint64_t sandbox_peak_bytes; /* set by whoever asks the keeper; else 0 */
 };
 
 struct exec_event {
@@ -84,7 +88,7 @@ int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
               uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err);
 
 /* Whose connection is that inside, from its own port to another end? *ret_uid: whose socket; pid 0: no process of
- * `user` (NULL: the template's) holds it. ERR_NO_PATH: there is no such connection. What is told is the sandbox's word. */
+ * `user` (NULL: the template's) holds it. ERR_NO_PATH: unknown connection. What is told is the sandbox's word. */
 struct exec_owner {
     uint32_t uid, pid;
     char program[64];

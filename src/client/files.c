@@ -47,13 +47,11 @@ static int open_as(const struct files_at *at, struct agent_request *request, str
 }
 
 /* Operations that go on behind their REPLY: the stream is the caller's to close. ret_info: may be NULL. */
-static int begin(const struct files_at *at, struct agent_request *request, struct stream *ret,
-                 struct file_info *ret_info, struct err *err)
+/* The first answer on a connection, which is closed if that is an error. */
+static int begun(struct stream *ret, struct file_info *ret_info, struct err *err)
 {
     struct agent_reply reply;
 
-    if (open_as(at, request, ret, err) < 0)
-        return -1;
     if (stream_reply(ret, FRAME_REPLY, &reply, err) < 0) {
         stream_close(ret);
         return -1;
@@ -61,6 +59,12 @@ static int begin(const struct files_at *at, struct agent_request *request, struc
     if (ret_info)
         info_from(ret_info, &reply);
     return 0;
+}
+
+static int begin(const struct files_at *at, struct agent_request *request, struct stream *ret,
+                 struct file_info *ret_info, struct err *err)
+{
+    return open_as(at, request, ret, err) < 0 ? -1 : begun(ret, ret_info, err);
 }
 
 /* Operations of one question and one REPLY. `each` may look at the reply while it lasts. */
@@ -170,7 +174,23 @@ int files_read_open(const struct files_at *at, const char *path, uint64_t offset
         .op = AGENT_READ, .path = path, .offset = offset, .length = length
     };
 
-    return begin(at, &request, ret, ret_info, err);
+    if (open_as(at, &request, ret, err) < 0)
+        return -1;
+    ret->exact = length >= FILES_PIPED;
+    return begun(ret, ret_info, err);
+}
+
+int files_read_piped(struct stream *stream, uint32_t *ret_len, struct err *err)
+{
+    struct frame frame;
+    int rc = stream_data_head(stream, ret_len, &frame, err);
+
+    if (rc == 0 && frame.type != FRAME_DATA_END)
+        return stream_unexpected(&frame, err);
+    /* Without end they would keep us from seeing that the client is gone. */
+    if (rc == 1 && *ret_len == 0)
+        return err_set(err, ERR_PROTOCOL, "the agent sent a frame of a file without data");
+    return rc;
 }
 
 int files_read_next(struct stream *stream, const void **ret_data, uint32_t *ret_len,
@@ -384,7 +404,7 @@ int files_watch_poll(struct stream *stream, struct agent_reply *ret, struct err 
     if (r <= 0)
         return r;
     if (frame.type == FRAME_END)
-        return err_set(err, ERR_NO_PATH, "what was watched is gone");
+        return err_set(err, ERR_NO_PATH, "the watched file or directory is gone");
     if (frame.type != FRAME_ITEM)
         return stream_unexpected(&frame, err);
     return agent_reply_decode(ret, frame.data, frame.len, err) < 0 ? -1 : 1;

@@ -47,7 +47,10 @@ int files_search(const struct files_at *at, const struct agent_request *request,
 int files_entries(const struct files_at *at, const struct agent_request *request, exec_item_fn each,
                   void *context, bool *ret_truncated, struct err *err);
 
-/* Reading: open, then data until 0, then close. */
+/* Reading: open, then data until 0, then close. Who asked for FILES_PIPED bytes or more can take data without a copy: files_read_piped
+ * says how many bytes stream_splice is to take next. */
+#define FILES_PIPED (1u << 20)
+int files_read_piped(struct stream *stream, uint32_t *ret_len, struct err *err);
 int files_read_open(const struct files_at *at, const char *path, uint64_t offset, uint64_t length,
                     struct stream *ret, struct file_info *ret_info, struct err *err);
 /* 1 and a piece (borrowed until the next call), 0 at the end of the file. */

@@ -85,6 +85,7 @@ static int fill_create(struct link *link, const struct sandbox_spec *spec,
 
     keeper_request_init(request, KEEPER_CREATE);
     request->flags = spec->flags;
+    request->isolation = spec->isolation;
     request->limits = spec->limits;
     memcpy(request->volumes, spec->volumes, sizeof request->volumes);
     if (spec->id) {

@@ -14,6 +14,7 @@ struct sandbox_spec {
     const char *template; /* NULL: the keeper's default */
     const char *hostname; /* NULL: the name, or else the id */
     uint32_t flags;       /* KEEPER_FLAG_* */
+    uint32_t isolation;   /* enum isolation */
     struct limits limits;
     struct volume_use volumes[VOLUMES_MAX]; /* all zero: none */
 };

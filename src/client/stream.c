@@ -244,6 +244,49 @@ int stream_next(struct stream *stream, struct frame *ret, struct err *err)
     }
 }
 
+int stream_data_head(struct stream *stream, uint32_t *ret_len, struct frame *ret, struct err *err)
+{
+    struct frame_head head;
+
+    if (stream->in_done > 0)
+        stream->in_have = stream->in_done = 0; /* exact: nothing is behind the frame before */
+    stream->until_ms = patience_end(stream);
+    while (stream->in_have < FRAME_HEAD) {
+        ssize_t n = recv(stream->fd, stream->in + stream->in_have, FRAME_HEAD - stream->in_have,
+                         MSG_DONTWAIT);
+        short events;
+
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return gone(err);
+        if (n > 0)
+            stream->in_have += (size_t) n;
+        else if (errno == EAGAIN && wait_for(stream, POLLIN, stream->until_ms, &events, err) < 0)
+            return -1;
+    }
+    if (frame_head_get(stream->in, &head, err) < 0)
+        return err_wrap(err, "the agent");
+    if (head.type != FRAME_DATA)
+        return stream_next(stream, ret, err) < 0 ? -1 : 0;
+    stream->in_have = 0;
+    *ret_len = head.len;
+    return 1;
+}
+
+ssize_t stream_splice(struct stream *stream, int pipe_fd, uint32_t most, struct err *err)
+{
+    for (;;) {
+        ssize_t n = splice(stream->fd, NULL, pipe_fd, NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        short events;
+
+        if (n > 0)
+            return n;
+        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            return gone(err);
+        if (errno == EAGAIN && wait_for(stream, POLLIN, stream->until_ms, &events, err) < 0)
+            return -1;
+    }
+}
+
 /* Head and data at once: a head that goes ahead wakes the agent for eight bytes, and again for what they announce. */
 int stream_send(struct stream *stream, enum frame_type type, const void *data, uint32_t len,
                 struct err *err)

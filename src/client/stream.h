@@ -28,6 +28,7 @@ struct stream {
     size_t in_have, in_done;
     uint8_t *out; /* queued frames */
     size_t out_have, out_sent;
+    uint64_t until_ms; /* of a frame whose data is taken by stream_splice */
 };
 
 #define STREAM_NONE ((struct stream){ .fd = -1 })
@@ -45,6 +46,12 @@ void stream_close(struct stream *stream);
 int stream_next(struct stream *stream, struct frame *ret, struct err *err);
 /* Without waiting: 1, 0 when no whole frame is there yet, or -1. */
 int stream_poll(struct stream *stream, struct frame *ret, struct err *err);
+
+/* With `exact`: the head of a DATA frame, whose *ret_len bytes are then taken by stream_splice, all of them: 1. Another frame, as
+ * stream_next has it: 0. */
+int stream_data_head(struct stream *stream, uint32_t *ret_len, struct frame *ret, struct err *err);
+/* Moves some of those bytes, at most `most`, into a pipe that does not block and has room: how many, or -1. */
+ssize_t stream_splice(struct stream *stream, int pipe_fd, uint32_t most, struct err *err);
 
 /* Sends a frame, waiting for room. The agent may refuse meanwhile: then -1 with its error. */
 int stream_send(struct stream *stream, enum frame_type type, const void *data, uint32_t len,

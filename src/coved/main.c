@@ -1,22 +1,24 @@
 /* coved: the HTTP server. Runs without privilege; what it may do with sandboxes it asks of the keeper. */
-#include "api/app.h"
-#include "api/cert.h"
-#include "api/crew.h"
-#include "api/deadline.h"
-#include "api/history.h"
-#include "api/idle.h"
-#include "api/network.h"
-#include "api/policy_gate.h"
-#include "api/pool.h"
-#include "api/quota.h"
-#include "api/server.h"
-#include "api/shrink.h"
-#include "api/tools.h"
-#include "api/upkeep.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "coved/rights.h"
+#include "server/app/app.h"
+#include "server/guard/policy_gate.h"
+#include "server/guard/quota.h"
+#include "server/life/crew.h"
+#include "server/life/deadline.h"
+#include "server/life/history.h"
+#include "server/life/idle.h"
+#include "server/life/pool.h"
+#include "server/life/private_dial.h"
+#include "server/life/shrink.h"
+#include "server/life/upkeep.h"
+#include "server/net/network.h"
+#include "server/serve/admin.h"
+#include "server/serve/cert.h"
+#include "server/serve/server.h"
 #include "store/store.h"
+#include "surface/tools/tools.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +50,8 @@ static void block_signals(void)
 static int set_up(struct app *app, struct err *err)
 {
     block_signals();
-    if (network_prepare(app_config(app), err) < 0)
+    if (admin_lock(app_config(app)->state, err) < 0 ||
+        network_prepare(app_config(app), err) < 0 || admin_prepare(app, err) < 0)
         return -1;
     if (rights_drop(app_config(app), config_path(app->argc, app->argv), err) < 0)
         return -1;
@@ -58,7 +61,7 @@ static int set_up(struct app *app, struct err *err)
     if (!app->quota)
         return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
     if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
-        !(app->tools = tools_new(err)) || network_start(app, err) < 0)
+        !(app->tools = tools_new(err)) || network_start(app, private_dial, err) < 0)
         return -1;
     crew_start(app);
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||

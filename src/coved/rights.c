@@ -5,10 +5,10 @@
  * Files are named by their directory, because administrators and tools replace files by renaming others over them. */
 #include "coved/rights.h"
 
-#include "api/tls.h"
 #include "base/lockdown.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "server/serve/tls.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -24,6 +24,7 @@ static const struct lockdown_call own_calls[] = {
     CALL_IF(socket, CALL_IS, 0, AF_UNIX),    /* the keeper, the gateway */
     CALL_IF(socket, CALL_IS, 0, AF_INET), CALL_IF(socket, CALL_IS, 0, AF_INET6), /* clients */
     CALL_IF(socket, CALL_IS, 0, AF_NETLINK), /* which addresses are the host's own, and whose a connection is */
+    CALL(splice), /* large files, from an agent's connection to the client's */
     CALL(fchown), /* of a server that is root's: new files of the store are for the owner of its directory */
     CALL(linkat), /* a new key gets its name only if there is none */
 };

@@ -4,8 +4,8 @@
 #ifndef COVE_COVED_RIGHTS_H
 #define COVE_COVED_RIGHTS_H
 
-#include "api/config.h"
 #include "base/err.h"
+#include "server/app/config.h"
 
 /* `config_path`: read again at SIGHUP. */
 int rights_drop(const struct config *config, const char *config_path, struct err *err);

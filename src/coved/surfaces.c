@@ -1,8 +1,8 @@
 /* Every dialect that the server speaks. Those that claim are asked in this order; then paths decide. */
-#include "api/surface.h"
+#include "server/serve/surface.h"
 
 #include "base/own.h"
-#include "e2b/surfaces.h"
+#include "surface/e2b/surfaces.h"
 
 const struct surface *const surfaces[] = {
     &e2b_envd,    /* port 49983 of a sandbox */

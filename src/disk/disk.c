@@ -154,7 +154,8 @@ int disk_sync(const struct disks *disks, uint64_t number, struct err *err)
 
     disk_file_name(number, name);
     fd = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 || fdatasync(fd) < 0 ? err_sys(err, errno, "save a disk") : 0;
+    return fd < 0 || fdatasync(fd) < 0 || fsync(disks->dir_fd) < 0 ? err_sys(err, errno, "save a disk")
+                                                                   : 0;
 }
 
 static int order_new(struct disks *disks, const struct limits *limits, uint32_t tag,

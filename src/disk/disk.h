@@ -10,7 +10,7 @@
  * Either way the root holds: upper/ and work/ for the overlay, shm/ for /dev/shm.
  *
  * Owns:    the maker process, the pool, and blank images in <state>/disks.
- * Callers: keeper/sandbox.c. */
+ * Callers: driver/disks.c. */
 #ifndef COVE_DISK_DISK_H
 #define COVE_DISK_DISK_H
 
@@ -56,7 +56,7 @@ int disks_open(struct disks *disks, uint64_t number, bool base, uint32_t tag, st
 
 /* Of a disk that nobody has yet. */
 int disk_new_number(uint64_t *ret, struct err *err);
-/* Its file, to the host's disk for good. */
+/* Its file, to the host's disk for good, and its name. */
 int disk_sync(const struct disks *disks, uint64_t number, struct err *err);
 
 /* What its file takes on the host's disk. */

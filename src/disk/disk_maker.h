@@ -3,7 +3,7 @@
 #define COVE_DISK_DISK_MAKER_H
 
 #include "base/err.h"
-#include "jail/layers.h"
+#include "wire/layers.h"
 #include "wire/volume.h"
 
 #include <stdbool.h>

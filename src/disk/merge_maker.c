@@ -4,7 +4,7 @@
 #include "base/own.h"
 #include "disk/merge.h"
 #include "disk/rights.h"
-#include "jail/layers.h"
+#include "wire/layers.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -15,6 +15,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "disk/loop.h"
 #include "jail/mountfd.h"
 
 #include <errno.h>
@@ -56,29 +57,6 @@ static int format(const char *file, const struct disk_order *order, struct err *
     return disk_maker_mkfs(argv, err);
 }
 
-/* The device that has this file, open; -1: none has. */
-static int find_loop(const struct volume_place *p, const struct stat *image)
-{
-    int list_fd = openat(p->dev_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir DIR *dir = list_fd < 0 ? NULL : fdopendir(list_fd);
-    const struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        auto_close int fd = -1;
-        struct loop_info64 info;
-
-        if (strncmp(entry->d_name, "loop", 4) != 0 || entry->d_name[4] < '0' ||
-            entry->d_name[4] > '9')
-            continue;
-        /* Held open it cannot be taken apart; for reading, or its end would be news to the host's udev. */
-        fd = openat(p->dev_fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_inode == image->st_ino &&
-            info.lo_device == image->st_dev)
-            return take_fd(&fd);
-    }
-    return -1;
-}
-
 static int open_loop(const struct volume_place *p, const char *file, struct err *err)
 {
     uint64_t until = io_now_ms() + ATTACH_MS;
@@ -96,11 +74,11 @@ static int open_loop(const struct volume_place *p, const char *file, struct err 
             return disk_maker_loop(p->dev_fd, p->control_fd, image, false, err);
         if (errno != EWOULDBLOCK)
             return err_sys(err, errno, "lock the volume");
-        loop = find_loop(p, &st);
+        loop = loop_find(p->dev_fd, &st);
         if (loop >= 0)
             return loop;
         if (io_now_ms() > until)
-            return err_set(err, ERR_UNAVAILABLE, "the volume is held by somebody else");
+            return err_set(err, ERR_UNAVAILABLE, "the volume is in use");
         (void) poll(NULL, 0, LOOK_MS);
     }
 }
@@ -129,7 +107,7 @@ static int furnish(const struct volume_place *p, const char *file, struct err *e
     root = openat(mount_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 || (unlinkat(root, "lost+found", AT_REMOVEDIR) < 0 && errno != ENOENT) ||
         fchmod(root, 0777) < 0 || syncfs(root) < 0)
-        return err_sys(err, errno, "furnish the volume");
+        return err_sys(err, errno, "write the volume's first files");
     return 0;
 }
 

@@ -42,7 +42,7 @@ int connect_reply(struct reply *reply, const uint8_t *data, size_t len, size_t *
 
     /* What it sent is not repeated: it may be what we sent. */
     if (r < 0)
-        return err_set(err, ERR_PROTOCOL, "its answer is no HTTP");
+        return err_set(err, ERR_PROTOCOL, "its answer is not HTTP");
     if (r == 0 && len >= CONNECT_REPLY_MAX)
         return err_set(err, ERR_PROTOCOL, "its answer does not end");
     if (r == 0)

@@ -157,6 +157,14 @@ struct egress_member {
     uint16_t ports[EGRESS_PORTS];
 };
 
+static inline bool egress_member_has(const struct egress_member *member, uint16_t port)
+{
+    for (size_t i = 0; i < member->port_count; i++)
+        if (member->ports[i] == port)
+            return true;
+    return false;
+}
+
 struct egress_net {
     char name[EGRESS_LABEL_MAX];
     size_t count;

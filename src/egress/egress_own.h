@@ -1,4 +1,4 @@
-/* egress_own.h - the inside of the gateway, for its parts: loop.c, host.c, box.c, share.c, flow.c, refuse.c, owner.c, via.c, relay.c,
+/* egress_own.h - the inside of the gateway, for its parts: loop.c, host.c, box.c, share.c, flow_state.c, flow.c, refuse.c, owner.c, via.c, relay.c,
  * question.c, lookup.c, peer.c, peer_set.c, open.c, transform.c.
  *
  * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
@@ -111,6 +111,7 @@ struct side {
 };
 
 enum flow_state {
+    FLOW_NEW,
     FLOW_SNIFF,
     FLOW_LOOKUP,
     FLOW_CONNECT,
@@ -119,7 +120,9 @@ enum flow_state {
     FLOW_NAMES,
     FLOW_WHY,   /* not let through by the proxy; what it says first tells how that can be said */
     FLOW_OWNER, /* refused; its agent is asked whose it is */
-    FLOW_LINGER
+    FLOW_LINGER,
+    FLOW_ENDED,
+    FLOW_STATE_COUNT
 };
 
 struct via;
@@ -128,7 +131,7 @@ struct flow {
     struct grave grave;
     struct box *box;
     struct side sides[2];
-    enum flow_state state;
+    enum flow_state state; /* written by flow_enter alone */
     struct ip ip; /* meant by the client */
     uint16_t port;
     char name
@@ -284,6 +287,12 @@ void box_tell_refused(struct egress *e, struct box *box);
 /* Whether an address that a name server gave may be given out and connected to. */
 bool box_takes(struct egress *e, const struct box *box, const struct ip *ip, uint16_t port,
                const char *name, char ret_rule[REACH_TEXT_MAX]);
+
+/* ---- flow_state.c: the states of a connection ---- */
+/* The move must be in the table. deadline_ms: of the state, by io_now_ms. */
+void flow_enter(struct flow *flow, enum flow_state state, uint64_t deadline_ms);
+bool flow_may(enum flow_state from, enum flow_state to);
+const char *flow_state_name(enum flow_state state);
 
 /* ---- flow.c: a connection until it is let out ---- */
 void flow_accept(struct egress *e, struct source *listener, uint32_t events);

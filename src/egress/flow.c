@@ -48,11 +48,10 @@ static void on_connected(struct egress *e, struct source *source, uint32_t event
 
 static void try_next(struct egress *e, struct flow *flow)
 {
-    flow->state = FLOW_CONNECT;
     while (flow->target_next < flow->targets.count) {
         /* What is told, and judged again, is where it really goes. */
         flow->ip = flow->targets.list[flow->target_next++];
-        flow->deadline_ms = io_now_ms() + CONNECT_MS;
+        flow_enter(flow, FLOW_CONNECT, io_now_ms() + CONNECT_MS);
         if (source_connect(e, &flow->sides[SERVER].source, &flow->ip, flow->port, on_connected) ==
             0)
             return;
@@ -111,8 +110,7 @@ static void resolved(struct egress *e, struct lookup *lookup, const struct dns_a
 
 static void ask_for_name(struct egress *e, struct flow *flow)
 {
-    flow->state = FLOW_LOOKUP;
-    flow->deadline_ms = UINT64_MAX; /* the lookup has its own */
+    flow_enter(flow, FLOW_LOOKUP, UINT64_MAX); /* the lookup has its own deadline */
     (void) source_arm(e, &flow->sides[CLIENT].source, 0);
     flow->lookup = lookup_start(e, flow->box, flow->name, ip_is4(&flow->ip) ? DNS_A : DNS_AAAA,
                                 resolved, flow->reason);
@@ -272,7 +270,7 @@ void flow_again(struct egress *e, struct flow *flow)
     source_close(e, &flow->sides[SERVER].source);
     flow->sides[CLIENT].ended = flow->sides[SERVER].ended = false;
     flow->sides[CLIENT].source.ready = on_first;
-    flow->state = FLOW_SNIFF;
+    flow_enter(flow, FLOW_SNIFF, flow->deadline_ms);
     judge_first(e, flow, true);
 }
 
@@ -286,15 +284,13 @@ static void judge(struct egress *e, struct flow *flow)
     if (peer_take(e, flow))
         return;
     if (flow->port == DNS_PORT && (!(verdict.allowed && kind) || peer_ip_is(&flow->ip))) {
-        flow->state = FLOW_NAMES;
-        flow->deadline_ms = flow->begun_ms + NAMES_MS;
+        flow_enter(flow, FLOW_NAMES, flow->begun_ms + NAMES_MS);
     } else if (verdict.allowed && (!names_count || rules->deny_count == 0) && !flow->box->secrets) {
         let_out_to(e, flow, &flow->ip, verdict.rule);
         return;
     } else {
         /* Also what will be refused is looked at: who speaks HTTP gets a reason. */
-        flow->state = FLOW_SNIFF;
-        flow->deadline_ms = flow->begun_ms + SNIFF_MS;
+        flow_enter(flow, FLOW_SNIFF, flow->begun_ms + SNIFF_MS);
     }
     if (source_arm(e, &flow->sides[CLIENT].source, EPOLLIN | EPOLLRDHUP) < 0)
         flow_end(e, flow, true);

@@ -70,11 +70,11 @@ int ip_range_parse(const char *text, struct ip_range *ret, struct err *err)
     struct ip_range range;
 
     if (len >= sizeof address)
-        return err_set(err, ERR_INVALID, "'%.60s' is no address", text);
+        return err_set(err, ERR_INVALID, "'%.60s' is not an address", text);
     memcpy(address, text, len);
     address[len] = '\0';
     if (!ip_parse(address, &range.first))
-        return err_set(err, ERR_INVALID, "'%.60s' is no address", text);
+        return err_set(err, ERR_INVALID, "'%.60s' is not an address", text);
     most = strchr(address, ':') ? 128 : 32;
     bits = most;
     if (slash && (parse_u64(slash + 1, &bits, err) < 0 || bits > most))
@@ -82,7 +82,7 @@ int ip_range_parse(const char *text, struct ip_range *ret, struct err *err)
                        (unsigned) most);
     range.bits = (uint8_t) (bits + (128 - most));
     if (!is_clean(&range))
-        return err_set(err, ERR_INVALID, "'%.60s' has bits behind its prefix", text);
+        return err_set(err, ERR_INVALID, "'%.60s' has bits set after its prefix", text);
     *ret = range;
     return 0;
 }

@@ -75,21 +75,18 @@ bool message_room(struct message_out *out, size_t more)
     return true;
 }
 
-/* A record behind `skip` bytes that the caller fills in. Its length is known when it is written: room is made until it
- * fits. */
+/* A record behind `skip` bytes that the caller fills in. */
 static ssize_t put_record(struct message_out *out, size_t skip, struct message_table table,
                           const void *object, struct err *err)
 {
-    for (size_t more = ROOM_LEAST;; more *= 2) {
-        ssize_t n;
+    ssize_t len = record_length(table.fields, table.count, object, err);
 
-        if (!message_room(out, skip + more))
-            return err_set(err, ERR_TOO_BIG, "no room for a message to or from the gateway");
-        n = record_encode(table.fields, table.count, object, out->data + out->len + skip,
-                          out->room - out->len - skip, err);
-        if (n >= 0)
-            return n;
-    }
+    if (len < 0)
+        return -1;
+    if (!message_room(out, skip + (size_t) len))
+        return err_set(err, ERR_TOO_BIG, "no room for a message to or from the gateway");
+    return record_encode(table.fields, table.count, object, out->data + out->len + skip,
+                         (size_t) len, err);
 }
 
 int message_put(struct message_out *out, enum message_kind kind, uint16_t fds, uint64_t serial,

@@ -7,7 +7,7 @@
  * Same host, same build: numbers of the head are in host order, and CONFIG, always the first message, has the version.
  *
  * coved takes what the gateway says for hostile: message_get_event, _ask, _dial and _result check all that can be
- * checked without knowing any sandbox; api/gateway.c checks the rest.
+ * checked without knowing any sandbox; server/gateway/gateway.c checks the rest.
  *
  * Pure, but for memory. Fuzzed, both ways. */
 #ifndef COVE_EGRESS_MESSAGE_H

@@ -184,6 +184,7 @@ static int put_header(struct message_out *out, const struct rewrite_header *head
     return r;
 }
 
+/* Without a value it is one that is no longer there: what holds its place is never sent out. */
 static int get_secret(struct bytes *rest, struct rewrite_secret *ret, struct err *err)
 {
     struct put_in_record record;
@@ -195,6 +196,8 @@ static int get_secret(struct bytes *rest, struct rewrite_secret *ret, struct err
                      err) < 0 ||
         take_text(&ret->value, record.value, err) < 0)
         return -1;
+    if (!ret->name[0] || !ret->placeholder[0])
+        return err_set(err, ERR_PROTOCOL, "a secret without a name or a placeholder");
     do {
         struct host_rule host;
 

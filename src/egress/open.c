@@ -335,6 +335,8 @@ static void on_ready(struct egress *e, struct source *source, uint32_t events)
     struct flow *flow = side->flow;
     int s = side == &flow->sides[CLIENT] ? CLIENT : SERVER;
 
+    if (flow->state != FLOW_RELAY)
+        return; /* refused by what the other side said in the same batch of events */
     if (flow->opened->ready[CLIENT] && flow->opened->ready[SERVER])
         flow->deadline_ms = io_now_ms() + e->config.limits.idle_ms;
     if ((events & EPOLLERR) || ((events & (EPOLLIN | EPOLLHUP)) && !take_in(e, flow, s)))

@@ -52,14 +52,6 @@ static const struct egress_member *find_alias(const struct egress_net *net, cons
     return NULL;
 }
 
-static bool has_port(const struct egress_member *member, uint16_t port)
-{
-    for (size_t i = 0; i < member->port_count; i++)
-        if (member->ports[i] == port)
-            return true;
-    return false;
-}
-
 static void print_name(const struct peer *peer, char out[REACH_NAME_MAX])
 {
     (void) snprintf(out, REACH_NAME_MAX, "%s.%s." EGRESS_SUFFIX, peer->member->alias,
@@ -112,8 +104,7 @@ static void bar(struct egress *e, struct flow *flow, const char *reason)
     peer_end(flow);
     (void) snprintf(flow->reason, sizeof flow->reason, "%s", reason);
     flow->barred = true;
-    flow->state = FLOW_SNIFF;
-    flow->deadline_ms = io_now_ms() + TELL_MS;
+    flow_enter(flow, FLOW_SNIFF, io_now_ms() + TELL_MS);
     if (source_arm(e, &flow->sides[CLIENT].source, EPOLLIN | EPOLLRDHUP) < 0)
         flow_end(e, flow, true);
 }
@@ -167,7 +158,7 @@ bool peer_take(struct egress *e, struct flow *flow)
     if (!peer_ip_is(&flow->ip))
         return false;
     peer = find_ip(flow->box, &flow->ip);
-    if (!peer.member || !has_port(peer.member, flow->port)) {
+    if (!peer.member || !egress_member_has(peer.member, flow->port)) {
         if (flow->port == DNS_PORT) /* the gateway is a name server at every address */
             return false;
         bar(e, flow, peer.member ? "not a port that it is open on" : "no member of its networks");
@@ -177,8 +168,7 @@ bool peer_take(struct egress *e, struct flow *flow)
     far = box_find(e, peer.member->sandbox);
     if (far && !go_with(e, flow, far))
         return true;
-    flow->state = FLOW_DIAL;
-    flow->deadline_ms = io_now_ms() + DIAL_MS;
+    flow_enter(flow, FLOW_DIAL, io_now_ms() + DIAL_MS);
     (void) strcpy(flow->rule, RULE);
     if (far)
         dial(e, flow);
@@ -194,7 +184,7 @@ static bool find_far(struct egress *e, struct flow *flow, const char *sandbox)
     struct box *far = box_find(e, sandbox);
 
     if (far && peer.member && strcmp(peer.member->sandbox, sandbox) == 0 &&
-        has_port(peer.member, flow->port))
+        egress_member_has(peer.member, flow->port))
         return go_with(e, flow, far);
     bar(e, flow, "the other sandbox is not there");
     return false;

@@ -25,7 +25,7 @@ int reach_mode_parse(const char *text, enum reach_mode *ret, struct err *err)
             *ret = (enum reach_mode) i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "'%.20s' is none of off, public, list", text);
+    return err_set(err, ERR_INVALID, "'%.20s' must be off, public or list", text);
 }
 
 /* Cuts ":port" off the end. An IPv6 address with one is in brackets, one without may be. */
@@ -40,7 +40,7 @@ static int cut_port(char *text, uint16_t *ret, struct err *err)
         memmove(text, text + 1, strlen(text));
         colon = bracket[1] == ':' ? bracket + 1 : NULL;
         if (!colon && bracket[1])
-            return err_set(err, ERR_INVALID, "something stands behind the bracket");
+            return err_set(err, ERR_INVALID, "text after the bracket");
     } else if (colon && strchr(text, ':') != colon) {
         return 0; /* an IPv6 address */
     }
@@ -48,7 +48,7 @@ static int cut_port(char *text, uint16_t *ret, struct err *err)
         return 0;
     if (strlen(colon + 1) > PORT_LEN || parse_u64(colon + 1, &port, err) < 0 || port < 1 ||
         port > UINT16_MAX)
-        return err_set(err, ERR_INVALID, "'%.20s' is no port", colon + 1);
+        return err_set(err, ERR_INVALID, "'%.20s' is not a port", colon + 1);
     *colon = '\0';
     *ret = (uint16_t) port;
     return 0;
@@ -70,7 +70,7 @@ static int parse_name(const char *text, struct reach_rule *ret, struct err *err)
     ret->below = strncmp(text, "*.", 2) == 0;
     text += ret->below ? 2 : 0;
     if (!name_normal(text, strlen(text), ret->name))
-        return err_set(err, ERR_INVALID, "'%.60s' is no host name", text);
+        return err_set(err, ERR_INVALID, "'%.60s' is not a host name", text);
     return 0;
 }
 

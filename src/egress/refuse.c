@@ -44,6 +44,7 @@ void source_reset(struct egress *e, struct source *source)
 
 void flow_end(struct egress *e, struct flow *flow, bool reset)
 {
+    flow_enter(flow, FLOW_ENDED, UINT64_MAX);
     if (flow->lookup) {
         flow->lookup->flow = NULL;
         lookup_free(e, flow->lookup);
@@ -90,8 +91,7 @@ static void linger(struct egress *e, struct flow *flow)
 {
     struct source *client = &flow->sides[CLIENT].source;
 
-    flow->state = FLOW_LINGER;
-    flow->deadline_ms = io_now_ms() + LINGER_MS;
+    flow_enter(flow, FLOW_LINGER, io_now_ms() + LINGER_MS);
     client->ready = on_linger;
     if (shutdown(client->fd, SHUT_WR) < 0 || source_arm(e, client, EPOLLIN) < 0)
         flow_end(e, flow, false);
@@ -152,7 +152,7 @@ static void refuse_now(struct egress *e, struct flow *flow)
     print_host(flow, host);
     (void) snprintf(body, sizeof body,
                     "This sandbox may not reach %s port %u: %s%s%s.\n"
-                    "Whoever owns it can allow it in its network policy.\n",
+                    "The owner of the sandbox can allow it in its network policy.\n",
                     host, flow->port, flow->rule, flow->reason[0] ? ": " : "", flow->reason);
     answer(e, flow, "403 Forbidden", body);
 }
@@ -194,8 +194,7 @@ static void wait_for_owner(struct egress *e, struct flow *flow)
         refuse_now(e, flow);
         return;
     }
-    flow->state = FLOW_OWNER;
-    flow->deadline_ms = io_now_ms() + OWNER_MS;
+    flow_enter(flow, FLOW_OWNER, io_now_ms() + OWNER_MS);
 }
 
 /* ---- ways to end it ---- */
@@ -228,7 +227,7 @@ void flow_say_why(struct egress *e, struct flow *flow)
     (void) snprintf(body, sizeof body,
                     "Connections of this sandbox go through a proxy, which did not let this one "
                     "through: %s.\n"
-                    "Whoever owns it can name another proxy in its network policy.\n",
+                    "The owner of the sandbox can name another proxy in its network policy.\n",
                     flow->reason);
     answer(e, flow, "502 Bad Gateway", body);
 }
@@ -250,8 +249,7 @@ void flow_no_proxy(struct egress *e, struct flow *flow, const char *reason)
     (void) snprintf(flow->reason, sizeof flow->reason, "%s", reason);
     flow_tell(e, flow, EGRESS_FAILED);
     source_close(e, &flow->sides[SERVER].source);
-    flow->state = FLOW_WHY;
-    flow->deadline_ms = io_now_ms() + WHY_MS;
+    flow_enter(flow, FLOW_WHY, io_now_ms() + WHY_MS);
     client->ready = on_word;
     if (flow->first_len > 0)
         flow_say_why(e, flow);

@@ -248,6 +248,8 @@ void relay_ready(struct egress *e, struct source *source, uint32_t events)
     struct flow *flow = side->flow;
     bool fine = !(events & EPOLLERR);
 
+    if (flow->state != FLOW_RELAY)
+        return; /* refused by what the other side said in the same batch of events */
     flow->deadline_ms = io_now_ms() + e->config.limits.idle_ms;
     if (fine && (events & EPOLLOUT) && side->held_len > 0)
         fine = put_held(side);
@@ -271,8 +273,7 @@ void relay_begin(struct egress *e, struct flow *flow)
 {
     bool fine = true;
 
-    flow->state = FLOW_RELAY;
-    flow->deadline_ms = io_now_ms() + e->config.limits.idle_ms;
+    flow_enter(flow, FLOW_RELAY, io_now_ms() + e->config.limits.idle_ms);
     if (flow->opens) {
         open_begin(e, flow);
         return;

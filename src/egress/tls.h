@@ -4,7 +4,7 @@
  * much each may hold. Apart from the rest of the gateway, since OpenSSL has an ERR_STATE of its own.
  *
  * Owns:    OpenSSL's objects behind these structs.
- * Callers: open.c, secrets.c; api/secrets.c for tls_ca_make. One thread at a time for one object.
+ * Callers: open.c, secrets.c; server/net/secrets.c for tls_ca_make. One thread at a time for one object.
  * Never:   lets the key of an authority out, but by tls_ca_make. Speaks less than TLS 1.2, renegotiates, or resumes. */
 #ifndef COVE_EGRESS_TLS_H
 #define COVE_EGRESS_TLS_H

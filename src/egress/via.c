@@ -274,9 +274,8 @@ void via_begin(struct egress *e, struct flow *flow)
 {
     struct via *via = calloc(1, sizeof *via);
 
-    flow->state = FLOW_CONNECT;
+    flow_enter(flow, FLOW_CONNECT, io_now_ms() + VIA_MS);
     flow->ip = flow->targets.list[0]; /* what is told of, and judged again */
-    flow->deadline_ms = io_now_ms() + VIA_MS;
     (void) source_arm(e, &flow->sides[CLIENT].source, 0);
     if (!via) {
         flow_no_proxy(e, flow, "no memory");

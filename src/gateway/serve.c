@@ -69,7 +69,10 @@ static int do_config(struct server *s, struct request *r, struct message_result 
     s->config.ask = on_ask;
     s->config.dial = on_dial;
     s->config.context = s;
-    (void) egress_start(&s->config, &s->egress, &ret->err);
+    if (egress_start(&s->config, &s->egress, &ret->err) < 0) { /* another one may come */
+        free((char *) (uintptr_t) s->config.authorities);
+        s->config.authorities = NULL;
+    }
     return 0;
 }
 

@@ -71,7 +71,7 @@ static int parse_method(struct head *head, struct slice text, struct err *err)
     if (text.len > HEAD_METHOD_MAX)
         return refuse(head, 501, err, "the method is longer than %d bytes", HEAD_METHOD_MAX);
     if (slice_is(text, "CONNECT"))
-        return refuse(head, 501, err, "CONNECT is refused: this is no proxy");
+        return refuse(head, 501, err, "CONNECT is refused: this server is not a proxy");
     head->method_text = span_of(head, text);
     for (size_t i = METHOD_GET; i < METHOD_COUNT; i++)
         if (slice_is(text, methods[i]))
@@ -85,7 +85,7 @@ static int parse_version(struct head *head, struct slice text, struct err *err)
         text.at[6] != '.' || (unsigned) (text.at[7] - '0') > 9)
         return refuse(head, 400, err, "the request line does not end with an HTTP version");
     if (text.at[5] != '1' || text.at[7] > '1')
-        return refuse(head, 505, err, "%.8s is not spoken here, only HTTP/1.1 and 1.0", text.at);
+        return refuse(head, 505, err, "%.8s is not supported, only HTTP/1.1 and 1.0", text.at);
     head->minor = (uint8_t) (text.at[7] - '0');
     return 0;
 }
@@ -257,7 +257,7 @@ static int on_line(struct head *head, struct slice line, struct err *err)
     if (head->begun)
         return line.len > 0 ? on_field_line(head, line, err) : on_end(head, err);
     if (line.len == 0 && head->blank)
-        return refuse(head, 400, err, "empty lines stand where a request should");
+        return refuse(head, 400, err, "empty lines instead of a request");
     head->begun = line.len > 0;
     head->blank = line.len == 0;
     return head->begun ? on_request_line(head, line, err) : 0;
@@ -270,7 +270,7 @@ static int bad_byte(struct head *head, unsigned char byte, struct err *err)
     if (byte == '\n')
         return refuse(head, 400, err, "%s ends with LF alone, not CRLF", where);
     if (!head->begun && head->scanned == 0 && byte == 0x16)
-        return refuse(head, 400, err, "this begins like TLS, and plain HTTP is spoken here");
+        return refuse(head, 400, err, "this looks like TLS, but this address serves plain HTTP");
     return refuse(head, 400, err, "%s has the byte 0x%02x, which is not allowed", where, byte);
 }
 
@@ -284,7 +284,7 @@ static int on_break(struct head *head, size_t end, struct err *err)
     if ((size_t) head->scanned + 1 >= end)
         return 0;
     if (at[1] != '\n')
-        return refuse(head, 400, err, "a CR stands without LF");
+        return refuse(head, 400, err, "a CR without LF");
     return 1;
 }
 

@@ -94,16 +94,3 @@ const char *media_sniff(const void *data, size_t len)
             return "application/octet-stream";
     return "text/plain; charset=utf-8";
 }
-
-bool media_is_text(const char *type)
-{
-    static const char *const texts[] = {
-        "text/",           "application/json", "application/x-ndjson", "application/yaml",
-        "application/xml", "application/toml", "image/svg+xml",        "application/x-ipynb+json"
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        if (strncmp(type, texts[i], strlen(texts[i])) == 0)
-            return true;
-    return false;
-}

@@ -12,7 +12,5 @@ const char *media_type(struct slice filename);
  * speaks against it. */
 const char *media_sniff(const void *data, size_t len);
 
-/* Whether a browser shows it as text: text/..., and JSON, XML and their kind. */
-bool media_is_text(const char *type);
 
 #endif

@@ -32,7 +32,7 @@ int multipart_init(struct multipart *multipart, struct slice content_type, struc
     if (!found)
         return err_set(err, ERR_INVALID, "Content-Type has no boundary");
     if (len < 0 || !boundary_ok(boundary, (size_t) len))
-        return err_set(err, ERR_INVALID, "Content-Type has a boundary that cannot be one");
+        return err_set(err, ERR_INVALID, "Content-Type has an invalid boundary");
     multipart->delimiter_len = (uint8_t) (len + 4);
     return 0;
 }
@@ -115,7 +115,7 @@ static int on_epilogue(struct multipart *multipart, char byte, struct err *err)
 {
     (void) byte;
     if (++multipart->epilogue > MULTIPART_EPILOGUE_MAX)
-        return err_set(err, ERR_TOO_BIG, "multipart: too much stands behind the last boundary");
+        return err_set(err, ERR_TOO_BIG, "multipart: too much data after the last boundary");
     return MULTIPART_MORE;
 }
 

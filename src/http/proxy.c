@@ -53,9 +53,9 @@ static int read_line(struct slice line, struct proxy *ret, struct err *err)
     if (!slice_cut(&line, ' ', &source) || !slice_cut(&line, ' ', &target) ||
         !slice_cut(&line, ' ', &port) || !read_address(family, source, ret->source) ||
         !read_address(family, target, ignored))
-        return bad(err, "has an address that cannot be read");
+        return bad(err, "has an invalid address");
     if (!read_port(port, &ret->port) || !read_port(line, &ignored_port))
-        return bad(err, "has a port that cannot be read");
+        return bad(err, "has an invalid port");
     ret->family = family == AF_INET ? PROXY_IPV4 : PROXY_IPV6;
     return 1;
 }

@@ -3,7 +3,7 @@
  *
  * Owns:    nothing but the struct, of fixed size. Texts stay in the caller's buffer, and are given out as slices
  *          of it: they are valid while the buffer of the last reply_feed is.
- * Callers: api/relay.c; fuzz/http_reply_fuzz.c.
+ * Callers: server/preview/relay.c; fuzz/http_reply_fuzz.c.
  * Never:   guesses. A head that two parsers could understand in two ways (two lengths, a length and chunks, a bare LF,
  *          a folded line) is refused, so that nothing can be smuggled behind it.
  *

@@ -77,13 +77,20 @@ bool status_has_body(unsigned status)
 
 void response_begin(struct response *response, char *buf, size_t size, unsigned status)
 {
+    response_begin_with(response, buf, size, status, status_reason(status));
+}
+
+void response_begin_with(struct response *response, char *buf, size_t size, unsigned status,
+                         const char *reason)
+{
     *response = (struct response){ .put = put_into(buf, size) };
     if (status < 100 || status > 599)
         response->bad = "status";
     put_text(&response->put, "HTTP/1.1 ");
     put_number(&response->put, status);
     put_char(&response->put, ' ');
-    put_text(&response->put, status_reason(status));
+    for (; *reason; reason++)
+        put_char(&response->put, *reason >= ' ' && *reason <= '~' ? *reason : '?');
     put_text(&response->put, "\r\n");
 }
 
@@ -122,21 +129,6 @@ void response_date(struct response *response, int64_t now)
 
     date_put(text, now);
     response_field(response, "Date", text);
-}
-
-/* The plain name for old clients has a '_' for whatever would need quoting there. */
-void response_attachment(struct response *response, struct slice filename)
-{
-    put_text(&response->put, "Content-Disposition: attachment; filename=\"");
-    for (size_t i = 0; i < filename.len; i++) {
-        char c = filename.at[i];
-
-        put_char(&response->put,
-                 char_is(c, CHAR_LINE) && c != '"' && c != '\\' && c != '%' ? c : '_');
-    }
-    put_text(&response->put, "\"; filename*=UTF-8''");
-    put_percent(&response->put, filename);
-    put_text(&response->put, "\r\n");
 }
 
 ssize_t response_end(struct response *response, struct err *err)

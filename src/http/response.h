@@ -23,13 +23,14 @@ struct response {
 };
 
 void response_begin(struct response *response, char *buf, size_t size, unsigned status);
+/* The same, with a sentence in the place of the status's own reason; bytes that are not printable ASCII become '?'. */
+void response_begin_with(struct response *response, char *buf, size_t size, unsigned status,
+                         const char *reason);
 void response_field(struct response *response, const char *name, const char *value);
 void response_slice(struct response *response, const char *name, struct slice value);
 void response_number(struct response *response, const char *name, uint64_t value);
 /* "Date: ", from seconds since 1970. */
 void response_date(struct response *response, int64_t now);
-/* Content-Disposition: attachment with that file name, however it is spelled (RFC 6266). */
-void response_attachment(struct response *response, struct slice filename);
 
 /* The empty line. Returns the length of the whole head, or -1. */
 ssize_t response_end(struct response *response, struct err *err);

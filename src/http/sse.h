@@ -14,15 +14,5 @@
 ssize_t sse_event(char *out, size_t size, const char *event, const char *id, struct slice data,
                   struct err *err);
 
-/* ": text", which readers ignore: keeps a connection awake. Line breaks become blanks. */
-size_t sse_comment(char *out, size_t size, const char *text);
-
-/* Escapes a piece of text for the inside of a JSON string, without quotes. What is no UTF-8 becomes
- * U+FFFD. A character that the end of the piece cuts is left for the next one, unless `last`:
- * ret_used says how much was taken, and the rest (at most 3 bytes) comes first in the next piece.
- * Stops before size would be passed; any buffer of SSE_JSON_MIN bytes or more gets on. Returns the
- * length written. */
-#define SSE_JSON_MIN 6
-size_t sse_json_escape(struct slice text, bool last, char *out, size_t size, size_t *ret_used);
 
 #endif

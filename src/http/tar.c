@@ -162,12 +162,12 @@ static int pax_record(struct tar *tar, struct slice key, struct slice value, str
     }
     if (slice_is(key, "size")) {
         tar->has_size = slice_number(value, &tar->next_size);
-        return tar->has_size ? 0 : err_set(err, ERR_INVALID, "the archive has a size that is none");
+        return tar->has_size ? 0 : err_set(err, ERR_INVALID, "the archive has an invalid size");
     }
     if (slice_is(key, "mtime")) {
         tar->has_mtime = seconds_of(value, &tar->next_mtime);
         return tar->has_mtime ? 0
-                              : err_set(err, ERR_INVALID, "the archive has a time that is none");
+                              : err_set(err, ERR_INVALID, "the archive has an invalid time");
     }
     return 0;
 }
@@ -339,7 +339,7 @@ static int take_head(struct tar *tar, struct err *err)
         return TAR_END;
     }
     if (!sum_ok(&head))
-        return err_set(err, ERR_INVALID, "this is no tar archive, or a damaged one");
+        return err_set(err, ERR_INVALID, "not a tar archive, or a damaged one");
     if (head.type != '\0' && strchr("xXgLK", head.type))
         return begin_extra(tar, &head, err);
     if (++tar->entries > TAR_ENTRIES_MAX)

@@ -12,7 +12,7 @@ static int decode_one(struct slice in, size_t *at, unsigned flags, char *ret, st
     if (c == '%') {
         if (in.len - *at < 2 || !char_is(in.at[*at], CHAR_HEX) ||
             !char_is(in.at[*at + 1], CHAR_HEX))
-            return err_set(err, ERR_INVALID, "a percent sign stands without two hex digits");
+            return err_set(err, ERR_INVALID, "a percent sign without two hex digits");
         c = (char) (char_hex(in.at[*at]) << 4 | char_hex(in.at[*at + 1]));
         *at += 2;
     } else if (c == '+' && (flags & URL_PLUS)) {
@@ -169,19 +169,6 @@ size_t url_encode(struct slice in, char *out, size_t size)
 {
     struct put put = put_into(out, size);
 
-    put_percent(&put, in);
-    return put.len;
-}
-
-size_t url_form_encode(struct slice in, char *out, size_t size)
-{
-    struct put put = put_into(out, size);
-    struct slice word;
-
-    while (slice_cut(&in, ' ', &word)) {
-        put_percent(&put, word);
-        put_char(&put, '+');
-    }
     put_percent(&put, in);
     return put.len;
 }

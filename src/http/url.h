@@ -56,7 +56,5 @@ int url_path_split(struct slice path, struct url_path *ret_path, struct err *err
 /* Percent-encodes all but letters, digits and -._~ : right inside any part of a URL. The length
  * that is needed, without a NUL; nothing counts if that is more than size. */
 size_t url_encode(struct slice in, char *out, size_t size);
-/* The same for application/x-www-form-urlencoded: a blank is '+'. */
-size_t url_form_encode(struct slice in, char *out, size_t size);
 
 #endif

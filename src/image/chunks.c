@@ -242,7 +242,7 @@ static int list_files(int memory_fd, struct chunk_file *file, uint32_t *ret_coun
             continue;
         if (*ret_count == FILES_MAX || strlen(entry->d_name) >= sizeof f->name ||
             fstatat(own, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-            return err_set(err, ERR_DENIED, "a file of the image has a strange name");
+            return err_set(err, ERR_DENIED, "a file of the image has an invalid name");
         memset(f->name, 0, sizeof f->name);
         memcpy(f->name, entry->d_name, strlen(entry->d_name));
         f->bytes = (uint64_t) st.st_size;

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define CHANGED "image '%s' was changed by somebody else"
+#define CHANGED "image '%s' was changed by another process"
 #define LIST_MAX                                                                                   \
     (sizeof(struct pack_head) + PACK_FILES_MAX * sizeof(struct pack_file) +                        \
      PACK_CHUNKS_MAX * sizeof(struct pack_chunk))
@@ -250,7 +250,7 @@ int compress_commit(const struct images *images, const char *id, struct err *err
         image_read_meta(images, id, PACK, &meta, err) < 0)
         return -1;
     if (memcmp(&now.layers, &meta.layers, sizeof now.layers) != 0)
-        return err_set(err, ERR_STATE, "image '%s' got other disks meanwhile", id);
+        return err_set(err, ERR_STATE, "image '%s' got other disks in the meantime", id);
     if (renameat2(images->dir_fd, name, images->dir_fd, id, RENAME_EXCHANGE) < 0)
         return err_sys(err, errno, "put a compressed image in its place");
     (void) fsync(images->dir_fd); /* or the plain one may be gone before the other has its name */

@@ -330,7 +330,7 @@ static void finish(struct guard *g, enum pages_end end)
     log_line(LOG_DEBUG, "filled sandbox=%s end=%d bytes=%" PRIu64 " faults=%" PRIu64 " us=%" PRIu64,
              g->box->id, (int) end, g->fill->bytes, p->faults, io_now_us() - g->begun_us);
     if (end == PAGES_CHANGED)
-        kill_box(g, "its image was changed by somebody else, or cannot be read");
+        kill_box(g, "its image was changed by another process, or cannot be read");
     else if (end == PAGES_FAILED)
         kill_box(g, FILL_LOST);
     (void) snprintf(name, sizeof name, "%s" FILL, g->box->id);

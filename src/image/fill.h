@@ -8,7 +8,7 @@
  * are killed, the sandbox is killed before a wrong byte can be seen inside, and the file says why. If all three are killed the keeper
  * kills the sandbox: one with a file that has text and that nobody holds a lock on has lost pages.
  *
- * Callers: keeper/loader.c to begin, keeper/save.c to wait, keeper/sandbox.c for the reason. */
+ * Callers: driver/jail/loader.c to begin, save.c to wait, memory.c for the reason. */
 #ifndef COVE_IMAGE_FILL_H
 #define COVE_IMAGE_FILL_H
 

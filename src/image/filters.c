@@ -170,7 +170,7 @@ static int read_file(int memory_fd, const char *name, struct file *ret, struct e
 
 static int unknown_form(const char *name, struct err *err)
 {
-    return err_set(err, ERR_UNSUPPORTED, "criu wrote %s in a form that is not known here", name);
+    return err_set(err, ERR_UNSUPPORTED, "criu wrote %s in a form that is unknown", name);
 }
 
 static int read_core(int memory_fd, uint32_t tid, struct saved_thread *ret, struct err *err)

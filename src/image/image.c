@@ -143,7 +143,7 @@ static int read_key(struct images *images, int state_fd, struct err *err)
                     0600);
         if (fd < 0 || getrandom(images->key, sizeof images->key, 0) != sizeof images->key ||
             io_write_all(fd, images->key, sizeof images->key) < 0 || fsync(fd) < 0 ||
-            renameat(state_fd, KEY_FILE ".new", state_fd, KEY_FILE) < 0)
+            renameat(state_fd, KEY_FILE ".new", state_fd, KEY_FILE) < 0 || fsync(state_fd) < 0)
             return err_sys(err, errno, "make " KEY_FILE);
         return 0;
     }
@@ -289,11 +289,17 @@ int image_commit(const struct images *images, const char *id, int dir_fd, struct
     char name[NAME_ROOM];
 
     (void) snprintf(name, sizeof name, "%s" NEW, id);
-    if (image_write_meta(images, dir_fd, META, meta, err) < 0)
+    /* Its files first: what a power cut leaves under its name is whole. */
+    if (image_write_meta(images, dir_fd, META, meta, err) < 0 || image_sync(dir_fd, err) < 0)
         return -1;
     if (renameat(images->dir_fd, name, images->dir_fd, id) < 0)
         return err_sys(err, errno, "name the image");
     return 0;
+}
+
+int image_sync_name(const struct images *images, struct err *err)
+{
+    return fsync(images->dir_fd) < 0 ? err_sys(err, errno, "save the name of an image") : 0;
 }
 
 int image_prepare(const struct images *images, const char *id, struct image_meta *meta,
@@ -335,7 +341,7 @@ int image_read_meta(const struct images *images, const char *id, const char *suf
     }
     sign(images, ret, code);
     if (!same_secret(code, ret->code, sizeof code) || strcmp(ret->image.id, id) != 0)
-        return err_set(err, ERR_DENIED, "image '%s' was changed by somebody else", id);
+        return err_set(err, ERR_DENIED, "image '%s' was changed by another process", id);
     return 0;
 }
 

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/sha256.h"
 #include "image/chunks.h"
-#include "jail/layers.h"
+#include "wire/layers.h"
 #include "wire/keeper.h"
 
 #include <stdbool.h>
@@ -79,7 +79,7 @@ void images_forget(struct images *images, const char *id);
 
 /* A directory for a new image, locked, with memory/ in it. In a worker. */
 int image_begin(const struct images *images, const char *id, int *ret_dir_fd, struct err *err);
-/* Signs meta and gives the image its name. */
+/* Signs meta, and gives the image its name once all of it is on the host's disk. */
 int image_commit(const struct images *images, const char *id, int dir_fd, struct image_meta *meta,
                  struct err *err);
 /* Of one that is there: another meta is signed and laid beside the old, which counts until the swap. In between the
@@ -114,6 +114,8 @@ bool image_disk_full(int fd);
 
 /* To disk, with everything in it, for good. */
 int image_sync(int dir_fd, struct err *err);
+/* To disk: which images there are, by which names. Takes milliseconds: in a worker. */
+int image_sync_name(const struct images *images, struct err *err);
 
 /* A resumed sandbox's image loses its name, and gets it back should that fail (false: there is none, or it was
  * spent). Once its processes run it is spent: from then on they are the sandbox. */

@@ -33,7 +33,7 @@ int image_each_file(int dir_fd, const char *skip, image_file_fn *fn, void *arg, 
         if (fd < 0 && errno != ELOOP)
             return err_sys(err, errno, "open %s of an image", entry->d_name);
         if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-            return err_set(err, ERR_DENIED, "an image has something that is no file in it");
+            return err_set(err, ERR_DENIED, "an image contains something other than files");
         if (fn(fd, entry->d_name, arg, err) < 0)
             return -1;
     }
@@ -72,7 +72,7 @@ int image_hash_join(const struct images *images, const char *name, const unsigne
     unsigned char code[SHA256_LEN];
 
     if (strlen(name) >= sizeof part.name)
-        return err_set(err, ERR_DENIED, "a file of the image has a strange name");
+        return err_set(err, ERR_DENIED, "a file of the image has an invalid name");
     memcpy(part.name, name, strlen(name));
     memcpy(part.hash, hash, sizeof part.hash);
     sha256_hmac(images->key, IMAGE_KEY_LEN, &part, sizeof part, code);

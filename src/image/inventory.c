@@ -49,7 +49,7 @@ static bool connected(int memory_fd)
     return !dir; /* not known: there may be some */
 }
 
-int inventory_mend(int memory_fd, struct err *err)
+int inventory_fix(int memory_fd, struct err *err)
 {
     auto_close int fd = openat(memory_fd, NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     uint8_t text[ROOM];

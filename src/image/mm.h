@@ -18,6 +18,9 @@
 /* Where the file says that it is, as one byte; 0: it does not. Pure. */
 size_t mm_dumpable_at(const uint8_t *text, size_t len);
 
-int mm_mend(int memory_fd, struct err *err);
+/* The whole file. *ret is the caller's to free. */
+int mm_read(int memory_fd, uint8_t **ret, size_t *ret_len, struct err *err);
+
+int mm_fix(int memory_fd, struct err *err);
 
 #endif

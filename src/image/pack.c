@@ -89,16 +89,16 @@ int pack_parse(void *data, size_t len, struct pack *ret, struct err *err)
     if (len < sizeof *head || memcmp(head->magic, MAGIC, sizeof head->magic) != 0 ||
         head->chunk_bytes != PACK_CHUNK || head->files > PACK_FILES_MAX ||
         head->chunks > PACK_CHUNKS_MAX || len != list_len(head->files, head->chunks))
-        return err_set(err, ERR_DENIED, "that is no list of pages");
+        return err_set(err, ERR_DENIED, "not a list of pages");
     point(&p, data, len, head->files);
     for (uint32_t i = 0; i < head->files; i++)
         if (!name_ok(p.file[i].name))
-            return err_set(err, ERR_DENIED, "a list of pages has a strange name in it");
+            return err_set(err, ERR_DENIED, "a list of pages has an invalid name");
     if (count_chunks(p.file, head->files) != head->chunks)
         return err_set(err, ERR_DENIED, "a list of pages does not add up");
     for (uint32_t i = 0; i < head->chunks; i++)
         if (p.chunk[i].len == 0 || p.chunk[i].len > PACK_CHUNK)
-            return err_set(err, ERR_DENIED, "a list of pages has a strange length in it");
+            return err_set(err, ERR_DENIED, "a list of pages has an invalid length");
     *ret = p;
     return 0;
 }
@@ -334,7 +334,7 @@ int pack_wait(pid_t pid, struct err *err)
     if (waitpid(pid, &status, 0) != pid)
         return err_sys(err, errno, "wait for a child");
     if (!WIFEXITED(status))
-        return err_set(err, ERR_INTERNAL, "whoever compressed or decompressed was killed");
+        return err_set(err, ERR_INTERNAL, "the process that compressed or decompressed was killed");
     why = WEXITSTATUS(status);
     if (why == EBADMSG)
         return err_set(err, ERR_DENIED, "pages are not as they were written");

@@ -121,7 +121,7 @@ static int mend_once(struct tree *tree, bool *ret_changed, struct err *err)
         /* Only a shepherd's orphan: another parent may wait for its child. */
         if (parent->number[PPID] != INIT)
             return err_set(err, ERR_UNSUPPORTED,
-                           "process %u is in a session whose leader is none of its forebears",
+                           "process %u is in a session whose leader is not one of its ancestors",
                            e->number[PID]);
         e->number[PPID] = INIT;
         *ret_changed = tree->changed = true;
@@ -168,7 +168,7 @@ int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret
     int rc = -1;
 
     if (!read_tree(text, len, &tree))
-        err_set(err, ERR_UNSUPPORTED, "criu wrote a tree of processes in a form that is not known here");
+        err_set(err, ERR_UNSUPPORTED, "criu wrote a tree of processes in a form that is unknown");
     else
         rc = mend(&tree, err);
     *ret_len = 0;

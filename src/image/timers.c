@@ -75,5 +75,5 @@ int timers_mend(int memory_fd, struct err *err)
     }
     return at == end ? 0
                      : err_set(err, ERR_UNSUPPORTED,
-                               "criu wrote its list of files in a form that is not known here");
+                               "criu wrote its list of files in a form that is unknown");
 }

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -47,6 +48,32 @@ static int copy(int from, int dir_fd, const char *name, mode_t mode, struct err 
     return fchmod(to, mode) < 0 ? err_sys(err, errno, "place the agent") : 0;
 }
 
+/* Versions before this one did not wait for the disk: a power cut could leave a file of that name without its content. */
+static bool is_whole(const struct agents *agents)
+{
+    auto_close int fd = openat(agents->store_fd, agents->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    char name[AGENT_NAME];
+    struct err ignored;
+
+    return fd >= 0 && hash_name(fd, name, &ignored) == 0 && strcmp(name, agents->name) == 0;
+}
+
+/* Its content is on the host's disk before its name is. */
+static int add(const struct agents *agents, int program_fd, struct err *err)
+{
+    auto_close int fd = -1;
+
+    (void) unlinkat(agents->store_fd, "new", 0);
+    if (copy(program_fd, agents->store_fd, "new", 0600, err) < 0)
+        return -1;
+    fd = openat(agents->store_fd, "new", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0 ||
+        renameat(agents->store_fd, "new", agents->store_fd, agents->name) < 0 ||
+        fsync(agents->store_fd) < 0)
+        return err_sys(err, errno, "save the agent");
+    return 0;
+}
+
 int agents_open(struct agents *agents, int state_fd, int program_fd, struct err *err)
 {
     if (mkdirat(state_fd, "agents", 0700) < 0 && errno != EEXIST)
@@ -56,14 +83,11 @@ int agents_open(struct agents *agents, int state_fd, int program_fd, struct err 
         return err_sys(err, errno, "open agents");
     if (hash_name(program_fd, agents->name, err) < 0)
         return -1;
-    if (faccessat(agents->store_fd, agents->name, F_OK, 0) == 0)
+    if (is_whole(agents))
         return 0;
-    (void) unlinkat(agents->store_fd, "new", 0);
-    if (copy(program_fd, agents->store_fd, "new", 0600, err) < 0)
+    if (add(agents, program_fd, err) < 0)
         return -1;
-    if (renameat(agents->store_fd, "new", agents->store_fd, agents->name) < 0)
-        return err_sys(err, errno, "name the agent");
-    return 0;
+    return fsync(state_fd) < 0 ? err_sys(err, errno, "save the agents") : 0;
 }
 
 int agents_place(const struct agents *agents, struct err *err)

@@ -3,7 +3,7 @@
  * The host's would tell two sandboxes that they share a machine, and would not change when one starts anew. The id is a
  * file of the sandbox's disk, beside what it sees of that disk, so that a saved sandbox has the same after a restore.
  *
- * Callers: mounts.c, for a start; keeper/stage.c, for a restore. Both with the disk attached at /disk. */
+ * Callers: mounts.c, for a start; driver/jail/stage.c, for a restore. Both with the disk attached at /disk. */
 #ifndef COVE_JAIL_BOOT_ID_H
 #define COVE_JAIL_BOOT_ID_H
 

@@ -64,11 +64,6 @@ static const struct knob knobs[] = {
 };
 /* clang-format on */
 
-const char *cgroup_controller_name(enum cgroup_controller controller)
-{
-    return controllers[controller];
-}
-
 /* Is `word` one of the words of `list`, which `separator` parts? */
 static bool has_word(const char *list, const char *word, char separator)
 {
@@ -123,12 +118,10 @@ void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_
 }
 
 /* On v2 a controller must be handed down level by level. */
-static void enable_v2(int dirfd)
+static void enable_v2(int dirfd, const char *const *wanted)
 {
-    static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
-
-    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-        (void) io_write_text(dirfd, "cgroup.subtree_control", wanted[i]);
+    for (; *wanted; wanted++)
+        (void) io_write_text(dirfd, "cgroup.subtree_control", *wanted);
 }
 
 static void knob_text(const struct knob *knob, const struct limits *limits, char *out, size_t size)
@@ -175,20 +168,30 @@ static int write_knobs(const struct cgroups *cgroups, enum level level, int inde
 }
 
 /* The mount, and the slice if the instance is in that. */
-static void enable_above(int root_fd, const char *instance)
+static void enable_above(int root_fd, const char *instance, const char *const *wanted)
 {
     auto_close int slice = -1;
 
-    enable_v2(root_fd);
+    enable_v2(root_fd, wanted);
     if (!strchr(instance, '/'))
         return;
     slice = openat(root_fd, CG_SLICE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (slice >= 0)
-        enable_v2(slice);
+        enable_v2(slice, wanted);
+}
+
+void cgroups_hand_down(const struct cgroups *cgroups, const struct cgroup_hierarchy *h,
+                       const char *controller)
+{
+    const char *const wanted[] = { controller, NULL };
+
+    enable_above(h->root_fd, cgroups->instance, wanted);
+    enable_v2(h->parent_fd, wanted);
 }
 
 static int open_parent(struct cgroups *cgroups, int index, const char *instance, struct err *err)
 {
+    static const char *const wanted[] = { "+memory", "+pids", "+cpu", NULL };
     struct cgroup_hierarchy *h = &cgroups->hierarchy[index];
     bool fresh;
 
@@ -196,7 +199,7 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     if (h->root_fd < 0)
         return err_sys(err, errno, "open %s", h->mount);
     if (h->version == 2)
-        enable_above(h->root_fd, instance);
+        enable_above(h->root_fd, instance, wanted);
     fresh = mkdirat(h->root_fd, instance, 0755) == 0;
     if (!fresh && errno != EEXIST)
         return err_sys(err, errno, "make %s/%s", h->mount, instance);
@@ -204,7 +207,7 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     if (h->parent_fd < 0)
         return err_sys(err, errno, "open %s/%s", h->mount, instance);
     if (h->version == 2)
-        enable_v2(h->parent_fd);
+        enable_v2(h->parent_fd, wanted);
     /* v1 takes no new device rules while sandboxes live below; they are there already then. */
     if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh) {
         (void) unlinkat(h->root_fd, instance,
@@ -374,6 +377,54 @@ int cgroup_entry_open(const struct cgroups *cgroups, const char *name, struct cg
         if (v2)
             entry.v2_fd = fd;
         else
+            entry.tasks_fd[entry.count++] = fd;
+    }
+    *ret = entry;
+    return 0;
+}
+
+/* Found and killed by CG_PIDS; counted, and limited, by the others. */
+static bool is_of_sides(const struct cgroups *cgroups, int index)
+{
+    return index == cgroups->of[CG_PIDS] || index == cgroups->of[CG_MEMORY] ||
+           index == cgroups->of[CG_CPU];
+}
+
+static int open_side(const struct cgroups *cgroups, int index, const char *side,
+                     const struct limits *limits, struct err *err)
+{
+    const struct cgroup_hierarchy *h = &cgroups->hierarchy[index];
+    auto_close int fd = -1;
+    int tasks;
+
+    if (mkdirat(h->parent_fd, side, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make it in %s", h->mount);
+    fd = openat(h->parent_fd, side, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, errno, "open it in %s", h->mount);
+    if (limits && write_knobs(cgroups, SANDBOX, index, fd, limits, err) < 0)
+        return -1;
+    if (h->version == 2)
+        return take_fd(&fd);
+    tasks = openat(fd, "tasks", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    return tasks < 0 ? err_sys(err, errno, "open tasks in %s", h->mount) : tasks;
+}
+
+int cgroup_side_open(const struct cgroups *cgroups, const char *side, const struct limits *limits,
+                     struct cgroup_entry *ret, struct err *err)
+{
+    struct cgroup_entry entry = { .v2_fd = -1 };
+
+    for (int i = 0; i < (int) cgroups->count; i++) {
+        int fd = is_of_sides(cgroups, i) ? open_side(cgroups, i, side, limits, err) : -1;
+
+        if (fd < 0 && is_of_sides(cgroups, i)) {
+            cgroup_entry_close(&entry);
+            return err_wrap(err, "cgroup '%s'", side);
+        }
+        if (fd >= 0 && cgroups->hierarchy[i].version == 2)
+            entry.v2_fd = fd;
+        else if (fd >= 0)
             entry.tasks_fd[entry.count++] = fd;
     }
     *ret = entry;

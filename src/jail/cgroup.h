@@ -1,7 +1,7 @@
 /* cgroup.h - the resource limits of sandboxes, on cgroup v1, v2, or a mixture.
  *
  * Owns:    <hierarchy>/<instance>/<sandbox id> in every hierarchy in use, from create to remove.
- * Callers: the keeper: create.c, sandbox.c, adopt.c, and its workers.
+ * Callers: drivers, and their workers.
  * Never:   decides limits. They arrive checked by limits_check().
  *
  * Each controller is looked for by itself, in v1 mounts first: where a v1 hierarchy has it, v2
@@ -64,10 +64,13 @@ bool cgroups_in_slice(const char *own);
  * limitable, or this fails: a host that cannot keep a fork bomb in is no host for sandboxes. */
 int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err);
 
+/* One more controller ("+io"), on v2, for the sandboxes of this instance. */
+void cgroups_hand_down(const struct cgroups *cgroups, const struct cgroup_hierarchy *hierarchy,
+                       const char *controller);
+
 /* Removes <instance> where it is empty, and closes. */
 void cgroups_close(struct cgroups *cgroups);
 
-const char *cgroup_controller_name(enum cgroup_controller controller);
 
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err);
@@ -109,12 +112,17 @@ size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late);
 /* The same in every hierarchy, for cgroups of which it is not known how they were left. */
 size_t cgroup_kill(const struct cgroups *cgroups, const char *name);
 
+/* A cgroup beside those of sandboxes, made if it is not there, for processes of our own: in the hierarchies of CG_PIDS, CG_MEMORY and
+ * CG_CPU. limits: NULL for none. */
+int cgroup_side_open(const struct cgroups *cgroups, const char *side, const struct limits *limits,
+                     struct cgroup_entry *ret, struct err *err);
+
 /* Those who work on a sandbox (a saver, a loader, and criu where it saves) are in a cgroup of their own beside the sandbox's, so that
- * they can be found and killed, also by a keeper that did not start them. It is in the hierarchy of CG_PIDS alone, without
- * limits. Open makes it, and it stays until work_remove. */
+ * they can be found and killed, also by a keeper that did not start them, and what they take has a limit: how much that is, the
+ * sandbox decides. Open makes it, and it stays until work_remove. */
 #define CGROUP_WORK ".work"
-int cgroup_work_open(const struct cgroups *cgroups, const char *name, struct cgroup_entry *ret,
-                     struct err *err);
+int cgroup_work_open(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                     struct cgroup_entry *ret, struct err *err);
 /* Returns how many there were. */
 size_t cgroup_work_kill(const struct cgroups *cgroups, const char *name);
 /* 1 when it is gone, or never was; 0: somebody is in it. */

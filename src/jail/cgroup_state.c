@@ -326,42 +326,18 @@ static void work_name(const char *name, char out[PATH_SIZE])
     (void) snprintf(out, PATH_SIZE, "%s" CGROUP_WORK, name);
 }
 
-/* Opens what is to be entered, and makes it if it is not there. */
-static int open_side(const struct cgroups *cgroups, const char *side, struct cgroup_entry *ret,
-                     struct err *err)
-{
-    const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, CG_PIDS);
-    struct cgroup_entry entry = { .v2_fd = -1 };
-    char path[PATH_SIZE];
-    int fd;
-
-    if (mkdirat(h->parent_fd, side, 0755) < 0 && errno != EEXIST)
-        return err_sys(err, errno, "make cgroup '%s'", side);
-    (void) snprintf(path, sizeof path, h->version == 2 ? "%s" : "%s/tasks", side);
-    fd = openat(h->parent_fd, path,
-                (h->version == 2 ? O_RDONLY | O_DIRECTORY : O_WRONLY) | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(err, errno, "open cgroup '%s'", side);
-    if (h->version == 2)
-        entry.v2_fd = fd;
-    else
-        entry.tasks_fd[entry.count++] = fd;
-    *ret = entry;
-    return 0;
-}
-
-int cgroup_work_open(const struct cgroups *cgroups, const char *name, struct cgroup_entry *ret,
-                     struct err *err)
+int cgroup_work_open(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                     struct cgroup_entry *ret, struct err *err)
 {
     char work[PATH_SIZE];
 
     work_name(name, work);
-    return open_side(cgroups, work, ret, err);
+    return cgroup_side_open(cgroups, work, limits, ret, err);
 }
 
 int cgroup_apart_open(const struct cgroups *cgroups, struct cgroup_entry *ret, struct err *err)
 {
-    return open_side(cgroups, CGROUP_APART, ret, err);
+    return cgroup_side_open(cgroups, CGROUP_APART, NULL, ret, err);
 }
 
 size_t cgroup_work_kill(const struct cgroups *cgroups, const char *name)
@@ -375,10 +351,10 @@ size_t cgroup_work_kill(const struct cgroups *cgroups, const char *name)
 int cgroup_work_remove(const struct cgroups *cgroups, const char *name)
 {
     char work[PATH_SIZE];
+    struct err ignored;
 
     work_name(name, work);
-    return unlinkat(cgroup_hierarchy_of(cgroups, CG_PIDS)->parent_fd, work, AT_REMOVEDIR) == 0 ||
-           errno == ENOENT;
+    return cgroup_remove(cgroups, work, &ignored) == 1;
 }
 
 bool cgroup_is_work(const char *side, char ret_name[KEEPER_NAME_MAX])

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "jail/confine.h"
+#include "jail/mountfd.h"
 #include "jail/mounts.h"
 #include "jail/spaces.h"
 #include "jail/volumes.h"
@@ -142,14 +143,26 @@ static void step_bind_agent_socket(void)
         fail_sys(errno, "place the agent's socket");
 }
 
+/* The sandbox's own /proc, attached later. The settings below are written through it: in a /proc that sandboxes share, the names of
+ * each one's settings are found behind those of all others. */
+static int step_proc(void)
+{
+    struct err err;
+    int fd = mountfd_proc(&err);
+
+    if (fd < 0)
+        fail(&err);
+    return fd;
+}
+
 /* By itself, so that its 0.4 ms pass beside the keeper's work on the root. */
-static void step_network(void)
+static void step_network(int proc_fd)
 {
     struct err err;
 
     if (unshare(CLONE_NEWNET) < 0)
         fail_sys(errno, "new network namespace");
-    if (net_prepare(&err) < 0)
+    if (net_prepare(proc_fd, &err) < 0)
         fail(&err);
 }
 
@@ -160,12 +173,12 @@ static void step_name(const struct child_spec *s)
 }
 
 /* Its namespaces are there by now. What the mounts below are made of counts as one more, so that count is for later. */
-static int step_forbid_spaces(void)
+static int step_forbid_spaces(int proc_fd)
 {
     struct err err;
     int fd = -1;
 
-    if (spaces_forbid(&fd, &err) < 0)
+    if (spaces_forbid(proc_fd, &fd, &err) < 0)
         fail(&err);
     return fd;
 }
@@ -236,19 +249,20 @@ _Noreturn void child_run(const struct child_spec *s)
     int fds[CHILD_FD_COUNT + VOLUMES_MAX];
     bool listening = false;
     struct err err;
-    int mounts_fd;
+    int mounts_fd, proc_fd;
 
     step_alone(s);
     step_fresh_start();
     step_enter_cgroups(s);
     step_name(s);
-    step_network();
+    proc_fd = step_proc();
+    step_network(proc_fd);
     step_bind_agent_socket();
-    mounts_fd = step_forbid_spaces();
+    mounts_fd = step_forbid_spaces(proc_fd);
     step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
     step_become_root_inside();
     if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
-                    s->shm_joined ? fds[CHILD_SHM] : -1, &err) < 0 ||
+                    s->shm_joined ? fds[CHILD_SHM] : -1, proc_fd, &err) < 0 ||
         jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
         spaces_forbid_mounts(&mounts_fd, &err) < 0)
         fail(&err);

@@ -1,7 +1,7 @@
 #include "jail/home.h"
 
 #include "base/own.h"
-#include "jail/layers.h"
+#include "wire/layers.h"
 #include "jail/mountfd.h"
 #include "jail/mounts.h"
 #include "wire/volume.h"
@@ -93,7 +93,7 @@ static int make_places(int root_fd, const char *name, unsigned count, struct err
 int home_enter(const char *state, struct err *err)
 {
     static const char *const dirs[] = { "proc",       "dev",       "usr",       "empty",
-                                        "new",        "disk",      "templates", "views",
+                                        "new",        "disk",      "templates", "views",    "shown",
                                         "shm",        "image",     "run",       "tmp",
                                         "images",     "agents" };
     /* The host's criu is started by the loader that it names, and loads libraries from there. */
@@ -147,6 +147,8 @@ int home_enter(const char *state, struct err *err)
               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, root,
               "images", err) < 0 ||
         make_dev(root, err) < 0 || make_scratch(root, "views", MOUNT_ATTR_NOEXEC, err) < 0 ||
+        bring(root, "views", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+              root, "shown", err) < 0 ||
         make_scratch(root, "run", MOUNT_ATTR_NOEXEC, err) < 0 ||
         make_scratch(root, "tmp", MOUNT_ATTR_NOEXEC, err) < 0 ||
         make_scratch(root, "agents", 0, err) < 0)

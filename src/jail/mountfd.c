@@ -20,6 +20,12 @@ static int refused(struct err *err, int fs, int errnum, const char *type, const 
     return err_sys(err, errnum, "%s %s", type, what);
 }
 
+int mountfd_proc(struct err *err)
+{
+    return mountfd_new("proc", (const char *const[]){ "source", "proc", NULL },
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+}
+
 int mountfd_new(const char *type, const char *const *options, unsigned attributes, struct err *err)
 {
     auto_close int fs = (int) syscall(__NR_fsopen, type, FSOPEN_CLOEXEC);

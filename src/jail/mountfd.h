@@ -20,6 +20,10 @@
  * a flag. attributes: MOUNT_ATTR_*. */
 int mountfd_new(const char *type, const char *const *options, unsigned attributes, struct err *err);
 
+/* A /proc of its own, of the caller's process namespace, detached. Settings of namespaces (/proc/sys) are written through one of
+ * these: in a shared /proc the kernel keeps the names of all namespaces in one list, and looks through it for each. */
+int mountfd_proc(struct err *err);
+
 static inline int mountfd_clone(int dirfd, const char *path, unsigned flags)
 {
     return (int) syscall(__NR_open_tree, dirfd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);

@@ -4,6 +4,7 @@
 #include "jail/agents.h"
 #include "jail/boot_id.h"
 #include "jail/mountfd.h"
+#include "jail/sysview.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +31,9 @@ static const char *const masked_files[] = {
 static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "tty", "pressure" };
 
 static const char *const own_files[] = { BOOT_ID_NAME };
+
+/* Of a sysview: the sandbox's limits in the place of the host's figures. */
+static const char *const view_files[] = { "meminfo", "stat", "cpuinfo" };
 
 static const char *const readonly_dirs[] = { "bus", "fs", "irq", "sys" };
 
@@ -70,6 +74,11 @@ static int attach_clone(int from_fd, const char *from, uint64_t attributes, int 
     return attach(fd, root_fd, name, err);
 }
 
+static void view_path(char *out, size_t size, const char *view, const char *file)
+{
+    (void) snprintf(out, size, SYSVIEW_SHOWN "/%s/proc/%s", view, file);
+}
+
 /* /proc is the kernel's own and nothing of the tenant's runs yet: plain paths are safe here. empty: a mount for each of
  * masked_dirs; NULL: /empty can be named. boot_id: a mount. */
 static int mask_proc(int root_fd, const int *empty, int boot_id, struct err *err)
@@ -100,17 +109,24 @@ static int mask_proc(int root_fd, const int *empty, int boot_id, struct err *err
     return 0;
 }
 
-static int attach_proc(int root_fd, struct err *err)
+static int attach_proc(int proc_fd, const char *view, int root_fd, struct err *err)
 {
-    auto_close int fd = mountfd_new("proc", (const char *const[]){ "source", "proc", NULL },
-                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
     auto_close int boot_id = -1;
+    char from[64];
 
-    if (fd < 0 || attach(fd, root_fd, "proc", err) < 0 || boot_id_make(true, err) < 0)
+    if (attach(proc_fd, root_fd, "proc", err) < 0 || boot_id_make(true, err) < 0)
         return -1;
     boot_id = boot_id_mount();
-    return boot_id < 0 ? err_sys(err, errno, "clone the boot id")
-                       : mask_proc(root_fd, NULL, boot_id, err);
+    if (boot_id < 0)
+        return err_sys(err, errno, "clone the boot id");
+    if (mask_proc(root_fd, NULL, boot_id, err) < 0) /* and is in /proc now */
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(view_files); i++) {
+        view_path(from, sizeof from, view, view_files[i]);
+        if (mount(from, view_files[i], NULL, MS_BIND, NULL) < 0)
+            return err_sys(err, errno, "attach /proc/%s", view_files[i]);
+    }
+    return 0;
 }
 
 static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, struct err *err)
@@ -120,7 +136,7 @@ static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, stru
 
     if (attach_clone(AT_FDCWD, "/dev", 0, root_fd, "dev", err) < 0)
         return -1;
-    (void) snprintf(most, sizeof most, "%" PRIu64, limits->ptys);
+    (void) snprintf(most, sizeof most, "%u", limits->ptys);
     pts = mountfd_new("devpts",
                       (const char *const[]){ "source", "devpts", "ptmxmode", "0666", "mode", "0620",
                                              "max", most, NULL },
@@ -149,7 +165,7 @@ int jail_pivot(int root_fd, struct err *err)
 }
 
 int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
-                int root_mount, int disk_fd, int shm_fd, struct err *err)
+                int root_mount, int disk_fd, int shm_fd, int proc_fd, struct err *err)
 {
     auto_close int root_fd = -1;
     char sys[64];
@@ -163,12 +179,14 @@ int jail_mounts(const struct template *t, const struct limits *limits, const cha
         return err_sys(err, errno, "open the root");
     if (t->host_usr && attach_clone(AT_FDCWD, "/usr", 0, root_fd, "usr", err) < 0)
         return -1;
-    (void) snprintf(sys, sizeof sys, "/views/%s", view);
-    if (attach_clone(AT_FDCWD, sys, MOUNT_ATTR_RDONLY, root_fd, "sys", err) < 0 ||
-        attach_dev(limits, shm_fd, root_fd, err) < 0 || attach_proc(root_fd, err) < 0)
+    (void) snprintf(sys, sizeof sys, SYSVIEW_SHOWN "/%s/sys", view);
+    if (attach_clone(AT_FDCWD, sys, 0, root_fd, "sys", err) < 0 ||
+        attach_dev(limits, shm_fd, root_fd, err) < 0 ||
+        attach_proc(proc_fd, view, root_fd, err) < 0)
         return -1;
     (void) close(root_mount);
     (void) close(disk_fd);
+    (void) close(proc_fd);
     if (shm_fd >= 0)
         (void) close(shm_fd);
     return jail_pivot(root_fd, err);
@@ -192,21 +210,40 @@ const char *jail_masked(size_t i)
     return NULL;
 }
 
-/* In the mount namespace of that process, from which the host's /empty cannot be named. */
-static int mask_inside(int pidfd, struct err *err)
+/* In /proc: whether something is mounted over one of its files. */
+static bool is_covered(const char *name)
 {
-    int empty[ARRAY_LEN(masked_dirs)];
+    struct stat own, file;
+
+    return stat(".", &own) == 0 && stat(name, &file) == 0 && own.st_dev != file.st_dev;
+}
+
+/* In the mount namespace of that process, from which the host's /empty and the views cannot be named. A view's file that a
+ * process has open came with the dump. */
+static int mask_inside(int pidfd, const char *view, struct err *err)
+{
+    int empty[ARRAY_LEN(masked_dirs)], shown[ARRAY_LEN(view_files)];
     auto_close int boot_id = boot_id_mount(), root = -1;
+    char from[64];
 
     for (size_t i = 0; i < ARRAY_LEN(masked_dirs); i++)
         empty[i] = mountfd_clone(AT_FDCWD, "/empty", 0);
+    for (size_t i = 0; i < ARRAY_LEN(view_files); i++) {
+        view_path(from, sizeof from, view, view_files[i]);
+        shown[i] = mountfd_clone(AT_FDCWD, from, 0);
+    }
     if (setns(pidfd, CLONE_NEWNS) < 0)
         return err_sys(err, errno, "enter the new mounts");
     root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return mask_proc(root, empty, boot_id, err);
+    if (mask_proc(root, empty, boot_id, err) < 0) /* and is in /proc now */
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(view_files); i++)
+        if (!is_covered(view_files[i]) && mountfd_attach(shown[i], AT_FDCWD, view_files[i]) < 0)
+            return err_sys(err, errno, "attach /proc/%s", view_files[i]);
+    return 0;
 }
 
-int jail_mask(int pidfd, struct err *err)
+int jail_mask(int pidfd, const char *view, struct err *err)
 {
     int pair[2], status = 0;
     struct err said = { .kind = ERR_INTERNAL, .msg = "the process that masks /proc died" };
@@ -216,7 +253,7 @@ int jail_mask(int pidfd, struct err *err)
         return err_sys(err, errno, "pipe");
     pid = fork();
     if (pid == 0) {
-        if (mask_inside(pidfd, &said) == 0)
+        if (mask_inside(pidfd, view, &said) == 0)
             _exit(0);
         IGNORE(write(pair[1], &said, sizeof said) < 0);
         _exit(1);
@@ -231,6 +268,11 @@ int jail_mask(int pidfd, struct err *err)
     }
     (void) close(pair[0]);
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+const char *jail_shown(size_t i)
+{
+    return i < ARRAY_LEN(view_files) ? view_files[i] : NULL;
 }
 
 int jail_add_pts(struct err *err)

@@ -1,6 +1,6 @@
 /* mounts.h - what a sandbox sees: root, /proc, /dev, /sys. Runs between clone and exec, or before a restored sandbox runs.
  *
- * Callers: child.c; keeper/save.c, keeper/loader.c and keeper/stage.c, in their workers; home.c, for the pivot. */
+ * Callers: child.c; driver/jail/{save,loader,stage}.c, in their workers; home.c, for the pivot. */
 #ifndef COVE_JAIL_MOUNTS_H
 #define COVE_JAIL_MOUNTS_H
 
@@ -12,9 +12,10 @@
 #include <stddef.h>
 
 /* As the sandbox's root, in its own mount namespace: attaches everything below root_fd, makes it "/"
- * and leaves nothing of the old root. view: the name of a sysview; shm_fd: -1: /dev/shm is the disk's. */
+ * and leaves nothing of the old root. view: the name of a sysview; shm_fd: -1: /dev/shm is the disk's; proc_fd: from
+ * mountfd_proc. Takes the descriptors. */
 int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
-                int root_fd, int disk_fd, int shm_fd, struct err *err);
+                int root_fd, int disk_fd, int shm_fd, int proc_fd, struct err *err);
 
 /* New root over old, then the old one goes: no name leads back. */
 int jail_pivot(int root_fd, struct err *err);
@@ -24,8 +25,10 @@ int jail_add_pts(struct err *err);
 
 /* The i-th name below /proc that something is mounted over; NULL: no more. */
 const char *jail_masked(size_t i);
-/* Those masks, in a restored sandbox: no part of a dump. */
-int jail_mask(int pidfd, struct err *err);
+/* The same of the files of a sysview. */
+const char *jail_shown(size_t i);
+/* Both, in a restored sandbox: no part of a dump, but for files of a sysview that a process has open. */
+int jail_mask(int pidfd, const char *view, struct err *err);
 
 /* Attaches what a restore takes mounts from, in the caller's own mount namespace: the root at /new, /disk, /shm, and
  * /volumes/0 and so on. */

@@ -42,14 +42,14 @@ void nets_leave(const struct nets *nets)
     _exit(1);
 }
 
-int net_prepare(struct err *err)
+int net_prepare(int proc_fd, struct err *err)
 {
     struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
     auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
         return err_sys(err, errno, "bring lo up");
-    if (io_write_text(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
+    if (io_write_text(proc_fd, "sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
         return err_sys(err, errno, "open low ports");
     return 0;
 }

@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 
-/* Brings up the namespace that the caller is in. */
-int net_prepare(struct err *err);
+/* Brings up the namespace that the caller is in. proc_fd: from mountfd_proc. */
+int net_prepare(int proc_fd, struct err *err);
 
 struct nets {
     int own_fd; /* the keeper's own */

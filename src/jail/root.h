@@ -1,11 +1,11 @@
 /* root.h - a sandbox's root file system, as a detached mount: template below, disk above.
  *
- * Callers: keeper/create.c and stage.c, with the sandbox's user namespace made and its maps written. */
+ * Callers: driver/jail/launch.c and stage.c, with the sandbox's user namespace made and its maps written. */
 #ifndef COVE_JAIL_ROOT_H
 #define COVE_JAIL_ROOT_H
 
 #include "base/err.h"
-#include "jail/layers.h"
+#include "wire/layers.h"
 #include "jail/template.h"
 #include "wire/keeper.h"
 

@@ -1,7 +1,7 @@
 /* seccomp.h - the system call filter of every sandbox, compiled once at start.
  *
  * Owns:    two BPF programs: with a listener for refused calls, and without.
- * Callers: keeper/main.c compiles, confine.c installs; image/filters.c and keeper/posture.c look at filters that
+ * Callers: driver/host.c compiles, confine.c installs; image/filters.c and driver/jail/posture.c look at filters that
  *          are there already, which may be another version's. */
 #ifndef COVE_JAIL_SECCOMP_H
 #define COVE_JAIL_SECCOMP_H

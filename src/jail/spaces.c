@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "jail/mountfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,22 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOUNTS "/proc/sys/user/max_mnt_namespaces"
+#define MOUNTS "sys/user/max_mnt_namespaces"
 
 /* fanotify is no namespace, but nobody inside needs it either: its calls are refused. */
 static const char *const counts[] = {
-    "/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_pid_namespaces",
-    "/proc/sys/user/max_net_namespaces",  "/proc/sys/user/max_ipc_namespaces",
-    "/proc/sys/user/max_uts_namespaces",  "/proc/sys/user/max_cgroup_namespaces",
-    "/proc/sys/user/max_time_namespaces", "/proc/sys/user/max_fanotify_groups",
+    "sys/user/max_user_namespaces", "sys/user/max_pid_namespaces",
+    "sys/user/max_net_namespaces",  "sys/user/max_ipc_namespaces",
+    "sys/user/max_uts_namespaces",  "sys/user/max_cgroup_namespaces",
+    "sys/user/max_time_namespaces", "sys/user/max_fanotify_groups",
 };
 
-int spaces_forbid(int *ret_mounts_fd, struct err *err)
+int spaces_forbid(int proc_fd, int *ret_mounts_fd, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        if (io_write_text(AT_FDCWD, counts[i], "0") < 0 && errno != ENOENT) /* not in this kernel */
+        if (io_write_text(proc_fd, counts[i], "0") < 0 && errno != ENOENT) /* not in this kernel */
             return err_sys(err, errno, "write %s", counts[i]);
-    *ret_mounts_fd = open(MOUNTS, O_WRONLY | O_CLOEXEC);
+    *ret_mounts_fd = openat(proc_fd, MOUNTS, O_WRONLY | O_CLOEXEC);
     if (*ret_mounts_fd < 0 && errno != ENOENT)
         return err_sys(err, errno, "open " MOUNTS);
     return 0;
@@ -43,11 +44,14 @@ int spaces_forbid_mounts(int *mounts_fd, struct err *err)
 /* Who enters a user namespace cannot come back. */
 static int forbid_all(int pidfd, struct err *err)
 {
+    auto_close int proc = mountfd_proc(err);
     int fd = -1;
 
+    if (proc < 0)
+        return -1;
     if (setns(pidfd, CLONE_NEWUSER) < 0)
         return err_sys(err, errno, "enter the user namespace");
-    return spaces_forbid(&fd, err) < 0 ? -1 : spaces_forbid_mounts(&fd, err);
+    return spaces_forbid(proc, &fd, err) < 0 ? -1 : spaces_forbid_mounts(&fd, err);
 }
 
 int spaces_forbid_in(int pidfd, struct err *err)

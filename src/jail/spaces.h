@@ -4,7 +4,7 @@
  * 0 as soon as all its own namespaces are there. The settings are the kernel's, so they hold whatever becomes of a filter; nothing
  * inside can raise them, because that needs CAP_SYS_RESOURCE.
  *
- * Callers: child.c between clone and exec; keeper/loader.c for restored processes; keeper/posture.c for sandboxes of
+ * Callers: child.c between clone and exec; driver/jail/loader.c for restored processes; driver/jail/posture.c for sandboxes of
  *          a version that did not. */
 #ifndef COVE_JAIL_SPACES_H
 #define COVE_JAIL_SPACES_H
@@ -12,8 +12,9 @@
 #include "base/err.h"
 
 /* In the caller's user namespace: no further ones of any kind but mount namespaces, which detached mounts count as. Those
- * are for spaces_forbid_mounts, by the descriptor (-1: this kernel does not count them). No heap, no locks. */
-int spaces_forbid(int *ret_mounts_fd, struct err *err);
+ * are for spaces_forbid_mounts, by the descriptor (-1: this kernel does not count them). proc_fd: from mountfd_proc. No heap, no
+ * locks. */
+int spaces_forbid(int proc_fd, int *ret_mounts_fd, struct err *err);
 /* Closes the descriptor; accepts -1. */
 int spaces_forbid_mounts(int *mounts_fd, struct err *err);
 

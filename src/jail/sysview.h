@@ -1,10 +1,10 @@
-/* sysview.h - what a sandbox sees as /sys: the few files that runtimes size themselves by.
+/* sysview.h - what a sandbox sees as /sys, and as meminfo, stat and cpuinfo of /proc: what runtimes size themselves by.
  *
  * The real sysfs tells about the host and is never mounted. Node, the JVM and Go look for the number of
  * cores and the cgroup's limits there, so a small tree with this sandbox's answers stands in for it.
  * Sandboxes with the same limits share one tree, read-only.
  *
- * Owns:    /views/<name> on a tmpfs in the keeper's own root. */
+ * Owns:    /views/<name>/sys and /views/<name>/proc on a tmpfs in the keeper's own root. */
 #ifndef COVE_JAIL_SYSVIEW_H
 #define COVE_JAIL_SYSVIEW_H
 
@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #define SYSVIEW_NAME 16
+/* The same tmpfs, read-only: what is mounted from there is so by itself. */
+#define SYSVIEW_SHOWN "/shown"
 
 struct sysview {
     char name[SYSVIEW_NAME];

@@ -9,7 +9,4 @@
 
 int adopt_all(struct keeper *keeper, struct err *err);
 
-/* Removes disks and images that nobody speaks of. Not while any is being made by a worker: those are not known. */
-void adopt_sweep(struct keeper *keeper);
-
 #endif

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOURNAL_MAGIC 0x314c4a43u /* "CJL1" */
@@ -101,6 +102,13 @@ int journal_clear(const struct journal *journal, uint32_t slot, struct err *err)
         (ssize_t) sizeof nothing)
         return err_sys(err, errno, "clear the journal");
     return 0;
+}
+
+uint32_t journal_slots(const struct journal *journal)
+{
+    struct stat st;
+
+    return fstat(journal->fd, &st) < 0 ? 0 : (uint32_t) ((st.st_size + JOURNAL_SLOT - 1) / JOURNAL_SLOT);
 }
 
 int journal_read(const struct journal *journal, uint32_t slot, struct journal_record *ret,

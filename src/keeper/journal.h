@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/sha256.h"
-#include "jail/layers.h"
+#include "wire/layers.h"
 #include "wire/keeper.h"
 
 /* How the sandbox's filter answers what it refuses. */
@@ -40,7 +40,7 @@ struct journal_record {
     uint32_t filter_form; /* enum filter_form; the version before wrote 0 */
     unsigned char filter[SHA256_LEN]; /* name of the filter that it was made with: jail/seccomp.h */
     uint32_t doomed; /* while PAUSING or STARTING: it was destroyed meanwhile */
-    uint32_t reserved;
+    uint32_t io_device; /* number of its loop device + 1; the version before wrote 0 */
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);
@@ -50,6 +50,8 @@ int journal_write(const struct journal *journal, uint32_t slot, const struct jou
                   struct err *err);
 int journal_clear(const struct journal *journal, uint32_t slot, struct err *err);
 
+/* How many slots the journal has; those behind were never written. */
+uint32_t journal_slots(const struct journal *journal);
 /* 1 a record of this boot, 0 none (or of an earlier boot, or torn), -1 error. */
 int journal_read(const struct journal *journal, uint32_t slot, struct journal_record *ret,
                  struct err *err);

@@ -4,21 +4,14 @@
 #ifndef COVE_KEEPER_KEEPER_H
 #define COVE_KEEPER_KEEPER_H
 
-#include "jail/agents.h"
-#include "jail/cgroup.h"
-#include "image/criu.h"
-#include "disk/disk.h"
-#include "jail/gateway.h"
-#include "jail/ids.h"
-#include "image/image.h"
+#include "driver/driver.h"
 #include "keeper/journal.h"
-#include "jail/net.h"
-#include "jail/seccomp.h"
-#include "jail/sysview.h"
 #include "wire/keeper.h"
+#include "wire/layers.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct keeper;
 
@@ -32,46 +25,28 @@ struct watch {
 enum create_step { STEP_DISK, STEP_PREPARE, STEP_CLONE, STEP_ROOT, STEP_CHILD, STEP_COUNT };
 
 struct worker_result;
-struct sandbox;
+struct sysview;
+struct host;
 
 struct sandbox {
     struct keeper_sandbox info;
+    const struct driver *driver; /* of info.isolation; NULL: the slot is free */
     uint64_t pid_started;
     uint64_t build; /* of its template */
     char made_as[KEEPER_NAME_MAX]; /* the id it was made under: the name of its cgroups, which stays */
-    struct watch pid;     /* pidfd: readable when PID 1 is dead */
-    struct watch control; /* while starting: the child's failure, or its end at exec; or a worker's word */
-    struct watch ready;   /* while starting: the agent's byte */
-    struct watch fill;    /* pidfd of one of those that bring its memory; fd -1: all is there */
-    unsigned put_backs; /* how often in a row its agent was to be put back after a save (save_settle.c) */
-    int listener; /* of refused calls, a duplicate of the agent's; -1: none. Open from the exec to the end, so that the
-                   * kernel allows no other listener inside */
-    enum filter_form filter_form;
-    unsigned char filter[SHA256_LEN]; /* name of its filter; all zero: not known */
-    int disk_fd;          /* while starting */
-    uint32_t disk_order;  /* the tag of its disk, should one have to be made */
-    struct volume_use volumes[VOLUMES_MAX]; /* what it has, from its create to its end */
-    int volume_fd[VOLUMES_MAX];             /* while starting */
-    uint32_t volume_order[VOLUMES_MAX];     /* the tags of those that are to come */
-    struct sysview *view;                   /* NULL: none, or an earlier keeper's */
     char hostname[KEEPER_NAME_MAX];
-    struct layers layers;
-    uint64_t template_inode; /* of the template's tree: it may be built anew */
-    int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the keeper's bases */
+    struct watch pid; /* pidfd: readable when PID 1 is dead */
+    struct volume_use volumes[VOLUMES_MAX]; /* what it has, from its create to its end */
     char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from; while pausing: what it becomes */
     bool image_memory;           /* … with its processes */
-    bool merging;                /* waits for the image's layers to become fewer (merge.c) */
     char origin[KEEPER_NAME_MAX]; /* in the pool: the image that it came out of; "": the template's files */
-    char view_name[SYSVIEW_NAME];
-    pid_t worker; /* saves or loads it; 0: none */
-    void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);
     bool unsettled;            /* a worker that we do not hear of may still be at it */
     uint64_t settle_ms;        /* since when it is clear that none is */
+    uint64_t unsettled_since_ms; /* 0: not yet looked at (tick.c) */
     bool was_frozen;           /* before it was saved */
-    uint64_t worker_since_ms;  /* of the worker: it has an end (tick.c) */
     bool doomed;               /* destroyed while a worker was at it: gone when what that left is known, and cleared away */
     uint64_t kill_since_ms, kill_next_ms; /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
-    bool kill_told;                       /* that it takes long */
+    bool kill_told, remove_told;          /* that it takes long, that it fails */
     struct keeper_image saved; /* what became of it, for whoever waits */
     struct err failure;    /* why it could not start */
     int tied_to;           /* connection, -1: none */
@@ -79,31 +54,33 @@ struct sandbox {
     uint64_t stop_since_ms;
     uint64_t begun_us;
     uint32_t step_us[STEP_COUNT];
+
+    /* ---- the driver's; the keeper resets it, and keeps in the journal what has to outlive it ---- */
+    struct watch control; /* while starting: the child's failure, or its end at exec; or a worker's word */
+    struct watch ready;   /* while starting: the agent's byte */
+    struct watch fill;    /* pidfd of one of those that bring its memory; fd -1: all is there */
+    pid_t worker; /* saves or loads it; 0: none */
+    void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);
+    uint64_t worker_since_ms; /* of the worker: it has an end (tick.c) */
+    unsigned put_backs; /* how often in a row its agent was to be put back after a save (save_settle.c) */
+    int listener; /* of refused calls, a duplicate of the agent's; -1: none. Open from the exec to the end, so that the
+                   * kernel allows no other listener inside */
+    enum filter_form filter_form;
+    unsigned char filter[SHA256_LEN]; /* name of its filter; all zero: not known */
+    int disk_fd;         /* while starting */
+    uint32_t io_device;  /* number of its loop device + 1, if there is a limit or was one; 0: none (io_rule.h) */
+    uint32_t disk_order; /* the tag of its disk, should one have to be made */
+    int volume_fd[VOLUMES_MAX];         /* while starting */
+    uint32_t volume_order[VOLUMES_MAX]; /* the tags of those that are to come */
+    struct sysview *view;               /* NULL: none, or an earlier keeper's */
+    char view_name[16];
+    struct layers layers;
+    uint64_t template_inode; /* of the template's tree: it may be built anew */
+    int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the host's bases */
+    bool merging;            /* waits for the image's layers to become fewer (merge.c) */
 };
 
-/* A mounted disk that only forms the lower layers of others. */
-#define BASES_MAX 32
-
-struct base {
-    uint64_t number; /* 0: free */
-    int mount_fd;    /* -1: on order */
-};
-
-/* The one merge that the disk maker is at. */
-struct merging {
-    uint32_t order;  /* 0: none */
-    uint64_t number; /* of the disk to be */
-    char image[KEEPER_NAME_MAX];
-};
-
-/* The process that compresses an image. */
-struct shrink {
-    struct watch watch; /* its word */
-    pid_t pid;          /* 0: none */
-    char image[KEEPER_NAME_MAX];
-};
-
-#define CONNECTIONS_MAX 2304 /* one per sandbox, as `cove run` holds it, and some more */
+#define CONNECTIONS_MAX (HOST_SLOTS + 256) /* one per sandbox, and some more */
 
 struct connection {
     struct watch watch; /* fd -1: free */
@@ -117,51 +94,52 @@ struct connection {
 };
 
 struct keeper {
-    int state_fd, templates_fd;
-    struct agents agents;
+    int state_fd;
     int epoll_fd;
     int spare_fd; /* given up to take, and refuse, a connection when there is no other */
-    struct watch listener, signals, disks_watch;
+    struct watch listener, signals;
     struct journal journal;
-    struct cgroups cgroups;
-    struct disks disks;
-    struct nets nets;
-    struct gateways gateways;
-    struct sysviews views;
-    struct images images;
-    struct criu criu;
-    struct shrink shrink;
-    struct base bases[BASES_MAX];
-    struct merging merging;
-    struct seccomp_filter filter_notify, filter_quiet;
-    unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
-    uint32_t id_block;
-    int id_lock_fd;
-    uint32_t slot_count;            /* always IDS_SLOTS: earlier sandboxes may be in any */
+    struct host *host; /* what the drivers opened: driver/host.h */
+    uint32_t slot_count;            /* rows of the table that are used: as many as the blocks of ids have, and as the journal had */
     uint32_t slot_limit, slot_next; /* new ones go below the limit */
+    uint64_t attended[HOST_SLOTS / 64]; /* a bit for each slot that waits for time to pass (tick.c), and maybe others */
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting; /* of them NEW or STARTING */
     uint32_t pooled;   /* of them made ahead, for nobody yet */
     uint64_t pool_heard_ms; /* when somebody asked for the list of those */
-    int uts_fd;             /* our own, to come back to */
-    uint32_t disk_orders;
     uint64_t host_memory, host_cpu_milli;
     bool sweep; /* files that nobody speaks of may be there: removed when nobody works on any */
     bool calm;     /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
     bool freezing; /* somebody may wait for a freeze or thaw: ops_tick has something to do */
-    uint64_t clear_ms; /* when spent images are to be removed; 0: there are none */
     bool quit;
     uint64_t quit_ms; /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */
+    int connection_count; /* rows that were ever used */
     struct connection connections[CONNECTIONS_MAX];
 };
 
-/* The tag of an order to the disk maker. Those below DISK_POOL are the pool's own. */
-static inline uint32_t keeper_next_order(struct keeper *keeper)
+/* Time may have something to do with it: every change of a life, a worker, a kill that waits. */
+static inline void keeper_attend(struct keeper *keeper, const struct sandbox *sandbox)
 {
-    if (++keeper->disk_orders < DISK_POOL)
-        keeper->disk_orders = DISK_POOL;
-    return keeper->disk_orders;
+    size_t slot = (size_t) (sandbox - keeper->sandboxes);
+
+    keeper->calm = false;
+    keeper->attended[slot / 64] |= 1ull << slot % 64;
+}
+
+/* The next of those that are attended, from slot *at on; NULL: no more. A look at all slots takes longer than to serve a request. */
+static inline struct sandbox *keeper_next_attended(struct keeper *keeper, uint32_t *at)
+{
+    while (*at < keeper->slot_count) {
+        uint64_t left = keeper->attended[*at / 64] >> *at % 64;
+
+        if (left) {
+            *at += (uint32_t) __builtin_ctzll(left);
+            return &keeper->sandboxes[(*at)++];
+        }
+        *at = (*at / 64 + 1) * 64;
+    }
+    return NULL;
 }
 
 int keeper_watch(struct keeper *keeper, struct watch *watch, int fd,

@@ -1,4 +1,4 @@
-/* life.h - what create.c and sandbox.c share: the one writer of a sandbox's state, and its record.
+/* life.h - what create.c, sandbox.c and the drivers share: the one writer of a sandbox's state, and its record.
  *
  * The table of who may follow whom is in sandbox.c. */
 #ifndef COVE_KEEPER_LIFE_H
@@ -23,17 +23,10 @@ void sandbox_fail(struct keeper *keeper, struct sandbox *sandbox, const struct e
 /* Of a STOPPING one without processes: what is left of it goes, and then it is GONE; or tick.c tries again. */
 void sandbox_clear(struct keeper *keeper, struct sandbox *sandbox);
 
-/* The sandbox's disk, by the one place where it is mounted as itself. /dev is the keeper's own and read-only: no name of
- * the tenant's is looked up, and both names on the way are mounts, so that nothing has to be read for them. */
-int sandbox_open_disk(int pid);
-
 /* PID 1 is dead. */
 void sandbox_on_death(struct keeper *keeper, struct watch *watch);
 
 /* When a process started, as the kernel counts: tells a pid from its reuse. */
 int sandbox_pid_started(int pid, uint64_t *ret, struct err *err);
-
-/* With one whose memory is still on its way: kills it, should that never come; watches it meanwhile. */
-void sandbox_watch_fill(struct keeper *keeper, struct sandbox *sandbox);
 
 #endif

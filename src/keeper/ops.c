@@ -3,14 +3,11 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "jail/confine.h"
 #include "keeper/create.h"
-#include "jail/gateway.h"
 #include "keeper/life.h"
 #include "keeper/ops_table.h"
 #include "keeper/pool.h"
 #include "keeper/sandbox.h"
-#include "jail/template.h"
 #include "keeper/volume.h"
 
 #include <errno.h>
@@ -41,12 +38,7 @@ static int op_hello(struct keeper *k, int index, const struct keeper_request *re
     hello->ids_free = k->slot_limit > k->sandbox_count ? k->slot_limit - k->sandbox_count : 0;
     hello->host_memory = k->host_memory;
     hello->host_cpu_milli = k->host_cpu_milli;
-    (void) snprintf(hello->default_template, sizeof hello->default_template, "%s",
-                    template_exists(k->templates_fd, "base") ? "base" : "host");
-    (void) snprintf(hello->isolation, sizeof hello->isolation,
-                    "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox",
-                    k->cgroups.hierarchy[k->cgroups.of[CG_MEMORY]].version,
-                    confine_has_landlock() ? "Landlock, " : "");
+    host_describe(k, hello);
     return 0;
 }
 
@@ -136,7 +128,7 @@ static int op_freeze(struct keeper *k, int index, const struct keeper_request *r
     (void) ret_fds;
     if (sandbox_freeze(k, sandbox, frozen, err) < 0)
         return -1;
-    if (cgroup_freeze_done(&k->cgroups, sandbox->made_as, frozen) == 1) {
+    if (sandbox->driver->frozen(k, sandbox, frozen) == 1) {
         sandbox_frozen(k, sandbox, frozen);
         put_sandbox(reply, sandbox);
         return 0;
@@ -183,8 +175,13 @@ static int op_gateway(struct keeper *k, int index, const struct keeper_request *
     if (sandbox->info.life != LIFE_RUNNING && sandbox->info.life != LIFE_PAUSED)
         return err_set(err, ERR_STATE, "sandbox '%s' is %s", sandbox->info.id,
                        keeper_life_name(sandbox->info.life));
-    if (gateway_open(&k->gateways, &k->nets, sandbox->pid.fd, ret_fds, err) < 0)
+    if (!sandbox->driver->network)
+        return driver_lacks(sandbox->driver, "give a network", err);
+    if (sandbox->driver->network(k, sandbox, ret_fds, err) < 0)
         return -1;
+    for (int i = 0; i < GATEWAY_FDS; i++)
+        if (ret_fds[i] < 0)
+            return err_set(err, ERR_UNAVAILABLE, "sandbox '%s' got no network", sandbox->info.id);
     if (!(sandbox->info.flags & KEEPER_FLAG_ROUTED)) { /* a load must know */
         sandbox->info.flags |= KEEPER_FLAG_ROUTED;
         if (sandbox_record(k, sandbox, err) < 0)
@@ -284,7 +281,7 @@ static void answer_order(struct keeper *k, int index, const struct err *why)
 
 bool ops_order_done(struct keeper *k, uint32_t order, const struct err *why)
 {
-    for (int i = 0; i < CONNECTIONS_MAX; i++)
+    for (int i = 0; i < k->connection_count; i++)
         if (k->connections[i].watch.fd >= 0 && k->connections[i].order == order) {
             answer_order(k, i, why);
             return true;
@@ -294,7 +291,7 @@ bool ops_order_done(struct keeper *k, uint32_t order, const struct err *why)
 
 void ops_orders_lost(struct keeper *k, const struct err *why)
 {
-    for (int i = 0; i < CONNECTIONS_MAX; i++)
+    for (int i = 0; i < k->connection_count; i++)
         if (k->connections[i].watch.fd >= 0 && k->connections[i].order)
             answer_order(k, i, why);
 }
@@ -307,7 +304,7 @@ bool ops_waits_for(const struct connection *c, const struct sandbox *s)
 
 void ops_sandbox_started(struct keeper *k, const struct sandbox *s)
 {
-    for (int i = 0; i < CONNECTIONS_MAX; i++)
+    for (int i = 0; i < k->connection_count; i++)
         if (ops_waits_for(&k->connections[i], s) &&
             (k->connections[i].op == KEEPER_CREATE || k->connections[i].op == KEEPER_LOAD))
             ops_answer_pending(k, i, s, NULL);
@@ -315,7 +312,7 @@ void ops_sandbox_started(struct keeper *k, const struct sandbox *s)
 
 void ops_sandbox_gone(struct keeper *k, const struct sandbox *s)
 {
-    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+    for (int i = 0; i < k->connection_count; i++) {
         struct connection *c = &k->connections[i];
 
         /* Gone is what a destroy or wait is for; only that memory ran out is news to a wait. */
@@ -414,10 +411,22 @@ static bool peer_allowed(int fd)
     return true;
 }
 
+static struct connection *free_connection(struct keeper *k)
+{
+    for (int i = 0; i < k->connection_count; i++)
+        if (k->connections[i].watch.fd < 0)
+            return &k->connections[i];
+    if (k->connection_count == (int) CONNECTIONS_MAX)
+        return NULL;
+    k->connections[k->connection_count].watch.fd = -1;
+    return &k->connections[k->connection_count++];
+}
+
 static void on_connection(struct keeper *k, struct watch *watch)
 {
     /* Nonblocking: a caller that does not read its answers must not stop everybody's keeper. */
     auto_close int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct connection *c;
     struct err err;
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
@@ -432,18 +441,15 @@ static void on_connection(struct keeper *k, struct watch *watch)
     }
     if (fd < 0 || !peer_allowed(fd))
         return;
-    for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        struct connection *c = &k->connections[i];
-
-        if (c->watch.fd >= 0)
-            continue;
-        c->pending = false;
-        if (keeper_watch(k, &c->watch, fd, on_request, &err) < 0)
-            log_line(LOG_WARNING, "connection refused: %s", err.msg);
-        (void) take_fd(&fd);
+    c = free_connection(k);
+    if (!c) {
+        log_line(LOG_WARNING, "connection refused: there are %u", CONNECTIONS_MAX);
         return;
     }
-    log_line(LOG_WARNING, "connection refused: there are %d", CONNECTIONS_MAX);
+    c->pending = false;
+    if (keeper_watch(k, &c->watch, fd, on_request, &err) < 0)
+        log_line(LOG_WARNING, "connection refused: %s", err.msg);
+    (void) take_fd(&fd);
 }
 
 /* The socket, in a directory that nobody else can pass through. */

@@ -22,6 +22,9 @@ int ops_tick(struct keeper *keeper);
 /* A save has ended, the sandbox going on: with an image, or why not. */
 void ops_saved(struct keeper *keeper, const struct sandbox *sandbox,
                const struct keeper_image *image, const struct err *err);
+/* Memory went to swap, so many bytes; or why not. */
+void ops_reclaimed(struct keeper *keeper, const struct sandbox *sandbox, uint64_t bytes,
+                   const struct err *err);
 /* An image was compressed, or not. */
 void ops_shrunk(struct keeper *keeper, const char *id, const struct keeper_image *image,
                 const struct err *err);

@@ -6,30 +6,20 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "base/own.h"
 #include "keeper/create.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
-#include "jail/template.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ALONE_MS   60000 /* nobody asked for the list: whoever made them is not coming back */
 #define TICK_MS    5000
 #define SLOTS_KEPT 16 /* places that the pool leaves for those who ask for one */
-#define BACK_TRIES 200
-#define BACK_US    1000
 
-int pool_open(struct keeper *k, struct err *err)
+void pool_open(struct keeper *k)
 {
-    k->uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
     k->pool_heard_ms = io_now_ms();
-    return k->uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
 }
 
 static bool waits(const struct sandbox *s)
@@ -40,7 +30,8 @@ static bool waits(const struct sandbox *s)
 
 static bool fits(const struct sandbox *s, const struct keeper_request *r, uint64_t build)
 {
-    return waits(s) && s->build == build && strcmp(s->info.template, r->template) == 0 &&
+    return waits(s) && s->build == build && s->info.isolation == r->isolation &&
+           strcmp(s->info.template, r->template) == 0 &&
            strcmp(s->origin, r->image) == 0 &&
            !((s->info.flags ^ r->flags) & KEEPER_FLAG_ROOT) &&
            memcmp(&s->info.limits, &r->limits, sizeof r->limits) == 0;
@@ -55,32 +46,13 @@ static bool wants_volumes(const struct keeper_request *r)
     return false;
 }
 
-/* In its own UTS namespace, whose name only a process within can change. */
-static int give_hostname(struct keeper *k, struct sandbox *s, const char *name, struct err *err)
-{
-    int rc;
-
-    if (setns(s->pid.fd, CLONE_NEWUTS) < 0)
-        return err_sys(err, errno, "enter its UTS namespace");
-    rc = sethostname(name, strlen(name)) < 0 ? err_sys(err, errno, "set the host name") : 0;
-    /* It needs a little memory, which may be there in a moment. */
-    for (int tries = 0; setns(k->uts_fd, CLONE_NEWUTS) < 0; tries++) {
-        if (tries == BACK_TRIES) {
-            log_line(LOG_ERROR, "cannot come back to our UTS namespace: %s", strerror(errno));
-            _exit(1);
-        }
-        (void) usleep(BACK_US);
-    }
-    return rc;
-}
-
 void pool_made(struct keeper *k, struct sandbox *s)
 {
     struct err err;
 
     if (!(s->info.flags & KEEPER_FLAG_POOLED) || !s->origin[0])
         return;
-    if (cgroup_freeze(&k->cgroups, s->made_as, true, &err) < 0)
+    if (s->driver->freeze(k, s, true, &err) < 0)
         log_line(LOG_WARNING, "pool sandbox=%s goes on running: %s", s->info.id, err.msg);
     else
         sandbox_frozen(k, s, true); /* or soon: nobody can look */
@@ -90,7 +62,7 @@ static int thaw(struct keeper *k, struct sandbox *s, struct err *err)
 {
     if (!s->origin[0])
         return 0;
-    if (cgroup_freeze(&k->cgroups, s->made_as, false, err) < 0)
+    if (s->driver->freeze(k, s, false, err) < 0)
         return -1;
     if (s->info.life == LIFE_PAUSED)
         sandbox_set_life(k, s, LIFE_RUNNING);
@@ -104,7 +76,7 @@ static int give(struct keeper *k, struct sandbox *s, const struct keeper_request
 
     create_name(s, r, connection);
     s->info.flags |= before.flags & KEEPER_FLAG_ROUTED;
-    if (give_hostname(k, s, s->hostname, err) == 0 && thaw(k, s, err) == 0 &&
+    if (s->driver->rename(k, s, s->hostname, err) == 0 && thaw(k, s, err) == 0 &&
         sandbox_record(k, s, err) == 0) {
         k->pooled--;
         s->origin[0] = '\0';
@@ -143,19 +115,10 @@ struct sandbox *pool_take(struct keeper *k, const struct keeper_request *r, uint
 
 static void end_if_stale(struct keeper *k, struct sandbox *s)
 {
-    struct template t;
-    struct err err;
-    bool fresh = template_open(&t, k->templates_fd, s->info.template, &err) == 0;
-    bool no_image = s->origin[0] && !images_have(&k->images, s->origin);
+    const char *why = s->driver->stale ? s->driver->stale(k, s) : NULL;
 
-    if (fresh && t.build != s->build)
-        sandbox_stop(k, s, "its template was made anew");
-    else if (!fresh && err.kind == ERR_NO_TEMPLATE)
-        sandbox_stop(k, s, "its template is gone");
-    else if (no_image)
-        sandbox_stop(k, s, "its image is gone");
-    if (fresh)
-        template_close(&t);
+    if (why)
+        sandbox_stop(k, s, why);
 }
 
 void pool_heard(struct keeper *k)
@@ -184,6 +147,6 @@ int pool_tick(struct keeper *k)
     if (k->pooled == 0)
         return -1;
     if (io_now_ms() - k->pool_heard_ms > ALONE_MS)
-        pool_clear(k, "nobody asks for the pool");
+        pool_clear(k, "the pool has not been used");
     return TICK_MS;
 }

@@ -12,7 +12,7 @@
 
 #include "keeper/keeper.h"
 
-int pool_open(struct keeper *keeper, struct err *err);
+void pool_open(struct keeper *keeper);
 
 /* For a request that was checked; NULL: none fits. `build` is the template's of now. */
 struct sandbox *pool_take(struct keeper *keeper, const struct keeper_request *request,

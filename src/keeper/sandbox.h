@@ -12,6 +12,8 @@ struct sandbox *sandbox_find(struct keeper *keeper, const char *id_or_name);
 struct sandbox *sandbox_of_image(struct keeper *keeper, const char *image);
 /* Whether cgroups of that name are a sandbox's: those of one from the pool have not its id. */
 bool sandbox_made_as(const struct keeper *keeper, const char *name);
+/* So many rows of the table are used from now on, at least. */
+void sandbox_rows(struct keeper *keeper, uint32_t count);
 uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox);
 
 /* Kills, in whatever state it is: its processes, and the saver, loader and criu that are at it. The rest follows by itself, within
@@ -24,7 +26,7 @@ void sandbox_adopt(struct keeper *keeper, uint32_t slot, const struct journal_re
                    bool settled);
 
 int sandbox_freeze(struct keeper *keeper, struct sandbox *sandbox, bool frozen, struct err *err);
-/* After cgroup_freeze_done: the new state is written down. */
+/* After driver->frozen: the new state is written down. */
 void sandbox_frozen(struct keeper *keeper, struct sandbox *sandbox, bool frozen);
 
 /* A connected descriptor to the agent, after a check that it is this sandbox's PID 1 that listens. */
@@ -33,11 +35,6 @@ int sandbox_connect(struct keeper *keeper, const struct sandbox *sandbox, int *r
 
 int sandbox_stats(struct keeper *keeper, const struct sandbox *sandbox, struct keeper_stats *ret,
                   struct err *err);
-
-/* Whether any sandbox, but one, or any image has that disk. */
-bool sandbox_disk_used(const struct keeper *keeper, uint64_t number, const struct sandbox *but);
-/* The disks of a sandbox or image that goes, unless somebody else has them. */
-void sandbox_release(struct keeper *keeper, const struct layers *layers, const struct sandbox *but);
 
 /* Retries what the kernel was not ready for. Returns ms until it wants to be called again, -1:
  * never. */

@@ -1,40 +1,12 @@
 #include "keeper/talk.h"
 
 #include "base/io.h"
-#include "base/own.h"
-#include "wire/boot.h"
 #include "wire/frame.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-#define PATIENCE_MS 10000 /* of one conversation, from its begin: to connect, to ask, and for the whole answer */
-
-static int dial(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
-{
-    struct sockaddr_un to = { .sun_family = AF_UNIX };
-    auto_close int fd = net_socket_inside(nets, pidfd, 0, err);
-    struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
-    struct ucred peer;
-    socklen_t len = sizeof peer;
-
-    memcpy(to.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
-    if (fd < 0)
-        return -1;
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
-        connect(fd, (const struct sockaddr *) &to,
-                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
-        return err_sys(err, errno, "reach the agent");
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid != pid)
-        return err_set(err, ERR_UNAVAILABLE, "somebody else listens in the agent's place");
-    return take_fd(&fd);
-}
 
 static int send_request(int fd, const struct agent_request *request, int with, struct err *err)
 {
@@ -55,7 +27,7 @@ static int no_answer(struct err *err)
 {
     if (errno == ETIMEDOUT)
         return err_set(err, ERR_TIMEOUT, "the agent does not answer within %d s",
-                       PATIENCE_MS / 1000);
+                       TALK_PATIENCE_MS / 1000);
     return err_sys(err, errno, "hear from the agent");
 }
 
@@ -80,14 +52,13 @@ static int read_reply(int fd, uint64_t until_ms, struct err *err)
                    reply.message ? reply.message : "no");
 }
 
-int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
+int talk_quiesce(int fd, struct err *err)
 {
     struct agent_request request = { .version = AGENT_VERSION, .op = AGENT_QUIESCE };
-    uint64_t until_ms = io_now_ms() + PATIENCE_MS;
-    auto_close int fd = dial(nets, pidfd, pid, err);
+    uint64_t until_ms = io_now_ms() + TALK_PATIENCE_MS;
     char byte;
 
-    if (fd < 0 || send_request(fd, &request, -1, err) < 0 || read_reply(fd, until_ms, err) < 0)
+    if (send_request(fd, &request, -1, err) < 0 || read_reply(fd, until_ms, err) < 0)
         return -1;
     /* It closes when the last worker is gone. */
     if (!io_wait_until(fd, POLLIN, until_ms) || read(fd, &byte, 1) != 0)
@@ -95,16 +66,14 @@ int talk_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
     return 0;
 }
 
-int talk_resumed(const struct nets *nets, int pidfd, pid_t pid, const char *why, uint64_t slept_ms,
-                 int listener, struct err *err)
+int talk_resumed(int fd, const char *why, uint64_t slept_ms, int listener, struct err *err)
 {
     struct agent_request request = {
         .version = AGENT_VERSION, .op = AGENT_RESUMED, .name = why, .limit = slept_ms
     };
-    uint64_t until_ms = io_now_ms() + PATIENCE_MS;
-    auto_close int fd = dial(nets, pidfd, pid, err);
+    uint64_t until_ms = io_now_ms() + TALK_PATIENCE_MS;
 
-    if (fd < 0 || send_request(fd, &request, listener, err) < 0)
+    if (send_request(fd, &request, listener, err) < 0)
         return -1;
     return read_reply(fd, until_ms, err);
 }

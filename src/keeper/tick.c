@@ -2,21 +2,20 @@
  * a look at every sandbox and every connection takes longer than to serve a request. */
 #include "base/io.h"
 #include "base/log.h"
-#include "keeper/adopt.h"
 #include "keeper/kill.h"
 #include "keeper/life.h"
-#include "keeper/load.h"
 #include "keeper/ops.h"
 #include "keeper/ops_table.h"
 #include "keeper/sandbox.h"
-#include "keeper/save.h"
 
 #include <stdio.h>
 
 #define STUCK_MS  2000
 #define SETTLE_MS 20
 #define START_MS  30000 /* a bound on hanging, not on being slow */
+#ifndef WORKER_MS /* a keeper for tests is less patient */
 #define WORKER_MS 600000 /* likewise, of a saver or loader: what it waits for has limits of its own (talk.c, criu.c) */
+#endif
 
 /* Of two waits in milliseconds; -1 is for ever. */
 static int shorter(int a, int b)
@@ -56,11 +55,36 @@ static void check_worker(struct keeper *k, struct sandbox *s, uint64_t now)
         kill_box(k, s);
 }
 
-static bool settle(struct keeper *k, struct sandbox *s)
+/* Neither image nor processes say what it is: it does not go on. */
+static void give_up(struct keeper *k, struct sandbox *s)
 {
+    log_line(LOG_ERROR, "sandbox=%s it is not known what became of it", s->info.id);
     s->unsettled = false;
-    if (!(s->info.life == LIFE_PAUSING ? save_settle(k, s) : load_settle(k, s)))
+    sandbox_stop(k, s, "it is not known what became of it");
+}
+
+static bool is_undecided(const struct sandbox *s)
+{
+    return (s->info.life == LIFE_PAUSING || s->info.life == LIFE_STARTING) && !s->worker &&
+           !s->unsettled && !s->doomed;
+}
+
+static bool settle(struct keeper *k, struct sandbox *s, uint64_t now)
+{
+    if (!s->unsettled_since_ms)
+        s->unsettled_since_ms = now;
+    s->unsettled = false;
+    if (!s->driver->settle(k, s)) {
         s->unsettled = true;
+        if (now < s->unsettled_since_ms + WORKER_MS)
+            return false;
+        kill_workers(k, s);
+        give_up(k, s);
+        return true;
+    }
+    s->unsettled_since_ms = 0;
+    if (is_undecided(s))
+        give_up(k, s);
     else if (s->doomed)
         sandbox_stop(k, s, "destroyed");
     return !s->unsettled;
@@ -78,17 +102,17 @@ int sandbox_tick(struct keeper *k)
 {
     uint64_t now = io_now_ms();
     int wait = k->starting ? 1000 : -1;
+    struct sandbox *s;
     bool busy = false;
 
     if (k->calm)
         return -1;
     k->calm = true; /* until a life changes, now or later */
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        struct sandbox *s = &k->sandboxes[i];
-
+    for (uint32_t at = 0; (s = keeper_next_attended(k, &at));) {
+        k->attended[(at - 1) / 64] &= ~(1ull << (at - 1) % 64);
         if (s->tie_until_ms && now >= s->tie_until_ms) {
             s->tie_until_ms = 0;
-            sandbox_stop(k, s, "nobody came back for it");
+            sandbox_stop(k, s, "its owner did not come back");
         }
         if (s->worker) {
             check_worker(k, s, now);
@@ -97,14 +121,15 @@ int sandbox_tick(struct keeper *k)
         if (s->doomed && (s->worker || s->unsettled))
             wait = shorter(wait, kill_tick(k, s, now));
         /* Of an earlier keeper's, which may be at work still. */
-        if (s->unsettled && !settle(k, s))
+        if (s->unsettled && !settle(k, s, now))
             wait = shorter(wait, SETTLE_MS);
         busy = busy || s->unsettled || s->info.life == LIFE_PAUSING;
         if (s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING)
             check_start(k, s, now);
         if (s->tie_until_ms)
             wait = shorter(wait, 1000);
-        k->calm = k->calm && is_calm(s);
+        if (!is_calm(s))
+            keeper_attend(k, s);
         if (s->info.life != LIFE_STOPPING)
             continue;
         if (s->pid.fd >= 0) { /* sandbox_on_death clears what has a process */
@@ -115,21 +140,23 @@ int sandbox_tick(struct keeper *k)
         if (s->info.life == LIFE_STOPPING)
             wait = shorter(wait, now - s->stop_since_ms > STUCK_MS ? 100 : 1);
     }
-    if (k->sweep && !busy)
-        adopt_sweep(k);
+    if (k->sweep && !busy) {
+        k->sweep = false;
+        host_sweep(k);
+    }
     k->calm = k->calm && !k->sweep;
     return wait;
 }
 
 /* Version 1's freezer may stay FREEZING for good when a process forks or is woken at the wrong moment. A thaw in between gets it
  * out of that. */
-static void freeze_again(struct keeper *k, struct connection *c, const struct sandbox *s)
+static void freeze_again(struct keeper *k, struct connection *c, struct sandbox *s)
 {
     struct err err;
 
     c->again_ms = io_now_ms() + FREEZE_AGAIN_MS;
-    if (cgroup_freeze(&k->cgroups, s->made_as, false, &err) < 0 ||
-        cgroup_freeze(&k->cgroups, s->made_as, true, &err) < 0)
+    if (s->driver->freeze(k, s, false, &err) < 0 ||
+        s->driver->freeze(k, s, true, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
 
@@ -140,7 +167,7 @@ int ops_tick(struct keeper *k)
     if (!k->freezing)
         return -1;
     k->freezing = false;
-    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+    for (int i = 0; i < k->connection_count; i++) {
         struct connection *c = &k->connections[i];
         struct sandbox *s = &k->sandboxes[c->slot];
         bool frozen = c->op == KEEPER_FREEZE;
@@ -150,12 +177,12 @@ int ops_tick(struct keeper *k)
             continue;
         if (!ops_waits_for(c, s) || s->info.life == LIFE_STOPPING)
             continue; /* ops_sandbox_gone answers */
-        if (cgroup_freeze_done(&k->cgroups, s->made_as, frozen) == 1) {
+        if (s->driver->frozen(k, s, frozen) == 1) {
             sandbox_frozen(k, s, frozen);
             ops_answer_pending(k, i, s, NULL);
         } else if (io_now_ms() > c->deadline_ms) {
             /* Half frozen is no state to leave a sandbox in. */
-            (void) cgroup_freeze(&k->cgroups, s->made_as, false, &err);
+            (void) s->driver->freeze(k, s, false, &err);
             err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not %s in time", s->info.id,
                     frozen ? "freeze" : "thaw");
             ops_answer_pending(k, i, s, &err);

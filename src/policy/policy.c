@@ -72,7 +72,7 @@ int policy_add(struct policy *policy, enum policy_list list, const char *text, s
     if (list == POLICY_WAIVED_RULES) {
         rule = policy_rule_find(text);
         if (rule == RULE_NONE || policy_rules[rule].always_denies)
-            return err_set(err, ERR_INVALID, "%s: '%.80s' is no built-in rule", name, text);
+            return err_set(err, ERR_INVALID, "%s: '%.80s' is not a built-in rule", name, text);
         policy->waived[rule] = true;
     }
     policy->lists[list][count].text = strdup(text);

@@ -241,7 +241,7 @@ static int walk_chain(struct db *db, struct audit_chain *ret, struct err *err)
     if (rc < 0)
         return -1;
     if (seq != chain.head_seq)
-        broken(ret, seq + 1, "and those behind it are missing");
+        broken(ret, seq + 1, "and the records after it are missing");
     else if (memcmp(hash, chain.head, sizeof hash) != 0)
         broken(ret, seq, "is not the head of the chain");
     sha256_hex(hash, sizeof hash, ret->head);

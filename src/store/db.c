@@ -23,7 +23,7 @@ static const struct {
 } meanings[] = {
     { SQLITE_FULL, ERR_DISK_FULL, "the store's disk is full" },
     { SQLITE_CORRUPT, ERR_UNAVAILABLE, "the store is damaged: restore cove.db from a copy" },
-    { SQLITE_NOTADB, ERR_UNAVAILABLE, "the store is damaged: cove.db is no SQLite file" },
+    { SQLITE_NOTADB, ERR_UNAVAILABLE, "the store is damaged: cove.db is not an SQLite file" },
     { SQLITE_BUSY, ERR_UNAVAILABLE, "the store is busy" },
     { SQLITE_READONLY, ERR_DENIED, "the store cannot be written" },
     { SQLITE_CANTOPEN, ERR_DENIED, "the store cannot be opened" },

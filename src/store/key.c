@@ -31,7 +31,7 @@ int store_scope_parse(const char *text, int *ret, struct err *err)
             *ret = i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "'%.20s' is no scope: read, run or admin", text);
+    return err_set(err, ERR_INVALID, "'%.20s' is not a scope: read, run or admin", text);
 }
 
 static void read_key(sqlite3_stmt *stmt, struct store_key *ret)
@@ -86,7 +86,7 @@ int store_key_create(struct store *store, const char *tenant, int scope, const c
     char text[STORE_KEY_TEXT_MAX] = PREFIX;
 
     if (scope < STORE_SCOPE_READ || scope > STORE_SCOPE_ADMIN)
-        return err_set(err, ERR_INVALID, "there is no such scope");
+        return err_set(err, ERR_INVALID, "unknown scope");
     if (strlen(tenant) >= sizeof key.tenant)
         return err_set(err, ERR_NO_PATH, "there is no tenant '%.63s'", tenant);
     if (check_label(label ? label : "", err) < 0)

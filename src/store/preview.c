@@ -140,7 +140,7 @@ int store_link_make(struct store *store, const struct store_link *link, char ret
 static int no_link(struct err *err)
 {
     return err_set(err, ERR_DENIED,
-                   "this link is not good: it was altered, is for another port, or was taken back");
+                   "this link is not valid: it was altered, is for another port, or was revoked");
 }
 
 /* The parts of a link's text; what they say is not yet believed. */
@@ -182,7 +182,7 @@ int store_link_check(struct store *store, const char *text, struct store_link *l
         return 0;
     if (store_key_get(store, link->key_id, &key, err) < 0)
         return err->kind == ERR_DENIED
-                   ? err_set(err, ERR_DENIED, "the key that made this link is no longer good")
+                   ? err_set(err, ERR_DENIED, "the key that made this link is no longer valid")
                    : -1;
     return key.scope >= STORE_SCOPE_RUN
                ? 0

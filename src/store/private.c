@@ -143,7 +143,7 @@ static int pick_number(struct db *db, enum sql which, const char *tenant, const 
         return -1;
     number = next_number(used, last, least);
     if (number < 0)
-        return err_set(err, ERR_TOO_MANY, "every number is taken");
+        return err_set(err, ERR_TOO_MANY, "no number is free");
     *ret = (unsigned) number;
     return 0;
 }
@@ -185,7 +185,7 @@ int store_private_make(struct store *store, const char *tenant, const char *name
 
     if (!private_label_ok(name))
         return err_set(err, ERR_INVALID,
-                       "name: 1 to 63 of a-z, 0-9 and '-', which stands only within");
+                       "name: 1 to 63 of a-z, 0-9 and '-', '-' neither first nor last");
     if (store_write(store, make, &n, err) < 0)
         return -1;
     *ret_made = n.made;
@@ -371,7 +371,7 @@ int store_private_join(struct store *store, const char *tenant, const struct pri
 
     if (join->alias[0] && !private_label_ok(join->alias))
         return err_set(err, ERR_INVALID,
-                       "alias: 1 to 63 of a-z, 0-9 and '-', which stands only within");
+                       "alias: 1 to 63 of a-z, 0-9 and '-', '-' neither first nor last");
     if (store_write(store, join_in, &j, err) < 0)
         return -1;
     *ret = member;

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "base/io.h"
 #include "base/own.h"
 #include "store/own.h"
 
@@ -12,10 +13,7 @@
 
 uint64_t store_now_ms(void)
 {
-    struct timespec now;
-
-    (void) clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+    return io_real_ms();
 }
 
 /* The directory and an empty file, both for the owner alone. Made by root for a server that is not: the file gets

@@ -41,6 +41,10 @@ static inline void store_own(struct store **store)
     store_close(*store);
 }
 #define auto_store __attribute__((cleanup(store_own)))
+/* All of it as it is at one moment, into a new file, while others go on writing. Secrets stay sealed. */
+int store_copy(struct store *store, const char *to, struct err *err);
+/* Of the schema: a file of a higher one was written by a later cove. */
+uint64_t store_version(void);
 /* Whether the last commit failed: a sentence for /health and /metrics, or NULL if all is well. */
 const char *store_trouble(struct store *store, char *out, size_t size);
 /* Milliseconds since 1970. */
@@ -232,6 +236,13 @@ struct store_sandbox {
 /* Written. seq is ignored. Checks, in the same transaction: the quotas of the tenant (ERR_TOO_MANY, says which), the name
  * (ERR_NAME_TAKEN), the idempotency key (ERR_EXISTS).
  * That a sandbox is there, ends or lives longer need not outlast a power cut, which ends it; what sleeps on disk does. */
+/* A timeout_ms without an end; deadline_ms is 0 then. */
+#define STORE_NEVER_MS ((uint64_t) INT64_MAX)
+static inline uint64_t store_deadline(uint64_t now_ms, uint64_t timeout_ms)
+{
+    return timeout_ms == STORE_NEVER_MS ? 0 : now_ms + timeout_ms;
+}
+
 int store_sandbox_add(struct store *store, const struct store_sandbox *sandbox, struct err *err);
 /* tenant NULL: any. ERR_NO_SANDBOX for a foreign one as for an unknown one. */
 int store_sandbox_get(struct store *store, const char *tenant, const char *id,

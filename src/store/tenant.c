@@ -70,7 +70,7 @@ static int check_quotas(const struct store_quotas *quotas, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(quota_table); i++)
         if (*(const uint64_t *) ((const char *) quotas + quota_table[i].offset) > INT64_MAX / 2)
-            return err_set(err, ERR_LIMIT, "%s: too great", quota_table[i].name);
+            return err_set(err, ERR_LIMIT, "%s: too large", quota_table[i].name);
     return 0;
 }
 
@@ -147,7 +147,7 @@ int store_tenant_add(struct store *store, const char *name, const struct store_q
         return err_set(err, ERR_INVALID,
                        "a tenant's name is a-z, 0-9, inner '-', '_', '.', at most 63");
     if (strncmp(name, "cove.", 5) == 0) /* owners of images that are no tenant's (client/warm.h) */
-        return err_set(err, ERR_INVALID, "names that begin with 'cove.' are taken");
+        return err_set(err, ERR_INVALID, "names that begin with 'cove.' are reserved");
     (void) snprintf(tenant.name, sizeof tenant.name, "%s", name);
     return check_quotas(quotas, err) < 0 ? -1 : store_write(store, add, &tenant, err);
 }

@@ -205,6 +205,19 @@ void writer_turn(struct store *store)
 
 /* ---- the disk ---- */
 
+/* The journal is a new file: so that its name is on the disk, too. */
+static int sync_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char directory[512];
+    auto_close int fd = -1;
+
+    (void) snprintf(directory, sizeof directory, "%.*s", slash ? (int) (slash - path) + 1 : 1,
+                    slash ? path : ".");
+    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -1 : fsync(fd);
+}
+
 static int sync_journal(struct store *store, struct err *err)
 {
     if (store->journal_fd < 0) {
@@ -213,7 +226,7 @@ static int sync_journal(struct store *store, struct err *err)
         (void) snprintf(path, sizeof path, "%s-wal", store->path);
         /* The same file as long as any connection is open. */
         store->journal_fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (store->journal_fd < 0)
+        if (store->journal_fd < 0 || sync_directory(store->path) < 0)
             return err_sys(err, errno, "open the store's journal");
     }
     if (fdatasync(store->journal_fd) == 0)

@@ -44,6 +44,7 @@ const struct field agent_request_fields[] = {
     { 35, "pid", FIELD_U32, AT(pid), 0 },
     { 36, "peer", FIELD_TEXT, AT(peer), 64 },
     { 37, "peer_port", FIELD_U32, AT(peer_port), 65535 },
+    { 38, "cpu_timeout", FIELD_U64, AT(cpu_timeout_ms), 0 },
 };
 const size_t agent_request_field_count = ARRAY_LEN(agent_request_fields);
 
@@ -68,7 +69,7 @@ const struct field agent_reply_fields[] = {
     { 15, "size", FIELD_U64, AT(size), 0 },
     { 16, "mtime", FIELD_I64, AT(mtime_ns), 0 },
     { 17, "event", FIELD_U32, AT(event), EVENT_OVERFLOW },
-    { 18, "ended", FIELD_U32, AT(ended), EXIT_LOST },
+    { 18, "ended", FIELD_U32, AT(ended), EXIT_COUNT - 1 },
     { 19, "exit_code", FIELD_U32, AT(exit_code), 255 },
     { 20, "signal", FIELD_U32, AT(signal), 64 },
     { 21, "wall_ms", FIELD_U64, AT(wall_ms), 0 },
@@ -94,6 +95,7 @@ const struct field agent_reply_fields[] = {
     { 41, "target_type", FIELD_U32, AT(target_type), ENTRY_BLOCK },
     { 42, "target_mode", FIELD_U32, AT(target_mode), 07777 },
     { 43, "attrs", FIELD_LIST, AT(attrs), AGENT_ATTRS_MAX },
+    { 44, "agent_cpu_ms", FIELD_U64, AT(agent_cpu_ms), 0 },
 };
 const size_t agent_reply_field_count = ARRAY_LEN(agent_reply_fields);
 
@@ -225,7 +227,7 @@ int agent_request_decode(struct agent_request *r, const void *data, size_t len, 
     if (r->op == AGENT_NONE || r->op >= AGENT_OP_COUNT)
         return err_set(err, ERR_PROTOCOL, "unknown operation %u", r->op);
     if (r->flags & ~agent_ops[r->op].flags)
-        return err_set(err, ERR_INVALID, "%s: flags 0x%x mean nothing here", agent_ops[r->op].name,
+        return err_set(err, ERR_INVALID, "%s: unknown flags 0x%x", agent_ops[r->op].name,
                        r->flags & ~agent_ops[r->op].flags);
     if (agent_ops[r->op].needs_path && (!r->path || !r->path[0]))
         return err_set(err, ERR_INVALID, "%s: path is missing", agent_ops[r->op].name);
@@ -247,7 +249,9 @@ static const char *const entry_types[] = { "none", "file",   "directory", "symli
                                            "fifo", "socket", "char",      "block" };
 static const char *const events[] = { "none",   "create", "write",   "remove",
                                       "rename", "chmod",  "overflow" };
-static const char *const exits[] = { "none", "exit", "signal", "timeout", "oom", "lost" };
+static const char *const exits[] = { "none", "exit", "signal",     "timeout",
+                                     "oom",  "lost", "cpu_timeout" };
+_Static_assert(ARRAY_LEN(exits) == EXIT_COUNT, "every end has a name");
 
 #define NAME_OF(table, i) ((i) < ARRAY_LEN(table) ? (table)[i] : "unknown")
 

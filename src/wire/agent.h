@@ -107,6 +107,7 @@ struct agent_request {
     uint32_t pid;                           /* PROCS: of this one alone; 0: of any */
     const char *peer;   /* OWNER: the connection's other end: an address … */
     uint32_t peer_port; /* … and its port */
+    uint64_t cpu_timeout_ms; /* EXEC: processor time of all its processes together; 0: no limit */
 };
 
 #define AGENT_MODE_SET 0x10000u /* tells mode 0 from no mode */
@@ -133,7 +134,16 @@ enum agent_event {
 };
 
 /* How a process ended. */
-enum agent_exit { EXIT_NONE, EXIT_CODE, EXIT_SIGNAL, EXIT_TIMEOUT, EXIT_OOM, EXIT_LOST };
+enum agent_exit {
+    EXIT_NONE,
+    EXIT_CODE,
+    EXIT_SIGNAL,
+    EXIT_TIMEOUT,
+    EXIT_OOM,
+    EXIT_LOST,
+    EXIT_CPU, /* it used more processor time than EXEC allowed */
+    EXIT_COUNT
+};
 
 /* Flags of a reply. */
 #define AGENT_TRUNCATED 1u /* END: a limit cut the items */
@@ -144,6 +154,7 @@ enum agent_exit { EXIT_NONE, EXIT_CODE, EXIT_SIGNAL, EXIT_TIMEOUT, EXIT_OOM, EXI
 #define AGENT_IS_PTY 32u   /* PROCS */
 #define AGENT_ENTRY 64u    /* WATCH: the item has the entry in it */
 #define AGENT_TAKES_STDIN 128u /* PROCS: its stdin is open */
+#define AGENT_BESIDE 256u /* PROCS, EXIT, with a CPU limit: another command ran while it did */
 
 struct agent_reply {
     uint32_t kind;       /* ERROR: enum err_kind */
@@ -182,6 +193,7 @@ struct agent_reply {
     const char *address; /* PORTS */
     uint32_t target_type, target_mode; /* RESOLVE: of what a link leads to; NONE: to nothing */
     struct texts attrs;                /* rest of a name, value, … */
+    uint64_t agent_cpu_ms; /* PROCS, EXIT, with a CPU limit: what the agent itself used meanwhile */
 };
 
 extern const struct field agent_request_fields[];

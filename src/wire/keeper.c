@@ -102,10 +102,12 @@ static int check_create(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->flags & ~KEEPER_FLAG_ALL)
         return err_set(err, ERR_INVALID, "flags: unknown bits");
+    if (!isolation_known(r->isolation))
+        return err_set(err, ERR_INVALID, "isolation: unknown number %u", r->isolation);
     if ((r->flags & KEEPER_FLAG_POOLED) &&
         (r->flags & (KEEPER_FLAG_TIED | KEEPER_FLAG_TAKE) || r->name[0] || r->hostname[0] ||
          !all_zero(r->volumes, sizeof r->volumes)))
-        return err_set(err, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+        return err_set(err, ERR_INVALID, "flags: a sandbox made for the pool has no owner yet");
     return volume_uses_check(r->volumes, err);
 }
 
@@ -140,7 +142,7 @@ static int check_load(const struct keeper_request *r, struct err *err)
         return -1;
     if ((r->flags & KEEPER_FLAG_POOLED) &&
         (r->flags & KEEPER_FLAG_TAKE || r->name[0] || r->hostname[0]))
-        return err_set(err, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+        return err_set(err, ERR_INVALID, "flags: a sandbox made for the pool has no owner yet");
     if ((r->flags & KEEPER_LOAD_POOL) && strcmp(r->image, r->sandbox) == 0)
         return err_set(err, ERR_INVALID, "flags: there is no pool for a sandbox that is resumed");
     if ((r->flags & KEEPER_LOAD_POOL) && (r->flags & KEEPER_LOAD_FILES))
@@ -201,8 +203,10 @@ int keeper_request_check(const struct keeper_request *r, size_t len, struct err 
                        KEEPER_VERSION);
     if (r->op >= KEEPER_OP_COUNT)
         return err_set(err, ERR_PROTOCOL, "unknown request %u", r->op);
-    if (r->reserved || (r->cursor && !keeper_ops[r->op].is_list))
+    if (r->cursor && !keeper_ops[r->op].is_list)
         return err_set(err, ERR_PROTOCOL, "%s: reserved field set", keeper_ops[r->op].name);
+    if (r->isolation && !keeper_ops[r->op].is_create)
+        return err_set(err, ERR_PROTOCOL, "%s takes no isolation", keeper_ops[r->op].name);
     if (!text_ends(r->sandbox) || !text_ends(r->name) || !text_ends(r->template) ||
         !text_ends(r->hostname) || !text_ends(r->image) || !text_ends(r->owner))
         return err_set(err, ERR_PROTOCOL, "%s: a text does not end", keeper_ops[r->op].name);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "wire/isolation.h"
 #include "wire/limits.h"
 #include "wire/volume.h"
 
@@ -106,7 +107,7 @@ struct keeper_request {
     uint32_t op; /* enum keeper_op */
     uint32_t flags;
     uint32_t cursor; /* of lists: the `next` of the reply before, 0 first */
-    uint32_t reserved;
+    uint32_t isolation; /* create: enum isolation. A load has that of its image */
     char sandbox[KEEPER_NAME_MAX];  /* id, or for all but create also name */
     char name[KEEPER_NAME_MAX];     /* create: optional */
     char template[KEEPER_NAME_MAX]; /* create */
@@ -126,10 +127,13 @@ struct keeper_sandbox {
     uint32_t slot;     /* index of its id range */
     uint32_t uid_base; /* first host id of its 65536 */
     int32_t pid;       /* its PID 1, as the keeper sees it */
-    uint32_t disk_kind; /* enum keeper_disk */
+    uint16_t disk_kind; /* enum keeper_disk */
+    uint16_t isolation; /* enum isolation. The upper half of disk_kind in versions before: 0, a jail */
     uint64_t created_ms; /* real time, milliseconds since 1970 */
     struct limits limits;
 };
+/* Journals and images of versions before have this struct in them. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "disk_kind is the lower half of what it was");
 
 enum keeper_disk { DISK_MEMORY, DISK_IMAGE, DISK_KIND_COUNT };
 const char *keeper_disk_name(uint32_t kind);
@@ -170,6 +174,10 @@ struct keeper_hello {
     uint32_t ids_free;
     uint64_t host_memory;
     uint64_t host_cpu_milli;
+    uint64_t disk_free;    /* of the host's disk, in bytes */
+    uint64_t disk_reserve; /* of them to be kept free */
+    uint32_t disk_full;    /* 1: there is less, and writes in sandboxes get ENOSPC */
+    uint32_t reserved;
     char default_template[KEEPER_NAME_MAX];
     char isolation[128]; /* one line: which layers a sandbox gets here */
 };

@@ -13,28 +13,61 @@
 #define AT(field) offsetof(struct limits, field)
 
 const struct limit_info limit_table[] = {
-    /* name      field             unit          least     most      preset    help */
-    { "memory",  AT(memory_bytes), LIMIT_BYTES,  8 * MiB,  4 * TiB,  512 * MiB,
+    /* name      field                        unit          least     most      preset    help */
+    { "memory",  AT(memory_bytes), LIMIT_U64, LIMIT_BYTES,  8 * MiB,  4 * TiB,  512 * MiB,
       "memory, swap and page cache included" },
-    { "cpus",    AT(cpu_milli),    LIMIT_CPUS,   10,       1024000,  1000,
+    { "cpus",    AT(cpu_milli),    LIMIT_U64, LIMIT_CPUS,   10,       1024000,  1000,
       "cores, fractions allowed" },
-    { "disk",    AT(disk_bytes),   LIMIT_BYTES,  1 * MiB,  16 * TiB, 1 * GiB,
+    { "disk",    AT(disk_bytes),   LIMIT_U64, LIMIT_BYTES,  1 * MiB,  16 * TiB, 1 * GiB,
       "bytes the sandbox may write" },
-    { "inodes",  AT(disk_inodes),  LIMIT_COUNT,  64,       1ull << 31, 262144,
+    { "inodes",  AT(disk_inodes),  LIMIT_U64, LIMIT_COUNT,  64,       1ull << 31, 262144,
       "files the sandbox may make" },
-    { "pids",    AT(processes),    LIMIT_COUNT,  4,        30000,    512,
+    { "pids",    AT(processes),    LIMIT_U64, LIMIT_COUNT,  4,        30000,    512,
       "processes and threads" },
-    { "files",   AT(open_files),   LIMIT_COUNT,  16,       1048576,  16384,
+    { "files",   AT(open_files),   LIMIT_U32, LIMIT_COUNT,  16,       1048576,  16384,
       "open files per process" },
-    { "ptys",    AT(ptys),         LIMIT_COUNT,  1,        1024,     64,
+    { "ptys",    AT(ptys),         LIMIT_U32, LIMIT_COUNT,  1,        1024,     64,
       "pseudo terminals" },
+    { "io",      AT(io_kib),       LIMIT_KIB, LIMIT_BYTES,  1 * MiB,  1 * TiB,  0,
+      "bytes per second read from the disk, and as many written" },
+    { "iops",    AT(io_ops),       LIMIT_U32, LIMIT_COUNT,  100,      100000000, 0,
+      "disk reads per second, and as many writes" },
 };
 const size_t limit_count = ARRAY_LEN(limit_table);
+
+uint64_t limit_value(const struct limits *limits, const struct limit_info *info)
+{
+    const char *at = (const char *) limits + info->offset;
+    uint64_t wide;
+    uint32_t narrow;
+
+    if (info->field == LIMIT_U64) {
+        memcpy(&wide, at, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, at, sizeof narrow);
+    return info->field == LIMIT_KIB ? narrow * KiB : narrow;
+}
+
+void limit_set(struct limits *limits, const struct limit_info *info, uint64_t value)
+{
+    char *at = (char *) limits + info->offset;
+    uint32_t narrow;
+
+    if (info->field == LIMIT_U64) {
+        memcpy(at, &value, sizeof value);
+        return;
+    }
+    if (info->field == LIMIT_KIB && value) /* never down to 0, which is no limit */
+        value = value < KiB ? 1 : value / KiB;
+    narrow = value > UINT32_MAX ? UINT32_MAX : (uint32_t) value;
+    memcpy(at, &narrow, sizeof narrow);
+}
 
 void limits_preset(struct limits *limits)
 {
     for (size_t i = 0; i < limit_count; i++)
-        *limit_field(limits, &limit_table[i]) = limit_table[i].preset;
+        limit_set(limits, &limit_table[i], limit_table[i].preset);
 }
 
 static int parse_value(const struct limit_info *info, const char *text, uint64_t *ret,
@@ -64,16 +97,19 @@ void limits_complete(struct limits *limits, const struct limits *from)
 {
     for (size_t i = 0; i < limit_count; i++)
         if (limit_value(limits, &limit_table[i]) == 0)
-            *limit_field(limits, &limit_table[i]) = limit_value(from, &limit_table[i]);
+            limit_set(limits, &limit_table[i], limit_value(from, &limit_table[i]));
 }
 
 int limits_parse(struct limits *limits, const char *name, const char *text, struct err *err)
 {
+    uint64_t value;
+
     for (size_t i = 0; i < limit_count; i++) {
         if (strcmp(limit_table[i].name, name) != 0)
             continue;
-        if (parse_value(&limit_table[i], text, limit_field(limits, &limit_table[i]), err) < 0)
+        if (parse_value(&limit_table[i], text, &value, err) < 0)
             return err_wrap(err, "limit '%s'", name);
+        limit_set(limits, &limit_table[i], value);
         return 0;
     }
     return err_set(err, ERR_INVALID, "there is no limit '%.40s'", name);
@@ -86,6 +122,8 @@ int limits_check(const struct limits *limits, uint64_t host_memory, uint64_t hos
         const struct limit_info *info = &limit_table[i];
         uint64_t value = limit_value(limits, info);
 
+        if (value == 0 && info->preset == 0)
+            continue;
         if (value < info->least || value > info->most)
             return err_set(err, ERR_LIMIT,
                            "limit '%s': %" PRIu64 " is not between %" PRIu64 " and %" PRIu64,

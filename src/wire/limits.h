@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,31 +14,36 @@ struct limits {
     uint64_t disk_inodes;
     uint64_t cpu_milli; /* thousandths of a core */
     uint64_t processes; /* threads count */
-    uint64_t open_files; /* per process */
-    uint64_t ptys;
+    /* Each pair was one number of 64 bits: records and images of the versions before are read as they are. */
+    uint32_t open_files; /* per process */
+    uint32_t io_kib;     /* per second, read from its disk, and as many written; 0: no limit */
+    uint32_t ptys;
+    uint32_t io_ops; /* likewise, operations */
 };
 
 enum limit_unit { LIMIT_BYTES, LIMIT_COUNT, LIMIT_CPUS };
+enum limit_field { LIMIT_U64, LIMIT_U32, LIMIT_KIB }; /* KIB: 32 bits, of bytes in KiB */
 
 struct limit_info {
     const char *name; /* in options, JSON and messages */
-    size_t offset;    /* of its uint64_t in struct limits */
+    size_t offset;    /* of its field in struct limits */
+    enum limit_field field;
     enum limit_unit unit;
-    uint64_t least, most, preset;
+    uint64_t least, most;
+    uint64_t preset; /* 0: no limit, unless one is asked for */
     const char *help;
 };
 
 extern const struct limit_info limit_table[];
 extern const size_t limit_count;
 
-static inline uint64_t *limit_field(struct limits *limits, const struct limit_info *info)
-{
-    return (uint64_t *) (void *) ((char *) limits + info->offset);
-}
+uint64_t limit_value(const struct limits *limits, const struct limit_info *info);
+/* What a field cannot hold becomes the most that it can, which limits_check() refuses. */
+void limit_set(struct limits *limits, const struct limit_info *info, uint64_t value);
 
-static inline uint64_t limit_value(const struct limits *limits, const struct limit_info *info)
+static inline bool limits_io(const struct limits *limits)
 {
-    return *(const uint64_t *) (const void *) ((const char *) limits + info->offset);
+    return limits->io_kib || limits->io_ops;
 }
 
 void limits_preset(struct limits *limits);

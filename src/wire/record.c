@@ -63,6 +63,22 @@ static uint32_t field_load(const struct field *field, const void *object, const 
     return 0;
 }
 
+ssize_t record_length(const struct field *fields, size_t count, const void *object, struct err *err)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const void *data;
+        uint64_t number;
+        uint32_t len = field_load(&fields[i], object, &data, &number);
+
+        if (data && fields[i].most && len > fields[i].most)
+            return err_set(err, ERR_TOO_BIG, "%s: too long", fields[i].name);
+        sum += len ? FIELD_HEAD + len : 0;
+    }
+    return (ssize_t) sum;
+}
+
 ssize_t record_encode(const struct field *fields, size_t count, const void *object, void *out,
                       size_t size, struct err *err)
 {

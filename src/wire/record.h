@@ -46,6 +46,10 @@ struct field {
     uint32_t most; /* bytes of text (NUL included), bytes or list; the greatest U32 value; 0: any */
 };
 
+/* How many bytes record_encode will write, or -1 (ERR_TOO_BIG: a field is longer than it may be). */
+ssize_t record_length(const struct field *fields, size_t count, const void *object,
+                      struct err *err);
+
 /* Returns the number of bytes, or -1 (ERR_TOO_BIG). */
 ssize_t record_encode(const struct field *fields, size_t count, const void *object, void *out,
                       size_t size, struct err *err);

@@ -99,7 +99,7 @@ int volume_uses_check(const struct volume_use uses[VOLUMES_MAX], struct err *err
     for (size_t i = 0; i < VOLUMES_MAX; i++) {
         if (i >= count) {
             if (memcmp(&uses[i], &none, sizeof none) != 0)
-                return err_set(err, ERR_PROTOCOL, "a volume behind the last");
+                return err_set(err, ERR_PROTOCOL, "a volume after the last one");
             continue;
         }
         if (check_use(&uses[i], err) < 0)

@@ -530,8 +530,8 @@ def described():
         elif m := re.match(r"    (get|put|post|delete|patch):$", line):
             found.add((m.group(1).upper(), path))
     rows = set()
-    for name in ("routes.c", "tools_routes.h"):
-        with open("src/api/" + name) as f:
+    for name in ("src/coved/routes.c", "src/surface/tools/tools_routes.h"):
+        with open(name) as f:
             for m in re.finditer(r'\{ METHOD_(\w+), +"([^"]+)"', f.read()):
                 where = re.sub(r":(\w+)", r"{\1}", m.group(2)).replace("/*", "/{path}")
                 every = ("GET", "PUT", "POST", "DELETE", "PATCH")
@@ -574,7 +574,7 @@ def restarts():
     same("or pauses, if that was asked for", ("paused", None), (r["state"], r["deadline"]))
     r = ask("POST", "/v1/sandboxes/" + rest + "/resume", {"timeout": 60}).json
     check("and can be resumed", r["state"] == "running" and r["deadline"], r)
-    subprocess.call([os.path.dirname(COVED) + "/cove", "kill", rest], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.call([os.path.dirname(COVED) + "/direct/cove", "kill", rest], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     same("one that somebody else ended is lost", "lost", ask("GET", "/v1/sandboxes/" + rest).json["state"])
     server.kill()
     server.start()

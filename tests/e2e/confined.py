@@ -43,7 +43,7 @@ def same(sentence, want, got):
 
 
 def cove(*args, timeout=60):
-    return subprocess.run([f"{build}/cove", *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
+    return subprocess.run([f"{build}/direct/cove", *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
 
 
 def inside(*argv, user="user"):

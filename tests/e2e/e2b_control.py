@@ -462,9 +462,15 @@ for method, path, status in (
         ("POST", "/templates/tags", 404), ("DELETE", "/templates/tags", 404), ("GET", "/templates/t/tags", 404),
         ("DELETE", "/templates/t", 404), ("DELETE", "/templates/team%2Fname%3Atag", 404),
         ("GET", "/volumes/v", 404), ("DELETE", "/volumes/v", 404),
+        ("GET", "/volumecontent/v/path?path=/", 501), ("PUT", "/volumecontent/v/file?path=/f", 501), ("GET", "/volumecontent/v/dir?path=/", 501),
+        ("GET", "/sandboxes/%s/nope" % ids[0], 404), ("GET", "/v2/nope", 404), ("GET", "/templates/t/nope/x", 404), ("PATCH", "/sandboxes", 405),
         ("POST", "/secrets", 403), ("GET", "/secrets", 403), ("DELETE", "/secrets/s", 403)):
     refused("%s %s says that it is not there" % (method, path.replace(ids[0], "{id}")),
             ask(method, path, {} if method == "POST" else None), status)
+refused("the content of volumes: says what to do instead", ask("GET", "/volumecontent/v/path?path=/"), 501, "volumeMounts")
+same("an unknown path of no dialect has the native form", "path_not_found", ask("GET", "/nope").json["error"]["code"])
+with open(LOG) as log:
+    check("without a public domain the log says what getHost() will name", "getHost() of E2B's SDKs" in log.read())
 same("there are no snapshots", [], ask("GET", "/snapshots?limit=5").json)
 refused("a key is needed for that, too", ask("GET", "/snapshots", key="e2b_" + "1" * 40), 401)
 same("an encoded slash is still no way around", 400, ask("GET", "/v1/sandboxes/a%2Fb").status)

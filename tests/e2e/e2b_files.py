@@ -1,6 +1,7 @@
 """Asks for files as E2B's SDKs do, by a client of our own: JavaScript's form (chunked bodies) and Python's (lengths,
 indented JSON). Run by e2b_files_test."""
 import base64
+import collections
 import contextlib
 import gzip
 import hashlib
@@ -290,6 +291,29 @@ def sign(box, path, operation, user="", expires=None, token=None):
     return q
 
 
+def forge(count):
+    """So many requests in a row on one connection, each with another signature: how often each status came."""
+    found = collections.Counter()
+    with socket.create_connection(("127.0.0.1", server.port)) as s, s.makefile("rb") as f:
+        def send():
+            for i in range(count):
+                sign = base64.b64encode(hashlib.sha256(b"%d" % i).digest()).decode().rstrip("=").replace("+", "%2B").replace("/", "%2F")
+                s.sendall(("GET /files?path=s.txt&signature=v1_%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % sign).encode())
+        sender = threading.Thread(target=send, daemon=True)
+        sender.start()
+        for _ in range(count):
+            status, length = int(f.readline().split()[1]), 0
+            found[status] += 1
+            while (line := f.readline().strip()):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split()[1])
+                if line.startswith(b"Retry-After:"):
+                    found[line.decode()] += 1
+            f.read(length)
+        sender.join()
+    return found
+
+
 def access():
     box = boxes["a"]
     box.put("s.txt", b"signed")
@@ -317,6 +341,10 @@ def access():
     a = ask("POST", "/files?" + urlencode(sign(box, "up2.txt", "write")), b"up", {"Content-Type": "application/octet-stream"})
     same("also for writing", (200, b"up"), (a.status, box.get("up2.txt").body))
     check("a tampered one finds none", get({**sign(box, "s.txt", "read"), "path": "x"}, {}).status in (401, 404))
+    answers = forge(3000)
+    check("invented signatures that name no sandbox get 401, or 429 with Retry-After", answers[401] > 0 and
+          answers[401] + answers[429] == 3000 and answers[429] == answers["Retry-After: 1"], answers)
+    same("meanwhile a link of a sandbox whose link was found before works", b"signed", get(sign(box, "s.txt", "read", "user", soon + 1), {}).body)
     refused("a path with a signature is not enough elsewhere", ask("GET", "/metrics?" + urlencode(sign(box, "s.txt", "read")), headers=no), 401, "unauthorized access")
     other = Box(key=os.environ["OTHER_KEY"])
     refused("a token of another sandbox is none", get({"path": "s.txt"}, {**no, "X-Access-Token": other.token}), 401)

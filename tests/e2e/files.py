@@ -253,7 +253,7 @@ def signed():
     same("a key that may read signs for reading", 200, ask("GET", by_reader).status)
 
     def cove(*words):
-        return subprocess.run([os.path.dirname(sys.argv[1]) + "/cove", *words], env=dict(os.environ, COVE_STATE=sys.argv[2]),
+        return subprocess.run([os.path.dirname(sys.argv[1]) + "/direct/cove", *words], env=dict(os.environ, COVE_STATE=sys.argv[2]),
                               capture_output=True, text=True)
 
     cove("key", "revoke", reader[4:16])
@@ -298,4 +298,33 @@ def deep():
     same("an answer that is cut looks cut to HTTP/1.0", "reset", how)
 
 
-run(begin, encodings, signed, archives, hostile_archives, archive_size, deep)
+# ---- large files, which no process copies ----
+def large():
+    at = box + "/files?path=/tmp/large"
+    content = os.urandom((9 << 20) + 77)
+    same("a file of nine MiB is written", 200, ask("PUT", at, content).status)
+    check("a large file comes back byte for byte", ask("GET", at).body == content)
+    a = ask("GET", at, headers={"Range": "bytes=4099-8000000"})
+    same("a large range of a file is answered as one", (206, "bytes 4099-8000000/%d" % len(content)), (a.status, a.headers["Content-Range"]))
+    check("a large range that begins inside a page is right", a.body == content[4099:8000001])
+    check("two large files come over one connection", all(ask("GET", at).body == content for _ in range(2)))
+    shrinks = box + "/files?path=/tmp/shrinks"
+    ask("POST", box + "/exec", {"command": "head -c 100m /dev/zero | tr '\\0' x > /tmp/shrinks"})
+    s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % shrinks).encode())
+    head = s.recv(2000)
+    ask("POST", box + "/exec", {"command": "truncate -s 1000 /tmp/shrinks"})
+    got = 0
+    try:
+        while more := s.recv(1 << 20):
+            got += len(more)
+    except ConnectionResetError:
+        pass
+    s.close()
+    check("a file that shrinks while it is read begins as a whole one", b"Content-Length: %d\r\n" % (100 << 20) in head, head)
+    check("a file that shrinks while it is read cuts the connection", got < 90 << 20, got)
+    same("the next large file is whole again", True, ask("GET", at).body == content)
+
+
+run(begin, encodings, large, signed, archives, hostile_archives, archive_size, deep)

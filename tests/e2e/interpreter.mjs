@@ -86,7 +86,8 @@ async function contexts() {
   await throws('nor restarted', NotFoundError, () => box.restartCodeContext(context.id))
   const js = await box.createCodeContext({ language: 'js' })
   same('a context of javascript', '3', (await box.runCode('let a = 1; a + 2', { context: js })).text)
-  await throws('no context of a language that is none', SandboxError, () => box.createCodeContext({ language: 'cobol' }))
+  const refused = await throws('no context of a language that is none', SandboxError, () => box.createCodeContext({ language: 'cobol' }))
+  check('a refusal shows its sentence', refused?.message.includes("'cobol' is not supported"), refused?.message)
 }
 
 async function javascript() {

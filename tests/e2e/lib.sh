@@ -18,7 +18,7 @@ lib_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$lib_root" || exit 1
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD
-export PATH="$BUILD:$PATH"
+export PATH="$BUILD/direct:$BUILD:$PATH" # the direct command line (tests/direct): most tests have a keeper, and no server
 unset COVE_STATE
 export COVE_LOCKDOWN=report # a call that our own programs are refused is told in their log, and a failure: see clean_up
 export COVE_POOL=off # what is made ahead would be in the way of those who count
@@ -37,6 +37,11 @@ not_ok() { # sentence, why
     failures=$((failures + 1))
 }
 skip() { echo "skip - $1: $2"; }
+# Whether this host can save sandboxes, as 'cove doctor' has it. Where it can, a save that fails is a failure, no reason to skip.
+can_save() {
+    cove doctor --json 2>/dev/null | python3 -c 'import json, sys
+sys.exit(not any(c["id"] == "criu" and c["status"] == "ok" for c in json.load(sys.stdin)["checks"]))'
+}
 
 # One line, cut: for "why".
 brief() { printf '%s' "$1" | head -c 300 | tr '\n\r' '  '; }
@@ -96,7 +101,7 @@ keeper_prefix=()
 launch_keeper() {
     "${keeper_prefix[@]}" "$BUILD/cove-keeper" --state "$COVE_STATE" "${keeper_args[@]}" >>"$keeper_log" 2>&1 </dev/null &
     keeper_pid=$!
-    if ! within 20 "$BUILD/cove" ps -q; then
+    if ! within 20 "$BUILD/direct/cove" ps -q; then
         not_ok "the keeper starts" "$(tail -n 3 "$keeper_log")"
         exit 1
     fi
@@ -110,15 +115,35 @@ start_keeper() { # flags for cove-keeper…
     mkdir -m 0700 "$COVE_STATE"
     keeper_args=("$@")
     # `cove up` makes the host template; the keeper itself is then started without it.
-    "$BUILD/cove" up --no-server --state "$COVE_STATE" >"$tmp/up.log" 2>&1 </dev/null &
+    "$BUILD/direct/cove" up --no-server --state "$COVE_STATE" >"$tmp/up.log" 2>&1 </dev/null &
     up=$!
-    if ! within 30 "$BUILD/cove" ps -q; then
+    if ! within 30 "$BUILD/direct/cove" ps -q; then
         not_ok "cove up starts" "$(tail -n 3 "$tmp/up.log")"
         kill "$up" 2>/dev/null
         exit 1
     fi
     kill "$up" && wait "$up"
     launch_keeper
+}
+
+# A server for the keeper's state, and the product's own command line from then on. More than one call starts it again.
+serve_pid=
+serve_start() { # flags for coved…
+    "$BUILD/coved" --state "$COVE_STATE" --listen 127.0.0.1:0 "$@" >>"$tmp/coved.log" 2>&1 </dev/null &
+    serve_pid=$!
+    export PATH="$BUILD:$PATH"
+    hash -r
+    if ! within 20 "$BUILD/cove" ps -q; then
+        not_ok "the server starts" "$(tail -n 3 "$tmp/coved.log")"
+        exit 1
+    fi
+}
+
+serve_stop() { # signal (default TERM)
+    [ -n "$serve_pid" ] || return 0
+    kill -"${1:-TERM}" "$serve_pid" 2>/dev/null
+    wait "$serve_pid" 2>/dev/null
+    serve_pid=
 }
 
 stop_keeper() { # signal (default TERM)
@@ -169,18 +194,19 @@ remember_pids() {
         [ -n "$pid" ] || continue
         pids_seen+=("$pid")
         maps_seen[$pid]=$(cat "/proc/$pid/uid_map" 2>/dev/null)
-    done < <("$BUILD/cove" ps --json 2>/dev/null | grep -oE '"pid": ?[0-9]+' | grep -oE '[0-9]+')
+    done < <("$BUILD/direct/cove" ps --json 2>/dev/null | grep -oE '"pid": ?[0-9]+' | grep -oE '[0-9]+')
 }
 
 clean_up() {
     local rc=$? left
     trap - EXIT
+    serve_stop
     for job in $(jobs -p); do [ "$job" = "$keeper_pid" ] || kill -KILL "$job" 2>/dev/null; done
     if [ -n "${COVE_STATE:-}" ] && [ -d "$COVE_STATE" ]; then
         if [ -z "$keeper_pid" ] || dead "$keeper_pid"; then launch_keeper; fi
         remember_pids
-        timeout 60 "$BUILD/cove" kill --all >/dev/null 2>>"$keeper_log"
-        left=$("$BUILD/cove" ps -q 2>&1)
+        timeout 60 "$BUILD/direct/cove" kill --all >/dev/null 2>>"$keeper_log"
+        left=$("$BUILD/direct/cove" ps -q 2>&1)
         stop_keeper TERM
         within 5 no_leftovers
         left+=$(leftovers)

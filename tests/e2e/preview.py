@@ -123,9 +123,9 @@ def refusals():
     expires, key, mac = token.split(".")
     for name, bad, word in (("altered", flipped, "altered"), ("with a later end", "%d.%s.%s" % (int(expires) + 999, key, mac), "altered"),
                             ("with another key", "%s.-.%s" % (expires, mac), "altered"), ("of another port", box.token(3001), "another port"),
-                            ("of another sandbox", other.token(), "altered"), ("cut", token[:40], "not good"), ("empty", "", "not good"),
-                            ("of dots", "...", "not good"), ("of an endless number", "9" * 90 + "." + key + "." + mac, "not good"),
-                            ("too long", "1" * 5000, "too long"), ("percent-encoded", token.replace(".", "%2E"), "not good"),
+                            ("of another sandbox", other.token(), "altered"), ("cut", token[:40], "not valid"), ("empty", "", "not valid"),
+                            ("of dots", "...", "not valid"), ("of an endless number", "9" * 90 + "." + key + "." + mac, "not valid"),
+                            ("too long", "1" * 5000, "too long"), ("percent-encoded", token.replace(".", "%2E"), "not valid"),
                             ("twice", token + "&cove_token=" + token, "twice")):
         a = box.get("/?cove_token=" + bad)
         check("a link is refused: " + name, a.status == 403 and word in a.json["message"] and a.json["sandboxId"] == box.id and
@@ -199,7 +199,7 @@ def rolls():
     cookie = cookie_of(box.get("/?cove_token=" + made))
     cove("key", "revoke", SPARE["id"])
     a = box.get("/?cove_token=" + made)
-    check("a key that is revoked takes its links along", a.status == 403 and "no longer good" in a.json["message"], a.body)
+    check("a key that is revoked takes its links along", a.status == 403 and "no longer valid" in a.json["message"], a.body)
     same("and their cookies", 403, box.get("/", Cookie=cookie).status)
     code, said = cove("preview", "--server", "http://localhost:%d" % server.port, "--expires", "10m", box.id, "3000")
     check("cove preview prints a link", code == 0 and said.startswith("http://3000-%s.localhost:%d/?cove_token=" % (box.id, server.port)), said)

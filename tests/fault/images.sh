@@ -17,7 +17,7 @@ needs_criu() {
 make_box() { # flags of cove create…
     local id
     id=$(cove create "$@") || return
-    timeout 20 "$BUILD/cove" exec -i "$id" -- sh -c 'cat >/tmp/counter' <<'COUNTER'
+    timeout 20 "$BUILD/direct/cove" exec -i "$id" -- sh -c 'cat >/tmp/counter' <<'COUNTER'
 n=0
 count() { n=$((n + 1)); echo "$n" >/tmp/said.new; mv /tmp/said.new /tmp/said; }
 trap count USR1
@@ -25,14 +25,14 @@ sleep 100000 &
 echo $$ >/tmp/counter.pid
 while :; do wait $!; done
 COUNTER
-    timeout 20 "$BUILD/cove" exec "$id" -- sh -c 'setsid sh /tmp/counter >/dev/null 2>&1 </dev/null &
+    timeout 20 "$BUILD/direct/cove" exec "$id" -- sh -c 'setsid sh /tmp/counter >/dev/null 2>&1 </dev/null &
         until [ -s /tmp/counter.pid ]; do sleep 0.01; done'
     echo "$id"
 }
 
 # What it counts to next; the file has what it counted last, so a file that is older than the memory is found, too.
 probe() { # sandbox
-    timeout 20 "$BUILD/cove" exec "$1" -- sh -c '
+    timeout 20 "$BUILD/direct/cove" exec "$1" -- sh -c '
         was=$(cat /tmp/said 2>/dev/null || echo 0)
         rm -f /tmp/said
         kill -USR1 "$(cat /tmp/counter.pid)" || exit 1

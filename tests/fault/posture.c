@@ -86,10 +86,31 @@ static void add_limits(struct text *t, const struct keeper_sandbox *s)
     }
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* The kernel lists mounts by the order in which they were made, by two processes at once. */
+static void sort_lines(struct text *t, size_t from)
+{
+    auto_free char *copy = strdup(t->data + from);
+    char *lines[256], *rest = copy, *line;
+    size_t count = 0;
+
+    while (count < ARRAY_LEN(lines) && (line = strsep(&rest, "\n")) && line[0])
+        lines[count++] = line;
+    qsort(lines, count, sizeof lines[0], by_text);
+    t->len = from;
+    for (size_t i = 0; i < count; i++)
+        add(t, "%s\n", lines[i]);
+}
+
 static void add_mounts(struct text *t, const struct keeper_sandbox *s)
 {
     auto_file FILE *file = open_of(s->pid, "mountinfo");
     char line[2048], root[256], point[256], options[256], type[64];
+    size_t from = t->len;
 
     while (file && fgets(line, sizeof line, file)) {
         const char *dash = strstr(line, " - ");
@@ -101,6 +122,7 @@ static void add_mounts(struct text *t, const struct keeper_sandbox *s)
             (void) strcpy(root, "view"); /* numbered */
         add(t, "mount %s %s %s %s\n", root, point, options, type);
     }
+    sort_lines(t, from);
 }
 
 static void add_namespaces(struct text *t, const struct keeper_sandbox *s)

@@ -227,11 +227,11 @@ static int check_cgroups(const struct world *w, struct err *err)
     return 0;
 }
 
-/* The maker, the neighbour when it is our own child, and nobody else; no zombies. */
+/* The maker, the watcher of the disk's room, the neighbour when it is our own child, and nobody else; no zombies. */
 static int check_children(const struct world *w, struct err *err)
 {
     pid_t pids[64];
-    int count = children(w, pids, 64), makers = 0;
+    int count = children(w, pids, 64), makers = 0, watchers = 0;
 
     for (int i = 0; i < count && i < 64; i++) {
         char name[32], path[40], text[512];
@@ -239,12 +239,16 @@ static int check_children(const struct world *w, struct err *err)
         comm_of(pids[i], name);
         if (strcmp(name, "cove-disks") == 0)
             makers++;
+        else if (strcmp(name, "cove-room") == 0)
+            watchers++;
         else if (pids[i] != w->neighbour.pid)
             return err_set(err, ERR_STATE, "process %d (%s) is left", pids[i], name);
         (void) snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);
         if (io_read_text(AT_FDCWD, path, text, sizeof text) > 0 && strstr(text, ") Z "))
             return err_set(err, ERR_STATE, "process %d (%s) is not reaped", pids[i], name);
     }
+    if (watchers > 1) /* none: its end was what failed, and another one comes a second later */
+        return err_set(err, ERR_STATE, "there are %d watchers of the disk's room", watchers);
     return makers == 1 ? 0 : err_set(err, ERR_STATE, "there are %d disk makers", makers);
 }
 

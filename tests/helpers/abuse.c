@@ -381,6 +381,21 @@ static int hard_to_kill(const char *dir)
     return 0;
 }
 
+/* Names that are not there, each remembered by the kernel: twice, in the overlay and on the disk below it. */
+static int ask_names(const char *arg)
+{
+    long count = atol(arg);
+    char name[32];
+
+    if (mkdir("/tmp/names", 0777) < 0 || chdir("/tmp/names") < 0)
+        return 2;
+    for (long i = 0; i < count; i++) {
+        (void) snprintf(name, sizeof name, "%ld", i);
+        (void) access(name, F_OK);
+    }
+    return report(count, 0);
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *arg);
@@ -390,6 +405,7 @@ static const struct {
     { "locks", flood_locks },  { "queues", flood_queues }, { "bytes", fill_bytes },
     { "inodes", fill_inodes }, { "tree", grow_tree },      { "dodge", dodge },
     { "spin", spin },          { "starve", starve },       { "hard-to-kill", hard_to_kill },
+    { "names", ask_names },
 };
 
 int main(int argc, char **argv)

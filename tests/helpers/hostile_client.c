@@ -155,7 +155,7 @@ static void wrong_fields(void)
         else if (what == 4)
             (void) strcpy(r.sandbox, "../../etc/passwd");
         else
-            r.reserved = 1;
+            r.isolation = 1;
         fine = fine && say(fd, &r, sizeof r) != 2;
     }
     verdict("a wrong magic, version, op, text or reserved field is refused", before, fine,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """internet.py DIR - plays the internet inside a network namespace of a test: HTTP, HTTPS with an own CA, an echo server
 that speaks first, and a name server that tells the truth or lies, as its table says. Writes DIR/ready when it listens."""
-import base64, hashlib, http.server, json, os, socket, socketserver, ssl, struct, subprocess, sys, threading
+import base64, hashlib, http.server, json, os, socket, socketserver, ssl, struct, subprocess, sys, threading, time
 
 here = sys.argv[1]
 WWW, OTHER, PRIVATE, METADATA = '93.184.216.34', '93.184.216.35', '10.9.9.9', '169.254.169.254'
@@ -77,6 +77,12 @@ class Web(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
     def do_GET(self):
+        if self.path == '/late':  # answers when the test says so
+            open(os.path.join(here, 'late'), 'w').close()
+            while not os.path.exists(os.path.join(here, 'late.go')):
+                time.sleep(0.05)
+            self.reply(b'late\n')
+            return open(os.path.join(here, 'late.done'), 'w').close()
         if self.path.startswith('/big/'):
             return self.reply(b'x' * int(self.path[5:]))
         if self.path == '/ws' and self.headers.get('Upgrade', '').lower() == 'websocket':

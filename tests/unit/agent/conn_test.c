@@ -1,4 +1,4 @@
-#include "agent/agent.h"
+#include "agent/core/agent.h"
 #include "base/own.h"
 #include "check.h"
 

@@ -1,4 +1,4 @@
-#include "agent/glob.h"
+#include "agent/worker/glob.h"
 
 #include "base/io.h"
 #include "check.h"

@@ -1,7 +1,7 @@
-#include "agent/grep.h"
+#include "agent/worker/grep.h"
 
-#include "agent/nodes.h"
-#include "agent/port.h"
+#include "agent/worker/nodes.h"
+#include "agent/worker/port.h"
 #include "check.h"
 
 static bool finds(const char *pattern, bool fixed, bool ignore_case, const char *text, size_t *at)

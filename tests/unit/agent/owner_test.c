@@ -1,4 +1,4 @@
-#include "agent/owner.h"
+#include "agent/worker/owner.h"
 
 #include "base/own.h"
 #include "check.h"

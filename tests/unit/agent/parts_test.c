@@ -1,9 +1,9 @@
 /* parts_test.c - small pure parts: /proc/<pid>/stat, sudo's options, refusals, timers, spawning. */
-#include "agent/loop.h"
-#include "agent/refusals.h"
-#include "agent/spawn.h"
+#include "agent/core/loop.h"
+#include "agent/core/refusals.h"
+#include "agent/core/spawn.h"
+#include "agent/proc/tree.h"
 #include "agent/sudo.h"
-#include "agent/tree.h"
 #include "base/own.h"
 #include "check.h"
 
@@ -24,6 +24,23 @@ static void a_process_name_with_parentheses_is_read_right(void)
     CHECK(!tree_parse_stat("1 (a", &node));
     CHECK(!tree_parse_stat("1 (a) S", &node));
     CHECK(!tree_parse_stat("1 (a) S 99999999999 1", &node));
+}
+
+static void processor_time_of_a_tree_has_those_that_were_reaped(void)
+{
+    /* The root's own time is not the tree's; what it reaped is. */
+    struct tree_node nodes[] = { { .pid = 5, .own_ticks = 1000, .child_ticks = 7 },
+                                 { .pid = 6, .below = true, .own_ticks = 20, .child_ticks = 3 },
+                                 { .pid = 7, .own_ticks = 500, .child_ticks = 500 } };
+    struct tree tree = { .nodes = nodes, .count = ARRAY_LEN(nodes) };
+    struct tree_node node;
+
+    CHECK(tree_parse_stat("42 (a b) R 7 8 9 10 11 12 13 14 15 16 100 20 3000 4 20 0 1", &node));
+    CHECK_INT(node.own_ticks, 120);
+    CHECK_INT(node.child_ticks, 3004);
+    CHECK(tree_parse_stat("42 (a) R 7 8 9 10 -1 12", &node));
+    CHECK_INT(node.own_ticks + node.child_ticks, 0);
+    CHECK_INT(tree_cpu_ms(&tree, 5), 300);
 }
 
 static struct sudo_options parsed;
@@ -151,7 +168,7 @@ static void an_environment_is_made_of_three_layers(void)
     CHECK(spawn_prepare(&spawn, &base, &request, &user, &err) == 0);
     for (char **e = spawn.envp; *e; e++)
         (void) strcat(strcat(all, *e), " ");
-    CHECK_STR(all, "PATH=/t HOME=/h A=r USER=u LOGNAME=u SHELL=/bin/sh B=r ");
+    CHECK_STR(all, "PATH=/h/.local/bin:/t HOME=/h A=r USER=u LOGNAME=u SHELL=/bin/sh B=r ");
     CHECK_STR(spawn.argv[0], "/bin/sh");
     CHECK_STR(spawn.argv[1], "-lc");
     CHECK_STR(spawn.argv[2], "x");
@@ -160,7 +177,8 @@ static void an_environment_is_made_of_three_layers(void)
     spawn_done(&spawn);
 }
 
-CHECK_MAIN(T(a_process_name_with_parentheses_is_read_right), T(sudo_understands_what_people_type),
+CHECK_MAIN(T(a_process_name_with_parentheses_is_read_right),
+           T(processor_time_of_a_tree_has_those_that_were_reaped), T(sudo_understands_what_people_type),
            T(sudo_refuses_what_it_does_not_know),
            T(refusals_are_counted_by_call_and_program_in_a_bounded_table),
            T(refused_calls_have_names), T(timers_fire_in_their_order_and_once),

@@ -1,4 +1,4 @@
-#include "agent/path.h"
+#include "agent/worker/path.h"
 
 #include "check.h"
 

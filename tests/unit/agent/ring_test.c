@@ -1,4 +1,4 @@
-#include "agent/ring.h"
+#include "agent/proc/ring.h"
 #include "check.h"
 
 static void put(struct ring *ring, const char *text, uint64_t pin)

@@ -1,4 +1,4 @@
-#include "agent/user.h"
+#include "agent/core/user.h"
 #include "base/io.h"
 #include "check.h"
 

@@ -14,12 +14,12 @@ static void what_is_no_address_is_refused_in_words(void)
         { "127.0.0.1:", "listen: '127.0.0.1:' is not ADDRESS:PORT" },
         { "127.0.0.1:65536", "listen: '127.0.0.1:65536' is not ADDRESS:PORT" },
         { "127.0.0.1:-1", "listen: '127.0.0.1:-1' is not ADDRESS:PORT" },
-        { ":8000", "listen: '' is no address" },
-        { "[]:8000", "listen: '[]' is no address" },
-        { "example.com:80", "listen: 'example.com' is no address" }, /* not looked up */
-        { "::1:8000", "listen: '::1' is no address" },               /* without brackets */
-        { "[127.0.0.1]:80", "listen: '127.0.0.1' is no address" },
-        { "[fe80::1%lo]:80", "listen: 'fe80::1%lo' is no address" },
+        { ":8000", "listen: '' is not an address" },
+        { "[]:8000", "listen: '[]' is not an address" },
+        { "example.com:80", "listen: 'example.com' is not an address" }, /* not looked up */
+        { "::1:8000", "listen: '::1' is not an address" },               /* without brackets */
+        { "[127.0.0.1]:80", "listen: '127.0.0.1' is not an address" },
+        { "[fe80::1%lo]:80", "listen: 'fe80::1%lo' is not an address" },
         { "1111111111111111111111111111111111111111111111111111111111111111:80",
           "listen: '111111111111111111111111111111111111111111111111111111111111' is not "
           "ADDRESS:PORT" },

@@ -5,16 +5,16 @@
 static char *written;
 static size_t written_len;
 
-static void begin(struct json *json)
+static void begin(struct json_out *json)
 {
     free(written);
     written = NULL;
-    json_init(json, open_memstream(&written, &written_len));
+    json_out_init(json, open_memstream(&written, &written_len));
 }
 
-static int end(struct json *json)
+static int end(struct json_out *json)
 {
-    int r = json_finish(json);
+    int r = json_out_finish(json);
 
     (void) fclose(json->out);
     return r;
@@ -22,19 +22,19 @@ static int end(struct json *json)
 
 static void objects_and_arrays_nest_with_commas_where_they_belong(void)
 {
-    struct json json;
+    struct json_out json;
 
     begin(&json);
-    json_object(&json, NULL);
-    json_number(&json, "a", UINT64_MAX);
-    json_array(&json, "b");
-    json_bool(&json, NULL, true);
-    json_signed(&json, NULL, -1);
-    json_object(&json, NULL);
-    json_end(&json);
-    json_end(&json);
-    json_text(&json, "c", NULL);
-    json_end(&json);
+    json_out_object(&json, NULL);
+    json_out_number(&json, "a", UINT64_MAX);
+    json_out_array(&json, "b");
+    json_out_bool(&json, NULL, true);
+    json_out_signed(&json, NULL, -1);
+    json_out_object(&json, NULL);
+    json_out_end(&json);
+    json_out_end(&json);
+    json_out_text(&json, "c", NULL);
+    json_out_end(&json);
     CHECK(end(&json) == 0);
     CHECK_STR(written,
               "{\n  \"a\": 18446744073709551615,\n  \"b\": [\n    true,\n    -1,\n    {}\n  ],\n"
@@ -43,10 +43,10 @@ static void objects_and_arrays_nest_with_commas_where_they_belong(void)
 
 static void texts_are_escaped(void)
 {
-    struct json json;
+    struct json_out json;
 
     begin(&json);
-    json_text(&json, NULL, "q\" b\\ n\n t\t c\x01 d\x7f \xc3\xa4 \xf0\x9f\x98\x80");
+    json_out_text(&json, NULL, "q\" b\\ n\n t\t c\x01 d\x7f \xc3\xa4 \xf0\x9f\x98\x80");
     CHECK(end(&json) == 0);
     CHECK_STR(written, "\"q\\\" b\\\\ n\\n t\\t c\\u0001 d\\u007f \xc3\xa4 \xf0\x9f\x98\x80\"\n");
 }
@@ -63,11 +63,11 @@ static void bytes_that_are_no_utf8_are_replaced(void)
         { "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"\n" },
         { "\xe2\x82z", "\"\\ufffd\\ufffdz\"\n" },
     };
-    struct json json;
+    struct json_out json;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin(&json);
-        json_text(&json, NULL, rows[i].in);
+        json_out_text(&json, NULL, rows[i].in);
         CHECK(end(&json) == 0);
         CHECK_STR(written, rows[i].out);
     }
@@ -75,47 +75,47 @@ static void bytes_that_are_no_utf8_are_replaced(void)
 
 static void calls_that_do_not_fit_are_noticed(void)
 {
-    struct json json;
+    struct json_out json;
 
     begin(&json); /* nothing at all */
     CHECK(end(&json) == -1);
     begin(&json); /* a key in an array */
-    json_array(&json, NULL);
-    json_number(&json, "key", 1);
-    json_end(&json);
+    json_out_array(&json, NULL);
+    json_out_number(&json, "key", 1);
+    json_out_end(&json);
     CHECK(end(&json) == -1);
     begin(&json); /* no key in an object */
-    json_object(&json, NULL);
-    json_number(&json, NULL, 1);
-    json_end(&json);
+    json_out_object(&json, NULL);
+    json_out_number(&json, NULL, 1);
+    json_out_end(&json);
     CHECK(end(&json) == -1);
     begin(&json); /* two values */
-    json_number(&json, NULL, 1);
-    json_number(&json, NULL, 2);
+    json_out_number(&json, NULL, 1);
+    json_out_number(&json, NULL, 2);
     CHECK(end(&json) == -1);
     begin(&json); /* not ended */
-    json_object(&json, NULL);
+    json_out_object(&json, NULL);
     CHECK(end(&json) == -1);
     begin(&json); /* ended too often */
-    json_end(&json);
+    json_out_end(&json);
     CHECK(end(&json) == -1);
 }
 
 static void nesting_has_a_bound(void)
 {
-    struct json json;
+    struct json_out json;
 
     begin(&json);
     for (int i = 0; i < JSON_DEPTH_MAX; i++)
-        json_array(&json, NULL);
+        json_out_array(&json, NULL);
     for (int i = 0; i < JSON_DEPTH_MAX; i++)
-        json_end(&json);
+        json_out_end(&json);
     CHECK(end(&json) == 0);
     begin(&json);
     for (int i = 0; i < 1000; i++)
-        json_array(&json, NULL);
+        json_out_array(&json, NULL);
     for (int i = 0; i < 1000; i++)
-        json_end(&json);
+        json_out_end(&json);
     CHECK(end(&json) == -1);
 }
 

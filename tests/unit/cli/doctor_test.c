@@ -3,7 +3,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "check.h"
-#include "cli/tree.h"
+#include "template/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -158,7 +158,7 @@ static void every_row_is_whole_and_its_id_its_own(void)
         CHECK(check->id && check->group && check->title && check->run && check->meaning);
         CHECK(strlen(check->title) <= 32);
         CHECK(check->otherwise != DOCTOR_OK);
-        CHECK(check->otherwise < DOCTOR_WARN || check->mend || check->name);
+        CHECK(check->otherwise < DOCTOR_WARN || check->fix || check->name);
         for (size_t k = 0; k < i; k++)
             CHECK(strcmp(doctor_checks[k].id, check->id) != 0);
     }
@@ -266,7 +266,7 @@ static void a_switch_that_is_missing_is_not_a_feature_that_is_missing(void)
     CHECK_STR(examine("io_uring")->value, "on: this kernel has no switch for it");
     CHECK_STR(examine("tiocsti")->value, "on: this kernel has no switch for it");
     CHECK_INT(examine("tiocsti")->status, DOCTOR_NOTE);
-    CHECK(strstr(examine("io_uring")->mend, "none needed") != NULL);
+    CHECK(strstr(examine("io_uring")->fix, "none needed") != NULL);
 }
 
 static void an_old_landlock_is_not_told_to_be_turned_on(void)
@@ -274,7 +274,7 @@ static void an_old_landlock_is_not_told_to_be_turned_on(void)
     make_host();
     landlock = 2;
     CHECK_STR(examine("landlock")->value, "ABI 2");
-    CHECK(strstr(examine("landlock")->mend, "none needed: files are covered") != NULL);
+    CHECK(strstr(examine("landlock")->fix, "none needed: files are covered") != NULL);
 }
 
 static void kernels_before_the_least_are_refused(void)
@@ -298,7 +298,7 @@ static void the_criu_is_the_one_that_the_keeper_takes(void)
     CHECK_STR(examine("criu")->value, "4.1.1, /usr/local/lib/cove/criu");
     answer = EPERM;
     CHECK_INT(examine("criu")->status, DOCTOR_NOTE);
-    CHECK(strstr(examine("criu")->mend, "tools/criu --again") != NULL);
+    CHECK(strstr(examine("criu")->fix, "tools/criu --again") != NULL);
     put("proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n");
     CHECK_STR(examine("criu")->value, "4.1.1, /usr/local/lib/cove/criu; only root can try it");
     CHECK(unlinkat(root_fd, "usr/local/lib/cove/criu/usr/sbin/criu", 0) == 0);
@@ -350,7 +350,7 @@ static void settings_that_weaken_are_warned_of_with_their_value(void)
     CHECK_INT(examine("pid_max")->status, DOCTOR_NOTE);
     CHECK_STR(examine("core_pattern")->value, "|/usr/lib/crash %p");
     CHECK_INT(examine("core_pattern")->status, DOCTOR_WARN);
-    CHECK_STR(examine("tiocsti")->value, "'rubbish' is no number");
+    CHECK_STR(examine("tiocsti")->value, "'rubbish' is not a number");
     CHECK_STR(examine("mitigations")->value, "not mitigated: mds");
     CHECK_STR(examine("userfaultfd")->value, "not in this kernel");
     CHECK(doctor_can_run(findings));

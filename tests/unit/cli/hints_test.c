@@ -25,7 +25,7 @@ static void long_words_are_near_to_nothing(void)
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     CHECK_INT(hint_distance(text, "run", 2), 3);
-    CHECK_STR(hint_verb(text, out, sizeof out), "");
+    CHECK_STR(hint_verb(verbs, verb_count, text, out, sizeof out), "");
     CHECK_STR(hint_option(&run_verb, text, out, sizeof out), "");
 }
 
@@ -36,7 +36,7 @@ static void no_word_of_docker_is_a_verb_of_ours(void)
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         CHECK(verb_find(words[i]) == NULL);
-        CHECK(strncmp(hint_verb(words[i], out, sizeof out), "; use: cove ", 12) == 0);
+        CHECK(strncmp(hint_verb(verbs, verb_count, words[i], out, sizeof out), "; use: cove ", 12) == 0);
     }
 }
 
@@ -47,7 +47,7 @@ static void letters_are_not_guessed(void)
     CHECK_STR(hint_option(&run_verb, "z", out, sizeof out), "");
     CHECK_STR(hint_option(&run_verb, "", out, sizeof out), "");
     CHECK_STR(hint_option(&run_verb, "memroy", out, sizeof out), "; did you mean '--memory'?");
-    CHECK_STR(hint_verb("x", out, sizeof out), "");
+    CHECK_STR(hint_verb(verbs, verb_count, "x", out, sizeof out), "");
 }
 
 CHECK_MAIN(T(distance_counts_slips), T(long_words_are_near_to_nothing),

@@ -181,7 +181,7 @@ static void a_setting_that_could_never_count_is_refused(void)
     CHECK_STR(err.msg, "'127.0.0.0/8': sandboxes never reach loopback addresses");
     CHECK_INT(may_name_check_ranges("169.254.169.254", &err), -1);
     CHECK_INT(may_name_check_ranges("10.0.0.1/8", &err), -1);
-    CHECK_STR(err.msg, "'10.0.0.1/8' has bits behind its prefix");
+    CHECK_STR(err.msg, "'10.0.0.1/8' has bits set after its prefix");
     CHECK_INT(may_name_check_ranges("db.example.com", &err), -1);
 }
 

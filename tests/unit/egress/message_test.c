@@ -123,6 +123,38 @@ static void secrets_arrive_as_they_were_sent(void)
     message_out_done(&out);
 }
 
+static void a_field_that_is_too_long_makes_no_room_for_itself(void)
+{
+    static char long_tenant[4 * EGRESS_ID_MAX];
+    static const struct reach rules = { .mode = REACH_PUBLIC };
+    struct message_out out = { .data = NULL };
+
+    memset(long_tenant, 'a', sizeof long_tenant - 1);
+    CHECK(message_put_set(&out, 7, ID, long_tenant, &rules, NULL, false, &err) == -1);
+    CHECK_INT(err.kind, ERR_TOO_BIG);
+    CHECK_STR(err.msg, "tenant: too long");
+    CHECK(out.room < 65536); /* not tried in larger and larger ones */
+    message_out_done(&out);
+}
+
+static void a_secret_without_a_placeholder_is_refused(void)
+{
+    static const struct reach rules = { .mode = REACH_PUBLIC };
+    static struct message_set set;
+    struct message_secrets *secrets = some_secrets();
+    struct message_out out = { .data = NULL };
+    const uint8_t *body;
+    size_t len;
+
+    secrets->rewrite->secrets[1].placeholder[0] = '\0';
+    CHECK(message_put_set(&out, 7, ID, NULL, &rules, secrets, false, &err) == 0);
+    body = body_of(&out, &len);
+    CHECK(message_get_set(body, len, &set, &err) == -1);
+    CHECK_STR(err.msg, "a secret without a name or a placeholder");
+    message_secrets_free(secrets);
+    message_out_done(&out);
+}
+
 /* As much as a tenant can have. */
 static void the_largest_networks_fit(void)
 {
@@ -255,7 +287,9 @@ static void dials_and_questions_arrive_as_they_were_sent(void)
 }
 
 CHECK_MAIN(T(only_known_heads_of_the_right_direction_are_taken), T(rules_arrive_as_they_were_sent),
-           T(secrets_arrive_as_they_were_sent), T(the_largest_networks_fit),
+           T(secrets_arrive_as_they_were_sent),
+           T(a_field_that_is_too_long_makes_no_room_for_itself),
+           T(a_secret_without_a_placeholder_is_refused), T(the_largest_networks_fit),
            T(events_arrive_as_they_were_sent), T(what_could_harm_a_log_is_cleaned_where_it_is_sent),
            T(what_could_harm_a_log_is_refused_where_it_is_read),
            T(an_event_without_a_sandbox_is_refused),

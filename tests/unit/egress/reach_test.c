@@ -87,7 +87,7 @@ static void a_range_has_no_bits_behind_its_prefix(void)
     CHECK_INT(ip_range_parse("10.0.0.0/8", &range, &err), 0);
     CHECK_INT(range.bits, 104);
     CHECK_INT(ip_range_parse("10.0.0.1/8", &range, &err), -1);
-    CHECK_STR(err.msg, "'10.0.0.1/8' has bits behind its prefix");
+    CHECK_STR(err.msg, "'10.0.0.1/8' has bits set after its prefix");
     CHECK_INT(ip_range_parse("10.0.0.0/33", &range, &err), -1);
     CHECK_STR(err.msg, "'10.0.0.0/33' has no prefix of 0 to 32 bits");
     CHECK_INT(ip_range_parse("10.0.0.0/", &range, &err), -1);

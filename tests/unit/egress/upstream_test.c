@@ -176,7 +176,7 @@ static void http_answers_are_read_strictly(void)
     CHECK_STR(err.msg, "it refused (302)");
     CHECK(reply_to("HTTP/1.1 101 Switching\r\n\r\n", &used, &err) == -1);
     CHECK(reply_to("\5\0", &used, &err) == -1);
-    CHECK_STR(err.msg, "its answer is no HTTP");
+    CHECK_STR(err.msg, "its answer is not HTTP");
     memset(endless, 'x', sizeof endless - 1);
     memcpy(endless, "HTTP/1.1 200 OK\r\nX: ", 20);
     CHECK(reply_to(endless, &used, &err) == -1);

@@ -154,16 +154,16 @@ static void boundaries_come_from_the_content_type(void)
         { "text/plain; boundary=a", "Content-Type is not multipart/form-data" },
         { "", "Content-Type is not multipart/form-data" },
         { "multipart/form-data", "Content-Type has no boundary" },
-        { "multipart/form-data; boundary=", "Content-Type has a boundary that cannot be one" },
+        { "multipart/form-data; boundary=", "Content-Type has an invalid boundary" },
         { "multipart/form-data; boundary=\"a \"",
-          "Content-Type has a boundary that cannot be one" },
+          "Content-Type has an invalid boundary" },
         { "multipart/form-data; boundary=\"a\\\"b\"",
-          "Content-Type has a boundary that cannot be one" },
+          "Content-Type has an invalid boundary" },
         { "multipart/form-data; boundary=a; boundary=b",
-          "Content-Type has a boundary that cannot be one" },
+          "Content-Type has an invalid boundary" },
         { "multipart/form-data; "
           "boundary=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-          "Content-Type has a boundary that cannot be one" },
+          "Content-Type has an invalid boundary" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -205,7 +205,7 @@ static void everything_is_bounded(void)
     CHECK_STR(err.msg, "multipart: more than 16384 parts");
     CHECK_INT(repeat(B "--", "x", MULTIPART_EPILOGUE_MAX, &err), 1);
     CHECK_INT(repeat(B "--", "x", MULTIPART_EPILOGUE_MAX + 1, &err), -1);
-    CHECK_STR(err.msg, "multipart: too much stands behind the last boundary");
+    CHECK_STR(err.msg, "multipart: too much data after the last boundary");
 }
 
 CHECK_MAIN(T(forms_are_read_however_they_are_split),

@@ -21,14 +21,26 @@ static void a_head_has_its_lines_in_order(void)
     response_field(&response, "Content-Type", "text/plain");
     response_number(&response, "Content-Length", UINT64_MAX);
     response_field(&response, "X-Empty", "");
-    response_attachment(&response, slice_of("na\xc3\xafve \"1\".txt\r\n"));
     len = response_end(&response, &err);
     CHECK(len > 0);
     buf[len] = '\0';
     CHECK_STR(buf, "HTTP/1.1 206 Partial Content\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
                    "Content-Type: text/plain\r\nContent-Length: 18446744073709551615\r\n"
-                   "X-Empty: \r\nContent-Disposition: attachment; filename=\"na__ve _1_.txt__\"; "
-                   "filename*=UTF-8''na%C3%AFve%20%221%22.txt%0D%0A\r\n\r\n");
+                   "X-Empty: \r\n\r\n");
+}
+
+static void a_sentence_may_take_the_place_of_the_reason(void)
+{
+    struct response response;
+    char buf[256];
+    struct err err = { 0 };
+    ssize_t len;
+
+    response_begin_with(&response, buf, sizeof buf, 403, "no\r\nSet-Cookie: a=b \xc3\xa9 'x'");
+    len = response_end(&response, &err);
+    CHECK(len > 0);
+    buf[len] = '\0';
+    CHECK_STR(buf, "HTTP/1.1 403 no??Set-Cookie: a=b ?? 'x'\r\n\r\n");
 }
 
 static void injected_headers_are_refused(void)
@@ -224,7 +236,6 @@ static void media_types_come_from_names(void)
     CHECK_STR(media_type(slice_of("a.html/b")), "application/octet-stream");
     CHECK_STR(media_type(slice_of("a.")), "application/octet-stream");
     CHECK_STR(media_type(slice_of("")), "application/octet-stream");
-    CHECK(media_is_text(media_type(slice_of("a.json"))) && !media_is_text("image/png"));
 }
 
 static void events_keep_their_lines(void)
@@ -243,51 +254,12 @@ static void events_keep_their_lines(void)
     CHECK_INT(sse_event(out, sizeof out, "a\nb", NULL, slice_of(""), &err), -1);
     CHECK_STR(err.msg, "a line break in the event of an event");
     CHECK_INT(sse_event(out, sizeof out, NULL, "a\rb", slice_of(""), &err), -1);
-    out[sse_comment(out, sizeof out, "a\nb")] = '\0';
-    CHECK_STR(out, ": a b\n\n");
-}
-
-static void texts_are_escaped_for_json_piece_by_piece(void)
-{
-    static const char text[] = "\"\\\n\x01\x7f"
-                               "a\xc3\xa9\xff\xf0\x9f\x8e\x89\xe2\x82";
-    static const char want[] = "\\\"\\\\\\n\\u0001\\u007f"
-                               "a\xc3\xa9\xef\xbf\xbd\xf0\x9f\x8e\x89"
-                               "\xef\xbf\xbd\xef\xbf\xbd";
-
-    for (size_t size = SSE_JSON_MIN; size < 64; size++) {
-        char out[64], all[256] = "";
-        size_t at = 0, used;
-
-        while (at < sizeof text - 1) {
-            struct slice rest = { text + at, sizeof text - 1 - at };
-            size_t n = sse_json_escape(rest, true, out, size, &used);
-
-            CHECK(n <= size && used > 0);
-            if (used == 0)
-                return;
-            strncat(all, out, n);
-            at += used;
-        }
-        CHECK_STR(all, want);
-    }
-}
-
-static void a_cut_character_waits_for_its_rest(void)
-{
-    char out[16];
-    size_t used;
-
-    CHECK_INT(sse_json_escape(slice_of("a\xe2\x82"), false, out, sizeof out, &used), 1);
-    CHECK_INT(used, 1);
-    CHECK_INT(sse_json_escape(slice_of("\xe2\x82\xac"), false, out, sizeof out, &used), 3);
-    CHECK_INT(used, 3);
 }
 
 CHECK_MAIN(T(a_head_has_its_lines_in_order), T(injected_headers_are_refused),
+           T(a_sentence_may_take_the_place_of_the_reason),
            T(a_head_that_does_not_fit_is_refused), T(statuses_have_reasons_and_some_no_body),
            T(dates_are_written_and_read_back), T(other_dates_are_not_read),
            T(ranges_are_parts_of_the_file_or_none), T(content_ranges_are_written),
            T(entity_tags_compare_strongly_and_weakly), T(conditions_follow_their_order),
-           T(media_types_come_from_names), T(events_keep_their_lines),
-           T(texts_are_escaped_for_json_piece_by_piece), T(a_cut_character_waits_for_its_rest))
+           T(media_types_come_from_names), T(events_keep_their_lines))

@@ -232,7 +232,7 @@ static void damage_is_refused(void)
     CHECK_STR(told(used_up + TAR_END_SIZE + 1, 600),
               "f n 644 0:x;!something follows the end of the archive");
     head[0] ^= 1;
-    CHECK_STR(told(used_up, 600), "!this is no tar archive, or a damaged one");
+    CHECK_STR(told(used_up, 600), "!not a tar archive, or a damaged one");
     head[0] ^= 1;
     head[124] = 'z';
     fix_sum(head);
@@ -250,9 +250,9 @@ static void extended_headers_are_bounded_and_checked(void)
         { "99 path=abc\n", "!the archive has a damaged extended header" },
         { "4 =x", "!the archive has a damaged extended header" },
         { "10 size=-1\n", "!the archive has a damaged extended header" },
-        { "11 size=-1\n", "!the archive has a size that is none" },
+        { "11 size=-1\n", "!the archive has an invalid size" },
         { "30 size=18446744073709551615\n", "!the archive has a damaged extended header" },
-        { "29 size=18446744073709551615\n", "!the archive has a size that is none" },
+        { "29 size=18446744073709551615\n", "!the archive has an invalid size" },
         { "22 GNU.sparse.major=1\n", "!the archive has sparse files; make it without them" },
     };
     char *head;

@@ -17,11 +17,11 @@ static void percent_signs_decode_or_are_refused(void)
         { "a+b%2B", "a b+", NULL, URL_PLUS },
         { "%ff", "\xff", NULL, 0 },
         { "%2541", "%41", NULL, 0 }, /* once, not twice */
-        { "%", NULL, "a percent sign stands without two hex digits", 0 },
-        { "a%4", NULL, "a percent sign stands without two hex digits", 0 },
-        { "%4g", NULL, "a percent sign stands without two hex digits", 0 },
-        { "%%20", NULL, "a percent sign stands without two hex digits", 0 },
-        { "%u0041", NULL, "a percent sign stands without two hex digits", 0 },
+        { "%", NULL, "a percent sign without two hex digits", 0 },
+        { "a%4", NULL, "a percent sign without two hex digits", 0 },
+        { "%4g", NULL, "a percent sign without two hex digits", 0 },
+        { "%%20", NULL, "a percent sign without two hex digits", 0 },
+        { "%u0041", NULL, "a percent sign without two hex digits", 0 },
         { "%00", NULL, "a NUL byte is not allowed", 0 },
         { "%ff", NULL, "it is not UTF-8", URL_UTF8 },
         { "%c0%af", NULL, "it is not UTF-8", URL_UTF8 }, /* an overlong slash */
@@ -90,7 +90,7 @@ static void a_parameter_is_found_by_its_decoded_key(void)
     CHECK_INT(url_query_get(query, "pat", out, sizeof out, &err), 0);
     CHECK_STR(out, "");
     CHECK_INT(url_query_get(query, "bad", out, sizeof out, &err), -1);
-    CHECK_STR(err.msg, "query parameter 'bad': a percent sign stands without two hex digits");
+    CHECK_STR(err.msg, "query parameter 'bad': a percent sign without two hex digits");
     CHECK_INT(url_query_get(query, "two", out, sizeof out, &err), -1);
     CHECK_STR(err.msg, "query parameter 'two' is given twice");
     CHECK_INT(url_query_get(query, "long", out, 8, &err), -1);
@@ -159,7 +159,7 @@ static void bad_paths_are_refused(void)
     CHECK_INT(url_path_split(slice_of("a"), &path, &err), -1);
     CHECK_STR(err.msg, "path: it does not begin with a slash");
     CHECK_INT(url_path_split(slice_of("/a/%0"), &path, &err), -1);
-    CHECK_STR(err.msg, "path: a percent sign stands without two hex digits");
+    CHECK_STR(err.msg, "path: a percent sign without two hex digits");
     CHECK_INT(url_path_split(slice_of("/%00"), &path, &err), -1);
     CHECK_STR(err.msg, "path: a NUL byte is not allowed");
     for (unsigned i = 0; i <= URL_SEGMENTS_MAX; i++)
@@ -181,8 +181,6 @@ static void what_is_encoded_decodes_to_itself(void)
     CHECK_INT(n, 66 + 3 * (255 - 66));
     CHECK_INT(url_decode((struct slice){ encoded, n }, URL_PLUS, back, sizeof back, &err), 255);
     CHECK(memcmp(all, back, 255) == 0);
-    n = url_form_encode(slice_of("a b&c=+ "), encoded, sizeof encoded);
-    CHECK(slice_is((struct slice){ encoded, n }, "a+b%26c%3D%2B+"));
     CHECK_INT(url_encode(slice_of("a b"), NULL, 0), 5);
 }
 

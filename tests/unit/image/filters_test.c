@@ -336,7 +336,7 @@ static void an_agent_that_was_open_is_saved_closed(void)
     put_number(&mm, 15, 1);
     put_number(&mm, 16, 1);
     write_file("mm-1.img", &mm, 1);
-    CHECK(mm_mend(dir_fd, &err) == 0);
+    CHECK(mm_fix(dir_fd, &err) == 0);
     {
         auto_close int fd = openat(dir_fd, "mm-1.img", O_RDONLY | O_CLOEXEC);
 

@@ -65,9 +65,9 @@ static void an_image_without_connections_needs_no_lock(void)
     int fd = begin();
     struct err err;
 
-    CHECK(inventory_mend(fd, &err) == 0);
+    CHECK(inventory_fix(fd, &err) == 0);
     CHECK(lock_of(fd) == 2);
-    CHECK(inventory_mend(fd, &err) == 0);
+    CHECK(inventory_fix(fd, &err) == 0);
     CHECK(lock_of(fd) == 2);
 }
 
@@ -78,7 +78,7 @@ static void an_image_with_connections_keeps_it(void)
     struct err err;
 
     CHECK(stream >= 0);
-    CHECK(inventory_mend(fd, &err) == 0);
+    CHECK(inventory_fix(fd, &err) == 0);
     CHECK(lock_of(fd) == 1);
 }
 
@@ -88,7 +88,7 @@ static void an_image_without_inventory_is_an_error(void)
     struct err err;
 
     CHECK(unlinkat(fd, "inventory.img", 0) == 0);
-    CHECK(inventory_mend(fd, &err) == -1);
+    CHECK(inventory_fix(fd, &err) == -1);
 }
 
 static void nothing_is_left(void)

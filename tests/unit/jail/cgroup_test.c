@@ -332,7 +332,10 @@ static void real_limits_arrive_in_the_kernel_and_go_again(void)
 static void those_who_work_on_a_box_are_found_by_its_name(void)
 {
     char instance[64], name[KEEPER_NAME_MAX];
+    const struct limits limits = { .memory_bytes = 64u << 20, .processes = 8, .cpu_milli = 500 };
+    const struct cgroup_hierarchy *memory;
     struct cgroup_entry entry;
+    char text[64];
     int status, pipes[2];
     pid_t pid;
 
@@ -343,7 +346,12 @@ static void those_who_work_on_a_box_are_found_by_its_name(void)
     }
     CHECK_INT(cgroup_work_remove(&c, "box"), 1); /* never was */
     CHECK_INT(cgroup_work_kill(&c, "box"), 0);
-    CHECK(cgroup_work_open(&c, "box", &entry, &err) == 0);
+    CHECK(cgroup_work_open(&c, "box", &limits, &entry, &err) == 0);
+    memory = cgroup_hierarchy_of(&c, CG_MEMORY);
+    CHECK(io_read_text(memory->parent_fd,
+                       memory->version == 1 ? "box.work/memory.limit_in_bytes" : "box.work/memory.max",
+                       text, sizeof text) > 0);
+    CHECK_STR(text, "67108864\n");
     CHECK(pipe(pipes) == 0);
     pid = cgroup_fork(&entry);
     if (pid == 0) {
@@ -356,8 +364,10 @@ static void those_who_work_on_a_box_are_found_by_its_name(void)
     }
     cgroup_entry_close(&entry);
     CHECK(read(pipes[0], name, 1) == 1);
-    CHECK(cgroup_work_open(&c, "box", &entry, &err) == 0); /* a second one joins */
+    CHECK(cgroup_work_open(&c, "box", &limits, &entry, &err) == 0); /* a second one joins */
     cgroup_entry_close(&entry);
+    CHECK(io_read_text(memory->parent_fd, "box.work/cgroup.procs", text, sizeof text) > 0); /* counted there */
+    CHECK_INT(atoi(text), pid);
     while (cgroup_work_remove(&c, "box") == 0)
         (void) cgroup_work_kill(&c, "box");
     CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));

@@ -29,7 +29,7 @@ static void enter(void)
 
 static const char *file(const struct sysview *v, const char *name)
 {
-    static char text[128];
+    static char text[4096];
     char path[128];
 
     (void) snprintf(path, sizeof path, "/views/%s/%s", v->name, name);
@@ -51,16 +51,20 @@ static void files_show_the_sandboxs_own_limits(void)
     CHECK(v != NULL);
     if (!v)
         return;
-    CHECK_STR(file(v, "devices/system/cpu/online"), "0-2\n"); /* 2.5 cores are three */
-    CHECK_STR(file(v, "devices/system/cpu/possible"), "0-2\n");
-    CHECK_STR(file(v, "devices/system/cpu/present"), "0-2\n");
-    CHECK_STR(file(v, "fs/cgroup/memory.max"), "536870912\n");
-    CHECK_STR(file(v, "fs/cgroup/cpu.max"), "250000 100000\n");
-    CHECK_STR(file(v, "fs/cgroup/pids.max"), "77\n");
-    CHECK_STR(file(v, "fs/cgroup/cgroup.controllers"), "cpu memory pids\n");
-    CHECK_STR(file(v, "fs/cgroup/memory/memory.limit_in_bytes"), "536870912\n");
-    CHECK_STR(file(v, "fs/cgroup/cpu/cpu.cfs_quota_us"), "250000\n");
-    CHECK_STR(file(v, "fs/cgroup/cpu/cpu.cfs_period_us"), "100000\n");
+    CHECK_STR(file(v, "sys/devices/system/cpu/online"), "0-2\n"); /* 2.5 cores are three */
+    CHECK_STR(file(v, "sys/devices/system/cpu/possible"), "0-2\n");
+    CHECK_STR(file(v, "sys/devices/system/cpu/present"), "0-2\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/memory.max"), "536870912\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cpu.max"), "250000 100000\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/pids.max"), "77\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cgroup.controllers"), "cpu memory pids\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/memory/memory.limit_in_bytes"), "536870912\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cpu/cpu.cfs_quota_us"), "250000\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cpu/cpu.cfs_period_us"), "100000\n");
+    CHECK(strncmp(file(v, "proc/meminfo"), "MemTotal:            524288 kB\nMemFree:             524288 kB\n", 62) == 0);
+    CHECK(strstr(file(v, "proc/meminfo"), "SwapTotal:                0 kB\n") != NULL);
+    CHECK(strstr(file(v, "proc/stat"), "\ncpu2 0") && !strstr(file(v, "proc/stat"), "\ncpu3 "));
+    CHECK_INT(strlen(file(v, "proc/stat")), 2048); /* whatever the limits are */
     sysview_drop(&views, v);
 }
 
@@ -71,7 +75,7 @@ static void a_fraction_of_a_core_is_one_core(void)
 
     CHECK(v != NULL);
     if (v)
-        CHECK_STR(file(v, "devices/system/cpu/online"), "0\n");
+        CHECK_STR(file(v, "sys/devices/system/cpu/online"), "0\n");
     sysview_drop(&views, v);
 }
 
@@ -85,8 +89,8 @@ static void the_same_limits_share_a_view_and_others_do_not(void)
     CHECK(first && first == again);
     CHECK(other && other != first);
     CHECK_INT(first->users, 2);
-    CHECK_STR(file(other, "fs/cgroup/pids.max"), "51\n");
-    CHECK_STR(file(first, "fs/cgroup/pids.max"), "50\n");
+    CHECK_STR(file(other, "sys/fs/cgroup/pids.max"), "51\n");
+    CHECK_STR(file(first, "sys/fs/cgroup/pids.max"), "50\n");
     sysview_drop(&views, first);
     sysview_drop(&views, again);
     sysview_drop(&views, other);
@@ -113,10 +117,10 @@ static void as_many_views_as_slots_and_a_dropped_one_is_written_over(void)
         v[1] = sysview_take(&views, &l, &err);
         CHECK(v[1] != NULL);
         (void) snprintf(want, sizeof want, "%llu\n", (unsigned long long) l.memory_bytes);
-        CHECK_STR(file(v[1], "fs/cgroup/memory.max"), want);
+        CHECK_STR(file(v[1], "sys/fs/cgroup/memory.max"), want);
         CHECK(v[1] != v[0] && v[1] != v[2] && v[1] != v[3]);
     }
-    CHECK_STR(file(v[0], "fs/cgroup/pids.max"), "100\n"); /* in use: untouched */
+    CHECK_STR(file(v[0], "sys/fs/cgroup/pids.max"), "100\n"); /* in use: untouched */
     for (int i = 0; i < 4; i++)
         sysview_drop(&views, v[i]);
 }

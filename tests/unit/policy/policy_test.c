@@ -69,7 +69,7 @@ static void entries_are_checked_when_they_are_added(void)
     CHECK(policy_add(&policy, POLICY_BLOCKED_PATHS, "etc/shadow", &err) == -1);
     CHECK_STR(err.msg, "blocked_paths: 'etc/shadow' must start with /, ~/ or **/");
     CHECK(policy_add(&policy, POLICY_WAIVED_RULES, "no.such", &err) == -1);
-    CHECK_STR(err.msg, "waived_rules: 'no.such' is no built-in rule");
+    CHECK_STR(err.msg, "waived_rules: 'no.such' is not a built-in rule");
     CHECK(policy_add(&policy, POLICY_WAIVED_RULES, "policy.blocked-path", &err) == -1);
     for (int i = 0; i < POLICY_LIST_MAX; i++)
         CHECK(policy_add(&policy, POLICY_ALLOWED_TOOLS, "Bash", &err) == 0);

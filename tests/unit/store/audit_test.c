@@ -124,7 +124,7 @@ static void records_cut_off_the_end_are_missed(void)
     sql("DELETE FROM audit WHERE seq > 7");
     chain = verified();
     CHECK_INT(chain.broken_at, 8);
-    CHECK_STR(chain.why, "and those behind it are missing");
+    CHECK_STR(chain.why, "and the records after it are missing");
     end();
 }
 

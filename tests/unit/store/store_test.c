@@ -95,7 +95,7 @@ static void a_file_that_is_no_store_is_refused_and_left_alone(void)
     if (file)
         (void) fclose(file);
     CHECK(store_open(state, &other, &err) == -1);
-    CHECK(strstr(err.msg, "the store is damaged: cove.db is no SQLite file") != NULL);
+    CHECK(strstr(err.msg, "the store is damaged: cove.db is not an SQLite file") != NULL);
     CHECK_INT(err.kind, ERR_UNAVAILABLE);
     CHECK(other == NULL);
     CHECK(stat(path, &st) == 0 && st.st_size == 8000);

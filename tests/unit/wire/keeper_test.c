@@ -84,13 +84,62 @@ static void an_unknown_op_is_refused(void)
 
 static void reserved_fields_stay_zero(void)
 {
-    struct keeper_request r = request_of(KEEPER_GET);
+    struct keeper_request r = request_of(KEEPER_CREATE);
 
-    r.reserved = 1;
-    REFUSED(r, ERR_PROTOCOL, "get: reserved field set");
-    r = request_of(KEEPER_CREATE);
     r.cursor = 5;
     REFUSED(r, ERR_PROTOCOL, "create: reserved field set");
+}
+
+static void an_isolation_is_for_create_and_has_a_known_number(void)
+{
+    struct keeper_request r = request_of(KEEPER_CREATE);
+    struct err err;
+
+    for (uint32_t i = 0; i < ISOLATION_COUNT; i++) {
+        r.isolation = i;
+        CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    }
+    r.isolation = ISOLATION_COUNT;
+    REFUSED(r, ERR_INVALID, "isolation: unknown number 4");
+    r.isolation = UINT32_MAX;
+    REFUSED(r, ERR_INVALID, "isolation: unknown number 4294967295");
+    r = request_of(KEEPER_GET);
+    r.isolation = ISOLATION_VM;
+    REFUSED(r, ERR_PROTOCOL, "get takes no isolation");
+    r = request_of(KEEPER_LOAD);
+    r.isolation = ISOLATION_VM;
+    REFUSED(r, ERR_PROTOCOL, "load takes no isolation");
+}
+
+/* The struct is part of journals and images that older versions wrote. */
+static void a_sandbox_of_an_older_version_is_a_jail(void)
+{
+    struct keeper_sandbox s = { .isolation = ISOLATION_VM };
+    uint32_t old_disk_kind = DISK_IMAGE;
+
+    memcpy((char *) &s + offsetof(struct keeper_sandbox, disk_kind), &old_disk_kind,
+           sizeof old_disk_kind);
+    CHECK_INT(s.disk_kind, DISK_IMAGE);
+    CHECK_INT(s.isolation, ISOLATION_JAIL);
+    CHECK_INT(offsetof(struct keeper_sandbox, created_ms),
+              offsetof(struct keeper_sandbox, disk_kind) + sizeof old_disk_kind);
+}
+
+static void every_isolation_has_a_name_that_is_read_back(void)
+{
+    uint32_t n = 99;
+    struct err err;
+
+    for (uint32_t i = 0; i < ISOLATION_COUNT; i++) {
+        CHECK_INT(isolation_parse(isolation_name(i), &n, &err), 0);
+        CHECK_INT(n, i);
+    }
+    CHECK_INT(isolation_parse("docker", &n, &err), -1);
+    CHECK_INT(err.kind, ERR_INVALID);
+    CHECK_STR(err.msg, "isolation: unknown 'docker', use one of: jail, gvisor, vm, vm-emulated");
+    CHECK_INT(n, ISOLATION_COUNT - 1);
+    CHECK_INT(isolation_parse("", &n, &err), -1);
+    CHECK_STR(isolation_name(ISOLATION_COUNT), "unknown");
 }
 
 static void a_cursor_is_for_lists(void)
@@ -178,7 +227,7 @@ static void unknown_flags_are_refused(void)
 
 static void what_is_made_for_the_pool_is_for_nobody(void)
 {
-    static const char why[] = "flags: what is made for the pool is for nobody yet";
+    static const char why[] = "flags: a sandbox made for the pool has no owner yet";
     struct keeper_request r = request_of(KEEPER_CREATE);
     struct err err;
 
@@ -284,11 +333,11 @@ static void a_load_can_be_for_the_pool_or_out_of_it(void)
     strcpy(r.name, "a-name");
     CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
     r.flags = KEEPER_FLAG_POOLED;
-    REFUSED(r, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+    REFUSED(r, ERR_INVALID, "flags: a sandbox made for the pool has no owner yet");
     memset(r.name, 0, sizeof r.name);
     CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
     r.flags |= KEEPER_FLAG_TAKE;
-    REFUSED(r, ERR_INVALID, "flags: what is made for the pool is for nobody yet");
+    REFUSED(r, ERR_INVALID, "flags: a sandbox made for the pool has no owner yet");
     r.flags = KEEPER_FLAG_TAKE | KEEPER_LOAD_FILES;
     REFUSED(r, ERR_INVALID, "flags: there is no pool for files alone");
     r.flags = KEEPER_FLAG_LOADED;
@@ -403,7 +452,11 @@ static void names_of_states_and_disks_never_end_in_nothing(void)
 
 CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
            T(a_request_of_another_size_or_magic_is_none), T(another_version_is_told_ours),
-           T(an_unknown_op_is_refused), T(reserved_fields_stay_zero), T(a_cursor_is_for_lists),
+           T(an_unknown_op_is_refused), T(reserved_fields_stay_zero),
+           T(an_isolation_is_for_create_and_has_a_known_number),
+           T(a_sandbox_of_an_older_version_is_a_jail),
+           T(every_isolation_has_a_name_that_is_read_back),
+           T(a_cursor_is_for_lists),
            T(texts_end_and_nothing_hides_behind_the_end), T(create_takes_an_id_not_a_name),
            T(a_name_is_a_name_and_not_like_an_id), T(a_template_is_a_name_never_a_path),
            T(a_hostname_is_a_name), T(unknown_flags_are_refused),

@@ -10,12 +10,13 @@
 
 static void every_row_is_complete_and_its_preset_is_within_bounds(void)
 {
-    CHECK_INT(limit_count * sizeof(uint64_t), sizeof(struct limits));
+    CHECK_INT(sizeof(struct limits), 7 * sizeof(uint64_t)); /* as journals and images have it */
     for (size_t i = 0; i < limit_count; i++) {
         const struct limit_info *row = &limit_table[i];
 
         CHECK(row->name && row->name[0] && row->help && row->help[0]);
-        CHECK(row->least <= row->preset && row->preset <= row->most);
+        CHECK(row->preset == 0 || (row->least <= row->preset && row->preset <= row->most));
+        CHECK(row->least > 0);
         for (size_t k = 0; k < i; k++) {
             CHECK(limit_table[k].offset != row->offset);
             CHECK(strcmp(limit_table[k].name, row->name) != 0);
@@ -38,7 +39,8 @@ static void each_limit_is_refused_just_outside_its_bounds(void)
 {
     for (size_t i = 0; i < limit_count; i++) {
         const struct limit_info *row = &limit_table[i];
-        const uint64_t bad[] = { row->least - 1, row->most + 1, 0, UINT64_MAX };
+        const uint64_t unit = row->field == LIMIT_KIB ? 1024 : 1;
+        const uint64_t bad[] = { row->least - unit, row->most + unit, 0, UINT64_MAX };
 
         for (size_t k = 0; k < ARRAY_LEN(bad); k++) {
             struct limits limits;
@@ -46,12 +48,14 @@ static void each_limit_is_refused_just_outside_its_bounds(void)
             struct err err;
 
             limits_preset(&limits);
-            *limit_field(&limits, row) = bad[k];
+            if (row->preset == 0 && bad[k] == 0) /* no limit */
+                continue;
+            limit_set(&limits, row, bad[k]);
             CHECK_INT(limits_check(&limits, UINT64_MAX, UINT64_MAX, &err), -1);
             CHECK_INT(err.kind, ERR_LIMIT);
             (void) snprintf(want, sizeof want,
                             "limit '%s': %" PRIu64 " is not between %" PRIu64 " and %" PRIu64,
-                            row->name, bad[k], row->least, row->most);
+                            row->name, limit_value(&limits, row), row->least, row->most);
             CHECK_STR(err.msg, want);
         }
     }
@@ -64,9 +68,9 @@ static void bounds_themselves_are_allowed(void)
         struct err err;
 
         limits_preset(&limits);
-        *limit_field(&limits, &limit_table[i]) = limit_table[i].least;
+        limit_set(&limits, &limit_table[i], limit_table[i].least);
         CHECK_INT(limits_check(&limits, UINT64_MAX, UINT64_MAX, &err), 0);
-        *limit_field(&limits, &limit_table[i]) = limit_table[i].most;
+        limit_set(&limits, &limit_table[i], limit_table[i].most);
         CHECK_INT(limits_check(&limits, UINT64_MAX, UINT64_MAX, &err), 0);
     }
 }
@@ -133,7 +137,41 @@ static void what_does_not_parse_names_the_limit(void)
     }
 }
 
-CHECK_MAIN(T(every_row_is_complete_and_its_preset_is_within_bounds), T(presets_pass),
+/* Journals, images and callers of the version before have one number of 64 bits in the place of each pair. */
+static void limits_of_the_version_before_are_read_as_they_are(void)
+{
+    const uint64_t before[7] = { 512 << 20, 1 << 30, 262144, 1000, 512, 16384, 64 };
+    struct limits limits, preset;
+
+    memcpy(&limits, before, sizeof limits);
+    limits_preset(&preset);
+    CHECK(memcmp(&limits, &preset, sizeof limits) == 0);
+    CHECK(!limits_io(&limits));
+}
+
+static void io_limits_are_none_unless_they_are_asked_for(void)
+{
+    struct limits limits;
+    struct err err;
+
+    limits_preset(&limits);
+    CHECK(!limits_io(&limits));
+    CHECK_INT(limits_parse(&limits, "io", "10m", &err), 0);
+    CHECK_INT(limits.io_kib, 10 * 1024);
+    CHECK_INT(limits_parse(&limits, "iops", "500", &err), 0);
+    CHECK_INT(limits.io_ops, 500);
+    CHECK_INT(limits.open_files, 16384);
+    CHECK_INT(limits.ptys, 64);
+    CHECK_INT(limits_check(&limits, HOST_MEMORY, HOST_CPUS, &err), 0);
+    CHECK_INT(limits_parse(&limits, "io", "1", &err), 0); /* too little, and not "no limit" */
+    CHECK_INT(limits_check(&limits, HOST_MEMORY, HOST_CPUS, &err), -1);
+    CHECK_STR(err.msg, "limit 'io': 1024 is not between 1048576 and 1099511627776");
+    CHECK_INT(limits_parse(&limits, "io", "0", &err), 0);
+    CHECK_INT(limits_check(&limits, HOST_MEMORY, HOST_CPUS, &err), 0);
+}
+
+CHECK_MAIN(T(limits_of_the_version_before_are_read_as_they_are),
+           T(io_limits_are_none_unless_they_are_asked_for), T(every_row_is_complete_and_its_preset_is_within_bounds), T(presets_pass),
            T(each_limit_is_refused_just_outside_its_bounds), T(bounds_themselves_are_allowed),
            T(more_than_the_host_has_is_a_kind_of_its_own), T(each_unit_is_parsed_its_own_way),
            T(what_does_not_parse_names_the_limit))

@@ -94,7 +94,7 @@ static void uses_are_whole_and_apart(void)
     CHECK_INT(err.kind, ERR_PROTOCOL);
     memset(&uses[0], 0, sizeof uses[0]); /* a hole */
     CHECK_INT(volume_uses_check(uses, &err), -1);
-    CHECK_STR(err.msg, "a volume behind the last");
+    CHECK_STR(err.msg, "a volume after the last one");
 }
 
 CHECK_MAIN(T(ids_are_a_letter_and_twenty_more), T(paths_that_lead_elsewhere_are_refused),

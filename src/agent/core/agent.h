@@ -1,0 +1,47 @@
+/* agent.h - everything that the agent is: one value, made by main.c, passed to all modules. */
+#ifndef COVE_AGENT_CORE_AGENT_H
+#define COVE_AGENT_CORE_AGENT_H
+
+#include "agent/core/conn.h"
+#include "agent/core/loop.h"
+#include "agent/core/refusals.h"
+#include "agent/core/spawn.h"
+
+#define AGENT_ETC         "/etc"
+#define AGENT_WORKERS_MAX 64
+
+struct proc;
+
+struct agent {
+    struct loop loop;
+    struct spawn_base base;
+    uint64_t memory_limit; /* of the sandbox; 0: unknown */
+    uint64_t started_ms;
+    struct refusals refusals;
+    uint64_t resumed; /* times */
+
+    /* door.c */
+    struct watch listener, sudo_listener;
+    struct timer door_timer;
+
+    /* conn.c */
+    struct conns conns;
+
+    /* procs.c: every process ever started by EXEC, by handle */
+    struct proc **procs; /* owned */
+    size_t proc_count, proc_room;
+    size_t proc_text_from; /* below this place, ended processes have lost their texts */
+    uint32_t last_handle;
+    struct proc *kept_first, *kept_last; /* ended ones that still have rings, oldest first */
+    struct proc *unsettled;
+    struct timer stray_timer;
+
+    size_t cpu_limited; /* cpu.c: commands with a limit of processor time that run */
+
+    /* ops.c */
+    pid_t workers[AGENT_WORKERS_MAX];
+    size_t worker_count;
+    uint64_t quiescing; /* id of the conn that ends when the last worker is gone; 0: none */
+};
+
+#endif

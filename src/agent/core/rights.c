@@ -1,0 +1,88 @@
+#include "agent/core/rights.h"
+
+#include "wire/boot.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int set_caps(uint64_t caps)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = {
+        { .effective = (uint32_t) caps, .permitted = (uint32_t) caps },
+        { .effective = (uint32_t) (caps >> 32), .permitted = (uint32_t) (caps >> 32) },
+    };
+
+    return (int) syscall(SYS_capset, &head, data);
+}
+
+/* Takes every capability outside `keep` from the bounding set; `among` says which may be there. */
+static int bound(uint64_t keep, uint64_t among)
+{
+    for (unsigned long cap = 0; cap < 64; cap++) {
+        if (!(among & BOOT_CAP(cap)) || (keep & BOOT_CAP(cap)))
+            continue;
+        /* EINVAL: a number that this kernel does not know. */
+        if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int rights_boot(struct err *err)
+{
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_sys(err, errno, "dumpable");
+    if (bound(BOOT_AGENT_CAPS, UINT64_MAX) < 0)
+        return err_sys(err, errno, "bounding set");
+    (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (set_caps(BOOT_AGENT_CAPS) < 0)
+        return err_sys(err, errno, "capabilities");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_sys(err, errno, "no new privileges");
+    return 0;
+}
+
+int rights_become(const struct user *user, bool root_profile, struct err *err)
+{
+    uint64_t bounding = root_profile ? BOOT_ROOT_CAPS : 0;
+    uint64_t caps = root_profile && user->uid == 0 ? BOOT_ROOT_CAPS : 0;
+
+    /* The bounding set first: it needs SETPCAP, which goes with the uid. */
+    if (bound(bounding, BOOT_AGENT_CAPS) < 0)
+        return err_sys(err, errno, "bounding set");
+    if (syscall(SYS_setgroups, (size_t) user->group_count, user->groups) < 0)
+        return err_sys(err, errno, "groups");
+    if (syscall(SYS_setresgid, user->gid, user->gid, user->gid) < 0)
+        return err_sys(err, errno, "gid %u", user->gid);
+    if (syscall(SYS_setresuid, user->uid, user->uid, user->uid) < 0)
+        return err_sys(err, errno, "uid %u", user->uid);
+    if (set_caps(caps) < 0)
+        return err_sys(err, errno, "capabilities");
+    /* A change of uid sets this to fs.suid_dumpable, which a host may have at 1. */
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_sys(err, errno, "dumpable");
+    return 0;
+}
+
+int rights_lend(const struct user *user, struct err *err)
+{
+    static const struct user root = { .name = "root" };
+
+    if (rights_become(&root, true, err) < 0)
+        return -1;
+    (void) syscall(SYS_setfsgid, user->gid);
+    (void) syscall(SYS_setfsuid, user->uid);
+    /* Neither call says whether it worked; asking for an id that cannot be does. */
+    if ((uint32_t) syscall(SYS_setfsgid, (gid_t) -1) != user->gid ||
+        (uint32_t) syscall(SYS_setfsuid, (uid_t) -1) != user->uid)
+        return err_set(err, ERR_DENIED, "uid %u or gid %u cannot be lent to", user->uid, user->gid);
+    if (set_caps(BOOT_ROOT_CAPS) < 0) /* the change took those on files */
+        return err_sys(err, errno, "capabilities");
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_sys(err, errno, "dumpable");
+    return 0;
+}

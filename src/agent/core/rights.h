@@ -1,0 +1,22 @@
+/* rights.h - capabilities and ids: what the agent keeps, and how a child becomes a user.
+ *
+ * Raw system calls throughout: spawn.c runs this in a child that shares its parent's memory, where
+ * libc's own setresuid, which believes that it must tell other threads, has no business.
+ *
+ * Callers: main.c at boot; spawn.c and ops.c in children. */
+#ifndef COVE_AGENT_CORE_RIGHTS_H
+#define COVE_AGENT_CORE_RIGHTS_H
+
+#include "agent/core/user.h"
+
+/* Cuts the agent down to BOOT_AGENT_CAPS, whatever it was started with; undumpable. */
+int rights_boot(struct err *err);
+
+/* From the agent's rights to the user's, for good: groups, ids, capabilities, bounding set. With
+ * `root_profile`, uid 0 keeps BOOT_ROOT_CAPS; everybody else ends with none. */
+int rights_become(const struct user *user, bool root_profile, struct err *err);
+
+/* Root of the root profile, with all its capabilities, but whatever it makes is the user's (fsuid, fsgid). */
+int rights_lend(const struct user *user, struct err *err);
+
+#endif

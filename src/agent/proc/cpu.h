@@ -1,0 +1,38 @@
+/* cpu.h - how much processor time a command may use, all its processes together.
+ *
+ * A limit of the kernel's own (RLIMIT_CPU) counts one process. Here everybody below the command's shepherd counts, and
+ * everybody that sudo started for them: those that live by /proc, those that were reaped by what their parents know of
+ * them. The times of /proc are rounded down, so nobody is ended too early; the verdict on a command that ended is by
+ * the exact time.
+ *
+ * Not seen: children of a process that ignores SIGCHLD, which nobody waits for. The cgroup counts them; who can read
+ * the cgroup compares, with what is reported here: whether the command was alone, and what the agent itself used.
+ *
+ * Owns:    struct cpu_limit in every proc_live.
+ * Callers: proc.c, procs.c. */
+#ifndef COVE_AGENT_CPU_H
+#define COVE_AGENT_CPU_H
+
+#include "agent/core/loop.h"
+
+struct proc;
+
+struct cpu_limit {
+    struct timer timer;
+    uint64_t limit_ms;       /* 0: none */
+    uint64_t sudo_us;        /* of those that sudo started for it and that ended */
+    uint64_t agent_us;       /* the agent's own time when the command began */
+    bool exceeded;
+};
+
+/* The shepherd is forked. limit_ms 0: no limit, but others must know that it runs. */
+void cpu_started(struct proc *proc, uint64_t limit_ms);
+/* Its exact time is known: cpu_exceeded is final. */
+void cpu_ended(struct proc *proc, uint64_t cpu_us);
+void cpu_disarm(struct proc *proc);
+
+bool cpu_exceeded(const struct proc *proc);
+/* What the agent used since the command began, in milliseconds; 0 without a limit. */
+uint64_t cpu_of_agent(const struct proc *proc);
+
+#endif

@@ -1,0 +1,152 @@
+/* start.c - from a request to a forked shepherd: the first half of proc.h's proc_start. */
+#include "agent/proc/procs.h"
+#include "agent/proc/shepherd.h"
+#include "agent/proc/stream.h"
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define TEXT_ARGS_MOST 1024u
+
+static struct proc_text *make_text(const struct agent_request *request, const struct spawn *spawn)
+{
+    const char *cwd = spawn->cwd ? spawn->cwd : spawn->user.home;
+    const char *tag = request->tag ? request->tag : "";
+    size_t args = 0, most;
+    struct proc_text *text;
+    char *at;
+
+    for (char **arg = spawn->argv; *arg && args < TEXT_ARGS_MOST; arg++)
+        args += strlen(*arg) + 1;
+    most = args < TEXT_ARGS_MOST ? args : TEXT_ARGS_MOST;
+    text = malloc(sizeof *text + most + strlen(cwd) + strlen(tag) + strlen(spawn->user.name) + 3);
+    if (!text)
+        return NULL;
+    at = text->text;
+    for (char **arg = spawn->argv; *arg && at < text->text + most; arg++) {
+        size_t room = (size_t) (text->text + most - at), len = strlen(*arg) + 1;
+
+        len = len < room ? len : room;
+        memcpy(at, *arg, len);
+        at[len - 1] = '\0';
+        at += len;
+    }
+    text->args_len = (uint32_t) most;
+    text->cwd = (uint16_t) (at - text->text);
+    at = stpcpy(at, cwd) + 1;
+    text->tag = (uint16_t) (at - text->text);
+    at = stpcpy(at, tag) + 1;
+    text->user = (uint16_t) (at - text->text);
+    (void) stpcpy(at, spawn->user.name);
+    return text;
+}
+
+static struct proc *proc_new(struct agent *agent, const struct proc_request *start,
+                             const struct spawn *spawn)
+{
+    struct proc *proc = calloc(1, sizeof *proc);
+    struct proc_live *live = calloc(1, sizeof *live);
+    struct timespec now;
+    uint64_t most = start->request->ring_bytes;
+
+    if (proc)
+        proc->text = make_text(start->request, spawn);
+    if (!proc || !live || !proc->text) {
+        free(live);
+        procs_free(proc);
+        return NULL;
+    }
+    /* Rings are the sandbox's memory too. */
+    if (agent->memory_limit && (most ? most : RING_DEFAULT) > agent->memory_limit / 16)
+        most = agent->memory_limit / 16;
+    proc->agent = agent;
+    proc->live = live;
+    proc->is_pty = start->request->flags & AGENT_PTY;
+    proc->started_us = io_now_us();
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    proc->started_ms = (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    proc->refused_at = agent->refusals.total;
+    live->proc = proc;
+    live->tied_to = start->tied_to;
+    live->sudo = start->fds != NULL;
+    live->control.fd = live->in.fd = -1;
+    for (int i = 0; i < PROC_STREAMS; i++) {
+        live->streams[i].proc = proc;
+        live->streams[i].watch.fd = -1;
+        ring_init(&live->streams[i].ring, most);
+    }
+    return proc;
+}
+
+static int fork_shepherd(struct proc *proc, struct spawn *spawn, struct err *err)
+{
+    struct proc_live *live = proc->live;
+    auto_close int theirs = -1;
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, errno, "control socket");
+    live->control = (struct watch){ .fd = pair[0], .ready = proc_on_control };
+    theirs = pair[1];
+    if (loop_watch(&proc->agent->loop, &live->control, EPOLLIN) < 0)
+        return err_sys(err, errno, "watch a shepherd");
+    if (stream_start(proc, err) < 0)
+        return -1;
+    live->shepherd = fork();
+    if (live->shepherd == 0)
+        shepherd_main(spawn, theirs, procs_unburden, proc->agent);
+    if (live->shepherd < 0) {
+        live->shepherd = 0;
+        return err_sys(err, errno, "start a process");
+    }
+    return 0;
+}
+
+static void close_child_ends(const struct proc *proc, const int stdio[3])
+{
+    if (proc->live->sudo)
+        return; /* the conn's own */
+    for (int i = 0; i < 3; i++)
+        if (stdio[i] > 0 && (i == 0 || stdio[i] != stdio[i - 1]))
+            (void) close(stdio[i]);
+}
+
+struct proc *proc_start(struct agent *agent, const struct proc_request *start, struct err *err)
+{
+    struct spawn spawn;
+    struct proc *proc;
+    int r;
+
+    spawn_learn_cores(&agent->base);
+    if (spawn_prepare(&spawn, &agent->base, start->request, start->user, err) < 0)
+        return NULL;
+    proc = proc_new(agent, start, &spawn);
+    if (!proc || procs_add(agent, proc) < 0) {
+        spawn_done(&spawn);
+        procs_free(proc);
+        err_set(err, ERR_NO_MEMORY, "no memory for another process");
+        return NULL;
+    }
+    if (start->fds) {
+        memcpy(spawn.stdio, start->fds, sizeof spawn.stdio);
+        r = 0;
+    } else {
+        r = stream_open(proc, start->request, start->user, spawn.stdio, err);
+    }
+    if (r == 0)
+        r = fork_shepherd(proc, &spawn, err);
+    close_child_ends(proc, spawn.stdio);
+    spawn_done(&spawn);
+    if (r < 0) {
+        agent->last_handle--;
+        procs_drop(proc);
+        return NULL;
+    }
+    proc->live->starter = start->starter;
+    proc_set_timers(proc, start->request);
+    return proc;
+}

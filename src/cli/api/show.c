@@ -1,0 +1,48 @@
+#include "cli/api/show.h"
+
+#include <stdio.h>
+#include <time.h>
+
+const char *show_text(json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+
+    return text ? text : "";
+}
+
+uint64_t show_number(json_t *json, const char *name)
+{
+    double value = json_number_value(json_object_get(json, name));
+
+    return value > 0 ? (uint64_t) value : 0;
+}
+
+uint64_t show_time(json_t *json, const char *name)
+{
+    struct tm tm = { 0 };
+    unsigned ms = 0;
+
+    if (sscanf(show_text(json, name), "%d-%d-%dT%d:%d:%d.%3uZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &ms) < 6)
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon--;
+    return (uint64_t) timegm(&tm) * 1000 + ms;
+}
+
+uint64_t show_age(uint64_t since_ms)
+{
+    struct timespec now;
+    uint64_t ms;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    ms = (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
+    return ms > since_ms ? ms - since_ms : 0;
+}
+
+void show_json(json_t *take_json)
+{
+    (void) json_dumpf(take_json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    (void) fputc('\n', stdout);
+    json_decref(take_json);
+}

@@ -1,0 +1,21 @@
+/* show.h - lists as tables for people and as JSON for programs, from what the API answers. */
+#ifndef COVE_CLI_API_SHOW_H
+#define COVE_CLI_API_SHOW_H
+
+#include "cli/table.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of an object; "" and 0 where there is no such field. */
+const char *show_text(json_t *json, const char *name);
+uint64_t show_number(json_t *json, const char *name);
+/* "2026-01-02T03:04:05.678Z" as milliseconds since 1970; 0: none. */
+uint64_t show_time(json_t *json, const char *name);
+uint64_t show_age(uint64_t since_ms);
+
+/* The reference is taken. Indented, and the end of a line. */
+void show_json(json_t *take_json);
+
+#endif

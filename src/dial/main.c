@@ -1,0 +1,295 @@
+/* cove-dial: a connection to a server on another host, for the command line, which has neither a resolver nor TLS.
+ *
+ *   cove-dial tls|plain HOST PORT [AUTHORITIES.pem]
+ *
+ * Standard input is one end of a pair of sockets. When the connection stands, it gets the byte '+', and then bytes pass both ways
+ * until either side ends. Before that, anything written to it is a sentence about what failed.
+ *
+ * Never:   sends a byte of the caller's before the server's certificate was checked against the authorities and the name. */
+#include "base/io.h"
+#include "base/own.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define LOCAL      STDIN_FILENO
+#define PIECE      65536
+#define CONNECT_MS 30000
+
+static int fail(const char *what, const char *why)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text, "%s: %s", what, why);
+
+    (void) io_write_all(LOCAL, text, n < (int) sizeof text ? (size_t) n : sizeof text - 1);
+    return 1;
+}
+
+/* ---- TCP ---- */
+
+static bool wait_for(int fd, short events, int ms)
+{
+    struct pollfd p = { .fd = fd, .events = events };
+
+    return poll(&p, 1, ms) == 1;
+}
+
+static int connect_one(const struct addrinfo *at)
+{
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, why = 0;
+    socklen_t len = sizeof why;
+
+    if (fd < 0)
+        return -1;
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+        return fd;
+    if (errno == EINPROGRESS) {
+        if (!wait_for(fd, POLLOUT, CONNECT_MS))
+            errno = ETIMEDOUT;
+        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 && why == 0)
+            return fd;
+        else
+            errno = why;
+    }
+    why = errno;
+    (void) close(fd);
+    errno = why;
+    return -1;
+}
+
+static int dial(const char *host, const char *port, const char **ret_why)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+    int r = getaddrinfo(host, port, &hints, &list), fd = -1;
+
+    *ret_why = r ? gai_strerror(r) : "no address";
+    for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
+        fd = connect_one(at);
+        if (fd < 0)
+            *ret_why = strerror(errno);
+    }
+    if (list)
+        freeaddrinfo(list);
+    return fd;
+}
+
+/* ---- TLS ---- */
+
+static const char *tls_why(SSL *ssl)
+{
+    long verdict = ssl ? SSL_get_verify_result(ssl) : X509_V_OK;
+    const char *text = ERR_reason_error_string(ERR_peek_last_error());
+
+    if (verdict != X509_V_OK)
+        return X509_verify_cert_error_string(verdict);
+    return text ? text : "the server does not speak TLS";
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char out[16];
+
+    return inet_pton(AF_INET, host, out) == 1 || inet_pton(AF_INET6, host, out) == 1;
+}
+
+static SSL *tls_new(const char *host, const char *authorities, const char **ret_why)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = NULL;
+    int good;
+
+    *ret_why = "cannot start TLS";
+    if (!context || !SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION))
+        return NULL;
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    good = authorities ? SSL_CTX_load_verify_locations(context, authorities, NULL)
+                       : SSL_CTX_set_default_verify_paths(context);
+    if (!good) {
+        *ret_why = "the authorities cannot be read";
+        return NULL;
+    }
+    ssl = SSL_new(context);
+    if (!ssl)
+        return NULL;
+    good = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host)
+                            : SSL_set1_host(ssl, host) && SSL_set_tlsext_host_name(ssl, host);
+    return good ? ssl : NULL;
+}
+
+static bool handshake(SSL *ssl, int fd)
+{
+    int r;
+
+    if (!SSL_set_fd(ssl, fd))
+        return false;
+    while ((r = SSL_connect(ssl)) != 1) {
+        int want = SSL_get_error(ssl, r);
+
+        if ((want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE) ||
+            !wait_for(fd, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, CONNECT_MS))
+            return false;
+    }
+    return SSL_get_verify_result(ssl) == X509_V_OK;
+}
+
+/* ---- bytes ---- */
+
+struct way {
+    char data[PIECE];
+    size_t at, len;
+    bool ended; /* no more comes in */
+    bool told;  /* and the other side knows */
+};
+
+/* count, 0 at the end, -1: not now, -2: broken. */
+static ssize_t far_read(SSL *ssl, int fd, void *out, size_t size)
+{
+    ssize_t n;
+    int r;
+
+    if (!ssl) {
+        n = recv(fd, out, size, MSG_DONTWAIT);
+        return n >= 0 ? n : errno == EAGAIN || errno == EINTR ? -1 : -2;
+    }
+    r = SSL_read(ssl, out, (int) size);
+    if (r > 0)
+        return r;
+    switch (SSL_get_error(ssl, r)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        return -1;
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    default:
+        return -2;
+    }
+}
+
+static ssize_t far_write(SSL *ssl, int fd, const void *data, size_t len)
+{
+    ssize_t n;
+    int r;
+
+    if (!ssl) {
+        n = send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        return n >= 0 ? n : errno == EAGAIN || errno == EINTR ? -1 : -2;
+    }
+    r = SSL_write(ssl, data, (int) len);
+    if (r > 0)
+        return r;
+    r = SSL_get_error(ssl, r);
+    return r == SSL_ERROR_WANT_READ || r == SSL_ERROR_WANT_WRITE ? -1 : -2;
+}
+
+static bool pump_out(struct way *out, SSL *ssl, int fd)
+{
+    ssize_t n;
+
+    if (out->at == out->len && !out->ended) {
+        n = recv(LOCAL, out->data, sizeof out->data, MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        out->ended = n == 0;
+        out->at = 0;
+        out->len = n > 0 ? (size_t) n : 0;
+    }
+    if (out->at < out->len) {
+        n = far_write(ssl, fd, out->data + out->at, out->len - out->at);
+        if (n == -2)
+            return false;
+        out->at += n > 0 ? (size_t) n : 0;
+    }
+    if (out->ended && out->at == out->len && !out->told) {
+        out->told = true;
+        if (ssl)
+            (void) SSL_shutdown(ssl);
+        else
+            (void) shutdown(fd, SHUT_WR);
+    }
+    return true;
+}
+
+static bool pump_in(struct way *in, SSL *ssl, int fd)
+{
+    ssize_t n;
+
+    if (in->at == in->len && !in->ended) {
+        n = far_read(ssl, fd, in->data, sizeof in->data);
+        if (n == -2)
+            return false;
+        in->ended = n == 0;
+        in->at = 0;
+        in->len = n > 0 ? (size_t) n : 0;
+    }
+    if (in->at < in->len) {
+        n = send(LOCAL, in->data + in->at, in->len - in->at, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        in->at += n > 0 ? (size_t) n : 0;
+    }
+    return !(in->ended && in->at == in->len);
+}
+
+static void relay(SSL *ssl, int fd)
+{
+    static struct way out, in;
+    bool gone = false; /* the caller, as a whole and not only done with writing: nothing more can be told to it */
+
+    while (pump_out(&out, ssl, fd) && pump_in(&in, ssl, fd)) {
+        bool idle_in = in.at == in.len, idle_out = out.at == out.len;
+        struct pollfd fds[] = {
+            { .fd = gone ? -1 : LOCAL,
+              .events = (short) ((idle_out && !out.ended ? POLLIN : 0) | (idle_in ? 0 : POLLOUT)) },
+            { .fd = fd, .events = (short) ((idle_in ? POLLIN : 0) | (idle_out ? 0 : POLLOUT)) },
+        };
+
+        if (ssl && idle_in && SSL_pending(ssl) > 0)
+            continue;
+        if (gone && out.ended && idle_out)
+            return;
+        if (poll(fds, 2, gone && idle_out ? 0 : -1) > 0 && (fds[0].revents & (POLLERR | POLLHUP)))
+            gone = true;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *why = "";
+    SSL *ssl = NULL;
+    int fd;
+
+    if (argc < 4 || argc > 5)
+        return 64;
+    (void) signal(SIGPIPE, SIG_IGN);
+    fd = dial(argv[2], argv[3], &why);
+    if (fd < 0)
+        return fail(argv[2], why);
+    if (strcmp(argv[1], "tls") == 0) {
+        ssl = tls_new(argv[2], argc == 5 ? argv[4] : NULL, &why);
+        if (!ssl)
+            return fail(argv[2], why);
+        if (!handshake(ssl, fd))
+            return fail(argv[2], tls_why(ssl));
+    }
+    /* Keys of the terminal are meant for the caller, which passes them on over this connection. */
+    (void) signal(SIGINT, SIG_IGN);
+    (void) signal(SIGQUIT, SIG_IGN);
+    (void) signal(SIGHUP, SIG_IGN);
+    if (io_write_all(LOCAL, "+", 1) < 0)
+        return 1;
+    relay(ssl, fd);
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* host.h - what the drivers opened at start and share: struct host, for src/driver alone. The keeper has a pointer to it.
+ *
+ * Everything is allocated at start; no message makes it grow. */
+#ifndef COVE_DRIVER_HOST_H
+#define COVE_DRIVER_HOST_H
+
+#include "disk/disk.h"
+#include "driver/driver.h"
+#include "image/criu.h"
+#include "image/image.h"
+#include "jail/agents.h"
+#include "jail/cgroup.h"
+#include "jail/gateway.h"
+#include "jail/ids.h"
+#include "jail/io_limit.h"
+#include "jail/net.h"
+#include "jail/seccomp.h"
+#include "jail/sysview.h"
+#include "jail/template.h"
+#include "keeper/keeper.h"
+
+/* A mounted disk that only forms the lower layers of others. */
+#define BASES_MAX 32
+
+struct base {
+    uint64_t number; /* 0: free */
+    int mount_fd;    /* -1: on order */
+};
+
+/* The one merge that the disk maker is at. */
+struct merging {
+    uint32_t order;  /* 0: none */
+    uint64_t number; /* of the disk to be */
+    char image[KEEPER_NAME_MAX];
+};
+
+/* The process that compresses an image. */
+struct shrink {
+    struct watch watch; /* its word */
+    pid_t pid;          /* 0: none */
+    char image[KEEPER_NAME_MAX];
+};
+
+struct host {
+    int templates_fd;
+    struct agents agents;
+    struct watch disks_watch;
+    struct cgroups cgroups;
+    struct io_limits io;
+    struct disks disks;
+    struct nets nets;
+    struct gateways gateways;
+    struct sysviews views;
+    struct images images;
+    struct criu criu;
+    struct shrink shrink;
+    struct base bases[BASES_MAX];
+    struct merging merging;
+    struct seccomp_filter filter_notify, filter_quiet;
+    unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
+    struct ids ids;
+    struct watch room;    /* full.c: words of the process that watches the disk's room */
+    pid_t room_pid;
+    uint64_t room_ms;     /* no other before then */
+    uint64_t reserve_set; /* bytes of the host's disk that the operator wants free; 0: the default */
+    bool disk_full;       /* writes in sandboxes get ENOSPC */
+    int uts_fd; /* our own, to come back to */
+    uint32_t disk_orders;
+    uint64_t clear_ms; /* when spent images are to be removed; 0: there are none */
+};
+
+/* The tag of an order to the disk maker. Those below DISK_POOL are the pool's own. */
+static inline uint32_t host_next_order(struct host *host)
+{
+    if (++host->disk_orders < DISK_POOL)
+        host->disk_orders = DISK_POOL;
+    return host->disk_orders;
+}
+
+/* ---- images: images.c ---- */
+
+/* An image, or what is unfinished of one, is there no more at once; its files go by images_tick. Whatever the keeper itself
+ * removes goes this way: a sandbox of 30,000 processes has more than 100,000 files in its image. */
+void host_discard_image(struct keeper *keeper, const char *image, const char *suffix);
+/* The same for what a worker discarded, some time later. */
+void host_clear_later(struct keeper *keeper);
+/* Has spent images removed, in a process of its own, when nothing starts, or some seconds later. Returns when to call again,
+ * -1: on an event. */
+int images_tick(struct keeper *keeper);
+
+/* ---- volumes: volume.c ---- */
+
+/* Orders a mount of each of sandbox->volumes. */
+int volumes_order(struct keeper *keeper, struct sandbox *sandbox, struct err *err);
+/* Whether that order is one of them. It takes the descriptor. */
+bool volumes_take(struct sandbox *sandbox, uint32_t order, int mount_fd);
+bool volumes_here(const struct sandbox *sandbox);
+/* Gives each mount the sandbox's ids and, where asked for, makes it read-only. */
+int volumes_map(const struct sandbox *sandbox, int userns_fd, struct err *err);
+/* The starting sandbox has them now, or never will. */
+void volumes_let_go(struct sandbox *sandbox);
+
+#endif

@@ -1,0 +1,22 @@
+/* jail.h - the driver `jail`, and those of its functions that serve other drivers as they are.
+ *
+ * Callers: drivers.c; save.c for the disk. */
+#ifndef COVE_DRIVER_JAIL_JAIL_H
+#define COVE_DRIVER_JAIL_JAIL_H
+
+#include "driver/host.h"
+
+extern const struct driver jail_driver;
+
+/* By cgroups, whatever runs in them. */
+void jail_let_go(struct keeper *keeper, struct sandbox *sandbox);
+void jail_kill(struct keeper *keeper, struct sandbox *sandbox, bool late);
+void jail_kill_workers(struct keeper *keeper, const struct sandbox *sandbox);
+int jail_remove(struct keeper *keeper, struct sandbox *sandbox, struct err *err);
+void jail_release(struct keeper *keeper, struct sandbox *sandbox);
+
+/* The sandbox's disk, by the one place where it is mounted as itself. /dev is the keeper's own and read-only: no name of
+ * the tenant's is looked up, and both names on the way are mounts, so that nothing has to be read for them. */
+int jail_open_disk(int pid);
+
+#endif

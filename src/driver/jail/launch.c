@@ -1,0 +1,265 @@
+/* A jail is started in two stretches that wait for somebody: the child, the agent. Between them the keeper serves others.
+ *
+ *   launch_start   journal, cgroup, clone, root  STARTING  waits for the child's exec and the agent
+ *   on_ready       journal                       RUNNING   (create_running) */
+#include "driver/jail/launch.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "driver/io_rule.h"
+#include "driver/jail/hear.h"
+#include "driver/jail/load.h"
+#include "jail/child.h"
+#include "jail/creds.h"
+#include "jail/root.h"
+#include "keeper/create.h"
+#include "keeper/life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Loaded from the image that it is, without its processes. */
+static bool is_resumed(const struct sandbox *s)
+{
+    return s->image[0] && strcmp(s->image, s->info.id) == 0;
+}
+
+static void on_ready(struct keeper *k, struct watch *watch)
+{
+    struct sandbox *s = container_of(watch, struct sandbox, ready);
+    struct err err;
+    bool resumed;
+    char byte;
+    ssize_t n = read(watch->fd, &byte, 1);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0) {
+        err_sys(&err, errno, "hear from the agent");
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    if (n == 0) {
+        /* The end without the byte: the child failed. Its report, if any, is on the control line. */
+        keeper_unwatch(k, watch);
+        return;
+    }
+    create_end_step(s, STEP_CHILD);
+    keeper_unwatch(k, watch);
+    if (hear_take_listener(k, s, &err) < 0 || sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
+        (is_resumed(s) && image_retire(&k->host->images, s->image, &err) < 0)) {
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    resumed = is_resumed(s);
+    s->image[0] = '\0';
+    create_running(k, s);
+    /* Only now: until the record says so, what it was is what it is. */
+    if (resumed && s->info.life != LIFE_RUNNING) {
+        (void) image_unretire(&k->host->images, s->info.id);
+    } else if (resumed) {
+        images_forget(&k->host->images, s->info.id);
+        host_discard_image(k, s->info.id, ".old");
+    }
+}
+
+static int write_map(int pid, const char *file, uint32_t base, struct err *err)
+{
+    char path[40], text[40];
+
+    (void) snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    (void) snprintf(text, sizeof text, "0 %u %u", base, IDS_PER_SANDBOX);
+    if (io_write_text(AT_FDCWD, path, text) < 0)
+        return err_sys(err, errno, "write %s", file);
+    return 0;
+}
+
+int launch_write_maps(int pid, uint32_t base, struct err *err)
+{
+    return write_map(pid, "uid_map", base, err) < 0 ? -1 : write_map(pid, "gid_map", base, err);
+}
+
+/* What the parent does while the child gets ready: maps, root file system, then the word to go. */
+static int give_root(struct sandbox *s, const struct template *t, int control, struct err *err)
+{
+    auto_close int userns = -1, root = -1, shm = -1;
+    struct root_layers layers = { .disk_fd = s->disk_fd,
+                                  .kind = (enum keeper_disk) s->info.disk_kind,
+                                  .base_count = s->layers.count - 1 };
+    char path[40];
+    int fds[CHILD_FD_COUNT + VOLUMES_MAX];
+    size_t volumes = volume_use_count(s->volumes);
+    struct err said;
+    int rc;
+
+    if (launch_write_maps(s->info.pid, s->info.uid_base, err) < 0)
+        return -1;
+    (void) snprintf(path, sizeof path, "/proc/%d/ns/user", s->info.pid);
+    userns = open(path, O_RDONLY | O_CLOEXEC);
+    if (userns < 0)
+        return err_sys(err, errno, "open the user namespace");
+    memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
+    if (root_own_bases(layers.base_fd, layers.base_count, err) < 0)
+        return -1;
+    rc = root_assemble(t, &layers, userns, s->info.uid_base, &root, &shm, err);
+    for (size_t i = 0; i < layers.base_count; i++)
+        own_close(&layers.base_fd[i]);
+    if (rc < 0 || volumes_map(s, userns, err) < 0)
+        return -1;
+    fds[CHILD_ROOT] = root;
+    fds[CHILD_DISK] = s->disk_fd;
+    fds[CHILD_SHM] = shm < 0 ? s->disk_fd : shm; /* the child knows whether to look */
+    memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
+    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT + volumes) != 1) {
+        err_sys(err, errno, "tell the child to go");
+        /* It may be dead already, and have said why. */
+        if (hear_child(s, control, &said) == (ssize_t) sizeof said)
+            *err = said;
+        return -1;
+    }
+    own_close(&s->disk_fd);
+    volumes_let_go(s);
+    return 0;
+}
+
+static int clone_child(struct keeper *k, struct sandbox *s, const struct child_spec *spec,
+                       struct err *err)
+{
+    int pidfd = -1;
+    struct clone_args args = {
+        /* The network's and the cgroup's are the child's to make. */
+        .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
+                 CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .pidfd = (uint64_t) (uintptr_t) &pidfd,
+        .exit_signal = SIGCHLD,
+        .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
+    };
+    long pid;
+    int errnum;
+
+    if (creds_owner(s->info.uid_base, err) < 0) {
+        (void) creds_owner(0, err);
+        return -1;
+    }
+    pid = syscall(__NR_clone3, &args, sizeof args);
+    if (pid == 0)
+        child_run(spec);
+    errnum = errno;
+    (void) creds_owner(0, err);
+    if (pid < 0)
+        return err_sys(err, errnum, "clone");
+    s->info.pid = (int32_t) pid;
+    if (keeper_watch(k, &s->pid, pidfd, sandbox_on_death, err) < 0) {
+        /* Nobody would hear of its death. */
+        (void) kill((pid_t) pid, SIGKILL);
+        (void) waitpid((pid_t) pid, NULL, 0);
+        return -1;
+    }
+    return 0;
+}
+
+/* The child and the two lines to it. */
+static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
+                  const struct cgroup_entry *entry, struct err *err)
+{
+    auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
+    int pair[2];
+    struct child_spec spec = {
+        .limits = s->info.limits,
+        .template = t,
+        .cgroup = entry,
+        .filter_notify = &k->host->filter_notify,
+        .filter_quiet = &k->host->filter_quiet,
+        .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
+        .shm_joined = s->layers.count > 1,
+    };
+
+    memcpy(spec.id, s->info.id, sizeof spec.id);
+    memcpy(spec.hostname, s->hostname, sizeof spec.hostname);
+    memcpy(spec.view, s->view->name, sizeof spec.view);
+    memcpy(spec.volumes, s->volumes, sizeof spec.volumes);
+    (void) snprintf(spec.agent, sizeof spec.agent, AGENTS_AT "/%s", k->host->agents.name);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, errno, "socketpair");
+    control = pair[0];
+    control_child = pair[1];
+    if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_sys(err, errno, "pipe");
+    ready = pair[0];
+    ready_child = pair[1];
+    spec.control_fd = control_child;
+    spec.ready_fd = ready_child;
+
+    create_begin_step(s, STEP_CLONE);
+    if (clone_child(k, s, &spec, err) < 0)
+        return -1;
+    create_end_step(s, STEP_CLONE);
+    own_close(&control_child);
+    own_close(&ready_child);
+    create_begin_step(s, STEP_ROOT);
+    if (s->disk_fd < 0 && disk_make_memory(&s->info.limits, s->info.uid_base, &s->disk_fd, err) < 0)
+        return -1;
+    if (give_root(s, t, control, err) < 0)
+        return -1;
+    create_end_step(s, STEP_ROOT);
+    create_begin_step(s, STEP_CHILD);
+    if (keeper_watch(k, &s->control, take_fd(&control), hear_on_control, err) < 0)
+        return -1;
+    return keeper_watch(k, &s->ready, take_fd(&ready), on_ready, err);
+}
+
+static int start(struct keeper *k, struct sandbox *s, struct err *err)
+{
+    struct cgroup_entry entry = { .v2_fd = -1 };
+    struct template t;
+    struct limits limits;
+    struct stat tree;
+    int rc = -1;
+
+    create_begin_step(s, STEP_PREPARE);
+    sandbox_set_life(k, s, LIFE_STARTING);
+    if (template_open_tree(&t, k->host->templates_fd, s->info.template, s->template_inode, err) < 0)
+        return -1;
+    s->build = t.build;
+    if (fstat(t.root_fd, &tree) == 0)
+        s->template_inode = (uint64_t) tree.st_ino;
+    io_rule_find(k, s);
+    if (sandbox_record(k, s, err) < 0)
+        goto out;
+    s->view = sysview_take(&k->host->views, &s->info.limits, err);
+    if (!s->view)
+        goto out;
+    limits = s->info.limits;
+    if (s->image_memory) { /* criu works within them, beside processes that may be as many as are allowed */
+        limits.processes += LOAD_EXTRA_PROCESSES;
+        limits.memory_bytes += LOAD_EXTRA_MEMORY;
+    }
+    if (cgroup_create(&k->host->cgroups, s->made_as, &limits, err) < 0 ||
+        io_rule_begin(k, s, err) < 0 ||
+        cgroup_entry_open(&k->host->cgroups, s->made_as, &entry, err) < 0)
+        goto out;
+    create_end_step(s, STEP_PREPARE);
+    rc = s->image_memory ? load_processes(k, s, &t, err) : launch(k, s, &t, &entry, err);
+out:
+    cgroup_entry_close(&entry);
+    template_close(&t);
+    return rc;
+}
+
+void launch_start(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    if (start(k, s, &err) < 0)
+        sandbox_fail(k, s, &err);
+}

@@ -1,0 +1,499 @@
+/* The order, with processes; in brackets, what a crash right after it leaves:
+ *
+ *   quiesce   the agent closes every connection and gives up its listener     [running; put back, or killed]
+ *   dump      criu stops the processes and writes memory/                     [running]
+ *   disk      what the disk has in memory goes to its file; a snapshot copies the file
+ *   sync      image and disk are on the host's disk for good
+ *   commit    <id>.new becomes <id>                                           [STOP: paused]
+ *   end       the processes are killed, or go on
+ *   sync      its name, and what the end of the mount wrote; only then is it answered
+ *
+ * Whatever fails from the quiesce on, the agent is put back as it was (posture.h), or the sandbox is killed.
+ * With STOP the commit is made while criu waits with every process stopped, so that none can do anything that is in
+ * neither the image nor the world. Without STOP the copy of the disk is made there, and the rest when they run again. */
+#include "driver/jail/save.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "image/chunks.h"
+#include "image/fill.h"
+#include "image/filters.h"
+#include "image/inventory.h"
+#include "image/mm.h"
+#include "image/outside.h"
+#include "jail/mounts.h"
+#include "keeper/life.h"
+#include "keeper/ops.h"
+#include "image/pstree.h"
+#include "driver/full.h"
+#include "driver/io_rule.h"
+#include "driver/jail/connect.h"
+#include "driver/jail/jail.h"
+#include "driver/jail/posture.h"
+#include "keeper/sandbox.h"
+#include "keeper/talk.h"
+#include "image/timers.h"
+#include "driver/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FREEZE_MS 5000
+
+struct saving {
+    struct worker *w;
+    uint32_t flags;
+    int dir_fd, memory_fd;
+    uint64_t stood_since_us;
+    struct image_meta meta;
+    bool committed;
+    bool held; /* a process has a file of its sysview open (outside.h) */
+};
+
+/* ---- the disk ---- */
+
+static int flush_disk(const struct worker *w, struct err *err)
+{
+    auto_close int fd = jail_open_disk(w->sandbox.info.pid);
+
+    if (fd >= 0 && syncfs(fd) == 0)
+        return 0;
+    /* What its file has no room for is an input/output error to the file system that is on it. */
+    if (errno == EIO && image_disk_full(w->keeper->host->disks.dir_fd))
+        errno = ENOSPC;
+    return err_sys(err, errno, "flush the sandbox's disk");
+}
+
+/* Where the host's file system can share blocks it does; elsewhere holes stay holes. */
+static int copy_disk(struct saving *s, struct err *err)
+{
+    const struct disks *disks = &s->w->keeper->host->disks;
+    auto_close int from = -1, to = -1;
+    char name[DISK_FILE_NAME];
+    struct stat st;
+
+    disk_file_name(s->w->sandbox.layers.number[0], name);
+    from = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    disk_file_name(s->meta.layers.number[0], name);
+    to = openat(disks->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (from < 0 || to < 0 || fstat(from, &st) < 0)
+        return err_sys(err, errno, "copy the disk");
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    if (ftruncate(to, st.st_size) < 0 || disk_copy_data(from, to) < 0) {
+        err_sys(err, errno, "copy the disk");
+        (void) unlinkat(disks->dir_fd, name, 0);
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- the image ---- */
+
+/* Which of criu's files has the id map, and what the processes amount to. */
+static int look_through(struct saving *s, struct err *err)
+{
+    int own = openat(s->memory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+    struct stat st;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (fchownat(own, entry->d_name, 0, 0, AT_SYMLINK_NOFOLLOW) < 0)
+            return err_sys(err, errno, "take over criu's files");
+        s->meta.image.threads += strncmp(entry->d_name, "core-", 5) == 0; /* a file for each */
+        if (strncmp(entry->d_name, "pages-", 6) == 0 &&
+            fstatat(own, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            s->meta.image.memory_bytes += (uint64_t) st.st_size;
+        if (strncmp(entry->d_name, "userns-", 7) == 0 &&
+            strlen(entry->d_name) < sizeof s->meta.ids_file)
+            (void) strcpy(s->meta.ids_file, entry->d_name);
+    }
+    return s->meta.ids_file[0] ? 0 : err_set(err, ERR_INTERNAL, "criu wrote no id map");
+}
+
+static uint64_t bytes_in(int dir_fd, const char *name)
+{
+    int own = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+    uint64_t bytes = 0;
+    struct stat st;
+
+    while (dir && (entry = readdir(dir)))
+        if (fstatat(own, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            bytes += (uint64_t) st.st_blocks * 512u;
+    return bytes;
+}
+
+static void count_bytes(struct saving *s)
+{
+    s->meta.image.bytes = bytes_in(s->dir_fd, "memory") +
+                          disk_bytes(&s->w->keeper->host->disks, s->meta.layers.number[0]);
+}
+
+/* Before all else: the hashes are a file of their own. */
+static int hash_pages(struct saving *s, struct err *err)
+{
+    struct chunks *chunks = NULL;
+    int rc = chunks_write(s->memory_fd, &chunks, err);
+
+    if (rc == 0)
+        rc = image_hash_pages(&s->w->keeper->host->images, chunks, s->meta.pages, err);
+    chunks_free(chunks);
+    return rc;
+}
+
+static int finish_image(struct saving *s, struct err *err)
+{
+    const struct images *images = &s->w->keeper->host->images;
+
+    if (s->flags & KEEPER_SAVE_MEMORY) {
+        if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
+            inventory_fix(s->memory_fd, err) < 0 || mm_fix(s->memory_fd, err) < 0 ||
+            filters_make_quiet(s->memory_fd, s->w->sandbox.filter, err) < 0 ||
+            look_through(s, err) < 0 || hash_pages(s, err) < 0 ||
+            image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0)
+            return -1;
+    }
+    s->meta.image.frozen_us = io_now_us() - s->stood_since_us;
+    /* Before it has its name: a power cut leaves a whole image or none. */
+    if (disk_sync(&s->w->keeper->host->disks, s->meta.layers.number[0], err) < 0)
+        return -1;
+    count_bytes(s);
+    if (image_commit(images, s->meta.image.id, s->dir_fd, &s->meta, err) < 0)
+        return -1;
+    s->committed = true;
+    return 0;
+}
+
+/* Every process stands still. Which files they have open matters to criu alone. */
+static int on_standing(struct saving *s, struct err *err)
+{
+    if (s->flags & KEEPER_SAVE_MEMORY && !s->held &&
+        outside_held(&s->w->keeper->host->cgroups, s->w->sandbox.made_as)) {
+        s->held = true;
+        return err_set(err, ERR_STATE, "a process has a file of /proc open");
+    }
+    if (flush_disk(s->w, err) < 0)
+        return -1;
+    return s->flags & KEEPER_SAVE_STOP ? finish_image(s, err) : copy_disk(s, err);
+}
+
+/* ---- with processes ---- */
+
+static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
+{
+    struct saving *s = arg;
+
+    (void) pid;
+    return strcmp(point, "post-dump") == 0 ? on_standing(s, err) : 0;
+}
+
+/* It goes on, as itself; after a failure, too. */
+static int put_back(struct saving *s, struct err *err)
+{
+    if (posture_put_back(s->w->keeper, &s->w->sandbox, err) == 0)
+        return 0;
+    s->w->result.unconfined = true;
+    return -1;
+}
+
+static int save_with_memory(struct saving *s, struct err *err)
+{
+    const struct sandbox *box = &s->w->sandbox;
+    struct criu_job job = { .criu = &s->w->keeper->host->criu,
+                            .leave_running = !(s->flags & KEEPER_SAVE_STOP),
+                            .pid = box->info.pid,
+                            .owner = box->info.uid_base,
+                            .images_fd = s->memory_fd,
+                            .lock_fd = s->dir_fd,
+                            .work_fd = s->w->scratch_fd,
+                            .reached = on_point,
+                            .arg = s };
+    struct err why;
+    int rc;
+
+    outside_mounts(&job, NULL, false, box->volumes);
+    outside_masks(&job, false);
+    if (fill_wait(&s->w->keeper->host->images, box->info.id, err) < 0 || jail_add_pts(err) < 0)
+        return -1;
+    rc = connect_quiesce(&s->w->keeper->host->nets, box->pid.fd, box->info.pid, err);
+    s->stood_since_us = io_now_us();
+    if (rc == 0) {
+        rc = criu_run(&job, NULL, err);
+        if (rc < 0 && s->held) { /* once more, and better: they stand as they stood */
+            outside_masks(&job, true);
+            rc = criu_run(&job, NULL, err);
+        }
+        if (rc < 0 && err->kind == ERR_TIMEOUT) { /* killed, where it ran in the place of others */
+            s->w->result.unconfined = true;
+            return -1;
+        }
+    }
+    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
+        return 0;
+    if (put_back(s, &why) < 0) {
+        *err = why;
+        return -1;
+    }
+    return rc < 0 ? -1 : finish_image(s, err);
+}
+
+/* ---- files alone ---- */
+
+static int freeze(const struct worker *w, bool frozen, struct err *err)
+{
+    const struct cgroups *cgroups = &w->keeper->host->cgroups;
+    uint64_t until = io_now_ms() + FREEZE_MS;
+    const struct timespec moment = { .tv_nsec = 200000 };
+
+    if (cgroup_freeze(cgroups, w->sandbox.made_as, frozen, err) < 0)
+        return -1;
+    while (cgroup_freeze_done(cgroups, w->sandbox.made_as, frozen) != 1) {
+        if (io_now_ms() > until)
+            return err_set(err, ERR_TIMEOUT, "the sandbox did not freeze");
+        (void) nanosleep(&moment, NULL);
+    }
+    return 0;
+}
+
+static int save_files(struct saving *s, struct err *err)
+{
+    struct err ignored;
+    int rc;
+
+    s->stood_since_us = io_now_us();
+    rc = freeze(s->w, true, err);
+    if (rc == 0)
+        rc = on_standing(s, err);
+    /* With STOP it stays as it is: killed when its image has a name. */
+    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
+        return 0;
+    (void) freeze(s->w, false, &ignored);
+    return rc < 0 ? -1 : finish_image(s, err);
+}
+
+/* ---- the worker ---- */
+
+static uint64_t real_time_ms(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
+}
+
+static int fill_meta(struct saving *s, const struct keeper_request *r, struct err *err)
+{
+    struct image_meta *meta = &s->meta;
+    const struct sandbox *box = &s->w->sandbox;
+    struct utsname kernel;
+
+    memcpy(meta->image.id, r->image, sizeof meta->image.id);
+    memcpy(meta->image.owner, r->owner, sizeof meta->image.owner);
+    meta->image.flags = (r->flags & KEEPER_SAVE_MEMORY ? KEEPER_IMAGE_MEMORY : 0u) |
+                        (r->flags & KEEPER_SAVE_STOP ? KEEPER_IMAGE_PAUSED : 0u);
+    meta->image.saved_ms = real_time_ms();
+    meta->image.sandbox = box->info;
+    meta->layers = box->layers;
+    memcpy(meta->volumes, box->volumes, sizeof meta->volumes);
+    meta->template_inode = box->template_inode;
+    memcpy(meta->hostname, box->hostname, sizeof meta->hostname);
+    if (uname(&kernel) == 0)
+        (void) snprintf(meta->kernel, sizeof meta->kernel, "%.63s", kernel.release);
+    if (!(r->flags & KEEPER_SAVE_STOP) && disk_new_number(&meta->layers.number[0], err) < 0)
+        return -1;
+    return 0;
+}
+
+/* Whoever was killed is dead soon, and nobody inside can kill the first process. */
+static bool is_dead(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&p, 1, SAVE_DYING_MS) == 1;
+}
+
+static int make_image(struct saving *s, const struct keeper_request *r, struct err *err)
+{
+    if (image_begin(&s->w->keeper->host->images, r->image, &s->dir_fd, err) < 0)
+        return -1;
+    s->memory_fd = openat(s->dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->memory_fd < 0)
+        return err_sys(err, errno, "open memory");
+    if (fill_meta(s, r, err) < 0)
+        return -1;
+    return r->flags & KEEPER_SAVE_MEMORY ? save_with_memory(s, err) : save_files(s, err);
+}
+
+/* Nothing half-written stays. */
+static void unmake_image(struct saving *s, const char *image, struct err *err)
+{
+    const struct worker *w = s->w;
+    uint64_t number = s->meta.layers.number[0];
+
+    if (err->kind == ERR_DISK_FULL) {
+        log_line(LOG_WARNING, "image=%s %s", image, err->msg);
+        err_set(err, ERR_DISK_FULL, "%s", IMAGE_NO_ROOM);
+    }
+    image_remove(&w->keeper->host->images, image, ".new");
+    if (number && number != w->sandbox.layers.number[0])
+        disks_remove(&w->keeper->host->disks, number);
+}
+
+/* The disk is mounted until the last process is dead, and the end of a mount writes to it. */
+static int sync_end(const struct saving *s, struct err *err)
+{
+    const struct worker *w = s->w;
+
+    if (!(s->flags & KEEPER_SAVE_MEMORY)) /* else criu has killed them */
+        (void) cgroup_end(&w->keeper->host->cgroups, w->sandbox.made_as, false);
+    (void) is_dead(w->sandbox.pid.fd);
+    return disk_sync(&w->keeper->host->disks, s->meta.layers.number[0], err);
+}
+
+static int save(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    struct saving s = { .w = w, .flags = r->flags, .dir_fd = -1, .memory_fd = -1 };
+    struct images *images = &w->keeper->host->images;
+    int rc = make_image(&s, r, err);
+
+    if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
+        /* criu failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
+        if (is_dead(w->sandbox.pid.fd))
+            rc = 0, w->result.unconfined = false;
+        else
+            image_remove(images, r->image, "");
+    }
+    if (rc < 0) {
+        unmake_image(&s, r->image, err);
+        return -1;
+    }
+    w->result.image = s.meta.image;
+    w->result.layers = s.meta.layers;
+    /* It is what it is by now: a host that cannot write will say so elsewhere, too. */
+    if ((s.flags & KEEPER_SAVE_STOP && sync_end(&s, err) < 0) || image_sync_name(images, err) < 0)
+        log_line(LOG_ERROR, "image=%s %s", r->image, err->msg);
+    return 0;
+}
+
+/* ---- the keeper's half ---- */
+
+static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
+{
+    bool stop = r->image.flags & KEEPER_IMAGE_PAUSED;
+
+    if (r->err.kind != ERR_NONE) {
+        log_line(LOG_WARNING, "not saved sandbox=%s %s", s->info.id, r->err.msg);
+        if (r->unconfined) {
+            save_unconfined(k, s, &r->err);
+            return; /* answered when it is gone */
+        }
+        sandbox_back(k, s);
+        ops_saved(k, s, NULL, &r->err);
+        return;
+    }
+    log_line(LOG_INFO, "saved sandbox=%s image=%s bytes=%" PRIu64 " us_still=%" PRIu64, s->info.id,
+             r->image.id, r->image.bytes, r->image.frozen_us);
+    if (stop) {
+        s->saved = r->image;
+        save_became(k, s, &r->layers);
+        return; /* answered when it is gone */
+    }
+    (void) images_add(&k->host->images, r->image.id, &r->layers, NULL);
+    sandbox_back(k, s);
+    ops_saved(k, s, &r->image, NULL);
+}
+
+#define BTRFS 0x9123683eu
+#define XFS   0x58465342u
+
+/* Where files can share blocks, the disk of a snapshot takes none of its own. */
+static bool shares_blocks(const struct keeper *k)
+{
+    struct statfs fs;
+
+    return fstatfs(k->host->disks.dir_fd, &fs) == 0 &&
+           ((uint32_t) fs.f_type == BTRFS || (uint32_t) fs.f_type == XFS);
+}
+
+/* What the image will take on the host's disk at least: it is refused before it begins, not in the middle. */
+static int check_image_fits(struct keeper *k, const struct sandbox *s, const struct keeper_request *r,
+                            struct err *err)
+{
+    struct keeper_stats stats = { 0 };
+    uint64_t bytes = 0;
+
+    if (r->flags & KEEPER_SAVE_MEMORY && cgroup_stats(&k->host->cgroups, s->made_as, &stats, err) == 0 &&
+        stats.memory_bytes > stats.memory_cache_bytes)
+        bytes = stats.memory_bytes - stats.memory_cache_bytes;
+    if (!(r->flags & KEEPER_SAVE_STOP) && !shares_blocks(k))
+        bytes += disk_bytes(&k->host->disks, s->layers.number[0]);
+    return full_check(k, bytes, err) < 0 ? err_set(err, ERR_DISK_FULL, "%s", IMAGE_NO_ROOM) : 0;
+}
+
+static int check_save(const struct keeper *k, const struct sandbox *s,
+                      const struct keeper_request *r, struct err *err)
+{
+    if (s->info.life != LIFE_RUNNING && s->info.life != LIFE_PAUSED)
+        return err_set(err, ERR_STATE, "sandbox '%s' is %s", s->info.id,
+                       keeper_life_name(s->info.life));
+    if (s->info.disk_kind != DISK_IMAGE)
+        return err_set(err, ERR_UNSUPPORTED, "its disk is in memory");
+    if (r->flags & KEEPER_SAVE_STOP && strcmp(r->image, s->info.id) != 0)
+        return err_set(err, ERR_INVALID, "image: of a sandbox that ends, it has the sandbox's id");
+    if (!(r->flags & KEEPER_SAVE_STOP) && sandbox_find((struct keeper *) (uintptr_t) k, r->image))
+        return err_set(err, ERR_INVALID, "image: is the id of a sandbox");
+    if (images_have(&k->host->images, r->image) || sandbox_of_image((struct keeper *) (uintptr_t) k, r->image))
+        return err_set(err, ERR_EXISTS, "there is an image '%s' already", r->image);
+    if (k->host->images.count == IMAGES_MAX)
+        return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
+    if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
+        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
+    if (r->flags & KEEPER_SAVE_MEMORY && s->filter_form == FILTER_LISTENS && s->listener < 0)
+        return err_set(err, ERR_UNSUPPORTED, "the kernel does not let the keeper hold its listener");
+    for (size_t i = 0; i < volume_use_count(s->volumes); i++)
+        if (strpbrk(s->volumes[i].path, "[]:")) /* criu's own signs */
+            return err_set(err, ERR_UNSUPPORTED, "a volume is mounted at a path with [, ] or :");
+    return 0;
+}
+
+int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request *r, struct err *err)
+{
+    bool frozen = s->info.life == LIFE_PAUSED;
+
+    if (check_save(k, s, r, err) < 0 || check_image_fits(k, s, r, err) < 0)
+        return -1;
+    sandbox_set_life(k, s, LIFE_PAUSING);
+    s->was_frozen = frozen;
+    memcpy(s->image, r->image, sizeof s->image);
+    if (sandbox_record(k, s, err) < 0)
+        goto undo;
+    /* The agent has to do its part; what else is thawed with it has a moment more. */
+    if (frozen && r->flags & KEEPER_SAVE_MEMORY &&
+        cgroup_freeze(&k->host->cgroups, s->made_as, false, err) < 0)
+        goto undo;
+    io_rule_pause(k, s);
+    if (worker_start(k, s, "cove-saver", save, r, on_end, err) < 0)
+        goto undo;
+    return 0;
+
+undo:
+    sandbox_back(k, s);
+    return -1;
+}

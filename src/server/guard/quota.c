@@ -1,0 +1,478 @@
+#include "server/guard/quota.h"
+
+#include "base/io.h"
+#include "base/own.h"
+#include "server/app/app.h"
+#include "server/guard/audit.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Rates are token buckets that hold one second's worth: a tenant may use it all at once, and the rest
+ * comes back evenly. Tenants are few, and known to the store: a list with one lock is enough. */
+
+#define REFRESH_MS   1000 /* how old a tenant's limits may be */
+#define HOST_MS      250  /* how old the host's figures may be */
+#define TENANTS_MOST 4096
+#define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
+#define RETRY_S      5 /* something must end first */
+#define SHARE        4 /* of all threads, a tenant's waiting commands may have one part in so many */
+
+/* What keeps a thread for as long as a sandbox likes. */
+enum hold { HOLD_STREAM, HOLD_COMMAND, HOLD_VISITOR, HOLD_COUNT };
+
+struct bucket {
+    double tokens;
+    uint64_t at_us;
+    bool begun;
+};
+
+struct tenant {
+    struct tenant *next;
+    char name[STORE_TENANT_MAX];
+    struct store_quotas limits;
+    uint64_t read_ms;
+    struct bucket requests, visits, creates; /* visits: those requests whose sender nobody knows */
+    uint64_t held[HOLD_COUNT], stored;
+    double policy_us; /* of CPU time: what is left of the share, or owed */
+    uint64_t policy_at_us;
+};
+
+struct quota {
+    double processors;    /* of this machine, at the start */
+    pthread_mutex_t lock; /* all below */
+    struct tenant *tenants;
+    size_t tenant_count;
+    struct quota_host host;
+    uint64_t host_ms;
+    struct quota_counts refused;
+};
+
+struct quota *quota_new(void)
+{
+    struct quota *quota = calloc(1, sizeof *quota);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN); /* reads a file: not for every command */
+
+    if (!quota)
+        return NULL;
+    quota->processors = processors > 0 ? (double) processors : 1;
+    (void) pthread_mutex_init(&quota->lock, NULL);
+    return quota;
+}
+
+void quota_counts(struct app *app, struct quota_counts *ret)
+{
+    (void) pthread_mutex_lock(&app->quota->lock);
+    *ret = app->quota->refused;
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+/* ---- tenants ---- */
+
+/* Under the lock. NULL with err. */
+static struct tenant *find_tenant(struct quota *quota, const char *name, struct err *err)
+{
+    struct tenant *t = quota->tenants;
+
+    while (t && strcmp(t->name, name) != 0)
+        t = t->next;
+    if (t)
+        return t;
+    t = quota->tenant_count < TENANTS_MOST ? calloc(1, sizeof *t) : NULL;
+    if (!t) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a tenant's counts");
+        return NULL;
+    }
+    (void) snprintf(t->name, sizeof t->name, "%s", name);
+    t->next = quota->tenants;
+    quota->tenants = t;
+    quota->tenant_count++;
+    return t;
+}
+
+/* Takes the lock; on success it is held. The store is read without it, by one who finds the limits old. */
+static struct tenant *enter(struct app *app, const char *name, struct err *err)
+{
+    struct quota *quota = app->quota;
+    struct store_tenant stored;
+    struct tenant *t;
+    uint64_t now = io_now_ms();
+    bool old;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    t = find_tenant(quota, name, err);
+    if (!t) {
+        (void) pthread_mutex_unlock(&quota->lock);
+        return NULL;
+    }
+    old = t->read_ms == 0 || now - t->read_ms >= REFRESH_MS;
+    if (!old)
+        return t;
+    if (t->read_ms != 0)
+        t->read_ms = now; /* the others go on with what was known */
+    (void) pthread_mutex_unlock(&quota->lock);
+    if (store_tenant_get(app->store, name, &stored, err) < 0)
+        return NULL;
+    (void) pthread_mutex_lock(&quota->lock);
+    t->limits = stored.quotas;
+    t->read_ms = now;
+    return t;
+}
+
+static void leave(struct app *app)
+{
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+static bool bucket_take(struct bucket *bucket, uint64_t per_s)
+{
+    uint64_t now = io_now_us();
+
+    if (per_s == 0)
+        return true;
+    if (!bucket->begun)
+        *bucket = (struct bucket){ (double) per_s, now, true };
+    bucket->tokens += (double) (now - bucket->at_us) * (double) per_s / 1e6;
+    bucket->at_us = now;
+    if (bucket->tokens > (double) per_s)
+        bucket->tokens = (double) per_s;
+    if (bucket->tokens < 1)
+        return false;
+    bucket->tokens -= 1;
+    return true;
+}
+
+/* Counts it, says when to come back, and writes down that it was refused. */
+static int refuse(struct caller *caller, uint64_t *counter, const char *rule, const char *action,
+                  unsigned seconds, struct err *err)
+{
+    (void) pthread_mutex_lock(&caller->app->quota->lock);
+    ++*counter;
+    (void) pthread_mutex_unlock(&caller->app->quota->lock);
+    caller->blame.retry_s = seconds;
+    (void) caller_blame(caller, NULL, rule, "quota");
+    audit_refusal(caller, action, err);
+    return -1;
+}
+
+int quota_request(struct caller *caller, struct err *err)
+{
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+    uint64_t most;
+    bool taken;
+
+    if (!t)
+        return -1;
+    most = t->limits.requests_per_s;
+    taken =
+        (!caller->visitor || bucket_take(&t->visits, (most + 1) / 2)) && bucket_take(&t->requests, most);
+    leave(caller->app);
+    if (taken)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of requests: %" PRIu64 " per second are allowed", most);
+    return refuse(caller, &caller->app->quota->refused.requests, "requests-per-s", "quota.requests",
+                  RATE_RETRY_S, err);
+}
+
+/* 0: no limit. Who has none on streams has none on commands either: `local`, unless it was given one. */
+static uint64_t hold_most(const struct tenant *t, enum hold hold, struct app *app)
+{
+    if (hold == HOLD_COMMAND && t->limits.streams > 0)
+        return app_config(app)->threads / SHARE;
+    return hold == HOLD_VISITOR ? (t->limits.streams + 1) / 2 : t->limits.streams;
+}
+
+static int hold_begin(struct caller *caller, enum hold hold, struct err *err)
+{
+    static const struct {
+        const char *rule, *action;
+    } names[] = { [HOLD_STREAM] = { "streams", "quota.streams" },
+                  [HOLD_COMMAND] = { "commands", "quota.commands" },
+                  [HOLD_VISITOR] = { "visitors", "quota.visitors" } };
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+    uint64_t most;
+    bool full;
+
+    if (!t)
+        return -1;
+    most = hold_most(t, hold, caller->app);
+    full = most > 0 && t->held[hold] >= most;
+    t->held[hold] += !full;
+    leave(caller->app);
+    if (!full)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of %s: %" PRIu64 " at once are allowed", names[hold].rule,
+            most);
+    return refuse(caller, &caller->app->quota->refused.streams, names[hold].rule, names[hold].action, RETRY_S,
+                  err);
+}
+
+static void hold_end(struct caller *caller, enum hold hold)
+{
+    struct quota *quota = caller->app->quota;
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    t = find_tenant(quota, caller->tenant, &ignored);
+    if (t && t->held[hold] > 0)
+        t->held[hold]--;
+    (void) pthread_mutex_unlock(&quota->lock);
+}
+
+int quota_stream_begin(struct caller *caller, struct err *err)
+{
+    if (caller->visitor && hold_begin(caller, HOLD_VISITOR, err) < 0)
+        return -1;
+    if (hold_begin(caller, HOLD_STREAM, err) == 0)
+        return 0;
+    if (caller->visitor)
+        hold_end(caller, HOLD_VISITOR);
+    return -1;
+}
+
+void quota_stream_end(struct caller *caller)
+{
+    hold_end(caller, HOLD_STREAM);
+    if (caller->visitor)
+        hold_end(caller, HOLD_VISITOR);
+}
+
+int quota_command_begin(struct caller *caller, struct err *err)
+{
+    return hold_begin(caller, HOLD_COMMAND, err);
+}
+
+void quota_command_end(struct caller *caller)
+{
+    hold_end(caller, HOLD_COMMAND);
+}
+
+/* ---- analyses ---- */
+
+/* The share comes back with time, up to a second's worth; the analysis that empties it may overdraw it. */
+static void policy_refill(struct app *app, struct tenant *t)
+{
+    double most = 1e4 * (double) app_config(app)->policy_share * app->quota->processors;
+    uint64_t now = io_now_us();
+
+    t->policy_us += t->policy_at_us ? (double) (now - t->policy_at_us) / 1e6 * most : most;
+    t->policy_at_us = now;
+    if (t->policy_us > most)
+        t->policy_us = most;
+}
+
+int quota_policy(struct caller *caller, struct err *err)
+{
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+    bool owes;
+
+    if (!t)
+        return -1;
+    if (t->policy_us < 0)
+        policy_refill(caller->app, t);
+    owes = t->policy_us < 0 &&
+           t->limits.streams > 0; /* as hold_most: who has no limits has none here */
+    leave(caller->app);
+    if (!owes)
+        return 0;
+    err_set(err, ERR_TOO_MANY,
+            "quota of policy: analyses of commands may use %" PRIu64
+            " %% of the server's processors",
+            app_config(caller->app)->policy_share);
+    return refuse(caller, &caller->app->quota->refused.policy, "policy", "quota.policy", RATE_RETRY_S, err);
+}
+
+void quota_policy_used(struct caller *caller, uint64_t cpu_us)
+{
+    struct quota *quota = caller->app->quota;
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    t = find_tenant(quota, caller->tenant, &ignored);
+    if (t) {
+        policy_refill(caller->app, t);
+        t->policy_us -= (double) cpu_us;
+    }
+    (void) pthread_mutex_unlock(&quota->lock);
+}
+
+/* ---- the host ---- */
+
+static void host_now(struct app *app, struct quota_host *ret)
+{
+    struct quota *quota = app->quota;
+    uint64_t now = io_now_ms();
+    bool fresh;
+
+    (void) pthread_mutex_lock(&quota->lock);
+    fresh = quota->host_ms != 0 && now - quota->host_ms < HOST_MS;
+    *ret = quota->host;
+    if (!fresh && quota->host_ms != 0)
+        quota->host_ms = now; /* one reads, the others take what was */
+    (void) pthread_mutex_unlock(&quota->lock);
+    if (fresh)
+        return;
+    quota_host_read(app_config(app)->state, ret);
+    (void) pthread_mutex_lock(&quota->lock);
+    quota->host = *ret;
+    quota->host_ms = now;
+    (void) pthread_mutex_unlock(&quota->lock);
+}
+
+/* ---- creates ---- */
+
+/* What the tenant has and may have. */
+static int check_sums(struct caller *caller, const struct quota_want *want, struct err *err)
+{
+    const struct store_usage more = { 1, want->cpu_milli, want->memory_bytes, want->disk_bytes };
+    struct store_quotas limits;
+    struct store_usage used;
+    struct tenant *t;
+
+    if (store_usage(caller->app->store, caller->tenant, &used, err) < 0 ||
+        !(t = enter(caller->app, caller->tenant, err)))
+        return -1;
+    limits = t->limits;
+    leave(caller->app);
+    if (store_quotas_allow(&limits, &used, &more, err) == 0)
+        return 0;
+    return refuse(caller, &caller->app->quota->refused.creates, NULL, "quota.sandboxes", RETRY_S, err);
+}
+
+/* Last, so that a create that fails otherwise uses no token. */
+static int check_rate(struct caller *caller, struct err *err)
+{
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+    uint64_t most;
+    bool taken;
+
+    if (!t)
+        return -1;
+    most = t->limits.creates_per_s;
+    taken = bucket_take(&t->creates, most);
+    leave(caller->app);
+    if (taken)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of creates: %" PRIu64 " per second are allowed", most);
+    return refuse(caller, &caller->app->quota->refused.creates, "creates-per-s", "quota.creates",
+                  RATE_RETRY_S, err);
+}
+
+void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes)
+{
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&app->quota->lock);
+    t = find_tenant(app->quota, tenant, &ignored);
+    if (t)
+        t->stored = bytes;
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+void quota_add_stored(struct app *app, const char *tenant, uint64_t bytes)
+{
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&app->quota->lock);
+    t = find_tenant(app->quota, tenant, &ignored);
+    if (t)
+        t->stored += bytes;
+    (void) pthread_mutex_unlock(&app->quota->lock);
+}
+
+int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
+{
+    struct tenant *t = enter(app, tenant, err);
+    uint64_t stored, most;
+
+    if (!t)
+        return -1;
+    stored = t->stored;
+    most = t->limits.stored_bytes;
+    leave(app);
+    if (most == 0 || (stored < most && more <= most - stored))
+        return 0;
+    return err_set(err, ERR_TOO_MANY,
+                   "quota of stored-bytes: %g MiB are stored, %g MiB more are needed, %g MiB are "
+                   "allowed",
+                   (double) (stored >> 10) / 1024, (double) (more >> 10) / 1024,
+                   (double) (most >> 10) / 1024);
+}
+
+int quota_image(struct app *app, const char *tenant, bool recorded, struct err *err)
+{
+    struct tenant *t = enter(app, tenant, err);
+    uint64_t count = 0, most;
+
+    if (!t)
+        return -1;
+    most = t->limits.images;
+    leave(app);
+    if (most == 0)
+        return 0;
+    if (store_images(app->store, tenant, &count, err) < 0)
+        return -1;
+    count -= recorded && count > 0;
+    if (count < most)
+        return 0;
+    return err_set(err, ERR_TOO_MANY,
+                   "quota of images: %" PRIu64
+                   " snapshots and sandboxes on disk are there, %" PRIu64 " are allowed",
+                   count, most);
+}
+
+const char *quota_named(const struct err *err)
+{
+    for (size_t i = 0; i < quota_table_count; i++) {
+        const char *at = strstr(err->msg, "quota of ");
+        size_t len = strlen(quota_table[i].name);
+
+        if (at && strncmp(at + 9, quota_table[i].name, len) == 0 && at[9 + len] == ':')
+            return quota_table[i].name;
+    }
+    return NULL;
+}
+
+int quota_store(struct caller *caller, struct err *err)
+{
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+    uint64_t stored, most;
+
+    if (!t)
+        return -1;
+    stored = t->stored;
+    most = t->limits.stored_bytes;
+    leave(caller->app);
+    if (most == 0 || stored < most)
+        return 0;
+    err_set(err, ERR_TOO_MANY, "quota of stored-bytes: %g MiB are stored, %g MiB are allowed",
+            (double) (stored >> 10) / 1024, (double) (most >> 10) / 1024);
+    return refuse(caller, &caller->app->quota->refused.stored, "stored-bytes", "quota.stored", RETRY_S, err);
+}
+
+int quota_create(struct caller *caller, const struct quota_want *want, struct err *err)
+{
+    struct quota_host host;
+
+    host_now(caller->app, &host);
+    if (quota_host_check(&host, err) < 0)
+        return refuse(caller, &caller->app->quota->refused.host, "host", "quota.host", RETRY_S, err);
+    return quota_store(caller, err) < 0 || check_sums(caller, want, err) < 0 || check_rate(caller, err) < 0 ? -1
+                                                                                             : 0;
+}
+
+int quota_used(struct app *app, const char *tenant, struct quota_used *ret, struct err *err)
+{
+    struct store_usage used;
+
+    if (store_usage(app->store, tenant, &used, err) < 0)
+        return -1;
+    *ret = (struct quota_used){ used.sandboxes, used.cpu_milli, used.memory_bytes,
+                                used.disk_bytes };
+    return 0;
+}

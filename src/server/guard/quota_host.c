@@ -1,0 +1,108 @@
+/* What the host has left, and whether that is enough for one more sandbox. */
+#include "base/io.h"
+#include "base/own.h"
+#include "server/guard/quota.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+/* A line "Name:   123 kB" of /proc/meminfo, in bytes. */
+static uint64_t meminfo(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+static uint64_t read_number(const char *path)
+{
+    char text[64];
+
+    return io_read_text(AT_FDCWD, path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The fourth field of /proc/loadavg is "running/all": all threads of the host. */
+static uint64_t threads_of_host(void)
+{
+    char text[128];
+    const char *slash;
+
+    if (io_read_text(AT_FDCWD, "/proc/loadavg", text, sizeof text) <= 0)
+        return 0;
+    slash = strchr(text, '/');
+    return slash ? strtoull(slash + 1, NULL, 10) : 0;
+}
+
+static uint64_t open_descriptors(void)
+{
+    auto_dir DIR *dir = opendir("/proc/self/fd");
+    uint64_t count = 0;
+
+    while (dir && readdir(dir))
+        count++;
+    return count > 3 ? count - 3 : 0; /* ".", "..", and the directory itself */
+}
+
+void quota_host_read(const char *state, struct quota_host *ret)
+{
+    uint64_t threads_max = read_number("/proc/sys/kernel/threads-max");
+    struct statvfs disk;
+    struct rlimit files;
+    char text[4096];
+
+    memset(ret, 0, sizeof *ret);
+    if (io_read_text(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0) {
+        ret->memory_total = meminfo(text, "MemTotal:");
+        ret->memory_available = meminfo(text, "MemAvailable:");
+    }
+    if (statvfs(state, &disk) == 0) {
+        ret->disk_total = (uint64_t) disk.f_blocks * disk.f_frsize;
+        ret->disk_free = (uint64_t) disk.f_bavail * disk.f_frsize;
+    }
+    ret->pids = threads_of_host();
+    ret->pids_most = read_number("/proc/sys/kernel/pid_max");
+    if (threads_max > 0 && threads_max < ret->pids_most)
+        ret->pids_most = threads_max;
+    ret->fds = open_descriptors();
+    ret->fds_most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
+}
+
+#define MiB_SHIFT 20
+
+/* Kept free: enough for what runs already to go on, and to be cleaned up. */
+int quota_host_check(const struct quota_host *host, struct err *err)
+{
+    const struct {
+        const char *what;
+        uint64_t free, total, share, least, most; /* kept: total / share, between least and most */
+        unsigned shift;
+        const char *unit;
+        enum err_kind kind;
+    } kept[] = {
+        { "memory", host->memory_available, host->memory_total, 20, 128 << 20, 2048ull << 20,
+          MiB_SHIFT, " MiB", ERR_UNAVAILABLE },
+        { "disk", host->disk_free, host->disk_total, 50, 64 << 20, 4096ull << 20, MiB_SHIFT,
+          " MiB", ERR_DISK_FULL },
+        { "process ids", host->pids_most > host->pids ? host->pids_most - host->pids : 0,
+          host->pids_most, 20, 128, 2048, 0, "", ERR_UNAVAILABLE },
+        { "descriptors", host->fds_most > host->fds ? host->fds_most - host->fds : 0,
+          host->fds_most, 20, 16, 256, 0, "", ERR_UNAVAILABLE },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        uint64_t keep = kept[i].total / kept[i].share;
+
+        keep = keep < kept[i].least ? kept[i].least : keep > kept[i].most ? kept[i].most : keep;
+        if (kept[i].total > 0 && kept[i].free < keep)
+            return err_set(err, kept[i].kind,
+                           "the host is short of %s: %" PRIu64 "%s left, %" PRIu64
+                           "%s are kept free",
+                           kept[i].what, kept[i].free >> kept[i].shift, kept[i].unit,
+                           keep >> kept[i].shift, kept[i].unit);
+    }
+    return 0;
+}

@@ -1,0 +1,159 @@
+#include "server/net/network_rules.h"
+
+#include "base/own.h"
+#include "egress/may_name.h"
+#include "server/app/app.h"
+#include "server/form/form.h"
+#include "server/net/network_proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- as JSON ---- */
+
+struct body {
+    const char *mode;
+    json_t *allow, *deny, *proxy;
+};
+
+int network_may_name(struct caller *caller, const struct reach_rule *rule, struct err *err)
+{
+    return may_name_rule(rule, app_config(caller->app)->network_ranges, "network_ranges", err);
+}
+
+/* A deny takes away, whatever it names. */
+int network_add(struct caller *caller, struct reach *rules, bool deny, const char *text,
+                struct err *err)
+{
+    if (reach_add(rules, deny, text, err) < 0)
+        return -1;
+    return deny ? 0 : network_may_name(caller, &rules->allow[rules->allow_count - 1], err);
+}
+
+static int add_rules(struct caller *caller, const char *field, json_t *list, bool deny,
+                     struct reach *rules, struct err *err)
+{
+    char name[64];
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        (void) snprintf(name, sizeof name, "%s.%s[%zu]", field, deny ? "deny" : "allow", i);
+        if (!json_is_string(item))
+            return form_bad(caller, err, name, "is not a text");
+        if (network_add(caller, rules, deny, json_string_value(item), err) < 0) {
+            (void) err_wrap(err, "%s", name);
+            return caller_blame(caller, name, NULL, NULL);
+        }
+    }
+    return 0;
+}
+
+int network_read(struct caller *caller, const char *field, json_t *object, struct reach *ret,
+                 struct err *err)
+{
+    static const struct form_field fields[] = {
+        { "mode", FORM_TEXT, offsetof(struct body, mode), 0, 0 },
+        { "allow", FORM_ARRAY, offsetof(struct body, allow), 0, 0 },
+        { "deny", FORM_ARRAY, offsetof(struct body, deny), 0, 0 },
+        { "proxy", FORM_OBJECT, offsetof(struct body, proxy), 0, 0 },
+    };
+    struct body body = { .mode = NULL };
+    char name[64];
+
+    if (form_read(caller, object, fields, ARRAY_LEN(fields), &body, err) < 0)
+        return -1;
+    *ret = (struct reach){ .mode = json_array_size(body.allow) > 0 ? REACH_LIST : REACH_PUBLIC };
+    if (body.mode && reach_mode_parse(body.mode, &ret->mode, err) < 0) {
+        (void) snprintf(name, sizeof name, "%s.mode", field);
+        (void) err_wrap(err, "%s", name);
+        return caller_blame(caller, name, NULL, NULL);
+    }
+    (void) snprintf(name, sizeof name, "%s.proxy", field);
+    return add_rules(caller, field, body.allow, false, ret, err) < 0 ||
+                   add_rules(caller, field, body.deny, true, ret, err) < 0 ||
+                   network_proxy_read(caller, name, body.proxy, UPSTREAM_NONE, &ret->upstream, err) < 0
+               ? -1
+               : 0;
+}
+
+static json_t *list_json(const struct reach_rule *rules, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        char text[REACH_TEXT_MAX];
+
+        reach_rule_print(&rules[i], text);
+        (void) json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+json_t *network_json(const struct reach *rules)
+{
+    return json_pack("{s:s, s:o, s:o, s:o*}", "mode", reach_mode_name(rules->mode), "allow",
+                     list_json(rules->allow, rules->allow_count), "deny",
+                     list_json(rules->deny, rules->deny_count), "proxy",
+                     network_proxy_json(&rules->upstream));
+}
+
+/* ---- as they are kept ---- */
+
+#define KEPT_ALLOW_WINS "allow_wins"
+
+int network_text(struct store *store, const struct reach *rules, char **ret, struct err *err)
+{
+    json_t *proxy, *json;
+    char *text;
+
+    if (network_proxy_keep(store, &rules->upstream, &proxy, err) < 0)
+        return -1;
+    json = network_json(rules);
+    if (rules->allow_wins)
+        (void) json_object_set_new(json, KEPT_ALLOW_WINS, json_true());
+    if (proxy)
+        (void) json_object_set_new(json, "proxy", proxy);
+    text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    *ret = text;
+    return 0;
+}
+
+/* What we wrote ourselves; what cannot be read lets nothing out. */
+int network_from_text(struct store *store, const char *text, struct reach *ret, struct err *err)
+{
+    json_t *json = json_loads(text, 0, NULL), *list[2], *item;
+    const char *mode = json_string_value(json_object_get(json, "mode"));
+    int r = -1;
+    size_t i;
+
+    *ret = (struct reach){ .mode = REACH_OFF };
+    err->kind = ERR_INTERNAL;
+    list[0] = json_object_get(json, "allow");
+    list[1] = json_object_get(json, "deny");
+    if (!mode || reach_mode_parse(mode, &ret->mode, err) < 0 ||
+        network_proxy_kept(store, json_object_get(json, "proxy"), &ret->upstream, err) < 0)
+        goto bad;
+    ret->allow_wins = json_is_true(json_object_get(json, KEPT_ALLOW_WINS));
+    for (int deny = 0; deny < 2; deny++)
+        json_array_foreach(list[deny], i, item)
+        {
+            const char *rule = json_string_value(item);
+
+            if (!rule || reach_add(ret, deny, rule, err) < 0)
+                goto bad;
+        }
+    r = 0;
+bad:
+    json_decref(json);
+    if (r == 0)
+        return 0;
+    ret->mode = REACH_OFF;
+    return err->kind == ERR_UNAVAILABLE
+               ? -1
+               : err_set(err, ERR_INTERNAL, "the network rules that were kept cannot be read");
+}

@@ -1,0 +1,30 @@
+/* network_rules.h - the rules of a sandbox's way out: as a caller writes them, as they are shown, as they are kept.
+ *
+ * What is shown and what is kept differ by what is nobody's business: the login of a proxy, which is kept sealed.
+ *
+ * Callers: network.c, network_default.c, ops*.c and the dialects. */
+#ifndef COVE_SERVER_NET_NETWORK_RULES_H
+#define COVE_SERVER_NET_NETWORK_RULES_H
+
+#include "egress/reach.h"
+#include "server/guard/caller.h"
+#include "store/store.h"
+
+#include <jansson.h>
+
+/* {"mode": "off" | "public" | "list", "allow": […], "deny": […], "proxy": {…}}; without a mode it is "list" if something is allowed,
+ * else "public". Blames `field`, or what is below it. */
+int network_read(struct caller *caller, const char *field, json_t *object, struct reach *ret,
+                 struct err *err);
+/* A rule that a tenant wants to add to its rules: ERR_INVALID if it leads where no tenant may (egress/may_name.h). */
+int network_may_name(struct caller *caller, const struct reach_rule *rule, struct err *err);
+/* reach_add, for what a tenant wrote. */
+int network_add(struct caller *caller, struct reach *rules, bool deny, const char *text,
+                struct err *err);
+json_t *network_json(const struct reach *rules);
+
+/* As they are kept in the store: the caller's to free. A text may be kept again, for another sandbox. */
+int network_text(struct store *store, const struct reach *rules, char **ret, struct err *err);
+int network_from_text(struct store *store, const char *text, struct reach *ret, struct err *err);
+
+#endif

@@ -1,0 +1,183 @@
+/* How a command ended. The agent knows what it saw; the cgroup knows what it did not see: kills for want of memory, and
+ * the processor time of children that nobody waited for. */
+#include "server/ops/ops_own.h"
+
+#include "base/io.h"
+
+#include <signal.h>
+
+#define LOOK_LEAST_MS 50
+#define LOOK_MOST_MS  1000
+#define SLACK_MS      20  /* what starting a command takes, which is not the command's */
+#define MARGIN_MS     200 /* for the agent, which ends all that the command started, to come first */
+
+int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,
+                      struct ops_verdict *ret, struct err *err)
+{
+    struct keeper_stats stats;
+
+    if (sandbox_stats(link, sandbox, &stats, err) < 0)
+        return -1;
+    *ret = (struct ops_verdict){ .oom_before = stats.oom_kills,
+                                 .cpu_before_us = stats.cpu_us,
+                                 .cpu_limit_ms = cpu_limit_ms,
+                                 .look_ms = io_now_ms() + LOOK_LEAST_MS };
+    return 0;
+}
+
+int ops_verdict_wait(const struct ops_verdict *verdict, int most)
+{
+    uint64_t now = io_now_ms();
+
+    if (!verdict->cpu_limit_ms || verdict->cpu_exceeded)
+        return most;
+    if (verdict->look_ms <= now)
+        return 0;
+    return verdict->look_ms - now < (uint64_t) most ? (int) (verdict->look_ms - now) : most;
+}
+
+static uint64_t since_ms(const struct ops_verdict *verdict, const struct keeper_stats *stats)
+{
+    /* One that slept on disk meanwhile counts from 0 again. */
+    return stats->cpu_us > verdict->cpu_before_us ? (stats->cpu_us - verdict->cpu_before_us) / 1000
+                                                  : 0;
+}
+
+/* A command that was alone used all that the sandbox did, but for the agent's own share. 0: it was not alone. */
+static uint64_t used_ms(const struct ops_verdict *verdict, const struct keeper_stats *stats,
+                        const struct exec_result *seen)
+{
+    uint64_t all = since_ms(verdict, stats);
+
+    return seen->beside || all < seen->agent_cpu_ms ? 0 : all - seen->agent_cpu_ms;
+}
+
+static int note_process(void *context, const struct agent_reply *item, struct err *err)
+{
+    struct exec_result *result = context;
+
+    (void) err;
+    result->beside = item->flags & AGENT_BESIDE;
+    result->agent_cpu_ms = item->agent_cpu_ms;
+    return 0;
+}
+
+static void look(struct link *link, struct ops_run *run)
+{
+    struct ops_verdict *verdict = &run->verdict;
+    struct agent_request which = { .proc = run->exec.proc };
+    struct exec_result seen = { .beside = true };
+    struct keeper_stats stats;
+    uint64_t most = verdict->cpu_limit_ms + MARGIN_MS;
+    struct err err;
+
+    if (sandbox_stats(link, run->sandbox, &stats, &err) < 0 || since_ms(verdict, &stats) <= most ||
+        exec_find(link, run->sandbox, &which, note_process, &seen, &err) < 0 ||
+        used_ms(verdict, &stats, &seen) <= most)
+        return;
+    verdict->cpu_exceeded = true;
+    (void) exec_kill(link, run->sandbox, run->exec.proc, SIGKILL, AGENT_ALL, NULL, &err);
+}
+
+/* The next one no sooner than an eighth of the limit: the agent sees most, and sooner. */
+static uint64_t next_look(const struct ops_verdict *verdict)
+{
+    uint64_t in_ms = verdict->cpu_limit_ms / 8;
+
+    return io_now_ms() + (in_ms < LOOK_LEAST_MS  ? LOOK_LEAST_MS
+                          : in_ms > LOOK_MOST_MS ? LOOK_MOST_MS
+                                                 : in_ms);
+}
+
+void ops_verdict_look(struct ops *ops, struct ops_run *run)
+{
+    struct ops_verdict *verdict = &run->verdict;
+    struct link link;
+    struct err err;
+
+    if (!verdict->cpu_limit_ms || verdict->cpu_exceeded || io_now_ms() < verdict->look_ms)
+        return;
+    if (app_link_take(ops->app, &link, &err) == 0) {
+        look(&link, run);
+        app_link_give(ops->app, &link, link.fd >= 0);
+    }
+    verdict->look_ms = next_look(verdict);
+}
+
+/* Killed, by whomever: a process that dies of a full sandbox is ended by SIGKILL, makes its shell say 137, or leaves the
+ * others waiting for their timeout. */
+static bool was_killed(const struct exec_result *result)
+{
+    switch (result->ended) {
+    case EXIT_SIGNAL:
+        return result->signal == SIGKILL;
+    case EXIT_CODE:
+        return result->exit_code == 128 + SIGKILL;
+    case EXIT_TIMEOUT:
+    case EXIT_CPU:
+    case EXIT_LOST:
+        return true;
+    case EXIT_NONE:
+    case EXIT_OOM:
+    case EXIT_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void judge_cpu(struct exec_result *result, uint64_t used, uint64_t limit)
+{
+    if (used > result->cpu_ms + SLACK_MS)
+        result->cpu_ms = used;
+    if (used > limit + SLACK_MS && result->ended != EXIT_OOM)
+        result->ended = EXIT_CPU;
+}
+
+void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *result)
+{
+    const struct ops_verdict *verdict = &run->verdict;
+    struct keeper_stats stats;
+    struct link link;
+    struct err err;
+    int r;
+
+    if (verdict->cpu_exceeded)
+        result->ended = EXIT_CPU;
+    if ((!was_killed(result) && !verdict->cpu_limit_ms && !verdict->measure) ||
+        app_link_take(ops->app, &link, &err) < 0)
+        return;
+    r = sandbox_stats(&link, run->sandbox, &stats, &err);
+    app_link_give(ops->app, &link, r == 0);
+    if (r < 0)
+        return;
+    result->sandbox_peak_bytes = stats.memory_peak_bytes;
+    if (was_killed(result) && stats.oom_kills > verdict->oom_before)
+        result->ended = EXIT_OOM;
+    if (verdict->cpu_limit_ms)
+        judge_cpu(result, used_ms(verdict, &stats, result), verdict->cpu_limit_ms);
+}
+
+const char *ops_exit_reason(const struct exec_result *result)
+{
+    return result->ended == EXIT_NONE ? "lost" : agent_exit_name(result->ended);
+}
+
+uint32_t ops_exit_code(const struct exec_result *result)
+{
+    switch (result->ended) {
+    case EXIT_CODE:
+        return result->exit_code;
+    case EXIT_SIGNAL:
+        return 128 + result->signal;
+    case EXIT_TIMEOUT:
+    case EXIT_CPU:
+        return 124;
+    case EXIT_OOM:
+        return 137;
+    case EXIT_NONE:
+    case EXIT_LOST:
+    case EXIT_COUNT:
+        break;
+    }
+    return 255;
+}

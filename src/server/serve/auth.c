@@ -1,0 +1,93 @@
+#include "server/serve/auth.h"
+
+#include "server/guard/audit.h"
+#include "server/guard/keys.h"
+#include "server/guard/quota.h"
+#include "server/serve/exchange_own.h"
+#include "server/serve/origin.h"
+#include "server/serve/sign.h"
+
+#include <string.h>
+
+/* 401: nobody we know. 403 is for those whom we know, and who may not. */
+static int unknown(struct exchange *x)
+{
+    struct err ignored;
+
+    x->refusal_status = 401;
+    (void) exchange_add_header(x, "WWW-Authenticate", "Bearer realm=\"cove\"", &ignored);
+    return -1;
+}
+
+int auth_local(struct exchange *x, struct err *err)
+{
+    if (!x->conn->admin &&
+        (!x->conn->loopback || !x->app->loopback || !app_config(x->app)->local)) {
+        err_set(err, ERR_DENIED,
+                "a key is needed: send it as X-API-Key, or as Authorization: Bearer");
+        return unknown(x);
+    }
+    if (origin_check(x, err) < 0)
+        return -1;
+    (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
+    x->caller.scope = SCOPE_ADMIN;
+    return 0;
+}
+
+/* What the request shows as its key. 1: there is one, 0: none, -1: two, or one that cannot be read. */
+static int find_key(struct exchange *x, const char **ret, struct err *err)
+{
+    const char *key = exchange_header(x, "X-API-Key");
+    const char *bearer = exchange_header(x, "Authorization");
+
+    if (bearer) {
+        if (strncasecmp(bearer, "Bearer ", 7) != 0)
+            return err_set(err, ERR_DENIED, "Authorization: only Bearer is understood");
+        bearer += 7;
+        bearer += strspn(bearer, " ");
+    }
+    if (key && bearer && strcmp(key, bearer) != 0)
+        return err_set(err, ERR_DENIED, "X-API-Key and Authorization show different keys");
+    *ret = key ? key : bearer;
+    return *ret != NULL;
+}
+
+int auth_key(struct exchange *x, const char *text, struct err *err)
+{
+    if (key_identify(&x->caller, text, err) < 0)
+        return err->kind == ERR_DENIED ? unknown(x) : -1;
+    return 0;
+}
+
+static int check_caller(struct exchange *x, struct err *err)
+{
+    const char *key = NULL;
+    int rc = find_key(x, &key, err);
+
+    if (rc < 0)
+        return unknown(x);
+    if (rc == 0 && sign_shown(x))
+        return sign_check(x, err);
+    return rc == 1 ? auth_key(x, key, err) : auth_local(x, err);
+}
+
+int auth_check(struct exchange *x, struct err *err)
+{
+    int (*identify)(struct exchange *, struct err *) =
+        x->surface->identify ? x->surface->identify : check_caller;
+
+    if (x->route->scope == SCOPE_NONE)
+        return 0;
+    if (identify(x, err) < 0) {
+        if (err->kind == ERR_DENIED)
+            audit_refusal(exchange_caller(x), "auth.refused", err);
+        return -1;
+    }
+    if (x->caller.scope < x->route->scope) {
+        err_set(err, ERR_DENIED, "a key of scope %s may not do that: it needs %s",
+                scope_name(x->caller.scope), scope_name(x->route->scope));
+        audit_refusal(exchange_caller(x), "auth.refused", err);
+        return -1;
+    }
+    return quota_request(exchange_caller(x), err);
+}

@@ -1,0 +1,70 @@
+/* Names of templates, as SDKs say them. */
+#include "surface/e2b/control.h"
+
+#include "base/own.h"
+#include "http/slice.h"
+
+#include <string.h>
+
+static bool chars_ok(struct slice text, const char *more)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!((text.at[i] >= 'a' && text.at[i] <= 'z') ||
+              (text.at[i] >= '0' && text.at[i] <= '9') || strchr(more, text.at[i])))
+            return false;
+    return text.len > 0;
+}
+
+/* The alias of a template that a person made elsewhere may have the team's name before it; here names have no such
+ * part, and every team sees all templates, so that what is behind the slash says it all. */
+static bool cut_team(struct slice *name)
+{
+    struct slice team;
+
+    return !slice_cut(name, '/', &team) || chars_ok(team, "-_");
+}
+
+int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err)
+{
+    struct slice trimmed = slice_trim(slice_of(text)), rest, name;
+    char lower[2 * KEEPER_NAME_MAX];
+    bool tagged;
+
+    if (!slice_copy(trimmed, lower, sizeof lower))
+        return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
+    for (char *c = lower; *c; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char) (*c - 'A' + 'a');
+    rest = slice_of(lower);
+    tagged = slice_cut(&rest, ':', &name);
+    if (!tagged)
+        name = rest;
+    if (!cut_team(&name) || !chars_ok(name, "-_.") || (tagged && !chars_ok(rest, "-_.")))
+        return err_set(err, ERR_INVALID, "Invalid template reference: '%.60s'", text);
+    if ((tagged && !slice_is(rest, "default")) || !slice_copy(name, ret, KEEPER_NAME_MAX))
+        return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
+    return 0;
+}
+
+bool control_template_standard(const char *name)
+{
+    static const char *const names[] = { "base", "code-interpreter-v1" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* What a create can always ask for is there. Other templates are the keeper's, and only a create tells. */
+int control_template_alias(struct exchange *x, struct err *err)
+{
+    char name[KEEPER_NAME_MAX];
+
+    if (control_template_name(exchange_param(x, "alias"), name, err) < 0)
+        return -1;
+    if (!control_template_standard(name))
+        return err_set(err, ERR_NO_TEMPLATE, "template '%s' not found", name);
+    return exchange_reply_json(x, 200, json_pack("{s:s, s:b}", "templateID", name, "public", true),
+                               err);
+}

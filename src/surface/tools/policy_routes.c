@@ -1,0 +1,199 @@
+#include "base/own.h"
+#include "server/form/tools_args.h"
+#include "server/guard/policy_config.h"
+#include "server/guard/policy_gate_own.h"
+#include "server/guard/quota.h"
+#include "server/serve/exchange.h"
+#include "surface/tools/tools_routes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define VIOLATIONS_PAGE 100
+
+const char *gate_metadata(json_t *stored, const char *key)
+{
+    return json_string_value(json_object_get(stored, key));
+}
+
+/* ---- POST /v1/policy/analyze ---- */
+
+struct question {
+    const char *command, *code, *language, *path, *access, *tool, *preset;
+    json_t *security;
+};
+
+static json_t *violation_json(const struct policy_violation *v)
+{
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:s%}", "rule", v->rule, "description",
+                     v->description, "risk", policy_risk_name(v->risk), "denied", v->denied,
+                     "offset", (json_int_t) v->offset, "length", (json_int_t) v->length, "command",
+                     v->command ? v->command : "", v->command ? strlen(v->command) : (size_t) 0);
+}
+
+/* A command that is no UTF-8 has no place in JSON: the rest of the violation has. */
+static json_t *violation_safe(const struct policy_violation *v)
+{
+    struct policy_violation plain = *v;
+    json_t *json = violation_json(v);
+
+    plain.command = NULL;
+    return json ? json : violation_json(&plain);
+}
+
+static json_t *report_json(const struct policy_report *report)
+{
+    json_t *violations = json_array(), *programs = json_array(), *paths = json_array();
+
+    for (size_t i = 0; i < report->violation_count; i++)
+        (void) json_array_append_new(violations, violation_safe(&report->violations[i]));
+    for (size_t i = 0; i < report->program_count; i++)
+        (void) json_array_append_new(programs, json_string(report->programs[i]));
+    for (size_t i = 0; i < report->path_count; i++)
+        (void) json_array_append_new(
+            paths, json_pack("{s:s, s:s}", "path", report->paths[i].path, "access",
+                             report->paths[i].access == POLICY_WRITE ? "write" : "read"));
+    return json_pack("{s:b, s:s, s:b, s:s*, s:I, s:o, s:o, s:o}", "allowed", report->allowed,
+                     "risk", policy_risk_name(report->risk), "complete", report->complete, "reason",
+                     report->reason[0] ? report->reason : NULL, "dropped",
+                     (json_int_t) report->dropped, "violations", violations, "programs", programs,
+                     "paths", paths);
+}
+
+static int read_question(struct exchange *x, json_t *body, struct question *q, struct err *err)
+{
+    const struct arg args[] = {
+        { "command", ARG_TEXT, &q->command, 0, POLICY_COMMAND_MAX },
+        { "code", ARG_TEXT, &q->code, 0, POLICY_COMMAND_MAX },
+        { "language", ARG_TEXT, &q->language, 0, 32 },
+        { "path", ARG_TEXT, &q->path, 0, 4096 },
+        { "access", ARG_TEXT, &q->access, 0, 8 },
+        { "tool", ARG_TEXT, &q->tool, 0, 64 },
+        { "preset", ARG_TEXT, &q->preset, 0, 32 },
+        { "security", ARG_OBJECT, &q->security, 0, 0 },
+    };
+
+    if (args_read(exchange_caller(x), body, "", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (!!q->command + !!q->code + !!q->path + !!q->tool != 1)
+        return args_bad(exchange_caller(x), "", "command", "or code, path or tool is needed, and only one of them",
+                        err);
+    if (q->access && strcmp(q->access, "read") != 0 && strcmp(q->access, "write") != 0)
+        return args_bad(exchange_caller(x), "", "access", "is neither read nor write", err);
+    return 0;
+}
+
+static int analyze(struct exchange *x, json_t *body, json_t **ret, struct err *err)
+{
+    auto_free struct policy *policy = calloc(1, sizeof *policy);
+    struct question q = { 0 };
+    struct policy_report report;
+    const char *field = NULL;
+
+    if (!policy)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the policy");
+    if (read_question(x, body, &q, err) < 0)
+        return -1;
+    if (policy_from_json(policy, q.security, q.preset, &field, err) < 0)
+        return exchange_blame(x, field ? field : "security", NULL, NULL);
+    if (q.command)
+        policy_analyze(policy, q.command, &report);
+    else if (q.code)
+        policy_analyze_code(policy, q.language ? q.language : "", q.code, &report);
+    else if (q.path)
+        policy_analyze_path(policy, q.path,
+                            q.access && strcmp(q.access, "write") == 0 ? POLICY_WRITE : POLICY_READ,
+                            &report);
+    else
+        policy_analyze_tool(policy, q.tool, &report);
+    quota_policy_used(exchange_caller(x), report.cpu_us);
+    *ret = report_json(&report);
+    policy_report_done(&report);
+    policy_done(policy);
+    return 0;
+}
+
+int policy_route_analyze(struct exchange *x, struct err *err)
+{
+    json_t *body = NULL, *answer = NULL;
+    int r;
+
+    if (quota_policy(exchange_caller(x), err) < 0 || exchange_json(x, &body, err) < 0)
+        return -1;
+    r = analyze(x, body, &answer, err);
+    json_decref(body);
+    return r < 0 ? -1 : exchange_reply_json(x, 200, answer, err);
+}
+
+/* ---- GET /v1/policy/violations ---- */
+
+static json_t *seen_json(const struct gate_seen *seen)
+{
+    time_t seconds = (time_t) (seen->time_ms / 1000);
+    char when[40] = "";
+    struct tm tm;
+    json_t *json;
+
+    if (gmtime_r(&seconds, &tm))
+        (void) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json = json_pack("{s:s, s:s*, s:s, s:s, s:s, s:b}", "timestamp", when, "sandbox_id",
+                     seen->sandbox[0] ? seen->sandbox : NULL, "rule", seen->rule, "description",
+                     seen->description, "risk", policy_risk_name(seen->risk), "refused",
+                     seen->refused);
+    /* Not set when the cut left no UTF-8. */
+    (void) json_object_set_new(json, "command", json_string(seen->command));
+    return json;
+}
+
+/* Newest first, the caller's own. */
+static json_t *seen_list(struct policy_gate *gate, const char *tenant, enum policy_risk risk,
+                         size_t limit)
+{
+    json_t *list = json_array();
+    const struct gate_tenant *own;
+    uint64_t newest, oldest;
+
+    (void) pthread_mutex_lock(&gate->lock);
+    own = gate_tenant_find(gate, tenant);
+    newest = own ? own->seen_count : 0;
+    oldest = newest > GATE_SEEN ? newest - GATE_SEEN : 0;
+    for (uint64_t i = newest; i > oldest && json_array_size(list) < limit; i--) {
+        const struct gate_seen *seen = &own->seen[(i - 1) % GATE_SEEN];
+
+        if (risk == POLICY_RISK_COUNT || seen->risk == risk)
+            (void) json_array_append_new(list, seen_json(seen));
+    }
+    (void) pthread_mutex_unlock(&gate->lock);
+    return list;
+}
+
+int policy_route_violations(struct exchange *x, struct err *err)
+{
+    const char *wanted = exchange_query(x, "risk"), *many = exchange_query(x, "limit");
+    enum policy_risk risk = wanted ? policy_risk_find(wanted) : POLICY_RISK_COUNT;
+    struct policy_gate *gate = exchange_app(x)->gate;
+    const char *tenant = exchange_caller(x)->tenant;
+    uint64_t limit = VIOLATIONS_PAGE;
+    struct gate_counts counts;
+    json_t *by_risk = json_object();
+
+    if (wanted && risk == POLICY_RISK_COUNT) {
+        json_decref(by_risk);
+        return args_bad(exchange_caller(x), "", "risk", "must be low, medium, high or critical", err);
+    }
+    if (many && (parse_u64(many, &limit, err) < 0 || limit < 1 || limit > GATE_SEEN)) {
+        json_decref(by_risk);
+        return args_bad(exchange_caller(x), "", "limit", "is not between 1 and 256", err);
+    }
+    policy_gate_counts(gate, tenant, &counts);
+    for (int i = POLICY_RISK_LOW; i < POLICY_RISK_COUNT; i++)
+        (void) json_object_set_new(by_risk, policy_risk_name((enum policy_risk) i),
+                                   json_integer((json_int_t) counts.by_risk[i]));
+    return exchange_reply_json(x, 200,
+                               json_pack("{s:o, s:{s:I, s:I, s:o}}", "violations",
+                                         seen_list(gate, tenant, risk, limit), "stats", "checked",
+                                         (json_int_t) counts.checked, "denied",
+                                         (json_int_t) counts.denied, "by_risk", by_risk),
+                               err);
+}

@@ -1,0 +1,57 @@
+/* tools.h - the tools surface: what coding agents call, each by name and with arguments as they know them.
+ *
+ * POST /execute takes any tool of the table; /bash, /file/read, /file/write and /search are four of them with the
+ * arguments at the top. Without a sandbox_id a call goes to the caller's default sandbox (tools_session.h).
+ *
+ * Callers: routes.c, by tools_routes.h.
+ * Never:   talks to a sandbox by itself: everything goes through ops.h. */
+#ifndef COVE_SURFACE_TOOLS_TOOLS_H
+#define COVE_SURFACE_TOOLS_TOOLS_H
+
+#include "server/serve/exchange.h"
+#include "surface/tools/tools_session.h"
+
+#define TOOLS_BODY (16ull << 20)
+
+/* One call of a tool. */
+struct tool_call {
+    struct ops *ops;
+    const struct session *session; /* the sandbox, and what it was made with */
+    json_t *arguments;             /* borrowed from the request */
+    json_t *answer;                /* an object: the tool adds to it */
+};
+
+struct tool {
+    const char *name;
+    const char *help;
+    int (*run)(struct tool_call *call, struct err *err);
+    const char *arguments; /* for GET /tools and the docs */
+};
+extern const struct tool tools_table[];
+extern const size_t tools_count;
+
+int tool_bash(struct tool_call *call, struct err *err);
+int tool_bash_output(struct tool_call *call, struct err *err);
+int tool_kill(struct tool_call *call, struct err *err);
+int tool_read(struct tool_call *call, struct err *err);
+int tool_write(struct tool_call *call, struct err *err);
+int tool_edit(struct tool_call *call, struct err *err);
+int tool_multi_edit(struct tool_call *call, struct err *err);
+int tool_glob(struct tool_call *call, struct err *err);
+int tool_grep(struct tool_call *call, struct err *err);
+int tool_ls(struct tool_call *call, struct err *err);
+
+int tools_route_execute(struct exchange *x, struct err *err);
+int tools_route_bash(struct exchange *x, struct err *err);
+int tools_route_read(struct exchange *x, struct err *err);
+int tools_route_write(struct exchange *x, struct err *err);
+int tools_route_search(struct exchange *x, struct err *err);
+int tools_route_list(struct exchange *x, struct err *err);
+int tools_route_sandbox_make(struct exchange *x, struct err *err);
+int tools_route_sandbox_get(struct exchange *x, struct err *err);
+int tools_route_sandbox_end(struct exchange *x, struct err *err);
+int tools_route_presets(struct exchange *x, struct err *err);
+int tools_route_audit(struct exchange *x, struct err *err);
+int tools_route_stats(struct exchange *x, struct err *err);
+
+#endif

@@ -1,0 +1,243 @@
+#include "surface/tools/tools_config.h"
+
+#include "base/own.h"
+#include "egress/reach.h"
+#include "server/form/tools_args.h"
+#include "server/guard/policy_config.h"
+#include "server/guard/policy_gate.h"
+#include "server/net/network_rules.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MEGA (1024ull * 1024)
+
+/* clang-format off */
+const struct tools_preset tools_presets[] = {
+    /* name         cpu   MB    disk  procs  command s  session min  network */
+    { "minimal",     500,  256,  256,   32,    30,   15, false, "small and strict: short scripts" },
+    { "standard",   1000,  512, 1024,  128,   120,   60, false, "what a call without a sandbox gets" },
+    { "development", 2000, 2048, 4096, 1024,  600,  240, true,  "builds and tests, with a network" },
+};
+/* clang-format on */
+const size_t tools_preset_count = ARRAY_LEN(tools_presets);
+
+int tools_config_preset(struct app *app, struct tools_config *config, const char *name,
+                        struct err *err)
+{
+    static _Atomic uint64_t known; /* the C library opens a file for it */
+    uint64_t cores = atomic_load(&known);
+    uint64_t most_ms = app_config(app)->sandbox_timeout_most_ms;
+
+    if (cores == 0) {
+        cores = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN);
+        atomic_store(&known, cores);
+    }
+    for (size_t i = 0; i < tools_preset_count; i++) {
+        const struct tools_preset *preset = &tools_presets[i];
+
+        if (!name || strcmp(preset->name, name) != 0)
+            continue;
+        memset(config, 0, sizeof *config);
+        config->preset = preset->name;
+        limits_preset(&config->limits);
+        /* A preset fits every host and its settings; what is asked for by number is refused when it does not. */
+        config->limits.cpu_milli =
+            preset->cpu_milli < cores * 1000 ? preset->cpu_milli : cores * 1000;
+        config->limits.memory_bytes = preset->memory_mb * MEGA;
+        config->limits.disk_bytes = preset->disk_mb * MEGA;
+        config->limits.processes = preset->processes;
+        config->timeout_ms = preset->timeout_s * 1000;
+        config->session_ms = preset->session_min * 60000;
+        if (config->session_ms > most_ms)
+            config->session_ms = most_ms;
+        config->auto_cleanup = true;
+        config->network = preset->network && app->network;
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "preset must be minimal, standard or development");
+}
+
+static int read_limits(struct exchange *x, json_t *object, struct tools_config *config,
+                       struct err *err)
+{
+    uint64_t memory = config->limits.memory_bytes / MEGA, disk = config->limits.disk_bytes / MEGA;
+    uint64_t timeout = config->timeout_ms / 1000;
+    double cores = (double) config->limits.cpu_milli / 1000;
+    const struct arg args[] = {
+        { "cpu_cores", ARG_REAL, &cores, 0, 1024 },
+        { "memory_mb", ARG_NUMBER, &memory, 8, 4u << 20 },
+        { "disk_mb", ARG_NUMBER, &disk, 1, 16u << 20 },
+        { "timeout_seconds", ARG_NUMBER, &timeout, 1, 86400 },
+        { "max_processes", ARG_NUMBER, &config->limits.processes, 4, 30000 },
+    };
+
+    if (args_read(exchange_caller(x), object, "resource_limits.", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (cores < 0.01)
+        return args_bad(exchange_caller(x), "resource_limits.", "cpu_cores", "is not between 0.01 and 1024", err);
+    config->limits.cpu_milli = (uint64_t) (cores * 1000 + 0.5);
+    config->limits.memory_bytes = memory * MEGA;
+    config->limits.disk_bytes = disk * MEGA;
+    config->timeout_ms = timeout * 1000;
+    return 0;
+}
+
+/* Without domains: every public address. Domains without `enabled` are a wish that was not finished. */
+static int read_network(struct exchange *x, json_t *object, struct tools_config *config,
+                        struct err *err)
+{
+    bool enabled = config->network;
+    json_t *domains = NULL, *item;
+    size_t i, len = 0;
+    const struct arg args[] = {
+        { "enabled", ARG_BOOL, &enabled, 0, 0 },
+        { "allowed_domains", ARG_ARRAY, &domains, 0, 0 },
+    };
+
+    if (args_read(exchange_caller(x), object, "network.", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (!enabled && json_array_size(domains) > 0)
+        return args_bad(exchange_caller(x), "network.", "allowed_domains", "needs enabled", err);
+    json_array_foreach(domains, i, item)
+    {
+        struct reach_rule rule;
+
+        if (!json_is_string(item) || reach_rule_parse(json_string_value(item), &rule, err) < 0)
+            return args_bad(exchange_caller(x), "network.", "allowed_domains", "has an item that is not a domain", err);
+        if (network_may_name(exchange_caller(x), &rule, err) < 0) {
+            (void) exchange_blame(x, "network.allowed_domains", NULL, NULL);
+            return err_wrap(err, "network.allowed_domains");
+        }
+    }
+    if (json_array_size(domains) > REACH_MAX)
+        return args_bad(exchange_caller(x), "network.", "allowed_domains", "has too many items", err);
+    if (json_array_size(domains) > 0)
+        len = json_dumpb(domains, config->domains, sizeof config->domains - 1, JSON_COMPACT);
+    if (len >= sizeof config->domains)
+        return args_bad(exchange_caller(x), "network.", "allowed_domains", "is too long", err);
+    config->domains[len] = '\0';
+    config->network = enabled;
+    config->network_said = true;
+    return 0;
+}
+
+/* Who may only run things may not loosen what the tenant was given: rules that were asked for are refused then, rules
+ * that a preset brings along are left out. true: they count. */
+static bool may_have(struct exchange *x, const struct policy *policy, bool asked, struct err *err)
+{
+    const char *member = NULL;
+    char name[64];
+
+    if (exchange_caller(x)->scope >= SCOPE_ADMIN ||
+        policy_gate_within(exchange_app(x), policy, &member, err) == 0)
+        return true;
+    if (asked) {
+        (void) snprintf(name, sizeof name, "security.%s", member);
+        (void) exchange_blame(x, name, "policy-loosened", "policy");
+        (void) err_wrap(err, "a key of scope run may only tighten its policy");
+    }
+    return false;
+}
+
+/* Checked here, kept as text: the gate reads it again. */
+static int read_security(struct exchange *x, json_t *object, bool asked,
+                         struct tools_config *config, struct err *err)
+{
+    auto_free struct policy *policy = calloc(1, sizeof *policy);
+    auto_free char *text = NULL;
+    const char *field = NULL;
+    char name[64];
+
+    if (!policy)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the policy");
+    if (policy_from_json(policy, object, config->preset, &field, err) < 0) {
+        (void) snprintf(name, sizeof name, "security%s%s", field ? "." : "", field ? field : "");
+        return exchange_blame(x, name, NULL, NULL);
+    }
+    if (!may_have(x, policy, asked, err)) {
+        policy_done(policy);
+        return asked ? -1 : 0;
+    }
+    config->root = policy->allow_root;
+    policy_done(policy);
+    text = json_dumps(object, JSON_COMPACT);
+    if (!text || strlen(text) >= sizeof config->security)
+        return args_bad(exchange_caller(x), "", "security", "is longer than 3071 bytes", err);
+    (void) strcpy(config->security, text);
+    return 0;
+}
+
+static int read_workdir(struct exchange *x, const char *path, struct tools_config *config,
+                        struct err *err)
+{
+    if (path[0] != '/' || strstr(path, "/../") || strlen(path) >= sizeof config->workdir)
+        return args_bad(exchange_caller(x), "", "working_directory", "is not an absolute path", err);
+    (void) strcpy(config->workdir, path);
+    return 0;
+}
+
+int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
+                      bool *ret_default, struct err *err)
+{
+    const char *preset = "standard", *template = NULL, *isolation = NULL, *workdir = NULL;
+    json_t *limits = NULL, *network = NULL, *security = NULL, *own = NULL;
+    uint64_t minutes = 0;
+    bool cleanup = true;
+    const struct arg args[] = {
+        { "preset", ARG_TEXT, &preset, 0, 32 },
+        { "template", ARG_TEXT, &template, 0, 63 },
+        { "e2b_template", ARG_TEXT, &template, 0, 63 },
+        { "isolation", ARG_TEXT, &isolation, 0, 31 },
+        { "resource_limits", ARG_OBJECT, &limits, 0, 0 },
+        { "network", ARG_OBJECT, &network, 0, 0 },
+        { "security", ARG_OBJECT, &security, 0, 0 },
+        { "session_timeout_minutes", ARG_NUMBER, &minutes, 1, 525600 },
+        { "auto_cleanup", ARG_BOOL, &cleanup, 0, 0 },
+        { "working_directory", ARG_TEXT, &workdir, 0, 1023 },
+        { "default", ARG_BOOL, ret_default, 0, 0 },
+    };
+    int r = 0;
+
+    if (args_read(exchange_caller(x), object, "", args, ARRAY_LEN(args), err) < 0)
+        return -1;
+    if (tools_config_preset(exchange_app(x), ret, preset, err) < 0)
+        return exchange_blame(x, "preset", NULL, NULL);
+    if (json_object_get(object, "preset") || security) { /* the preset's rules, and more */
+        own = security ? json_copy(security) : json_object();
+        if (!json_object_get(own, "preset"))
+            (void) json_object_set_new(own, "preset", json_string(ret->preset));
+        r = read_security(x, own, security != NULL, ret, err);
+        json_decref(own);
+    }
+    if (r < 0 || (limits && read_limits(x, limits, ret, err) < 0) ||
+        (network && read_network(x, network, ret, err) < 0) ||
+        (workdir && read_workdir(x, workdir, ret, err) < 0))
+        return -1;
+    (void) snprintf(ret->template, sizeof ret->template, "%s", template ? template : "");
+    (void) snprintf(ret->isolation, sizeof ret->isolation, "%s", isolation ? isolation : "");
+    ret->auto_cleanup = cleanup;
+    if (minutes > 0)
+        ret->session_ms = minutes * 60000;
+    return 0;
+}
+
+json_t *tools_config_json(const struct tools_config *config)
+{
+    json_t *json = json_pack(
+        "{s:s, s:{s:f, s:I, s:I, s:I, s:I}, s:{s:b, s:o}, s:I, s:b, s:s*}", "preset",
+        config->preset, "resource_limits", "cpu_cores", (double) config->limits.cpu_milli / 1000,
+        "memory_mb", (json_int_t) (config->limits.memory_bytes / MEGA), "disk_mb",
+        (json_int_t) (config->limits.disk_bytes / MEGA), "timeout_seconds",
+        (json_int_t) (config->timeout_ms / 1000), "max_processes",
+        (json_int_t) config->limits.processes, "network", "enabled", config->network,
+        "allowed_domains", config->domains[0] ? json_loads(config->domains, 0, NULL) : json_array(),
+        "session_timeout_minutes", (json_int_t) (config->session_ms / 60000), "auto_cleanup",
+        config->auto_cleanup, "working_directory", config->workdir[0] ? config->workdir : NULL);
+
+    if (json && config->security[0])
+        (void) json_object_set_new(json, "security", json_loads(config->security, 0, NULL));
+    return json;
+}

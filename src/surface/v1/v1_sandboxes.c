@@ -1,0 +1,457 @@
+#include "surface/v1/v1.h"
+
+#include "base/own.h"
+#include "server/net/network_rules.h"
+#include "server/net/private.h"
+#include "server/ops/ops_tie.h"
+#include "server/preview/preview.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AT(type, field) offsetof(struct type, field)
+#define PAGE_PRESET     50
+#define LEAST_MS        1000
+#define MOST_MS         31536000000ull /* the configuration may say less */
+
+static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
+                         struct err *err)
+{
+    return exchange_reply_json(x, status, v1_sandbox_json(sandbox), err);
+}
+
+/* ---- create ---- */
+
+struct create_body {
+    const char *template, *snapshot, *name, *on_timeout, *idempotency_key, *isolation;
+    json_t *limits, *env, *metadata, *network, *preview, *volumes;
+    uint64_t timeout_ms, idle_pause_ms, idle_disk_ms; /* idle: NOT_SAID without */
+    bool root, auto_resume, memory;
+};
+#define NOT_SAID UINT64_MAX
+
+static const struct form_field create_fields[] = {
+    { "template", FORM_TEXT, AT(create_body, template), 0, 0 },
+    { "snapshot", FORM_TEXT, AT(create_body, snapshot), 0, 0 },
+    { "memory", FORM_BOOL, AT(create_body, memory), 0, 0 },
+    { "auto_resume", FORM_BOOL, AT(create_body, auto_resume), 0, 0 },
+    { "idle_pause_seconds", FORM_SECONDS, AT(create_body, idle_pause_ms), 0, MOST_MS },
+    { "idle_disk_seconds", FORM_SECONDS, AT(create_body, idle_disk_ms), 0, MOST_MS },
+    { "name", FORM_TEXT, AT(create_body, name), 0, 0 },
+    { "on_timeout", FORM_TEXT, AT(create_body, on_timeout), 0, 0 },
+    { "idempotency_key", FORM_TEXT, AT(create_body, idempotency_key), 0, 0 },
+    { "limits", FORM_OBJECT, AT(create_body, limits), 0, 0 },
+    { "env", FORM_OBJECT, AT(create_body, env), 0, 0 },
+    { "metadata", FORM_OBJECT, AT(create_body, metadata), 0, 0 },
+    { "network", FORM_OBJECT, AT(create_body, network), 0, 0 },
+    { "preview", FORM_OBJECT, AT(create_body, preview), 0, 0 },
+    { "volumes", FORM_ARRAY, AT(create_body, volumes), 0, 0 },
+    { "timeout", FORM_SECONDS, AT(create_body, timeout_ms), 0, MOST_MS },
+    { "root", FORM_BOOL, AT(create_body, root), 0, 0 },
+    { "isolation", FORM_TEXT, AT(create_body, isolation), 0, 0 },
+};
+
+/* Of a snapshot's own limits, 0 would be the one that is meant. */
+static bool is_none(const struct limits *limits, const char *key, struct err *err)
+{
+    for (size_t i = 0; i < limit_count; i++)
+        if (strcmp(limit_table[i].name, key) == 0 && limit_value(limits, &limit_table[i]) == 0) {
+            err_set(err, ERR_LIMIT, "limit '%.40s': 0 is too little", key);
+            return true;
+        }
+    return false;
+}
+
+int v1_limits_read(struct exchange *x, json_t *object, struct limits *limits, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+    {
+        char number[64], field[64];
+        const char *text = json_string_value(value);
+
+        if (json_is_integer(value))
+            (void) snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT,
+                            json_integer_value(value));
+        else if (json_is_real(value))
+            (void) snprintf(number, sizeof number, "%g", json_real_value(value));
+        else if (!text)
+            return form_bad(exchange_caller(x), err, "limits", "'%.40s' is not a number or a text", key);
+        if (limits_parse(limits, key, text ? text : number, err) < 0 || is_none(limits, key, err)) {
+            (void) snprintf(field, sizeof field, "limits.%.40s", key);
+            return exchange_blame(x, field, NULL, NULL);
+        }
+    }
+    return 0;
+}
+
+static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return form_bad(exchange_caller(x), err, "metadata", "'%.40s' is not a text", key);
+        if (strncmp(key, "cove.", 5) == 0)
+            return form_bad(exchange_caller(x), err, "metadata", "names that begin with 'cove.' are reserved");
+    }
+    return 0;
+}
+
+static int read_key(struct exchange *x, const char **key, struct err *err)
+{
+    const char *header = exchange_header(x, "Idempotency-Key");
+
+    if (header && *key && strcmp(header, *key) != 0)
+        return form_bad(exchange_caller(x), err, "idempotency_key", "differs from the header Idempotency-Key");
+    if (header)
+        *key = header;
+    return 0;
+}
+
+/* What a snapshot says for itself cannot be said beside it. */
+static int check_snapshot(struct exchange *x, const struct create_body *body, struct err *err)
+{
+    const struct {
+        const char *field;
+        bool said;
+    } own[] = { { "template", body->template },
+                { "root", body->root },
+                { "volumes", body->volumes } };
+
+    for (size_t i = 0; body->snapshot && i < ARRAY_LEN(own); i++)
+        if (own[i].said)
+            return form_bad(exchange_caller(x), err, own[i].field, "a snapshot has its own");
+    if (!body->snapshot && !body->memory)
+        return form_bad(exchange_caller(x), err, "memory", "only a snapshot's processes can be left out");
+    return 0;
+}
+
+static int translate(struct exchange *x, const struct create_body *body, struct ops_create *create,
+                     struct err *err)
+{
+    *create = (struct ops_create){ .template = body->template,
+                                   .name = body->name,
+                                   .idempotency_key = body->idempotency_key,
+                                   .timeout_ms = body->timeout_ms == NOT_SAID ? 0
+                                                 : body->timeout_ms == 0      ? OPS_NEVER_MS
+                                                                              : body->timeout_ms,
+                                   .root = body->root,
+                                   .isolation = body->isolation,
+                                   .snapshot = body->snapshot,
+                                   .files_only = !body->memory,
+                                   .auto_resume = body->auto_resume };
+    if (body->idle_pause_ms != NOT_SAID)
+        create->idle_pause_ms = &body->idle_pause_ms;
+    if (body->idle_disk_ms != NOT_SAID)
+        create->idle_disk_ms = &body->idle_disk_ms;
+    if (!body->snapshot)
+        limits_preset(&create->limits);
+    if (body->on_timeout) {
+        if (strcmp(body->on_timeout, "pause") == 0)
+            create->on_timeout = ON_TIMEOUT_PAUSE;
+        else if (strcmp(body->on_timeout, "kill") != 0)
+            return form_bad(exchange_caller(x), err, "on_timeout", "'kill' or 'pause' is needed");
+    }
+    return check_snapshot(x, body, err) < 0 || read_key(x, &create->idempotency_key, err) < 0 ||
+                   v1_limits_read(x, body->limits, &create->limits, err) < 0 ||
+                   check_metadata(x, body->metadata, err) < 0
+               ? -1
+               : 0;
+}
+
+/* Out of "network", which says nothing else if that was all: then it reaches its peers only. */
+static int take_joins(struct exchange *x, struct create_body *body, struct private_member *joins,
+                      struct ops_create *create, struct err *err)
+{
+    json_t *list = json_object_get(body->network, "join");
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list))
+        return form_bad(exchange_caller(x), err, "network.join", "is a list of objects");
+    if (v1_joins_read(x, list, joins, &create->join_count, err) < 0)
+        return -1;
+    create->joins = joins;
+    (void) json_object_del(body->network, "join");
+    if (json_object_size(body->network) == 0)
+        body->network = NULL;
+    return 0;
+}
+
+/* Likewise: they allow nothing by themselves. The list moves up in the request, and so lives as long as that. */
+static int take_secrets(struct exchange *x, json_t *json, struct create_body *body,
+                        struct ops_create *create, struct err *err)
+{
+    json_t *list = json_object_get(body->network, "secrets");
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list))
+        return form_bad(exchange_caller(x), err, "network.secrets", "is a list of names");
+    if (json_object_set(json, "secrets", list) < 0)
+        return err_set(err, ERR_NO_MEMORY, "no memory for names");
+    create->secrets.names = list;
+    (void) json_object_del(body->network, "secrets");
+    if (json_object_size(body->network) == 0)
+        body->network = NULL;
+    return 0;
+}
+
+int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *ret, struct err *err)
+{
+    struct create_body body = { .idle_pause_ms = NOT_SAID,
+                                .idle_disk_ms = NOT_SAID,
+                                .timeout_ms = NOT_SAID,
+                                .memory = true };
+    auto_free char *metadata = NULL;
+    auto_free const char **env = NULL;
+    auto_free struct reach *network = NULL;
+    struct preview_rules preview = { .is_public = false };
+    struct ops_mount volumes[VOLUMES_MAX];
+    struct private_member joins[PRIVATE_JOINS];
+    struct ops ops = ops_of(exchange_caller(x));
+    struct ops_create wanted;
+
+    if (form_read(exchange_caller(x), json, create_fields, ARRAY_LEN(create_fields), &body, err) < 0 ||
+        translate(x, &body, &wanted, err) < 0 ||
+        form_assignments(exchange_caller(x), "env", body.env, &env, &wanted.env_count, err) < 0)
+        return -1;
+    wanted.env = env;
+    if (tied && body.timeout_ms != NOT_SAID)
+        return form_bad(exchange_caller(x), err, "timeout", "a sandbox that ends with its maker has none");
+    if (tied)
+        wanted.timeout_ms = OPS_TIE_MS;
+    if (take_joins(x, &body, joins, &wanted, err) < 0 ||
+        take_secrets(x, json, &body, &wanted, err) < 0)
+        return -1;
+    if (body.network) {
+        network = malloc(sizeof *network);
+        if (!network)
+            return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+        if (network_read(exchange_caller(x), "network", body.network, network, err) < 0)
+            return -1;
+        wanted.network = network;
+    }
+    if (ops_mounts_read(exchange_caller(x), "volumes", body.volumes, volumes, &wanted.volume_count, err) < 0)
+        return -1;
+    wanted.volumes = volumes;
+    if (body.preview) {
+        if (preview_rules_read(exchange_caller(x), body.preview, &preview, err) < 0)
+            return err_wrap(err, "preview");
+        wanted.preview = &preview;
+    }
+    if (body.metadata) {
+        metadata = json_dumps(body.metadata, JSON_COMPACT);
+        wanted.metadata = metadata;
+    }
+    return ops_sandbox_create(&ops, &wanted, ret, err);
+}
+
+static int create(struct exchange *x, json_t *json, struct err *err)
+{
+    struct ops_sandbox made;
+
+    if (v1_create(x, json, false, &made, err) < 0)
+        return -1;
+    if (made.replayed && exchange_add_header(x, "Idempotent-Replayed", "true", err) < 0)
+        return -1;
+    return reply_sandbox(x, made.replayed ? 200 : 201, &made, err);
+}
+
+static bool is_v1(struct slice path)
+{
+    return path.len > 4 && memcmp(path.at, "/v1/", 4) == 0;
+}
+
+int v1_settle(struct exchange *x, struct err *err)
+{
+    static const char *const names[] = { "id", "sandbox" };
+    struct ops ops = ops_of(exchange_caller(x));
+    char id[ID_LEN + 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *given = exchange_param(x, names[i]);
+
+        if (!given[0] || id_ok(given) || !is_v1(head_path(exchange_head(x))))
+            continue;
+        if (ops_sandbox_resolve(&ops, given, id, err) < 0)
+            return -1;
+        if (exchange_change_param(x, names[i], id) < 0)
+            return err_set(err, ERR_NO_MEMORY, "no memory for an id");
+    }
+    return 0;
+}
+
+int v1_sandbox_create(struct exchange *x, struct err *err)
+{
+    json_t *json;
+    int r;
+
+    if (exchange_json(x, &json, err) < 0)
+        return -1;
+    r = create(x, json, err);
+    json_decref(json);
+    return r;
+}
+
+/* ---- list ---- */
+
+static int read_state(struct exchange *x, uint32_t *ret, struct err *err)
+{
+    const char *state = exchange_query(x, "state");
+
+    *ret = 0;
+    if (!state)
+        return 0;
+    for (uint32_t life = 0; life < LIFE_GONE; life++)
+        if (strcmp(keeper_life_name(life), state) == 0)
+            *ret = 1u << life;
+    if (strcmp(state, "lost") == 0)
+        *ret = 1u << LIFE_GONE;
+    return *ret ? 0 : form_bad(exchange_caller(x), err, "state", "'running', 'paused' or 'lost' is needed");
+}
+
+/* ?metadata=key:value; several are divided by commas. The text is changed. */
+static int read_metadata(struct exchange *x, char *text, struct ops_filter *filter, struct err *err)
+{
+    char *save = NULL;
+
+    for (char *pair = text ? strtok_r(text, ",", &save) : NULL; pair;
+         pair = strtok_r(NULL, ",", &save)) {
+        char *colon = strchr(pair, ':');
+
+        if (!colon || filter->meta_count == ARRAY_LEN(filter->meta_keys))
+            return form_bad(exchange_caller(x), err, "metadata", "key:value is needed, %zu of them at most",
+                          ARRAY_LEN(filter->meta_keys));
+        *colon = '\0';
+        filter->meta_keys[filter->meta_count] = pair;
+        filter->meta_values[filter->meta_count++] = colon + 1;
+    }
+    return 0;
+}
+
+static int reply_list(struct exchange *x, const struct ops_page *page, struct err *err)
+{
+    json_t *array = json_array();
+    char cursor[24];
+
+    for (size_t i = 0; i < page->count; i++)
+        (void) json_array_append_new(array, v1_sandbox_json(&page->list[i]));
+    (void) snprintf(cursor, sizeof cursor, "%" PRIu64, page->next);
+    return exchange_reply_json(x, 200,
+                               json_pack("{s:o, s:o}", "sandboxes", array, "next",
+                                         page->next ? json_string(cursor) : json_null()),
+                               err);
+}
+
+int v1_sandbox_list(struct exchange *x, struct err *err)
+{
+    const char *metadata = exchange_query(x, "metadata");
+    auto_free char *own = metadata ? strdup(metadata) : NULL;
+    struct ops_filter filter = { .name = exchange_query(x, "name") };
+    struct ops ops = ops_of(exchange_caller(x));
+    uint64_t limit = PAGE_PRESET;
+    struct ops_page page;
+    int r;
+
+    if (read_state(x, &filter.lives, err) < 0 || read_metadata(x, own, &filter, err) < 0 ||
+        query_count(x, "limit", 1, OPS_PAGE_MAX, &limit, err) < 0 ||
+        query_count(x, "cursor", 0, INT64_MAX, &filter.after, err) < 0)
+        return -1;
+    filter.limit = (size_t) limit;
+    if (ops_sandbox_list(&ops, &filter, &page, err) < 0)
+        return -1;
+    r = reply_list(x, &page, err);
+    free(page.list);
+    return r;
+}
+
+/* ---- one ---- */
+
+int v1_sandbox_get(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+    struct ops_sandbox sandbox;
+
+    if (ops_sandbox_get(&ops, exchange_param(x, "id"), &sandbox, err) < 0)
+        return -1;
+    return reply_sandbox(x, 200, &sandbox, err);
+}
+
+int v1_sandbox_kill(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+
+    if (ops_sandbox_kill(&ops, exchange_param(x, "id"), err) < 0)
+        return -1;
+    return exchange_reply_json(x, 204, NULL, err);
+}
+
+/* {"timeout": seconds}; *ret stays 0 without one. */
+static int read_timeout(struct exchange *x, uint64_t *ret, struct err *err)
+{
+    static const struct form_field fields[] = { { "timeout", FORM_SECONDS, 0, LEAST_MS, MOST_MS } };
+    json_t *json;
+    int r;
+
+    *ret = 0;
+    if (exchange_json(x, &json, err) < 0)
+        return -1;
+    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), ret, err);
+    json_decref(json);
+    return r;
+}
+
+int v1_sandbox_extend(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+    struct ops_sandbox sandbox;
+    uint64_t timeout_ms;
+
+    if (read_timeout(x, &timeout_ms, err) < 0)
+        return -1;
+    if (timeout_ms == 0)
+        return form_bad(exchange_caller(x), err, "timeout", "a number of seconds is needed");
+    if (ops_sandbox_extend(&ops, exchange_param(x, "id"), timeout_ms, &sandbox, err) < 0)
+        return -1;
+    return reply_sandbox(x, 200, &sandbox, err);
+}
+
+int v1_sandbox_resume(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+    uint64_t timeout_ms;
+
+    if (read_timeout(x, &timeout_ms, err) < 0 ||
+        ops_sandbox_resume(&ops, exchange_param(x, "id"), timeout_ms, err) < 0)
+        return -1;
+    return v1_sandbox_get(x, err);
+}
+
+int v1_sandbox_stats(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+    struct ops_stats s;
+
+    if (ops_sandbox_stats(&ops, exchange_param(x, "id"), &s, err) < 0)
+        return -1;
+    return exchange_reply_json(
+        x, 200,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms",
+                  (json_int_t) (s.keeper.cpu_us / 1000), "memory_bytes",
+                  (json_int_t) s.keeper.memory_bytes, "memory_peak_bytes",
+                  (json_int_t) s.keeper.memory_peak_bytes, "memory_limit_bytes",
+                  (json_int_t) s.limits.memory_bytes, "oom_kills", (json_int_t) s.keeper.oom_kills,
+                  "processes", (json_int_t) s.keeper.processes, "disk_bytes",
+                  (json_int_t) s.keeper.disk_bytes, "disk_inodes",
+                  (json_int_t) s.keeper.disk_inodes, "disk_limit_bytes",
+                  (json_int_t) s.limits.disk_bytes, "layer_bytes",
+                  (json_int_t) s.keeper.layer_bytes, "uptime_ms", (json_int_t) s.uptime_ms,
+                  "refused_calls", (json_int_t) s.refusals),
+        err);
+}

@@ -1,0 +1,62 @@
+#include "surface/v1/v1.h"
+
+#include "base/own.h"
+
+#include <string.h>
+
+struct secret_body {
+    const char *value;
+    json_t *hosts;
+};
+
+static int set(struct exchange *x, json_t *json, struct err *err)
+{
+    static const struct form_field fields[] = {
+        { "value", FORM_TEXT, offsetof(struct secret_body, value), 0, 0 },
+        { "hosts", FORM_ARRAY, offsetof(struct secret_body, hosts), 0, 0 },
+    };
+    struct secret_body body = { .value = NULL };
+    struct ops ops = ops_of(exchange_caller(x));
+    struct ops_secret secret;
+
+    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0)
+        return -1;
+    if (!body.value)
+        return form_bad(exchange_caller(x), err, "value", "is needed");
+    if (!body.hosts)
+        return form_bad(exchange_caller(x), err, "hosts", "the hosts that it is for are needed");
+    secret = (struct ops_secret){ body.value, json_string_length(json_object_get(json, "value")),
+                                  body.hosts };
+    return ops_secret_set(&ops, exchange_param(x, "name"), &secret, err);
+}
+
+int v1_secret_put(struct exchange *x, struct err *err)
+{
+    json_t *json;
+    int r;
+
+    if (exchange_json(x, &json, err) < 0)
+        return -1;
+    r = set(x, json, err);
+    json_decref(json);
+    return r < 0 ? -1 : exchange_reply_json(x, 204, NULL, err);
+}
+
+int v1_secret_list(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+    json_t *list;
+
+    if (ops_secret_list(&ops, &list, err) < 0)
+        return -1;
+    return exchange_reply_json(x, 200, json_pack("{s:o}", "secrets", list), err);
+}
+
+int v1_secret_delete(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+
+    if (ops_secret_remove(&ops, exchange_param(x, "name"), err) < 0)
+        return -1;
+    return exchange_reply_json(x, 204, NULL, err);
+}

@@ -1,0 +1,125 @@
+#include "template/recipe.h"
+
+#include "base/hash.h"
+#include "base/own.h"
+#include "template/template_files.h"
+#include "template/template_store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* Changes when the way of building does, so that nothing made the old way counts as current. */
+#define RECIPE_VERSION "tree 2"
+
+/* What every Debian tree gets: the user, no setuid bits (no_new_privs makes them useless),
+ * nothing that differs from build to build. */
+#define COMMON_STEPS                                                                               \
+    "chroot \"$1\" useradd -m -u 1000 -U -s /bin/bash user\n"                                      \
+    "rm -f \"$1/etc/apt/apt.conf.d/99mmdebstrap\"\n"                                               \
+    "ln -sf /opt/cove/bin/sudo \"$1/usr/local/bin/sudo\"\n"                                        \
+    "rm -f \"$1\"/var/log/*.log \"$1\"/var/log/apt/* \"$1\"/var/cache/debconf/*-old\n"             \
+    "rm -f \"$1\"/var/lib/dpkg/*-old \"$1\"/etc/*- \"$1\"/var/cache/ldconfig/aux-cache\n"          \
+    "rm -rf \"$1\"/usr/share/info/* \"$1\"/usr/share/lintian \"$1\"/usr/share/linda\n"             \
+    "find \"$1\" -xdev -type f -perm /6000 -exec chmod u-s,g-s {} +\n"
+
+#define BASE_PACKAGES                                                                              \
+    "bash coreutils findutils diffutils grep sed gawk tar gzip bzip2 xz-utils zstd unzip "         \
+    "zip "                                                                                         \
+    "file less nano procps psmisc iproute2 iputils-ping netbase ca-certificates curl wget "        \
+    "git openssh-client patch make build-essential pkg-config "                                    \
+    "python3 python-is-python3 python3-pip python3-venv python3-dev "                              \
+    "nodejs npm sqlite3 ripgrep jq tree tzdata"
+
+/* A build that lacks one of these is no base. */
+#define BASE_STEPS                                                                                 \
+    "chroot \"$1\" sh -ec 'python -c \"import venv, sqlite3, ssl\"; pip --version; node "          \
+    "--version; "                                                                                  \
+    "npm --version; git --version; cc --version; rg --version; sqlite3 --version' >/dev/null\n"    \
+    "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n"
+
+const struct recipe recipes[] = {
+    {
+        .name = "base",
+        .description = "Debian 12 with Python, Node.js, git and a C compiler",
+        .suite = "bookworm",
+        .packages = BASE_PACKAGES,
+        .steps = COMMON_STEPS BASE_STEPS,
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .free_mib = 2048,
+    },
+    {
+        .name = "code-interpreter-v1",
+        .description = "Debian 13 with IPython, pandas, plots, R, Java and TypeScript, for cells",
+        .suite = "trixie",
+        .packages = BASE_PACKAGES
+        " python3-ipython python3-ipywidgets python3-numpy python3-pandas python3-matplotlib "
+        "python3-scipy python3-sklearn python3-skimage python3-pil python3-requests python3-bs4 "
+        "python3-lxml python3-openpyxl python3-xlrd python3-docx python3-sympy python3-seaborn "
+        "python3-plotly python3-nltk python3-opencv python3-xarray python3-numba python3-joblib "
+        "python3-imageio python3-soundfile python3-aiohttp python3-tornado python3-tz "
+        "python3-tqdm python3-pytest r-base-core default-jdk-headless node-typescript "
+        "fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji",
+        .steps = COMMON_STEPS BASE_STEPS
+        /* A figure's text falls back to a font with Chinese, Japanese and Korean letters. */
+        "echo 'font.family: DejaVu Sans, Noto Sans CJK JP' >> \"$1/etc/matplotlibrc\"\n"
+        /* Compiled once here, not in every sandbox; and matplotlib's list of fonts, for the user. */
+        "chroot \"$1\" sh -ec 'python3 -c \"import numpy, pandas, matplotlib, scipy, sklearn, "
+        "skimage, PIL, requests, plotly, nltk, cv2, xarray, numba, docx, openpyxl, aiohttp, "
+        "pytest, IPython\"; node -e \"require(\\\"typescript\\\")\"; Rscript --version; "
+        "java --version' >/dev/null\n"
+        "chroot \"$1\" setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/user "
+        "MPLBACKEND=agg python3 -c 'import matplotlib.font_manager' >/dev/null\n"
+        "rm -rf \"$1/root/.cache\" \"$1/root/.config\" \"$1/root/.ipython\"\n",
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .modules = "pandas,matplotlib.pyplot",
+        .free_mib = 6144,
+    },
+    {
+        .name = "code-interpreter-min",
+        .description = "Debian 12 with Python and Node.js, and nothing else, for cells",
+        .suite = "bookworm",
+        .packages = "bash coreutils findutils grep sed gawk tar gzip procps netbase "
+                    "ca-certificates python3 python-is-python3 nodejs tzdata",
+        .steps = COMMON_STEPS
+        "chroot \"$1\" sh -ec 'python -c \"import json\"; node --version' >/dev/null\n",
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .free_mib = 1024,
+    },
+};
+const size_t recipe_count = ARRAY_LEN(recipes);
+
+const struct recipe *recipe_find(const char *name)
+{
+    for (size_t i = 0; i < recipe_count; i++)
+        if (strcmp(recipes[i].name, name) == 0)
+            return &recipes[i];
+    return NULL;
+}
+
+static uint64_t hash_recipe(const struct recipe *recipe)
+{
+    uint64_t hash = hash_text(HASH_START, RECIPE_VERSION);
+    struct utsname host;
+
+    hash = hash_text(hash, uname(&host) == 0 ? host.machine : "");
+    hash = hash_text(hash, recipe->name);
+    hash = hash_text(hash, recipe->suite);
+    hash = hash_text(hash, recipe->packages);
+    return hash_text(hash, recipe->steps);
+}
+
+void recipe_cache_key(const struct recipe *recipe, char out[RECIPE_HASH_MAX])
+{
+    (void) snprintf(out, RECIPE_HASH_MAX, "%016" PRIx64, hash_recipe(recipe));
+}
+
+void recipe_hash(const struct recipe *recipe, char out[RECIPE_HASH_MAX])
+{
+    uint64_t hash = template_files_hash(hash_recipe(recipe), FILES_TREE);
+
+    for (size_t i = 0; i < RECIPE_ENV_MAX && recipe->env[i]; i++)
+        hash = hash_text(hash, recipe->env[i]);
+    (void) snprintf(out, RECIPE_HASH_MAX, "%016" PRIx64, hash);
+}

@@ -1,0 +1,98 @@
+#include "template/template_kernels.h"
+
+#include "base/hash.h"
+#include "base/own.h"
+#include "template/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY "opt/cove/kernels"
+
+/* Assembled in, byte by byte: no copy on disk can be older or newer than the program. */
+#define EMBED(name, file)                                                                          \
+    __asm__(".section .rodata\n"                                                                   \
+            ".global kernel_" #name "\n"                                                           \
+            "kernel_" #name ":\n"                                                                  \
+            ".incbin \"kernels/" file "\"\n"                                                       \
+            ".byte 0\n"                                                                            \
+            ".previous\n");                                                                        \
+    extern const char kernel_##name[];
+
+EMBED(pump, "kernel.py")
+EMBED(fork, "fork.py")
+EMBED(python, "python.py")
+EMBED(python_errors, "python_errors.py")
+EMBED(python_rich, "python_rich.py")
+EMBED(python_magics, "python_magics.py")
+EMBED(python_charts, "python_charts.py")
+EMBED(python_ipython, "python_ipython.py")
+EMBED(python_notebook, "python_notebook.py")
+EMBED(javascript, "javascript.cjs")
+EMBED(bash, "bash.py")
+EMBED(r, "r.py")
+EMBED(r_source, "r.R")
+EMBED(java, "java.py")
+EMBED(java_source, "Java.java")
+
+static const struct {
+    const char *path, *text;
+} kernels[] = {
+    { DIRECTORY "/kernel.py", kernel_pump },
+    { DIRECTORY "/fork.py", kernel_fork },
+    { DIRECTORY "/python.py", kernel_python },
+    { DIRECTORY "/python_errors.py", kernel_python_errors },
+    { DIRECTORY "/python_rich.py", kernel_python_rich },
+    { DIRECTORY "/python_magics.py", kernel_python_magics },
+    { DIRECTORY "/python_charts.py", kernel_python_charts },
+    { DIRECTORY "/python_ipython.py", kernel_python_ipython },
+    { DIRECTORY "/python_notebook.py", kernel_python_notebook },
+    { DIRECTORY "/javascript.cjs", kernel_javascript },
+    { DIRECTORY "/bash.py", kernel_bash },
+    { DIRECTORY "/r.py", kernel_r },
+    { DIRECTORY "/r.R", kernel_r_source },
+    { DIRECTORY "/java.py", kernel_java },
+    { DIRECTORY "/Java.java", kernel_java_source },
+};
+
+static bool is_there(int root_fd, const char *path, const char *text)
+{
+    auto_close int fd = openat(root_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    size_t len = strlen(text);
+    auto_free char *have = malloc(len + 1);
+
+    return fd >= 0 && have && pread(fd, have, len + 1, 0) == (ssize_t) len &&
+           memcmp(have, text, len) == 0;
+}
+
+int template_put_kernels(int root_fd, struct err *err)
+{
+    static const char *const dirs[] = { "opt", "opt/cove", DIRECTORY };
+    bool same = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
+        same = same && is_there(root_fd, kernels[i].path, kernels[i].text);
+    if (same)
+        return 0;
+    if (tree_remove(root_fd, DIRECTORY, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (tree_mkdir(root_fd, dirs[i], 0755, 0, err) < 0)
+            return -1;
+    for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
+        if (tree_put(root_fd, kernels[i].path, kernels[i].text, strlen(kernels[i].text), 0644, 0,
+                     err) < 0)
+            return -1;
+    return 0;
+}
+
+uint64_t template_kernels_hash(uint64_t hash)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
+        hash = hash_text(hash_text(hash, kernels[i].path), kernels[i].text);
+    return hash;
+}

@@ -1,0 +1,18 @@
+/* template_kernels.h - the code interpreter's kernels, which every template has in /opt/cove/kernels.
+ *
+ * Owns:    their content: the files of kernels/ as they were when this program was built.
+ * Callers: template_host.c, template_build.c, template_store.c. */
+#ifndef COVE_TEMPLATE_TEMPLATE_KERNELS_H
+#define COVE_TEMPLATE_TEMPLATE_KERNELS_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+/* Replaces what is there and differs; what is no longer ours goes. */
+int template_put_kernels(int root_fd, struct err *err);
+
+/* Changes when any of them does. */
+uint64_t template_kernels_hash(uint64_t hash);
+
+#endif

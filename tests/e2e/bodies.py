@@ -1,0 +1,106 @@
+"""Bodies that are large, or become large in memory. Run by bodies_test."""
+import gzip
+import json
+import os
+import re
+import struct
+
+from served import Server, check, finish, same, within
+
+KEY, OTHER = os.environ["KEY"], os.environ["OTHER"]
+MIB = 1 << 20
+server = Server().start()
+
+
+def peak():
+    with open("/proc/%d/status" % server.p.pid) as f:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) // 1024
+
+
+def post(text, key=KEY):
+    return server.ask("POST", "/v1/run", gzip.compress(text), key=key, headers={"Content-Encoding": "gzip"}, timeout=120)
+
+
+# ---- many small values: each is a hundred times as large in memory ----
+before = peak()
+for value in (b"{}", b"[]", b"0"):
+    a = post(b'{"args": [' + (value + b",") * (6 * MIB // len(value)) + value + b"]}")
+    same("millions of %s are refused" % value.decode(), (400, "invalid"), (a.status, a.error.get("code")))
+    check("with a reason", "values" in a.error.get("message", ""), a.error)
+check("and take no memory", peak() - before < 128, "%d MiB more" % (peak() - before))
+a = server.ask("POST", "/v1/run", {"args": ["/bin/echo", "," * 300000 + "[" * 300000]}, key=KEY)
+check("signs within a text do not count", "values" not in a.error.get("message", ""), (a.status, a.error))
+a = server.ask("POST", "/v1/run", {"args": ["/bin/true"] + ["x"] * 60000}, key=KEY)
+check("60,000 arguments are not too many values", "values" not in a.error.get("message", ""), (a.status, a.error))
+
+# ---- the same, as the order of a session ----
+text = b'{"process": {"args": [' + b"{}," * MIB + b"{}]}}"
+before = peak()
+said = server.raw(b"GET /v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                  b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n" % KEY.encode()
+                  + b"\x81\xff" + struct.pack(">Q", len(text)) + bytes(4) + text, timeout=60)
+check("an order of a session has as many values", b"values" in said, said[-300:])
+check("and takes no memory either", peak() - before < 64, "%d MiB more" % (peak() - before))
+
+# ---- many large bodies at once ----
+LARGE = b'{"code": "' + b"x" * (30 * MIB) + b'"}'
+
+
+def begin(key):
+    """A body but for its last bytes: the server holds it, and waits."""
+    s = server.connect(60)
+    s.sendall(b"POST /v1/run HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n"
+              % (key.encode(), len(LARGE)) + LARGE[:-2])
+    return s
+
+
+def large(key):
+    return server.ask("POST", "/v1/run", LARGE, key=key, timeout=120)
+
+
+a = large(KEY)
+same("one large body is read as a whole", (400, "code"), (a.status, a.error.get("field")))
+held = [begin(KEY) for _ in range(4)]
+a = None
+
+
+def refused():
+    global a
+    a = large(KEY)
+    return a.status == 429
+
+
+check("one more than a tenant may have at once is refused", within(60, refused), a and (a.status, a.error))
+same("with the quota that was exceeded", ("bodies", "quota"), (a.error.get("rule"), a.error.get("layer")))
+same("a small body is read", 200, server.ask("POST", "/v1/run", {"command": "true"}, key=KEY, timeout=120).status)
+same("and another tenant's large one", 400, large(OTHER).status)
+for s in held:
+    s.close()
+check("when their senders are gone, there is room again", within(60, lambda: large(KEY).status == 400))
+
+# ---- many large answers at once ----
+ORDER = {"command": "sleep 300", "timeout": 300, "output_limit": 16 * MIB}
+
+
+def hold(path):
+    s = server.connect(60)
+    body = json.dumps(ORDER).encode()
+    s.sendall(b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n"
+              % (path.encode(), KEY.encode(), len(body)) + body)
+    return s
+
+
+def run_short(**more):
+    return server.ask("POST", "/v1/run", {"command": "true", **more}, key=KEY, timeout=120)
+
+
+box = server.ask("POST", "/v1/sandboxes", {}, key=KEY).json["id"]
+held = [hold("/v1/run"), hold("/v1/run"), hold("/v1/sandboxes/%s/exec" % box)]
+check("large answers that are promised count", within(60, lambda: run_short(output_limit=16 * MIB).error.get("rule") == "bodies"))
+same("small ones do not", 200, run_short().status)
+for s in held:
+    s.close()
+check("when their clients are gone, there is room again", within(60, lambda: run_short(output_limit=16 * MIB).status == 200))
+server.ask("DELETE", "/v1/sandboxes/" + box, key=KEY)
+server.end()
+finish()

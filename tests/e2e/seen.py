@@ -1,0 +1,113 @@
+"""What programs inside a sandbox see of their limits. Run by seen_test."""
+import json
+import os
+import shutil
+
+from served import Server, check, finish, same, within
+
+server = Server("--policy", "open").start()
+HALF = {"memory": "512m", "cpus": 0.5}
+
+
+def create(**body):
+    a = server.ask("POST", "/v1/sandboxes", {"timeout": 900, **body})
+    same("a sandbox is made", 201, a.status)
+    return a.json["id"]
+
+
+def sh(box, command, **body):
+    a = server.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": command, **body}, timeout=60)
+    return (a.json["stdout"] + a.json["stderr"]).strip() if a.status == 200 else a.body.decode()
+
+
+CASES = [
+    # sentence, program it needs, command, memory in MiB and cores → what it says
+    ("/proc/meminfo", None, "grep -E '^(MemTotal|SwapTotal):' /proc/meminfo | tr -s ' '", lambda m, c: "MemTotal: %d kB\nSwapTotal: 0 kB" % (m * 1024)),
+    ("free", "free", "free -m | awk 'NR == 2 { print $2 }'", lambda m, c: str(m)),
+    ("nproc", "nproc", "nproc", lambda m, c: str(c)),
+    ("/proc/cpuinfo", None, "grep -c ^processor /proc/cpuinfo", lambda m, c: str(c)),
+    ("/proc/stat", None, "grep -c '^cpu[0-9]' /proc/stat", lambda m, c: str(c)),
+    ("/sys/devices/system/cpu/online", None, "cat /sys/devices/system/cpu/online", lambda m, c: "0" if c == 1 else "0-%d" % (c - 1)),
+    ("cgroup files of version 2", None, "cat /sys/fs/cgroup/memory.max", lambda m, c: str(m << 20)),
+    ("python's cpu_count", "python3", "/usr/bin/python3 -c 'import os; print(os.cpu_count())'", lambda m, c: str(c)),
+    ("node's total memory", "node", "/usr/bin/node -p 'os.totalmem()'", lambda m, c: str(m << 20)),
+    ("node's processors", "node", "/usr/bin/node -p 'os.cpus().length'", lambda m, c: str(c)),
+    ("node's heap, which is less than its memory", "node",
+     "/usr/bin/node -p 'v8.getHeapStatistics().heap_size_limit < %d'" % (520 << 20), lambda m, c: "true"),
+    ("Go's GOMAXPROCS", None, "echo ${GOMAXPROCS:-all}", lambda m, c: str(c) if c < os.cpu_count() else "all"),
+]
+
+
+def look(box, when, memory, cores):
+    for name, program, command, want in CASES:
+        if program and not shutil.which(program, path="/usr/bin:/bin"):
+            print("skip - %s, %s: needs %s" % (name, when, program))
+            continue
+        same("%s, %s" % (name, when), want(memory, cores), sh(box, command))
+
+
+box = create(limits=HALF)
+look(box, "half a core and 512 MiB", 512, 1)
+same("ps still knows when processes began", "1", sh(box, "ps -o lstart= -p 1 | grep -c 20[2-9][0-9]"))
+same("what a command is given wins", "7", sh(box, "echo $GOMAXPROCS", env={"GOMAXPROCS": "7"}))
+check("nobody writes there", "ermission" in sh(box, "echo x > /proc/meminfo") or "ead-only" in sh(box, "echo x > /proc/meminfo"))
+flags = sh(box, r"grep -E ' /proc/(meminfo|stat|cpuinfo) ' /proc/self/mountinfo | cut -d' ' -f6")
+same("each is read-only, nosuid, nodev, noexec", 3,
+     sum(all(f in line.split(",") for f in ("ro", "nosuid", "nodev", "noexec")) for line in flags.splitlines()))
+
+# What a user installs for himself is found, however a command is started.
+sh(box, "mkdir -p ~/.local/bin && printf '#!/bin/sh\\necho mine\\n' > ~/.local/bin/own-tool && chmod +x ~/.local/bin/own-tool")
+for how, body in (("by a login shell", {"command": "own-tool"}), ("by its name alone", {"args": ["own-tool"]}),
+                  ("by a shell that is none of login", {"args": ["sh", "-c", "own-tool"]})):
+    a = server.ask("POST", "/v1/sandboxes/%s/exec" % box, body)
+    same("~/.local/bin is on PATH: %s" % how, "mine\n", a.json.get("stdout"))
+
+# One that has such a file open, as top does, is saved and restored with it.
+HOLD = """
+import time
+f, g, h = open("/proc/meminfo"), open("/proc/stat"), open("/proc/cpuinfo")
+while True:
+    for x in (f, g, h): x.seek(0)
+    text = f.readline() + g.readline() + h.readline()
+    open("/tmp/held.new", "w").write(text); __import__("os").rename("/tmp/held.new", "/tmp/held")
+    time.sleep(.05)
+"""
+a = server.ask("POST", "/v1/sandboxes/%s/processes" % box, {"args": ["/usr/bin/python3", "-c", HOLD]})
+same("a process has the files open", 201, a.status)
+
+
+def held():
+    """A word of it that was written just now."""
+    sh(box, "rm -f /tmp/held")
+    within(20, lambda: sh(box, "test -s /tmp/held && echo yes") == "yes")
+    return sh(box, "head -n 2 /tmp/held | tr -s ' '")
+
+
+WORD = "MemTotal: 524288 kB\ncpu 0 0 0 0 0 0 0 0 0 0"
+same("it reads them", WORD, held())
+a = server.ask("POST", "/v1/sandboxes/%s/snapshots" % box, {"memory": False}, timeout=60)
+same("its files alone are saved meanwhile", 201, a.status)
+
+# ---- paused to disk, forked, from the pool, with other limits ----
+a = server.ask("POST", "/v1/sandboxes/%s/pause" % box, {"tier": "disk"}, timeout=60)
+if a.status == 200 and a.json.get("tier") == "disk":
+    same("it is resumed", 200, server.ask("POST", "/v1/sandboxes/%s/resume" % box, {}, timeout=60).status)
+    look(box, "after a pause to disk", 512, 1)
+    same("who had them open has them still", WORD, held())
+    same("each is there once", "3", sh(box, r"grep -cE ' /proc/(meminfo|stat|cpuinfo) ' /proc/self/mountinfo"))
+    a = server.ask("POST", "/v1/sandboxes/%s/fork" % box, {"count": 1}, timeout=60)
+    copies = a.json.get("sandboxes") or a.json.get("forks") or []
+    same("it is copied", 1, len(copies))
+    look((copies[0].get("sandbox") or copies[0])["id"], "in a copy", 512, 1)
+    snapshot = server.ask("POST", "/v1/sandboxes/%s/snapshots" % box, {}, timeout=60).json["id"]
+    small = create(snapshot=snapshot, limits={"memory": "300m"})
+    look(small, "of a snapshot, with less memory", 300, 1)
+else:
+    print("skip - pauses to disk: %s" % a.body)
+server.end()
+
+server = Server("--policy", "open", "--pool", "host:2-2").start()
+check("one is made ahead", within(30, lambda: any(p["ready"] > 0 for p in server.ask("GET", "/v1/pools").json["pools"])))
+look(create(), "from the pool", 512, 1)
+server.end()
+finish()

@@ -1,0 +1,116 @@
+"""cove on a disk of cutdisk.py, in mounts of its own and with a boot id of its own: booted, asked, cut off."""
+import contextlib
+import glob
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+
+
+class Cut(Exception):
+    """The power is off: no answer counts."""
+
+
+class Machine:
+    def __init__(self, work, build, disk):
+        self.work, self.build, self.disk = work, build, disk
+        self.state, self.logs = work + "/state", work + "/cove.log"
+        self.up = self.port = self.cut_at = self.group = None
+        os.makedirs(self.state)
+
+    def boot(self):
+        """Returns the seconds until the server was ready."""
+        boot_id, begin = self.work + "/boot_id", time.time()
+        with open(boot_id, "w") as f:
+            f.write(str(uuid.uuid4()) + "\n")
+        loop, self.cut_at = self.disk.on(), None
+        at = os.path.getsize(self.logs) if os.path.exists(self.logs) else 0
+        script = ("mount %s %s && mount --bind %s /proc/sys/kernel/random/boot_id && mkdir -p %s/cove && "
+                  "exec %s/cove up --state %s/cove --listen 127.0.0.1:0" %
+                  (loop, self.state, boot_id, self.state, self.build, self.state))
+        with open(self.logs, "ab") as log:
+            self.up = subprocess.Popen(["unshare", "-m", "sh", "-ec", script], stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log, env={**os.environ, "COVE_POOL": "off"})
+        end = time.time() + 120
+        while not (found := re.search(r"ready listen=127\.0\.0\.1:(\d+)", self.log_since(at))):
+            if self.up.poll() is not None or time.time() > end:
+                raise RuntimeError("cove does not start: " + self.log_since(at)[-2000:])
+            time.sleep(0.05)
+        self.port = int(found.group(1))
+        self.disk.mounted()
+        st = os.stat("/proc/%d/root%s/cove" % (self.up.pid, self.state))
+        self.group = "cove-%x-%x" % (st.st_dev, st.st_ino)
+        return time.time() - begin
+
+    def log_since(self, at):
+        if not os.path.exists(self.logs):
+            return ""
+        with open(self.logs, "rb") as f:
+            f.seek(at)
+            return f.read().decode("utf-8", "replace")
+
+    def ask(self, method, path, body=None, timeout=120):
+        """(status, JSON or text). An answer that came behind the cut is none."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            data = body if isinstance(body, bytes) or body is None else json.dumps(body)
+            c.request(method, path, data, {"Content-Type": "application/json"})
+            r = c.getresponse()
+            text = r.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as e:
+            if self.cut_at:
+                raise Cut() from e
+            raise
+        finally:
+            c.close()
+        if self.cut_at:
+            raise Cut()
+        with contextlib.suppress(ValueError):
+            return r.status, json.loads(text)
+        return r.status, text
+
+    def cove(self, *args):
+        return subprocess.run(["nsenter", "-t", str(self.up.pid), "-m", self.build + "/cove", "--state", self.state + "/cove",
+                               *args], capture_output=True, text=True)
+
+    def processes(self):
+        found = set()
+        for path in glob.glob("/sys/fs/cgroup/**/%s/**/cgroup.procs" % self.group, recursive=True):
+            with contextlib.suppress(OSError), open(path) as f:
+                found |= {int(line) for line in f if line.strip() != "0"}
+        return found
+
+    def below(self, pid):
+        with contextlib.suppress(OSError), open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            for child in map(int, f.read().split()):
+                yield child
+                yield from self.below(child)
+
+    def power_off(self):
+        """All at once, and the disk first."""
+        self.cut_at = time.time()
+        self.disk.cut()
+        ours = [self.up.pid, *self.below(self.up.pid)]
+        end = time.time() + 120
+        while ours or (ours := self.processes()):
+            for pid in ours:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            ours = ()
+            if time.time() > end:
+                raise RuntimeError("processes stay: %s" % self.processes())
+            time.sleep(0.02)
+        self.up.wait()
+        for path in sorted(glob.glob("/sys/fs/cgroup/**/%s/**/" % self.group, recursive=True), key=len, reverse=True):
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+
+    def shut_down(self):
+        """As a host that is told to: everything reaches the disk."""
+        self.cove("kill", "--all")
+        self.up.terminate()
+        self.up.wait(60)
