@@ -15,9 +15,10 @@ helpers: $(BUILD)/cove-bench
 
 bench:
 	tools/deps bench
-	$(MAKE) all $(BUILD)/cove-bench
+	+$(parallel) all $(BUILD)/cove-bench
 	$(BUILD)/cove-bench
 	BUILD=$(BUILD) bench/sdk/run
 	BUILD=$(BUILD) bench/network/run
 	BUILD=$(BUILD) bench/contexts/run
 	BUILD=$(BUILD) bench/pool/run
+	BUILD=$(BUILD) bench/run/run

@@ -151,7 +151,8 @@ int compare_init(struct compare *compare, const struct rig *rig, struct peers *p
     };
 
     *compare = (struct compare){ .rig = rig, .peers = peers };
-    if (lane_open(&compare->lane, rig, err) < 0)
+    compare->server = SERVER_NONE;
+    if (lane_open(&compare->lane, rig, err) < 0 || server_coved(&compare->server, rig, err) < 0)
         return -1;
     for (size_t i = 0; i < COVE_WAYS; i++) {
         struct cove_times *times = &compare->cove[i];
@@ -329,6 +330,7 @@ void compare_done(struct compare *compare)
 {
     struct err ignored;
 
+    server_stop(&compare->server);
     for (size_t i = 0; i < COVE_WAYS; i++) {
         struct cove_times *times = &compare->cove[i];
 

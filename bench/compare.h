@@ -7,6 +7,7 @@
 
 #include "peers.h"
 #include "rig.h"
+#include "server.h"
 
 /* One way to use cove through the client library. */
 struct cove_times {
@@ -27,6 +28,7 @@ enum compare_cove { COVE_PRESET, COVE_MEMORY, COVE_WAYS };
 struct compare {
     const struct rig *rig; /* borrowed */
     struct lane lane;
+    struct server server; /* whom the command line asks */
     struct cove_times cove[COVE_WAYS];
     struct series cli_first, cli_whole; /* the command line: fork to exit */
     unsigned cli_failures;

@@ -3,7 +3,8 @@
  *   cove-bench            everything. BENCH_ROUNDS=200 and BENCH_COUNT=1000 say how much (0: leave
  *                         that part out), BENCH_DISK=64m the disk of the crowd's sandboxes,
  *                         BENCH_API=1 whether the server is measured, BENCH_FILE=1g its large file,
- *                         BENCH_SLEEP=30 rounds of pause and resume
+ *                         BENCH_SLEEP=30 rounds of pause and resume, BENCH_GROWTH=2000 how many are
+ *                         alive when a create is compared with one beside few
  *   cove-bench --check    a short run that judges correctness only, as a test: no peers, no times
  */
 #include "api.h"
@@ -11,6 +12,7 @@
 #include "base/own.h"
 #include "compare.h"
 #include "crowd.h"
+#include "growth.h"
 #include "report.h"
 #include "sleep.h"
 #include "steps.h"
@@ -102,6 +104,15 @@ static int run_crowd(struct rig *rig, size_t count, struct err *err)
     return rc;
 }
 
+static int run_growth(struct rig *rig, size_t many, struct err *err)
+{
+    uint64_t ignored;
+
+    if (rig->up < 0 && rig_start(rig, 0, &ignored, err) < 0)
+        return -1;
+    return growth_run(rig, many, 40, false, err);
+}
+
 /* Section 7. */
 static int run_asleep(struct rig *rig, unsigned rounds, struct err *err)
 {
@@ -144,7 +155,7 @@ static int run_api(struct rig *rig, unsigned rounds, size_t count, struct err *e
 static int bench(struct rig *rig)
 {
     uint64_t rounds = setting("BENCH_ROUNDS", 200), count = setting("BENCH_COUNT", 1000);
-    uint64_t asleep = setting("BENCH_SLEEP", 30);
+    uint64_t asleep = setting("BENCH_SLEEP", 30), many = setting("BENCH_GROWTH", 2000);
     char host[200], date[32];
     time_t now = time(NULL);
     double load = 0;
@@ -161,6 +172,8 @@ static int bench(struct rig *rig)
     if (rounds && run_compare(rig, (unsigned) rounds, &err) < 0)
         return report_failure(&err);
     if (count && !stop_asked && run_crowd(rig, count, &err) < 0)
+        return report_failure(&err);
+    if (many > 1 && !stop_asked && run_growth(rig, many, &err) < 0)
         return report_failure(&err);
     if (setting("BENCH_API", 1) && !stop_asked &&
         run_api(rig, rounds ? (unsigned) rounds : 50, count, &err) < 0)
