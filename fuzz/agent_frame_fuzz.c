@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_twice(const struct form_field *fields, size_t count, const void *object, size_t len)
+static void check_twice(const struct field *fields, size_t count, const void *object, size_t len)
 {
     size_t room = len + 64;
     uint8_t *once = malloc(room), *twice = malloc(room);
