@@ -63,7 +63,7 @@ def sandboxes():
     for body, status, code, field in [
             ({"colour": 1}, 400, "invalid", "colour"), ({"name": 5}, 400, "invalid", "name"),
             ({"name": "No Good"}, 400, "invalid", "name"), ({"timeout": "x"}, 400, "invalid", "timeout"),
-            ({"timeout": 0}, 400, "invalid", "timeout"), ({"timeout": 1e15}, 400, "invalid", "timeout"),
+            ({"timeout": 0.5}, 400, "invalid", "timeout"), ({"timeout": 1e15}, 400, "invalid", "timeout"),
             ({"on_timeout": "x"}, 400, "invalid", "on_timeout"), ({"limits": {"memory": "1k"}}, 400, "limit_invalid", "limits.memory"),
             ({"limits": {"wheels": 4}}, 400, "invalid", "limits.wheels"), ({"limits": {"memory": "900g"}}, 422, "limit_beyond_host", "limits"),
             ({"template": "nope"}, 404, "template_not_found", "template"), ({"metadata": {"a": 1}}, 400, "invalid", "metadata"),
@@ -119,6 +119,7 @@ def sandboxes():
         refused("another tenant cannot %s %s" % (method, path.split("?")[0] or "it"),
                 ask(method, "/v1/sandboxes/" + box["id"] + path, body, key=other), 404, "sandbox_not_found")
     same("and lists nothing", [], ask("GET", "/v1/sandboxes", key=other).json["sandboxes"])
+    refused("a tenant's sandbox has a deadline", ask("POST", "/v1/sandboxes", {"timeout": 0}, key=other), 403, "permission_denied", "timeout")
     refused("a key for reading cannot make one", ask("POST", "/v1/sandboxes", {}, key=os.environ["READ_KEY"]), 403, "permission_denied")
     mine = [ask("POST", "/v1/sandboxes", {}, key=other) for _ in range(3)]
     same("a quota holds", [201, 201, 429], [m.status for m in mine])

@@ -377,10 +377,10 @@ def defaults():
     like("it is shown to the operator", "10.9.9.9:1081", shown)
     same("its login lies in no file either", [], kept(b"sesame"))
     check("without its login", "sesame" not in shown + ask("GET", "/v1/tenant/network", key=key).body.decode())
-    for bad, why in ((["--network", "all"], "none of off, public, list"), (["--allow", "a.com"], "need --network"),
+    for bad, why in ((["--network", "all"], "must be off, public or list"), (["--allow", "a.com"], "need --network"),
                      (["--network", "list", "--allow", "a b"], "--allow"), (["--network", "public", "--proxy", "x:1"], "--proxy"),
                      (["--network", "public", "--proxy", "http://u:hush@a:1"], "login does not belong"),
-                     (["--network", "none", "--deny", "a.com"], "no rules"), (["--network", "off", "--proxy-login", "-"], "without --proxy")):
+                     (["--network", "none", "--deny", "a.com"], "no rules"), (["--network", "off", "--proxy-login", "-"], "needs --proxy")):
         said = cove("tenant", "set", "team", *bad)
         like("cove tenant set says what is wrong: " + " ".join(bad), re.escape(why), said)
         check("and repeats no password", "hush" not in said)
