@@ -21,6 +21,13 @@ def post(text, key=KEY):
     return server.ask("POST", "/v1/run", gzip.compress(text), key=key, headers={"Content-Encoding": "gzip"}, timeout=120)
 
 
+def session(key, order):
+    """A request for a session, and the order in one message."""
+    return (b"GET /v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n" % key.encode()
+            + b"\x81\xff" + struct.pack(">Q", len(order)) + bytes(4) + order)
+
+
 # ---- many small values: each is a hundred times as large in memory ----
 before = peak()
 for value in (b"{}", b"[]", b"0"):
@@ -36,9 +43,7 @@ check("60,000 arguments are not too many values", "values" not in a.error.get("m
 # ---- the same, as the order of a session ----
 text = b'{"process": {"args": [' + b"{}," * MIB + b"{}]}}"
 before = peak()
-said = server.raw(b"GET /v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                  b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n" % KEY.encode()
-                  + b"\x81\xff" + struct.pack(">Q", len(text)) + bytes(4) + text, timeout=60)
+said = server.raw(session(KEY, text), timeout=60)
 check("an order of a session has as many values", b"values" in said, said[-300:])
 check("and takes no memory either", peak() - before < 64, "%d MiB more" % (peak() - before))
 
@@ -77,6 +82,47 @@ same("and another tenant's large one", 400, large(OTHER).status)
 for s in held:
     s.close()
 check("when their senders are gone, there is room again", within(60, lambda: large(KEY).status == 400))
+
+# ---- many large orders of sessions at once ----
+UNKNOWN = b'{"sandbox": "nobody", "process": {"command": "true"}, "colour": "' + b"x" * (4 * MIB - 4096) + b'"}'
+
+
+def begin_session(key):
+    s = server.connect(60)
+    s.sendall(session(key, UNKNOWN)[:-2])
+    return s
+
+
+def order_whole(key):
+    return server.raw(session(key, UNKNOWN), timeout=120)
+
+
+check("a large order is read as a whole", b"colour" in order_whole(KEY)[-400:])
+held = [begin_session(KEY) for _ in range(32)]
+check("one more than a tenant may have at once is refused", within(60, lambda: b"quota of bodies" in order_whole(KEY)))
+same("a large body counts with them", ("bodies", 429), (lambda a: (a.error.get("rule"), a.status))(large(KEY)))
+check("another tenant's large order is read", b"colour" in order_whole(OTHER)[-400:])
+for s in held:
+    s.close()
+check("when their senders are gone, there is room for orders again", within(60, lambda: b"colour" in order_whole(KEY)[-400:]))
+
+# A command that runs keeps nothing of its order.
+box = server.ask("POST", "/v1/sandboxes", {}, key=KEY).json["id"]
+LONG = json.dumps({"sandbox": box, "process": {"command": "sleep 300", "env": {"N": "x" * 100000}}}).encode()
+LONG += b" " * (4 * MIB - 4096 - len(LONG))
+held = []
+for _ in range(40):
+    held.append(server.connect(60))
+    held[-1].sendall(session(KEY, LONG))
+    said = b""
+    while b'"start"' not in said and b'"error"' not in said:
+        said += held[-1].recv(65536) or b'"error"'
+    if b'"error"' in said:
+        break
+check("more sessions run than large orders may be read at once", len(held) == 40, said[-300:])
+for s in held:
+    s.close()
+server.ask("DELETE", "/v1/sandboxes/" + box, key=KEY)
 
 # ---- many large answers at once ----
 ORDER = {"command": "sleep 300", "timeout": 300, "output_limit": 16 * MIB}

@@ -61,6 +61,10 @@ int exchange_json_text(const char *text, size_t len, json_t **ret, struct err *e
 /* Before an answer that is made in memory as a whole, after the body was read: so many bytes may be in it. ERR_TOO_MANY, as bodies.h; what is
  * small is not counted. Given back at the end of the request. */
 int exchange_take_room(struct exchange *x, uint64_t bytes, struct err *err);
+/* Before `size` bytes of a body are in memory, for who reads one piece by piece: likewise. */
+int exchange_body_room(struct exchange *x, uint64_t size, struct err *err);
+/* Before the end of the request, by who has let go of all that. */
+void exchange_give_room(struct exchange *x);
 
 /* A sentence in the status line, for clients that show nothing else of a refusal. It must live until the answer has begun. */
 void exchange_set_reason(struct exchange *x, const char *sentence);

@@ -117,15 +117,20 @@ struct exchange_decoder {
     char buf[READ_PIECE];
 };
 
+void exchange_give_room(struct exchange *x)
+{
+    if (x->body_room > 0)
+        bodies_give(&x->caller, x->body_room);
+    x->body_room = 0;
+}
+
 void exchange_done(struct exchange *x)
 {
     if (x->decoder)
         gunzip_free(x->decoder->gunzip);
     free(x->decoder);
     x->decoder = NULL;
-    if (x->body_room > 0)
-        bodies_give(&x->caller, x->body_room);
-    x->body_room = 0;
+    exchange_give_room(x);
 }
 
 int exchange_accept_encoding(struct exchange *x, struct err *err)
@@ -254,8 +259,7 @@ int exchange_json_text(const char *text, size_t len, json_t **ret, struct err *e
     return 0;
 }
 
-/* A body of `size` bytes may be in memory, until the end of the request. */
-static int take_room(struct exchange *x, uint64_t size, struct err *err)
+int exchange_body_room(struct exchange *x, uint64_t size, struct err *err)
 {
     while (size > BODIES_SMALL && size > x->body_room) {
         if (bodies_take(&x->caller, ROOM_STEP, err) < 0)
@@ -287,7 +291,7 @@ int exchange_json(struct exchange *x, json_t **ret, struct err *err)
         if (room - have < READ_PIECE) {
             char *more;
 
-            if (take_room(x, room + 4 * READ_PIECE, err) < 0)
+            if (exchange_body_room(x, room + 4 * READ_PIECE, err) < 0)
                 return -1;
             more = realloc(text, room + 4 * READ_PIECE);
             if (!more)

@@ -30,7 +30,9 @@
 #define CONTROL_MAX 512
 #define OUT_MAX     (FRAME_DATA_MAX + 4096)
 #define STALL_MS    60000
-#define ORDER_MS    30000
+#define ORDER_MS    60000 /* until the whole order is there */
+#define DROP_MS     5000
+#define DROP_IDLE   1000
 #define PING_MS     20000
 #define SILENCE_MS  120000 /* of a client elsewhere; one on this host that is gone is noticed at once */
 
@@ -43,6 +45,7 @@ struct session {
     struct ops_tie tie;
     bool made; /* a new sandbox that is to stay */
     bool tied, running, wait, over;
+    bool ordered; /* the whole order was read */
     struct ws_reader reader;
     char in[IN_MAX];
     size_t have, used; /* of `in` */
@@ -114,6 +117,8 @@ static int keep_text(struct session *s, const struct ws_event *event, struct err
 
     if (s->text_len + event->data.len > s->text_max)
         return put_close(s, WS_CODE_TOO_BIG, "the message is too long", err);
+    if (exchange_body_room(s->x, s->text_len + event->data.len, err) < 0)
+        return -1;
     more = realloc(s->text, s->text_len + event->data.len + 1);
     if (!more)
         return err_set(err, ERR_NO_MEMORY, "no memory for a message");
@@ -237,6 +242,7 @@ static int read_input(struct session *s, struct err *err)
 static int read_order(struct session *s, json_t **ret, struct err *err)
 {
     struct conn *conn = exchange_conn(s->x);
+    uint64_t now, until = io_now_ms() + ORDER_MS;
     struct ws_event event;
     int r;
 
@@ -255,13 +261,19 @@ static int read_order(struct session *s, json_t **ret, struct err *err)
         }
         if (r == 1)
             return err_set(err, ERR_INVALID, "the first message is the order, a text");
-        n = conn_read(conn, s->in, sizeof s->in, ORDER_MS, err);
+        now = io_now_ms();
+        if (now >= until)
+            return err_set(err, ERR_TIMEOUT, "the order took too long to arrive");
+        n = conn_read(conn, s->in, sizeof s->in, until - now, err);
         if (n <= 0)
             return n < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "the client went away");
         s->used = 0;
         s->have = (size_t) n;
     }
+    s->ordered = true;
     r = exchange_json_text(s->text, s->text_len, ret, err);
+    free(s->text);
+    s->text = NULL;
     s->text_len = 0;
     s->text_max = CONTROL_MAX;
     return r;
@@ -374,6 +386,7 @@ static int begin(struct session *s, struct err *err)
     }
     s->wait = body.wait;
     json_decref(json);
+    exchange_give_room(s->x);
     return r;
 }
 
@@ -481,6 +494,17 @@ static int talk(struct session *s, struct err *err)
     return r;
 }
 
+/* A client that is still sending its order would get a reset, which can overtake the refusal. */
+static void drop_order(struct session *s)
+{
+    uint64_t until = io_now_ms() + DROP_MS;
+    struct err ignored;
+
+    while (io_now_ms() < until &&
+           conn_read(exchange_conn(s->x), s->in, sizeof s->in, DROP_IDLE, &ignored) > 0)
+        ;
+}
+
 /* What the session made ends behind the answer; with "wait", before its last byte. */
 static void end(struct session *s, int result, const struct err *why)
 {
@@ -493,6 +517,8 @@ static void end(struct session *s, int result, const struct err *why)
     (void) flush(s, &ignored);
     if (!s->wait)
         conn_end(exchange_conn(s->x));
+    if (!s->ordered)
+        drop_order(s);
     if (s->running)
         ops_run_close(&s->run);
     if (s->tied)
