@@ -25,13 +25,15 @@ int report_error(const struct err *err)
 
 void report_note(const char *fmt, ...)
 {
+    auto_free char *raw = NULL, *text = NULL;
     va_list args;
 
-    (void) fputs("cove: ", stderr);
     va_start(args, fmt);
-    (void) vfprintf(stderr, fmt, args);
+    if (vasprintf(&raw, fmt, args) < 0)
+        raw = NULL;
     va_end(args);
-    (void) fputc('\n', stderr);
+    text = raw ? report_safe(raw) : NULL;
+    (void) fprintf(stderr, "cove: %s\n", text ? text : fmt);
 }
 
 /* Bytes of the well-formed UTF-8 sequence at `at` that is safe to show, or 0. Controls (C1 as
@@ -88,6 +90,16 @@ const char *report_text(char *out, size_t size, const char *text)
     }
     if (size)
         out[n] = '\0';
+    return out;
+}
+
+char *report_safe(const char *text)
+{
+    size_t size = 4 * strlen(text) + 5;
+    char *out = malloc(size);
+
+    if (out)
+        (void) report_text(out, size, text);
     return out;
 }
 

@@ -1,7 +1,7 @@
 /* report.h - what the command line says, and how it ends.
  *
  * Every failure is one line on stderr, `cove: sentence`, and the exit code of its kind. Text that
- * comes out of a sandbox passes through report_text: a terminal never sees its control bytes. */
+ * comes out of a sandbox, or from a server, passes through report_text: a terminal never sees its control bytes. */
 #ifndef COVE_CLI_REPORT_H
 #define COVE_CLI_REPORT_H
 
@@ -24,6 +24,8 @@ void report_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Printable UTF-8 stays, everything else is shown as \xNN. Cut to `size`. Returns out. */
 const char *report_text(char *out, size_t size, const char *text);
+/* The same, whole, in memory of its own. NULL: there is none. */
+char *report_safe(const char *text);
 
 /* "512 MiB", "1.5 GiB", "0 B". */
 const char *report_size(char *out, size_t size, uint64_t bytes);

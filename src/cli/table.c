@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include "base/own.h"
+#include "cli/report.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -24,6 +25,7 @@ void table_init(struct table *table, size_t columns, const char *const *headings
 
 void table_cell(struct table *table, const char *fmt, ...)
 {
+    auto_free char *raw = NULL;
     va_list args;
     char *text = NULL;
 
@@ -39,9 +41,10 @@ void table_cell(struct table *table, const char *fmt, ...)
         table->room = room;
     }
     va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        text = NULL;
+    if (vasprintf(&raw, fmt, args) < 0)
+        raw = NULL;
     va_end(args);
+    text = raw ? report_safe(raw) : NULL;
     if (!text) {
         table->failed = 1;
         return;

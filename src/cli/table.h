@@ -1,6 +1,7 @@
 /* table.h - aligned columns for people.
  *
- * Cells are copied; the widths follow from what was put in. Counts columns by code points.
+ * Cells are copied; the widths follow from what was put in. Counts columns by code points. What a server, or a sandbox, put into a
+ * cell is shown and not obeyed (report_text).
  * An allocation that fails shows as fewer rows and -1 from table_print. */
 #ifndef COVE_CLI_TABLE_H
 #define COVE_CLI_TABLE_H

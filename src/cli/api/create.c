@@ -1,5 +1,6 @@
 #include "cli/api/make.h"
 #include "cli/api/server.h"
+#include "cli/api/show.h"
 #include "cli/common.h"
 #include "cli/report.h"
 
@@ -44,7 +45,7 @@ int verb_create(int argc, char **argv)
     if (make_body(&options.make, true, &options.env, &body, &err) < 0 ||
         server_ask("POST", body, &made, &err, "/v1/sandboxes") < 0)
         return report_error(&err);
-    printf("%s\n", json_string_value(json_object_get(made, "id")));
+    code = show_id(made, "id", &err) < 0 ? report_error(&err) : report_end(0);
     json_decref(made);
-    return report_end(0);
+    return code;
 }

@@ -2,6 +2,7 @@
 #include "base/own.h"
 #include "cli/api/each.h"
 #include "cli/api/server.h"
+#include "cli/api/show.h"
 #include "cli/host.h"
 #include "cli/report.h"
 
@@ -192,7 +193,7 @@ static int print_forks(json_t *forks, struct err *err)
         json_t *sandbox = json_object_get(fork, "sandbox");
 
         if (json_is_object(sandbox))
-            printf("%s\n", text_of(sandbox, "id"));
+            r = show_id(sandbox, "id", err) < 0 ? -1 : r;
         else if (r == 0) {
             r = ask_error(json_object_get(fork, "error"), err);
             (void) err_wrap(err, "fork %zu of %zu", i + 1, json_array_size(forks));

@@ -84,6 +84,7 @@ static void print(json_t *list, const struct ps_options *options, size_t columns
 {
     json_t *out = json_array(), *item;
     struct table table;
+    struct err err;
     size_t i;
 
     table_init(&table, columns, headings);
@@ -95,9 +96,9 @@ static void print(json_t *list, const struct ps_options *options, size_t columns
             (void) json_array_append_new(out, convert(item));
         else if (options->quiet && json_is_integer(value))
             printf("%lld\n", (long long) json_integer_value(value));
-        else if (options->quiet)
-            printf("%s\n", show_text(item, id));
-        else
+        else if (options->quiet && show_id(item, id, &err) < 0)
+            (void) report_error(&err);
+        else if (!options->quiet)
             row(&table, item);
     }
     if (options->json)

@@ -20,7 +20,7 @@ static const char *reason(json_t *result)
 {
     const char *text = json_string_value(json_object_get(result, "exit_reason"));
 
-    return text ? text : "lost";
+    return text && text[0] && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz_")] ? text : "lost";
 }
 
 /* Of a sandbox that was there before, the limit has to be asked for. */

@@ -1,7 +1,10 @@
 #include "cli/api/show.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+#define MOST 18446744073709549568.0 /* the largest double that is a uint64_t */
 
 const char *show_text(json_t *json, const char *name)
 {
@@ -14,7 +17,17 @@ uint64_t show_number(json_t *json, const char *name)
 {
     double value = json_number_value(json_object_get(json, name));
 
-    return value > 0 ? (uint64_t) value : 0;
+    return value > 0 && value < MOST ? (uint64_t) value : 0;
+}
+
+int show_id(json_t *json, const char *name, struct err *err)
+{
+    const char *id = show_text(json, name);
+
+    if (!id[0] || id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789")])
+        return err_set(err, ERR_PROTOCOL, "the server's answer has no id");
+    printf("%s\n", id);
+    return 0;
 }
 
 uint64_t show_time(json_t *json, const char *name)

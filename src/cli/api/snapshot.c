@@ -65,9 +65,9 @@ static int snapshot_create(int argc, char **argv)
     body = json_pack("{s:b, s:s*}", "memory", !values.no_memory, "name", values.name);
     if (server_ask("POST", body, &made, &err, "/v1/sandboxes/%s/snapshots", names[0]) < 0)
         return report_error(&err);
-    printf("%s\n", show_text(made, "id"));
+    code = show_id(made, "id", &err) < 0 ? report_error(&err) : report_end(0);
     json_decref(made);
-    return report_end(0);
+    return code;
 }
 
 static void put_row(struct table *table, json_t *s)

@@ -36,6 +36,23 @@ static void text_of_a_sandbox_is_shown_not_obeyed(void)
     }
 }
 
+static void cells_of_a_table_are_shown_not_obeyed(void)
+{
+    static const char *const headings[] = { "ID", "NAME" };
+    auto_free char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    struct table table;
+
+    table_init(&table, 2, headings);
+    table_cell(&table, "%s", "\033]0;title\a");
+    table_cell(&table, "%s", "a\nb");
+    CHECK_INT(table_print(&table, out), 0);
+    table_done(&table);
+    (void) fclose(out);
+    CHECK_STR(text, "ID                NAME\n\\x1b]0;title\\x07  a\\x0ab\n");
+}
+
 static void text_is_cut_to_fit_and_ends(void)
 {
     for (size_t size = 1; size < 20; size++) {
@@ -122,6 +139,6 @@ static void columns_line_up_by_characters_not_bytes(void)
     table_done(&table);
 }
 
-CHECK_MAIN(T(text_of_a_sandbox_is_shown_not_obeyed), T(text_is_cut_to_fit_and_ends),
-           T(sizes_are_for_people), T(spans_are_for_people), T(the_state_directory_has_a_default),
-           T(columns_line_up_by_characters_not_bytes))
+CHECK_MAIN(T(text_of_a_sandbox_is_shown_not_obeyed), T(cells_of_a_table_are_shown_not_obeyed),
+           T(text_is_cut_to_fit_and_ends), T(sizes_are_for_people), T(spans_are_for_people),
+           T(the_state_directory_has_a_default), T(columns_line_up_by_characters_not_bytes))
