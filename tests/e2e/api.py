@@ -541,6 +541,33 @@ def described():
     same("everything described is a route", set(), found - rows)
 
 
+def routes_for_pages():
+    """No route, of whatever surface, takes the word of a page elsewhere for the tenant local's, or a form."""
+    here = "localhost:%d" % server.port
+    own, elsewhere = {"Host": here, "Origin": "http://" + here}, {"Host": here, "Origin": "http://localhost:1", "Content-Type": "application/json"}
+    taken, forms, count = [], [], 0
+    for name in ("src/coved/routes.c", "src/surface/tools/tools_routes.h", "src/surface/e2b/control.c"):
+        with open(name) as f:
+            rows = re.findall(r'\{ METHOD_(\w+), +"([^"]+)", +SCOPE_(\w+),', f.read())
+        check("%s has routes" % name, len(rows) > 5, rows)
+        for method, where, scope in rows:
+            path = re.sub(r":\w+", "i" + "a" * 20, where).replace("*", "x")
+            if scope == "NONE":
+                continue
+            for verb in ("GET", "POST", "PUT", "DELETE") if method == "ANY" else (method,):
+                count += 1
+                if ask(verb, path, b"{}", elsewhere).status != 403:
+                    taken.append((verb, path))
+                if verb == "POST" and ask(verb, path, b"{}", {**own, "Content-Type": "text/plain"}).status != 415:
+                    forms.append(path)
+    same("a page elsewhere gets nothing of %d routes" % count, [], taken)
+    same("and a form of our own page changes nothing at any", [], forms)
+    ws = ("GET /v1/session HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: %s\r\n\r\n")
+    for origin, want in (("http://localhost:1", b"403"), ("null", b"403"), ("http://" + here, b"101")):
+        same("a session for " + origin, want, talk((ws % (here, origin)).encode(), 1.0).split(b" ")[1])
+
+
 # ---- restarts and deadlines ----
 def restarts():
     box = make(timeout=600)["id"]
@@ -596,6 +623,7 @@ def everything():
     large(os.path.dirname(LOG))
     protocol()
     pages()
+    routes_for_pages()
     described()
     restarts()
 

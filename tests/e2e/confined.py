@@ -99,6 +99,34 @@ def listeners_of_agent(agent):
         check("there is no listener, and none is needed", own != LISTENER, own)
 
 
+def cgroup_files(pid):
+    """Every file of the process' cgroups that has a limit, by its name."""
+    tops = {}
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            kind = line.split(" - ")[1].split()
+            if kind[0] in ("cgroup", "cgroup2"):
+                for key in kind[2].split(",") if kind[0] == "cgroup" else ("",):
+                    tops[key] = line.split()[3].rstrip("/"), line.split()[4]
+    with open(f"/proc/{pid}/cgroup") as file:
+        groups = [line.rstrip("\n").split(":", 2)[1:] for line in file]
+    for keys, where in groups:
+        root, top = tops.get(keys.split(",")[0], ("", None))
+        for name in ("memory.limit_in_bytes", "memory.max", "pids.max", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"):
+            path = f"{top}{where.removeprefix(root)}/{name}"
+            if top and where != "/" and os.path.exists(path):
+                with open(path) as file:
+                    yield name, file.read().strip()
+
+
+def limits_of_cgroups(row):
+    files, want = dict(cgroup_files(row["pid"])), row["limits"]
+    quota, _, period = files.get("cpu.max", "%s %s" % (files.get("cpu.cfs_quota_us"), files.get("cpu.cfs_period_us"))).partition(" ")
+    got = (files.get("memory.limit_in_bytes", files.get("memory.max")), files.get("pids.max"),
+           round(1000 * int(quota) / int(period)) if quota.isdigit() and period.isdigit() else quota)
+    same("its cgroups have the limits of memory, processes and processors", (str(want["memory"]), str(want["pids"]), want["cpu_milli"]), got)
+
+
 def from_the_host(row):
     agent, base = row["pid"], row["uid_base"]
     root = row["root"]
@@ -130,6 +158,7 @@ def from_the_host(row):
         found = re.search(rf"^{name}\s+(\S+)\s+(\S+)", limits, re.M)
         if not found or found.groups() != (want, want):
             same(f"limit '{name}'", (want, want), found and found.groups())
+    limits_of_cgroups(row)
     counts = subprocess.run(["nsenter", f"--user=/proc/{agent}/ns/user", "--preserve-credentials", "cat",
                              *(f"/proc/sys/user/max_{name}_namespaces" for name in COUNTS)], capture_output=True, text=True)
     same("no further namespace of any kind may be made", ["0"] * len(COUNTS), counts.stdout.split() or counts.stderr)

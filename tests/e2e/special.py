@@ -72,6 +72,7 @@ def rules():
         refused("nor one more rule", ask("POST", "/v1/sandboxes/%s/network/allow" % box, {"rule": rule}, key=KEY), rule, said)
         refused("nor a tenant's default", ask("PUT", "/v1/tenant/network", {"allow": [rule]}, key=ADMIN), rule, said)
         refused("nor E2B's dialect", ask("POST", "/v2/sandboxes", {"templateID": "base", "network": {"allowOut": [rule], "denyOut": ["0.0.0.0/0"]}}, key=KEY), rule, said)
+        refused("nor a sandbox for one command", ask("POST", "/v1/run", {"command": "true", "network": {"allow": [rule]}}, key=KEY), rule, said)
         refused("nor the tools", ask("POST", "/sandbox", {"network": {"enabled": True, "allowed_domains": [rule]}}, key=KEY), rule, said)
     for address in ("127.0.0.1:%d" % server.port, "localhost:%d" % server.port, "[::1]:80", "169.254.169.254:80", "%s:%d" % (HOST, server.port), PRIVATE + ":1080"):
         a = ask("PUT", "/v1/sandboxes/%s/network" % box, {"mode": "public", "proxy": {"type": "http", "address": address}}, key=KEY)
