@@ -34,6 +34,7 @@
 #define STACK_SIZE (256 * 1024)
 #define FDS_EACH   3 /* of a request: a link to the keeper, a connection to the agent, a pipe's end */
 #define FDS_OWN    64 /* the store, the log, epoll, idle links */
+#define ADMIN_MORE 32 /* connections and workers for administrators alone */
 
 struct server {
     struct app *app;
@@ -178,29 +179,39 @@ static bool start_worker(struct server *s)
 }
 
 /* A worker that waits for a slow client does nothing else: another may work in its place. */
-static bool may_start_worker(struct server *s)
+static bool may_start_worker(struct server *s, bool admin)
 {
     size_t waiting = atomic_load(&s->waits.now), most = 2 * atomic_load(&s->waits.most);
 
-    return s->workers < app_config(s->app)->threads + (waiting < most ? waiting : most);
+    return s->workers < app_config(s->app)->threads + (waiting < most ? waiting : most) +
+                            (admin ? ADMIN_MORE : 0);
+}
+
+/* Administrators come first. */
+static void queue_put(struct server *s, struct conn *conn)
+{
+    bool first = conn->admin || !s->queue_first;
+
+    conn->next = first ? s->queue_first : NULL;
+    if (first)
+        s->queue_first = conn;
+    else
+        s->queue_last->next = conn;
+    if (!conn->next)
+        s->queue_last = conn;
+    s->queued++;
 }
 
 /* Hands a readable connection on; lock held. False: there is nobody who could ever take it. Otherwise it waits in the
  * queue, at most QUEUE_MS: a burst of short requests is no reason to refuse any. */
 static bool dispatch(struct server *s, struct conn *conn)
 {
-    if (s->idle_workers <= s->queued && (!may_start_worker(s) || !start_worker(s)) &&
+    if (s->idle_workers <= s->queued && (!may_start_worker(s, conn->admin) || !start_worker(s)) &&
         s->workers == 0)
         return false;
-    s->queued++;
     conn->busy = true;
-    conn->next = NULL;
     conn->queued_ms = io_now_ms();
-    if (s->queue_last)
-        s->queue_last->next = conn;
-    else
-        s->queue_first = conn;
-    s->queue_last = conn;
+    queue_put(s, conn);
     note_crowd(s);
     (void) pthread_cond_signal(&s->work);
     return true;
@@ -256,7 +267,7 @@ static void take_connection(struct server *s, int fd, const struct sockaddr *pee
     why = from->admin ? refuse_stranger(s, conn) : refuse_peer(s, conn, peer);
     (void) pthread_mutex_lock(&s->lock);
     s->connections++;
-    if (s->connections > s->connections_most) {
+    if (s->connections > s->connections_most + (conn->admin ? ADMIN_MORE : 0)) {
         serve_refusal(conn, 0, 503, "too_many", "as many connections as allowed are open");
         drop(s, conn);
     } else if (why) {
@@ -332,7 +343,7 @@ static void on_readable(struct server *s, struct conn *conn)
 static void sweep_queue(struct server *s, uint64_t now)
 {
     for (size_t more = s->queued; more > s->idle_workers; more--)
-        if (!may_start_worker(s) || !start_worker(s))
+        if (!may_start_worker(s, s->queue_first->admin) || !start_worker(s))
             break;
     while (s->queue_first && now - s->queue_first->queued_ms >= QUEUE_MS) {
         struct conn *conn = queue_take(s);
@@ -388,7 +399,8 @@ static int load_tls(struct server *s, const struct config *config, struct err *e
 /* Connections leave descriptors for the work that they ask for: what is under way must be able to go on. */
 static void apply_limits(struct server *s, const struct config *config)
 {
-    uint64_t most = UINT64_MAX, work = config->threads * FDS_EACH + FDS_OWN;
+    uint64_t most = UINT64_MAX,
+             work = (config->threads + ADMIN_MORE) * FDS_EACH + ADMIN_MORE + FDS_OWN;
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
