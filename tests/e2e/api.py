@@ -541,6 +541,19 @@ def described():
     same("everything described is a route", set(), found - rows)
 
 
+def passed_on():
+    """Requests that a proxy on this host connects for: loopback is where the proxy is, not who asks."""
+    for name, want, headers in (
+            ("from elsewhere", 401, [("X-Forwarded-For", "203.0.113.7")]), ("by way of two", 401, [("X-Forwarded-For", "127.0.0.1, 203.0.113.7")]),
+            ("whose sender wrote a line of its own", 401, [("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-For", "203.0.113.7")]),
+            ("from nobody knows where", 401, [("X-Forwarded-For", "unknown")]), ("from elsewhere, by IPv6", 401, [("x-forwarded-for", "2001:db8::1")]),
+            ("in nginx' words", 401, [("X-Real-IP", "203.0.113.7")]), ("in the standard's words", 401, [("Forwarded", "for=203.0.113.7;proto=https")]),
+            ("of this host", 200, [("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "::1")])):
+        lines_ = "".join("%s: %s\r\n" % h for h in headers)
+        got = talk(("GET /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\n%sConnection: close\r\n\r\n" % lines_).encode())
+        same("a proxy's request %s, without a key" % name, b"%d" % want, got.split(b" ")[1])
+
+
 def routes_for_pages():
     """No route, of whatever surface, takes the word of a page elsewhere for the tenant local's, or a form."""
     here = "localhost:%d" % server.port
@@ -624,6 +637,7 @@ def everything():
     protocol()
     pages()
     routes_for_pages()
+    passed_on()
     described()
     restarts()
 

@@ -27,6 +27,11 @@ int auth_local(struct exchange *x, struct err *err)
                 "a key is needed: send it as X-API-Key, or as Authorization: Bearer");
         return unknown(x);
     }
+    if (origin_forwarded(x)) {
+        err_set(err, ERR_DENIED,
+                "a key is needed: a proxy says that this request is of another host");
+        return unknown(x);
+    }
     if (origin_check(x, err) < 0)
         return -1;
     (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);

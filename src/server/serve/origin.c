@@ -106,6 +106,21 @@ static bool is_loopback_address(struct slice host)
             ntohl(four.s_addr) >> 24 == 127);
 }
 
+bool origin_forwarded(struct exchange *x)
+{
+    static const char *const names[] = { "X-Forwarded-For", "X-Real-IP" };
+    struct slice client;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct head_list clients = head_list(&x->head, names[i]);
+
+        while (head_list_next(&clients, &client))
+            if (!slice_is(client, "::1") && !is_loopback_address(client))
+                return true;
+    }
+    return head_get(&x->head, "Forwarded").at != NULL;
+}
+
 /* A name that leads here because somebody else's name server says so is not ours (DNS rebinding). */
 static bool host_is_ours(struct app *app, struct slice host)
 {

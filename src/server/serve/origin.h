@@ -19,6 +19,9 @@ int origin_check(struct exchange *x, struct err *err);
  * a port of the sandbox, and scheme, domain and port are those that the request went to. */
 bool origin_is_sandbox(struct exchange *x, struct slice origin, const char *sandbox);
 
+/* A proxy or a tunnel on this machine says that the request is of another one: loopback is where the proxy is. */
+bool origin_forwarded(struct exchange *x);
+
 /* The request came by TLS, to us or to a proxy on this machine. */
 bool origin_secure(struct exchange *x);
 
