@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -118,6 +119,12 @@ static int try_key(const char *url, const char *key, const char *cacert, struct 
     return server_ask("GET", NULL, NULL, err, "/v1/sandboxes?limit=1");
 }
 
+static bool in_the_clear(const struct remote *remote)
+{
+    return remote->kind == REMOTE_HTTP && strcasecmp(remote->host, "localhost") != 0 &&
+           strncmp(remote->host, "127.", 4) != 0 && strcmp(remote->host, "::1") != 0;
+}
+
 int verb_login(int argc, char **argv)
 {
     struct login_options options = { .name = NULL };
@@ -135,6 +142,8 @@ int verb_login(int argc, char **argv)
         return count ? common_excess(&login_verb, operands[1]) : common_missing(&login_verb, "a URL");
     if (remote_parse(operands[0], &remote, &err) < 0)
         return report_error(&err);
+    if (in_the_clear(&remote))
+        report_note("%s is not encrypted: the key can be read on its way; use https://", operands[0]);
     name = options.name ? options.name : remote.host;
     if (strcmp(name, "local") == 0)
         (void) err_set(&err, ERR_USAGE, "login: 'local' is the server of this host; use --name");
