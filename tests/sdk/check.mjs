@@ -1,73 +1,10 @@
-// What the programs beside this one share: sentences that hold or do not, parts that fail alone, sandboxes that
-// are gone afterwards. They run against a real server, with the published packages, unmodified.
-import { isDeepStrictEqual } from 'node:util'
+// What the programs beside this one share: sandboxes that are gone afterwards, and what say.mjs has. They run against a real server, with the
+// published packages, unmodified.
 import { Sandbox } from 'e2b'
+import { end } from './say.mjs'
 
+export * from './say.mjs'
 export const template = 'host'
-let failed = 0
-let partName = ''
-
-export const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
-
-const brief = (value) => {
-  const text = typeof value === 'string' ? value : value instanceof Error ? `${value.name}: ${value.message}` : JSON.stringify(value)
-  return String(text).slice(0, 300).replace(/\s+/g, ' ')
-}
-
-export function holds(sentence, good, why = '') {
-  if (good) console.log(`ok - ${partName}: ${sentence}`)
-  else {
-    failed++
-    console.log(`not ok - ${partName}: ${sentence}: ${brief(why)}`)
-  }
-  return good
-}
-
-export const is = (sentence, want, got) =>
-  holds(sentence, isDeepStrictEqual(want, got), `got ${brief(got)}, not ${brief(want)}`)
-
-export const like = (sentence, pattern, got) => holds(sentence, pattern.test(String(got)), `${brief(got)} is not like ${pattern}`)
-
-// The call fails with exactly this class, and a message like this. Returns the error.
-export async function refuses(sentence, kind, pattern, call) {
-  try {
-    const got = await call()
-    holds(sentence, false, `nothing was refused: ${brief(got)}`)
-  } catch (err) {
-    holds(sentence, err?.constructor === kind && pattern.test(err.message), `${err?.constructor?.name}: ${brief(err)}`)
-    return err
-  }
-}
-
-// Asks again until the answer suits, for what another process does in its own time.
-export async function until(suits, ask, ms = 40000) {
-  const end = Date.now() + ms
-  for (;;) {
-    const got = await ask()
-    if (suits(got) || Date.now() > end) return got
-    await sleep(50)
-  }
-}
-
-// One subject. What it throws is its own failure, a hang too; the next part runs.
-export async function part(name, body, limitMs = 180000) {
-  const only = process.env.ONLY
-  if (only && !name.includes(only)) return
-  partName = name
-  let timer
-  const begun = Date.now()
-  try {
-    await Promise.race([
-      body(),
-      new Promise((_, fail) => { timer = setTimeout(() => fail(new Error(`no end after ${limitMs} ms`)), limitMs) }),
-    ])
-  } catch (err) {
-    holds('goes to its end', false, `${err?.cause ?? ''} ${err?.stack?.replace(/\s+at .*node_modules.*/g, '') ?? err}`)
-  }
-  clearTimeout(timer)
-  if (process.env.TIMES) console.log(`# ${name}: ${Date.now() - begun} ms`)
-}
-
 const made = []
 
 export async function sandbox(opts = {}, Class = Sandbox) {
@@ -78,5 +15,5 @@ export async function sandbox(opts = {}, Class = Sandbox) {
 
 export async function finish() {
   await Promise.allSettled(made.map((box) => box.kill()))
-  process.exit(failed ? 1 : 0)
+  end()
 }

@@ -1,0 +1,68 @@
+// What programs that test a server share: sentences that hold or do not, and parts that fail alone.
+import { isDeepStrictEqual } from 'node:util'
+
+let failed = 0
+let partName = ''
+
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
+
+const brief = (value) => {
+  const text = typeof value === 'string' ? value : value instanceof Error ? `${value.name}: ${value.message}` : JSON.stringify(value)
+  return String(text).slice(0, 300).replace(/\s+/g, ' ')
+}
+
+export function holds(sentence, good, why = '') {
+  if (good) console.log(`ok - ${partName}: ${sentence}`)
+  else {
+    failed++
+    console.log(`not ok - ${partName}: ${sentence}: ${brief(why)}`)
+  }
+  return good
+}
+
+export const is = (sentence, want, got) =>
+  holds(sentence, isDeepStrictEqual(want, got), `got ${brief(got)}, not ${brief(want)}`)
+
+export const like = (sentence, pattern, got) => holds(sentence, pattern.test(String(got)), `${brief(got)} is not like ${pattern}`)
+
+// The call fails with exactly this class, and a message like this. Returns the error.
+export async function refuses(sentence, kind, pattern, call) {
+  try {
+    const got = await call()
+    holds(sentence, false, `nothing was refused: ${brief(got)}`)
+  } catch (err) {
+    holds(sentence, err?.constructor === kind && pattern.test(err.message), `${err?.constructor?.name}: ${brief(err)}`)
+    return err
+  }
+}
+
+// Asks again until the answer suits, for what another process does in its own time.
+export async function until(suits, ask, ms = 40000) {
+  const end = Date.now() + ms
+  for (;;) {
+    const got = await ask()
+    if (suits(got) || Date.now() > end) return got
+    await sleep(50)
+  }
+}
+
+// One subject. What it throws is its own failure, a hang too; the next part runs.
+export async function part(name, body, limitMs = 180000) {
+  const only = process.env.ONLY
+  if (only && !name.includes(only)) return
+  partName = name
+  let timer
+  const begun = Date.now()
+  try {
+    await Promise.race([
+      body(),
+      new Promise((_, fail) => { timer = setTimeout(() => fail(new Error(`no end after ${limitMs} ms`)), limitMs) }),
+    ])
+  } catch (err) {
+    holds('goes to its end', false, `${err?.cause ?? ''} ${err?.stack?.replace(/\s+at .*node_modules.*/g, '') ?? err}`)
+  }
+  clearTimeout(timer)
+  if (process.env.TIMES) console.log(`# ${name}: ${Date.now() - begun} ms`)
+}
+
+export const end = () => process.exit(failed ? 1 : 0)
