@@ -16,7 +16,7 @@ size_t call_head(const struct remote *remote, const struct call_request *request
 {
     bool local = remote->kind == REMOTE_LOCAL, six = strchr(remote->host, ':');
     bool body = request->body || request->streams;
-    char host[300], length[64] = "";
+    char host[300], length[64] = "", tenant[96] = "";
     int n;
 
     (void) snprintf(host, sizeof host, six ? "[%s]:%u" : "%s:%u", remote->host, remote->port);
@@ -24,13 +24,15 @@ size_t call_head(const struct remote *remote, const struct call_request *request
         (void) snprintf(length, sizeof length, "Transfer-Encoding: chunked\r\n");
     else if (body || strcmp(request->method, "GET") != 0)
         (void) snprintf(length, sizeof length, "Content-Length: %zu\r\n", request->body_len);
+    if (remote->tenant[0])
+        (void) snprintf(tenant, sizeof tenant, "X-Cove-Tenant: %s\r\n", remote->tenant);
     n = snprintf(out, size,
-                 "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: cove/" COVE_VERSION "\r\nAccept: %s\r\n%s%s%s%s%s%s%s%s\r\n",
+                 "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: cove/" COVE_VERSION "\r\nAccept: %s\r\n%s%s%s%s%s%s%s%s%s\r\n",
                  request->method, remote->prefix, request->path, local ? "localhost" : host,
                  request->accept ? request->accept : "application/json", body ? "Content-Type: " : "",
                  body ? request->type ? request->type : "application/json" : "", body ? "\r\n" : "",
                  length, remote->key[0] ? "X-API-Key: " : "", remote->key, remote->key[0] ? "\r\n" : "",
-                 request->extra ? request->extra : "");
+                 tenant, request->extra ? request->extra : "");
     return n > 0 && (size_t) n < size ? (size_t) n : 0;
 }
 

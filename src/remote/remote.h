@@ -23,6 +23,7 @@ struct remote {
     uint16_t port;
     char prefix[256];      /* of every path; "" or "/…" without a slash at its end */
     char key[256];         /* "": none */
+    char tenant[64];       /* for whom the operator asks; "": for the own tenant */
     char cacert[PATH_MAX]; /* "": the authorities of this host */
     char dialer[PATH_MAX]; /* the program cove-dial */
 };

@@ -17,21 +17,22 @@ static const char *const scopes[] = {
     [STORE_SCOPE_READ] = "read",
     [STORE_SCOPE_RUN] = "run",
     [STORE_SCOPE_ADMIN] = "admin",
+    [STORE_SCOPE_OPERATOR] = "operator",
 };
 
 const char *store_scope_name(int scope)
 {
-    return scope >= STORE_SCOPE_READ && scope <= STORE_SCOPE_ADMIN ? scopes[scope] : "none";
+    return scope >= STORE_SCOPE_READ && scope <= STORE_SCOPE_OPERATOR ? scopes[scope] : "none";
 }
 
 int store_scope_parse(const char *text, int *ret, struct err *err)
 {
-    for (int i = STORE_SCOPE_READ; i <= STORE_SCOPE_ADMIN; i++)
+    for (int i = STORE_SCOPE_READ; i <= STORE_SCOPE_OPERATOR; i++)
         if (strcmp(text, scopes[i]) == 0) {
             *ret = i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "'%.20s' is not a scope: read, run or admin", text);
+    return err_set(err, ERR_INVALID, "'%.20s' is not a scope: read, run, admin or operator", text);
 }
 
 static void read_key(sqlite3_stmt *stmt, struct store_key *ret)
@@ -85,8 +86,11 @@ int store_key_create(struct store *store, const char *tenant, int scope, const c
     struct new_key new = { .key = &key };
     char text[STORE_KEY_TEXT_MAX] = PREFIX;
 
-    if (scope < STORE_SCOPE_READ || scope > STORE_SCOPE_ADMIN)
+    if (scope < STORE_SCOPE_READ || scope > STORE_SCOPE_OPERATOR)
         return err_set(err, ERR_INVALID, "unknown scope");
+    if (scope == STORE_SCOPE_OPERATOR && strcmp(tenant, STORE_LOCAL_TENANT) != 0)
+        return err_set(err, ERR_INVALID,
+                       "scope operator: only for keys of the tenant '" STORE_LOCAL_TENANT "'");
     if (strlen(tenant) >= sizeof key.tenant)
         return err_set(err, ERR_NO_PATH, "there is no tenant '%.63s'", tenant);
     if (check_label(label ? label : "", err) < 0)

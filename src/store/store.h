@@ -4,10 +4,9 @@
  * reads go on while a write waits for the disk, and also when the disk is full. Writes that come together share one
  * commit. A function that writes returns when its change is on disk; those that say "written" return when it is
  * committed, which kill -9 cannot undo, and a power cut can for another 100 ms.
- * The command line opens the same file while the server runs; what it changes counts at once.
  *
  * Owns:    <state>/server/cove.db and its journal files.
- * Callers: api, and the verbs tenant, key and audit of cli.
+ * Callers: the server; of the command line, verbs about this host (template, gc, backup, restore).
  * Never:   keeps a key: only its SHA-256, and the public part that finds it. */
 #ifndef COVE_STORE_STORE_H
 #define COVE_STORE_STORE_H
@@ -105,8 +104,8 @@ int store_tenant_list(struct store *store, store_tenant_each *each, void *arg, s
 /* ---- keys ---- */
 
 /* Same numbers as enum scope of the API. */
-enum store_scope { STORE_SCOPE_READ = 1, STORE_SCOPE_RUN, STORE_SCOPE_ADMIN };
-const char *store_scope_name(int scope); /* "read", "run", "admin" */
+enum store_scope { STORE_SCOPE_READ = 1, STORE_SCOPE_RUN, STORE_SCOPE_ADMIN, STORE_SCOPE_OPERATOR };
+const char *store_scope_name(int scope); /* "read", "run", "admin", "operator" */
 int store_scope_parse(const char *text, int *ret, struct err *err);
 
 struct store_key {
@@ -117,7 +116,8 @@ struct store_key {
     uint64_t created_ms, expires_ms /* 0: never */, revoked_ms /* 0: not */, last_used_ms;
 };
 
-/* The only time that the key's text is to be seen: it goes to ret_text, to be shown and wiped. */
+/* The only time that the key's text is to be seen: it goes to ret_text, to be shown and wiped. An operator's key is one of
+ * the tenant `local`. */
 int store_key_create(struct store *store, const char *tenant, int scope, const char *label,
                      uint64_t expires_ms, struct store_key *ret, char ret_text[STORE_KEY_TEXT_MAX],
                      struct err *err);

@@ -5,7 +5,7 @@
 #include "cli/saved.h"
 #include "cli/template_warm.h"
 #include "cli/terminal.h"
-#include "cli/volume.h"
+#include "direct/volume.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 #include "cli/api/server.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 #include "cli/api/contexts.h"
 #include "cli/programs.h"
 #include "cli/report.h"
@@ -100,6 +101,20 @@ int server_find(const struct remote **ret, struct err *err)
     if (chosen.kind == REMOTE_LOCAL)
         (void) snprintf(chosen.state, sizeof chosen.state, "%s", report_state());
     found = true;
+    return 0;
+}
+
+int server_act_for(const char *tenant, struct err *err)
+{
+    const struct remote *remote;
+
+    if (!tenant)
+        return 0;
+    if (!name_ok(tenant) || strlen(tenant) >= sizeof chosen.tenant)
+        return err_set(err, ERR_NO_PATH, "there is no tenant '%.63s'", tenant);
+    if (server_find(&remote, err) < 0)
+        return -1;
+    (void) strcpy(chosen.tenant, tenant);
     return 0;
 }
 

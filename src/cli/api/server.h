@@ -21,6 +21,9 @@ int server_find(const struct remote **ret, struct err *err);
 /* Whether --server, COVE_SERVER or a context names another host's. For verbs that are about this host alone. */
 bool server_is_elsewhere(void);
 
+/* Requests are for that tenant from now on: what --tenant says. NULL: for the caller's own. */
+int server_act_for(const char *tenant, struct err *err);
+
 /* fmt as ask_path has it. take_body and ret as ask has them. */
 int server_ask(const char *method, json_t *take_body, json_t **ret, struct err *err, const char *fmt, ...);
 

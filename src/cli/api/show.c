@@ -53,6 +53,24 @@ uint64_t show_age(uint64_t since_ms)
     return ms > since_ms ? ms - since_ms : 0;
 }
 
+void show_list(json_t *take_list, bool as_json, size_t columns, const char *const *headings, show_row *row)
+{
+    struct table table;
+    json_t *item;
+    size_t i;
+
+    if (as_json) {
+        show_json(take_list);
+        return;
+    }
+    table_init(&table, columns, headings);
+    json_array_foreach(take_list, i, item)
+        row(&table, item);
+    (void) table_print(&table, stdout);
+    table_done(&table);
+    json_decref(take_list);
+}
+
 void show_json(json_t *take_json)
 {
     (void) json_dumpf(take_json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));

@@ -107,10 +107,12 @@ static void draft_init(struct draft *d, const char *action, const char *sandbox_
 
 static void draft_caller(struct draft *d, const struct caller *caller)
 {
+    const char *home = caller->home[0] ? caller->home : caller->tenant;
+
     if (caller->key_id[0])
-        (void) snprintf(d->user_id, sizeof d->user_id, "%s/%s", caller->tenant, caller->key_id);
+        (void) snprintf(d->user_id, sizeof d->user_id, "%s/%s", home, caller->key_id);
     else
-        (void) snprintf(d->user_id, sizeof d->user_id, "%s", caller->tenant);
+        (void) snprintf(d->user_id, sizeof d->user_id, "%s", home);
     d->record.tenant = caller->tenant;
     d->record.user_id = d->user_id;
     d->record.request_id = caller->request;
@@ -277,6 +279,7 @@ json_t *audit_json(const struct audit_record *r)
 }
 
 struct collect {
+    audit_form *form;
     json_t *records;
     uint64_t limit, seen, last;
 };
@@ -288,7 +291,7 @@ static int collect_one(void *arg, const struct audit_record *record, struct err 
 
     if (++c->seen > c->limit)
         return 0; /* one more than asked for: only to know that there is one */
-    json = audit_json(record);
+    json = c->form(record);
     if (!json || json_array_append_new(c->records, json) < 0)
         return err_set(err, ERR_NO_MEMORY, "no memory for the answer");
     c->last = record->seq;
@@ -298,8 +301,14 @@ static int collect_one(void *arg, const struct audit_record *record, struct err 
 int audit_page(struct app *app, const struct audit_filter *filter, struct audit_page *ret,
                struct err *err)
 {
+    return audit_page_as(app, filter, audit_json, ret, err);
+}
+
+int audit_page_as(struct app *app, const struct audit_filter *filter, audit_form *form,
+                  struct audit_page *ret, struct err *err)
+{
     struct audit_filter asked = *filter;
-    struct collect c = { .records = json_array() };
+    struct collect c = { .form = form, .records = json_array() };
 
     c.limit = filter->limit == 0          ? PAGE_PRESET
               : filter->limit > PAGE_MOST ? PAGE_MOST

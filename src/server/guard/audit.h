@@ -56,6 +56,10 @@ struct audit_page {
  * (0: 100). */
 int audit_page(struct app *app, const struct audit_filter *filter, struct audit_page *ret,
                struct err *err);
+/* The same with another form of a record. */
+typedef json_t *audit_form(const struct audit_record *record);
+int audit_page_as(struct app *app, const struct audit_filter *filter, audit_form *form,
+                  struct audit_page *ret, struct err *err);
 
 /* What was noted so far can be listed when it returns. */
 int audit_flush(struct app *app, struct err *err);

@@ -13,7 +13,9 @@
 
 struct app;
 
-enum scope { SCOPE_NONE, SCOPE_READ, SCOPE_RUN, SCOPE_ADMIN };
+/* SCOPE_OPERATOR: the operator of the server, over the unix socket or with a key of that scope. May do everything, for every
+ * tenant (key_act_for). Loopback without a key is SCOPE_ADMIN of the tenant `local`. */
+enum scope { SCOPE_NONE, SCOPE_READ, SCOPE_RUN, SCOPE_ADMIN, SCOPE_OPERATOR };
 
 /* What the error that follows is about: a field of the request, or a rule and its layer ("policy", "quota"). */
 struct blame {
@@ -23,7 +25,8 @@ struct blame {
 
 struct caller {
     struct app *app;
-    char tenant[64]; /* "": nobody that is known */
+    char tenant[64]; /* "": unknown */
+    char home[64];   /* the operator's own tenant, while it acts for another; "" otherwise */
     char key_id[32]; /* "" for the local tenant */
     enum scope scope;
     bool

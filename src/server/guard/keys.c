@@ -10,7 +10,8 @@
 #define USE_NOTED_MS 60000
 
 _Static_assert((int) SCOPE_READ == STORE_SCOPE_READ && (int) SCOPE_RUN == STORE_SCOPE_RUN &&
-                   (int) SCOPE_ADMIN == STORE_SCOPE_ADMIN,
+                   (int) SCOPE_ADMIN == STORE_SCOPE_ADMIN &&
+                   (int) SCOPE_OPERATOR == STORE_SCOPE_OPERATOR,
                "the store's scopes are the server's");
 
 const char *scope_name(enum scope scope)
@@ -46,6 +47,23 @@ int key_identify(struct caller *caller, const char *text, struct err *err)
     (void) snprintf(caller->key_id, sizeof caller->key_id, "%s", key.id);
     caller->scope = (enum scope) key.scope;
     note_use(caller, &key);
+    return 0;
+}
+
+int key_act_for(struct caller *caller, const char *tenant, struct err *err)
+{
+    struct store_tenant record;
+
+    if (strcmp(tenant, caller->tenant) == 0)
+        return 0;
+    if (caller->scope < SCOPE_OPERATOR)
+        return err_set(
+            err, ERR_DENIED,
+            "only the operator may act for another tenant: a key of scope operator is needed");
+    if (store_tenant_get(caller->app->store, tenant, &record, err) < 0)
+        return -1;
+    memcpy(caller->home, caller->tenant, sizeof caller->home);
+    (void) snprintf(caller->tenant, sizeof caller->tenant, "%s", record.name);
     return 0;
 }
 

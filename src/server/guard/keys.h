@@ -15,6 +15,8 @@ const char *scope_name(enum scope scope);
 bool key_shaped(const char *text);
 /* The caller becomes who has that key; ERR_DENIED as store_key_find. The first use in a minute is noted in the audit. */
 int key_identify(struct caller *caller, const char *text, struct err *err);
+/* The caller acts for that tenant from now on. ERR_DENIED: it is another's, and the caller is not the operator. */
+int key_act_for(struct caller *caller, const char *tenant, struct err *err);
 /* Who has the key of this public id, without a proof: for what was signed in the key's name. ERR_DENIED. */
 int key_of(struct app *app, const char *key_id, struct store_key *ret, struct err *err);
 /* Whether the text is a key of that tenant. */

@@ -34,8 +34,8 @@ static int may_be_there(struct caller *caller, const struct upstream *upstream, 
                : may_name_host(upstream->host, err);
 }
 
-int network_proxy_read(struct caller *caller, const char *field, json_t *value,
-                       enum upstream_kind kind, struct upstream *ret, struct err *err)
+static int read_proxy(struct caller *caller, const char *field, json_t *value,
+                      enum upstream_kind kind, bool trusted, struct upstream *ret, struct err *err)
 {
     static const struct form_field fields[] = {
         { "type", FORM_TEXT, offsetof(struct body, type), 0, 0 },
@@ -43,7 +43,7 @@ int network_proxy_read(struct caller *caller, const char *field, json_t *value,
         { "username", FORM_TEXT, offsetof(struct body, username), 0, 0 },
         { "password", FORM_ANY, offsetof(struct body, password), 0, 0 },
     };
-    struct upstream upstream = { .kind = kind };
+    struct upstream upstream = { .kind = kind, .trusted = trusted };
     struct body body = { .type = NULL };
 
     *ret = (struct upstream){ .kind = UPSTREAM_NONE };
@@ -64,7 +64,7 @@ int network_proxy_read(struct caller *caller, const char *field, json_t *value,
             err_set(err, ERR_INVALID, "host:port is needed");
         return blame(caller, field, "address", err);
     }
-    if (may_be_there(caller, &upstream, err) < 0)
+    if (!trusted && may_be_there(caller, &upstream, err) < 0)
         return blame(caller, field, "address", err);
     if (body.password && !json_is_string(body.password)) {
         err_set(err, ERR_INVALID, "is not a text");
@@ -74,6 +74,18 @@ int network_proxy_read(struct caller *caller, const char *field, json_t *value,
         return blame(caller, field, "username", err);
     *ret = upstream;
     return 0;
+}
+
+int network_proxy_read(struct caller *caller, const char *field, json_t *value,
+                       enum upstream_kind kind, struct upstream *ret, struct err *err)
+{
+    return read_proxy(caller, field, value, kind, false, ret, err);
+}
+
+int network_proxy_read_trusted(struct caller *caller, const char *field, json_t *value,
+                               enum upstream_kind kind, struct upstream *ret, struct err *err)
+{
+    return read_proxy(caller, field, value, kind, true, ret, err);
 }
 
 json_t *network_proxy_json(const struct upstream *upstream)

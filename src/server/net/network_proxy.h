@@ -17,6 +17,9 @@
 /* `kind`: without a "type" (NONE: then one is needed). JSON null is none. Blames what is below `field`. */
 int network_proxy_read(struct caller *caller, const char *field, json_t *value,
                        enum upstream_kind kind, struct upstream *ret, struct err *err);
+/* The same for a proxy that the operator names: it may be anywhere. */
+int network_proxy_read_trusted(struct caller *caller, const char *field, json_t *value,
+                               enum upstream_kind kind, struct upstream *ret, struct err *err);
 /* NULL without a proxy. */
 json_t *network_proxy_json(const struct upstream *upstream);
 /* The same, with a mark of the login by which two requests can be compared, and nothing can be guessed. */

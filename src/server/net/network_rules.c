@@ -30,7 +30,7 @@ int network_add(struct caller *caller, struct reach *rules, bool deny, const cha
     return deny ? 0 : network_may_name(caller, &rules->allow[rules->allow_count - 1], err);
 }
 
-static int add_rules(struct caller *caller, const char *field, json_t *list, bool deny,
+static int add_rules(struct caller *caller, const char *field, json_t *list, bool deny, bool trusted,
                      struct reach *rules, struct err *err)
 {
     char name[64];
@@ -42,7 +42,8 @@ static int add_rules(struct caller *caller, const char *field, json_t *list, boo
         (void) snprintf(name, sizeof name, "%s.%s[%zu]", field, deny ? "deny" : "allow", i);
         if (!json_is_string(item))
             return form_bad(caller, err, name, "is not a text");
-        if (network_add(caller, rules, deny, json_string_value(item), err) < 0) {
+        if (trusted ? reach_add(rules, deny, json_string_value(item), err) < 0
+                    : network_add(caller, rules, deny, json_string_value(item), err) < 0) {
             (void) err_wrap(err, "%s", name);
             return caller_blame(caller, name, NULL, NULL);
         }
@@ -50,8 +51,8 @@ static int add_rules(struct caller *caller, const char *field, json_t *list, boo
     return 0;
 }
 
-int network_read(struct caller *caller, const char *field, json_t *object, struct reach *ret,
-                 struct err *err)
+static int read_rules(struct caller *caller, const char *field, json_t *object, bool trusted,
+                      struct reach *ret, struct err *err)
 {
     static const struct form_field fields[] = {
         { "mode", FORM_TEXT, offsetof(struct body, mode), 0, 0 },
@@ -71,11 +72,24 @@ int network_read(struct caller *caller, const char *field, json_t *object, struc
         return caller_blame(caller, name, NULL, NULL);
     }
     (void) snprintf(name, sizeof name, "%s.proxy", field);
-    return add_rules(caller, field, body.allow, false, ret, err) < 0 ||
-                   add_rules(caller, field, body.deny, true, ret, err) < 0 ||
-                   network_proxy_read(caller, name, body.proxy, UPSTREAM_NONE, &ret->upstream, err) < 0
+    return add_rules(caller, field, body.allow, false, trusted, ret, err) < 0 ||
+                   add_rules(caller, field, body.deny, true, trusted, ret, err) < 0 ||
+                   (trusted ? network_proxy_read_trusted : network_proxy_read)(
+                       caller, name, body.proxy, UPSTREAM_NONE, &ret->upstream, err) < 0
                ? -1
                : 0;
+}
+
+int network_read(struct caller *caller, const char *field, json_t *object, struct reach *ret,
+                 struct err *err)
+{
+    return read_rules(caller, field, object, false, ret, err);
+}
+
+int network_read_trusted(struct caller *caller, const char *field, json_t *object,
+                         struct reach *ret, struct err *err)
+{
+    return read_rules(caller, field, object, true, ret, err);
 }
 
 static json_t *list_json(const struct reach_rule *rules, size_t count)

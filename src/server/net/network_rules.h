@@ -16,6 +16,9 @@
  * else "public". Blames `field`, or what is below it. */
 int network_read(struct caller *caller, const char *field, json_t *object, struct reach *ret,
                  struct err *err);
+/* The same for rules that the operator gives a tenant: they may name every range, and the proxy may be anywhere. */
+int network_read_trusted(struct caller *caller, const char *field, json_t *object,
+                         struct reach *ret, struct err *err);
 /* A rule that a tenant wants to add to its rules: ERR_INVALID if it leads where no tenant may (egress/may_name.h). */
 int network_may_name(struct caller *caller, const struct reach_rule *rule, struct err *err);
 /* reach_add, for what a tenant wrote. */

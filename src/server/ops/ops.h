@@ -256,6 +256,8 @@ int ops_pool_rules(struct ops *ops,
                    struct err *err);
 int ops_pool_set(struct ops *ops, const struct store_pool_rule *rule, struct err *err);
 int ops_pool_unset(struct ops *ops, const char *template, struct err *err);
+/* Ends all that wait; *ret_count: how many. The server makes others as its rules say. */
+int ops_pool_drain(struct ops *ops, uint64_t *ret_count, struct err *err);
 
 /* ---- processes ---- */
 
@@ -461,6 +463,7 @@ int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags,
 /* ---- volumes ---- */
 
 struct ops_volume {
+    char tenant[OPS_NAME_MAX];
     char id[VOLUME_ID_MAX];
     char name[OPS_NAME_MAX];
     uint64_t bytes, inodes, created_ms;

@@ -50,7 +50,7 @@ _Static_assert(OPS_NEVER_MS == STORE_NEVER_MS, "the store knows what never is");
 
 static bool is_local_admin(const struct caller *caller)
 {
-    return caller->scope == SCOPE_ADMIN && strcmp(caller->tenant, STORE_LOCAL_TENANT) == 0;
+    return caller->scope >= SCOPE_ADMIN && strcmp(caller->tenant, STORE_LOCAL_TENANT) == 0;
 }
 
 static int check_create(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,

@@ -90,6 +90,8 @@ void ops_verdict_look(struct ops *ops, struct ops_run *run);
 void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *result);
 
 /* One record of the audit. err: why it was refused, or NULL. */
+/* Below SCOPE_OPERATOR: ERR_DENIED, and a record of that. */
+int ops_operator_only(struct ops *ops, const char *action, struct err *err);
 void ops_audit(struct ops *ops, const char *action, const char *sandbox, const struct err *err);
 
 #endif

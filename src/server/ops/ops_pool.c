@@ -1,5 +1,6 @@
 /* What waits is nobody's, and who took how many is everybody's: so only the tenant of the host itself may look, and
  * change how many there are. */
+#include "base/own.h"
 #include "server/guard/audit.h"
 #include "server/life/pool.h"
 #include "server/ops/ops_own.h"
@@ -41,6 +42,28 @@ int ops_pool_set(struct ops *ops, const struct store_pool_rule *rule, struct err
     pool_changed();
     facts.detail = rule->template;
     return audit_durable(ops->caller, "pool.set", NULL, &facts, err);
+}
+
+int ops_pool_drain(struct ops *ops, uint64_t *ret_count, struct err *err)
+{
+    auto_free struct keeper_sandbox *list = NULL;
+    struct audit_facts facts = AUDIT_FACTS;
+    size_t waiting = 0;
+    struct link link;
+    int r;
+
+    *ret_count = 0;
+    if (only_local(ops, "pool.drain", err) < 0 || app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = sandbox_list_pool(&link, &list, &waiting, err);
+    for (size_t i = 0; i < waiting && r == 0; i++) {
+        r = sandbox_destroy(&link, list[i].id, err);
+        *ret_count += r == 0;
+        if (r < 0 && err->kind == ERR_NO_SANDBOX)
+            r = 0; /* taken meanwhile */
+    }
+    ops_box_close(ops, &link, r, err);
+    return r < 0 ? -1 : audit_durable(ops->caller, "pool.drain", NULL, &facts, err);
 }
 
 int ops_pool_unset(struct ops *ops, const char *template, struct err *err)

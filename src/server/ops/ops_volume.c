@@ -28,6 +28,7 @@ static void show(const struct store_volume *record, const struct volume_info *ke
                                 .created_ms = record->created_ms };
     memcpy(ret->id, record->id, sizeof ret->id);
     memcpy(ret->name, record->name, sizeof ret->name);
+    (void) snprintf(ret->tenant, sizeof ret->tenant, "%s", record->tenant);
     if (!kept)
         return;
     ret->stored = kept->stored;

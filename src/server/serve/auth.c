@@ -35,7 +35,7 @@ int auth_local(struct exchange *x, struct err *err)
     if (origin_check(x, err) < 0)
         return -1;
     (void) strcpy(x->caller.tenant, STORE_LOCAL_TENANT);
-    x->caller.scope = SCOPE_ADMIN;
+    x->caller.scope = x->conn->admin ? SCOPE_OPERATOR : SCOPE_ADMIN;
     return 0;
 }
 
@@ -76,6 +76,18 @@ static int check_caller(struct exchange *x, struct err *err)
     return rc == 1 ? auth_key(x, key, err) : auth_local(x, err);
 }
 
+/* The request is the caller's; what it does is done for the tenant that the header names. */
+static int act_for(struct exchange *x, struct err *err)
+{
+    const char *tenant = exchange_header(x, "X-Cove-Tenant");
+
+    if (!tenant || key_act_for(exchange_caller(x), tenant, err) == 0)
+        return 0;
+    if (err->kind == ERR_DENIED)
+        audit_refusal(exchange_caller(x), "auth.refused", err);
+    return -1;
+}
+
 int auth_check(struct exchange *x, struct err *err)
 {
     int (*identify)(struct exchange *, struct err *) =
@@ -94,5 +106,5 @@ int auth_check(struct exchange *x, struct err *err)
         audit_refusal(exchange_caller(x), "auth.refused", err);
         return -1;
     }
-    return quota_request(exchange_caller(x), err);
+    return quota_request(exchange_caller(x), err) < 0 ? -1 : act_for(x, err);
 }

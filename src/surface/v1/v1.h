@@ -157,6 +157,19 @@ int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, 
 int v1_pools_get(struct exchange *x, struct err *err);
 int v1_pool_set(struct exchange *x, struct err *err);
 int v1_pool_unset(struct exchange *x, struct err *err);
+int v1_pools_drain(struct exchange *x, struct err *err);
+
+int v1_tenant_list(struct exchange *x, struct err *err);
+int v1_tenant_add(struct exchange *x, struct err *err);
+int v1_tenant_get(struct exchange *x, struct err *err);
+int v1_tenant_change(struct exchange *x, struct err *err);
+int v1_tenant_remove(struct exchange *x, struct err *err);
+int v1_key_list(struct exchange *x, struct err *err);
+int v1_key_create(struct exchange *x, struct err *err);
+int v1_key_revoke(struct exchange *x, struct err *err);
+int v1_audit_list(struct exchange *x, struct err *err);
+int v1_audit_verify(struct exchange *x, struct err *err);
+int v1_audit_prune(struct exchange *x, struct err *err);
 
 int v1_volume_create(struct exchange *x, struct err *err);
 int v1_volume_list(struct exchange *x, struct err *err);

@@ -98,6 +98,16 @@ int v1_pool_set(struct exchange *x, struct err *err)
                                err);
 }
 
+int v1_pools_drain(struct exchange *x, struct err *err)
+{
+    struct ops ops = ops_of(exchange_caller(x));
+    uint64_t count;
+
+    if (ops_pool_drain(&ops, &count, err) < 0)
+        return -1;
+    return exchange_reply_json(x, 200, json_pack("{s:I}", "ended", (json_int_t) count), err);
+}
+
 int v1_pool_unset(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));

@@ -6,19 +6,15 @@
 #include <string.h>
 
 #define AT(type, field) offsetof(struct type, field)
-#define SIZE_PRESET     (1024 * VOLUME_MIB)
+#define SIZE_DEFAULT    (1024 * VOLUME_MIB)
 
 static json_t *volume_json(const struct ops_volume *v)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:o}", "id", v->id, "name", v->name,
-                     "size", (json_int_t) v->bytes, "inodes", (json_int_t) v->inodes,
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:o}", "id", v->id, "name", v->name,
+                     "tenant", v->tenant, "size", (json_int_t) v->bytes, "inodes", (json_int_t) v->inodes,
                      "stored_bytes", (json_int_t) v->stored, "readers", (int) v->readers, "writers",
                      (int) v->writers, "created_at", form_time(v->created_ms));
 }
-
-/* ---- of a sandbox ---- */
-
-/* ---- /v1/volumes ---- */
 
 /* A number, or a text such as "512m". */
 static int read_size(struct exchange *x, json_t *value, uint64_t *ret, struct err *err)
@@ -45,7 +41,7 @@ static int make(struct exchange *x, json_t *json, struct ops_volume *ret, struct
     };
     struct volume_body body = { .name = NULL };
     struct ops ops = ops_of(exchange_caller(x));
-    uint64_t bytes = SIZE_PRESET;
+    uint64_t bytes = SIZE_DEFAULT;
 
     if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0)
         return -1;

@@ -3,7 +3,7 @@
  * The keeper knows volumes by ids; their names and tenants are in the server's store, where the command line looks
  * them up as the server does. Both are always changed in the same order: a new volume is in the store before it is at the
  * keeper, an old one stays there until the keeper has removed it, so that no image is ever without a name. */
-#include "cli/volume.h"
+#include "direct/volume.h"
 
 #include "base/own.h"
 #include "cli/common.h"
