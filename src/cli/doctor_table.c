@@ -71,7 +71,7 @@ const struct doctor_check doctor_checks[] = {
       "ends a whole sandbox with one write; without it the freezer does the same in a loop", NULL,
       NULL, TEST_NONE, 0, DOCTOR_NOTE },
     { "swap_accounting", "control groups", "swap accounting", check_swap,
-      "a memory limit that leaves out swap is none, and swap keeps secrets on disk",
+      "a memory limit without swap can be exceeded, and swap keeps secrets on disk",
       "swapoff -a, or boot with swapaccount=1", NULL, TEST_NONE, 0, DOCTOR_WARN },
 
     { "overlayfs", "files", "overlayfs", check_overlay,

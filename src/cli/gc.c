@@ -46,7 +46,7 @@ const struct verb gc_verb = {
     .synopsis = "[OPTION…]",
     .summary = "remove what nothing needs any more, and make what is old smaller",
     .details = "Prints a line for each image, snapshot or volume as it goes: its id, its size, and why. Paused\n"
-               "sandboxes that somebody can still resume are kept, whatever their age. What cannot be done is\n"
+               "sandboxes that can still be resumed are kept, whatever their age. What cannot be done is\n"
                "said, and the rest is done; the exit code is then that of the first failure.",
     .options = gc_options,
     .option_count = ARRAY_LEN(gc_options),

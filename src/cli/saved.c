@@ -154,7 +154,7 @@ int saved_load(struct link *link, const struct keeper_image *image, struct keepe
 /* ---- each of several ---- */
 
 /* Says why one failed; the first failure is the exit code. false: the others would fail likewise. */
-static bool go_on(const struct err *err, int *code)
+static bool may_continue(const struct err *err, int *code)
 {
     int own = report_error(err);
 
@@ -222,7 +222,7 @@ static int each_named(struct link *link, saved_step *step, void *context, char *
 
         if (saved_resolve(link, &names[i], &err) == 0 && step(link, names[i], context, &err) == 0)
             continue;
-        if (!go_on(&err, &code))
+        if (!may_continue(&err, &code))
             break;
     }
     return code;
@@ -241,7 +241,7 @@ static int each_there(struct link *link, saved_step *step, void *context)
         /* One that ended meanwhile is what was asked for. */
         if (step(link, list[i].id, context, &err) == 0 || err.kind == ERR_NO_SANDBOX)
             continue;
-        if (!go_on(&err, &code))
+        if (!may_continue(&err, &code))
             break;
     }
     return code;

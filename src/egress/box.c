@@ -251,5 +251,5 @@ void box_free(struct egress *e, struct box *box)
     free(box->rules);
     egress_secrets_free(box->secrets);
     account_unref(e, box->account);
-    bury(e, &box->grave);
+    free_later(e, &box->deferred);
 }

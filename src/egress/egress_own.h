@@ -19,8 +19,8 @@
 #include <stdatomic.h>
 
 /* First in what is put aside when it has ended. */
-struct grave {
-    struct grave *next;
+struct deferred {
+    struct deferred *next;
 };
 
 /* A descriptor that is waited for; embedded in what it belongs to. */
@@ -58,7 +58,7 @@ struct account {
 };
 
 struct box {
-    struct grave grave;
+    struct deferred deferred;
     char id[EGRESS_ID_MAX];
     struct account *account;
     uint64_t used[EGRESS_SHARES];
@@ -128,7 +128,7 @@ enum flow_state {
 struct via;
 
 struct flow {
-    struct grave grave;
+    struct deferred deferred;
     struct box *box;
     struct side sides[2];
     enum flow_state state; /* written by flow_enter alone */
@@ -177,7 +177,7 @@ struct refusal {
 };
 
 struct lookup {
-    struct grave grave;
+    struct deferred deferred;
     struct source source;
     struct box *box;
     struct flow *flow; /* or the question below */
@@ -213,7 +213,7 @@ struct egress {
     struct box *boxes;
     struct lookup *lookups;
     struct peer_set *peer_sets;
-    struct grave *graves;
+    struct deferred *deferred;
     size_t event_count;
     struct egress_event events[EVENTS_MAX];
     struct ip own[OWN_IPS]; /* addresses of this host */
@@ -241,7 +241,7 @@ int source_connect(struct egress *e, struct source *source, const struct ip *ip,
                    void (*ready)(struct egress *e, struct source *source, uint32_t events));
 void source_close(struct egress *e, struct source *source);
 /* Freed when the round is over. */
-void bury(struct egress *e, struct grave *what);
+void free_later(struct egress *e, struct deferred *what);
 void tell(struct egress *e, struct box *box, const struct egress_event *event);
 
 /* ---- host.c: this host ---- */

@@ -58,7 +58,7 @@ void lookup_free(struct egress *e, struct lookup *lookup)
     if (lookup->flow)
         lookup->flow->lookup = NULL;
     share_give(e, lookup->box, EGRESS_LOOKUPS);
-    bury(e, &lookup->grave);
+    free_later(e, &lookup->deferred);
 }
 
 static void finish(struct egress *e, struct lookup *lookup, const struct dns_answer *answer)

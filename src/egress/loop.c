@@ -62,19 +62,19 @@ void source_close(struct egress *e, struct source *source)
     own_close(&source->fd);
 }
 
-void bury(struct egress *e, struct grave *what)
+void free_later(struct egress *e, struct deferred *what)
 {
-    what->next = e->graves;
-    e->graves = what;
+    what->next = e->deferred;
+    e->deferred = what;
 }
 
-static void clear_graves(struct egress *e)
+static void free_deferred(struct egress *e)
 {
-    while (e->graves) {
-        struct grave *grave = e->graves;
+    while (e->deferred) {
+        struct deferred *deferred = e->deferred;
 
-        e->graves = grave->next;
-        free(grave);
+        e->deferred = deferred->next;
+        free(deferred);
     }
 }
 
@@ -150,7 +150,7 @@ static void *loop(void *arg)
                 source->ready(e, source, events[i].events);
         }
         tick(e, io_now_ms());
-        clear_graves(e);
+        free_deferred(e);
         deliver(e);
     }
     (void) pthread_mutex_unlock(&e->lock);
@@ -206,7 +206,7 @@ void egress_stop(struct egress *e)
     while (e->boxes)
         box_free(e, e->boxes);
     peer_sets_free(e);
-    clear_graves(e);
+    free_deferred(e);
     tls_trust_free(e->trust);
     own_close(&e->epoll_fd);
     own_close(&e->wake_fd);

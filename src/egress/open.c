@@ -319,7 +319,7 @@ void open_arm(struct egress *e, struct flow *flow)
     }
 }
 
-static void go_on(struct egress *e, struct flow *flow)
+static void next_step(struct egress *e, struct flow *flow)
 {
     bool fine = pump(e, flow);
 
@@ -342,7 +342,7 @@ static void on_ready(struct egress *e, struct source *source, uint32_t events)
     if ((events & EPOLLERR) || ((events & (EPOLLIN | EPOLLHUP)) && !take_in(e, flow, s)))
         relay_finish(e, flow, flow->opened->ready[SERVER] ? EGRESS_CONNECT : EGRESS_FAILED, true);
     else
-        go_on(e, flow);
+        next_step(e, flow);
 }
 
 void open_begin(struct egress *e, struct flow *flow)
@@ -362,7 +362,7 @@ void open_begin(struct egress *e, struct flow *flow)
     flow->first_len = 0;
     flow->deadline_ms = io_now_ms() + SHAKE_MS;
     flow->sides[CLIENT].source.ready = flow->sides[SERVER].source.ready = on_ready;
-    go_on(e, flow);
+    next_step(e, flow);
 }
 
 bool open_answer(struct flow *flow, const char *text, size_t len)

@@ -72,7 +72,7 @@ void flow_end(struct egress *e, struct flow *flow, bool reset)
     if (flow->next)
         flow->next->prev = flow->prev;
     share_give(e, flow->box, EGRESS_CONNECTIONS);
-    bury(e, &flow->grave);
+    free_later(e, &flow->deferred);
 }
 
 /* Closing at once would reset the connection if there is more of the client's, and the reset could overtake the answer:

@@ -386,7 +386,7 @@ static enum outcome hear_all(struct pages *p, int wait_ms)
 }
 
 /* A piece for who has not all of it yet. */
-static enum outcome go_on(struct pages *p)
+static enum outcome next_step(struct pages *p)
 {
     int i = next_space(p);
     enum outcome rc;
@@ -413,7 +413,7 @@ enum pages_end pages_serve(struct pages *p, void (*once_criu_is_done)(void))
             rc = FINE;
         }
         if (rc == FINE && p->finished) {
-            rc = go_on(p);
+            rc = next_step(p);
             close_idle(p);
         }
     }

@@ -110,7 +110,7 @@ static bool needed(const struct tracer *t, const struct tracee *e)
     return !t->done && (e->role == t->what.who || e->role == t->what.victim);
 }
 
-static void go_on(struct tracer *t, struct tracee *e, int signal)
+static void let_run(struct tracer *t, struct tracee *e, int signal)
 {
     if (needed(t, e))
         resume(t, e, signal);
@@ -202,7 +202,7 @@ static void on_fork(struct tracer *t, struct tracee *e)
         return;
     }
     born->running = false;
-    go_on(t, born, 0);
+    let_run(t, born, 0);
 }
 
 static bool is_birth(int event)
@@ -231,7 +231,7 @@ static void on_stop(struct tracer *t, pid_t pid, int status)
         return;
     }
     if (e->pid)
-        go_on(t, e, event || signal == (SIGTRAP | 0x80) || signal == SIGTRAP ? 0 : signal);
+        let_run(t, e, event || signal == (SIGTRAP | 0x80) || signal == SIGTRAP ? 0 : signal);
 }
 
 static volatile sig_atomic_t alarmed;

@@ -58,7 +58,7 @@ static void unslot(struct nodes *nodes, const struct node *node)
     *at = node->same_slot;
 }
 
-static void enslot(struct nodes *nodes, struct node *node)
+static void put_into_slot(struct nodes *nodes, struct node *node)
 {
     struct node **slot = slot_of(nodes, node->wd);
 
@@ -87,7 +87,7 @@ struct node *nodes_add(struct nodes *nodes, int wd, struct node *above, const ch
     node = make(wd, name);
     if (!node)
         return NULL;
-    enslot(nodes, node);
+    put_into_slot(nodes, node);
     hang(nodes, node, above);
     nodes->count++;
     return node;
@@ -133,7 +133,7 @@ struct node *nodes_move(struct nodes *nodes, struct node *node, struct node *abo
     for (struct node *child = moved->first; child; child = child->next)
         child->above = moved;
     free(node);
-    enslot(nodes, moved);
+    put_into_slot(nodes, moved);
     hang(nodes, moved, above);
     return moved;
 }

@@ -133,8 +133,11 @@ static int each_record(const struct audit_values *values, bool oldest_first,
             page = NULL;
         if (ask(remote, "GET", page, NULL, &answer, err) < 0)
             return -1;
-        json_array_foreach(json_object_get(answer, "records"), i, record) if (r == 0) r =
-            each(arg, record, err);
+        json_array_foreach(json_object_get(answer, "records"), i, record)
+        {
+            if (r == 0)
+                r = each(arg, record, err);
+        }
         left -= i < left ? i : left;
         cursor = show_number(answer, "next");
         json_decref(answer);

@@ -188,9 +188,12 @@ static void put_member(struct table *table, json_t *member)
     size_t i, len = 0;
     json_t *port;
 
-    json_array_foreach(json_object_get(member, "ports"), i, port) if (len < sizeof ports) len +=
-        (size_t) snprintf(ports + len, sizeof ports - len, "%s%" JSON_INTEGER_FORMAT, i ? "," : "",
-                          json_integer_value(port));
+    json_array_foreach(json_object_get(member, "ports"), i, port)
+    {
+        if (len < sizeof ports)
+            len += (size_t) snprintf(ports + len, sizeof ports - len, "%s%" JSON_INTEGER_FORMAT,
+                                     i ? "," : "", json_integer_value(port));
+    }
     table_cell(table, "%s", show_text(member, "host"));
     table_cell(table, "%s", show_text(member, "sandbox"));
     table_cell(table, "%s", ports[0] ? ports : "-");

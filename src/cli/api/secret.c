@@ -147,9 +147,12 @@ static void put_row(struct table *table, json_t *secret)
     size_t i, len = 0;
     json_t *host;
 
-    json_array_foreach(json_object_get(secret, "hosts"), i, host) if (len < sizeof hosts) len +=
-        (size_t) snprintf(hosts + len, sizeof hosts - len, "%s%s", i ? ", " : "",
-                          json_string_value(host));
+    json_array_foreach(json_object_get(secret, "hosts"), i, host)
+    {
+        if (len < sizeof hosts)
+            len += (size_t) snprintf(hosts + len, sizeof hosts - len, "%s%s", i ? ", " : "",
+                                     json_string_value(host));
+    }
     table_cell(table, "%s", show_text(secret, "name"));
     table_cell(table, "%s", subverb_when(when, sizeof when, show_time(secret, "updated")));
     table_cell(table, "%s", hosts);

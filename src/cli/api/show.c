@@ -65,7 +65,9 @@ void show_list(json_t *take_list, bool as_json, size_t columns, const char *cons
     }
     table_init(&table, columns, headings);
     json_array_foreach(take_list, i, item)
+    {
         row(&table, item);
+    }
     (void) table_print(&table, stdout);
     table_done(&table);
     json_decref(take_list);

@@ -142,8 +142,11 @@ static int add_all(json_t *list, struct err *err)
 
     if (server_ask("GET", NULL, &answer, err, "/v1/tenants") < 0)
         return -1;
-    json_array_foreach(json_object_get(answer, "tenants"), i, tenant) if (r == 0) r =
-        add_volumes(show_text(tenant, "name"), list, err);
+    json_array_foreach(json_object_get(answer, "tenants"), i, tenant)
+    {
+        if (r == 0)
+            r = add_volumes(show_text(tenant, "name"), list, err);
+    }
     json_decref(answer);
     return r;
 }

@@ -224,7 +224,7 @@ static void view_sleep(const struct store_sandbox *record, bool saved, struct op
     if (!ret->tier)
         return;
     ret->paused_ms = sleep->since_ms;
-    ret->dozes = sleep->by == STORE_BY_IDLENESS;
+    ret->idle_paused = sleep->by == STORE_BY_IDLENESS;
 }
 
 void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *kept, bool saved,

@@ -70,7 +70,7 @@ struct ops_sandbox {
     const char *isolation; /* a name of wire/isolation.h; NULL: not known, it is lost */
     uint32_t life; /* enum keeper_life; LIFE_GONE: lost */
     int tier;      /* enum store_tier, of a paused one; 0: it is not */
-    bool dozes;    /* paused for idleness: whoever asks something of it wakes it */
+    bool idle_paused;    /* paused for idleness: a request wakes it */
     uint64_t paused_ms, image_bytes;      /* since when; what it takes on disk */
     uint64_t idle_pause_ms, idle_disk_ms; /* 0: never */
     bool auto_resume;

@@ -42,7 +42,7 @@ static int code_identify(struct exchange *x, struct err *err)
     e2b_notes_read(sandbox.notes, &notes);
     /* What is public of a sandbox that another surface made is its servers, not ours. */
     if (e2b_check_traffic(x, &sandbox, rules.is_public && sandbox.notes[0], err) < 0 ||
-        e2b_target_awake(x, &sandbox, rules.auto_resume || sandbox.auto_resume || sandbox.dozes, err) < 0)
+        e2b_target_awake(x, &sandbox, rules.auto_resume || sandbox.auto_resume || sandbox.idle_paused, err) < 0)
         return -1;
     if (!notes.secure || !slice_is(path, "/execute"))
         return 0;

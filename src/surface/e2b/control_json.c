@@ -110,7 +110,7 @@ json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *s, bo
                   "cpuCount", (json_int_t) ((s->limits.cpu_milli + 999) / 1000), "memoryMB",
                   (json_int_t) (s->limits.memory_bytes >> 20), "diskSizeMB",
                   (json_int_t) (s->limits.disk_bytes >> 20), "state",
-                  s->life == LIFE_PAUSED && !s->dozes ? "paused" : "running", "envdVersion", E2B_ENVD_VERSION,
+                  s->life == LIFE_PAUSED && !s->idle_paused ? "paused" : "running", "envdVersion", E2B_ENVD_VERSION,
                   "metadata", json_loads(s->metadata, 0, NULL));
 
     if (json && s->volume_count > 0)

@@ -84,7 +84,7 @@ static int check_running(struct ops *ops, const char *id, struct ops_sandbox *re
 {
     if (get_living(ops, id, ret, err) < 0)
         return -1;
-    return ret->life == LIFE_PAUSED && !ret->dozes
+    return ret->life == LIFE_PAUSED && !ret->idle_paused
                ? err_set(err, ERR_NO_SANDBOX, "sandbox '%s' is paused: connect to it first", id)
                : 0;
 }
@@ -215,7 +215,7 @@ int control_pause(struct exchange *x, struct err *err)
         get_living(&ops, id, &sandbox, err) < 0)
         return -1;
     /* One that fell asleep by itself still has its time: to its owner it runs. */
-    if (sandbox.life == LIFE_PAUSED && !sandbox.dozes)
+    if (sandbox.life == LIFE_PAUSED && !sandbox.idle_paused)
         return err_set(err, ERR_STATE, "sandbox '%s' is already paused", id);
     how.files_only = !memory;
     if (ops_sandbox_pause(&ops, id, &how, &paused, err) < 0)

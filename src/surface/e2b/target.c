@@ -143,7 +143,7 @@ int e2b_target_awake(struct exchange *x, struct ops_sandbox *sandbox, bool may_w
 }
 
 /* A request wakes what it could use if it were awake: one that will be refused for its token does not, nor does the
- * question whether it runs; unless it only dozes: to its owner it does run. */
+ * question whether it runs; unless it is paused for idleness: to its owner it does run. */
 static bool may_wake(struct exchange *x, const struct ops_sandbox *sandbox)
 {
     const struct head *head = exchange_head(x);
@@ -152,7 +152,7 @@ static bool may_wake(struct exchange *x, const struct ops_sandbox *sandbox)
     struct err ignored;
 
     e2b_notes_read(sandbox->notes, &notes);
-    if (!sandbox->dozes && (!notes.auto_resume || slice_is(head_path(head), "/health")))
+    if (!sandbox->idle_paused && (!notes.auto_resume || slice_is(head_path(head), "/health")))
         return false;
     return !notes.secure ||
            e2b_check_access(x, sandbox->id, slice_is(head_path(head), "/files") ? operation : NULL,
