@@ -1,6 +1,6 @@
 #include "base/own.h"
 #include "cli/common.h"
-#include "cli/copy.h"
+#include "direct/copy.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/verbs.h"

@@ -1,5 +1,5 @@
 #include "base/own.h"
-#include "cli/copy.h"
+#include "direct/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cli/copy.h"
+#include "direct/copy.h"
 
 #include "base/io.h"
 #include "cli/report.h"

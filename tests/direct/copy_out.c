@@ -1,6 +1,6 @@
 #include "base/io.h"
 #include "base/own.h"
-#include "cli/copy.h"
+#include "direct/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
