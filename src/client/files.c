@@ -282,16 +282,6 @@ int files_chmod(const struct files_at *at, const char *path, uint32_t mode, uint
     return ask(at, &request, NULL, NULL, err);
 }
 
-int files_chown(const struct files_at *at, const char *path, const char *owner, const char *group,
-                uint32_t flags, struct err *err)
-{
-    struct agent_request request = {
-        .op = AGENT_CHOWN, .path = path, .owner = owner, .group = group, .flags = flags
-    };
-
-    return ask(at, &request, NULL, NULL, err);
-}
-
 static void first_line(char *out, size_t size, const uint8_t *data, uint32_t len)
 {
     const uint8_t *end = memchr(data, '\n', len);
@@ -325,61 +315,6 @@ int files_symlink(const struct files_at *at, const char *target, const char *pat
     return 0;
 }
 
-struct value_out {
-    void *out;
-    size_t size, len;
-};
-
-static int keep_value(void *context, const struct agent_reply *reply, struct err *err)
-{
-    struct value_out *value = context;
-
-    if (reply->data.len > value->size)
-        return err_set(err, ERR_TOO_BIG, "the value has %u bytes", reply->data.len);
-    if (reply->data.len > 0)
-        memcpy(value->out, reply->data.data, reply->data.len);
-    value->len = reply->data.len;
-    return 0;
-}
-
-ssize_t files_xattr_get(const struct files_at *at, const char *path, const char *name, void *out,
-                        size_t size, struct err *err)
-{
-    struct agent_request request = { .op = AGENT_XATTR_GET, .path = path, .name = name };
-    struct value_out value = { .out = out, .size = size };
-
-    return ask(at, &request, keep_value, &value, err) < 0 ? -1 : (ssize_t) value.len;
-}
-
-int files_xattr_set(const struct files_at *at, const char *path, const char *name,
-                    const void *value, size_t len, struct err *err)
-{
-    struct agent_request request = {
-        .op = AGENT_XATTR_SET,
-        .path = path,
-        .name = name,
-        .value = { .data = value, .len = len > UINT32_MAX ? UINT32_MAX : (uint32_t) len },
-    };
-
-    return ask(at, &request, NULL, NULL, err);
-}
-
-int files_xattr_list(const struct files_at *at, const char *path, exec_item_fn each, void *context,
-                     struct err *err)
-{
-    struct agent_request request = { .op = AGENT_XATTR_LIST, .path = path };
-
-    return ask_items(at, &request, each, context, NULL, err);
-}
-
-int files_xattr_remove(const struct files_at *at, const char *path, const char *name,
-                       struct err *err)
-{
-    struct agent_request request = { .op = AGENT_XATTR_REMOVE, .path = path, .name = name };
-
-    return ask(at, &request, NULL, NULL, err);
-}
-
 int files_watch_open(const struct files_at *at, const char *path, uint32_t flags,
                      struct stream *ret, struct err *err)
 {
@@ -389,11 +324,6 @@ int files_watch_open(const struct files_at *at, const char *path, uint32_t flags
         return -1;
     ret->patience_ms = -1; /* events come when they come */
     return 0;
-}
-
-int files_watch_next(struct stream *stream, struct agent_reply *ret, struct err *err)
-{
-    return stream_reply(stream, FRAME_ITEM, ret, err);
 }
 
 int files_watch_poll(struct stream *stream, struct agent_reply *ret, struct err *err)

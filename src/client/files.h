@@ -72,20 +72,8 @@ int files_remove(const struct files_at *at, const char *path, uint32_t flags, ui
                  struct err *err);
 int files_chmod(const struct files_at *at, const char *path, uint32_t mode, uint32_t flags,
                 struct err *err);
-int files_chown(const struct files_at *at, const char *path, const char *owner, const char *group,
-                uint32_t flags, struct err *err);
 /* Of a link inside: there is no operation of its own, `ln` does it as the user. */
 int files_symlink(const struct files_at *at, const char *target, const char *path, struct err *err);
-
-/* The value is copied into out; ERR_TOO_BIG when it does not fit. Returns its length. */
-ssize_t files_xattr_get(const struct files_at *at, const char *path, const char *name, void *out,
-                        size_t size, struct err *err);
-int files_xattr_set(const struct files_at *at, const char *path, const char *name,
-                    const void *value, size_t len, struct err *err);
-int files_xattr_list(const struct files_at *at, const char *path, exec_item_fn each, void *context,
-                     struct err *err);
-int files_xattr_remove(const struct files_at *at, const char *path, const char *name,
-                       struct err *err);
 
 /* A whole tree, entry by entry, in one operation. Of PACK: stream_item for the next entry, whose path is relative; behind
  * one of type ENTRY_FILE, files_read_next until 0. `flags`: AGENT_READABLE. */
@@ -103,7 +91,6 @@ int files_unpack_end(struct stream *stream, uint64_t *ret_entries, uint64_t *ret
 /* Watching: open, then events until the caller closes the stream. */
 int files_watch_open(const struct files_at *at, const char *path, uint32_t flags,
                      struct stream *ret, struct err *err);
-int files_watch_next(struct stream *stream, struct agent_reply *ret, struct err *err);
 /* Without waiting: 1 with an event, 0 when there is none now. What was watched is gone: ERR_NO_PATH. */
 int files_watch_poll(struct stream *stream, struct agent_reply *ret, struct err *err);
 

@@ -136,7 +136,6 @@ int egress_set(struct egress *egress, const char *sandbox, const char *tenant,
                struct err *err);
 /* NULL: not known. An answer that comes too late is no error. */
 void egress_answer(struct egress *egress, uint64_t ticket, const struct egress_process *process);
-bool egress_has(struct egress *egress, const char *sandbox);
 /* Connections and questions that it has open; 0 also for one that is not there. */
 size_t egress_open(struct egress *egress, const char *sandbox);
 /* One that is not there is no error. */
@@ -177,8 +176,6 @@ int egress_nets_set(struct egress *egress, const char *tenant, const struct egre
 /* Members that have no gateway, so that nobody reaches them, of a tenant or (NULL) of all. *ret: the caller's to free. */
 int egress_nets_without(struct egress *egress, const char *tenant, char (**ret)[EGRESS_ID_MAX],
                         size_t *ret_count, struct err *err);
-/* Whether it is in one of them, awake or not. */
-bool egress_nets_member(struct egress *egress, const char *sandbox);
 /* fd: a stream to the port, taken in any case; -1: why not. ERR_STATE is told as a refusal. Nobody may wait any more. */
 void egress_dialed(struct egress *egress, const struct egress_dial *dial, int fd,
                    const struct err *why);

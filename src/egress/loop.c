@@ -309,16 +309,6 @@ int egress_set(struct egress *e, const char *sandbox, const char *tenant, const 
     return copy ? 0 : -1;
 }
 
-bool egress_has(struct egress *e, const char *sandbox)
-{
-    bool has;
-
-    (void) pthread_mutex_lock(&e->lock);
-    has = box_find(e, sandbox) != NULL;
-    (void) pthread_mutex_unlock(&e->lock);
-    return has;
-}
-
 size_t egress_open(struct egress *e, const char *sandbox)
 {
     const struct box *box;

@@ -210,18 +210,6 @@ int egress_nets_without(struct egress *e, const char *tenant, char (**ret)[EGRES
     return 0;
 }
 
-bool egress_nets_member(struct egress *e, const char *sandbox)
-{
-    bool found = false;
-
-    (void) pthread_mutex_lock(&e->lock);
-    for (const struct peer_set *set = e->peer_sets; set && !found; set = set->next)
-        for (size_t i = 0; i < set->link_count && !found; i++)
-            found = strcmp(set->links[i].self->sandbox, sandbox) == 0;
-    (void) pthread_mutex_unlock(&e->lock);
-    return found;
-}
-
 void peer_sets_free(struct egress *e)
 {
     while (e->peer_sets) {

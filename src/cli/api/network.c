@@ -113,7 +113,8 @@ static int add_ports(const char *text, json_t *ports, struct err *err)
         uint64_t port;
 
         if (parse_u64(one, &port, err) < 0 || port < 1 || port > UINT16_MAX)
-            return err_set(err, ERR_INVALID, "--port: '%.20s' is not a port", one);
+            return err_set(err, ERR_INVALID, "--port: '%.20s': ports are numbers from 1 to 65535",
+                           one);
         (void) json_array_append_new(ports, json_integer((json_int_t) port));
     }
     return 0;

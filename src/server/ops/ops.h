@@ -89,7 +89,7 @@ struct ops_create {
     const char *metadata;        /* JSON text of an object; NULL: {} */
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
     const char *idempotency_key; /* NULL: none */
-    uint64_t timeout_ms;         /* 0: the configured preset; OPS_NEVER_MS: no deadline, for administrators of `local` */
+    uint64_t timeout_ms;         /* 0: the configured preset; OPS_NEVER_MS: no deadline, for the operator */
     const char *timeout_field;   /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
@@ -456,7 +456,7 @@ int ops_file_unpack_may(struct ops *ops, const struct ops_file *file, const char
 int ops_file_unpack_end(struct ops *ops, const struct ops_file *file, struct stream *stream,
                         const struct err *failed, uint64_t *ret_entries, uint64_t *ret_bytes,
                         struct err *err);
-/* Then files_watch_poll or files_watch_next, and stream_close. */
+/* Then files_watch_poll, and stream_close. */
 int ops_file_watch(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
                    struct err *err);
 

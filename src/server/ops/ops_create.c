@@ -48,9 +48,9 @@ static int audit_created(struct ops *ops, const struct ops_sandbox *sandbox, uin
 
 _Static_assert(OPS_NEVER_MS == STORE_NEVER_MS, "the store knows what never is");
 
-static bool is_local_admin(const struct caller *caller)
+static bool is_operator(const struct caller *caller)
 {
-    return caller->scope >= SCOPE_ADMIN && strcmp(caller->tenant, STORE_LOCAL_TENANT) == 0;
+    return caller->scope >= SCOPE_OPERATOR;
 }
 
 static int check_create(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
@@ -87,7 +87,7 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
                 config->sandbox_timeout_most_ms / 1000);
         return caller_blame(ops->caller, field, NULL, NULL);
     }
-    if (timeout_ms == OPS_NEVER_MS && !is_local_admin(ops->caller)) {
+    if (timeout_ms == OPS_NEVER_MS && !is_operator(ops->caller)) {
         err_set(err, ERR_DENIED, "timeout: a sandbox without a deadline is for administrators of '%s'",
                 STORE_LOCAL_TENANT);
         return caller_blame(ops->caller, "timeout", NULL, NULL);

@@ -39,11 +39,6 @@ const char *exchange_id(const struct exchange *x)
     return x->id;
 }
 
-const char *exchange_peer(const struct exchange *x)
-{
-    return x->conn->peer;
-}
-
 struct conn *exchange_conn(struct exchange *x)
 {
     return x->conn;

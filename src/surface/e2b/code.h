@@ -24,8 +24,6 @@ struct code_language {
 
 /* NULL: there is none of that name. */
 const struct code_language *code_language_find(const char *name);
-/* The n-th, NULL behind the last. */
-const struct code_language *code_language_at(size_t n);
 
 /* ---- code_id.c: ids of contexts ---- */
 

@@ -39,11 +39,6 @@ static const struct code_language languages[] = {
 };
 /* clang-format on */
 
-const struct code_language *code_language_at(size_t n)
-{
-    return n < ARRAY_LEN(languages) ? &languages[n] : NULL;
-}
-
 const struct code_language *code_language_find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(languages); i++)
