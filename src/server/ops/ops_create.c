@@ -88,8 +88,9 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
         return caller_blame(ops->caller, field, NULL, NULL);
     }
     if (timeout_ms == OPS_NEVER_MS && !is_operator(ops->caller)) {
-        err_set(err, ERR_DENIED, "timeout: a sandbox without a deadline is for administrators of '%s'",
-                STORE_LOCAL_TENANT);
+        err_set(err, ERR_INVALID,
+                "timeout: 1 to %" PRIu64 " seconds; 0, no deadline, is for the operator",
+                config->sandbox_timeout_most_ms / 1000);
         return caller_blame(ops->caller, "timeout", NULL, NULL);
     }
     /* One at a time, so that the one that is wrong can be named. */
