@@ -118,7 +118,10 @@ int call_fill(struct call *call, struct err *err)
         n = read(call->fd, call->buf + call->have, CALL_BUFFER - call->have);
     } while (n < 0 && errno == EINTR);
     if (n < 0)
-        return err_sys(err, errno, "read from the server");
+        /* A server that is killed resets what it has not read. */
+        return errno == ECONNRESET
+                   ? err_set(err, ERR_UNAVAILABLE, "the server closed the connection")
+                   : err_sys(err, errno, "read from the server");
     call->have += (size_t) n;
     return n > 0;
 }
