@@ -232,6 +232,7 @@ static int audit_verify(int argc, char **argv)
 {
     struct audit_values values = { 0 };
     json_t *chain = NULL;
+    char text[128];
     struct err err;
     int code = parse("verify", argc, argv, &values);
 
@@ -242,10 +243,11 @@ static int audit_verify(int argc, char **argv)
         return report_error(&err);
     code = check_chain(chain, values.head != NULL, &err) < 0 ? report_error(&err) : 0;
     if (code == 0)
-        printf("whole records=%" PRIu64 " first=%" PRIu64 " last=%" PRIu64 " head=%s\n",
-               show_number(chain, "records"), show_number(chain, "first"),
-               show_number(chain, "last"),
-               show_text(chain, "head")[0] ? show_text(chain, "head") : "-");
+        printf(
+            "whole records=%" PRIu64 " first=%" PRIu64 " last=%" PRIu64 " head=%s\n",
+            show_number(chain, "records"), show_number(chain, "first"), show_number(chain, "last"),
+            show_text(chain, "head")[0] ? report_text(text, sizeof text, show_text(chain, "head"))
+                                        : "-");
     json_decref(chain);
     return report_end(code);
 }

@@ -60,6 +60,7 @@ static int key_create(int argc, char **argv)
     struct key_values values = { .scope = "run" };
     json_t *body, *made = NULL;
     struct err err;
+    char text[64];
     char **names;
     int count, code;
 
@@ -77,7 +78,7 @@ static int key_create(int argc, char **argv)
         show_json(made);
         return report_end(0);
     }
-    printf("%s\n", show_text(made, "key"));
+    printf("%s\n", report_text(text, sizeof text, show_text(made, "key")));
     report_note("key %s of tenant %s, scope %s; it is not shown again", show_text(made, "id"),
                 show_text(made, "tenant"), show_text(made, "scope"));
     json_decref(made);

@@ -123,6 +123,7 @@ static int add_ports(const char *text, json_t *ports, struct err *err)
 static int join(const struct network_values *values, const char *network, const char *sandbox,
                 struct err *err)
 {
+    char text[512];
     json_t *ports = json_array(),
            *body = json_pack("{s:o, s:s*}", "ports", ports, "alias", values->alias), *member = NULL;
 
@@ -133,7 +134,7 @@ static int join(const struct network_values *values, const char *network, const 
         }
     if (server_ask("PUT", body, &member, err, "/v1/networks/%s/members/%s", network, sandbox) < 0)
         return -1;
-    printf("%s\n", show_text(member, "host"));
+    printf("%s\n", report_text(text, sizeof text, show_text(member, "host")));
     json_decref(member);
     return 0;
 }

@@ -59,18 +59,20 @@ static int print_link(const char *server, const char *id, uint64_t port, json_t 
 {
     const struct remote *remote;
     const char *host;
+    char text[1024], box[64];
 
     if (server_find(&remote, err) < 0)
         return -1;
     if (!server && remote->kind != REMOTE_LOCAL) {
-        printf("%s\n", show_text(link, "url"));
+        printf("%s\n", report_text(text, sizeof text, show_text(link, "url")));
         return 0;
     }
     server = server ? server : LOCAL_OUTER;
     if (split_server(server, &host, err) < 0)
         return -1;
-    printf("%.*s%u-%s.%.*s/?cove_token=%s\n", (int) (host - server), server, (unsigned) port, id,
-           (int) strcspn(host, "/"), host, show_text(link, "token"));
+    printf("%.*s%u-%s.%.*s/?cove_token=%s\n", (int) (host - server), server, (unsigned) port,
+           report_text(box, sizeof box, id), (int) strcspn(host, "/"), host,
+           report_text(text, sizeof text, show_text(link, "token")));
     return 0;
 }
 
