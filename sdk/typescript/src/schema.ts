@@ -1016,7 +1016,11 @@ export interface paths {
         get: operations["listPools"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * End all that wait
+         * @description scope admin of the tenant local
+         */
+        delete: operations["drainPools"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1044,6 +1048,134 @@ export interface paths {
          * @description scope admin of the tenant local
          */
         delete: operations["unsetPool"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tenants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every tenant with its quotas, what it uses, and its default network */
+        get: operations["listTenants"];
+        put?: never;
+        /** Make a tenant */
+        post: operations["addTenant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tenants/{tenant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        /** One tenant */
+        get: operations["getTenant"];
+        put?: never;
+        post?: never;
+        /** Remove a tenant without sandboxes, snapshots and volumes, and its keys */
+        delete: operations["removeTenant"];
+        options?: never;
+        head?: never;
+        /** Change quotas or the default network; what is absent stays as it is */
+        patch: operations["changeTenant"];
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Keys, without their secret part */
+        get: operations["listKeys"];
+        put?: never;
+        /** Make a key */
+        post: operations["createKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its public id */
+                key: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke a key, at once and for good */
+        delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Records of the audit log, of all tenants */
+        get: operations["listAuditChain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compute the chain of the audit log again */
+        post: operations["verifyAudit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove old records; the chain stays valid */
+        post: operations["pruneAudit"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1371,6 +1503,116 @@ export interface components {
             /** @description disk reads per second, and as many writes; absent: no limit */
             iops?: number | string;
         };
+        /** @description 0 is no limit; docs/tenants.md */
+        Quotas: {
+            sandboxes?: number;
+            cpu_milli?: number;
+            memory_bytes?: number;
+            disk_bytes?: number;
+            creates_per_s?: number;
+            requests_per_s?: number;
+            streams?: number;
+            stored_bytes?: number;
+            images?: number;
+        };
+        ChangeTenant: {
+            quotas?: components["schemas"]["Quotas"];
+            /** @description the default network; null: none any more */
+            network?: components["schemas"]["Network"] | null;
+        };
+        AddTenant: {
+            name: string;
+            quotas?: components["schemas"]["Quotas"];
+            network?: components["schemas"]["Network"] | null;
+        };
+        Tenant: {
+            name?: string;
+            /** Format: date-time */
+            created_at?: string;
+            quotas?: components["schemas"]["Quotas"];
+            used?: {
+                sandboxes?: number;
+                cpu_milli?: number;
+                memory_bytes?: number;
+                disk_bytes?: number;
+            };
+            network?: components["schemas"]["Network"] | null;
+        };
+        CreateKey: {
+            tenant: string;
+            /**
+             * @description operator: only of the tenant local
+             * @default run
+             * @enum {string}
+             */
+            scope: "read" | "run" | "admin" | "operator";
+            label?: string;
+            /** @description seconds from now; never without it */
+            expires?: number;
+        };
+        Key: {
+            id?: string;
+            /** @description the key itself; only where it was made */
+            key?: string;
+            tenant?: string;
+            /** @enum {string} */
+            scope?: "read" | "run" | "admin" | "operator";
+            label?: string;
+            /** @enum {string} */
+            state?: "valid" | "expired" | "revoked";
+            /** Format: date-time */
+            created_at?: string;
+            /** Format: date-time */
+            expires_at?: string | null;
+            /** Format: date-time */
+            revoked_at?: string | null;
+            /** Format: date-time */
+            last_used_at?: string | null;
+        };
+        /** @description every field as the chain hashes it; docs/tenants.md */
+        ChainRecord: {
+            seq?: number;
+            time_ms?: number;
+            /** Format: date-time */
+            timestamp?: string;
+            tenant?: string;
+            user_id?: string;
+            sandbox_id?: string;
+            action?: string;
+            outcome?: string;
+            request_id?: string;
+            peer?: string;
+            code_hash?: string;
+            /** @description JSON in a text */
+            resource_usage?: string;
+            /** @description JSON in a text */
+            security_events?: string;
+            detail?: string;
+            /** @description -1: not known */
+            duration_ms?: number;
+            exit_code?: number | null;
+            hash?: string;
+        };
+        VerifyAudit: {
+            /** @description a hash that was noted earlier and must still be there */
+            head?: string;
+        };
+        AuditChain: {
+            whole: boolean;
+            records?: number;
+            first?: number;
+            last?: number;
+            head?: string;
+            /** @description only if a head was given */
+            head_found?: boolean;
+            /** @description the first record that does not fit */
+            broken_at?: number;
+            reason?: string;
+        };
+        PruneAudit: {
+            /** @description seconds */
+            older_than: number;
+        };
         Pool: {
             template?: string;
             /** @enum {string} */
@@ -1620,6 +1862,7 @@ export interface components {
         Volume: {
             id: string;
             name: string;
+            tenant?: string;
             /** @description bytes it can hold, its file system included */
             size: number;
             /** @description files and directories it can hold */
@@ -4324,6 +4567,29 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    drainPools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description how many were ended */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ended?: number;
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     setPool: {
         parameters: {
             query?: never;
@@ -4370,6 +4636,293 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listTenants: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description by name */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        tenants?: components["schemas"]["Tenant"][];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    addTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddTenant"];
+            };
+        };
+        responses: {
+            /** @description the tenant */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the tenant */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    removeTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description gone */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    changeTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeTenant"];
+            };
+        };
+        responses: {
+            /** @description the tenant */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listKeys: {
+        parameters: {
+            query?: {
+                /** @description of this tenant only */
+                tenant?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        keys?: components["schemas"]["Key"][];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateKey"];
+            };
+        };
+        responses: {
+            /** @description the key; `key` is shown this once */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    revokeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its public id */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description revoked */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listAuditChain: {
+        parameters: {
+            query?: {
+                /** @description of this tenant only */
+                tenant?: string;
+                /** @description of this sandbox only */
+                sandbox?: string;
+                /** @description whole, or a kind with its dot: exec. */
+                action?: string;
+                /** @description ok, or the code of an error */
+                outcome?: string;
+                /** @description not older; milliseconds since 1970 */
+                since_ms?: number;
+                /** @description older than this */
+                until_ms?: number;
+                /** @description in the order of the chain */
+                oldest_first?: boolean;
+                /** @description 1 to 1000; 100 without it */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a page; `next` is the cursor of the next one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        records?: components["schemas"]["ChainRecord"][];
+                        next?: number | null;
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    verifyAudit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VerifyAudit"];
+            };
+        };
+        responses: {
+            /** @description what was found */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditChain"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    pruneAudit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PruneAudit"];
+            };
+        };
+        responses: {
+            /** @description how many went */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        removed?: number;
+                    };
+                };
             };
             default: components["responses"]["Error"];
         };
