@@ -187,6 +187,12 @@ deb:
 	tools/deps deb
 	packaging/make-deb $(BUILD) $(VERSION)
 
+# What 'make test' skips for want of a template.
+test-templates:
+	tools/deps test
+	+$(parallel) all helpers
+	tests/templates
+
 test-deb: deb
 	packaging/test-deb $(BUILD)/cove_$(VERSION)_amd64.deb
 
@@ -205,6 +211,7 @@ help:
 	@echo "make                  build all programs into build/"
 	@echo "make run              install what is missing, build, start cove in the foreground"
 	@echo "make test             install what is missing, build, run every test"
+	@echo "make test-templates   build the templates, and run the tests that need them"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
 	@echo "make test-powercut    cut the power under load, ROUNDS=20 times, and look what is left"
 	@echo "make bench            measure, side by side with bwrap, runc and runsc"
@@ -218,6 +225,6 @@ help:
 	@echo "make compile_commands.json                    for clangd (needs bear)"
 	@echo "make clean"
 
-.PHONY: all deps run install install-files deb test-deb test-upgrade clean help test bench fuzz soak compile_commands.json
+.PHONY: all deps run install install-files deb test-deb test-templates test-upgrade clean help test bench fuzz soak compile_commands.json
 
 -include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)

@@ -1,6 +1,7 @@
 // The java kernel: cells come in on stdin, one JSON line each, and go to JShell, snippet by snippet; events go out on a pipe of
 // its own. Code runs in this process, so what it prints goes to the ordinary stdout. The last snippet's value, if it is an
-// expression, is the main result. Variables of the environment cannot be changed in Java: those of a cell are refused.
+// expression, is the main result. Variables of the environment cannot be changed in Java: those of a cell are system properties
+// while it runs (System.getProperty).
 
 import java.io.*;
 import java.nio.charset.StandardCharsets;
@@ -20,11 +21,12 @@ public class Java {
 
     // ---- JSON: cells are written by the server, so what they can look like is known ----
 
-    static String textOf(String json, String name) {
-        int at = json.indexOf("\"" + name + "\":\"");
-        if (at < 0) return null;
+    static int end; // behind the text that was read last
+
+    /** The text whose first quote is at `i`. */
+    static String textAt(String json, int i) {
         StringBuilder out = new StringBuilder();
-        for (int i = at + name.length() + 4; json.charAt(i) != '"'; i++) {
+        for (i++; json.charAt(i) != '"'; i++) {
             char c = json.charAt(i);
             if (c != '\\') {
                 out.append(c);
@@ -39,7 +41,26 @@ public class Java {
                 out.append(plain < 0 ? c : "\b\f\n\r\t".charAt(plain));
             }
         }
+        end = i + 1;
         return out.toString();
+    }
+
+    static String textOf(String json, String name) {
+        int at = json.indexOf("\"" + name + "\":\"");
+        return at < 0 ? null : textAt(json, at + name.length() + 3);
+    }
+
+    /** {"env":{"NAME":"value",…}}; a quote inside a text has a backslash, so that this is found nowhere else. */
+    static Map<String, String> environmentOf(String json) {
+        Map<String, String> env = new HashMap<>();
+        int at = json.indexOf("\"env\":{\"");
+        if (at < 0) return env;
+        end = at + 6;
+        do {
+            String name = textAt(json, end + 1);
+            env.put(name, textAt(json, end + 1));
+        } while (json.charAt(end) == ',');
+        return env;
     }
 
     static String quoted(String text) {
@@ -114,14 +135,16 @@ public class Java {
     static void run(String cell) throws IOException {
         String id = quoted(textOf(cell, "id"));
         emit("{\"type\":\"begin\",\"id\":" + id + ",\"execution_count\":" + ++count + "}");
-        if (cell.contains("\"env\":{\"")) {
-            error("EnvironmentError", "Java cannot change the environment of its own process: leave env_vars out", "");
-        } else {
-            interrupted = false;
-            running = true;
-            evaluate(textOf(cell, "code"));
-            running = false;
-        }
+        Map<String, String> env = environmentOf(cell), before = new HashMap<>();
+        env.forEach((name, value) -> before.put(name, name.isEmpty() ? null : System.setProperty(name, value)));
+        interrupted = false;
+        running = true;
+        evaluate(textOf(cell, "code"));
+        running = false;
+        before.forEach((name, value) -> {
+            if (value != null) System.setProperty(name, value);
+            else if (!name.isEmpty()) System.clearProperty(name);
+        });
         emit("{\"type\":\"end\",\"id\":" + id + "}");
     }
 

@@ -45,13 +45,16 @@ def write_all(fd, data):
 
 
 class Output:
-    """One output pipe: bytes in, events out. A character that is cut in two waits for its rest."""
+    """One output pipe: bytes in, events out. A character that is cut in two waits for its rest; with `lines`, so does a line, for
+    as long as Pump.PATIENCE: R writes what one line is made of piece by piece."""
 
-    def __init__(self, fd, name):
+    def __init__(self, fd, name, lines=False):
         import codecs
 
         self.fd = fd
         self.name = name
+        self.lines = lines
+        self.held = ""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         os.set_blocking(fd, False)
 
@@ -62,10 +65,13 @@ class Output:
         except BlockingIOError:
             return None
 
-    def event(self, data, final=False):
+    def event(self, data, final=False, whole=False):
+        """whole: what is held comes out, too."""
         from json.encoder import encode_basestring_ascii as quoted
 
-        text = self.decoder.decode(data, final)
+        text = self.held + self.decoder.decode(data, final)
+        cut = len(text) if whole or final or not self.lines or len(text) > PIECE else text.rfind("\n") + 1
+        text, self.held = text[:cut], text[cut:]
         if not text:
             return b""
         return ('{"type":"%s","text":%s}\n' % (self.name, quoted(text))).encode("ascii")
@@ -79,6 +85,7 @@ class Pump:
     the begin of a cell first, for what was read with it may be of that cell."""
 
     BEGIN = b'{"type":"begin"'
+    PATIENCE = 200  # ms that the beginning of a line waits for its end
 
     def __init__(self, out_fd, outputs, events_fd):
         self.out_fd = out_fd
@@ -118,12 +125,15 @@ class Pump:
         return os.read(self.events_fd, PIECE) if self.soon.poll(0) else None
 
     def step(self):
-        ready = [fd for fd, _ in self.poll.poll()]
+        ready = [fd for fd, _ in self.poll.poll(self.PATIENCE if any(o.held for o in self.outputs) else None)]
         text = b"".join([self.take(o, PIECE) for o in list(self.outputs) if o.fd in ready])
         data = self.read_events()
         head = 0
         if data is not None:
             text += b"".join([self.take(o, 2 * PIPE_BYTES) for o in list(self.outputs)])
+        if data is not None or not ready:
+            text += b"".join([o.event(b"", whole=True) for o in self.outputs])
+        if data is not None:
             head = data.find(b"\n") + 1 if data.startswith(self.BEGIN) else 0
         write_all(self.out_fd, (data or b"")[:head] + text + (data or b"")[head:])
         while data and not data.endswith(b"\n"):  # a long event: to its end, with nothing in between
@@ -158,7 +168,7 @@ def follow(child):
     os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
 
 
-def split():
+def split(lines):
     """Forks. Returns the descriptors of cells and events in the kernel; never returns in the pump."""
     import fcntl
 
@@ -185,7 +195,7 @@ def split():
     for fd in (out_w, err_w, events_w):
         os.close(fd)
     try:
-        Pump(out, [Output(out_r, "stdout"), Output(err_r, "stderr")], events_r).run()
+        Pump(out, [Output(out_r, "stdout", lines), Output(err_r, "stderr", lines)], events_r).run()
     except OSError:
         os.kill(child, signal.SIGKILL)  # nobody reads any more
     follow(child)
@@ -219,7 +229,7 @@ def main(language):
         programs, brings = PROGRAMS[language]
         if missing(programs):
             sys.exit("%s is not installed in this sandbox: it needs %s" % (programs[0], brings))
-    cells, events = split()
+    cells, events = split(language == "r")
     if language == "python":
         load("python").main(cells, events, load)
     elif language in ("javascript", "typescript"):

@@ -2,6 +2,8 @@
 
 #include "base/own.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -183,6 +185,25 @@ int parse_mode(const char *text, uint32_t *ret_mode, struct err *err)
         return err_set(err, ERR_INVALID, "'%.40s' is not a file mode (such as 644)", text);
     *ret_mode = mode;
     return 0;
+}
+
+const char *size_text(char *out, size_t size, uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint64_t whole = bytes, rest = 0;
+    size_t unit = 0;
+
+    while (whole >= 1024 && unit + 1 < ARRAY_LEN(units)) {
+        rest = whole % 1024;
+        whole /= 1024;
+        unit++;
+    }
+    if (whole < 10 && rest * 10 / 1024 > 0)
+        (void) snprintf(out, size, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024,
+                        units[unit]);
+    else
+        (void) snprintf(out, size, "%" PRIu64 " %s", whole, units[unit]);
+    return out;
 }
 
 bool name_ok(const char *text)

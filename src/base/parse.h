@@ -15,6 +15,9 @@ int parse_u64(const char *text, uint64_t *ret_value, struct err *err);
 /* "4096", "64k", "512m", "1.5g", "2t"; also "KiB", "MB" and the like: always powers of 1024. */
 int parse_size(const char *text, uint64_t *ret_bytes, struct err *err);
 
+/* The other way, for people: "512 MiB", "1.5 GiB", "0 B". Returns out. */
+const char *size_text(char *out, size_t size, uint64_t bytes);
+
 /* "500ms", "60s", "60" (seconds), "5m", "2h", "1d", "1.5s". */
 int parse_duration_ms(const char *text, uint64_t *ret_ms, struct err *err);
 

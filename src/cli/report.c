@@ -1,6 +1,7 @@
 #include "cli/report.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -105,21 +106,7 @@ char *report_safe(const char *text)
 
 const char *report_size(char *out, size_t size, uint64_t bytes)
 {
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    uint64_t whole = bytes, rest = 0;
-    size_t unit = 0;
-
-    while (whole >= 1024 && unit + 1 < ARRAY_LEN(units)) {
-        rest = whole % 1024;
-        whole /= 1024;
-        unit++;
-    }
-    if (whole < 10 && rest * 10 / 1024 > 0)
-        (void) snprintf(out, size, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024,
-                        units[unit]);
-    else
-        (void) snprintf(out, size, "%" PRIu64 " %s", whole, units[unit]);
-    return out;
+    return size_text(out, size, bytes);
 }
 
 const char *report_span(char *out, size_t size, uint64_t ms)

@@ -69,8 +69,8 @@ int child_interrupted(void)
     return interrupted;
 }
 
-/* A clean environment: what the caller has set could change what gets built. Proxies are how
- * some hosts reach their mirror. */
+/* A clean environment: what the caller has set could change what gets built. Proxies and a
+ * registry of their own are how some hosts reach their mirrors. */
 static char **clean_env(const char *const *extra)
 {
     static const char *const fixed[] = {
@@ -80,7 +80,8 @@ static char **clean_env(const char *const *extra)
         "LC_ALL=C.UTF-8",
         "DEBIAN_FRONTEND=noninteractive",
     };
-    static const char *const passed[] = { "http_proxy", "https_proxy", "no_proxy" };
+    static const char *const passed[] = { "http_proxy", "https_proxy", "no_proxy",
+                                          "npm_config_registry" };
     static char *env[32];
     static char proxies[ARRAY_LEN(passed)][512];
     size_t n = 0;

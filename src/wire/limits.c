@@ -4,6 +4,7 @@
 #include "base/parse.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define KiB ((uint64_t) 1024)
@@ -115,6 +116,27 @@ int limits_parse(struct limits *limits, const char *name, const char *text, stru
     return err_set(err, ERR_INVALID, "there is no limit '%.40s'", name);
 }
 
+/* As people write it: "8 MiB", "0.5", "512". */
+static const char *limit_text(char out[24], const struct limit_info *info, uint64_t value)
+{
+    if (info->unit == LIMIT_BYTES)
+        return size_text(out, 24, value);
+    if (info->unit == LIMIT_CPUS)
+        (void) snprintf(out, 24, "%.15g", (double) value / 1000);
+    else
+        (void) snprintf(out, 24, "%" PRIu64, value);
+    return out;
+}
+
+static int out_of_bounds(const struct limit_info *info, uint64_t value, struct err *err)
+{
+    char given[24], least[24], most[24];
+
+    return err_set(err, ERR_LIMIT, "limit '%s': %s is not between %s and %s", info->name,
+                   limit_text(given, info, value), limit_text(least, info, info->least),
+                   limit_text(most, info, info->most));
+}
+
 int limits_check(const struct limits *limits, uint64_t host_memory, uint64_t host_cpu_milli,
                  struct err *err)
 {
@@ -125,9 +147,7 @@ int limits_check(const struct limits *limits, uint64_t host_memory, uint64_t hos
         if (value == 0 && info->preset == 0)
             continue;
         if (value < info->least || value > info->most)
-            return err_set(err, ERR_LIMIT,
-                           "limit '%s': %" PRIu64 " is not between %" PRIu64 " and %" PRIu64,
-                           info->name, value, info->least, info->most);
+            return out_of_bounds(info, value, err);
     }
     if (limits->memory_bytes > host_memory)
         return err_set(err, ERR_LIMIT_HOST,

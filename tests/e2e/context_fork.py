@@ -6,7 +6,7 @@ import time
 import asking
 from asking import ask, check, same, server
 from e2b_wire import Box as Wire
-from interpreter import Box, hang_up
+from interpreter import Box, begun, hang_up
 
 b = None
 
@@ -88,8 +88,8 @@ def random_numbers():
 
 
 def interrupts(old, new):
-    c, r = b.open("import time\nwhile True: time.sleep(1)", context_id=new)
-    time.sleep(0.3)
+    c, r = b.open("import time\nprint(1)\nwhile True: time.sleep(1)", context_id=new)
+    begun(r)
     hang_up(c, r)
     same("a cell of a fork is interrupted, and its variables stay", "[1, 2]", b.run("x", context_id=new).text)
     same("the old one heard nothing of it", "[1, 3]", b.run("x", context_id=old).text)
@@ -134,8 +134,8 @@ def shells():
     same("jobs and $! are the old one's, as they were", "1 0\n",
          b.run("echo $(jobs | wc -l) $(kill -0 $!; echo $?)", context_id=old).out)
     same("an exit status", ("ExitCode", "5"), (lambda e: (e.get("name"), e.get("value")))(b.run("(exit 5)", context_id=new).error))
-    c, r = b.open("while true; do sleep 1; done", context_id=new)
-    time.sleep(0.3)
+    c, r = b.open("echo in it; while true; do sleep 1; done", context_id=new)
+    begun(r)
     hang_up(c, r)
     same("a loop is interrupted in one", ["1\n", "2\n", "3\n"], [b.run("echo $x", context_id=c).out for c in (old, new, newest)])
     b.run("sleep 4321 &", context_id=new)

@@ -356,7 +356,11 @@ def access():
     same("what cannot be an id is 400 in plain text", (400, b"Invalid sandbox ID"), (a.status, a.body.strip()))
     a = box.rpc("Stat", {"path": "/"}, X_Access_Token="bad")
     check("calls want the token", a.status == 401, a.body)
+    other.put("s.txt", b"of another")
+    link = sign(other, "s.txt", "read", "user", soon)
+    same("a link of another sandbox finds that one", b"of another", get(link, {}).body)
     ask("DELETE", "/sandboxes/" + other.id, key=os.environ["OTHER_KEY"])
+    refused("a used link of a killed sandbox: 401", get(link, {}), 401, "invalid signature")
     same("a killed one is 502", 502, ask("GET", "/files?path=x", headers=other.headers()).status)
 
 

@@ -284,6 +284,12 @@ import socket
 s = socket.create_connection(('93.184.216.35', 4444), 5); s.close(); print('left')" """)
     last = events(box)[-1]
     same("a connection that its program left says nothing more", "left\n", gone)
+    quiet = make({"allow": ["www.example.com"]})
+    run(quiet, "python3 -c 'import socket; socket.getaddrinfo(\"evil.test\", 80)'; python3 -c 'import socket; socket.getaddrinfo(\"other.test\", 80)'")
+    seen = [(e["host"], e.get("count", 1) > 1) for e in events(quiet) if e["event"] == "name_refused"]
+    same("equal refusals in a row are one event with a count", [("evil.test", True), ("other.test", True)], seen)
+    newest = events(quiet)[-1]["seq"]
+    same("whose number is the newest one's", [], ask("GET", "/v1/sandboxes/%s/network/events?after=%d" % (quiet, newest)).json["events"])
     rooted = make({"allow": ["www.example.com"]}, root=True)
     said = run(rooted, "id -u; curl -sS -m 9 http://93.184.216.35/", user="root")
     same("also one of root's", ("0", "curl"), (said.split()[0], ((events(rooted) or [{}])[-1].get("process") or {}).get("name")))

@@ -228,6 +228,19 @@ same("a tenant sees its own violations alone", [1, 1],
 s.end()
 s = Server().start()
 
+# ---- configurations that were written for E2B ----
+wish = {"sandbox_type": "e2b", "e2b_api_key": "your-api-key", "e2b_template": "base",
+        "resource_limits": {"cpu_cores": 2, "memory_mb": 512, "disk_mb": 1024, "timeout_seconds": 60, "max_processes": 50},
+        "network": {"enabled": False, "allowed_domains": []},
+        "security": {"allowed_tools": [], "blocked_tools": [], "command_blacklist": [r"rm\s+-rf\s+/", "sudo"], "enable_audit_log": True, "allow_root": False},
+        "session_timeout_minutes": 60, "auto_cleanup": True, "working_directory": "/workspace"}
+a = s.ask("POST", "/sandbox", wish)
+same("a configuration for E2B is taken as it is", (201, None), (a.status, (a.json or {}).get("error")))
+same("and its black list counts", 403, s.ask("POST", "/bash", {"command": "sudo id", "sandbox_id": (a.json or {}).get("sandbox_id")}).status)
+same("its key is told nobody", False, b"your-api-key" in a.body + s.ask("GET", "/audit-logs?limit=100").body)
+s.ask("DELETE", "/v1/sandboxes/%s" % (a.json or {}).get("sandbox_id"))
+same("another template that does not exist is refused", 404, s.ask("POST", "/sandbox", {"e2b_template": "nope"}).status)
+
 # ---- who may loosen a policy ----
 for name, security, field in (("root", {"allow_root": True}, "allow_root"), ("network", {"network": True}, "network"),
                               ("a higher risk", {"max_risk": "critical"}, "max_risk"),

@@ -105,6 +105,13 @@ static int put_volumes(json_t *body, const struct option_list *list, struct err 
         const char *text = list->items[i], *dir = strchr(text, ':'), *mode;
         size_t name_len = dir ? (size_t) (dir - text) : 0, dir_len;
 
+        if (name_len > 0 && strchr("/.~", text[0])) {
+            json_decref(array);
+            return err_set(err, ERR_USAGE,
+                           "--volume: '%.*s' is a directory of this host, which no sandbox can mount; copy it with 'cove cp', or "
+                           "use a volume: 'cove volume create NAME', then -v NAME:DIR",
+                           (int) (name_len < 80 ? name_len : 80), text);
+        }
         if (name_len == 0 || dir[1] != '/')
             return bad_volume(text, array, err);
         mode = strchr(++dir, ':');

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define TOLD_MOST 10
+#define EQUAL_MS  10000 /* at most so far apart are refusals that count as one */
 #define OWNERS    251
 
 /* Whose a sandbox is, from its first event on: it never changes, and ids are not used twice. */
@@ -44,7 +45,9 @@ static void keep(struct network_log *n, const struct egress_event *event)
 
     (void) pthread_mutex_lock(&n->lock);
     slot = &n->ring[n->seq++ % NETWORK_EVENTS];
-    *slot = (struct network_event){ .seq = n->seq, .time_ms = store_now_ms(), .event = *event };
+    *slot = (struct network_event){
+        .seq = n->seq, .time_ms = store_now_ms(), .count = 1, .event = *event
+    };
     (void) pthread_mutex_unlock(&n->lock);
 }
 
@@ -133,6 +136,30 @@ void network_log_event(void *context, const struct egress_event *event)
     audit_system(app, tenant, actions[event->what], event->sandbox, &facts);
 }
 
+/* Refusals that differ in nothing but their time. */
+static bool is_again(const struct network_event *older, const struct network_event *newer)
+{
+    const struct egress_event *a = &older->event, *b = &newer->event;
+
+    return (b->what == EGRESS_REFUSED || b->what == EGRESS_NAME) && a->what == b->what &&
+           newer->time_ms - older->time_ms <= EQUAL_MS && a->port == b->port && b->missed == 0 &&
+           a->process.pid == b->process.pid && ip_same(&a->ip, &b->ip) &&
+           strcmp(a->host, b->host) == 0 && strcmp(a->rule, b->rule) == 0 &&
+           strcmp(a->reason, b->reason) == 0 && strcmp(a->from, b->from) == 0 &&
+           strcmp(a->to, b->to) == 0;
+}
+
+/* The newer one takes the place of the older one before it, if it is the same again; else the next place. */
+static size_t add(struct network_event *out, size_t count, const struct network_event *event)
+{
+    unsigned before = count > 0 && is_again(&out[count - 1], event) ? out[count - 1].count : 0;
+
+    count -= before > 0;
+    out[count] = *event;
+    out[count].count += before;
+    return count + 1;
+}
+
 size_t network_events(struct app *app, const char *sandbox, uint64_t after,
                       struct network_event *out, size_t most)
 {
@@ -147,7 +174,7 @@ size_t network_events(struct app *app, const char *sandbox, uint64_t after,
     from = n->seq > NETWORK_EVENTS ? n->seq - NETWORK_EVENTS : 0;
     for (uint64_t seq = from < after ? after : from; seq < n->seq && count < most; seq++)
         if (strcmp(n->ring[seq % NETWORK_EVENTS].event.sandbox, sandbox) == 0)
-            out[count++] = n->ring[seq % NETWORK_EVENTS];
+            count = add(out, count, &n->ring[seq % NETWORK_EVENTS]);
     (void) pthread_mutex_unlock(&n->lock);
     return count;
 }
@@ -163,24 +190,33 @@ static bool is_news(const struct network_event *e, const char *sandbox)
 json_t *network_refusals(struct app *app, const char *sandbox)
 {
     struct network_log *n = app->network_log;
+    struct network_event news[TOLD_MOST]; /* the newest; all of them are in the events */
     json_t *list = NULL;
+    size_t count = 0;
 
     if (!n)
         return NULL;
     network_catch_up(app, sandbox);
     (void) pthread_mutex_lock(&n->lock);
-    for (uint64_t back = 0; back < n->seq && back < NETWORK_EVENTS; back++) {
-        struct network_event *e = &n->ring[(n->seq - 1 - back) % NETWORK_EVENTS];
+    for (uint64_t seq = n->seq > NETWORK_EVENTS ? n->seq - NETWORK_EVENTS : 0; seq < n->seq;
+         seq++) {
+        struct network_event *e = &n->ring[seq % NETWORK_EVENTS];
 
         if (!is_news(e, sandbox))
             continue;
         e->told = true;
-        if (!list)
-            list = json_array();
-        if (json_array_size(list) < TOLD_MOST) /* the newest; all of them are in the events */
-            (void) json_array_insert_new(list, 0, network_event_json(e));
+        if (count == TOLD_MOST && !is_again(&news[count - 1], e)) {
+            memmove(&news[0], &news[1], (TOLD_MOST - 1) * sizeof news[0]);
+            count--;
+        }
+        count = add(news, count, e);
     }
     (void) pthread_mutex_unlock(&n->lock);
+    for (size_t i = 0; i < count; i++) {
+        if (!list)
+            list = json_array();
+        (void) json_array_append_new(list, network_event_json(&news[i]));
+    }
     return list;
 }
 
@@ -203,6 +239,8 @@ json_t *network_event_json(const struct network_event *e)
                                                    e->event.process.name));
     if (e->event.reason[0])
         (void) json_object_set_new(json, "reason", json_string(e->event.reason));
+    if (e->count > 1)
+        (void) json_object_set_new(json, "count", json_integer(e->count));
     if (e->event.missed > 0)
         (void) json_object_set_new(json, "missed", json_integer((json_int_t) e->event.missed));
     (void) json_object_set_new(json, "port", json_integer(e->event.port));

@@ -24,10 +24,12 @@ int network_tenant(struct app *app, const char *sandbox, char ret[STORE_TENANT_M
 
 struct network_event {
     uint64_t seq, time_ms;
-    bool told; /* by network_refusals */
+    bool told;      /* by network_refusals */
+    unsigned count; /* how many equal refusals it stands for; seq and time are the newest one's */
     struct egress_event event;
 };
-/* Of one sandbox, oldest first, behind `after`: how many were put into out. */
+/* Of one sandbox, oldest first, behind `after`: how many were put into out. Equal refusals in a row are one, with a count: a
+ * resolver asks for two kinds of addresses, and asks again. */
 size_t network_events(struct app *app, const char *sandbox, uint64_t after,
                       struct network_event *out, size_t most);
 /* What was refused since somebody last asked for it here, as a list for an agent to read; NULL: nothing. */

@@ -261,6 +261,9 @@ int ops_pool_drain(struct ops *ops, uint64_t *ret_count, struct err *err);
 
 /* ---- processes ---- */
 
+/* Output as it comes, or NULL when OPS_TICK_MS passed without any. -1 ends the command. */
+typedef int ops_watch_fn(void *context, const struct exec_event *event, struct err *err);
+
 struct ops_command {
     const char *command;     /* by a login shell; or args */
     const char *const *args; /* NULL with command */
@@ -276,6 +279,8 @@ struct ops_command {
     uint32_t rows, columns;
     const void *input; /* all of stdin, which then ends; sets AGENT_STDIN. NULL: none */
     size_t input_len;
+    ops_watch_fn *watch; /* of ops_run_collect: sees its events; NULL: nobody does */
+    void *watch_context;
 };
 
 /* What the verdict on an end is made of: figures of the sandbox when the command began (ops_verdict.c). */

@@ -351,8 +351,8 @@ static int keep_output(struct ops_output *out, size_t *room, const struct exec_e
     return 0;
 }
 
-static int collect(struct ops *ops, struct ops_run *run, size_t most, struct ops_output *out,
-                   struct err *err)
+static int collect(struct ops *ops, struct ops_run *run, const struct ops_command *command,
+                   size_t most, struct ops_output *out, struct err *err)
 {
     struct exec_event event = { .type = EXEC_STDOUT };
     size_t room[2] = { 0 };
@@ -363,6 +363,9 @@ static int collect(struct ops *ops, struct ops_run *run, size_t most, struct ops
         if (r < 0)
             return -1;
         if (r == 1 && event.type != EXEC_END && keep_output(out, room, &event, most, err) < 0)
+            return -1;
+        if (command->watch && event.type != EXEC_END &&
+            command->watch(command->watch_context, r == 1 ? &event : NULL, err) < 0)
             return -1;
         if (r == 0)
             event.type = EXEC_STDOUT;
@@ -385,7 +388,7 @@ int ops_run_collect(struct ops *ops, const char *sandbox, const struct ops_comma
     r = ops_run_start(ops, sandbox, &own, &run, err);
     if (r == 0) {
         out.proc = run.exec.proc;
-        r = collect(ops, &run, output_max, &out, err);
+        r = collect(ops, &run, command, output_max, &out, err);
         ops_run_close(&run);
     }
     quota_command_end(ops->caller);

@@ -101,8 +101,9 @@ static void remember(const struct known_token *known)
     (void) pthread_mutex_unlock(&own.lock);
 }
 
-/* Tokens are the same for as long as a sandbox lives. */
-static bool find_recent(ops_signed_fits *fits, void *context, char ret_id[ID_LEN + 1])
+/* Tokens are the same for as long as a sandbox lives, and no other sandbox gets one of them: a link that fits here was
+ * made by this sandbox, or by none if the sandbox is gone. */
+static bool find_recent(ops_signed_fits *fits, void *context, struct known_token *ret)
 {
     struct known_token known[RECENT];
 
@@ -112,7 +113,7 @@ static bool find_recent(ops_signed_fits *fits, void *context, char ret_id[ID_LEN
     for (size_t i = 0; i < RECENT && known[i].id[0]; i++)
         if (fits(context, known[i].token)) {
             remember(&known[i]);
-            memcpy(ret_id, known[i].id, sizeof known[i].id);
+            *ret = known[i];
             return true;
         }
     return false;
@@ -148,12 +149,17 @@ int ops_signed_find(struct caller *caller, ops_signed_fits *fits, void *context,
 {
     struct search search = { .fits = fits, .context = context };
     struct store_sandbox record;
+    struct known_token known;
     struct err gone;
     uint64_t begun;
     int r;
 
-    if (find_recent(fits, context, ret_id))
-        return store_sandbox_get(caller->app->store, NULL, ret_id, &record, &gone) == 0;
+    if (find_recent(fits, context, &known)) {
+        if (store_sandbox_get(caller->app->store, NULL, known.id, &record, &gone) < 0)
+            return 0;
+        memcpy(ret_id, known.id, sizeof known.id);
+        return 1;
+    }
     if (begin(caller, err) < 0 ||
         key_secret(caller->app, TOKEN_ACCESS_SECRET, search.secret, err) < 0)
         return -1;

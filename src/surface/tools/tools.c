@@ -7,6 +7,7 @@
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
 #include "server/net/network_events.h"
+#include "surface/tools/tools_stream.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,12 +72,17 @@ static int check_tool(struct ops *ops, const struct session *session, const stru
 
 /* One try in one sandbox. */
 static int call_in(struct ops *ops, const struct tool *tool, const char *sandbox, json_t *arguments,
-                   struct session *session, json_t **ret, struct err *err)
+                   struct tools_stream *stream, struct session *session, json_t **ret,
+                   struct err *err)
 {
     uint64_t begun = io_now_ms();
     json_t *refusals;
     struct tool_call call = { .ops = ops, .session = session, .arguments = arguments };
 
+    if (stream->wish != V1_PLAIN) {
+        call.watch = tools_stream_watch;
+        call.watch_context = stream;
+    }
     if (session_find(ops, sandbox, session, err) < 0 || check_tool(ops, session, tool, err) < 0)
         return -1;
     call.answer = json_pack("{s:s, s:s, s:b, s:n}", "tool", tool->name, "sandbox_id",
@@ -102,16 +108,24 @@ static int call_tool(struct exchange *x, const struct tool *tool, const char *sa
                      json_t *arguments, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
+    struct tools_stream stream = { .x = x, .wish = v1_accepts(x) };
     struct session session = { 0 };
     json_t *answer = NULL;
-    int r = call_in(&ops, tool, sandbox, arguments, &session, &answer, err);
+    int r;
 
-    if (r < 0 && !sandbox && err->kind == ERR_NO_SANDBOX) { /* the default one is lost: another */
-        session_forget(&ops, &session);
+    if (stream.wish != V1_PLAIN && quota_stream_begin(exchange_caller(x), err) < 0)
+        return -1;
+    r = call_in(&ops, tool, sandbox, arguments, &stream, &session, &answer, err);
+    if (r < 0 && !sandbox && err->kind == ERR_NO_SANDBOX && !stream.begun) {
+        session_forget(&ops, &session); /* the default one is lost: another */
         (void) exchange_blame(x, NULL, NULL, NULL);
-        r = call_in(&ops, tool, NULL, arguments, &session, &answer, err);
+        r = call_in(&ops, tool, NULL, arguments, &stream, &session, &answer, err);
     }
-    return r < 0 ? -1 : exchange_reply_json(x, 200, answer, err);
+    if (stream.wish == V1_PLAIN)
+        return r < 0 ? -1 : exchange_reply_json(x, 200, answer, err);
+    r = tools_stream_end(&stream, r, answer, err);
+    quota_stream_end(exchange_caller(x));
+    return r;
 }
 
 /* ---- routes ---- */

@@ -183,13 +183,17 @@ int tools_config_read(struct exchange *x, json_t *object, struct tools_config *r
                       bool *ret_default, struct err *err)
 {
     const char *preset = "standard", *template = NULL, *isolation = NULL, *workdir = NULL;
+    const char *e2b_template = NULL;      /* of configurations that were written for E2B */
+    const char *type = NULL, *key = NULL; /* the same; neither means anything here */
     json_t *limits = NULL, *network = NULL, *security = NULL, *own = NULL;
     uint64_t minutes = 0;
     bool cleanup = true;
     const struct arg args[] = {
         { "preset", ARG_TEXT, &preset, 0, 32 },
         { "template", ARG_TEXT, &template, 0, 63 },
-        { "e2b_template", ARG_TEXT, &template, 0, 63 },
+        { "e2b_template", ARG_TEXT, &e2b_template, 0, 63 },
+        { "sandbox_type", ARG_TEXT, &type, 0, 31 },
+        { "e2b_api_key", ARG_TEXT, &key, 0, 255 },
         { "isolation", ARG_TEXT, &isolation, 0, 31 },
         { "resource_limits", ARG_OBJECT, &limits, 0, 0 },
         { "network", ARG_OBJECT, &network, 0, 0 },
@@ -216,7 +220,11 @@ int tools_config_read(struct exchange *x, json_t *object, struct tools_config *r
         (network && read_network(x, network, ret, err) < 0) ||
         (workdir && read_workdir(x, workdir, ret, err) < 0))
         return -1;
-    (void) snprintf(ret->template, sizeof ret->template, "%s", template ? template : "");
+    (void) snprintf(ret->template, sizeof ret->template, "%s",
+                    template       ? template
+                    : e2b_template ? e2b_template
+                                   : "");
+    ret->or_default = !template && e2b_template && strcmp(e2b_template, "base") == 0;
     (void) snprintf(ret->isolation, sizeof ret->isolation, "%s", isolation ? isolation : "");
     ret->auto_cleanup = cleanup;
     if (minutes > 0)

@@ -19,6 +19,7 @@
 struct tools_config {
     const char *preset; /* a name of the table */
     char template[64];  /* "": the keeper's default */
+    bool or_default; /* the server's default template, if there is none of that name: E2B's base is always there */
     struct limits limits;
     uint64_t timeout_ms; /* of a command that was given none */
     uint64_t session_ms;

@@ -205,6 +205,8 @@ int tool_bash(struct tool_call *call, struct err *err)
     command.user = bash.user;
     command.timeout_ms = bash.timeout_ms;
     command.cpu_timeout_ms = bash.cpu_timeout_ms;
+    command.watch = call->watch;
+    command.watch_context = call->watch_context;
     command.cwd = bash.cwd ? cwd : call->session->workdir[0] ? call->session->workdir : NULL;
     return bash.background ? run_background(call, &command, err) : run_wait(call, &command, err);
 }

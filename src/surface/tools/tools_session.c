@@ -159,6 +159,7 @@ static int make_box(struct ops *ops, const struct tools_config *config, bool as_
     auto_free struct reach *reach = NULL;
     struct ops_create create = {
         .template = config->template[0] ? config->template : NULL,
+        .or_default = config->or_default,
         .name = as_default ? SESSION_NAME : NULL,
         .metadata = metadata,
         .timeout_ms = config->session_ms,

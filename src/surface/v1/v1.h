@@ -53,6 +53,8 @@ int v1_stream_begin(struct v1_stream *stream, struct exchange *x, bool sse, stru
 /* The event's "type" is also the SSE event's name. The reference is taken. */
 int v1_stream_event(struct v1_stream *stream, json_t *event, struct err *err);
 int v1_stream_ping(struct v1_stream *stream, struct err *err);
+/* Output of a process, whole characters only. */
+int v1_stream_piece(struct v1_stream *stream, const struct exec_event *event, struct err *err);
 /* A failure after the beginning: an event "error", and the end. */
 int v1_stream_fail(struct v1_stream *stream, const struct err *why, struct err *err);
 /* ERR_NO_PROCESS when the route's sandbox never had it. */

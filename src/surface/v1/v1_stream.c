@@ -117,7 +117,7 @@ static size_t cut_tail(const char *data, size_t len)
     return 0;
 }
 
-static int send_output(struct v1_stream *stream, const struct exec_event *event, struct err *err)
+int v1_stream_piece(struct v1_stream *stream, const struct exec_event *event, struct err *err)
 {
     int s = event->type == EXEC_STDERR;
     size_t carried = event->missed > 0 ? 0 : stream->carried[s], len = carried + event->len, tail;
@@ -184,7 +184,7 @@ int v1_stream_output(struct v1_stream *stream, struct ops *ops, struct ops_run *
             *ret = event.result;
             return send_carried(stream, run, err) < 0 ? -1 : 1;
         }
-        if (r == 1 && send_output(stream, &event, err) < 0)
+        if (r == 1 && v1_stream_piece(stream, &event, err) < 0)
             return -1;
         if (r == 0 && v1_stream_ping(stream, err) < 0)
             return -1;

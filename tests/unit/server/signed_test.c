@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BOX_A  "iaaaaaaaaaaaaaaaaaaaa"
-#define BOX_B  "ibbbbbbbbbbbbbbbbbbbb"
-#define ROUNDS 10000000 /* of searches: a search takes microseconds, the share is milliseconds of each second */
+#define BOX_A "iaaaaaaaaaaaaaaaaaaaa"
+#define BOX_B "ibbbbbbbbbbbbbbbbbbbb"
+#define BOX_C "icccccccccccccccccccc"
+/* Searches: a search takes microseconds, the share is milliseconds of each second. */
+#define ROUNDS 10000000
 
 #define SECOND 1000000u
 #define PER_S  1000u
@@ -78,15 +80,30 @@ static int find(const char *peer, char *token, char id[ID_LEN + 1], struct calle
     return r;
 }
 
+static void a_link_of_a_removed_sandbox_is_of_none_also_when_it_was_found_before(void)
+{
+    char token[TOKEN_MAX], id[ID_LEN + 1] = "";
+    struct caller caller;
+    struct err err;
+
+    add(BOX_C);
+    CHECK(token_access(&app, BOX_C, token, &err) == 0);
+    CHECK_INT(find("192.0.2.3", token, id, &caller), 1);
+    CHECK_STR(id, BOX_C);
+    CHECK(store_sandbox_remove(app.store, BOX_C, &err) == 0);
+    id[0] = '\0';
+    CHECK_INT(find("192.0.2.3", token, id, &caller), 0);
+    CHECK_STR(id, "");
+}
+
 static void invented_signatures_end_at_a_share_of_their_address(void)
 {
-    char state[] = "/tmp/cove-signed.XXXXXX", command[64], a[TOKEN_MAX], b[TOKEN_MAX], none[] = "";
+    char a[TOKEN_MAX], b[TOKEN_MAX], none[] = "";
     char id[ID_LEN + 1] = "";
     struct caller caller;
     struct err err;
     int r = 0;
 
-    CHECK(mkdtemp(state) && store_open(state, &app.store, &err) == 0);
     add(BOX_A);
     add(BOX_B);
     CHECK(token_access(&app, BOX_A, a, &err) == 0 && token_access(&app, BOX_B, b, &err) == 0);
@@ -103,6 +120,16 @@ static void invented_signatures_end_at_a_share_of_their_address(void)
     CHECK_STR(id, BOX_A);
     CHECK_INT(find("192.0.2.2", b, id, &caller), 1);
     CHECK_STR(id, BOX_B);
+}
+
+static void links_are_looked_for_in_the_store(void)
+{
+    char state[] = "/tmp/cove-signed.XXXXXX", command[64];
+    struct err err;
+
+    CHECK(mkdtemp(state) && store_open(state, &app.store, &err) == 0);
+    a_link_of_a_removed_sandbox_is_of_none_also_when_it_was_found_before();
+    invented_signatures_end_at_a_share_of_their_address();
     store_close(app.store);
     (void) snprintf(command, sizeof command, "rm -rf %s", state);
     IGNORE(system(command));
@@ -110,5 +137,4 @@ static void invented_signatures_end_at_a_share_of_their_address(void)
 
 CHECK_MAIN(T(a_share_is_whole_at_first_and_ends_when_it_is_used),
            T(a_used_share_comes_back_with_time_and_never_beyond_a_second),
-           T(what_one_search_overdraws_is_owed),
-           T(invented_signatures_end_at_a_share_of_their_address))
+           T(what_one_search_overdraws_is_owed), T(links_are_looked_for_in_the_store))
