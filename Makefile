@@ -182,9 +182,13 @@ install-files: all
 	install -d $(DESTDIR)$(PREFIX)/share/doc/cove/grafana
 	install -m 0644 packaging/grafana/*.json $(DESTDIR)$(PREFIX)/share/doc/cove/grafana/
 
-# build/cove_<version>_amd64.deb, checked by lintian.
+# build/cove_<version>_amd64.deb, checked by lintian; made again when a source is newer.
+DEB := $(BUILD)/cove_$(VERSION)_amd64.deb
 deb:
 	tools/deps deb
+	+$(MAKE) $(DEB)
+
+$(DEB): Makefile README.md $(wildcard src/*/*.[ch] src/*/*/*.[ch] kernels/* spec/* docs/* debian/* debian/source/* packaging/* packaging/grafana/* tools/criu)
 	packaging/make-deb $(BUILD) $(VERSION)
 
 # What 'make test' skips for want of a template.
@@ -194,11 +198,11 @@ test-templates:
 	tests/templates
 
 test-deb: deb
-	packaging/test-deb $(BUILD)/cove_$(VERSION)_amd64.deb
+	packaging/test-deb $(DEB)
 
 # From the package of an earlier commit: make test-upgrade FROM=<commit or .deb>
 test-upgrade: deb
-	packaging/test-upgrade $(BUILD)/cove_$(VERSION)_amd64.deb $(FROM)
+	packaging/test-upgrade $(DEB) $(FROM)
 
 compile_commands.json:
 	$(MAKE) clean
@@ -213,6 +217,7 @@ help:
 	@echo "make test             install what is missing, build, run every test"
 	@echo "make test-templates   build the templates, and run the tests that need them"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
+	@echo "make test-machines    both, and a reboot, a second machine, upgrades (FROM=HEAD~1), power cuts: hours without KVM"
 	@echo "make test-powercut    cut the power under load, ROUNDS=20 times, and look what is left"
 	@echo "make bench            measure, side by side with bwrap, runc and runsc"
 	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"

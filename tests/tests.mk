@@ -138,11 +138,25 @@ test:
 	@echo '== 3 of 3: test (output of each program: $(BUILD)/test-logs)'
 	tests/run
 
-# A whole Debian in QEMU, with its own kernel and systemd; MACHINE_TESTS names others than those of tests/machine/list.
-test-debian12 test-debian13: test-%:
+# A whole Debian in QEMU, with its own kernel and systemd, and cove from its package; MACHINE_TESTS names others than those
+# of tests/machine/list, FROM= a commit that upgrade_test upgrades from.
+test-debian12 test-debian13: test-%: deb
 	tools/deps machine
 	+$(parallel) all unit helpers
-	tools/machine test $* $(MACHINE_TESTS)
+	$(if $(FROM),packaging/earlier-deb $(FROM) $(BUILD)/machines/earlier.deb)
+	$(if $(FROM),COVE_EARLIER=$(BUILD)/machines/earlier.deb) tools/machine test $* $(MACHINE_TESTS)
+
+# What needs whole machines or many minutes, and is therefore no part of `make test`: for a nightly run, or before a release.
+# A backup for a second machine and a reboot each need machines of their own.
+test-machines: FROM ?= HEAD~1
+test-machines:
+	+$(MAKE) test-deb
+	+$(MAKE) test-upgrade FROM=$(FROM)
+	+for machine in debian12 debian13; do \
+	    $(MAKE) test-$$machine FROM=$(FROM) && $(MAKE) test-$$machine MACHINE_TESTS=machine/backup_test && \
+	    $(MAKE) test-$$machine MACHINE_TESTS=reboot_test || exit 1; \
+	done
+	+$(MAKE) test-powercut
 
 # Power cuts under load on a disk that loses what was not flushed; ROUNDS= of them, SEED= repeats a run.
 test-powercut:
@@ -150,7 +164,7 @@ test-powercut:
 	+$(parallel) all
 	tests/powercut/run
 
-.PHONY: unit helpers agent-asan test-debian12 test-debian13 test-powercut
+.PHONY: unit helpers agent-asan test-debian12 test-debian13 test-machines test-powercut
 .SECONDARY:
 
 -include fuzz/fuzz.mk

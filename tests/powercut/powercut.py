@@ -99,7 +99,14 @@ class Boot:
         kept = [s for s in json.loads(self.m.cove("ps", "--json").stdout or "[]") if s.get("state") == "running"]
         if kept:
             self.bad("the keeper has %s" % [s["id"] for s in kept])
-        tally("running sandboxes reported lost", len(self.k.running))
+
+    def told_lost(self, seen):
+        """Of what ran and has a record of its create, the audit log says that it is lost."""
+        ran = {box for box in self.k.running if (box, "sandbox.create") in seen}
+        silent = [box for box in ran if (box, "sandbox.lost") not in seen]
+        if silent:
+            self.bad("%s ran when the power went, and no record says that they are lost" % silent[:3])
+        tally("running sandboxes reported lost", len(ran) - len(silent))
 
     def volume(self):
         box = self.l.create(volumes=[{"name": "data", "path": "/data", "read_only": True}])
@@ -110,7 +117,7 @@ class Boot:
                      (len(lines), self.k.volume, next((a for a, b in zip(lines, want) if a != b), None)))
         tally("synced volume writes whole", self.k.volume)
         self.k.volume = len(lines)  # one may have been written and not answered
-        self.l.must("DELETE", "/v1/sandboxes/" + box)
+        self.l.kill(box)
 
     def secrets(self):
         there = {s["name"] for s in self.l.must("GET", "/v1/secrets")["secrets"]}
@@ -123,6 +130,7 @@ class Boot:
             self.bad("audit: %s%s" % (said.stdout, said.stderr))
         records = [json.loads(line) for line in self.m.cove("audit", "export").stdout.splitlines()]
         seen = {(r["sandbox_id"], r["action"]) for r in records}
+        self.told_lost(seen)
         missing = [d for d in self.k.durable if d not in seen]
         if missing:
             self.bad("audit records that were on disk are gone: %s" % missing[:3])

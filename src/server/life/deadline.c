@@ -54,6 +54,7 @@ struct there {
 static struct {
     pthread_t thread;
     bool running;
+    bool settled; /* a round has looked at everything since the start */
     atomic_bool stop;
     int wake_fd, clock_fd; /* an eventfd; a timer that ends when the clock is set */
     uint64_t began_ms;     /* real time */
@@ -222,11 +223,21 @@ static bool settle(struct app *app, const struct due *due)
     return lost;
 }
 
+/* What the first round after a boot misses went with the boot; later rounds may miss one that was resumed since. */
+static void tell_why(const struct due *due, struct err *why)
+{
+    bool booted = !own.settled && (int64_t) due->created_ms < own.ahead_ms;
+
+    (void) err_set(why, ERR_NO_SANDBOX, "%s",
+                   booted ? "the host was booted, and the sandbox was not on disk"
+                          : "the keeper does not have it any more");
+}
+
 /* A create that is repeated with its key may be about to make it again, under the same id: then its record was renewed,
  * and is not ours to remove. */
 static void report_lost(struct app *app, const struct due *due)
 {
-    struct err why = { .kind = ERR_NO_SANDBOX, .msg = "the keeper does not have it any more" };
+    struct err why;
     bool removed = false;
     struct err err;
 
@@ -234,6 +245,7 @@ static void report_lost(struct app *app, const struct due *due)
         log_line(LOG_WARNING, "sandbox=%s record not removed: %s", due->id, err.msg);
     if (!removed)
         return;
+    tell_why(due, &why);
     network_ended(app, due->id);
     log_line(LOG_WARNING, "sandbox=%s is lost: %s", due->id, why.msg);
     note(app, due->tenant, due->id, "sandbox.lost", &why);
@@ -330,8 +342,10 @@ static uint64_t one_round(struct app *app)
         r = sleep_list(&link, &there.kept, &there.kept_count, &there.images, &there.image_count,
                        &err);
         app_link_give(app, &link, r == 0);
-        if (r == 0)
+        if (r == 0) {
             sleep_ms = act(app, &round, &there);
+            own.settled = true;
+        }
     }
     free(there.kept);
     free(there.images);
