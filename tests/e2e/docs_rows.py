@@ -65,6 +65,8 @@ ROWS = [
         "cove exec $ID -- sh -c 'mkdir -p any; touch any/path'"),
     Row("docs/benchmarks.md", r"make bench", LONG),
     Row("docs/cli.md", r"--server https://cove.example.com|^cove login", OTHER_HOST),
+    Row("docs/tenants.md", r"--server https://cove.example.com", OTHER_HOST),
+    Row("docs/typescript.md", r"npm (install|pack)", "writes into the clone: typescript_test builds, packs and installs a copy"),
     Row("docs/cli.md", r"^cove run -it", TERMINAL),
     Row("docs/cli.md", r"-- make test", instead="-- make --version"),
     Row("docs/cli.md", r"^cove port-forward", until="127.0.0.1"),

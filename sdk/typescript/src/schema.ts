@@ -1748,6 +1748,8 @@ export interface components {
             sent?: number;
             received?: number;
             duration_ms?: number;
+            /** @description how many equal refusals in a row it stands for; absent: 1 */
+            count?: number;
             /** @description others of this sandbox before it that were too many to be written down */
             missed?: number;
             /** @description between two sandboxes of a private network: who connected */
@@ -2376,8 +2378,12 @@ export interface components {
              */
             preset: "minimal" | "standard" | "development";
             template?: string;
-            /** @description the same as template */
+            /** @description the same as template; 'base' is the default template where none was built */
             e2b_template?: string;
+            /** @description of configurations for E2B; means nothing here */
+            sandbox_type?: string;
+            /** @description of configurations for E2B; means nothing here, and is kept nowhere */
+            e2b_api_key?: string;
             /**
              * @description what isolates it from the host
              * @default jail
@@ -4989,13 +4995,15 @@ export interface operations {
             };
         };
         responses: {
-            /** @description what the tool answers */
+            /** @description what the tool answers; as events, the last of which is `end` with all of it, with an Accept of application/x-ndjson or text/event-stream */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ToolAnswer"];
+                    "application/x-ndjson": components["schemas"]["Event"];
+                    "text/event-stream": components["schemas"]["Event"];
                 };
             };
             default: components["responses"]["Error"];
@@ -5014,13 +5022,15 @@ export interface operations {
             };
         };
         responses: {
-            /** @description how it ended, and its output */
+            /** @description how it ended, and its output; as events with an Accept of application/x-ndjson or text/event-stream */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ToolAnswer"];
+                    "application/x-ndjson": components["schemas"]["Event"];
+                    "text/event-stream": components["schemas"]["Event"];
                 };
             };
             default: components["responses"]["Error"];
