@@ -1,0 +1,198 @@
+"""Commands in a sandbox: AsyncCommands, and AsyncCommandHandle for those in the background."""
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, List, Literal, NamedTuple, Optional, Union, overload
+
+from .._core.output import StreamCollector, command_result
+from ..errors import CommandError, ConfigurationError, ConnectionFailedError, NotFoundError
+from ..models import CommandResult, ProcessInfo, decode
+from .client import AsyncCove, command_of, deliver, present
+
+if TYPE_CHECKING:
+    from .sandbox import AsyncSandbox
+
+Show = Optional[Callable[[str], Any]]
+OUTPUT_LIMIT = 16 << 20
+STDIN_PART = 512 * 1024
+STDIN_MOST = 2 << 20
+ATTACH_TRIES = 5
+
+
+class Output(NamedTuple):
+    """Some output of a command."""
+
+    stream: str
+    """`stdout` or `stderr`."""
+    data: bytes
+
+
+class AsyncCommandHandle:
+    """A command in the background. As a context manager it ends the command with the block.
+
+        async with await sandbox.commands.start("make -j4") as make:
+            result = await make.wait(on_stdout=print)
+    """
+
+    def __init__(self, client: AsyncCove, sandbox_id: str, proc: int, pid: int = 0) -> None:
+        self._client, self._sandbox, self.proc, self.pid = client, sandbox_id, proc, pid
+
+    async def wait(self, *, on_stdout: Show = None, on_stderr: Show = None, check: bool = False, output_limit: int = OUTPUT_LIMIT,
+                   from_stdout: int = 0, from_stderr: int = 0) -> CommandResult:
+        """Follows the command to its end. A connection that breaks meanwhile is made again, and nothing is shown twice."""
+        output = StreamCollector(output_limit)
+        output.next.update(stdout=from_stdout, stderr=from_stderr)
+        tries = 0
+        while output.end is None:
+            before = dict(output.next)
+            try:
+                async for event in self._events(output.next["stdout"], output.next["stderr"]):
+                    await deliver(output, event, on_stdout, on_stderr)
+                    tries = 0
+            except ConnectionFailedError:
+                tries = 1 if output.next != before else tries + 1
+                if tries > ATTACH_TRIES:
+                    raise
+        return _checked(command_result(output), check)
+
+    async def _events(self, from_stdout: int, from_stderr: int) -> AsyncIterator[dict[str, Any]]:
+        query = {"from": from_stdout, "from_stderr": from_stderr}
+        async with await self._client.stream("attachProcess", id=self._sandbox, proc=self.proc, query=query) as stream:
+            async for event in stream.events():
+                yield event
+
+    async def output(self, *, from_stdout: int = 0, from_stderr: int = 0) -> AsyncIterator[Output]:
+        """What the command writes, as bytes, until it ends."""
+        async for event in self._events(from_stdout, from_stderr):
+            if event.get("type") in ("stdout", "stderr"):
+                yield Output(event["type"], decode(event.get("data"), event.get("data_encoding")))
+
+    async def __aiter__(self) -> AsyncIterator[Output]:
+        async for part in self.output():
+            yield part
+
+    async def info(self) -> ProcessInfo:
+        return ProcessInfo.of((await self._client.call("getProcess", id=self._sandbox, proc=self.proc)).json())
+
+    async def send_stdin(self, data: Union[str, bytes]) -> None:
+        """Bytes for the command's stdin, if it was started with `stdin=True`."""
+        raw = data.encode("utf-8") if isinstance(data, str) else data
+        for at in range(0, len(raw), STDIN_PART):
+            await self._client.call("writeStdin", id=self._sandbox, proc=self.proc, body=raw[at:at + STDIN_PART])
+
+    async def close_stdin(self) -> None:
+        await self._client.call("writeStdin", id=self._sandbox, proc=self.proc, query={"end": True}, body=b"")
+
+    async def signal(self, signal: Union[int, str], *, all: bool = False) -> int:
+        """Sends a signal to the command's process group, or to all its descendants; how many got it."""
+        answer = await self._client.call("signalProcess", id=self._sandbox, proc=self.proc, json={"signal": signal, "all": all})
+        return int(answer.json().get("reached", 0))
+
+    async def kill(self) -> bool:
+        """Kills the command with all its descendants. False: it had ended."""
+        try:
+            return await self.signal("KILL", all=True) > 0
+        except NotFoundError:
+            return False
+
+    async def __aenter__(self) -> AsyncCommandHandle:
+        return self
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        await self.kill()
+
+
+def _checked(result: CommandResult, check: bool) -> CommandResult:
+    if check and result.exit_code != 0:
+        raise CommandError(result)
+    return result
+
+
+class AsyncCommands:
+    """Commands. A text is run by the user's login shell, a list is executed as it is."""
+
+    def __init__(self, sandbox: AsyncSandbox) -> None:
+        self._client, self._id = sandbox.client, sandbox.id
+
+    @overload
+    async def run(self, command: Union[str, Sequence[str]], *, background: Literal[False] = False, envs: Optional[Mapping[str, str]] = None,
+                  cwd: Optional[str] = None, user: Optional[str] = None, timeout: Optional[float] = None, cpu_timeout: Optional[float] = None,
+                  stdin: Union[str, bytes, bool, None] = None, tag: Optional[str] = None, on_stdout: Show = None, on_stderr: Show = None,
+                  check: bool = False, output_limit: int = OUTPUT_LIMIT) -> CommandResult: ...
+
+    @overload
+    async def run(self, command: Union[str, Sequence[str]], *, background: Literal[True], envs: Optional[Mapping[str, str]] = None,
+                  cwd: Optional[str] = None, user: Optional[str] = None, timeout: Optional[float] = None, cpu_timeout: Optional[float] = None,
+                  stdin: Union[str, bytes, bool, None] = None, tag: Optional[str] = None) -> AsyncCommandHandle: ...
+
+    async def run(self, command: Union[str, Sequence[str]], *, background: bool = False, envs: Optional[Mapping[str, str]] = None,
+                  cwd: Optional[str] = None, user: Optional[str] = None, timeout: Optional[float] = None, cpu_timeout: Optional[float] = None,
+                  stdin: Union[str, bytes, bool, None] = None, tag: Optional[str] = None, on_stdout: Show = None, on_stderr: Show = None,
+                  check: bool = False, output_limit: int = OUTPUT_LIMIT) -> Union[CommandResult, AsyncCommandHandle]:
+        """Runs a command to its end. A task that is cancelled, or a program that ends, ends the command.
+
+        A command that fails is an answer, unless `check` is true. `on_stdout` and `on_stderr` get the output as it comes; the result has the
+        first `output_limit` bytes of each stream. `timeout` and `cpu_timeout` are seconds. `background=True` is `start()`.
+        """
+        if background:
+            return await self.start(command, envs=envs, cwd=cwd, user=user, timeout=timeout, cpu_timeout=cpu_timeout, stdin=stdin, tag=tag)
+        order = {"env": envs, "cwd": cwd, "user": user, "timeout": timeout, "cpu_timeout": cpu_timeout, "tag": tag,
+                 "stdin": _stdin_text(stdin), "stream": "ndjson", **command_of(command)}
+        output = StreamCollector(output_limit)
+        async with await self._client.stream("exec", id=self._id, json=present(order)) as stream:
+            async for event in stream.events():
+                await deliver(output, event, on_stdout, on_stderr)
+        return _checked(command_result(output), check)
+
+    async def start(self, command: Union[str, Sequence[str]], *, envs: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None,
+                    user: Optional[str] = None, timeout: Optional[float] = None, cpu_timeout: Optional[float] = None,
+                    stdin: Union[str, bytes, bool, None] = None, tag: Optional[str] = None, output_kept: Optional[int] = None,
+                    pty: Optional[bool] = None, rows: Optional[int] = None, columns: Optional[int] = None) -> AsyncCommandHandle:
+        """Starts a command in the background. `stdin=True` keeps its stdin open; a text or bytes are all of it."""
+        order = {"env": envs, "cwd": cwd, "user": user, "timeout": timeout, "cpu_timeout": cpu_timeout, "tag": tag,
+                 "stdin": True if stdin is not None and stdin is not False else None, "output_kept": output_kept, "pty": pty, "rows": rows,
+                 "columns": columns, **command_of(command)}
+        started = (await self._client.call("startProcess", id=self._id, json=present(order))).json()
+        handle = AsyncCommandHandle(self._client, self._id, started["proc"], started.get("pid", 0))
+        if isinstance(stdin, (str, bytes)):
+            try:
+                await handle.send_stdin(stdin)
+                await handle.close_stdin()
+            except BaseException:
+                await handle.kill()
+                raise
+        return handle
+
+    async def list(self) -> List[ProcessInfo]:
+        """All that were started, running or not."""
+        return [ProcessInfo.of(one) for one in (await self._client.call("listProcesses", id=self._id)).json()["processes"]]
+
+    async def connect(self, proc: int) -> AsyncCommandHandle:
+        """A handle for a command that was started before, also by another program."""
+        info = ProcessInfo.of((await self._client.call("getProcess", id=self._id, proc=proc)).json())
+        return AsyncCommandHandle(self._client, self._id, info.proc, info.pid)
+
+    async def kill(self, proc: int) -> bool:
+        return await AsyncCommandHandle(self._client, self._id, proc).kill()
+
+    async def send_stdin(self, proc: int, data: Union[str, bytes]) -> None:
+        await AsyncCommandHandle(self._client, self._id, proc).send_stdin(data)
+
+    async def close_stdin(self, proc: int) -> None:
+        await AsyncCommandHandle(self._client, self._id, proc).close_stdin()
+
+
+def _stdin_text(stdin: Union[str, bytes, bool, None]) -> Optional[str]:
+    """All of a command's stdin, as text."""
+    if isinstance(stdin, bool) or stdin is None:
+        if stdin:
+            raise ConfigurationError("stdin=True is for commands in the background: use start()", field="stdin")
+        return None
+    try:
+        text = stdin if isinstance(stdin, str) else stdin.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError("stdin is not UTF-8: use start(), which takes any bytes", field="stdin") from None
+    if len(text) > STDIN_MOST:
+        raise ConfigurationError(f"stdin is longer than {STDIN_MOST} characters: use start(), or write a file", field="stdin")
+    return text

@@ -1,0 +1,357 @@
+# Made of _async/transport.py by sdk/python/make_sync.py. Change that file, then run it.
+"""Requests over kept connections, streams and WebSockets."""
+from __future__ import annotations
+
+import json as json_module
+import ssl
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, IO, Optional, Union
+from uuid import uuid4
+
+from .. import _io_sync as io
+from .._core import http1, websocket
+from .._core.endpoint import Endpoint, QueryValue, target
+from .._core.lines import LineReader, parse_object
+from .._core.operations import Operation
+from .._core.retry import RetryPolicy
+from ..errors import ApiError, ConnectionFailedError, CoveError, ProtocolError, RequestTimeoutError, error_from, stream_error
+
+PART = 256 * 1024
+ANSWER_MOST = 256 << 20
+ERROR_MOST = 1 << 20
+Body = Union[bytes, IO[bytes], Iterable[bytes]]
+
+
+@dataclass(frozen=True)
+class Request:
+    operation: Operation
+    target: str
+    headers: Sequence[tuple[str, str]]
+    body: Optional[Body]
+    repeatable: bool
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        return parse_object(self.body)
+
+
+class AnswerStream:
+    """An answer whose body is read while it comes. It must be closed: use it as a context manager."""
+
+    def __init__(self, transport: Transport, channel: io.Channel, reader: http1.ResponseReader, head: http1.Head,
+                 timeout: float) -> None:
+        self._transport, self._channel, self._reader, self._timeout = transport, channel, reader, timeout
+        self.status, self.headers = head.status, head.headers
+        self._over = False
+        self.deadline: Optional[float] = None
+        """When the answer must be over, by time.monotonic(); then RequestTimeoutError is raised."""
+
+    @property
+    def request_id(self) -> Optional[str]:
+        return self.headers.get("x-request-id")
+
+    def next_part(self) -> Optional[bytes]:
+        """The next bytes of the body; None: it is over."""
+        while not self._over:
+            event = self._transport.next_event(self._channel, self._reader, self._wait())
+            if isinstance(event, http1.Data):
+                return event.data
+            if isinstance(event, http1.End):
+                self._over = True
+                self._transport.give_back(self._channel, event.reusable)
+        return None
+
+    def _wait(self) -> float:
+        if self.deadline is None:
+            return self._timeout
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            self.close()
+            raise RequestTimeoutError("the time for the answer is over")
+        return min(left, self._timeout)
+
+    def parts(self) -> Iterator[bytes]:
+        while (part := self.next_part()) is not None:
+            yield part
+
+    def read(self, most: int = ANSWER_MOST) -> bytes:
+        parts, size = [], 0
+        while (part := self.next_part()) is not None:
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise ProtocolError(f"the answer is longer than {most} bytes")
+        return b"".join(parts)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """The objects of newline-delimited JSON."""
+        reader = LineReader()
+        while (part := self.next_part()) is not None:
+            for one in reader.feed(part):
+                yield one
+        reader.finish()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The events of a stream, without pings. An `error` is raised."""
+        for event in self.objects():
+            if event.get("type") == "error":
+                raise stream_error(event.get("error"), self.request_id)
+            if event.get("type") != "ping":
+                yield event
+
+    def close(self) -> None:
+        """Ends the answer. What is not read yet is dropped, and the server sees that the client is gone."""
+        if not self._over:
+            self._over = True
+            self._channel.close()
+
+    def __enter__(self) -> AnswerStream:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+
+class WebSocket:
+    """Messages both ways. Pings are answered while a message is waited for."""
+
+    def __init__(self, channel: io.Channel, rest: bytes, timeout: float) -> None:
+        self._channel, self._timeout = channel, timeout
+        self._reader = websocket.FrameReader()
+        self._messages = self._reader.feed(rest)
+        self._closed = False
+
+    def send(self, data: Union[bytes, str]) -> None:
+        """A binary message, or a text."""
+        op, raw = (websocket.TEXT, data.encode("utf-8")) if isinstance(data, str) else (websocket.BINARY, data)
+        if self._closed:
+            raise ConnectionFailedError("the connection is closed")
+        self._channel.send(websocket.frame(op, raw), self._timeout)
+
+    def receive(self) -> Optional[Union[bytes, str]]:
+        """The next message; None: the other side closed the connection."""
+        while not self._closed:
+            if not self._messages:
+                data = self._channel.recv(self._timeout)
+                if not data:
+                    self.close()
+                    raise ConnectionFailedError("the connection ended without a close")
+                self._messages = self._reader.feed(data)
+                continue
+            message = self._messages.pop(0)
+            if message.op == websocket.TEXT:
+                return message.data.decode("utf-8")
+            if message.op == websocket.BINARY:
+                return message.data
+            if message.op == websocket.PING:
+                self._channel.send(websocket.frame(websocket.PONG, message.data), self._timeout)
+            if message.op == websocket.CLOSE:
+                self._say_goodbye()
+                if message.code not in (1000, 1001, 1005):
+                    raise ProtocolError(f"the server closed the connection: {message.data.decode('utf-8') or message.code}")
+        return None
+
+    def _say_goodbye(self) -> None:
+        try:
+            self._channel.send(websocket.close_frame(), self._timeout)
+        except CoveError:
+            pass
+        self.close()
+
+    def close(self) -> None:
+        self._closed = True
+        self._channel.close()
+
+
+class Transport:
+    """Connections to one server. Every request has a connection of its own while it is under way; idle ones are kept."""
+
+    def __init__(self, endpoint: Endpoint, api_key: Optional[str], *, timeout: float, connect_timeout: float, retry: RetryPolicy,
+                 tls: Optional[ssl.SSLContext], idle_most: int, user_agent: str) -> None:
+        self.endpoint, self.api_key, self.timeout, self.retry = endpoint, api_key, timeout, retry
+        self._connect_timeout, self._idle_most = connect_timeout, idle_most
+        self._tls = tls if tls is not None else (ssl.create_default_context() if endpoint.tls else None)
+        self._idle: list[io.Channel] = []
+        self._guard = io.Guard()
+        self._closed = False
+        self._headers = [("Host", endpoint.host_header), ("User-Agent", user_agent), ("Accept-Encoding", "identity")]
+        if api_key:
+            self._headers.append(("X-API-Key", api_key))
+
+    # ---- what the client asks for ----
+
+    def call(self, request: Request) -> Answer:
+        """Sends a request and reads the whole answer. An answer that is an error is raised."""
+        tried = 0
+        while True:
+            tried, sent = tried + 1, [False]
+            try:
+                with self._attempt(request, sent, False) as stream:
+                    return Answer(stream.status, stream.headers, stream.read())
+            except CoveError as error:
+                self._before_retry(error, tried, request, sent[0])
+
+    def open(self, request: Request, *, any_status: bool = False) -> AnswerStream:
+        """Sends a request; the body of the answer is read by the caller."""
+        tried = 0
+        while True:
+            tried, sent = tried + 1, [False]
+            try:
+                return self._attempt(request, sent, any_status)
+            except CoveError as error:
+                self._before_retry(error, tried, request, sent[0])
+
+    def _before_retry(self, error: CoveError, tried: int, request: Request, sent: bool) -> None:
+        """Waits before the next try, or raises the error."""
+        again = request.body is None or isinstance(request.body, bytes)
+        wait = self.retry.wait(error, tried, repeatable=request.repeatable and again, sent=sent)
+        if wait is None or not (again or not sent):
+            raise error
+        io.pause(wait)
+
+    def upgrade(self, request: Request) -> WebSocket:
+        key = websocket.new_key()
+        channel = self._connect()
+        try:
+            head = http1.request_head("GET", request.target, [*self._headers, *request.headers, *websocket.upgrade_headers(key)])
+            channel.send(head, request.timeout)
+            reader = http1.ResponseReader("GET")
+            answer = self._head(channel, reader, request.timeout)
+            if answer.status != 101:
+                raise self._error(AnswerStream(self, channel, reader, answer, request.timeout))
+            websocket.check_upgrade(key, answer.headers)
+            upgraded = self.next_event(channel, reader, request.timeout)
+            assert isinstance(upgraded, http1.Upgraded)
+            return WebSocket(channel, upgraded.rest, request.timeout)
+        except BaseException:
+            channel.close()
+            raise
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for channel in idle:
+            channel.close()
+
+    # ---- connections ----
+
+    def _connect(self) -> io.Channel:
+        return io.Channel.open(self.endpoint, self._tls, self._connect_timeout)
+
+    def _take(self) -> io.Channel:
+        while True:
+            with self._guard:
+                if self._closed:
+                    raise ConnectionFailedError("the client is closed")
+                channel = self._idle.pop() if self._idle else None
+            if channel is None:
+                return self._connect()
+            if channel.is_quiet():
+                return channel
+            channel.close()
+
+    def give_back(self, channel: io.Channel, reusable: bool) -> None:
+        with self._guard:
+            if reusable and not self._closed and len(self._idle) < self._idle_most:
+                self._idle.append(channel)
+                return
+        channel.close()
+
+    # ---- one request ----
+
+    def _attempt(self, request: Request, sent: list[bool], any_status: bool) -> AnswerStream:
+        channel = self._take()
+        try:
+            reader = http1.ResponseReader(request.operation.method)
+            self._send(channel, request, sent)
+            head = self._head(channel, reader, request.timeout)
+            stream = AnswerStream(self, channel, reader, head, request.timeout)
+            if head.status >= 300 and not any_status:
+                raise self._error(stream)
+            return stream
+        except BaseException:
+            channel.close()
+            raise
+
+    def _send(self, channel: io.Channel, request: Request, sent: list[bool]) -> None:
+        body = request.body
+        headers = [*self._headers, *request.headers]
+        whole = body if isinstance(body, bytes) else b""
+        if isinstance(body, bytes) or request.operation.method in ("POST", "PUT", "PATCH") and body is None:
+            headers.append(("Content-Length", str(len(whole))))
+        elif body is not None:
+            headers.append(("Transfer-Encoding", "chunked"))
+        head = http1.request_head(request.operation.method, request.target, headers)
+        sent[0] = True
+        try:
+            if len(whole) <= PART:
+                channel.send(head + whole, request.timeout)
+                whole = b""
+            else:
+                channel.send(head, request.timeout)
+            for at in range(0, len(whole), PART):
+                channel.send(whole[at:at + PART], request.timeout)
+            if body is not None and not isinstance(body, bytes):
+                self._send_chunks(channel, body, request.timeout)
+        except ConnectionFailedError:
+            if body is None:
+                raise
+            # The server may have answered and closed while the body was on its way: what it said is read.
+
+    def _send_chunks(self, channel: io.Channel, body: Union[IO[bytes], Iterable[bytes]], timeout: float) -> None:
+        if isinstance(body, Iterable) and not hasattr(body, "read"):
+            for part in body:
+                channel.send(http1.chunk(part), timeout)
+        else:
+            while data := io.read_part(body, PART):  # type: ignore[arg-type]
+                channel.send(http1.chunk(data), timeout)
+        channel.send(http1.LAST_CHUNK, timeout)
+
+    def next_event(self, channel: io.Channel, reader: http1.ResponseReader, timeout: float) -> http1.Event:
+        while (event := reader.next_event()) is None:
+            data = channel.recv(timeout)
+            if data:
+                reader.feed(data)
+            else:
+                reader.feed_eof()
+        return event
+
+    def _head(self, channel: io.Channel, reader: http1.ResponseReader, timeout: float) -> http1.Head:
+        head = self.next_event(channel, reader, timeout)
+        assert isinstance(head, http1.Head)
+        return head
+
+    def _error(self, stream: AnswerStream) -> ApiError:
+        """The error that an answer is."""
+        body = b""
+        try:
+            body = stream.read(ERROR_MOST)
+        except (ProtocolError, ConnectionFailedError, RequestTimeoutError):
+            stream.close()  # the status says enough
+        return error_from(stream.status, stream.headers, body)
+
+
+def build(endpoint: Endpoint, operation: Operation, params: Mapping[str, object], *, query: Mapping[str, QueryValue], json: Any,
+          body: Optional[Body], headers: Sequence[tuple[str, str]], timeout: float, repeatable: Optional[bool]) -> Request:
+    """A request; `json` or `body` is what is sent with it."""
+    more = [("X-Request-Id", uuid4().hex), *headers]
+    if json is not None:
+        body = json_module.dumps(json, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        more.append(("Content-Type", "application/json"))
+    elif body is not None and not any(name.lower() == "content-type" for name, _ in headers):
+        more.append(("Content-Type", "application/octet-stream"))
+    return Request(operation, target(endpoint, operation.path, params, query), more, body,
+                   operation.repeatable if repeatable is None else repeatable, timeout)
