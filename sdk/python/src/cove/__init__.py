@@ -20,6 +20,7 @@ from ._sync.git import GitBranches, GitStatus
 from ._sync.pty import Terminal
 from ._sync.sandbox import Sandbox
 from ._version import __version__
+from .interpreter import CodeInterpreter
 from .errors import (ApiError, AuthenticationError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, CoveError,
                      DiskFullError, ForbiddenError, InvalidRequestError, NotFoundError, PathNotFoundError, PolicyError, ProtocolError,
                      QuotaError, RequestTimeoutError, SandboxNotFoundError, ServerError, StreamError, TooManyError, UnavailableError,

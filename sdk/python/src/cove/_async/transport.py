@@ -130,6 +130,7 @@ class AsyncWebSocket:
         self._channel, self._timeout = channel, timeout
         self._reader = websocket.FrameReader()
         self._messages = self._reader.feed(rest)
+        self._guard = io.Guard()  # one thread may send while another one receives, which answers pings
         self._closed = False
 
     async def send(self, data: Union[bytes, str]) -> None:
@@ -137,7 +138,11 @@ class AsyncWebSocket:
         op, raw = (websocket.TEXT, data.encode("utf-8")) if isinstance(data, str) else (websocket.BINARY, data)
         if self._closed:
             raise ConnectionFailedError("the connection is closed")
-        await self._channel.send(websocket.frame(op, raw), self._timeout)
+        await self._send(websocket.frame(op, raw))
+
+    async def _send(self, frame: bytes) -> None:
+        with self._guard:
+            await self._channel.send(frame, self._timeout)
 
     async def receive(self) -> Optional[Union[bytes, str]]:
         """The next message; None: the other side closed the connection."""
@@ -155,7 +160,7 @@ class AsyncWebSocket:
             if message.op == websocket.BINARY:
                 return message.data
             if message.op == websocket.PING:
-                await self._channel.send(websocket.frame(websocket.PONG, message.data), self._timeout)
+                await self._send(websocket.frame(websocket.PONG, message.data))
             if message.op == websocket.CLOSE:
                 await self._say_goodbye()
                 if message.code not in (1000, 1001, 1005):
@@ -164,7 +169,7 @@ class AsyncWebSocket:
 
     async def _say_goodbye(self) -> None:
         try:
-            await self._channel.send(websocket.close_frame(), self._timeout)
+            await self._send(websocket.close_frame())
         except CoveError:
             pass
         self.close()

@@ -131,6 +131,7 @@ class WebSocket:
         self._channel, self._timeout = channel, timeout
         self._reader = websocket.FrameReader()
         self._messages = self._reader.feed(rest)
+        self._guard = io.Guard()  # one thread may send while another one receives, which answers pings
         self._closed = False
 
     def send(self, data: Union[bytes, str]) -> None:
@@ -138,7 +139,11 @@ class WebSocket:
         op, raw = (websocket.TEXT, data.encode("utf-8")) if isinstance(data, str) else (websocket.BINARY, data)
         if self._closed:
             raise ConnectionFailedError("the connection is closed")
-        self._channel.send(websocket.frame(op, raw), self._timeout)
+        self._send(websocket.frame(op, raw))
+
+    def _send(self, frame: bytes) -> None:
+        with self._guard:
+            self._channel.send(frame, self._timeout)
 
     def receive(self) -> Optional[Union[bytes, str]]:
         """The next message; None: the other side closed the connection."""
@@ -156,7 +161,7 @@ class WebSocket:
             if message.op == websocket.BINARY:
                 return message.data
             if message.op == websocket.PING:
-                self._channel.send(websocket.frame(websocket.PONG, message.data), self._timeout)
+                self._send(websocket.frame(websocket.PONG, message.data))
             if message.op == websocket.CLOSE:
                 self._say_goodbye()
                 if message.code not in (1000, 1001, 1005):
@@ -165,7 +170,7 @@ class WebSocket:
 
     def _say_goodbye(self) -> None:
         try:
-            self._channel.send(websocket.close_frame(), self._timeout)
+            self._send(websocket.close_frame())
         except CoveError:
             pass
         self.close()
