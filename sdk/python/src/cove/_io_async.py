@@ -5,13 +5,21 @@ import asyncio
 import inspect
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
-from typing import Any, IO, Optional, TypeVar, Union
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import IO, Any, Optional, Protocol, TypeVar, Union
+from weakref import WeakKeyDictionary
 
 from ._core.endpoint import Endpoint
 from .errors import ConnectionFailedError, RequestTimeoutError
 
 T = TypeVar("T")
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closable)
 HELD_MOST = 1 << 20  # bytes that were received and not read yet, before the sender has to wait
 
 
@@ -136,6 +144,28 @@ class Guard:
 
     def __exit__(self, *about: object) -> None:
         return None
+
+
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, tuple[Any, AsyncIterator[None]]]] = WeakKeyDictionary()
+
+
+async def shared(key: str, make: Callable[[], C]) -> C:
+    """One object for each key and event loop, closed when the loop ends."""
+    mine = _shared.setdefault(asyncio.get_running_loop(), {})
+    if key not in mine:
+        one = make()
+        mine[key] = (one, _close_with_loop(one))
+        await mine[key][1].__anext__()
+    found: C = mine[key][0]
+    return found
+
+
+async def _close_with_loop(one: Closable) -> AsyncIterator[None]:
+    """A generator that was begun: asyncio ends those when a loop ends."""
+    try:
+        yield
+    finally:
+        one.close()
 
 
 async def pause(seconds: float) -> None:

@@ -1,6 +1,7 @@
 """I/O for the blocking client: connections, waiting, callbacks. _io_async.py has the same names with async."""
 from __future__ import annotations
 
+import atexit
 import select
 import socket
 import ssl
@@ -13,6 +14,7 @@ from ._core.endpoint import Endpoint
 from .errors import ConnectionFailedError, RequestTimeoutError
 
 T = TypeVar("T")
+C = TypeVar("C")
 PART = 256 * 1024
 
 
@@ -100,6 +102,22 @@ def _wrap(sock: socket.socket, tls: ssl.SSLContext, host: str) -> socket.socket:
 
 
 Guard: Callable[[], Any] = threading.Lock
+
+
+_shared: dict[str, Any] = {}
+
+
+def shared(key: str, make: Callable[[], C]) -> C:
+    """One object for each key, closed when the program ends."""
+    with _shared_guard:
+        if key not in _shared:
+            _shared[key] = make()
+            atexit.register(_shared[key].close)
+        found: C = _shared[key]
+        return found
+
+
+_shared_guard = threading.Lock()
 
 
 def pause(seconds: float) -> None:

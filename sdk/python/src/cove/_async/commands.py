@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, List, Literal, NamedTuple, Optional, Union, overload
 
 from .._core.output import StreamCollector, command_result
-from ..errors import CommandError, ConfigurationError, ConnectionFailedError, NotFoundError
+from ..errors import CommandError, ConfigurationError, ConflictError, ConnectionFailedError, NotFoundError
 from ..models import CommandResult, ProcessInfo, decode
 from .client import AsyncCove, command_of, deliver, present
 
@@ -95,6 +95,10 @@ class AsyncCommandHandle:
             return await self.signal("KILL", all=True) > 0
         except NotFoundError:
             return False
+        except ConflictError as error:
+            if error.code == "wrong_state":
+                return False
+            raise
 
     async def __aenter__(self) -> AsyncCommandHandle:
         return self

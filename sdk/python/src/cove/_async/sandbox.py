@@ -1,6 +1,7 @@
 """AsyncSandbox: a sandbox, and what belongs to it."""
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
@@ -24,14 +25,11 @@ S = TypeVar("S", bound="AsyncSandbox")
 SLOW = 600.0
 """Seconds that a pause, a snapshot or a fork may take."""
 CELL_PORT = 49999
-_shared: dict[str, AsyncCove] = {}
 
 
-def shared_client() -> AsyncCove:
-    """The client that sandboxes use which are told none: as the environment says."""
-    client = AsyncCove()
-    key = f"{client.url} {client.api_key}"
-    return _shared.setdefault(key, client)
+async def shared_client() -> AsyncCove:
+    """The client that sandboxes use which are told none: as the environment says. It lasts as long as the program or its event loop."""
+    return await io.shared(os.environ.get("COVE_URL", "") + " " + (os.environ.get("COVE_API_KEY") or os.environ.get("E2B_API_KEY") or ""), AsyncCove)
 
 
 class AsyncSandbox:
@@ -75,7 +73,7 @@ class AsyncSandbox:
 
         A create that is sent again because the connection broke makes no second sandbox: every create has an idempotency key.
         """
-        client = client or shared_client()
+        client = client or await shared_client()
         order = {"template": template, "name": name, "timeout": timeout, "on_timeout": on_timeout, "limits": limits, "env": envs,
                  "metadata": metadata, "network": network, "preview": preview, "volumes": None if volumes is None else list(volumes),
                  "snapshot": snapshot, "memory": memory, "auto_resume": auto_resume, "idle_pause_seconds": idle_pause_seconds,
@@ -87,7 +85,7 @@ class AsyncSandbox:
     @classmethod
     async def connect(cls: type[S], sandbox_id: str, *, timeout: Optional[float] = None, client: Optional[AsyncCove] = None) -> S:
         """A sandbox that is there, by id or name. One that is paused is resumed."""
-        client = client or shared_client()
+        client = client or await shared_client()
         sandbox = cls(SandboxInfo.of((await client.call("getSandbox", id=sandbox_id)).json()), client)
         if sandbox.info.state in ("paused", "pausing"):
             await sandbox.resume(timeout=timeout)
@@ -99,7 +97,7 @@ class AsyncSandbox:
     async def list(cls, *, state: Optional[str] = None, name: Optional[str] = None, metadata: Optional[Mapping[str, str]] = None,
                    limit: int = 100, client: Optional[AsyncCove] = None) -> AsyncIterator[SandboxInfo]:
         """Newest first: all of them, `limit` at a time."""
-        client = client or shared_client()
+        client = client or await shared_client()
         wanted = ",".join(f"{key}:{value}" for key, value in metadata.items()) if metadata else None
         cursor: Optional[str] = None
         while True:

@@ -164,7 +164,7 @@ class AsyncWebSocket:
             if message.op == websocket.CLOSE:
                 await self._say_goodbye()
                 if message.code not in (1000, 1001, 1005):
-                    raise ProtocolError(f"the server closed the connection: {message.data.decode('utf-8') or message.code}")
+                    raise ConnectionFailedError(f"the server closed the connection: {message.data.decode('utf-8') or message.code}")
         return None
 
     async def _say_goodbye(self) -> None:

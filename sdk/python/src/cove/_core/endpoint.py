@@ -58,7 +58,7 @@ def target(endpoint: Endpoint, path: str, params: Mapping[str, object], query: M
     """The target of a request: `{name}` of the path filled in and quoted, and the query without what is None."""
     def fill(match: re.Match[str]) -> str:
         value = str(params[match[1]])
-        if value in ("", ".", ".."):
+        if match[1] != "path" and value in ("", ".", ".."):
             raise ConfigurationError(f"invalid {match[1]}: {value!r}", field=match[1])
         return quote(value, safe="/" if match[1] == "path" else "")
 

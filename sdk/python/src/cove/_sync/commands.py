@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, List, Literal, NamedTuple, Optional, Union, overload
 
 from .._core.output import StreamCollector, command_result
-from ..errors import CommandError, ConfigurationError, ConnectionFailedError, NotFoundError
+from ..errors import CommandError, ConfigurationError, ConflictError, ConnectionFailedError, NotFoundError
 from ..models import CommandResult, ProcessInfo, decode
 from .client import Cove, command_of, deliver, present
 
@@ -96,6 +96,10 @@ class CommandHandle:
             return self.signal("KILL", all=True) > 0
         except NotFoundError:
             return False
+        except ConflictError as error:
+            if error.code == "wrong_state":
+                return False
+            raise
 
     def __enter__(self) -> CommandHandle:
         return self

@@ -2,6 +2,7 @@
 """Sandbox: a sandbox, and what belongs to it."""
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
@@ -25,14 +26,11 @@ S = TypeVar("S", bound="Sandbox")
 SLOW = 600.0
 """Seconds that a pause, a snapshot or a fork may take."""
 CELL_PORT = 49999
-_shared: dict[str, Cove] = {}
 
 
 def shared_client() -> Cove:
-    """The client that sandboxes use which are told none: as the environment says."""
-    client = Cove()
-    key = f"{client.url} {client.api_key}"
-    return _shared.setdefault(key, client)
+    """The client that sandboxes use which are told none: as the environment says. It lasts as long as the program or its event loop."""
+    return io.shared(os.environ.get("COVE_URL", "") + " " + (os.environ.get("COVE_API_KEY") or os.environ.get("E2B_API_KEY") or ""), Cove)
 
 
 class Sandbox:
