@@ -95,18 +95,27 @@ make = cove.daytona.AsyncDaytona.create
 cove.daytona.AsyncDaytona.create = lambda self, **more: make(self, envs={"npm_config_fetch_retries": "0", "npm_config_cache": "/tmp/npm"}, **more)
 
 
-def end_when_shown():
-    shown = within(60, lambda: any(one.pty for box in boxes() for one in cove.Sandbox.connect(box).commands.list()))
+def terminal():
+    """The sandbox of the example and its terminal, once they are there."""
     with contextlib.suppress(cove.CoveError):
-        box = cove.Sandbox.connect(boxes()[0])
-        proc = next(one.proc for one in box.commands.list() if one.pty)
-        seen = bytearray()
+        for id in boxes():
+            box = cove.Sandbox.connect(id)
+            for one in box.commands.list():
+                if one.pty:
+                    return box, one.proc
+    return None
+
+
+def end_when_shown():
+    within(60, terminal)
+    box, proc = terminal()
+    seen = bytearray()
+    with contextlib.suppress(cove.CoveError):
         for part in box.commands.connect(proc):
             seen += part.data
             if b"claude: command not found" in seen or b'"type":"result"' in seen:
                 break
-        box.kill()
-    return shown
+    box.kill()
 
 
 ender = threading.Thread(target=end_when_shown)
