@@ -68,6 +68,14 @@ def lives():
     for one in forks:
         if one.info:
             cove.Sandbox(one.info, client).kill()
+    if all(one.info for one in forks):
+        box.files.write("forked", "yes")
+        copies = box.fork(2)
+        same("copies have the files, and are the caller's", ["yes", "yes"], [copy.files.read("forked") for copy in copies])
+        for copy in copies:
+            copy.kill()
+    else:
+        fails("where a copy cannot be made, fork says why and leaves none", cove.ServerError, box.fork, 2)
     same("a sandbox is killed once", (True, False), (again.kill(), again.kill()))
     same("and is then gone", False, again.is_running())
     error = fails("a sandbox that is gone has an error of its own", cove.SandboxNotFoundError, again.commands.run, "true")

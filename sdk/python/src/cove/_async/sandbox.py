@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from .. import _io_async as io
 from .._core.output import CellCollector
-from ..errors import ConfigurationError, NotFoundError
+from ..errors import ConfigurationError, NotFoundError, ServerError
 from ..models import (CellError, CodeContext, Execution, Fork, Limits, Metrics, Mount, NetworkEvent, NetworkRules, PortInfo, PortLink,
                       PreviewRules, PreviewState, Refusal, Result, SandboxInfo, SnapshotInfo)
 from .client import AsyncCove, present
@@ -152,9 +152,15 @@ class AsyncSandbox:
         return await self.snapshot(name)
 
     async def fork(self: S, count: int = 1, *, timeout: Optional[float] = None) -> List[S]:
-        """Copies of it, with its processes. Those that could not be made are missing; `fork_all` says why."""
+        """Copies of it, with its processes: all of them, or an error and none. `fork_all` gives those that could be made."""
         forks = await self.fork_all(count, timeout=timeout)
-        return [type(self)(fork.info, self.client) for fork in forks if fork.info]
+        made = [type(self)(fork.info, self.client) for fork in forks if fork.info]
+        failed = next((fork for fork in forks if fork.info is None), None)
+        if failed is None:
+            return made
+        for one in made:
+            await one.kill()
+        raise ServerError(f"a copy could not be made: {failed.error}", code=failed.code)
 
     async def fork_all(self, count: int = 1, *, timeout: Optional[float] = None) -> List[Fork]:
         order = present({"count": count, "timeout": timeout})

@@ -91,7 +91,7 @@ class AsyncAnswerStream:
             parts.append(part)
             size += len(part)
             if size > most:
-                raise ProtocolError(f"the answer is longer than {most} bytes")
+                raise ProtocolError(f"the answer is longer than {most} bytes; read large files with stream() or download()")
         return b"".join(parts)
 
     async def objects(self) -> AsyncIterator[dict[str, Any]]:

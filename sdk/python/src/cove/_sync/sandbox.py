@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from .. import _io_sync as io
 from .._core.output import CellCollector
-from ..errors import ConfigurationError, NotFoundError
+from ..errors import ConfigurationError, NotFoundError, ServerError
 from ..models import (CellError, CodeContext, Execution, Fork, Limits, Metrics, Mount, NetworkEvent, NetworkRules, PortInfo, PortLink,
                       PreviewRules, PreviewState, Refusal, Result, SandboxInfo, SnapshotInfo)
 from .client import Cove, present
@@ -153,9 +153,15 @@ class Sandbox:
         return self.snapshot(name)
 
     def fork(self: S, count: int = 1, *, timeout: Optional[float] = None) -> List[S]:
-        """Copies of it, with its processes. Those that could not be made are missing; `fork_all` says why."""
+        """Copies of it, with its processes: all of them, or an error and none. `fork_all` gives those that could be made."""
         forks = self.fork_all(count, timeout=timeout)
-        return [type(self)(fork.info, self.client) for fork in forks if fork.info]
+        made = [type(self)(fork.info, self.client) for fork in forks if fork.info]
+        failed = next((fork for fork in forks if fork.info is None), None)
+        if failed is None:
+            return made
+        for one in made:
+            one.kill()
+        raise ServerError(f"a copy could not be made: {failed.error}", code=failed.code)
 
     def fork_all(self, count: int = 1, *, timeout: Optional[float] = None) -> List[Fork]:
         order = present({"count": count, "timeout": timeout})

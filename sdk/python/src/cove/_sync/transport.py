@@ -92,7 +92,7 @@ class AnswerStream:
             parts.append(part)
             size += len(part)
             if size > most:
-                raise ProtocolError(f"the answer is longer than {most} bytes")
+                raise ProtocolError(f"the answer is longer than {most} bytes; read large files with stream() or download()")
         return b"".join(parts)
 
     def objects(self) -> Iterator[dict[str, Any]]:
