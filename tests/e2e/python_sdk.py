@@ -140,6 +140,13 @@ def files(box):
     progress = []
     box.files.write("parts", (bytes([65 + i]) * 3 for i in range(4)), on_progress=progress.append)
     same("parts are uploaded as they come, with progress", ("AAABBBCCCDDD", [3, 6, 9, 12]), (box.files.read("parts"), [one.done for one in progress]))
+    fails("content of another kind is refused", cove.ConfigurationError, box.files.write, "x", 5)
+
+    def breaks():
+        yield b"half"
+        raise RuntimeError("no more")
+    fails("an upload whose source fails is the caller's error", RuntimeError, box.files.write, "parts", breaks())
+    same("and the old content stays", "AAABBBCCCDDD", box.files.read("parts"))
     (tmp / "big").write_bytes(os.urandom(3 << 20))
     progress.clear()
     box.files.upload(tmp / "big", "big", on_progress=progress.append)
@@ -421,6 +428,7 @@ async def asynchronously(box_id):
                 for _ in range(3):
                     yield b"part"
             await box.files.write("parts", parts())
+            await box.files.write("listed", [b"a", b"b"], on_progress=seen.append)
             same("async: files", (1000000, "partpartpart"), (len(await box.files.read("a/b", "bytes")), await box.files.read("parts")))
             same("async: cells", "7", (await box.run_code("3+4")).text)
             async with await box.pty.create() as terminal:

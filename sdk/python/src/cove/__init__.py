@@ -12,11 +12,12 @@ from ._async.commands import AsyncCommandHandle
 from ._async.files import AsyncWatch
 from ._async.pty import AsyncTerminal
 from ._async.sandbox import AsyncSandbox
+from ._core.git import FileStatus, GitBranches, GitStatus
+from ._core.request import Answer
 from ._core.retry import NO_RETRY, RetryPolicy
 from ._sync.client import Cove
-from ._sync.commands import CommandHandle, Output
-from ._sync.files import Progress, Watch
-from ._sync.git import GitBranches, GitStatus
+from ._sync.commands import CommandHandle
+from ._sync.files import Watch
 from ._sync.pty import Terminal
 from ._sync.sandbox import Sandbox
 from ._version import __version__
@@ -26,8 +27,8 @@ from .errors import (ApiError, AuthenticationError, CommandError, ConfigurationE
                      QuotaError, RequestTimeoutError, SandboxNotFoundError, ServerError, StreamError, TooManyError, UnavailableError,
                      UnsupportedError)
 from .models import (Analysis, CellError, CodeContext, CommandResult, EntryInfo, Execution, FileChange, Fork, Limits, Logs, Match, Metrics,
-                     Mount, NetworkEvent, NetworkRules, PolicyRules, PortInfo, PortLink, PreviewRules, PreviewState, PrivateMember,
-                     PrivateNetwork, ProcessInfo, Refusal, Result, RunFile, RunResult, SandboxInfo, SecretInfo, SignedUrl, SnapshotInfo,
+                     Mount, NetworkEvent, NetworkRules, Output, PolicyRules, PortInfo, PortLink, PreviewRules, PreviewState, PrivateMember,
+                     PrivateNetwork, ProcessInfo, Progress, Refusal, Result, RunFile, RunResult, SandboxInfo, SecretInfo, SignedUrl, SnapshotInfo,
                      ToolAnswer, Violation, VolumeInfo)
 
 __all__ = [name for name in dir() if name[0].isupper() or name == "__version__"]

@@ -5,11 +5,12 @@ import asyncio
 import inspect
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import IO, Any, Optional, Protocol, TypeVar, Union
 from weakref import WeakKeyDictionary
 
 from ._core.endpoint import Endpoint
+from ._core.request import Body, parts_of_here
 from .errors import ConnectionFailedError, RequestTimeoutError
 
 T = TypeVar("T")
@@ -180,9 +181,18 @@ async def call_back(function: Optional[Callable[[T], Union[None, Awaitable[None]
             await result
 
 
-async def read_part(file: IO[bytes], size: int) -> bytes:
-    """A part of a file, without keeping the event loop from other work."""
-    return await asyncio.get_running_loop().run_in_executor(None, file.read, size)
+async def parts_of(body: Body, size: int) -> AsyncIterator[bytes]:
+    """A body in parts. Files and iterators are read without keeping the event loop from other work."""
+    if isinstance(body, AsyncIterable):
+        async for part in body:
+            yield part
+        return
+    parts = parts_of_here(body, size)
+
+    def following() -> Optional[bytes]:
+        return next(parts, None)
+    while (one := await asyncio.get_running_loop().run_in_executor(None, following)) is not None:
+        yield one
 
 
 async def write_part(file: IO[bytes], data: bytes) -> None:

@@ -8,9 +8,10 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, IO, Optional, TypeVar
+from typing import IO, Any, Optional, TypeVar
 
 from ._core.endpoint import Endpoint
+from ._core.request import parts_of_here
 from .errors import ConnectionFailedError, RequestTimeoutError
 
 T = TypeVar("T")
@@ -130,8 +131,7 @@ def call_back(function: Optional[Callable[[T], object]], value: T) -> None:
         function(value)
 
 
-def read_part(file: IO[bytes], size: int) -> bytes:
-    return file.read(size)
+parts_of = parts_of_here
 
 
 def write_part(file: IO[bytes], data: bytes) -> None:

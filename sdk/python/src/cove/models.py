@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Optional, TypedDict, TypeVar, Union
+from typing import Any, NamedTuple, Optional, TypedDict, TypeVar, Union
 
 from .errors import ProtocolError
 
@@ -438,6 +438,22 @@ class CodeContext(Model):
     id: str = ""
     language: str = ""
     cwd: str = ""
+
+
+class Output(NamedTuple):
+    """Some output of a command."""
+
+    stream: str
+    """`stdout` or `stderr`."""
+    data: bytes
+
+
+class Progress(NamedTuple):
+    """How far an upload or a download is."""
+
+    done: int
+    total: Optional[int]
+    """None: not known."""
 
 
 # ---- what is sent ----

@@ -11,12 +11,13 @@ from .. import _io_async as io
 from .._core.endpoint import QueryValue, parse_endpoint
 from .._core.operations import CELLS, OPERATIONS
 from .._core.output import StreamCollector, run_result
+from .._core.request import Answer, Body, Request, build, command_of, present
 from .._core.retry import RetryPolicy
 from .._version import __version__
 from ..errors import ConfigurationError, NotFoundError
 from ..models import (Analysis, Limits, NetworkRules, PolicyRules, PrivateMember, PrivateNetwork, RunFileData, RunResult, SecretInfo, Size,
                       SnapshotInfo, ToolAnswer, VolumeInfo)
-from .transport import Answer, AsyncAnswerStream, AsyncTransport, AsyncWebSocket, Body, build
+from .transport import AsyncAnswerStream, AsyncTransport, AsyncWebSocket
 
 
 class AsyncCove:
@@ -87,7 +88,7 @@ class AsyncCove:
         return await self.transport.upgrade(self._request(operation, params, query, None, None, (), timeout, None))
 
     def _request(self, operation: str, params: Mapping[str, object], query: Optional[Mapping[str, QueryValue]], json: Any,
-                 body: Optional[Body], headers: Sequence[tuple[str, str]], timeout: Optional[float], repeatable: Optional[bool]) -> Any:
+                 body: Optional[Body], headers: Sequence[tuple[str, str]], timeout: Optional[float], repeatable: Optional[bool]) -> Request:
         if self._on_call is not None:
             self._on_call(operation)
         known = OPERATIONS.get(operation) or CELLS.get(operation)
@@ -165,18 +166,6 @@ class AsyncCove:
 
     async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
-
-
-def present(order: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is None."""
-    return {name: value for name, value in order.items() if value is not None}
-
-
-def command_of(command: Optional[Union[str, Sequence[str]]]) -> dict[str, Any]:
-    """A text is for the shell, a list is executed as it is."""
-    if command is None:
-        return {}
-    return {"command": command} if isinstance(command, str) else {"args": list(command)}
 
 
 async def deliver(output: StreamCollector, event: Mapping[str, Any], on_stdout: Optional[Callable[[str], Any]],

@@ -1,34 +1,25 @@
 """Files of a sandbox. Paths are absolute or relative to the user's home."""
 from __future__ import annotations
 
-import io as io_module
 import os
-import tarfile
 import tempfile
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, IO, Callable, List, Literal, NamedTuple, Optional, Tuple, Union, overload
+from typing import IO, TYPE_CHECKING, Any, Callable, List, Literal, Optional, Tuple, Union, overload
 
 from .. import _io_async as io
-from ..errors import ConfigurationError, ConflictError, ConnectionFailedError, PathNotFoundError
-from ..models import EntryInfo, FileChange, Match, SignedUrl
-from .client import present
-from .transport import Body, AsyncAnswerStream
+from .._archive import pack, size_of, unpack
+from .._core.request import Body, present
+from ..errors import ConfigurationError, ConnectionFailedError, PathNotFoundError
+from ..models import EntryInfo, FileChange, Match, Progress, SignedUrl
+from .transport import AsyncAnswerStream
 
 if TYPE_CHECKING:
     from .sandbox import AsyncSandbox
 
-Content = Union[str, bytes, IO[bytes], AsyncIterable[bytes]]
+Content = Union[str, Body]
 PART = 256 * 1024
 RESUME_TRIES = 5
-
-
-class Progress(NamedTuple):
-    """How far an upload or a download is."""
-
-    done: int
-    total: Optional[int]
-    """None: not known."""
 
 
 OnProgress = Optional[Callable[[Progress], Any]]
@@ -142,10 +133,7 @@ class AsyncFiles:
                          on_progress: OnProgress = None) -> int:
         """A directory of this machine, with all that is in it, into a directory of the sandbox; how many entries."""
         with tempfile.TemporaryFile() as file:
-            with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
-                for name in sorted(os.listdir(local)):
-                    archive.add(os.path.join(local, name), arcname=name, filter=_nameless)
-            file.seek(0)
+            pack(local, file)
             answer = await self._client.call("writeTar", id=self._id, query={"path": path, "user": user}, body=_body(file, on_progress))
         return int(answer.json().get("entries", 0))
 
@@ -164,7 +152,7 @@ class AsyncFiles:
                     done += len(part)
                     await io.call_back(on_progress, Progress(done, None))
             file.seek(0)
-            return _unpack(file, os.path.abspath(local))
+            return unpack(file, os.path.abspath(local))
 
     # ---- names ----
 
@@ -231,88 +219,12 @@ def _body(data: Content, on_progress: OnProgress) -> Body:
     raw = data.encode("utf-8") if isinstance(data, str) else bytes(data) if isinstance(data, (bytearray, memoryview)) else data
     if on_progress is None:
         return raw
-    if isinstance(raw, bytes):
-        return _shown(io_module.BytesIO(raw), len(raw), on_progress)
-    if isinstance(raw, AsyncIterable) and not hasattr(raw, "read"):
-        return _counted(raw, on_progress)
-    return _shown(raw, _size(raw), on_progress)  # type: ignore[arg-type]
+    return _shown(raw, on_progress)
 
 
-def _size(file: IO[bytes]) -> Optional[int]:
-    try:
-        return os.fstat(file.fileno()).st_size - file.tell()
-    except (OSError, ValueError, AttributeError):
-        return None
-
-
-async def _shown(file: IO[bytes], total: Optional[int], on_progress: OnProgress) -> AsyncIterator[bytes]:
-    done = 0
-    while part := await io.read_part(file, PART):
+async def _shown(body: Body, on_progress: OnProgress) -> AsyncIterator[bytes]:
+    done, total = 0, size_of(body)
+    async for part in io.parts_of(body, PART):
         yield part
         done += len(part)
         await io.call_back(on_progress, Progress(done, total))
-
-
-async def _counted(parts: Any, on_progress: OnProgress) -> AsyncIterator[bytes]:
-    done = 0
-    async for part in parts:
-        yield part
-        done += len(part)
-        await io.call_back(on_progress, Progress(done, None))
-
-
-def _nameless(entry: tarfile.TarInfo) -> Optional[tarfile.TarInfo]:
-    """Without the names of this machine's users; devices and the like are left out."""
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = ""
-    return entry if entry.isreg() or entry.isdir() or entry.issym() or entry.islnk() else None
-
-
-def _unpack(file: IO[bytes], local: str) -> int:
-    """Entry by entry, and nothing outside of `local`: the archive was made by a sandbox."""
-    os.makedirs(local, exist_ok=True)
-    count = 0
-    links: list[tuple[str, str]] = []
-    with tarfile.open(fileobj=file, mode="r:") as archive:
-        for entry in archive:
-            name = os.path.normpath(entry.name)
-            if os.path.isabs(entry.name) or name.split(os.sep)[0] == "..":
-                raise ConflictError(f"the archive has a name that leads out of the directory: {entry.name!r}", code="invalid")
-            if name == ".":
-                continue
-            place = os.path.join(local, name)
-            if os.path.realpath(os.path.dirname(place)) != os.path.normpath(os.path.dirname(os.path.join(os.path.realpath(local), name))):
-                raise ConflictError(f"an entry of the archive goes through a link: {entry.name!r}", code="invalid")
-            _unpack_one(archive, entry, place, links)
-            count += 1
-    for goal, place in links:  # last, so that nothing is written through them
-        whole = os.path.normpath(os.path.join(os.path.dirname(place), goal))
-        if os.path.isabs(goal) or not (whole + os.sep).startswith(local + os.sep):
-            raise ConflictError(f"a link of the archive leads out of the directory: {os.path.basename(place)!r}", code="invalid")
-        if os.path.lexists(place):
-            os.unlink(place)
-        os.symlink(goal, place)
-    return count
-
-
-def _unpack_one(archive: tarfile.TarFile, entry: tarfile.TarInfo, place: str, links: list[tuple[str, str]]) -> None:
-    if entry.isdir():
-        os.makedirs(place, exist_ok=True)
-        os.chmod(place, entry.mode & 0o777 | 0o700)
-        return
-    os.makedirs(os.path.dirname(place), exist_ok=True)
-    if entry.issym():
-        links.append((entry.linkname, place))
-        return
-    content = archive.extractfile(entry) if entry.isreg() else None
-    if content is None:
-        raise ConflictError(f"the archive has an entry that is neither file, directory nor link: {entry.name!r}", code="invalid")
-    if os.path.lexists(place):
-        os.unlink(place)
-    with open(place, "xb") as file:
-        while part := content.read(PART):
-            file.write(part)
-    os.chmod(place, entry.mode & 0o777)
-    os.utime(place, (entry.mtime, entry.mtime))
-
-

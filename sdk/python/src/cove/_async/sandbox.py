@@ -11,15 +11,15 @@ from uuid import uuid4
 
 from .. import _io_async as io
 from .._core.output import CellCollector
+from .._core.request import Answer, Body, present
 from ..errors import ConfigurationError, NotFoundError, ServerError
 from ..models import (CellError, CodeContext, Execution, Fork, Limits, Metrics, Mount, NetworkEvent, NetworkRules, PortInfo, PortLink,
                       PreviewRules, PreviewState, Refusal, Result, SandboxInfo, SnapshotInfo)
-from .client import AsyncCove, present
+from .client import AsyncCove
 from .commands import AsyncCommands
 from .files import AsyncFiles
 from .git import AsyncGit
 from .pty import AsyncPty
-from .transport import Answer, Body
 
 S = TypeVar("S", bound="AsyncSandbox")
 SLOW = 600.0

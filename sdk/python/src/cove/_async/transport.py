@@ -1,49 +1,23 @@
 """Requests over kept connections, streams and WebSockets."""
 from __future__ import annotations
 
-import json as json_module
 import ssl
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any, IO, Optional, Union
-from uuid import uuid4
+from typing import Any, Optional, Union
 
 from .. import _io_async as io
 from .._core import http1, websocket
-from .._core.endpoint import Endpoint, QueryValue, target
-from .._core.lines import LineReader, parse_object
-from .._core.operations import Operation
+from .._core.endpoint import Endpoint
+from .._core.lines import LineReader
+from .._core.request import Answer, Body, Request
 from .._core.retry import RetryPolicy
 from ..errors import ApiError, ConnectionFailedError, CoveError, ProtocolError, RequestTimeoutError, error_from, stream_error
 
 PART = 256 * 1024
 ANSWER_MOST = 256 << 20
 ERROR_MOST = 1 << 20
-Body = Union[bytes, IO[bytes], AsyncIterable[bytes]]
-
-
-@dataclass(frozen=True)
-class Request:
-    operation: Operation
-    target: str
-    headers: Sequence[tuple[str, str]]
-    body: Optional[Body]
-    repeatable: bool
-    timeout: float
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A whole answer."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def json(self) -> dict[str, Any]:
-        return parse_object(self.body)
 
 
 class AsyncAnswerStream:
@@ -315,13 +289,9 @@ class AsyncTransport:
                 raise
             # The server may have answered and closed while the body was on its way: what it said is read.
 
-    async def _send_chunks(self, channel: io.AsyncChannel, body: Union[IO[bytes], AsyncIterable[bytes]], timeout: float) -> None:
-        if isinstance(body, AsyncIterable) and not hasattr(body, "read"):
-            async for part in body:
-                await channel.send(http1.chunk(part), timeout)
-        else:
-            while data := await io.read_part(body, PART):  # type: ignore[arg-type]
-                await channel.send(http1.chunk(data), timeout)
+    async def _send_chunks(self, channel: io.AsyncChannel, body: Body, timeout: float) -> None:
+        async for part in io.parts_of(body, PART):
+            await channel.send(http1.chunk(part), timeout)
         await channel.send(http1.LAST_CHUNK, timeout)
 
     async def next_event(self, channel: io.AsyncChannel, reader: http1.ResponseReader, timeout: float) -> http1.Event:
@@ -346,16 +316,3 @@ class AsyncTransport:
         except (ProtocolError, ConnectionFailedError, RequestTimeoutError):
             stream.close()  # the status says enough
         return error_from(stream.status, stream.headers, body)
-
-
-def build(endpoint: Endpoint, operation: Operation, params: Mapping[str, object], *, query: Mapping[str, QueryValue], json: Any,
-          body: Optional[Body], headers: Sequence[tuple[str, str]], timeout: float, repeatable: Optional[bool]) -> Request:
-    """A request; `json` or `body` is what is sent with it."""
-    more = [("X-Request-Id", uuid4().hex), *headers]
-    if json is not None:
-        body = json_module.dumps(json, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        more.append(("Content-Type", "application/json"))
-    elif body is not None and not any(name.lower() == "content-type" for name, _ in headers):
-        more.append(("Content-Type", "application/octet-stream"))
-    return Request(operation, target(endpoint, operation.path, params, query), more, body,
-                   operation.repeatable if repeatable is None else repeatable, timeout)

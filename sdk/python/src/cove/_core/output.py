@@ -5,7 +5,7 @@ import codecs
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from ..errors import ProtocolError
+from ..errors import CommandError, ProtocolError
 from ..models import CellError, CommandResult, Execution, Logs, Result, RunFile, RunResult, decode
 
 
@@ -70,6 +70,12 @@ def run_result(output: StreamCollector) -> RunResult:
     end = fields["raw"]
     return RunResult(**fields, sandbox=output.start.get("sandbox", end.get("sandbox", "")), memory_peak_bytes=end.get("memory_peak_bytes", 0),
                      files=[RunFile.of(one) for one in end.get("files", [])])
+
+
+def checked(result: CommandResult, check: bool) -> CommandResult:
+    if check and result.exit_code != 0:
+        raise CommandError(result)
+    return result
 
 
 class CellCollector:

@@ -12,12 +12,13 @@ from .. import _io_sync as io
 from .._core.endpoint import QueryValue, parse_endpoint
 from .._core.operations import CELLS, OPERATIONS
 from .._core.output import StreamCollector, run_result
+from .._core.request import Answer, Body, Request, build, command_of, present
 from .._core.retry import RetryPolicy
 from .._version import __version__
 from ..errors import ConfigurationError, NotFoundError
 from ..models import (Analysis, Limits, NetworkRules, PolicyRules, PrivateMember, PrivateNetwork, RunFileData, RunResult, SecretInfo, Size,
                       SnapshotInfo, ToolAnswer, VolumeInfo)
-from .transport import Answer, AnswerStream, Transport, WebSocket, Body, build
+from .transport import AnswerStream, Transport, WebSocket
 
 
 class Cove:
@@ -88,7 +89,7 @@ class Cove:
         return self.transport.upgrade(self._request(operation, params, query, None, None, (), timeout, None))
 
     def _request(self, operation: str, params: Mapping[str, object], query: Optional[Mapping[str, QueryValue]], json: Any,
-                 body: Optional[Body], headers: Sequence[tuple[str, str]], timeout: Optional[float], repeatable: Optional[bool]) -> Any:
+                 body: Optional[Body], headers: Sequence[tuple[str, str]], timeout: Optional[float], repeatable: Optional[bool]) -> Request:
         if self._on_call is not None:
             self._on_call(operation)
         known = OPERATIONS.get(operation) or CELLS.get(operation)
@@ -166,18 +167,6 @@ class Cove:
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
-
-
-def present(order: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is None."""
-    return {name: value for name, value in order.items() if value is not None}
-
-
-def command_of(command: Optional[Union[str, Sequence[str]]]) -> dict[str, Any]:
-    """A text is for the shell, a list is executed as it is."""
-    if command is None:
-        return {}
-    return {"command": command} if isinstance(command, str) else {"args": list(command)}
 
 
 def deliver(output: StreamCollector, event: Mapping[str, Any], on_stdout: Optional[Callable[[str], Any]],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, List, Literal, NamedTuple, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, List, Literal, Optional, Union, overload
 
-from .._core.output import StreamCollector, command_result
-from ..errors import CommandError, ConfigurationError, ConflictError, ConnectionFailedError, NotFoundError
-from ..models import CommandResult, ProcessInfo, decode
-from .client import Cove, command_of, deliver, present
+from .._core.output import StreamCollector, checked, command_result
+from .._core.request import command_of, present, stdin_text
+from ..errors import ConflictError, ConnectionFailedError, NotFoundError
+from ..models import CommandResult, Output, ProcessInfo, decode
+from .client import Cove, deliver
 
 if TYPE_CHECKING:
     from .sandbox import Sandbox
@@ -17,16 +18,7 @@ if TYPE_CHECKING:
 Show = Optional[Callable[[str], Any]]
 OUTPUT_LIMIT = 16 << 20
 STDIN_PART = 512 * 1024
-STDIN_MOST = 2 << 20
 ATTACH_TRIES = 5
-
-
-class Output(NamedTuple):
-    """Some output of a command."""
-
-    stream: str
-    """`stdout` or `stderr`."""
-    data: bytes
 
 
 class CommandHandle:
@@ -55,7 +47,7 @@ class CommandHandle:
                 tries = 1 if output.next != before else tries + 1
                 if tries > ATTACH_TRIES:
                     raise
-        return _checked(command_result(output), check)
+        return checked(command_result(output), check)
 
     def _events(self, from_stdout: int, from_stderr: int) -> Iterator[dict[str, Any]]:
         query = {"from": from_stdout, "from_stderr": from_stderr}
@@ -108,12 +100,6 @@ class CommandHandle:
         self.kill()
 
 
-def _checked(result: CommandResult, check: bool) -> CommandResult:
-    if check and result.exit_code != 0:
-        raise CommandError(result)
-    return result
-
-
 class Commands:
     """Commands. A text is run by the user's login shell, a list is executed as it is."""
 
@@ -143,12 +129,12 @@ class Commands:
         if background:
             return self.start(command, envs=envs, cwd=cwd, user=user, timeout=timeout, cpu_timeout=cpu_timeout, stdin=stdin, tag=tag)
         order = {"env": envs, "cwd": cwd, "user": user, "timeout": timeout, "cpu_timeout": cpu_timeout, "tag": tag,
-                 "stdin": _stdin_text(stdin), "stream": "ndjson", **command_of(command)}
+                 "stdin": stdin_text(stdin), "stream": "ndjson", **command_of(command)}
         output = StreamCollector(output_limit)
         with self._client.stream("exec", id=self._id, json=present(order)) as stream:
             for event in stream.events():
                 deliver(output, event, on_stdout, on_stderr)
-        return _checked(command_result(output), check)
+        return checked(command_result(output), check)
 
     def start(self, command: Union[str, Sequence[str]], *, envs: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None,
                     user: Optional[str] = None, timeout: Optional[float] = None, cpu_timeout: Optional[float] = None,
@@ -186,18 +172,3 @@ class Commands:
 
     def close_stdin(self, proc: int) -> None:
         CommandHandle(self._client, self._id, proc).close_stdin()
-
-
-def _stdin_text(stdin: Union[str, bytes, bool, None]) -> Optional[str]:
-    """All of a command's stdin, as text."""
-    if isinstance(stdin, bool) or stdin is None:
-        if stdin:
-            raise ConfigurationError("stdin=True is for commands in the background: use start()", field="stdin")
-        return None
-    try:
-        text = stdin if isinstance(stdin, str) else stdin.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ConfigurationError("stdin is not UTF-8: use start(), which takes any bytes", field="stdin") from None
-    if len(text) > STDIN_MOST:
-        raise ConfigurationError(f"stdin is longer than {STDIN_MOST} characters: use start(), or write a file", field="stdin")
-    return text

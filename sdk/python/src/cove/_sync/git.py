@@ -3,44 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, List, Optional, Union
 
+from .._core.git import LOGIN, GitBranches, GitStatus, parse_status
 from ..errors import CommandError
 from ..models import CommandResult
 
 if TYPE_CHECKING:
     from .sandbox import Sandbox
-
-# The login is in the environment of one command: neither in its arguments nor in the repository.
-HELPER = ["-c", "credential.helper=", "-c", 'credential.helper=!f() { echo "username=$COVE_GIT_USER"; echo "password=$COVE_GIT_PASSWORD"; }; f']
-
-
-@dataclass(frozen=True)
-class FileStatus:
-    path: str
-    index: str
-    worktree: str
-
-
-@dataclass(frozen=True)
-class GitStatus:
-    branch: Optional[str] = None
-    upstream: Optional[str] = None
-    ahead: int = 0
-    behind: int = 0
-    files: List[FileStatus] = field(default_factory=list)
-
-    @property
-    def clean(self) -> bool:
-        return not self.files
-
-
-@dataclass(frozen=True)
-class GitBranches:
-    branches: List[str]
-    current: Optional[str]
-
 
 class Git:
     """Every method raises CommandError where git fails."""
@@ -59,7 +29,7 @@ class Git:
         if username is None and password is None:
             return self.run(args, path, timeout=timeout)
         login = {"COVE_GIT_USER": username or "git", "COVE_GIT_PASSWORD": password or ""}
-        return self.run([*HELPER, *args], path, envs=login, timeout=timeout)
+        return self.run([*LOGIN, *args], path, envs=login, timeout=timeout)
 
     def clone(self, url: str, path: Optional[str] = None, *, branch: Optional[str] = None, depth: Optional[int] = None,
                     username: Optional[str] = None, password: Optional[str] = None, timeout: Optional[float] = None) -> CommandResult:
@@ -70,7 +40,7 @@ class Git:
         return self.run(["init", *(["--bare"] if bare else []), *(["-b", initial_branch] if initial_branch else []), "--", path])
 
     def status(self, path: str = ".") -> GitStatus:
-        return _status((self.run(["status", "--porcelain=v1", "-b", "-z"], path)).stdout)
+        return parse_status((self.run(["status", "--porcelain=v1", "-b", "-z"], path)).stdout)
 
     def branches(self, path: str = ".") -> GitBranches:
         names = (self.run(["branch", "--format=%(refname:short)"], path)).stdout.split("\n")
@@ -146,25 +116,3 @@ class Git:
     def configure_user(self, name: str, email: str, *, path: Optional[str] = None) -> None:
         self.set_config("user.name", name, path=path)
         self.set_config("user.email", email, path=path)
-
-
-def _status(text: str) -> GitStatus:
-    """Of `git status --porcelain=v1 -b -z`."""
-    parts = text.split("\0")
-    head = parts.pop(0)[3:] if parts and parts[0].startswith("## ") else ""
-    head = head.removeprefix("No commits yet on ")
-    names, _, counts = head.partition(" [")
-    branch, _, upstream = names.partition("...")
-    numbers = {"ahead": 0, "behind": 0}
-    for part in counts.rstrip("]").split(", "):
-        word, _, number = part.partition(" ")
-        if word in numbers and number.isdigit():
-            numbers[word] = int(number)
-    files = []
-    while parts:
-        line = parts.pop(0)
-        if len(line) > 3:
-            files.append(FileStatus(line[3:], line[0], line[1]))
-            if "R" in line[:2] or "C" in line[:2]:
-                parts.pop(0)  # the old name
-    return GitStatus(None if "(no branch)" in branch or not branch else branch, upstream or None, numbers["ahead"], numbers["behind"], files)

@@ -12,15 +12,15 @@ from uuid import uuid4
 
 from .. import _io_sync as io
 from .._core.output import CellCollector
+from .._core.request import Answer, Body, present
 from ..errors import ConfigurationError, NotFoundError, ServerError
 from ..models import (CellError, CodeContext, Execution, Fork, Limits, Metrics, Mount, NetworkEvent, NetworkRules, PortInfo, PortLink,
                       PreviewRules, PreviewState, Refusal, Result, SandboxInfo, SnapshotInfo)
-from .client import Cove, present
+from .client import Cove
 from .commands import Commands
 from .files import Files
 from .git import Git
 from .pty import Pty
-from .transport import Answer, Body
 
 S = TypeVar("S", bound="Sandbox")
 SLOW = 600.0

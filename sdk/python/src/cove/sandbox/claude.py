@@ -26,8 +26,8 @@ ToolCallback = Callable[[str, dict[str, Any], Any], Awaitable[Any]]
 SERVER = "cove"
 # Without these, text of the prompt such as @/etc/passwd, settings of the project and commands of its .mcp.json touch the host.
 TIGHT_ENV = {"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-FIXED = ("tools", "strict_mcp_config", "setting_sources", "permission_mode", "can_use_tool", "plugins", "add_dirs", "settings", "agents", "skills", "extra_args",
-         "permission_prompt_tool_name")
+FIXED = ("tools", "strict_mcp_config", "setting_sources", "permission_mode", "can_use_tool", "plugins", "add_dirs", "settings", "agents",
+         "skills", "extra_args", "permission_prompt_tool_name")
 # What the SDK tells the CLI about itself; nothing of it is secret.
 FORWARDED = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE",
              "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "CLAUDE_CODE_STREAM_CLOSE_TIMEOUT")
