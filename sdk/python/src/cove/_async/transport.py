@@ -16,6 +16,7 @@ from .._core.retry import RetryPolicy
 from ..errors import ApiError, ConnectionFailedError, CoveError, ProtocolError, RequestTimeoutError, error_from, stream_error
 
 PART = 256 * 1024
+IDLE_SECONDS = 50  # the server closes after 75: a request that meets the close cannot be told from one that was read
 ANSWER_MOST = 256 << 20
 ERROR_MOST = 1 << 20
 
@@ -161,7 +162,7 @@ class AsyncTransport:
         self.endpoint, self.api_key, self.timeout, self.retry = endpoint, api_key, timeout, retry
         self._connect_timeout, self._idle_most = connect_timeout, idle_most
         self._tls = tls if tls is not None else (ssl.create_default_context() if endpoint.tls else None)
-        self._idle: list[io.AsyncChannel] = []
+        self._idle: list[tuple[io.AsyncChannel, float]] = []  # with the time since when
         self._guard = io.Guard()
         self._closed = False
         self._headers = [("Host", endpoint.host_header), ("User-Agent", user_agent), ("Accept-Encoding", "identity")]
@@ -207,21 +208,21 @@ class AsyncTransport:
             await channel.send(head, request.timeout)
             reader = http1.ResponseReader("GET")
             answer = await self._head(channel, reader, request.timeout)
-            if answer.status != 101:
-                raise await self._error(AsyncAnswerStream(self, channel, reader, answer, request.timeout))
-            websocket.check_upgrade(key, answer.headers)
-            upgraded = await self.next_event(channel, reader, request.timeout)
-            assert isinstance(upgraded, http1.Upgraded)
-            return AsyncWebSocket(channel, upgraded.rest, request.timeout)
+            if answer.status == 101:
+                websocket.check_upgrade(key, answer.headers)
+                upgraded = await self.next_event(channel, reader, request.timeout)
+                assert isinstance(upgraded, http1.Upgraded)
+                return AsyncWebSocket(channel, upgraded.rest, request.timeout)
         except BaseException:
             channel.close()
             raise
+        raise await self._error(AsyncAnswerStream(self, channel, reader, answer, request.timeout))
 
     def close(self) -> None:
         with self._guard:
             self._closed = True
             idle, self._idle = self._idle, []
-        for channel in idle:
+        for channel, _ in idle:
             channel.close()
 
     # ---- connections ----
@@ -234,17 +235,17 @@ class AsyncTransport:
             with self._guard:
                 if self._closed:
                     raise ConnectionFailedError("the client is closed")
-                channel = self._idle.pop() if self._idle else None
+                channel, since = self._idle.pop() if self._idle else (None, 0.0)
             if channel is None:
                 return await self._connect()
-            if channel.is_quiet():
+            if channel.is_quiet() and time.monotonic() - since < IDLE_SECONDS:
                 return channel
             channel.close()
 
     def give_back(self, channel: io.AsyncChannel, reusable: bool) -> None:
         with self._guard:
             if reusable and not self._closed and len(self._idle) < self._idle_most:
-                self._idle.append(channel)
+                self._idle.append((channel, time.monotonic()))
                 return
         channel.close()
 
@@ -256,13 +257,13 @@ class AsyncTransport:
             reader = http1.ResponseReader(request.operation.method)
             await self._send(channel, request, sent)
             head = await self._head(channel, reader, request.timeout)
-            stream = AsyncAnswerStream(self, channel, reader, head, request.timeout)
-            if head.status >= 300 and not any_status:
-                raise await self._error(stream)
-            return stream
         except BaseException:
             channel.close()
             raise
+        stream = AsyncAnswerStream(self, channel, reader, head, request.timeout)
+        if head.status >= 300 and not any_status:
+            raise await self._error(stream)
+        return stream
 
     async def _send(self, channel: io.AsyncChannel, request: Request, sent: list[bool]) -> None:
         body = request.body
@@ -309,10 +310,11 @@ class AsyncTransport:
         return head
 
     async def _error(self, stream: AsyncAnswerStream) -> ApiError:
-        """The error that an answer is."""
+        """The error that an answer is. Its connection is kept if all of it was read."""
         body = b""
-        try:
-            body = await stream.read(ERROR_MOST)
-        except (ProtocolError, ConnectionFailedError, RequestTimeoutError):
-            stream.close()  # the status says enough
+        async with stream:
+            try:
+                body = await stream.read(ERROR_MOST)
+            except (ProtocolError, ConnectionFailedError, RequestTimeoutError):
+                pass  # the status says enough
         return error_from(stream.status, stream.headers, body)

@@ -17,6 +17,7 @@ from .._core.retry import RetryPolicy
 from ..errors import ApiError, ConnectionFailedError, CoveError, ProtocolError, RequestTimeoutError, error_from, stream_error
 
 PART = 256 * 1024
+IDLE_SECONDS = 50  # the server closes after 75: a request that meets the close cannot be told from one that was read
 ANSWER_MOST = 256 << 20
 ERROR_MOST = 1 << 20
 
@@ -162,7 +163,7 @@ class Transport:
         self.endpoint, self.api_key, self.timeout, self.retry = endpoint, api_key, timeout, retry
         self._connect_timeout, self._idle_most = connect_timeout, idle_most
         self._tls = tls if tls is not None else (ssl.create_default_context() if endpoint.tls else None)
-        self._idle: list[io.Channel] = []
+        self._idle: list[tuple[io.Channel, float]] = []  # with the time since when
         self._guard = io.Guard()
         self._closed = False
         self._headers = [("Host", endpoint.host_header), ("User-Agent", user_agent), ("Accept-Encoding", "identity")]
@@ -208,21 +209,21 @@ class Transport:
             channel.send(head, request.timeout)
             reader = http1.ResponseReader("GET")
             answer = self._head(channel, reader, request.timeout)
-            if answer.status != 101:
-                raise self._error(AnswerStream(self, channel, reader, answer, request.timeout))
-            websocket.check_upgrade(key, answer.headers)
-            upgraded = self.next_event(channel, reader, request.timeout)
-            assert isinstance(upgraded, http1.Upgraded)
-            return WebSocket(channel, upgraded.rest, request.timeout)
+            if answer.status == 101:
+                websocket.check_upgrade(key, answer.headers)
+                upgraded = self.next_event(channel, reader, request.timeout)
+                assert isinstance(upgraded, http1.Upgraded)
+                return WebSocket(channel, upgraded.rest, request.timeout)
         except BaseException:
             channel.close()
             raise
+        raise self._error(AnswerStream(self, channel, reader, answer, request.timeout))
 
     def close(self) -> None:
         with self._guard:
             self._closed = True
             idle, self._idle = self._idle, []
-        for channel in idle:
+        for channel, _ in idle:
             channel.close()
 
     # ---- connections ----
@@ -235,17 +236,17 @@ class Transport:
             with self._guard:
                 if self._closed:
                     raise ConnectionFailedError("the client is closed")
-                channel = self._idle.pop() if self._idle else None
+                channel, since = self._idle.pop() if self._idle else (None, 0.0)
             if channel is None:
                 return self._connect()
-            if channel.is_quiet():
+            if channel.is_quiet() and time.monotonic() - since < IDLE_SECONDS:
                 return channel
             channel.close()
 
     def give_back(self, channel: io.Channel, reusable: bool) -> None:
         with self._guard:
             if reusable and not self._closed and len(self._idle) < self._idle_most:
-                self._idle.append(channel)
+                self._idle.append((channel, time.monotonic()))
                 return
         channel.close()
 
@@ -257,13 +258,13 @@ class Transport:
             reader = http1.ResponseReader(request.operation.method)
             self._send(channel, request, sent)
             head = self._head(channel, reader, request.timeout)
-            stream = AnswerStream(self, channel, reader, head, request.timeout)
-            if head.status >= 300 and not any_status:
-                raise self._error(stream)
-            return stream
         except BaseException:
             channel.close()
             raise
+        stream = AnswerStream(self, channel, reader, head, request.timeout)
+        if head.status >= 300 and not any_status:
+            raise self._error(stream)
+        return stream
 
     def _send(self, channel: io.Channel, request: Request, sent: list[bool]) -> None:
         body = request.body
@@ -310,10 +311,11 @@ class Transport:
         return head
 
     def _error(self, stream: AnswerStream) -> ApiError:
-        """The error that an answer is."""
+        """The error that an answer is. Its connection is kept if all of it was read."""
         body = b""
-        try:
-            body = stream.read(ERROR_MOST)
-        except (ProtocolError, ConnectionFailedError, RequestTimeoutError):
-            stream.close()  # the status says enough
+        with stream:
+            try:
+                body = stream.read(ERROR_MOST)
+            except (ProtocolError, ConnectionFailedError, RequestTimeoutError):
+                pass  # the status says enough
         return error_from(stream.status, stream.headers, body)
