@@ -70,7 +70,7 @@ async def main():
         ("commands.run(['true'])", lambda: curl("POST", path + "/exec", {"args": ["true"], "stream": "ndjson"}),
          lambda: box.commands.run(["true"]), lambda: remote.commands.run(["true"])),
     ]
-    print("\n8. The Python client\n====================\n")
+    print("\nThe Python client\n=================\n")
     print("One call at a time on one kept connection; more: the median's distance from curl's.\n")
     print(f"{'':<44} {'n':>6} {'min ms':>9} {'p50 ms':>9} {'p99 ms':>9} {'more ms':>9}")
     for name, by_curl, blocking, asynchronous in subjects:

@@ -175,7 +175,7 @@ def command_seconds(arguments: Mapping[str, Any], usual: float) -> float:
 class ToolProxy:
     """Sends calls of tools into a sandbox that `factory` makes when it is first needed.
 
-    The factory gives anything with `execute(ToolInput)` and `close()`. A sandbox that ended is made anew by the next call.
+    The factory gives anything with `execute(ToolInput)` and `close()`. After a sandbox ended, the next call makes another.
     """
 
     def __init__(self, config: Optional[SandboxConfig] = None, factory: Optional[Callable[[], Awaitable[CoveSandbox]]] = None) -> None:
@@ -210,6 +210,7 @@ class ToolProxy:
             return await sandbox.execute(tool)
         except SandboxNotFoundError:
             self._sandbox = None
+            await sandbox.close()
             return ToolResult(False, error="the sandbox ended, with its files and processes; the next call makes a new one", tool_name=tool.tool_name)
 
     async def close(self) -> None:
