@@ -376,6 +376,28 @@ def the_rest(box):
     check("the audit log, over several pages", len(list(client.audit_logs(limit=50))) > 100)
 
 
+def operating(box):
+    with cove.Cove("unix:" + STATE + "/cove.sock", on_call=called.add) as operator:
+        made = operator.tenants.add("team", quotas={"sandboxes": 1})
+        same("a tenant is made, changed and found", (1, 2, True), (made.quotas["sandboxes"], operator.tenants.change("team", quotas={"sandboxes": 2}).quotas["sandboxes"],
+                                                                    "team" in [one.name for one in operator.tenants.list()]))
+        key = operator.keys.create("team", label="test", expires=600)
+        check("a key is shown once, and in no text", key.key and key.key not in repr(key) and key.id in [one.id for one in operator.keys.list(tenant="team")], key)
+        with cove.Cove(URL, key.key) as member:
+            same("the key is the tenant's", "team", member.stats()["tenant"])
+        with cove.Cove("unix:" + STATE + "/cove.sock", tenant="team") as deputy:
+            same("the operator acts for a tenant", "team", deputy.stats()["tenant"])
+        operator.keys.revoke(key.id)
+        same("a key is revoked", "revoked", next(one for one in operator.keys.list(tenant="team") if one.id == key.id).state)
+        same("a tenant is removed once", (True, False, True), (operator.tenants.get("team").name == "team" and operator.tenants.remove("team"), operator.tenants.remove("team"),
+                                                                "team" not in [one.name for one in operator.tenants.list()]))
+        records = list(operator.audit.records(oldest_first=True, limit=200, tenant="local"))
+        check("the audit log of all, over several pages, is a chain", len(records) > 200 and operator.audit.verify()["whole"] is True, len(records))
+        same("nothing is that old", 0, operator.audit.prune(86400 * 365))
+        check("what waits in pools is ended", operator.pools.drain() >= 0)
+    fails("loopback is not the operator", cove.ForbiddenError, client.tenants.list)
+
+
 def ways(box):
     with cove.Cove("unix:" + STATE + "/cove.sock") as other:
         same("over the unix socket", "unix\n", cove.Sandbox(box.info, other).commands.run("echo unix").stdout)
@@ -481,7 +503,7 @@ def restarts(box):
 
 os.environ["COVE_URL"] = URL
 box = lives()
-for part in (commands, files, broken_downloads, cells, terminals, git, the_rest, ways):
+for part in (commands, files, broken_downloads, cells, terminals, git, the_rest, operating, ways):
     if os.environ.get("ONLY", part.__name__) == part.__name__:
         part(box)
 asyncio.run(asynchronously(box.id))

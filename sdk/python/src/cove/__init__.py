@@ -26,9 +26,9 @@ from .errors import (ApiError, AuthenticationError, CommandError, ConfigurationE
                      DiskFullError, ForbiddenError, InvalidRequestError, NotFoundError, PathNotFoundError, PolicyError, ProtocolError,
                      QuotaError, RequestTimeoutError, SandboxNotFoundError, ServerError, StreamError, TooManyError, UnavailableError,
                      UnsupportedError)
-from .models import (Analysis, CellError, CodeContext, CommandResult, EntryInfo, Execution, FileChange, Fork, Limits, Logs, Match, Metrics,
+from .models import (Analysis, CellError, CodeContext, CommandResult, EntryInfo, Execution, FileChange, Fork, KeyInfo, Limits, Logs, Match, Metrics,
                      Mount, NetworkEvent, NetworkRules, Output, PolicyRules, PortInfo, PortLink, PreviewRules, PreviewState, PrivateMember,
-                     PrivateNetwork, ProcessInfo, Progress, Refusal, Result, RunFile, RunResult, SandboxInfo, SecretInfo, SignedUrl, SnapshotInfo,
-                     ToolAnswer, Violation, VolumeInfo)
+                     PrivateNetwork, ProcessInfo, Progress, Quotas, Refusal, Result, RunFile, RunResult, SandboxInfo, SecretInfo, SignedUrl, SnapshotInfo,
+                     TenantInfo, ToolAnswer, Violation, VolumeInfo)
 
 __all__ = [name for name in dir() if name[0].isupper() or name == "__version__"]

@@ -325,6 +325,31 @@ class PrivateNetwork(Model):
 
 
 @dataclass(frozen=True)
+class TenantInfo(Model):
+    name: str = ""
+    created_at: Optional[datetime] = _time()
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """0: no limit."""
+    used: Mapping[str, int] = field(default_factory=dict)
+    network: Optional[Mapping[str, Any]] = None
+
+
+@dataclass(frozen=True)
+class KeyInfo(Model):
+    id: str = ""
+    key: Optional[str] = field(default=None, repr=False)
+    """The key itself; only where it was made."""
+    tenant: str = ""
+    scope: str = ""
+    label: str = ""
+    state: str = ""
+    created_at: Optional[datetime] = _time()
+    expires_at: Optional[datetime] = _time()
+    revoked_at: Optional[datetime] = _time()
+    last_used_at: Optional[datetime] = _time()
+
+
+@dataclass(frozen=True)
 class Violation(Model):
     """What the policy found in a command."""
 
@@ -519,6 +544,20 @@ class PolicyRules(TypedDict, total=False):
     allow_root: bool
     network: bool
     max_risk: str
+
+
+class Quotas(TypedDict, total=False):
+    """0: no limit."""
+
+    sandboxes: int
+    cpu_milli: int
+    memory_bytes: int
+    disk_bytes: int
+    creates_per_s: int
+    requests_per_s: int
+    streams: int
+    stored_bytes: int
+    images: int
 
 
 class RunFileData(TypedDict, total=False):

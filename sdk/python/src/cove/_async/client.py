@@ -17,6 +17,7 @@ from .._version import __version__
 from ..errors import ConfigurationError, NotFoundError
 from ..models import (Analysis, Limits, NetworkRules, PolicyRules, PrivateMember, PrivateNetwork, RunFileData, RunResult, SecretInfo, Size,
                       SnapshotInfo, ToolAnswer, VolumeInfo)
+from .operating import AsyncAudit, AsyncKeys, AsyncTenants
 from .transport import AsyncAnswerStream, AsyncTransport, AsyncWebSocket
 
 
@@ -25,12 +26,12 @@ class AsyncCove:
 
     `url` is `http://HOST:PORT`, `https://HOST` or `unix:/path/of/cove.sock`; without it COVE_URL says it, and else the server is on
     this machine. `api_key` comes from COVE_API_KEY or E2B_API_KEY if it is not given; on loopback none is needed. `timeout` is how long
-    the server may say nothing; streams send a sign of life every 15 seconds.
+    the server may say nothing; streams send a sign of life every 15 seconds. `tenant`: the operator acts for that tenant.
     """
 
     def __init__(self, url: Optional[str] = None, api_key: Optional[str] = None, *, timeout: float = 60, connect_timeout: float = 10,
                  retry: Optional[RetryPolicy] = None, ca_file: Optional[str] = None, ssl_context: Optional[ssl.SSLContext] = None,
-                 idle_connections: int = 16, on_call: Optional[Callable[[str], object]] = None) -> None:
+                 idle_connections: int = 16, tenant: Optional[str] = None, on_call: Optional[Callable[[str], object]] = None) -> None:
         endpoint = parse_endpoint(url)
         key = api_key or os.environ.get("COVE_API_KEY") or os.environ.get("E2B_API_KEY") or None
         if timeout <= 0 or connect_timeout <= 0:
@@ -41,7 +42,7 @@ class AsyncCove:
             except (OSError, ssl.SSLError) as error:
                 raise ConfigurationError(f"ca_file {ca_file!r} cannot be used: {error}", field="ca_file") from None
         self.transport = AsyncTransport(endpoint, key, timeout=timeout, connect_timeout=connect_timeout, retry=retry or RetryPolicy(),
-                                        tls=ssl_context, idle_most=idle_connections, user_agent=f"cove-python/{__version__}")
+                                        tls=ssl_context, idle_most=idle_connections, user_agent=f"cove-python/{__version__}", tenant=tenant)
         self._on_call = on_call
         self.volumes = AsyncVolumes(self)
         self.secrets = AsyncSecrets(self)
@@ -50,6 +51,9 @@ class AsyncCove:
         self.pools = AsyncPools(self)
         self.policy = AsyncPolicy(self)
         self.tools = AsyncTools(self)
+        self.tenants = AsyncTenants(self)
+        self.keys = AsyncKeys(self)
+        self.audit = AsyncAudit(self)
 
     @property
     def url(self) -> str:
@@ -276,6 +280,10 @@ class AsyncPools:
 
     async def unset(self, template: str) -> None:
         await self._client.call("unsetPool", template=template)
+
+    async def drain(self) -> int:
+        """Ends all that wait; how many."""
+        return int((await self._client.call("drainPools")).json().get("ended", 0))
 
 
 class AsyncPolicy:

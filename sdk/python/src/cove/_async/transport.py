@@ -158,7 +158,7 @@ class AsyncTransport:
     """Connections to one server. Every request has a connection of its own while it is under way; idle ones are kept."""
 
     def __init__(self, endpoint: Endpoint, api_key: Optional[str], *, timeout: float, connect_timeout: float, retry: RetryPolicy,
-                 tls: Optional[ssl.SSLContext], idle_most: int, user_agent: str) -> None:
+                 tls: Optional[ssl.SSLContext], idle_most: int, user_agent: str, tenant: Optional[str]) -> None:
         self.endpoint, self.api_key, self.timeout, self.retry = endpoint, api_key, timeout, retry
         self._connect_timeout, self._idle_most = connect_timeout, idle_most
         self._tls = tls if tls is not None else (ssl.create_default_context() if endpoint.tls else None)
@@ -168,6 +168,8 @@ class AsyncTransport:
         self._headers = [("Host", endpoint.host_header), ("User-Agent", user_agent), ("Accept-Encoding", "identity")]
         if api_key:
             self._headers.append(("X-API-Key", api_key))
+        if tenant:
+            self._headers.append(("X-Cove-Tenant", tenant))
 
     # ---- what the client asks for ----
 

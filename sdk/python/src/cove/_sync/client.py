@@ -18,6 +18,7 @@ from .._version import __version__
 from ..errors import ConfigurationError, NotFoundError
 from ..models import (Analysis, Limits, NetworkRules, PolicyRules, PrivateMember, PrivateNetwork, RunFileData, RunResult, SecretInfo, Size,
                       SnapshotInfo, ToolAnswer, VolumeInfo)
+from .operating import Audit, Keys, Tenants
 from .transport import AnswerStream, Transport, WebSocket
 
 
@@ -26,12 +27,12 @@ class Cove:
 
     `url` is `http://HOST:PORT`, `https://HOST` or `unix:/path/of/cove.sock`; without it COVE_URL says it, and else the server is on
     this machine. `api_key` comes from COVE_API_KEY or E2B_API_KEY if it is not given; on loopback none is needed. `timeout` is how long
-    the server may say nothing; streams send a sign of life every 15 seconds.
+    the server may say nothing; streams send a sign of life every 15 seconds. `tenant`: the operator acts for that tenant.
     """
 
     def __init__(self, url: Optional[str] = None, api_key: Optional[str] = None, *, timeout: float = 60, connect_timeout: float = 10,
                  retry: Optional[RetryPolicy] = None, ca_file: Optional[str] = None, ssl_context: Optional[ssl.SSLContext] = None,
-                 idle_connections: int = 16, on_call: Optional[Callable[[str], object]] = None) -> None:
+                 idle_connections: int = 16, tenant: Optional[str] = None, on_call: Optional[Callable[[str], object]] = None) -> None:
         endpoint = parse_endpoint(url)
         key = api_key or os.environ.get("COVE_API_KEY") or os.environ.get("E2B_API_KEY") or None
         if timeout <= 0 or connect_timeout <= 0:
@@ -42,7 +43,7 @@ class Cove:
             except (OSError, ssl.SSLError) as error:
                 raise ConfigurationError(f"ca_file {ca_file!r} cannot be used: {error}", field="ca_file") from None
         self.transport = Transport(endpoint, key, timeout=timeout, connect_timeout=connect_timeout, retry=retry or RetryPolicy(),
-                                        tls=ssl_context, idle_most=idle_connections, user_agent=f"cove-python/{__version__}")
+                                        tls=ssl_context, idle_most=idle_connections, user_agent=f"cove-python/{__version__}", tenant=tenant)
         self._on_call = on_call
         self.volumes = Volumes(self)
         self.secrets = Secrets(self)
@@ -51,6 +52,9 @@ class Cove:
         self.pools = Pools(self)
         self.policy = Policy(self)
         self.tools = Tools(self)
+        self.tenants = Tenants(self)
+        self.keys = Keys(self)
+        self.audit = Audit(self)
 
     @property
     def url(self) -> str:
@@ -277,6 +281,10 @@ class Pools:
 
     def unset(self, template: str) -> None:
         self._client.call("unsetPool", template=template)
+
+    def drain(self) -> int:
+        """Ends all that wait; how many."""
+        return int((self._client.call("drainPools")).json().get("ended", 0))
 
 
 class Policy:
