@@ -119,7 +119,7 @@ def sandboxes():
         refused("another tenant cannot %s %s" % (method, path.split("?")[0] or "it"),
                 ask(method, "/v1/sandboxes/" + box["id"] + path, body, key=other), 404, "sandbox_not_found")
     same("and lists nothing", [], ask("GET", "/v1/sandboxes", key=other).json["sandboxes"])
-    refused("a tenant's sandbox has a deadline", ask("POST", "/v1/sandboxes", {"timeout": 0}, key=other), 403, "permission_denied", "timeout")
+    refused("a tenant's sandbox has a deadline", ask("POST", "/v1/sandboxes", {"timeout": 0}, key=other), 400, "invalid", "timeout")
     refused("a key for reading cannot make one", ask("POST", "/v1/sandboxes", {}, key=os.environ["READ_KEY"]), 403, "permission_denied")
     mine = [ask("POST", "/v1/sandboxes", {}, key=other) for _ in range(3)]
     same("a quota holds", [201, 201, 429], [m.status for m in mine])
@@ -230,6 +230,12 @@ def processes(box):
     same("a signal reaches it", 1, ask("POST", "%s/%d/signal" % (at, p), {"signal": "SIGTERM"}).json["reached"])
     r = [e for _, e in lines("%s/%d/output" % (at, p))][-1]
     same("and ends it", (143, "signal"), (r["exit_code"], r["exit_reason"]))
+    p = ask("POST", at, {"command": "head -c 3000000 /dev/zero | tr '\\0' x", "output_kept": 4 << 20}).json["proc"]
+    end = time.time() + 30
+    while ask("GET", "%s/%d" % (at, p)).json["running"] and time.time() < end:
+        time.sleep(0.02)
+    same("output of the latest process that ended is kept, however large", 3000000,
+         sum(len(e["data"]) for _, e in lines("%s/%d/output" % (at, p)) if e["type"] == "stdout"))
     refused("rows need a pty", ask("POST", at, {"command": "true", "rows": 5}), 400, "invalid", "rows")
     p = ask("POST", at, {"command": "stty size; exit", "pty": True, "rows": 33, "columns": 99}).json["proc"]
     same("a pty has its size", "33 99\r\n", "".join(e["data"] for _, e in lines("%s/%d/output" % (at, p)) if e["type"] == "stdout"))

@@ -152,7 +152,8 @@ void procs_trim(struct agent *agent)
         bytes += sizeof *proc->live + ring_bytes(proc);
     for (struct proc *proc = agent->kept_first, *next; proc && bytes > KEPT_BYTES; proc = next) {
         next = proc->live->kept_next;
-        if (proc->live->readers)
+        /* The latest keeps its output, however large: its maker may be about to attach. */
+        if (proc->live->readers || proc == agent->kept_last)
             continue;
         bytes -= sizeof *proc->live + ring_bytes(proc);
         for (int i = 0; i < PROC_STREAMS; i++)
