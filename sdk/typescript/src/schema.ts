@@ -2208,9 +2208,10 @@ export interface components {
             input?: Record<string, never>;
             sandbox_id?: string;
         };
+        /** @description command is needed, unless restart is set */
         ToolBash: {
             sandbox_id?: string;
-            command: string;
+            command?: string;
             /** @description milliseconds */
             timeout?: number;
             timeout_seconds?: number;
@@ -2220,14 +2221,33 @@ export interface components {
             run_in_background: boolean;
             /** @description the same */
             background?: boolean;
+            /** @description directory of this command; without it: where the session's shell is */
             cwd?: string;
             /** @description the same as cwd */
             working_directory?: string;
+            /** @description variables of this command */
             env?: {
                 [key: string]: string;
             };
             user?: string;
+            /**
+             * @description the shell whose directory, variables and functions count
+             * @default main
+             */
+            session: string;
+            /**
+             * @description forget the session's state first; command may be absent
+             * @default false
+             */
+            restart: boolean;
+            /**
+             * @description a shell of its own that begins anew and leaves nothing behind
+             * @default false
+             */
+            one_shot: boolean;
             description?: string;
+            /** @description without a meaning here */
+            dangerouslyDisableSandbox?: unknown;
         };
         /** @description file_path or path */
         ToolRead: {
@@ -2245,6 +2265,10 @@ export interface components {
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
+            /** @description without a meaning here */
+            pages?: unknown;
+            /** @description without a meaning here */
+            allow_large?: unknown;
         };
         /** @description file_path or path */
         ToolWrite: {

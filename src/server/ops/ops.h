@@ -268,6 +268,7 @@ struct ops_command {
     const char *command;     /* by a login shell; or args */
     const char *const *args; /* NULL with command */
     size_t arg_count;
+    const char *shown;      /* with args: the shell command that they run, for policy and audit; NULL: args themselves */
     const char *const *env; /* K=V */
     size_t env_count;
     const char *cwd, *user, *tag; /* NULL: the template's, the template's, none */

@@ -81,15 +81,22 @@ static int start(struct link *link, const struct ops_command *command, json_t *b
     return exec_start(&run->exec, link, run->sandbox, &request, err);
 }
 
+/* What a shell is given to run; NULL: no shell is known of. */
+static const char *shell_text(const struct ops_command *command)
+{
+    return command->command ? command->command : command->shown;
+}
+
 /* One text for policy and audit: the command, or args quoted as a shell would need them. */
 static int code_of(const struct ops_command *command, char **ret, struct err *err)
 {
+    const char *text = shell_text(command);
     size_t len = 0;
     FILE *out;
 
-    if (command->command)
-        *ret = strdup(command->command);
-    if (command->command)
+    if (text)
+        *ret = strdup(text);
+    if (text)
         return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the command");
     out = open_memstream(ret, &len);
     if (!out)
@@ -129,17 +136,18 @@ static void note_start(struct ops *ops, const struct ops_run *run,
 static int check_policy(struct ops *ops, const struct ops_command *command, const char *sandbox,
                         struct err *err)
 {
+    const char *text = shell_text(command);
     struct policy_verdict verdict;
     int r;
 
     if (quota_policy(ops->caller, err) < 0)
         return -1;
-    r = command->command
-            ? policy_gate_command(ops->app, ops->caller, sandbox, command->command, &verdict, err)
+    r = text
+            ? policy_gate_command(ops->app, ops->caller, sandbox, text, &verdict, err)
             : policy_gate_args(ops->app, ops->caller, sandbox, command->args, command->arg_count,
                                &verdict, err);
     quota_policy_used(ops->caller, verdict.cpu_us);
-    return r < 0 ? caller_blame(ops->caller, command->command ? "command" : "args", verdict.rule,
+    return r < 0 ? caller_blame(ops->caller, text ? "command" : "args", verdict.rule,
                                   "policy")
                  : 0;
 }

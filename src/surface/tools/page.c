@@ -100,16 +100,20 @@ static int add_routes(struct text *out)
 
 static int add_tools(struct text *out)
 {
+    char arguments[512];
+
     if (text_addf(out,
                   "<h2>Tools</h2><p>For <code>POST /execute</code>: "
                   "<code>{\"tool_name\": \"Bash\", \"arguments\": {…}, \"sandbox_id\": …}</code>. "
                   "Without a sandbox_id: your default sandbox.</p><table>"
                   "<tr><th>Tool<th>What it does<th>Arguments") < 0)
         return -1;
-    for (size_t i = 0; i < tools_count; i++)
+    for (size_t i = 0; i < tools_count; i++) {
+        tool_arguments(&tools_table[i], arguments, sizeof arguments);
         if (text_addf(out, "<tr><td>%s<td>%s<td><code>%s</code>", tools_table[i].name,
-                      tools_table[i].help, tools_table[i].arguments) < 0)
+                      tools_table[i].help, arguments) < 0)
             return -1;
+    }
     return text_addf(out, "</table>");
 }
 

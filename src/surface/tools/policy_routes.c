@@ -63,18 +63,19 @@ static json_t *report_json(const struct policy_report *report)
 
 static int read_question(struct exchange *x, json_t *body, struct question *q, struct err *err)
 {
-    const struct arg args[] = {
-        { "command", ARG_TEXT, &q->command, 0, POLICY_COMMAND_MAX },
-        { "code", ARG_TEXT, &q->code, 0, POLICY_COMMAND_MAX },
-        { "language", ARG_TEXT, &q->language, 0, 32 },
-        { "path", ARG_TEXT, &q->path, 0, 4096 },
-        { "access", ARG_TEXT, &q->access, 0, 8 },
-        { "tool", ARG_TEXT, &q->tool, 0, 64 },
-        { "preset", ARG_TEXT, &q->preset, 0, 32 },
-        { "security", ARG_OBJECT, &q->security, 0, 0 },
+    static const struct arg rows[] = {
+        { "command", ARG_TEXT, .at = offsetof(struct question, command), .most = POLICY_COMMAND_MAX },
+        { "code", ARG_TEXT, .at = offsetof(struct question, code), .most = POLICY_COMMAND_MAX },
+        { "language", ARG_TEXT, .at = offsetof(struct question, language), .most = 32 },
+        { "path", ARG_TEXT, .at = offsetof(struct question, path), .most = 4096 },
+        { "access", ARG_TEXT, .at = offsetof(struct question, access), .most = 8 },
+        { "tool", ARG_TEXT, .at = offsetof(struct question, tool), .most = 64 },
+        { "preset", ARG_TEXT, .at = offsetof(struct question, preset), .most = 32 },
+        { "security", ARG_OBJECT, .at = offsetof(struct question, security) },
     };
+    static const struct args args = ARGS_OF(rows);
 
-    if (args_read(exchange_caller(x), body, "", args, ARRAY_LEN(args), err) < 0)
+    if (args_read(exchange_caller(x), body, "", &args, q, err) < 0)
         return -1;
     if (!!q->command + !!q->code + !!q->path + !!q->tool != 1)
         return args_bad(exchange_caller(x), "", "command", "or code, path or tool is needed, and only one of them",

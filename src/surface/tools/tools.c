@@ -14,30 +14,51 @@
 
 /* clang-format off */
 const struct tool tools_table[] = {
-    { "Bash", "runs a command in a login shell", tool_bash,
-      "command, timeout (ms), timeout_seconds, cpu_timeout (ms of CPU time), run_in_background, cwd, env, user, description" },
-    { "BashOutput", "shows what a background process has written so far", tool_bash_output,
-      "process_id, stdout_from, stderr_from" },
-    { "KillProcess", "ends a background process and its children", tool_kill,
-      "process_id, signal" },
-    { "Read", "reads a text file; tells images and other binary files apart", tool_read,
-      "file_path, offset (line), limit (lines), line_numbers, encoding (utf-8, base64)" },
-    { "Write", "writes a whole file; makes missing directories", tool_write,
-      "file_path, content, encoding (utf-8, base64)" },
-    { "Edit", "replaces one text by another in a file", tool_edit,
-      "file_path, old_string, new_string, replace_all" },
-    { "MultiEdit", "several edits of one file: all of them or none", tool_multi_edit,
-      "file_path, edits: [{old_string, new_string, replace_all}]" },
-    { "Glob", "finds files by name, newest first", tool_glob,
-      "pattern, path, limit, hidden" },
-    { "Grep", "searches files with a regular expression", tool_grep,
-      "pattern, path, glob, output_mode (content, files_with_matches, count), -i, -n, -A, -B, -C, head_limit, "
-      "fixed_strings, hidden" },
-    { "LS", "lists a directory", tool_ls,
-      "path, ignore: [pattern], limit" },
+    { "Bash", "bash", "runs a command in a shell that keeps its directory, variables and functions",
+      "Runs a command with bash in the sandbox. The shell keeps its directory, variables and functions between calls of a session. "
+      "A command that takes long or serves something: set run_in_background, then read its output with bash_output.",
+      TOOL_RUNS, tool_bash, &tool_bash_args },
+    { "BashOutput", "bash_output", "shows what a background process has written so far",
+      "Shows what a background process has written so far, whether it still runs, and from where to go on reading.",
+      TOOL_READS, tool_bash_output, &tool_bash_output_args },
+    { "KillProcess", "kill_process", "ends a background process and its children",
+      "Ends a background process and all that it started.",
+      TOOL_RUNS, tool_kill, &tool_kill_args },
+    { "Read", "read", "reads a text file; tells images and other binary files apart",
+      "Reads a file of the sandbox. Images come back as images.",
+      TOOL_READS, tool_read, &tool_read_args },
+    { "Write", "write", "writes a whole file; makes missing directories",
+      "Writes a whole file in the sandbox; missing directories are made. To change a part of a file, use edit.",
+      TOOL_WRITES, tool_write, &tool_write_args },
+    { "Edit", "edit", "replaces one text by another in a file",
+      "Replaces one text by another in a file of the sandbox.",
+      TOOL_WRITES, tool_edit, &tool_edit_args },
+    { "MultiEdit", "multi_edit", "several edits of one file: all of them or none",
+      "Makes several edits of one file in the sandbox: all of them or none.",
+      TOOL_WRITES, tool_multi_edit, &tool_multi_edit_args },
+    { "Glob", "glob", "finds files by name, newest first",
+      "Finds files of the sandbox by name, newest first.",
+      TOOL_READS, tool_glob, &tool_glob_args },
+    { "Grep", "grep", "searches files with a regular expression",
+      "Searches files of the sandbox with a regular expression.",
+      TOOL_READS, tool_grep, &tool_grep_args },
+    { "LS", "ls", "lists a directory",
+      "Lists a directory of the sandbox.",
+      TOOL_READS, tool_ls, &tool_ls_args },
 };
 /* clang-format on */
 const size_t tools_count = ARRAY_LEN(tools_table);
+
+void tool_arguments(const struct tool *tool, char *out, size_t size)
+{
+    size_t len = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < tool->args->count && len < size; i++)
+        if (tool->args->rows[i].help)
+            len += (size_t) snprintf(out + len, size - len, "%s%s", len > 0 ? ", " : "",
+                                     tool->args->rows[i].name);
+}
 
 static const struct tool *tool_find(const char *name)
 {
@@ -70,20 +91,35 @@ static int check_tool(struct ops *ops, const struct session *session, const stru
     return caller_blame(ops->caller, "tool_name", verdict.rule, "policy");
 }
 
+/* Whether anything was shown already: a call that was seen to begin is not begun again. */
+struct watched {
+    const struct tools_order *order;
+    bool any;
+};
+
+static int watch_noted(void *context, const struct exec_event *event, struct err *err)
+{
+    struct watched *watched = context;
+
+    watched->any = true;
+    return watched->order->watch(watched->order->watch_context, event, err);
+}
+
 /* One try in one sandbox. */
-static int call_in(struct ops *ops, const struct tool *tool, const char *sandbox, json_t *arguments,
-                   struct tools_stream *stream, struct session *session, json_t **ret,
+static int call_in(struct ops *ops, struct watched *watched, struct session *session, json_t **ret,
                    struct err *err)
 {
+    const struct tools_order *order = watched->order;
+    const struct tool *tool = order->tool;
     uint64_t begun = io_now_ms();
     json_t *refusals;
-    struct tool_call call = { .ops = ops, .session = session, .arguments = arguments };
+    struct tool_call call = { .ops = ops,
+                              .session = session,
+                              .arguments = order->arguments,
+                              .watch = order->watch ? watch_noted : NULL,
+                              .watch_context = watched };
 
-    if (stream->wish != V1_PLAIN) {
-        call.watch = tools_stream_watch;
-        call.watch_context = stream;
-    }
-    if (session_find(ops, sandbox, session, err) < 0 || check_tool(ops, session, tool, err) < 0)
+    if (session_find(ops, order->sandbox, session, err) < 0 || check_tool(ops, session, tool, err) < 0)
         return -1;
     call.answer = json_pack("{s:s, s:s, s:b, s:n}", "tool", tool->name, "sandbox_id",
                             session->sandbox, "success", 1, "error");
@@ -104,25 +140,36 @@ static int call_in(struct ops *ops, const struct tool *tool, const char *sandbox
     return 0;
 }
 
+int tools_call(struct ops *ops, const struct tools_order *order, json_t **ret, struct err *err)
+{
+    struct watched watched = { .order = order };
+    struct session session = { 0 };
+    int r = call_in(ops, &watched, &session, ret, err);
+
+    if (r < 0 && !order->sandbox && err->kind == ERR_NO_SANDBOX && !watched.any) {
+        session_forget(ops, &session); /* the default one is lost: another */
+        (void) caller_blame(ops->caller, NULL, NULL, NULL);
+        r = call_in(ops, &watched, &session, ret, err);
+    }
+    return r;
+}
+
 static int call_tool(struct exchange *x, const struct tool *tool, const char *sandbox,
                      json_t *arguments, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
     struct tools_stream stream = { .x = x, .wish = v1_accepts(x) };
-    struct session session = { 0 };
+    struct tools_order order = { .tool = tool, .sandbox = sandbox, .arguments = arguments };
     json_t *answer = NULL;
     int r;
 
-    if (stream.wish != V1_PLAIN && quota_stream_begin(exchange_caller(x), err) < 0)
-        return -1;
-    r = call_in(&ops, tool, sandbox, arguments, &stream, &session, &answer, err);
-    if (r < 0 && !sandbox && err->kind == ERR_NO_SANDBOX && !stream.begun) {
-        session_forget(&ops, &session); /* the default one is lost: another */
-        (void) exchange_blame(x, NULL, NULL, NULL);
-        r = call_in(&ops, tool, NULL, arguments, &stream, &session, &answer, err);
-    }
     if (stream.wish == V1_PLAIN)
-        return r < 0 ? -1 : exchange_reply_json(x, 200, answer, err);
+        return tools_call(&ops, &order, &answer, err) < 0 ? -1 : exchange_reply_json(x, 200, answer, err);
+    if (quota_stream_begin(exchange_caller(x), err) < 0)
+        return -1;
+    order.watch = tools_stream_watch;
+    order.watch_context = &stream;
+    r = tools_call(&ops, &order, &answer, err);
     r = tools_stream_end(&stream, r, answer, err);
     quota_stream_end(exchange_caller(x));
     return r;
@@ -130,30 +177,38 @@ static int call_tool(struct exchange *x, const struct tool *tool, const char *sa
 
 /* ---- routes ---- */
 
+struct execute {
+    const char *name, *sandbox;
+    json_t *arguments;
+};
+
+/* clang-format off */
+static const struct arg execute_rows[] = {
+    { "tool_name", ARG_TEXT, .at = offsetof(struct execute, name), .most = 64, .needed = true },
+    { "tool", ARG_TEXT, .at = offsetof(struct execute, name), .most = 64 },
+    { "arguments", ARG_OBJECT, .at = offsetof(struct execute, arguments) },
+    { "input", ARG_OBJECT, .at = offsetof(struct execute, arguments) },
+    { "sandbox_id", ARG_TEXT, .at = offsetof(struct execute, sandbox), .most = 64 },
+};
+/* clang-format on */
+static const struct args execute_args = ARGS_OF(execute_rows);
+
 int tools_route_execute(struct exchange *x, struct err *err)
 {
-    const char *name = NULL, *sandbox = NULL;
-    json_t *body = NULL, *arguments = NULL;
-    const struct arg args[] = {
-        { "tool_name", ARG_TEXT, &name, 0, 64 },       { "tool", ARG_TEXT, &name, 0, 64 },
-        { "arguments", ARG_OBJECT, &arguments, 0, 0 }, { "input", ARG_OBJECT, &arguments, 0, 0 },
-        { "sandbox_id", ARG_TEXT, &sandbox, 0, 64 },
-    };
+    struct execute order = { 0 };
+    json_t *body = NULL, *none;
     const struct tool *tool;
-    json_t *none;
     int r;
 
     if (exchange_json(x, &body, err) < 0)
         return -1;
     none = json_object();
-    r = args_read(exchange_caller(x), body, "", args, ARRAY_LEN(args), err);
-    if (r == 0)
-        r = args_need(exchange_caller(x), name, "tool_name", err);
-    tool = r == 0 ? tool_find(name) : NULL;
+    r = args_read(exchange_caller(x), body, "", &execute_args, &order, err);
+    tool = r == 0 ? tool_find(order.name) : NULL;
     if (r == 0 && !tool)
         r = args_bad(exchange_caller(x), "", "tool_name", "is not a tool of this server: see GET /tools", err);
     if (r == 0)
-        r = call_tool(x, tool, sandbox, arguments ? arguments : none, err);
+        r = call_tool(x, tool, order.sandbox, order.arguments ? order.arguments : none, err);
     json_decref(none);
     json_decref(body);
     return r;
@@ -207,10 +262,14 @@ int tools_route_search(struct exchange *x, struct err *err)
 int tools_route_list(struct exchange *x, struct err *err)
 {
     json_t *list = json_array();
+    char arguments[512];
 
-    for (size_t i = 0; i < tools_count; i++)
-        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", tools_table[i].name,
-                                                     "description", tools_table[i].help,
-                                                     "arguments", tools_table[i].arguments));
+    for (size_t i = 0; i < tools_count; i++) {
+        tool_arguments(&tools_table[i], arguments, sizeof arguments);
+        (void) json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o}", "name", tools_table[i].name, "description",
+                            tools_table[i].help, "arguments", arguments, "input_schema",
+                            args_schema(tools_table[i].args)));
+    }
     return exchange_reply_json(x, 200, json_pack("{s:o}", "tools", list), err);
 }

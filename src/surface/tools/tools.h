@@ -8,6 +8,7 @@
 #ifndef COVE_SURFACE_TOOLS_TOOLS_H
 #define COVE_SURFACE_TOOLS_TOOLS_H
 
+#include "server/form/tools_args.h"
 #include "server/serve/exchange.h"
 #include "surface/tools/tools_session.h"
 
@@ -23,14 +24,40 @@ struct tool_call {
     void *watch_context;
 };
 
+/* What a tool does to a sandbox. */
+enum tool_effect {
+    TOOL_READS,  /* changes nothing */
+    TOOL_WRITES, /* changes files; the same call again changes nothing more */
+    TOOL_RUNS    /* runs programs: may do whatever the sandbox may */
+};
+
 struct tool {
-    const char *name;
-    const char *help;
+    const char *name;  /* as coding agents call it */
+    const char *plain; /* the same for MCP: lower case, with underscores */
+    const char *help;  /* one line, for people */
+    const char *brief; /* for a model: when and how to use it */
+    enum tool_effect effect;
     int (*run)(struct tool_call *call, struct err *err);
-    const char *arguments; /* for GET /tools and the docs */
+    const struct args *args;
 };
 extern const struct tool tools_table[];
 extern const size_t tools_count;
+
+/* The names of its arguments, "file_path, offset, limit"; cut if they do not fit. */
+void tool_arguments(const struct tool *tool, char *out, size_t size);
+
+/* A call in the named sandbox, or in the caller's default one (NULL), which is made if need be. */
+struct tools_order {
+    const struct tool *tool;
+    const char *sandbox;
+    json_t *arguments;   /* borrowed: an object */
+    ops_watch_fn *watch; /* as in struct tool_call */
+    void *watch_context;
+};
+int tools_call(struct ops *ops, const struct tools_order *order, json_t **ret, struct err *err);
+
+extern const struct args tool_bash_args, tool_bash_output_args, tool_kill_args, tool_read_args, tool_write_args,
+    tool_edit_args, tool_multi_edit_args, tool_glob_args, tool_grep_args, tool_ls_args;
 
 int tool_bash(struct tool_call *call, struct err *err);
 int tool_bash_output(struct tool_call *call, struct err *err);

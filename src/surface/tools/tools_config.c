@@ -60,66 +60,94 @@ int tools_config_preset(struct app *app, struct tools_config *config, const char
     return err_set(err, ERR_INVALID, "preset must be minimal, standard or development");
 }
 
+struct limits_wish {
+    uint64_t memory, disk, timeout, processes;
+    double cores;
+};
+
+#define AT(member) offsetof(struct limits_wish, member)
+/* clang-format off */
+static const struct arg limits_rows[] = {
+    { "cpu_cores", ARG_REAL, .at = AT(cores), .most = 1024, .help = "processors, such as 0.5" },
+    { "memory_mb", ARG_NUMBER, .at = AT(memory), 8, 4u << 20, "memory, in MiB" },
+    { "disk_mb", ARG_NUMBER, .at = AT(disk), 1, 16u << 20, "disk, in MiB" },
+    { "timeout_seconds", ARG_NUMBER, .at = AT(timeout), 1, 86400, "of a command that is given no timeout" },
+    { "max_processes", ARG_NUMBER, .at = AT(processes), 4, 30000, "processes at once" },
+};
+/* clang-format on */
+#undef AT
+static const struct args limits_args = ARGS_OF(limits_rows);
+
 static int read_limits(struct exchange *x, json_t *object, struct tools_config *config,
                        struct err *err)
 {
-    uint64_t memory = config->limits.memory_bytes / MEGA, disk = config->limits.disk_bytes / MEGA;
-    uint64_t timeout = config->timeout_ms / 1000;
-    double cores = (double) config->limits.cpu_milli / 1000;
-    const struct arg args[] = {
-        { "cpu_cores", ARG_REAL, &cores, 0, 1024 },
-        { "memory_mb", ARG_NUMBER, &memory, 8, 4u << 20 },
-        { "disk_mb", ARG_NUMBER, &disk, 1, 16u << 20 },
-        { "timeout_seconds", ARG_NUMBER, &timeout, 1, 86400 },
-        { "max_processes", ARG_NUMBER, &config->limits.processes, 4, 30000 },
-    };
+    struct limits_wish w = { .memory = config->limits.memory_bytes / MEGA,
+                             .disk = config->limits.disk_bytes / MEGA,
+                             .timeout = config->timeout_ms / 1000,
+                             .processes = config->limits.processes,
+                             .cores = (double) config->limits.cpu_milli / 1000 };
 
-    if (args_read(exchange_caller(x), object, "resource_limits.", args, ARRAY_LEN(args), err) < 0)
+    if (args_read(exchange_caller(x), object, "resource_limits.", &limits_args, &w, err) < 0)
         return -1;
-    if (cores < 0.01)
-        return args_bad(exchange_caller(x), "resource_limits.", "cpu_cores", "is not between 0.01 and 1024", err);
-    config->limits.cpu_milli = (uint64_t) (cores * 1000 + 0.5);
-    config->limits.memory_bytes = memory * MEGA;
-    config->limits.disk_bytes = disk * MEGA;
-    config->timeout_ms = timeout * 1000;
+    if (w.cores < 0.01)
+        return args_bad(exchange_caller(x), "resource_limits.", "cpu_cores",
+                        "is not between 0.01 and 1024", err);
+    config->limits.cpu_milli = (uint64_t) (w.cores * 1000 + 0.5);
+    config->limits.memory_bytes = w.memory * MEGA;
+    config->limits.disk_bytes = w.disk * MEGA;
+    config->limits.processes = w.processes;
+    config->timeout_ms = w.timeout * 1000;
     return 0;
 }
+
+struct network_wish {
+    json_t *domains;
+    bool enabled;
+};
+
+/* clang-format off */
+static const struct arg network_rows[] = {
+    { "enabled", ARG_BOOL, .at = offsetof(struct network_wish, enabled), .help = "whether the sandbox has a network" },
+    { "allowed_domains", ARG_ARRAY, .at = offsetof(struct network_wish, domains),
+      .help = "hosts it may reach, such as pypi.org; none: every public address" },
+};
+/* clang-format on */
+static const struct args network_args = ARGS_OF(network_rows);
 
 /* Without domains: every public address. Domains without `enabled` are a wish that was not finished. */
 static int read_network(struct exchange *x, json_t *object, struct tools_config *config,
                         struct err *err)
 {
-    bool enabled = config->network;
-    json_t *domains = NULL, *item;
+    struct network_wish w = { .enabled = config->network };
+    json_t *domains, *item;
     size_t i, len = 0;
-    const struct arg args[] = {
-        { "enabled", ARG_BOOL, &enabled, 0, 0 },
-        { "allowed_domains", ARG_ARRAY, &domains, 0, 0 },
-    };
 
-    if (args_read(exchange_caller(x), object, "network.", args, ARRAY_LEN(args), err) < 0)
+    if (args_read(exchange_caller(x), object, "network.", &network_args, &w, err) < 0)
         return -1;
-    if (!enabled && json_array_size(domains) > 0)
+    domains = w.domains;
+    if (!w.enabled && json_array_size(domains) > 0)
         return args_bad(exchange_caller(x), "network.", "allowed_domains", "needs enabled", err);
     json_array_foreach(domains, i, item)
     {
         struct reach_rule rule;
 
         if (!json_is_string(item) || reach_rule_parse(json_string_value(item), &rule, err) < 0)
-            return args_bad(exchange_caller(x), "network.", "allowed_domains", "has an item that is not a domain", err);
+            return args_bad(exchange_caller(x), "network.", "allowed_domains",
+                            "has an item that is not a domain", err);
         if (network_may_name(exchange_caller(x), &rule, err) < 0) {
             (void) exchange_blame(x, "network.allowed_domains", NULL, NULL);
             return err_wrap(err, "network.allowed_domains");
         }
     }
     if (json_array_size(domains) > REACH_MAX)
-        return args_bad(exchange_caller(x), "network.", "allowed_domains", "has too many items", err);
+        return args_bad(exchange_caller(x), "network.", "allowed_domains", "has too many items",
+                        err);
     if (json_array_size(domains) > 0)
         len = json_dumpb(domains, config->domains, sizeof config->domains - 1, JSON_COMPACT);
     if (len >= sizeof config->domains)
         return args_bad(exchange_caller(x), "network.", "allowed_domains", "is too long", err);
     config->domains[len] = '\0';
-    config->network = enabled;
+    config->network = w.enabled;
     config->network_said = true;
     return 0;
 }
@@ -174,61 +202,76 @@ static int read_workdir(struct exchange *x, const char *path, struct tools_confi
                         struct err *err)
 {
     if (path[0] != '/' || strstr(path, "/../") || strlen(path) >= sizeof config->workdir)
-        return args_bad(exchange_caller(x), "", "working_directory", "is not an absolute path", err);
+        return args_bad(exchange_caller(x), "", "working_directory", "is not an absolute path",
+                        err);
     (void) strcpy(config->workdir, path);
     return 0;
 }
 
+struct config_wish {
+    const char *preset, *template, *isolation, *workdir;
+    const char *e2b_template; /* of configurations that were written for E2B */
+    json_t *limits, *network, *security;
+    uint64_t minutes;
+    bool cleanup, as_default;
+};
+
+#define AT(member) offsetof(struct config_wish, member)
+static const char *const preset_names[] = { "minimal", "standard", "development", NULL };
+/* clang-format off */
+static const struct arg config_rows[] = {
+    { "preset", ARG_TEXT, .at = AT(preset), .most = 32, .choices = preset_names,
+      .help = "limits and policy to begin with (default: standard); development has more of everything, and a network" },
+    { "template", ARG_TEXT, .at = AT(template), .most = 63, .help = "what the sandbox is made of (default: the server's)" },
+    { "e2b_template", ARG_TEXT, .at = AT(e2b_template), .most = 63 },
+    { "sandbox_type", .type = ARG_IGNORED }, /* of configurations that were written for E2B, as the next */
+    { "e2b_api_key", .type = ARG_IGNORED },
+    { "isolation", ARG_TEXT, .at = AT(isolation), .most = 31 },
+    { "resource_limits", ARG_OBJECT, .at = AT(limits), .help = "other limits than the preset's", .items = &limits_args },
+    { "network", ARG_OBJECT, .at = AT(network), .help = "what the sandbox may reach", .items = &network_args },
+    { "security", ARG_OBJECT, .at = AT(security) },
+    { "session_timeout_minutes", ARG_NUMBER, .at = AT(minutes), 1, 525600, "the sandbox ends after so long without use" },
+    { "auto_cleanup", ARG_BOOL, .at = AT(cleanup) },
+    { "working_directory", ARG_TEXT, .at = AT(workdir), .most = 1023, .help = "absolute path where relative ones begin" },
+    { "default", ARG_BOOL, .at = AT(as_default),
+      .help = "use this sandbox for calls without a sandbox_id from now on; the one that was used ends" },
+};
+/* clang-format on */
+#undef AT
+const struct args tools_config_args = ARGS_OF(config_rows);
+
 int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
                       bool *ret_default, struct err *err)
 {
-    const char *preset = "standard", *template = NULL, *isolation = NULL, *workdir = NULL;
-    const char *e2b_template = NULL;      /* of configurations that were written for E2B */
-    const char *type = NULL, *key = NULL; /* the same; neither means anything here */
-    json_t *limits = NULL, *network = NULL, *security = NULL, *own = NULL;
-    uint64_t minutes = 0;
-    bool cleanup = true;
-    const struct arg args[] = {
-        { "preset", ARG_TEXT, &preset, 0, 32 },
-        { "template", ARG_TEXT, &template, 0, 63 },
-        { "e2b_template", ARG_TEXT, &e2b_template, 0, 63 },
-        { "sandbox_type", ARG_TEXT, &type, 0, 31 },
-        { "e2b_api_key", ARG_TEXT, &key, 0, 255 },
-        { "isolation", ARG_TEXT, &isolation, 0, 31 },
-        { "resource_limits", ARG_OBJECT, &limits, 0, 0 },
-        { "network", ARG_OBJECT, &network, 0, 0 },
-        { "security", ARG_OBJECT, &security, 0, 0 },
-        { "session_timeout_minutes", ARG_NUMBER, &minutes, 1, 525600 },
-        { "auto_cleanup", ARG_BOOL, &cleanup, 0, 0 },
-        { "working_directory", ARG_TEXT, &workdir, 0, 1023 },
-        { "default", ARG_BOOL, ret_default, 0, 0 },
-    };
+    struct config_wish w = { .preset = "standard", .cleanup = true };
+    json_t *own = NULL;
     int r = 0;
 
-    if (args_read(exchange_caller(x), object, "", args, ARRAY_LEN(args), err) < 0)
+    if (args_read(exchange_caller(x), object, "", &tools_config_args, &w, err) < 0)
         return -1;
-    if (tools_config_preset(exchange_app(x), ret, preset, err) < 0)
+    *ret_default = w.as_default;
+    if (tools_config_preset(exchange_app(x), ret, w.preset, err) < 0)
         return exchange_blame(x, "preset", NULL, NULL);
-    if (json_object_get(object, "preset") || security) { /* the preset's rules, and more */
-        own = security ? json_copy(security) : json_object();
+    if (json_object_get(object, "preset") || w.security) { /* the preset's rules, and more */
+        own = w.security ? json_copy(w.security) : json_object();
         if (!json_object_get(own, "preset"))
             (void) json_object_set_new(own, "preset", json_string(ret->preset));
-        r = read_security(x, own, security != NULL, ret, err);
+        r = read_security(x, own, w.security != NULL, ret, err);
         json_decref(own);
     }
-    if (r < 0 || (limits && read_limits(x, limits, ret, err) < 0) ||
-        (network && read_network(x, network, ret, err) < 0) ||
-        (workdir && read_workdir(x, workdir, ret, err) < 0))
+    if (r < 0 || (w.limits && read_limits(x, w.limits, ret, err) < 0) ||
+        (w.network && read_network(x, w.network, ret, err) < 0) ||
+        (w.workdir && read_workdir(x, w.workdir, ret, err) < 0))
         return -1;
     (void) snprintf(ret->template, sizeof ret->template, "%s",
-                    template       ? template
-                    : e2b_template ? e2b_template
-                                   : "");
-    ret->or_default = !template && e2b_template && strcmp(e2b_template, "base") == 0;
-    (void) snprintf(ret->isolation, sizeof ret->isolation, "%s", isolation ? isolation : "");
-    ret->auto_cleanup = cleanup;
-    if (minutes > 0)
-        ret->session_ms = minutes * 60000;
+                    w.template       ? w.template
+                    : w.e2b_template ? w.e2b_template
+                                     : "");
+    ret->or_default = !w.template && w.e2b_template && strcmp(w.e2b_template, "base") == 0;
+    (void) snprintf(ret->isolation, sizeof ret->isolation, "%s", w.isolation ? w.isolation : "");
+    ret->auto_cleanup = w.cleanup;
+    if (w.minutes > 0)
+        ret->session_ms = w.minutes * 60000;
     return 0;
 }
 

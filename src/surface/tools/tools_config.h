@@ -9,6 +9,7 @@
 #ifndef COVE_SURFACE_TOOLS_TOOLS_CONFIG_H
 #define COVE_SURFACE_TOOLS_TOOLS_CONFIG_H
 
+#include "server/form/tools_args.h"
 #include "server/serve/exchange.h"
 #include "wire/agent.h"
 #include "wire/limits.h"
@@ -47,7 +48,9 @@ extern const size_t tools_preset_count;
 /* NULL or an unknown name: ERR_INVALID. */
 int tools_config_preset(struct app *app, struct tools_config *config, const char *name,
                         struct err *err);
-/* All of a request's object; `default` goes to ret_default. */
+/* What a request's object may have. */
+extern const struct args tools_config_args;
+/* All of it; `default` goes to ret_default. */
 int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
                       bool *ret_default, struct err *err);
 json_t *tools_config_json(const struct tools_config *config);

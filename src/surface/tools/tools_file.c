@@ -17,12 +17,10 @@
 static int place(struct tool_call *call, const char *path, char out[AGENT_PATH_MAX],
                  struct ops_file *ret, struct err *err)
 {
-    if (args_need(call->ops->caller, path, "path", err) < 0)
-        return -1;
     if (!path[0])
-        return args_bad(call->ops->caller, "", "path", "is empty", err);
+        return args_bad(call->ops->caller, "", "file_path", "is empty", err);
     if (session_path(call->session, path, out, AGENT_PATH_MAX) < 0)
-        return args_bad(call->ops->caller, "", "path", "is too long", err);
+        return args_bad(call->ops->caller, "", "file_path", "is too long", err);
     *ret = (struct ops_file){ .sandbox = call->session->sandbox, .path = out };
     return 0;
 }
@@ -211,37 +209,50 @@ static int answer_file(struct tool_call *call, struct source *source, struct rea
     return r;
 }
 
+struct read_wish {
+    const char *path, *encoding;
+    uint64_t offset, limit;
+    bool numbers;
+};
+
+#define AT(member) offsetof(struct read_wish, member)
+static const char *const encodings[] = { "utf-8", "base64", NULL };
+/* clang-format off */
+static const struct arg read_rows[] = {
+    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to read", .needed = true },
+    { "path", ARG_TEXT, .at = AT(path) },
+    { "offset", ARG_NUMBER, .at = AT(offset), 0, INT64_MAX, "first line to read, from 1 (default: 1)" },
+    { "limit", ARG_NUMBER, .at = AT(limit), 1, INT64_MAX, "lines to read (default: all, up to 4 MiB)" },
+    { "line_numbers", ARG_BOOL, .at = AT(numbers), .help = "put its number before each line" },
+    { "encoding", ARG_TEXT, .at = AT(encoding), .choices = encodings,
+      .help = "base64: the bytes of a file that is not a text" },
+    { "pages", .type = ARG_IGNORED },
+    { "allow_large", .type = ARG_IGNORED },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_read_args = ARGS_OF(read_rows);
+
 int tool_read(struct tool_call *call, struct err *err)
 {
-    const char *path = NULL, *encoding = "utf-8";
-    struct reading reading = { .offset = 1, .line = 1 };
+    struct read_wish w = { .encoding = encodings[0], .offset = 1 };
+    struct reading reading = { .line = 1 };
     struct source source = { .stream = STREAM_NONE };
     auto_free struct file_info *info = calloc(1, sizeof *info);
     char at[AGENT_PATH_MAX];
     struct ops_file file;
-    bool numbers = false;
-    const struct arg args[] = {
-        { "path", ARG_TEXT, &path, 0, 0 },
-        { "file_path", ARG_TEXT, &path, 0, 0 },
-        { "offset", ARG_NUMBER, &reading.offset, 0, INT64_MAX },
-        { "limit", ARG_NUMBER, &reading.limit, 1, INT64_MAX },
-        { "line_numbers", ARG_BOOL, &numbers, 0, 0 },
-        { "encoding", ARG_TEXT, &encoding, 0, 16 },
-    };
     int r;
 
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for the file");
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        place(call, path, at, &file, err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_read_args, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
-    if (strcmp(encoding, "utf-8") != 0 && strcmp(encoding, "base64") != 0)
-        return args_bad(call->ops->caller, "", "encoding", "is neither utf-8 nor base64", err);
-    if (reading.offset == 0)
-        reading.offset = 1;
+    reading.offset = w.offset > 0 ? w.offset : 1;
+    reading.limit = w.limit;
     if (ops_file_read(call->ops, &file, 0, 0, &source.stream, info, err) < 0)
         return -1;
-    r = answer_file(call, &source, &reading, info, numbers, strcmp(encoding, "base64") == 0, err);
+    r = answer_file(call, &source, &reading, info, w.numbers, strcmp(w.encoding, "base64") == 0, err);
     stream_close(&source.stream);
     free(reading.text.data);
     (void) json_object_set_new(call->answer, "path", json_string(info->path));
@@ -279,32 +290,41 @@ static int put_written(struct tool_call *call, const struct file_info *info, con
     return 0;
 }
 
+struct write_wish {
+    const char *path, *content, *encoding;
+};
+
+#define AT(member) offsetof(struct write_wish, member)
+/* clang-format off */
+static const struct arg write_rows[] = {
+    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to write; missing directories are made", .needed = true },
+    { "path", ARG_TEXT, .at = AT(path) },
+    { "content", ARG_TEXT, .at = AT(content), .help = "all of the file", .needed = true },
+    { "encoding", ARG_TEXT, .at = AT(encoding), .choices = encodings,
+      .help = "base64: content is base64 of the bytes to write" },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_write_args = ARGS_OF(write_rows);
+
 int tool_write(struct tool_call *call, struct err *err)
 {
-    const char *path = NULL, *content = NULL, *encoding = "utf-8";
+    struct write_wish w = { .encoding = encodings[0] };
     auto_free struct file_info *info = calloc(1, sizeof *info);
     struct text bytes = { 0 };
     char at[AGENT_PATH_MAX];
     struct ops_file file;
-    const struct arg args[] = {
-        { "path", ARG_TEXT, &path, 0, 0 },
-        { "file_path", ARG_TEXT, &path, 0, 0 },
-        { "content", ARG_TEXT, &content, 0, 0 },
-        { "encoding", ARG_TEXT, &encoding, 0, 16 },
-    };
     int r;
 
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for the file");
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        place(call, path, at, &file, err) < 0 || args_need(call->ops->caller, content, "content", err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_write_args, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
-    if (strcmp(encoding, "utf-8") != 0 && strcmp(encoding, "base64") != 0)
-        return args_bad(call->ops->caller, "", "encoding", "is neither utf-8 nor base64", err);
-    if (strcmp(encoding, "base64") == 0 && text_from_base64(&bytes, content) < 0)
+    if (strcmp(w.encoding, "base64") == 0 && text_from_base64(&bytes, w.content) < 0)
         return args_bad(call->ops->caller, "", "content", "is not base64", err);
     r = bytes.data ? write_file(call, &file, bytes.data, bytes.len, info, err)
-                   : write_file(call, &file, content, strlen(content), info, err);
+                   : write_file(call, &file, w.content, strlen(w.content), info, err);
     free(bytes.data);
     return r < 0 ? -1 : put_written(call, info, "wrote %" PRIu64 " bytes to ", info->size);
 }
@@ -379,71 +399,78 @@ static int apply(struct tool_call *call, const struct ops_file *file, const stru
     return r;
 }
 
-static int need_edit(struct tool_call *call, const char *within, const struct edit *edit,
-                     struct err *err)
-{
-    if (!edit->old)
-        return args_bad(call->ops->caller, within, "old_string", "is missing", err);
-    if (!edit->new)
-        return args_bad(call->ops->caller, within, "new_string", "is missing", err);
-    return 0;
-}
+struct edit_wish {
+    const char *path;
+    struct edit edit;
+    json_t *list; /* of MultiEdit */
+};
+
+#define AT(member) offsetof(struct edit_wish, member)
+/* clang-format off */
+static const struct arg edit_rows[] = {
+    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to change", .needed = true },
+    { "path", ARG_TEXT, .at = AT(path) },
+    { "old_string", ARG_TEXT, .at = AT(edit.old), .help = "text to replace; in the file exactly once, unless replace_all is set",
+      .needed = true },
+    { "new_string", ARG_TEXT, .at = AT(edit.new), .help = "text to put in its place", .needed = true },
+    { "replace_all", ARG_BOOL, .at = AT(edit.all), .help = "replace every occurrence" },
+};
+/* clang-format on */
+const struct args tool_edit_args = ARGS_OF(edit_rows);
+
+/* clang-format off */
+static const struct arg item_rows[] = {
+    { "old_string", ARG_TEXT, .at = offsetof(struct edit, old), .help = "text to replace", .needed = true },
+    { "new_string", ARG_TEXT, .at = offsetof(struct edit, new), .help = "text to put in its place", .needed = true },
+    { "replace_all", ARG_BOOL, .at = offsetof(struct edit, all), .help = "replace every occurrence" },
+};
+/* clang-format on */
+static const struct args item_args = ARGS_OF(item_rows);
+
+/* clang-format off */
+static const struct arg multi_edit_rows[] = {
+    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to change", .needed = true },
+    { "path", ARG_TEXT, .at = AT(path) },
+    { "edits", ARG_ARRAY, .at = AT(list), .help = "edits, each on the result of the one before", .needed = true,
+      .items = &item_args },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_multi_edit_args = ARGS_OF(multi_edit_rows);
 
 int tool_edit(struct tool_call *call, struct err *err)
 {
-    struct edit edit = { 0 };
-    const char *path = NULL;
+    struct edit_wish w = { 0 };
     char at[AGENT_PATH_MAX];
     struct ops_file file;
-    const struct arg args[] = {
-        { "path", ARG_TEXT, &path, 0, 0 },
-        { "file_path", ARG_TEXT, &path, 0, 0 },
-        { "old_string", ARG_TEXT, &edit.old, 0, 0 },
-        { "new_string", ARG_TEXT, &edit.new, 0, 0 },
-        { "replace_all", ARG_BOOL, &edit.all, 0, 0 },
-    };
 
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        place(call, path, at, &file, err) < 0 || need_edit(call, "", &edit, err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_edit_args, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
-    return apply(call, &file, &edit, 1, err);
+    return apply(call, &file, &w.edit, 1, err);
 }
 
 int tool_multi_edit(struct tool_call *call, struct err *err)
 {
     auto_free struct edit *edits = NULL;
-    const char *path = NULL;
-    json_t *list = NULL;
+    struct edit_wish w = { 0 };
     char at[AGENT_PATH_MAX], within[32];
     struct ops_file file;
-    const struct arg args[] = {
-        { "path", ARG_TEXT, &path, 0, 0 },
-        { "file_path", ARG_TEXT, &path, 0, 0 },
-        { "edits", ARG_ARRAY, &list, 0, 0 },
-    };
     size_t count;
 
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        place(call, path, at, &file, err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_multi_edit_args, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
-    count = json_array_size(list);
+    count = json_array_size(w.list);
     if (count < 1 || count > 1000)
         return args_bad(call->ops->caller, "", "edits", "has not 1 to 1000 items", err);
     if (!(edits = calloc(count, sizeof *edits)))
         return err_set(err, ERR_NO_MEMORY, "no memory for the edits");
     for (size_t i = 0; i < count; i++) {
-        const struct arg fields[] = {
-            { "old_string", ARG_TEXT, &edits[i].old, 0, 0 },
-            { "new_string", ARG_TEXT, &edits[i].new, 0, 0 },
-            { "replace_all", ARG_BOOL, &edits[i].all, 0, 0 },
-        };
-
         (void) snprintf(within, sizeof within, "edits[%zu].", i);
-        if (!json_is_object(json_array_get(list, i)))
+        if (!json_is_object(json_array_get(w.list, i)))
             return args_bad(call->ops->caller, "", "edits", "has an item that is not an object", err);
-        if (args_read(call->ops->caller, json_array_get(list, i), within, fields, ARRAY_LEN(fields), err) <
-                0 ||
-            need_edit(call, within, &edits[i], err) < 0)
+        if (args_read(call->ops->caller, json_array_get(w.list, i), within, &item_args, &edits[i], err) < 0)
             return -1;
     }
     return apply(call, &file, edits, count, err);

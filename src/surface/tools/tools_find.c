@@ -100,34 +100,45 @@ static int put_found(struct tool_call *call, struct findings *found, uint64_t li
     return r < 0 ? err_set(err, ERR_NO_MEMORY, "no memory for the list") : 0;
 }
 
+struct glob_wish {
+    const char *pattern, *path;
+    uint64_t limit;
+    bool hidden;
+};
+
+#define AT(member) offsetof(struct glob_wish, member)
+/* clang-format off */
+static const struct arg glob_rows[] = {
+    { "pattern", ARG_TEXT, .at = AT(pattern), .most = 4000, .help = "such as **/*.py or src/*.{c,h}", .needed = true },
+    { "path", ARG_TEXT, .at = AT(path), .help = "directory to search (default: the working directory)" },
+    { "limit", ARG_NUMBER, .at = AT(limit), 1, FOUND_MAX, "files at most (default: 100)" },
+    { "hidden", ARG_BOOL, .at = AT(hidden), .help = "also files whose name begins with a dot" },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_glob_args = ARGS_OF(glob_rows);
+
 int tool_glob(struct tool_call *call, struct err *err)
 {
-    const char *pattern = NULL, *path = NULL;
+    struct glob_wish w = { .limit = GLOB_LIMIT };
     auto_free struct found *items = calloc(FOUND_MAX, sizeof *items);
     struct findings found = { items, 0 };
     struct agent_request request = { .op = AGENT_GLOB, .limit = FOUND_MAX };
-    uint64_t limit = GLOB_LIMIT;
     char at[AGENT_PATH_MAX];
     struct ops_file file;
-    bool hidden = false, cut = false;
-    const struct arg args[] = {
-        { "pattern", ARG_TEXT, &pattern, 0, 4000 },
-        { "path", ARG_TEXT, &path, 0, 0 },
-        { "limit", ARG_NUMBER, &limit, 1, FOUND_MAX },
-        { "hidden", ARG_BOOL, &hidden, 0, 0 },
-    };
+    bool cut = false;
     int r;
 
     if (!items)
         return err_set(err, ERR_NO_MEMORY, "no memory for the list");
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        args_need(call->ops->caller, pattern, "pattern", err) < 0 || place(call, path, at, &file, err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_glob_args, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
-    request.pattern = pattern;
-    request.flags = hidden ? AGENT_HIDDEN : 0;
+    request.pattern = w.pattern;
+    request.flags = w.hidden ? AGENT_HIDDEN : 0;
     r = ops_file_search(call->ops, &file, &request, keep_found, &found, &cut, err);
     if (r == 0)
-        r = put_found(call, &found, limit, cut, err);
+        r = put_found(call, &found, w.limit, cut, err);
     for (size_t i = 0; i < found.count; i++)
         free(found.items[i].path);
     return r;
@@ -246,39 +257,45 @@ struct grep_wish {
     bool ignore_case, fixed, hidden, numbers;
 };
 
+#define AT(member) offsetof(struct grep_wish, member)
+/* In the order of enum grep_mode. */
+static const char *const grep_modes[] = { "content", "files_with_matches", "count", NULL };
+/* clang-format off */
+static const struct arg grep_rows[] = {
+    { "pattern", ARG_TEXT, .at = AT(pattern), .most = 4000, .help = "regular expression to search for", .needed = true },
+    { "query", ARG_TEXT, .at = AT(pattern), .most = 4000 },
+    { "path", ARG_TEXT, .at = AT(path), .help = "file or directory to search (default: the working directory)" },
+    { "glob", ARG_TEXT, .at = AT(include), .most = 1000, .help = "only files whose name is like this, such as *.js" },
+    { "include", ARG_TEXT, .at = AT(include), .most = 1000 },
+    { "output_mode", ARG_TEXT, .at = AT(mode), .choices = grep_modes,
+      .help = "content: matching lines; files_with_matches: paths (default); count: matches of each file" },
+    { "-i", ARG_BOOL, .at = AT(ignore_case), .help = "ignore case" },
+    { "ignore_case", ARG_BOOL, .at = AT(ignore_case) },
+    { "-n", ARG_BOOL, .at = AT(numbers), .help = "line numbers, in output_mode content (default: true)" },
+    { "line_numbers", ARG_BOOL, .at = AT(numbers) },
+    { "-A", ARG_NUMBER, .at = AT(after), 0, 100, "lines to show behind each match, in output_mode content" },
+    { "-B", ARG_NUMBER, .at = AT(before), 0, 100, "lines to show before each match, in output_mode content" },
+    { "-C", ARG_NUMBER, .at = AT(around), 0, 100, "lines to show around each match, in output_mode content" },
+    { "context", ARG_NUMBER, .at = AT(around), 0, 100 },
+    { "head_limit", ARG_NUMBER, .at = AT(limit), 1, 100000, "matches at most (default: 1000)" },
+    { "limit", ARG_NUMBER, .at = AT(limit), 1, 100000 },
+    { "fixed_strings", ARG_BOOL, .at = AT(fixed), .help = "pattern is a text, not a regular expression" },
+    { "hidden", ARG_BOOL, .at = AT(hidden), .help = "also files whose name begins with a dot" },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_grep_args = ARGS_OF(grep_rows);
+
 static int read_grep(struct tool_call *call, struct grep_wish *w, struct err *err)
 {
-    const struct arg args[] = {
-        { "pattern", ARG_TEXT, &w->pattern, 0, 4000 },
-        { "query", ARG_TEXT, &w->pattern, 0, 4000 },
-        { "path", ARG_TEXT, &w->path, 0, 0 },
-        { "glob", ARG_TEXT, &w->include, 0, 1000 },
-        { "include", ARG_TEXT, &w->include, 0, 1000 },
-        { "output_mode", ARG_TEXT, &w->mode, 0, 32 },
-        { "-i", ARG_BOOL, &w->ignore_case, 0, 0 },
-        { "ignore_case", ARG_BOOL, &w->ignore_case, 0, 0 },
-        { "-n", ARG_BOOL, &w->numbers, 0, 0 },
-        { "line_numbers", ARG_BOOL, &w->numbers, 0, 0 },
-        { "-A", ARG_NUMBER, &w->after, 0, 100 },
-        { "-B", ARG_NUMBER, &w->before, 0, 100 },
-        { "-C", ARG_NUMBER, &w->around, 0, 100 },
-        { "context", ARG_NUMBER, &w->around, 0, 100 },
-        { "head_limit", ARG_NUMBER, &w->limit, 1, 100000 },
-        { "limit", ARG_NUMBER, &w->limit, 1, 100000 },
-        { "fixed_strings", ARG_BOOL, &w->fixed, 0, 0 },
-        { "hidden", ARG_BOOL, &w->hidden, 0, 0 },
-    };
-
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        args_need(call->ops->caller, w->pattern, "pattern", err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_grep_args, w, err) < 0)
         return -1;
     return w->pattern[0] ? 0 : args_bad(call->ops->caller, "", "pattern", "is empty", err);
 }
 
 int tool_grep(struct tool_call *call, struct err *err)
 {
-    static const char *const modes[] = { "content", "files_with_matches", "count" };
-    struct grep_wish w = { .mode = modes[GREP_FILES], .limit = GREP_LIMIT, .numbers = true };
+    struct grep_wish w = { .mode = grep_modes[GREP_FILES], .limit = GREP_LIMIT, .numbers = true };
     auto_free struct grep *grep = calloc(1, sizeof *grep);
     struct agent_request request = { .op = AGENT_GREP };
     char at[AGENT_PATH_MAX];
@@ -291,11 +308,8 @@ int tool_grep(struct tool_call *call, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "no memory for the matches");
     if (read_grep(call, &w, err) < 0 || place(call, w.path, at, &file, err) < 0)
         return -1;
-    while (mode < ARRAY_LEN(modes) && strcmp(modes[mode], w.mode) != 0)
+    while (strcmp(grep_modes[mode], w.mode) != 0)
         mode++;
-    if (mode == ARRAY_LEN(modes))
-        return args_bad(call->ops->caller, "", "output_mode", "must be content, files_with_matches or count",
-                        err);
     grep->mode = (enum grep_mode) mode;
     grep->numbers = w.numbers;
     request.pattern = w.pattern;
@@ -366,26 +380,38 @@ static int take_entry(void *context, const struct agent_reply *item, struct err 
     return r < 0 ? err_set(err, ERR_NO_MEMORY, "no memory for the list") : 0;
 }
 
+struct ls_wish {
+    const char *path;
+    json_t *ignore;
+    uint64_t limit;
+};
+
+#define AT(member) offsetof(struct ls_wish, member)
+/* clang-format off */
+static const struct arg ls_rows[] = {
+    { "path", ARG_TEXT, .at = AT(path), .help = "directory to list (default: the working directory)" },
+    { "ignore", ARG_ARRAY, .at = AT(ignore), .help = "patterns of names to leave out" },
+    { "limit", ARG_NUMBER, .at = AT(limit), 1, FOUND_MAX, "entries at most (default: 1000)" },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_ls_args = ARGS_OF(ls_rows);
+
 int tool_ls(struct tool_call *call, struct err *err)
 {
     struct listing l = { 0 };
-    const char *path = NULL;
-    uint64_t limit = LS_LIMIT;
+    struct ls_wish w = { .limit = LS_LIMIT };
     char at[AGENT_PATH_MAX];
     struct ops_file file;
     bool cut = false;
-    const struct arg args[] = {
-        { "path", ARG_TEXT, &path, 0, 0 },
-        { "ignore", ARG_ARRAY, &l.ignore, 0, 0 },
-        { "limit", ARG_NUMBER, &limit, 1, FOUND_MAX },
-    };
     size_t i;
     json_t *item;
     int r;
 
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        place(call, path, at, &file, err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_ls_args, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
+    l.ignore = w.ignore;
     json_array_foreach(l.ignore, i, item)
     {
         if (!json_is_string(item) || json_string_length(item) > 255 || i >= IGNORE_MOST)
@@ -393,7 +419,7 @@ int tool_ls(struct tool_call *call, struct err *err)
                             err);
     }
     l.entries = json_array();
-    r = ops_file_list(call->ops, &file, 1, limit, take_entry, &l, &cut, err);
+    r = ops_file_list(call->ops, &file, 1, w.limit, take_entry, &l, &cut, err);
     if (r == 0 && text_add(&l.out, "", 0) == 0) {
         (void) json_object_set_new(call->answer, "output", json_stringn(l.out.data, l.out.len));
         (void) json_object_set(call->answer, "entries", l.entries);

@@ -2,6 +2,7 @@
 #include "base/own.h"
 #include "server/form/tools_args.h"
 #include "surface/tools/tools.h"
+#include "surface/tools/tools_shell.h"
 #include "surface/tools/tools_text.h"
 
 #include <inttypes.h>
@@ -65,7 +66,8 @@ static void put_result(json_t *answer, const struct exec_result *result)
     if (result->ended == EXIT_TIMEOUT)
         (void) snprintf(why, sizeof why, "the command was ended after its timeout");
     else if (result->ended == EXIT_CPU)
-        (void) snprintf(why, sizeof why, "the command used more processor time than its cpu_timeout");
+        (void) snprintf(why, sizeof why,
+                        "the command used more processor time than its cpu_timeout");
     else if (result->ended == EXIT_OOM)
         (void) snprintf(why, sizeof why, "the command was ended: the sandbox ran out of memory");
     else if (result->ended == EXIT_SIGNAL)
@@ -86,33 +88,52 @@ static void put_result(json_t *answer, const struct exec_result *result)
 /* ---- Bash ---- */
 
 struct bash {
-    const char *command, *cwd, *user, *description;
+    const char *command, *cwd, *user, *description, *session;
     json_t *env;
     uint64_t timeout_ms, timeout_s, cpu_timeout_ms;
-    bool background;
+    bool background, one_shot, restart;
 };
+
+#define AT(member) offsetof(struct bash, member)
+/* clang-format off */
+static const struct arg bash_rows[] = {
+    { "command", ARG_TEXT, .at = AT(command), .most = 256 * 1024, .help = "the command to run", .needed = true },
+    { "timeout", ARG_NUMBER, .at = AT(timeout_ms), 1, TIMEOUT_MOST, "milliseconds after which the command is ended" },
+    { "timeout_seconds", ARG_NUMBER, .at = AT(timeout_s), 1, TIMEOUT_MOST / 1000 },
+    { "cpu_timeout", ARG_NUMBER, .at = AT(cpu_timeout_ms), 1, TIMEOUT_MOST },
+    { "run_in_background", ARG_BOOL, .at = AT(background),
+      .help = "start it and return at once; its output is read with bash_output" },
+    { "background", ARG_BOOL, .at = AT(background) },
+    { "cwd", ARG_TEXT, .at = AT(cwd), .most = 4000, .help = "directory for this command (default: where the shell is)" },
+    { "working_directory", ARG_TEXT, .at = AT(cwd), .most = 4000 },
+    { "env", ARG_OBJECT, .at = AT(env), .help = "variables for this command" },
+    { "user", ARG_TEXT, .at = AT(user), .most = 63, .help = "user of the sandbox to run as" },
+    { "session", ARG_TEXT, .at = AT(session), .most = SHELL_NAME_MAX,
+      .help = "name of the shell whose directory, variables and functions count (default: main)" },
+    { "restart", ARG_BOOL, .at = AT(restart), .help = "forget the session's directory, variables and functions first" },
+    { "one_shot", ARG_BOOL, .at = AT(one_shot), .help = "a shell of its own, which begins anew and leaves nothing behind" },
+    { "description", ARG_TEXT, .at = AT(description), .most = 4096, .help = "what the command does, in a few words" },
+    { "dangerouslyDisableSandbox", .type = ARG_IGNORED },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_bash_args = ARGS_OF(bash_rows);
 
 static int read_bash(struct tool_call *call, struct bash *bash, struct err *err)
 {
-    const struct arg args[] = {
-        { "command", ARG_TEXT, &bash->command, 0, 256 * 1024 },
-        { "timeout", ARG_NUMBER, &bash->timeout_ms, 1, TIMEOUT_MOST },
-        { "timeout_seconds", ARG_NUMBER, &bash->timeout_s, 1, TIMEOUT_MOST / 1000 },
-        { "cpu_timeout", ARG_NUMBER, &bash->cpu_timeout_ms, 1, TIMEOUT_MOST },
-        { "background", ARG_BOOL, &bash->background, 0, 0 },
-        { "run_in_background", ARG_BOOL, &bash->background, 0, 0 },
-        { "cwd", ARG_TEXT, &bash->cwd, 0, 4000 },
-        { "working_directory", ARG_TEXT, &bash->cwd, 0, 4000 },
-        { "env", ARG_OBJECT, &bash->env, 0, 0 },
-        { "user", ARG_TEXT, &bash->user, 0, 63 },
-        { "description", ARG_TEXT, &bash->description, 0, 4096 },
-    };
-
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0 ||
-        args_need(call->ops->caller, bash->command, "command", err) < 0)
+    /* A restart needs no command. */
+    if (json_is_true(json_object_get(call->arguments, "restart")))
+        bash->command = "";
+    if (args_read(call->ops->caller, call->arguments, "", &tool_bash_args, bash, err) < 0)
         return -1;
-    if (!bash->command[0])
+    if (!bash->command[0] && !bash->restart)
         return args_bad(call->ops->caller, "", "command", "is empty", err);
+    if (bash->one_shot && (bash->session || bash->restart))
+        return args_bad(call->ops->caller, "", "one_shot", "has no session to name or restart",
+                        err);
+    if (!shell_name_ok(bash->session))
+        return args_bad(call->ops->caller, "", "session",
+                        "is not a name of letters, digits, '.', '_' and '-'", err);
     if (bash->timeout_s > 0)
         bash->timeout_ms = bash->timeout_s * 1000;
     else if (bash->timeout_ms == 0 && !bash->background)
@@ -173,15 +194,23 @@ static int run_background(struct tool_call *call, struct ops_command *command, s
     return 0;
 }
 
-static int run_wait(struct tool_call *call, struct ops_command *command, struct err *err)
+static int run_wait(struct tool_call *call, struct ops_command *command, const struct bash *bash,
+                    struct err *err)
 {
     struct ops_output output;
     int r;
 
+    command->watch = call->watch;
+    command->watch_context = call->watch_context;
     if (ops_run_collect(call->ops, call->session->sandbox, command, OUTPUT_BYTES, &output, err) < 0)
         return -1;
     put_result(call->answer, &output.result);
+    if (!bash->one_shot && output.result.ended != EXIT_CODE)
+        (void) json_object_set_new(call->answer, "error",
+                                   shell_kept(json_object_get(call->answer, "error")));
     r = put_output(call->answer, &output, err);
+    if (r == 0 && bash->restart && !bash->command[0])
+        (void) json_object_set_new(call->answer, "output", json_string("the shell begins anew"));
     ops_output_done(&output);
     return r;
 }
@@ -192,7 +221,9 @@ int tool_bash(struct tool_call *call, struct err *err)
     auto_free char *env_texts = NULL;
     struct bash bash = { 0 };
     struct ops_command command = { 0 };
+    struct shell_call shell;
     char cwd[AGENT_PATH_MAX];
+    int r;
 
     if (read_bash(call, &bash, err) < 0)
         return -1;
@@ -200,7 +231,6 @@ int tool_bash(struct tool_call *call, struct err *err)
         return -1;
     if (bash.cwd && session_path(call->session, bash.cwd, cwd, sizeof cwd) < 0)
         return args_bad(call->ops->caller, "", "cwd", "is too long", err);
-    command.command = bash.command;
     command.env = env;
     command.user = bash.user;
     command.timeout_ms = bash.timeout_ms;
@@ -208,7 +238,22 @@ int tool_bash(struct tool_call *call, struct err *err)
     command.watch = call->watch;
     command.watch_context = call->watch_context;
     command.cwd = bash.cwd ? cwd : call->session->workdir[0] ? call->session->workdir : NULL;
-    return bash.background ? run_background(call, &command, err) : run_wait(call, &command, err);
+    if (bash.one_shot)
+        command.command = bash.command;
+    else if (shell_wrap(&shell, &command,
+                        &(struct shell_ask){ .command = bash.command,
+                                             .name = bash.session,
+                                             .home = call->session->workdir,
+                                             .given = bash.cwd != NULL,
+                                             .restart = bash.restart,
+                                             .keeps = !bash.background },
+                        err) < 0)
+        return -1;
+    r = bash.background ? run_background(call, &command, err)
+                        : run_wait(call, &command, &bash, err);
+    if (!bash.one_shot)
+        shell_done(&shell);
+    return r;
 }
 
 /* ---- BashOutput ---- */
@@ -278,28 +323,34 @@ static int read_now(struct tool_call *call, const struct wanted_process *wanted,
     return r < 0 ? -1 : 0;
 }
 
+struct output_wish {
+    uint64_t proc, from[2];
+};
+
+#define AT(member) offsetof(struct output_wish, member)
+/* clang-format off */
+static const struct arg output_rows[] = {
+    { "process_id", ARG_ID, .at = AT(proc), 1, UINT32_MAX, "the process, as run_in_background named it", .needed = true },
+    { "bash_id", ARG_ID, .at = AT(proc), 1, UINT32_MAX },
+    { "stdout_from", ARG_NUMBER, .at = AT(from[0]), 0, INT64_MAX, "byte of its stdout to begin with (default: 0)" },
+    { "stderr_from", ARG_NUMBER, .at = AT(from[1]), 0, INT64_MAX, "byte of its stderr to begin with (default: 0)" },
+};
+/* clang-format on */
+#undef AT
+const struct args tool_bash_output_args = ARGS_OF(output_rows);
+
 int tool_bash_output(struct tool_call *call, struct err *err)
 {
-    uint64_t proc = 0, from[2] = { 0, 0 }, begin[2];
+    struct output_wish w = { 0 };
     struct text got[2] = { { 0 } };
     struct wanted_process wanted;
     struct ops_output output;
-    const struct arg args[] = {
-        { "process_id", ARG_ID, &proc, 1, UINT32_MAX },
-        { "bash_id", ARG_ID, &proc, 1, UINT32_MAX },
-        { "stdout_from", ARG_NUMBER, &from[0], 0, INT64_MAX },
-        { "stderr_from", ARG_NUMBER, &from[1], 0, INT64_MAX },
-    };
     int r;
 
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_bash_output_args, &w, err) < 0 ||
+        find_process(call, w.proc, &wanted, err) < 0)
         return -1;
-    if (proc == 0)
-        return args_bad(call->ops->caller, "", "process_id", "is missing", err);
-    if (find_process(call, proc, &wanted, err) < 0)
-        return -1;
-    memcpy(begin, from, sizeof begin);
-    r = read_now(call, &wanted, from, got, err);
+    r = read_now(call, &wanted, w.from, got, err);
     if (r == 0 && !wanted.running)
         put_result(call->answer, &wanted.result);
     output = (struct ops_output){ .data = { got[0].data, got[1].data },
@@ -308,10 +359,10 @@ int tool_bash_output(struct tool_call *call, struct err *err)
     output.result.stderr_bytes = got[1].len;
     if (r == 0)
         r = put_output(call->answer, &output, err);
-    (void) json_object_set_new(call->answer, "process_id", json_integer((json_int_t) proc));
+    (void) json_object_set_new(call->answer, "process_id", json_integer((json_int_t) w.proc));
     (void) json_object_set_new(call->answer, "running", json_boolean(wanted.running));
-    (void) json_object_set_new(call->answer, "stdout_next", json_integer((json_int_t) from[0]));
-    (void) json_object_set_new(call->answer, "stderr_next", json_integer((json_int_t) from[1]));
+    (void) json_object_set_new(call->answer, "stdout_next", json_integer((json_int_t) w.from[0]));
+    (void) json_object_set_new(call->answer, "stderr_next", json_integer((json_int_t) w.from[1]));
     free(got[0].data);
     free(got[1].data);
     return r;
@@ -328,41 +379,50 @@ static const struct {
     { "USR2", SIGUSR2 }, { "STOP", SIGSTOP }, { "CONT", SIGCONT },
 };
 
+struct kill_wish {
+    uint64_t proc;
+    const char *name;
+};
+
+/* clang-format off */
+static const struct arg kill_rows[] = {
+    { "process_id", ARG_ID, .at = offsetof(struct kill_wish, proc), 1, UINT32_MAX,
+      "the process, as run_in_background named it", .needed = true },
+    { "shell_id", ARG_ID, .at = offsetof(struct kill_wish, proc), 1, UINT32_MAX },
+    { "signal", ARG_TEXT, .at = offsetof(struct kill_wish, name), .most = 16,
+      .help = "KILL (default), TERM, INT, HUP, QUIT, USR1, USR2, STOP or CONT" },
+};
+/* clang-format on */
+const struct args tool_kill_args = ARGS_OF(kill_rows);
+
 int tool_kill(struct tool_call *call, struct err *err)
 {
-    const char *name = "KILL";
-    uint64_t proc = 0, reached = 0;
+    struct kill_wish w = { .name = "KILL" };
+    uint64_t reached = 0;
     uint32_t number = 0;
     struct wanted_process wanted;
+    const char *name;
     char said[96];
-    const struct arg args[] = {
-        { "process_id", ARG_ID, &proc, 1, UINT32_MAX },
-        { "shell_id", ARG_ID, &proc, 1, UINT32_MAX },
-        { "signal", ARG_TEXT, &name, 0, 16 },
-    };
 
-    if (args_read(call->ops->caller, call->arguments, "", args, ARRAY_LEN(args), err) < 0)
+    if (args_read(call->ops->caller, call->arguments, "", &tool_kill_args, &w, err) < 0)
         return -1;
-    if (proc == 0)
-        return args_bad(call->ops->caller, "", "process_id", "is missing", err);
-    if (strncmp(name, "SIG", 3) == 0)
-        name += 3;
+    name = strncmp(w.name, "SIG", 3) == 0 ? w.name + 3 : w.name;
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         if (strcmp(signals[i].name, name) == 0)
             number = signals[i].number;
     if (number == 0)
         return args_bad(call->ops->caller, "", "signal",
                         "must be one of KILL, TERM, INT, HUP, QUIT, USR1, USR2, STOP, CONT", err);
-    if (find_process(call, proc, &wanted, err) < 0)
+    if (find_process(call, w.proc, &wanted, err) < 0)
         return -1;
     if (!wanted.running) {
         (void) caller_blame(call->ops->caller, "process_id", NULL, NULL);
-        return err_set(err, ERR_STATE, "process %" PRIu64 " has ended already", proc);
+        return err_set(err, ERR_STATE, "process %" PRIu64 " has ended already", w.proc);
     }
-    if (ops_process_signal(call->ops, call->session->sandbox, (uint32_t) proc, number, true,
+    if (ops_process_signal(call->ops, call->session->sandbox, (uint32_t) w.proc, number, true,
                            &reached, err) < 0)
         return -1;
-    (void) snprintf(said, sizeof said, "sent %s to process %" PRIu64, name, proc);
+    (void) snprintf(said, sizeof said, "sent %s to process %" PRIu64, name, w.proc);
     (void) json_object_set_new(call->answer, "output", json_string(said));
     (void) json_object_set_new(call->answer, "reached", json_integer((json_int_t) reached));
     return 0;
