@@ -43,6 +43,7 @@ KEEPER_SRCS := $(wildcard src/keeper/*.c src/driver/*.c src/driver/jail/*.c src/
 CLI_SRCS    := $(wildcard src/cli/*.c)
 API_SRCS    := $(wildcard src/cli/api/*.c)
 REMOTE_SRCS := $(wildcard src/remote/*.c)
+MCP_SRCS    := $(wildcard src/mcp/*.c)
 TEMPLATE_SRCS := $(wildcard src/template/*.c)
 HTTP_SRCS   := $(wildcard src/http/*.c)
 STORE_SRCS  := $(wildcard src/store/*.c)
@@ -75,14 +76,14 @@ RULES_SRCS := $(addprefix src/egress/,ip.c reach.c upstream.c)
 BACKUP_SRCS := $(wildcard src/backup/*.c) $(addprefix src/image/,image.c image_files.c chunks.c) src/jail/mountfd.c $(addprefix src/http/,tar.c tar_put.c slice.c)
 
 # Static, without SQLite and TLS: the verbs of every day start as fast as a program can.
-COVE_SRCS := $(API_SRCS) $(REMOTE_SRCS) $(addprefix src/cli/,common.c hints.c options.c programs.c report.c subverbs.c table.c terminal.c version.c) \
+COVE_SRCS := $(API_SRCS) $(REMOTE_SRCS) $(MCP_SRCS) $(addprefix src/cli/,common.c hints.c options.c programs.c report.c subverbs.c table.c terminal.c version.c) \
              $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS)
 $(BUILD)/cove: $(call objs,$(COVE_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ $(if $(SAN),-ljansson,-l:libjansson.a)
 
 # What is about this host: cove becomes this program for the verbs that it does not have itself.
-HOST_SRCS := $(CLI_SRCS) $(filter-out %/main.c,$(API_SRCS)) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) \
+HOST_SRCS := $(CLI_SRCS) $(filter-out %/main.c,$(API_SRCS)) $(REMOTE_SRCS) $(MCP_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) \
              $(TEMPLATE_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
 HOST_LIBS := -ljansson -lsqlite3 -lcrypto -lzstd -pthread
 $(BUILD)/cove-host: $(call objs,$(sort $(HOST_SRCS)))
@@ -105,7 +106,7 @@ $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
 SPOKEN_SRCS := $(RULES_SRCS) $(addprefix src/egress/,may_name.c message.c message_nets.c message_report.c message_request.c peer_ip.c \
                    rewrite.c tls.c tls_ca.c what.c)
 
-COVED_SRCS := $(wildcard src/coved/*.c) $(SURFACE_SRCS) $(SERVER_SRCS) $(SPOKEN_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
+COVED_SRCS := $(wildcard src/coved/*.c) $(SURFACE_SRCS) $(MCP_SRCS) $(SERVER_SRCS) $(SPOKEN_SRCS) $(HTTP_SRCS) $(STORE_SRCS) $(POLICY_SRCS) $(CLIENT_SRCS) \
               $(LIB_SRCS)
 COVED_LIBS := -ljansson -lssl -lcrypto -lsqlite3 -lpcre2-8 -lz -pthread
 

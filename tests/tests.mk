@@ -40,12 +40,15 @@ $(filter $(BUILD)/tests/egress/%,$(UNIT_TESTS)): $(BUILD)/tests/egress/%: $(BUIL
 $(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8
+$(filter $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): $(BUILD)/tests/mcp/%: $(BUILD)/obj/tests/unit/mcp/%.o $(call objs,$(MCP_SRCS) $(wildcard src/base/*.c))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 # What coved is made of, but for its main.
 SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS))
 $(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

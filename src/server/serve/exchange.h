@@ -52,6 +52,8 @@ ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *er
  * Content-Encoding, which may be gzip (415 otherwise). The route's limit then counts decoded bytes; what does not
  * decode is ERR_INVALID, a bomb ERR_TOO_BIG. */
 int exchange_accept_encoding(struct exchange *x, struct err *err);
+/* The whole body, perhaps gzip; the caller's to free. Not NUL-terminated. */
+int exchange_text(struct exchange *x, char **ret, size_t *ret_len, struct err *err);
 /* The whole body as a JSON object, perhaps gzip; strict, duplicates refused. An empty body is an empty object. */
 int exchange_json(struct exchange *x, json_t **ret, struct err *err);
 /* The same of a text that was read already, which is not empty. */

@@ -279,7 +279,7 @@ int exchange_take_room(struct exchange *x, uint64_t bytes, struct err *err)
     return 0;
 }
 
-int exchange_json(struct exchange *x, json_t **ret, struct err *err)
+int exchange_text(struct exchange *x, char **ret, size_t *ret_len, struct err *err)
 {
     auto_free char *text = NULL;
     size_t have = 0, room = 0;
@@ -304,11 +304,23 @@ int exchange_json(struct exchange *x, json_t **ret, struct err *err)
             return -1;
         have += (size_t) n;
     } while (n > 0);
-    if (have == 0) {
+    *ret = take_ptr(&text);
+    *ret_len = have;
+    return 0;
+}
+
+int exchange_json(struct exchange *x, json_t **ret, struct err *err)
+{
+    auto_free char *text = NULL;
+    size_t len = 0;
+
+    if (exchange_text(x, &text, &len, err) < 0)
+        return -1;
+    if (len == 0) {
         *ret = json_object();
         return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for the body");
     }
-    return exchange_json_text(text, have, ret, err);
+    return exchange_json_text(text, len, ret, err);
 }
 
 int exchange_drain(struct exchange *x)

@@ -183,15 +183,23 @@ static bool is_simple(const struct head *head)
     return type.len == 0;
 }
 
+bool origin_is_foreign(struct exchange *x)
+{
+    struct slice origin = head_get(&x->head, "Origin");
+
+    return origin.at && !page_may(x, origin);
+}
+
 int origin_check(struct exchange *x, struct err *err)
 {
-    struct slice origin = head_get(&x->head, "Origin"), host = head_host(&x->head);
+    bool told = head_get(&x->head, "Origin").at;
+    struct slice host = head_host(&x->head);
     char id[ID_LEN + 1];
     uint16_t port;
 
     if (!host_is_ours(x->app, host))
         return err_set(err, ERR_DENIED, "Host is not a name of this server");
-    if (origin.at ? !page_may(x, origin) : is_embedded(x))
+    if (told ? origin_is_foreign(x) : is_embedded(x))
         return err_set(err, ERR_DENIED, "a page elsewhere cannot use this server without a key");
     /* What a server inside a sandbox takes from its own pages is for that server to say. */
     if (port_host_parse(host, id, &port) || !is_browser(&x->head) || !is_simple(&x->head))

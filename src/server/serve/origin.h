@@ -15,6 +15,9 @@
  * is asked, or by a person who opens an address. ERR_DENIED, with a sentence, for all others. */
 int origin_check(struct exchange *x, struct err *err);
 
+/* Whether a page asks that is none of this server's: Origin says so. */
+bool origin_is_foreign(struct exchange *x);
+
 /* Whether Origin, or the address in Referer, is a page that the sandbox serves, seen through this server: its host names
  * a port of the sandbox, and scheme, domain and port are those that the request went to. */
 bool origin_is_sandbox(struct exchange *x, struct slice origin, const char *sandbox);
