@@ -76,6 +76,8 @@ void api_done(struct api *api)
     series_done(&api->create_keeper);
     series_done(&api->exec);
     series_done(&api->exec_agent);
+    series_done(&api->exec_kept);
+    series_done(&api->exec_mcp);
 }
 
 static void round_create_api(struct api *api)
@@ -107,22 +109,51 @@ static void round_create_keeper(struct api *api)
         note(api, &err);
 }
 
+/* One request that runs `true`; `good`: what a fine answer has in it. */
+static void ask_exec(struct api *api, const char *path, const char *body, const char *good,
+                     struct series *series)
+{
+    struct err err;
+    uint64_t begin = io_now_us();
+
+    if (caller_ask(&api->caller, "POST", path, body, 200, &err) < 0)
+        return note(api, &err);
+    series_add(series, io_now_us() - begin);
+    if (!strstr(api->caller.body, good)) {
+        err_set(&err, ERR_INTERNAL, "POST %s: %.200s", path, api->caller.body);
+        note(api, &err);
+    }
+}
+
+/* A shell of its own, as the agent's exec beside it. */
 static void round_exec_api(struct api *api)
 {
     char body[160];
-    struct err err;
-    uint64_t begin;
+
+    (void) snprintf(body, sizeof body,
+                    "{\"command\":\"true\",\"one_shot\":true,\"sandbox_id\":\"%s\"}", api->living);
+    ask_exec(api, "/bash", body, "\"success\":true", &api->exec);
+}
+
+/* A shell that keeps its state. */
+static void round_exec_kept(struct api *api)
+{
+    char body[160];
 
     (void) snprintf(body, sizeof body, "{\"command\":\"true\",\"sandbox_id\":\"%s\"}", api->living);
-    begin = io_now_us();
-    if (caller_ask(&api->caller, "POST", "/bash", body, 200, &err) < 0)
-        return note(api, &err);
-    series_add(&api->exec, io_now_us() - begin);
-    if (!strstr(api->caller.body, "\"success\":true") &&
-        !strstr(api->caller.body, "\"success\": true")) {
-        err_set(&err, ERR_INTERNAL, "POST /bash: %.200s", api->caller.body);
-        note(api, &err);
-    }
+    ask_exec(api, "/bash", body, "\"success\":true", &api->exec_kept);
+}
+
+/* The same as a tool of MCP. */
+static void round_exec_mcp(struct api *api)
+{
+    char body[320];
+
+    (void) snprintf(body, sizeof body,
+                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\","
+                    "\"arguments\":{\"command\":\"true\",\"sandbox_id\":\"%s\"}}}",
+                    api->living);
+    ask_exec(api, "/mcp", body, "\"isError\":false", &api->exec_mcp);
 }
 
 static void round_exec_agent(struct api *api)
@@ -137,7 +168,8 @@ static void round_exec_agent(struct api *api)
 
 void api_round(struct api *api, unsigned round)
 {
-    static void (*const steps[])(struct api *) = { round_create_api, round_exec_api,
+    static void (*const steps[])(struct api *) = { round_create_api,    round_exec_api,
+                                                   round_exec_kept,     round_exec_mcp,
                                                    round_create_keeper, round_exec_agent };
 
     for (unsigned i = 0; i < ARRAY_LEN(steps); i++)

@@ -36,7 +36,7 @@ struct api {
     unsigned failures;
     struct err why; /* of the last failure */
 
-    struct series create, create_keeper, exec, exec_agent;
+    struct series create, create_keeper, exec, exec_agent, exec_kept, exec_mcp;
 
     size_t crowd_count, crowd_created, crowd_failures;
     uint64_t crowd_us;
