@@ -45,6 +45,33 @@ def code(a):
     return a.status, a.error.get("code"), (a.json or {}).get("id")
 
 
+# ---- a client of one sandbox ----
+pinned, elsewhere = (server.ask("POST", "/v1/sandboxes", {}).json["id"] for _ in range(2))
+
+
+def at(method, params=None, where=pinned):
+    return server.ask("POST", "/mcp?sandbox=" + where, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}, headers=OLD).json
+
+
+def pinned_call(name, **arguments):
+    result = at("tools/call", {"name": name, "arguments": arguments})
+    return result.get("result", result)
+
+
+listed = at("tools/list")["result"]["tools"]
+check("a pinned client is told of one sandbox only", "bash" in {t["name"] for t in listed} and "preview_url" in {t["name"] for t in listed} and
+      not {t["name"] for t in listed} & {"create_sandbox", "list_sandboxes", "delete_sandbox"} and
+      not any("sandbox_id" in t["inputSchema"]["properties"] for t in listed), listed)
+same("a pinned client works in its sandbox", pinned, pinned_call("bash", command="uname -n")["content"][0]["text"].strip())
+same("also if it names the sandbox", pinned, pinned_call("bash", command="uname -n", sandbox_id=pinned)["content"][0]["text"].strip())
+check("a pinned client cannot reach another sandbox of its tenant", pinned_call("bash", command="uname -n", sandbox_id=elsewhere)["isError"])
+same("a pinned client cannot end a sandbox", -32602, pinned_call("delete_sandbox", sandbox_id=elsewhere)["error"]["code"])
+check("a pinned client's preview is of its sandbox", pinned in pinned_call("preview_url", port=8080)["content"][0]["text"])
+check("a sandbox that is not there is an error, and no other takes its place",
+      at("tools/call", {"name": "bash", "arguments": {"command": "true"}}, where="i00000000000000000000")["result"]["isError"])
+for one in (pinned, elsewhere):
+    server.ask("DELETE", "/v1/sandboxes/" + one)
+
 # ---- opening, older era ----
 a = old("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
 same("initialize agrees on a revision that both know", (200, "2025-06-18", {"tools": {}}),

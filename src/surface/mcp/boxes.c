@@ -147,12 +147,12 @@ static int preview(struct exchange *x, json_t *arguments, json_t **ret, struct e
 const struct mcp_own mcp_owns[] = {
     { "create_sandbox", "Create a sandbox",
       "Makes another sandbox: with other limits, another template, or a network. Not needed for ordinary work: every tool makes a "
-      "sandbox by itself.", TOOL_RUNS, false, create, &tools_config_args },
-    { "list_sandboxes", "List sandboxes", "Lists your sandboxes, newest first.", TOOL_READS, false, list, &no_args },
-    { "delete_sandbox", "Delete a sandbox", "Ends a sandbox and removes its files.", TOOL_WRITES, true, remove_box, &remove_args },
+      "sandbox by itself.", TOOL_RUNS, false, false, create, &tools_config_args },
+    { "list_sandboxes", "List sandboxes", "Lists your sandboxes, newest first.", TOOL_READS, false, false, list, &no_args },
+    { "delete_sandbox", "Delete a sandbox", "Ends a sandbox and removes its files.", TOOL_WRITES, true, false, remove_box, &remove_args },
     { "preview_url", "Preview a port",
       "Gives an address by which people can open a server that runs in the sandbox, such as a web application.",
-      TOOL_RUNS, false, preview, &preview_args },
+      TOOL_RUNS, false, true, preview, &preview_args },
 };
 /* clang-format on */
 const size_t mcp_own_count = ARRAY_LEN(mcp_owns);

@@ -123,12 +123,30 @@ static const struct tool *find_tool(const char *name)
     return NULL;
 }
 
-static const struct mcp_own *find_own(const char *name)
+static const struct mcp_own *find_own(const struct mcp_call *call, const char *name)
 {
     for (size_t i = 0; i < mcp_own_count; i++)
-        if (strcmp(mcp_owns[i].name, name) == 0)
+        if (strcmp(mcp_owns[i].name, name) == 0 && (!call->pinned || mcp_owns[i].inside))
             return &mcp_owns[i];
     return NULL;
+}
+
+/* The arguments, with the sandbox that a pinned client works in. Another one in them is refused: a model may not leave. */
+static int pin(const struct mcp_call *call, json_t *arguments, json_t **ret, struct err *err)
+{
+    const json_t *asked = json_object_get(arguments, "sandbox_id");
+
+    if (call->pinned && asked && !json_is_null(asked) &&
+        (!json_is_string(asked) || strcmp(json_string_value(asked), call->pinned) != 0))
+        return args_bad(exchange_caller(call->x), "", "sandbox_id",
+                        "is not the sandbox of this connection", err);
+    *ret = arguments ? json_copy(arguments) : json_object();
+    if (!*ret ||
+        (call->pinned && json_object_set_new(*ret, "sandbox_id", json_string(call->pinned)) < 0)) {
+        json_decref(*ret);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the arguments");
+    }
+    return 0;
 }
 
 /* sandbox_id is ours, the rest is the tool's. */
@@ -182,10 +200,9 @@ int mcp_tools_call(struct mcp_call *call, struct err *err)
     const struct mcp_message *m = &call->message;
     const char *name = mcp_text(m->params, "name"),
                *session = exchange_header(call->x, "Mcp-Session-Id");
-    json_t *arguments = json_object_get(m->params, "arguments"), *result = NULL,
-           *none = json_object();
+    json_t *arguments = json_object_get(m->params, "arguments"), *result = NULL, *pinned = NULL;
     const struct tool *tool = name ? find_tool(name) : NULL;
-    const struct mcp_own *own = name ? find_own(name) : NULL;
+    const struct mcp_own *own = name ? find_own(call, name) : NULL;
     struct run run = { .call = call,
                        .token = json_object_get(m->meta, "progressToken"),
                        .told_ms = io_now_ms() };
@@ -195,20 +212,16 @@ int mcp_tools_call(struct mcp_call *call, struct err *err)
 
     if (!json_is_string(run.token) && !json_is_integer(run.token))
         run.token = NULL;
-    if (!tool && !own) {
-        json_decref(none);
+    if (!tool && !own)
         return mcp_fail(call, 400, MCP_INVALID_PARAMS, "unknown tool: see tools/list", NULL, err);
-    }
-    if (arguments && !json_is_object(arguments)) {
-        json_decref(none);
+    if (arguments && !json_is_object(arguments))
         return mcp_fail(call, 400, MCP_INVALID_PARAMS, "arguments is not an object", NULL, err);
-    }
-    if (!arguments)
-        arguments = none;
     running_add(&running);
-    r = own ? own->run(call->x, arguments, &result, err)
-            : run_tool(&run, tool, arguments, &result, err);
+    r = pin(call, arguments, &pinned, err);
+    if (r == 0)
+        r = own ? own->run(call->x, pinned, &result, err)
+                : run_tool(&run, tool, pinned, &result, err);
     running_remove(&running);
-    json_decref(none);
+    json_decref(pinned);
     return conclude(&run, &running, r, result, err);
 }

@@ -27,12 +27,18 @@ static json_t *tool_json(const char *name, const char *title, const char *brief,
                      brief, "inputSchema", take_schema, "annotations", take_annotations);
 }
 
-static json_t *schema_of(const struct tool *tool)
+/* A pinned client is not told of other sandboxes. */
+static json_t *schema_of(const struct mcp_call *call, const struct args *args, bool anywhere)
 {
-    json_t *schema = args_schema(tool->args), *where = args_schema(&where_args);
+    json_t *schema = args_schema(args), *properties = json_object_get(schema, "properties"), *where;
 
-    (void) json_object_update(json_object_get(schema, "properties"),
-                              json_object_get(where, "properties"));
+    if (call->pinned)
+        (void) json_object_del(properties, "sandbox_id");
+    if (call->pinned || !anywhere)
+        return schema;
+    where = args_schema(&where_args);
+
+    (void) json_object_update(properties, json_object_get(where, "properties"));
     json_decref(where);
     return schema;
 }
@@ -45,14 +51,16 @@ int mcp_tools_list(struct mcp_call *call, struct err *err)
         const struct tool *tool = &tools_table[i];
 
         (void) json_array_append_new(
-            list, tool_json(tool->plain, tool->name, tool->brief, schema_of(tool),
+            list, tool_json(tool->plain, tool->name, tool->brief, schema_of(call, tool->args, true),
                             annotations(tool->name, tool->effect, tool->effect != TOOL_READS)));
     }
     for (size_t i = 0; i < mcp_own_count; i++) {
         const struct mcp_own *own = &mcp_owns[i];
 
+        if (call->pinned && !own->inside)
+            continue;
         (void) json_array_append_new(
-            list, tool_json(own->name, own->title, own->brief, args_schema(own->args),
+            list, tool_json(own->name, own->title, own->brief, schema_of(call, own->args, false),
                             annotations(own->title, own->effect, own->ends)));
     }
     result = json_pack("{s:o}", "tools", list);

@@ -266,7 +266,7 @@ static int read_message(struct exchange *x, json_t **ret_json, struct mcp_messag
 
 static int serve_post(struct exchange *x, struct err *err)
 {
-    struct mcp_call call = { .x = x };
+    struct mcp_call call = { .x = x, .pinned = exchange_query(x, "sandbox") };
     json_t *json = NULL;
     int r;
 

@@ -23,6 +23,8 @@ struct mcp_call {
     struct exchange *x;
     struct mcp_message message; /* borrowed from the body */
     bool modern;                /* of 2026-07-28 */
+    const char
+        *pinned; /* of /mcp?sandbox=ID: the one sandbox that this client works in; else NULL */
 };
 
 /* ---- mcp.c: answers ---- */
@@ -41,7 +43,8 @@ int mcp_fail(struct mcp_call *call, int status, enum mcp_code code, const char *
 struct mcp_own {
     const char *name, *title, *brief;
     enum tool_effect effect;
-    bool ends; /* something is gone afterwards */
+    bool ends;   /* something is gone afterwards */
+    bool inside; /* works in one sandbox: a pinned client has it, too */
     /* *ret: a text for the model. */
     int (*run)(struct exchange *x, json_t *arguments, json_t **ret, struct err *err);
     const struct args *args;
