@@ -56,7 +56,7 @@ async def ask(make_options, script, prompt="go on"):
     (work / "script.json").write_text(json.dumps(script))
     log = work / "model.log"
     log.write_text("")
-    model = subprocess.Popen([sys.executable, HERE / "python/cli/model.py", "0", work / "script.json", log], stdout=subprocess.PIPE, text=True)
+    model = subprocess.Popen([sys.executable, HERE.parent / "model.py", "0", work / "script.json", log], stdout=subprocess.PIPE, text=True)
     try:
         env = {**SILENT, "ANTHROPIC_BASE_URL": "http://127.0.0.1:%s" % model.stdout.readline().strip(), "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"),
                "IS_SANDBOX": "1"}
@@ -117,7 +117,7 @@ async def inside():
     async with SandboxExecutor(SandboxConfig(resource_limits=limits, working_directory="/home/user")) as executor:
         box = await cove.AsyncSandbox.connect(executor.sandbox_id, client=executor.sandbox.client)
         await box.files.upload(CLI, "claude", mode="755")
-        await box.files.upload(HERE / "python/cli/model.py", "model.py")
+        await box.files.upload(HERE.parent / "model.py", "model.py")
         await box.files.write("script.json", json.dumps([{"tool": "Bash", "input": {"command": "uname -n; id -un; echo here > made"}},
                                                          {"tool": "mcp__host__clock", "input": {}}, {"text": "the end"}]))
         await box.files.write("model.log", "")
