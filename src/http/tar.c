@@ -80,9 +80,9 @@ static int refuse(const char *path, enum err_kind kind, const char *why, struct 
 }
 
 /* Looked at before it is changed: the message shows it as it came. */
-static int check_parts(const char *path, const char *whose, struct err *err)
+static int check_parts(const char *path, const char *whose, bool layer, struct err *err)
 {
-    if (path[0] == '/')
+    if (path[0] == '/' && !layer)
         return refuse(whose, ERR_INVALID, "an absolute path", err);
     for (const char *at = path; *at;) {
         size_t len = strcspn(at, "/");
@@ -97,11 +97,11 @@ static int check_parts(const char *path, const char *whose, struct err *err)
 }
 
 /* In place: what a directory can be asked for, or -1. "" is the directory itself. */
-static int tidy(char *path, const char *whose, struct err *err)
+static int tidy(char *path, const char *whose, bool layer, struct err *err)
 {
     char *out = path;
 
-    if (check_parts(path, whose, err) < 0)
+    if (check_parts(path, whose, layer, err) < 0)
         return -1;
     for (char *in = path; *in;) {
         size_t len = strcspn(in, "/");
@@ -146,6 +146,46 @@ static bool seconds_of(struct slice text, int64_t *ret)
     return true;
 }
 
+#define XATTR_KEY "SCHILY.xattr."
+
+/* Each as its name, its value and two lengths before both. There is room: a record of the header was longer. */
+static void keep_xattr(struct tar *tar, struct slice key, struct slice value)
+{
+    uint32_t len[2] = { (uint32_t) (key.len - strlen(XATTR_KEY)), (uint32_t) value.len };
+    size_t at = tar->next_xattrs_len, all = sizeof len + len[0] + len[1];
+
+    if (all > sizeof tar->xattrs - at)
+        return; /* of a second extended header for the same entry */
+    memcpy(tar->xattrs + at, len, sizeof len);
+    memcpy(tar->xattrs + at + sizeof len, key.at + strlen(XATTR_KEY), len[0]);
+    memcpy(tar->xattrs + at + sizeof len + len[0], value.at, len[1]);
+    tar->next_xattrs_len += all;
+}
+
+bool tar_xattr(const struct tar *tar, size_t *at, struct slice *ret_name, struct slice *ret_value)
+{
+    uint32_t len[2];
+
+    if (*at >= tar->xattrs_len)
+        return false;
+    memcpy(len, tar->xattrs + *at, sizeof len);
+    *ret_name = (struct slice){ tar->xattrs + *at + sizeof len, len[0] };
+    *ret_value = (struct slice){ tar->xattrs + *at + sizeof len + len[0], len[1] };
+    *at += sizeof len + len[0] + len[1];
+    return true;
+}
+
+static int pax_id(struct slice value, int64_t *ret, bool *ret_has, struct err *err)
+{
+    uint64_t number;
+
+    if (!slice_number(value, &number) || number > INT64_MAX)
+        return err_set(err, ERR_INVALID, "the archive has an invalid owner");
+    *ret = (int64_t) number;
+    *ret_has = true;
+    return 0;
+}
+
 static int pax_record(struct tar *tar, struct slice key, struct slice value, struct err *err)
 {
     if (key.len >= 11 && memcmp(key.at, "GNU.sparse.", 11) == 0)
@@ -166,9 +206,16 @@ static int pax_record(struct tar *tar, struct slice key, struct slice value, str
     }
     if (slice_is(key, "mtime")) {
         tar->has_mtime = seconds_of(value, &tar->next_mtime);
-        return tar->has_mtime ? 0
-                              : err_set(err, ERR_INVALID, "the archive has an invalid time");
+        return tar->has_mtime ? 0 : err_set(err, ERR_INVALID, "the archive has an invalid time");
     }
+    if (!tar->layer)
+        return 0;
+    if (slice_is(key, "uid"))
+        return pax_id(value, &tar->next_uid, &tar->has_uid, err);
+    if (slice_is(key, "gid"))
+        return pax_id(value, &tar->next_gid, &tar->has_gid, err);
+    if (key.len > strlen(XATTR_KEY) && memcmp(key.at, XATTR_KEY, strlen(XATTR_KEY)) == 0)
+        keep_xattr(tar, key, value);
     return 0;
 }
 
@@ -212,10 +259,15 @@ static int take_extra(struct tar *tar, struct err *err)
 
 /* ---- entries ---- */
 
-static int entry_type(const struct tar_head *head, const char *path, enum tar_type *ret,
+static int entry_type(const struct tar_head *head, const char *path, bool layer, enum tar_type *ret,
                       struct err *err)
 {
     size_t len = strlen(path);
+
+    if (layer && (head->type == '3' || head->type == '4' || head->type == '6')) {
+        *ret = TAR_NODE;
+        return 0;
+    }
 
     switch (head->type) {
     case '0':
@@ -259,18 +311,18 @@ static int entry_path(struct tar *tar, const struct tar_head *head, struct err *
     else
         (void) snprintf(tar->entry.target, TAR_PATH_MAX, "%.*s",
                         (int) strnlen(head->link, sizeof head->link), head->link);
-    if (entry_type(head, tar->entry.path, &tar->entry.type, err) < 0)
+    if (entry_type(head, tar->entry.path, tar->layer, &tar->entry.type, err) < 0)
         return -1;
-    return tidy(tar->entry.path, tar->entry.path, err);
+    return tidy(tar->entry.path, tar->entry.path, tar->layer, err);
 }
 
-static int entry_target(struct tar_entry *entry, struct err *err)
+static int entry_target(struct tar_entry *entry, bool layer, struct err *err)
 {
     if (entry->type != TAR_LINK && entry->type != TAR_SAME) {
         entry->target[0] = '\0';
         return 0;
     }
-    if (entry->type == TAR_SAME && tidy(entry->target, entry->path, err) < 0)
+    if (entry->type == TAR_SAME && tidy(entry->target, entry->path, layer, err) < 0)
         return -1;
     if (!entry->target[0])
         return refuse(entry->path, ERR_INVALID, "a link to nothing", err);
@@ -288,7 +340,9 @@ static int entry_numbers(struct tar *tar, const struct tar_head *head, struct er
         !number_of(head->size, sizeof head->size, &size) ||
         !number_of(head->mtime, sizeof head->mtime, &mtime) || size < 0)
         return refuse(e->path, ERR_INVALID, "a damaged number in its header", err);
-    e->mode = (uint32_t) mode & 0777;
+    uid = tar->has_uid ? tar->next_uid : uid;
+    gid = tar->has_gid ? tar->next_gid : gid;
+    e->mode = (uint32_t) mode & (tar->layer ? 07777 : 0777);
     e->uid = uid < 0 || uid > UINT32_MAX ? 0 : (uint32_t) uid;
     e->gid = gid < 0 || gid > UINT32_MAX ? 0 : (uint32_t) gid;
     e->mtime = tar->has_mtime ? tar->next_mtime : mtime;
@@ -303,6 +357,9 @@ static int entry_numbers(struct tar *tar, const struct tar_head *head, struct er
 static void forget_extra(struct tar *tar)
 {
     tar->has_path = tar->has_target = tar->has_size = tar->has_mtime = false;
+    tar->has_uid = tar->has_gid = false;
+    tar->xattrs_len = tar->next_xattrs_len;
+    tar->next_xattrs_len = 0;
 }
 
 static int begin_extra(struct tar *tar, const struct tar_head *head, struct err *err)
@@ -316,6 +373,8 @@ static int begin_extra(struct tar *tar, const struct tar_head *head, struct err 
                        TAR_PAX_MAX);
     if (++tar->entries > TAR_ENTRIES_MAX)
         return err_set(err, ERR_TOO_BIG, "the archive has more than %u entries", TAR_ENTRIES_MAX);
+    if (tar->next_xattrs_len == 0)
+        tar->xattrs_len = 0; /* the buffer is the next entry's now */
     tar->extra_type = head->type == 'X' ? 'x' : head->type;
     tar->left = (uint64_t) size;
     tar->padding = tar_padding(tar->left);
@@ -345,16 +404,17 @@ static int take_head(struct tar *tar, struct err *err)
     if (++tar->entries > TAR_ENTRIES_MAX)
         return err_set(err, ERR_TOO_BIG, "the archive has more than %u entries", TAR_ENTRIES_MAX);
     if (entry_path(tar, &head, err) < 0 || entry_numbers(tar, &head, err) < 0 ||
-        entry_target(&tar->entry, err) < 0)
+        entry_target(&tar->entry, tar->layer, err) < 0)
         return -1;
     forget_extra(tar);
     tar->left = tar->entry.size;
     tar->padding = tar_padding(tar->left);
     tar->state = TAR_AT_DATA;
     if (!tar->entry.path[0]) { /* the directory itself, as "./": it is there already */
-        if (tar->entry.type == TAR_DIR)
+        if (tar->entry.type != TAR_DIR)
+            return err_set(err, ERR_INVALID, "the archive has an entry without a name");
+        if (!tar->layer)
             return TAR_MORE;
-        return err_set(err, ERR_INVALID, "the archive has an entry without a name");
     }
     tar->open = true;
     return TAR_ENTRY;
@@ -444,6 +504,17 @@ int tar_read(struct tar *tar, const char *in, size_t len, size_t *ret_used, stru
             return event;
         }
     }
+}
+
+uint64_t tar_skip(struct tar *tar)
+{
+    uint64_t bytes = tar->left + tar->padding;
+
+    tar->left = tar->padding = 0;
+    tar->have = 0;
+    tar->open = false;
+    tar->state = TAR_AT_HEAD;
+    return bytes;
 }
 
 int tar_read_end(const struct tar *tar, struct err *err)

@@ -4,6 +4,10 @@
  * slash between parts. What cannot be kept so is refused with the entry's name: absolute paths,
  * "..", hard links to such, devices, FIFOs, sparse files. A link may point anywhere, since nobody has to follow it.
  *
+ * A reader with `layer` set reads a layer of a container image, where more is usual: leading slashes and "./" are dropped, modes have
+ * all twelve bits, devices and FIFOs are entries of their own type, the root itself is an entry with the path "", and
+ * extended attributes are kept. ".." is refused there, too.
+ *
  * Owns:    nothing. A reader has one size, whatever the archive; TAR_* are its limits. */
 #ifndef COVE_HTTP_TAR_H
 #define COVE_HTTP_TAR_H
@@ -18,13 +22,19 @@
 #define TAR_PAX_MAX     32768u /* bytes of one extended header */
 #define TAR_ENTRIES_MAX 1000000u
 
-enum tar_type { TAR_FILE, TAR_DIR, TAR_LINK, TAR_SAME /* another name of a file */ };
+enum tar_type {
+    TAR_FILE,
+    TAR_DIR,
+    TAR_LINK,
+    TAR_SAME, /* another name of a file */
+    TAR_NODE, /* a device or a FIFO; in layers only */
+};
 
 struct tar_entry {
     char path[TAR_PATH_MAX];
     char target[TAR_PATH_MAX]; /* TAR_LINK: as it is; TAR_SAME: a path like `path`; else "" */
     enum tar_type type;
-    uint32_t mode, uid, gid; /* mode: 0777 at most */
+    uint32_t mode, uid, gid; /* mode: 0777 at most, 07777 in layers */
     uint64_t size;           /* of TAR_FILE; else 0 */
     int64_t mtime;           /* seconds */
 };
@@ -47,6 +57,7 @@ enum tar_state {
 
 struct tar { /* all zero: before the first byte */
     enum tar_state state;
+    bool layer; /* set by the caller, before the first byte */
     struct tar_entry entry;
     uint64_t entries;
     uint64_t left;    /* of data, extra or padding */
@@ -59,14 +70,22 @@ struct tar { /* all zero: before the first byte */
     /* what extra headers said of the next entry */
     char next_path[TAR_PATH_MAX], next_target[TAR_PATH_MAX];
     uint64_t next_size;
-    int64_t next_mtime;
-    bool has_path, has_target, has_size, has_mtime;
+    int64_t next_mtime, next_uid, next_gid;
+    bool has_path, has_target, has_size, has_mtime, has_uid, has_gid;
+    /* Extended attributes of the entry, for tar_xattr(); of layers only. */
+    char xattrs[TAR_PAX_MAX];
+    size_t xattrs_len, next_xattrs_len;
 };
+
+/* The entry's extended attributes, one after the other: *at is 0 for the first. Valid until the next TAR_ENTRY. */
+bool tar_xattr(const struct tar *tar, size_t *at, struct slice *ret_name, struct slice *ret_value);
 
 /* Reads on: an event, or -1 (ERR_INVALID, ERR_TOO_BIG, ERR_UNSUPPORTED), and then the reader is no longer to be used.
  * ret_used: how much of the input was read; ret_data: of TAR_DATA, a slice of the input. */
 int tar_read(struct tar *tar, const char *in, size_t len, size_t *ret_used, struct slice *ret_data,
              struct err *err);
+/* Behind TAR_ENTRY: the entry's content is not wanted. Returns how many bytes of input the caller has to leave out. */
+uint64_t tar_skip(struct tar *tar);
 /* The input ended: 0 if that is where it may. */
 int tar_read_end(const struct tar *tar, struct err *err);
 

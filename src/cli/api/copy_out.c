@@ -229,6 +229,7 @@ static int entry_begin(struct tree *t, struct err *err)
     case TAR_FILE:
         return scratch_open(t->scratch, t->parent, name, &t->fd, err);
     case TAR_SAME:
+    case TAR_NODE:
         break;
     }
     return err_set(err, ERR_PROTOCOL, "%s: an entry that no server sends", name);
