@@ -58,7 +58,7 @@ AGENT_SRCS  := $(wildcard src/agent/*.c src/agent/*/*.c) $(filter-out src/wire/k
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-criu.so
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-import $(BUILD)/cove-criu.so
 
 ifeq ($(V),0)
 Q := @
@@ -117,6 +117,13 @@ $(BUILD)/coved: $(call objs,$(COVED_SRCS))
 $(BUILD)/cove-gateway: $(call objs,$(GATEWAY_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) src/client/gateway_start.c $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lz -pthread
+
+# Reads images, without any right.
+IMPORT_SRCS := $(wildcard src/importer/*.c src/oci/*.c src/erofs/*.c) $(addprefix src/http/,tar.c tar_put.c slice.c gunzip.c)
+IMPORT_LIBS := -ljansson -lz -lzstd
+$(BUILD)/cove-import: $(call objs,$(IMPORT_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(IMPORT_LIBS)
 
 $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)

@@ -19,9 +19,12 @@ $(KEPT): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(KEEPER_TEST
 $(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(sort $(CLI_TESTED)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
-$(filter $(BUILD)/tests/template/%,$(UNIT_TESTS)): $(BUILD)/tests/template/%: $(BUILD)/obj/tests/unit/template/%.o $(call objs,$(TEMPLATE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS))
+$(filter $(BUILD)/tests/template/%,$(UNIT_TESTS)): $(BUILD)/tests/template/%: $(BUILD)/obj/tests/unit/template/%.o $(call objs,$(TEMPLATE_SRCS) $(addprefix src/http/,tar.c tar_put.c slice.c) $(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(filter $(addprefix $(BUILD)/tests/,oci/% erofs/% importer/%),$(UNIT_TESTS)): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out %/main.c,$(IMPORT_SRCS)) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(IMPORT_LIBS)
 $(filter $(BUILD)/tests/backup/%,$(UNIT_TESTS)): $(BUILD)/tests/backup/%: $(BUILD)/obj/tests/unit/backup/%.o $(call objs,$(BACKUP_SRCS) $(STORE_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
@@ -48,7 +51,7 @@ SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS)
 $(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
