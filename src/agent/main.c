@@ -1,10 +1,12 @@
-/* main.c - PID 1 of a sandbox; called as `sudo`, the client of its own elevation.
+/* main.c - PID 1 of a sandbox; called as `sudo`, the client of its own elevation; as
+ * `entrypoint`, what starts the command of an image.
  *
  * The agent blocks every signal and reads SIGCHLD from a descriptor. One thread, one loop; whatever
  * could take long is done by children: shepherds run commands, workers do file operations. */
 #include "agent/core/agent.h"
 #include "agent/core/rights.h"
 #include "agent/door.h"
+#include "agent/entrypoint.h"
 #include "agent/ops.h"
 #include "agent/proc/proc.h"
 #include "agent/proc/procs.h"
@@ -137,6 +139,8 @@ int main(int argc, char **argv, char **envp)
 
     if (strcmp(name, "sudo") == 0)
         return sudo_main(argc, argv, envp);
+    if (strcmp(name, "entrypoint") == 0)
+        return entrypoint_main(envp);
     if (getpid() != 1 || argc != BOOT_ARG_COUNT) {
         (void) fprintf(stderr,
                        "cove-agent " COVE_VERSION ": started by cove-keeper, as process 1\n");

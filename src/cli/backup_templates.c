@@ -33,7 +33,8 @@ __attribute__((noreturn)) static void be_tar(int dir_fd, const char *root, int o
     const char *argv[] = { "tar",      "--numeric-owner",
                            "--xattrs", "--xattrs-include=*",
                            "--acls",   "--sort=name",
-                           "-cf",      "-",
+                           "--sparse", "-cf",
+                           "-",
                            "--",       root,
                            NULL };
     sigset_t none;
@@ -142,7 +143,8 @@ static int walk_trees(struct backup *b, int dir_fd, const char *template, each_t
         struct stat st;
 
         if (!name_ok(entry->d_name) || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISDIR(st.st_mode) || !is_needed(b, template, (uint64_t) st.st_ino))
+            !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && strncmp(entry->d_name, "root-", 5) == 0)) ||
+            !is_needed(b, template, (uint64_t) st.st_ino))
             continue;
         if (fn(b, fd, template, entry->d_name, (uint64_t) st.st_ino, err) < 0)
             return -1;

@@ -1,5 +1,5 @@
 /* What nothing needs any more: images of a tenant without a record in the server's store, snapshots that a server left
- * half made, records of snapshots whose image is gone, volumes without a record, and, with --older-than, all snapshots
+ * half made, records of snapshots whose image is gone, volumes without a record, files of imported images that no template has, and, with --older-than, all snapshots
  * that are older. A sandbox that is paused to disk and has a record is never touched; nor is one that the command
  * line paused, which has none. With --compress, images that nobody used for long take less room.
  *
@@ -14,6 +14,8 @@
 #include "cli/subverbs.h"
 #include "client/volume.h"
 #include "client/warm.h"
+#include "template/image_store.h"
+#include "template/template_store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +283,24 @@ static int collect_volumes(struct gc *gc, struct err *err)
     return r;
 }
 
+static void tell_layer(void *context, const char *key, uint64_t bytes)
+{
+    struct gc *gc = context;
+
+    gc->seen++;
+    tell(gc, REMOVE, "layer", key, bytes, "no template has it", NULL);
+}
+
+/* Files of imported images. */
+static int collect_layers(struct gc *gc, struct err *err)
+{
+    auto_close int templates_fd = -1;
+
+    if (template_store_look(report_state(), &templates_fd, err) < 0)
+        return err->kind == ERR_NO_TEMPLATE ? 0 : -1;
+    return image_store_collect(templates_fd, gc->options->dry_run, tell_layer, gc, err);
+}
+
 static int collect(struct gc *gc, struct err *err)
 {
     const char *would = gc->options->dry_run ? "would be " : "";
@@ -296,6 +316,8 @@ static int collect(struct gc *gc, struct err *err)
     r = collect_images(gc, err);
     if (r == 0 && gc->store && (collect_records(gc, err) < 0 || collect_volumes(gc, err) < 0))
         r = -1;
+    if (r == 0)
+        r = collect_layers(gc, err);
     if (gc->options->json) {
         json_out_end(&gc->json);
         json_out_number(&gc->json, "removed", gc->removed);

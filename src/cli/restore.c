@@ -297,7 +297,8 @@ static int move_image(struct restore *r, const struct images *images, const char
     if (!tree)
         return 0; /* without its tree it is kept, and refused when it is asked for */
     (void) snprintf(path, sizeof path, "templates/%s/%s", tree->template, tree->root);
-    if (fstatat(r->new_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+    if (fstatat(r->new_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
         return err_set(err, ERR_INVALID, "the backup has no files of template '%s'",
                        tree->template);
     meta.template_inode = (uint64_t) st.st_ino;

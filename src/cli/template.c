@@ -3,6 +3,7 @@
 #include "cli/report.h"
 #include "cli/substore.h"
 #include "cli/subverbs.h"
+#include "cli/template_image.h"
 #include "cli/template_maker.h"
 #include "cli/template_network.h"
 #include "cli/template_show.h"
@@ -21,6 +22,7 @@ struct template_values {
     bool no_cache;
     struct network_values network;
     struct warm_values warm;
+    struct image_values image;
 };
 
 #define AT(field) offsetof(struct template_values, field)
@@ -43,6 +45,12 @@ static const struct option build_options[] = {
     { 0, "no-cache", OPTION_FLAG, AT(no_cache), NULL, COMPLETE_NONE, "neither use nor fill the cache" },
     { 0, "json",     OPTION_FLAG, AT(json),     NULL, COMPLETE_NONE, "as JSON" },
     /* clang-format on */
+};
+
+static const struct option import_options[] = {
+    IMAGE_OPTIONS(AT(image)),
+    IMAGE_TAG_OPTION(AT(image)),
+    { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
 };
 
 static int template_ls(const struct template_values *values, char **names, int count)
@@ -190,6 +198,16 @@ static int template_set(const struct template_values *values, char **names, int 
     return report_end(0);
 }
 
+static int template_import_one(const struct template_values *values, char **names, int count)
+{
+    struct err err;
+
+    if (count == 1)
+        return template_image_import(names[0], &values->image, values->json);
+    err_set(&err, ERR_USAGE, "template import: name one file or directory");
+    return report_error(&err);
+}
+
 static int template_make_warm(const struct template_values *values, char **names, int count)
 {
     struct err err;
@@ -242,6 +260,7 @@ static const struct {
 } actions[] = {
     { "ls", template_ls },
     { "build", template_make },
+    { "import", template_import_one },
     { "rm", template_rm },
     { "inspect", template_inspect },
     { "set", template_set },
@@ -272,6 +291,20 @@ static const struct verb subs[] = {
         .options = build_options,
         .option_count = ARRAY_LEN(build_options),
         .operands = COMPLETE_TEMPLATE,
+    },
+    {
+        .name = "import",
+        .run = run_action,
+        .synopsis = "[--name NAME] [--tag TAG] [--squash-ids] FILE|DIR",
+        .summary = "make a template of a container image: an archive, or an OCI layout",
+        .details = "FILE is what 'docker save', 'podman save' or 'skopeo copy' wrote, DIR an OCI "
+                   "layout. The layers\n"
+                   "are read by a process without any right and never unpacked on this host.\n\n"
+                   "  docker save python:3.12-slim -o python.tar\n"
+                   "  cove template import python.tar\n"
+                   "  cove run --template python -- python3 -V",
+        .options = import_options,
+        .option_count = ARRAY_LEN(import_options),
     },
     {
         .name = "rm",
@@ -324,8 +357,8 @@ _Static_assert(ARRAY_LEN(subs) == ARRAY_LEN(actions), "every command has an acti
 
 const struct verb template_verb = {
     .name = "template",
-    .synopsis = "ls|build|rm|inspect|set|warm|cool …",
-    .summary = "list, build, remove, inspect, set and warm templates",
+    .synopsis = "ls|build|import|rm|inspect|set|warm|cool …",
+    .summary = "list, build, import, remove, inspect, set and warm templates",
     .command_at = 1,
     .run = verb_template,
     .subs = subs,

@@ -25,8 +25,14 @@ static void json_manifest(struct json_out *json, const char *name, const struct 
     json_out_text(json, "workdir", manifest->workdir);
     json_out_array(json, "env");
     for (size_t i = 0; i < manifest->env_count; i++)
-        json_out_text(json, NULL, manifest->env[i]);
+        json_out_text(json, NULL, manifest_env_at(manifest, i));
     json_out_end(json);
+    if (manifest->kind == MANIFEST_IMAGE) {
+        json_out_text(json, "image", manifest->image);
+        json_out_text(json, "digest", manifest->digest);
+        json_out_raw(json, "entrypoint", manifest->entrypoint[0] ? manifest->entrypoint : "[]");
+        json_out_raw(json, "cmd", manifest->cmd[0] ? manifest->cmd : "[]");
+    }
     json_out_text(json, "recipe", manifest->recipe);
     json_out_number(json, "created", manifest->created);
     json_out_number(json, "bytes", manifest->bytes);
@@ -180,14 +186,19 @@ static int inspect_text(const struct inspected *it)
     (void) printf("size         %s in %llu files\n", report_size(size, sizeof size, it->size.bytes),
                   (unsigned long long) it->size.files);
     (void) printf("created      %s\n", subverb_when(date, sizeof date, manifest->created * 1000));
-    (void) printf("recipe       %s%s\n", manifest->recipe,
+    if (manifest->kind == MANIFEST_IMAGE)
+        (void) printf("image        %s\ndigest       %s\nentrypoint   %s\ncmd          %s\n",
+                      manifest->image, manifest->digest[0] ? manifest->digest : "unknown",
+                      manifest->entrypoint, manifest->cmd);
+    else
+        (void) printf("recipe       %s%s\n", manifest->recipe,
                   !it->has_recipe  ? ""
                   : it->up_to_date ? " (current)"
                                    : " (an older one: 'cove template build' makes it anew)");
     (void) printf("user         %s\n", manifest->user);
     (void) printf("workdir      %s\n", manifest->workdir);
     for (size_t i = 0; i < manifest->env_count; i++)
-        (void) printf("env          %s\n", manifest->env[i]);
+        (void) printf("env          %s\n", manifest_env_at(manifest, i));
     if (network)
         (void) printf("network      %s\n", network);
     if (it->is_warm)

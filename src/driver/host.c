@@ -5,6 +5,7 @@
 #include "base/own.h"
 #include "driver/disks.h"
 #include "driver/full.h"
+#include "driver/layers.h"
 #include "driver/merge.h"
 #include "driver/worker.h"
 #include "image/fill.h"
@@ -126,6 +127,8 @@ static void init(struct host *host)
     host->disks_watch.fd = host->shrink.watch.fd = host->room.fd = -1;
     for (size_t i = 0; i < BASES_MAX; i++)
         host->bases[i].mount_fd = -1;
+    for (size_t i = 0; i < LAYERS_PLACES; i++)
+        host->layers[i].file_fd = -1;
     gateways_init(&host->gateways);
 }
 
@@ -139,6 +142,8 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
     merge_from(o->layers);
     if (o->stage_layers)
         root_stage_layers();
+    host.layers_by_loop = o->stage_layers;
+    host.dev_fd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (open_files(k, o->all_pages, err) < 0)
         return -1;
     instance_name(k->state_fd, instance, sizeof instance);
@@ -183,6 +188,7 @@ int host_tick(struct keeper *k)
 void host_idle(struct keeper *k)
 {
     disks_refill(&k->host->disks);
+    layers_release(k->host);
     gateways_refill(&k->host->gateways);
 }
 

@@ -27,6 +27,15 @@ struct base {
     int mount_fd;    /* -1: on order */
 };
 
+/* An image's file system, mounted at /layers/<place>: layers.c. */
+#define LAYERS_PLACES 32
+
+struct layer_mount {
+    uint64_t device, inode; /* of the file; 0: free */
+    int file_fd;
+    uint64_t used; /* larger is later */
+};
+
 /* The one merge that the disk maker is at. */
 struct merging {
     uint32_t order;  /* 0: none */
@@ -56,6 +65,10 @@ struct host {
     struct shrink shrink;
     struct base bases[BASES_MAX];
     struct merging merging;
+    struct layer_mount layers[LAYERS_PLACES];
+    uint64_t layers_used;
+    bool layers_by_loop; /* as kernels before 6.12 need it */
+    int dev_fd;          /* the host's /dev */
     struct seccomp_filter filter_notify, filter_quiet;
     unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
     struct ids ids;

@@ -103,7 +103,7 @@ int home_enter(const char *state, struct err *err)
     static const struct {
         const char *name;
         unsigned count;
-    } places[] = { { "stage", LAYERS_MAX + 2 }, { "bases", HOME_BASES }, { "volumes", VOLUMES_MAX } };
+    } places[] = { { "stage", LAYERS_MAX + 2 }, { "bases", HOME_BASES }, { "layers", HOME_LAYERS }, { "volumes", VOLUMES_MAX } };
     auto_close int root = -1, proc = -1, state_fd = -1;
 
     (void) umask(0);
@@ -114,7 +114,7 @@ int home_enter(const char *state, struct err *err)
     if (state_fd < 0)
         return err_sys(err, errno, "open %s", state);
     root = mountfd_new("tmpfs",
-                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "128",
+                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "192",
                                               "mode", "0755", NULL },
                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
     if (root < 0)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MANIFEST_MAX 8192
+#define MANIFEST_MAX 32768
 
 static int set_text(char *field, size_t size, const char *key, const char *value, struct err *err)
 {
@@ -38,9 +38,10 @@ static int add_env(struct template *t, const char *value, struct err *err)
 
 static int set_kind(struct template *t, const char *value, struct err *err)
 {
-    if (strcmp(value, "host") != 0 && strcmp(value, "tree") != 0)
-        return err_set(err, ERR_INVALID, "kind is neither host nor tree");
+    if (strcmp(value, "host") != 0 && strcmp(value, "tree") != 0 && strcmp(value, "image") != 0)
+        return err_set(err, ERR_INVALID, "kind is neither host, tree nor image");
     t->host_usr = value[0] == 'h';
+    t->image = value[0] == 'i';
     return 0;
 }
 
@@ -81,6 +82,21 @@ int template_parse(struct template *t, char *text, const char **ret_root, struct
     return 0;
 }
 
+/* A tree's directory, or an image's file. */
+static int open_root(int dir, const char *root, bool image, struct stat *ret)
+{
+    auto_close int fd =
+        openat(dir, root, (image ? O_RDONLY : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, ret) < 0)
+        return -1;
+    if (image && !S_ISREG(ret->st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return take_fd(&fd);
+}
+
 int template_open(struct template *t, int templates_fd, const char *name, struct err *err)
 {
     auto_close int dir = -1;
@@ -99,21 +115,17 @@ int template_open(struct template *t, int templates_fd, const char *name, struct
     build = hash_text(HASH_START, text);
     if (template_parse(t, text, &root, err) < 0)
         return err_wrap(err, "template '%s': its manifest", name);
-    t->root_fd = openat(dir, root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    t->root_fd = open_root(dir, root, t->image, &st);
     if (t->root_fd < 0)
         return err_sys(err, errno, "template '%s': open its tree", name);
-    if (fstat(t->root_fd, &st) < 0) {
-        err_sys(err, errno, "template '%s': look at its tree", name);
-        own_close(&t->root_fd);
-        return -1;
-    }
+    t->inode = (uint64_t) st.st_ino;
     /* The number of a tree that a sandbox still uses is not given to another. */
     t->build = build ^ (uint64_t) st.st_ino ^ (uint64_t) st.st_dev << 48;
     return 0;
 }
 
-/* A tree beside the one of now, O_PATH; -1: none. */
-static int find_tree(int templates_fd, const char *name, uint64_t inode)
+/* A tree or a file beside the one of now; -1: none. */
+static int find_tree(int templates_fd, const char *name, uint64_t inode, bool *ret_image)
 {
     int fd = openat(templates_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -125,10 +137,12 @@ static int find_tree(int templates_fd, const char *name, uint64_t inode)
         auto_close int tree = -1;
         struct stat st;
 
-        if ((uint64_t) entry->d_ino != inode || !name_ok(entry->d_name))
+        if ((uint64_t) entry->d_ino != inode || !name_ok(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        tree = openat(dirfd(dir), entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (tree >= 0 && fstat(tree, &st) == 0 && (uint64_t) st.st_ino == inode)
+        *ret_image = S_ISREG(st.st_mode);
+        tree = open_root(dirfd(dir), entry->d_name, *ret_image, &st);
+        if (tree >= 0 && (uint64_t) st.st_ino == inode)
             return take_fd(&tree);
     }
     return -1;
@@ -137,20 +151,22 @@ static int find_tree(int templates_fd, const char *name, uint64_t inode)
 int template_open_tree(struct template *t, int templates_fd, const char *name, uint64_t inode,
                        struct err *err)
 {
-    struct stat st;
+    bool image = false;
     int tree;
 
     if (template_open(t, templates_fd, name, err) < 0)
         return -1;
-    if (inode == 0 || (fstat(t->root_fd, &st) == 0 && (uint64_t) st.st_ino == inode))
+    if (inode == 0 || t->inode == inode)
         return 0;
-    tree = find_tree(templates_fd, name, inode);
+    tree = find_tree(templates_fd, name, inode, &image);
     template_close(t);
     if (tree < 0)
         return err_set(err, ERR_STATE,
                        "template '%s' was made anew, and the tree that this stands on is gone",
                        name);
     t->root_fd = tree;
+    t->image = image;
+    t->inode = inode;
     t->build = inode; /* of no pool */
     return 0;
 }

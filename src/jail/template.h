@@ -1,4 +1,4 @@
-/* template.h - opening a template by name: its root tree and the few settings the jail needs.
+/* template.h - opening a template by name: its root tree, or image file, and the few settings the jail needs.
  *
  * Owns:    nothing on disk; templates are made and removed by the command line.
  * Never:   follows a link, or takes a name that is not checked by name_ok(). */
@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TEMPLATE_ENV_MAX   2048
-#define TEMPLATE_ENV_COUNT 32
+#define TEMPLATE_ENV_MAX   16384
+#define TEMPLATE_ENV_COUNT 64
 
 struct template
 {
-    int root_fd;    /* O_PATH, of the tree */
+    int root_fd; /* O_PATH, of the tree; of an image: of its file, until driver/layers.h has mounted it */
+    uint64_t inode; /* of the tree or the file */
+    bool image;     /* kind=image: an EROFS file */
     uint64_t build; /* another one when the template was made anew: by its manifest and its tree */
     bool host_usr;  /* kind=host: the host's /usr goes over the tree's */
     char user[64];

@@ -14,6 +14,7 @@ static const char *const kind_names[] = {
     [MANIFEST_NONE] = "none",
     [MANIFEST_HOST] = "host",
     [MANIFEST_TREE] = "tree",
+    [MANIFEST_IMAGE] = "image",
 };
 
 const char *manifest_kind_name(uint32_t kind)
@@ -27,6 +28,7 @@ static bool only_of(const char *text, const char *set)
 }
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGIT "0123456789"
 
 static bool is_root(const char *text)
@@ -37,7 +39,7 @@ static bool is_root(const char *text)
 
 static bool is_user(const char *text)
 {
-    return only_of(text, LOWER DIGIT "_-") && text[0] != '-' && !strchr(DIGIT, text[0]);
+    return only_of(text, LOWER UPPER DIGIT "_.-") && !strchr(DIGIT "-.", text[0]);
 }
 
 static bool is_path(const char *text)
@@ -48,6 +50,11 @@ static bool is_path(const char *text)
 static bool is_hex(const char *text)
 {
     return only_of(text, DIGIT "abcdef");
+}
+
+static bool is_digest(const char *text)
+{
+    return strncmp(text, "sha256:", 7) == 0 && is_hex(text + 7);
 }
 
 static bool is_any(const char *text)
@@ -72,6 +79,11 @@ static const struct key {
     { "workdir",     TEXT(workdir),     is_path, true,  "an absolute path" },
     { "recipe",      TEXT(recipe),      is_hex,  false, "a hash" },
     { "description", TEXT(description), is_any,  false, "" },
+    { "image",       TEXT(image),       is_any,  false, "" },
+    { "digest",      TEXT(digest),      is_digest, false, "a digest" },
+    { "layer",       TEXT(layer),       is_hex,  false, "a hash" },
+    { "entrypoint",  TEXT(entrypoint),  is_any,  false, "" },
+    { "cmd",         TEXT(cmd),         is_any,  false, "" },
     { "created",     NUMBER(created),   NULL,    false, "a number" },
     { "bytes",       NUMBER(bytes),     NULL,    false, "a number" },
     { "files",       NUMBER(files),     NULL,    false, "a number" },
@@ -110,7 +122,7 @@ static int set_kind(struct manifest *manifest, const char *value, struct err *er
             manifest->kind = i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "'%.60s' is neither host nor tree", value);
+    return err_set(err, ERR_INVALID, "'%.60s' is neither host, tree nor image", value);
 }
 
 int manifest_env(struct manifest *manifest, const char *pair, struct err *err)
@@ -118,14 +130,36 @@ int manifest_env(struct manifest *manifest, const char *pair, struct err *err)
     size_t name_len = strcspn(pair, "=");
 
     if (pair[name_len] != '=' || name_len == 0 || strchr(DIGIT, pair[0]) ||
-        strspn(pair, LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGIT "_") < name_len)
+        strspn(pair, LOWER UPPER DIGIT "_") < name_len)
         return err_set(err, ERR_INVALID, "'%.60s' is not NAME=VALUE", pair);
-    if (strlen(pair) >= MANIFEST_TEXT_MAX)
-        return err_set(err, ERR_INVALID, "longer than %d characters", MANIFEST_TEXT_MAX - 1);
     if (manifest->env_count == MANIFEST_ENV_MAX)
         return err_set(err, ERR_TOO_MANY, "more than %d of them", MANIFEST_ENV_MAX);
-    memcpy(manifest->env[manifest->env_count++], pair, strlen(pair) + 1);
+    if (strlen(pair) >= sizeof manifest->env_text - manifest->env_used)
+        return err_set(err, ERR_TOO_BIG, "more than %d bytes together", MANIFEST_ENV_BYTES);
+    manifest->env_at[manifest->env_count++] = (uint16_t) manifest->env_used;
+    memcpy(manifest->env_text + manifest->env_used, pair, strlen(pair) + 1);
+    manifest->env_used += strlen(pair) + 1;
     return 0;
+}
+
+static bool has_control(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char) *c < 0x20 || *c == 0x7f)
+            return true;
+    return false;
+}
+
+int manifest_set(struct manifest *manifest, const char *line, struct err *err)
+{
+    size_t len = strcspn(line, "=");
+
+    for (size_t i = 0; line[len] && !has_control(line) && i < ARRAY_LEN(keys); i++)
+        if (strlen(keys[i].name) == len && memcmp(keys[i].name, line, len) == 0)
+            return set_key(manifest, &keys[i], line + len + 1, err) < 0
+                       ? err_wrap(err, "%s", keys[i].name)
+                       : 0;
+    return err_set(err, ERR_INVALID, "'%.60s' is not a line of a manifest", line);
 }
 
 /* `seen` has a bit per row of keys, and one more for kind. */
@@ -135,9 +169,8 @@ static int parse_line(struct manifest *manifest, char *line, uint32_t *seen, str
     uint32_t bit = 1u << ARRAY_LEN(keys);
     const struct key *key = NULL;
 
-    for (const char *c = line; *c; c++)
-        if ((unsigned char) *c < 0x20 || *c == 0x7f)
-            return err_set(err, ERR_INVALID, "has a control character");
+    if (has_control(line))
+        return err_set(err, ERR_INVALID, "has a control character");
     if (!equals)
         return err_set(err, ERR_INVALID, "'%.60s' is not key=value", line);
     *equals = '\0';
@@ -189,12 +222,17 @@ int manifest_parse(struct manifest *ret, const char *text, struct err *err)
 
 int manifest_read(int template_fd, struct manifest *ret, struct err *err)
 {
+    return manifest_read_at(template_fd, "manifest", ret, err);
+}
+
+int manifest_read_at(int dir_fd, const char *name, struct manifest *ret, struct err *err)
+{
     auto_free char *text = malloc(MANIFEST_FILE_MAX);
     ssize_t len;
 
     if (!text)
         return err_set(err, ERR_NO_MEMORY, "no memory for a manifest");
-    len = io_read_text(template_fd, "manifest", text, MANIFEST_FILE_MAX);
+    len = io_read_text(dir_fd, name, text, MANIFEST_FILE_MAX);
     if (len < 0)
         return err_sys(err, errno, "read manifest");
     if ((size_t) len == MANIFEST_FILE_MAX - 1 || strlen(text) != (size_t) len)
@@ -218,12 +256,19 @@ static int format(FILE *out, const struct manifest *manifest)
             (void) fprintf(out, "%s=%s\n", key->name, text_of(fields, key));
     }
     for (size_t i = 0; i < manifest->env_count; i++)
-        (void) fprintf(out, "env=%s\n", manifest->env[i]);
+        (void) fprintf(out, "env=%s\n", manifest_env_at(manifest, i));
     return ferror(out) ? -1 : 0;
 }
 
 int manifest_write(int template_fd, const struct manifest *manifest, struct err *err)
 {
+    return manifest_write_at(template_fd, "manifest", manifest, err);
+}
+
+int manifest_write_at(int dir_fd, const char *name, const struct manifest *manifest,
+                      struct err *err)
+{
+    char new_name[96];
     auto_free char *text = NULL;
     auto_free struct manifest *again = malloc(sizeof *again);
     auto_close int fd = -1;
@@ -234,12 +279,11 @@ int manifest_write(int template_fd, const struct manifest *manifest, struct err 
         return err_set(err, ERR_NO_MEMORY, "no memory for a manifest");
     if (manifest_parse(again, text, err) < 0)
         return err_wrap(err, "write manifest");
-    fd = openat(template_fd, "manifest.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                0644);
+    (void) snprintf(new_name, sizeof new_name, "%s.new", name);
+    fd = openat(dir_fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || io_write_all(fd, text, len) < 0 || fsync(fd) < 0)
         return err_sys(err, errno, "write manifest");
-    if (renameat(template_fd, "manifest.new", template_fd, "manifest") < 0 ||
-        fsync(template_fd) < 0)
+    if (renameat(dir_fd, new_name, dir_fd, name) < 0 || fsync(dir_fd) < 0)
         return err_sys(err, errno, "put manifest in place");
     return 0;
 }

@@ -12,24 +12,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MANIFEST_ENV_MAX  32
-#define MANIFEST_TEXT_MAX 256
-#define MANIFEST_FILE_MAX 16384
+#define MANIFEST_ENV_MAX   64
+#define MANIFEST_ENV_BYTES 16384 /* of all variables together */
+#define MANIFEST_TEXT_MAX  256
+#define MANIFEST_WORDS_MAX 4096
+#define MANIFEST_FILE_MAX  32768
 
-enum manifest_kind { MANIFEST_NONE, MANIFEST_HOST, MANIFEST_TREE };
+enum manifest_kind { MANIFEST_NONE, MANIFEST_HOST, MANIFEST_TREE, MANIFEST_IMAGE };
 
 struct manifest {
-    uint32_t kind;                   /* enum manifest_kind */
-    char root[64];                   /* directory beside the manifest, [a-z0-9.-]+ */
-    char user[33];                   /* whom commands run as */
+    uint32_t kind; /* enum manifest_kind */
+    char root[64]; /* directory beside the manifest, [a-z0-9.-]+; of an image: an EROFS file */
+    char user[33]; /* whom commands run as */
     char workdir[MANIFEST_TEXT_MAX]; /* absolute */
     char recipe[65];                 /* lower-case hex: what it was made from; "" is unknown */
     char description[MANIFEST_TEXT_MAX];
-    uint64_t created;                              /* seconds since 1970 */
-    uint64_t bytes, files;                         /* of the tree */
-    char env[MANIFEST_ENV_MAX][MANIFEST_TEXT_MAX]; /* K=V */
-    size_t env_count;
+    uint64_t created;      /* seconds since 1970 */
+    uint64_t bytes, files; /* of the tree */
+    /* of an image */
+    char image[MANIFEST_TEXT_MAX]; /* where it came from: a reference, or a file's name */
+    char digest[80]; /* sha256:…, of the manifest that its name meant; "": not known */
+    char layer[65];  /* the key of its file: image_store.h */
+    char entrypoint[MANIFEST_WORDS_MAX]; /* JSON */
+    char cmd[MANIFEST_WORDS_MAX];
+    size_t env_count, env_used;
+    uint16_t env_at[MANIFEST_ENV_MAX]; /* in env_text: manifest_env_at() */
+    char env_text[MANIFEST_ENV_BYTES];
 };
+
+/* K=V */
+static inline const char *manifest_env_at(const struct manifest *manifest, size_t i)
+{
+    return manifest->env_text + manifest->env_at[i];
+}
 
 const char *manifest_kind_name(uint32_t kind);
 
@@ -40,8 +55,15 @@ int manifest_parse(struct manifest *ret, const char *text, struct err *err);
 /* Adds K=V; -1 when it is no such thing or there is no room. */
 int manifest_env(struct manifest *manifest, const char *pair, struct err *err);
 
+/* One line, key=value, but for kind and env; as strict as manifest_parse(). For lines of cove-import, which is not trusted. */
+int manifest_set(struct manifest *manifest, const char *line, struct err *err);
+
 /* Both relative to the template's own directory. write checks what it writes. */
 int manifest_read(int template_fd, struct manifest *ret, struct err *err);
 int manifest_write(int template_fd, const struct manifest *manifest, struct err *err);
+/* The same with a file of another name. */
+int manifest_read_at(int dir_fd, const char *name, struct manifest *ret, struct err *err);
+int manifest_write_at(int dir_fd, const char *name, const struct manifest *manifest,
+                      struct err *err);
 
 #endif

@@ -115,6 +115,7 @@ static const char etc_npmrc[] =
     "prefix=${HOME}/.local\nupdate-notifier=false\nfund=false\naudit=false\n";
 
 #define BOTH (FILES_HOST | FILES_TREE)
+#define ALL  (BOTH | FILES_IMAGE)
 
 static const struct file {
     const char *path;
@@ -128,9 +129,9 @@ static const struct file {
     { "etc/group",          etc_group,        0644, 0,            FILES_HOST },
     { "etc/subuid",         "",               0644, 0,            FILES_HOST },
     { "etc/subgid",         "",               0644, 0,            FILES_HOST },
-    { "etc/hosts",          etc_hosts,        0644, 0,            BOTH },
-    { "etc/hostname",       "sandbox\n",      0644, 0,            BOTH },
-    { "etc/resolv.conf",    etc_resolv,       0644, 0,            BOTH },
+    { "etc/hosts",          etc_hosts,        0644, 0,            ALL },
+    { "etc/hostname",       "sandbox\n",      0644, 0,            ALL },
+    { "etc/resolv.conf",    etc_resolv,       0644, 0,            ALL },
     { "etc/nsswitch.conf",  etc_nsswitch,     0644, 0,            BOTH },
     { "etc/profile",        etc_profile,      0644, 0,            BOTH },
     { "etc/shells",         etc_shells,       0644, 0,            FILES_HOST },
@@ -138,7 +139,7 @@ static const struct file {
     { "etc/pip.conf",       etc_pip,          0644, 0,            BOTH },
     { "etc/npmrc",          etc_npmrc,        0644, 0,            BOTH },
     { "etc/fstab",          "",               0644, 0,            BOTH },
-    { "etc/machine-id",     "",               0444, 0,            BOTH },
+    { "etc/machine-id",     "",               0444, 0,            ALL },
     { "home/user/.profile", home_profile,     0644, TEMPLATE_UID, BOTH },
     { "home/user/.bashrc",  home_bashrc,      0644, TEMPLATE_UID, BOTH },
     { "root/.profile",      home_profile,     0644, 0,            BOTH },
@@ -159,6 +160,16 @@ int template_files_put(int root_fd, uint32_t which, struct err *err)
             return -1;
     }
     return 0;
+}
+
+bool template_files_at(size_t i, uint32_t which, struct template_file *ret)
+{
+    for (size_t n = 0; n < ARRAY_LEN(files); n++)
+        if ((files[n].which & which) && i-- == 0) {
+            *ret = (struct template_file){ files[n].path, files[n].text, files[n].mode };
+            return true;
+        }
+    return false;
 }
 
 uint64_t template_files_hash(uint64_t hash, uint32_t which)

@@ -90,6 +90,15 @@ int template_put_kernels(int root_fd, struct err *err)
     return 0;
 }
 
+bool template_kernels_at(size_t i, const char **ret_path, const char **ret_text)
+{
+    if (i >= ARRAY_LEN(kernels))
+        return false;
+    *ret_path = kernels[i].path;
+    *ret_text = kernels[i].text;
+    return true;
+}
+
 uint64_t template_kernels_hash(uint64_t hash)
 {
     for (size_t i = 0; i < ARRAY_LEN(kernels); i++)

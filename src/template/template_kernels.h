@@ -7,10 +7,15 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Replaces what is there and differs; what is no longer ours goes. */
 int template_put_kernels(int root_fd, struct err *err);
+
+/* The i-th file; false: there are no more. */
+bool template_kernels_at(size_t i, const char **ret_path, const char **ret_text);
 
 /* Changes when any of them does. */
 uint64_t template_kernels_hash(uint64_t hash);

@@ -126,6 +126,7 @@ static int run_existing(const struct run_options *options, char *name,
 
 int verb_run(int argc, char **argv)
 {
+    static char program[] = "/opt/cove/bin/entrypoint", *entrypoint[] = { program };
     struct run_options options = { .keep = false };
     struct agent_request request;
     struct common_held held;
@@ -136,8 +137,12 @@ int verb_run(int argc, char **argv)
     code = common_parse(&run_verb, argc, argv, &options, &words, &count);
     if (code >= 0)
         return code;
-    if (count == 0)
+    if (count == 0 && !options.sandbox.template)
         return common_missing(&run_verb, "a command");
+    if (count == 0) {
+        words = entrypoint;
+        count = 1;
+    }
     if (common_check_attach(&run_verb, &options.attach, &err) < 0 ||
         common_request(&options.command, words, (size_t) count, options.attach.tty, &request, &held,
                        &err) < 0)

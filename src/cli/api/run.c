@@ -5,6 +5,9 @@
 
 #include <unistd.h>
 
+/* In templates that came from images: agent/entrypoint.c. */
+#define RUN_ENTRYPOINT "/opt/cove/bin/entrypoint"
+
 /* run and shell: a sandbox of one's own for one command. They differ in the command. */
 
 struct run_options {
@@ -27,13 +30,14 @@ static const struct option run_options[] = {
 
 const struct verb run_verb = {
     .name = "run",
-    .synopsis = "[OPTION…] [--] COMMAND [ARGUMENT…]",
+    .synopsis = "[OPTION…] [--] [COMMAND [ARGUMENT…]]",
     .summary = "run a command in a new sandbox that ends with it",
     .details =
         "The exit code is the command's own; 128 + n when signal n ended it, 124 when it ran\n"
         "into --timeout or --cpu-timeout, 137 when the sandbox ran out of memory. The sandbox ends when\n"
         "cove ends, however cove ends, unless --keep is given. Ctrl-C reaches the command; a second\n"
-        "Ctrl-C ends the sandbox.\n\n"
+        "Ctrl-C ends the sandbox. Without COMMAND, and with --template, the template's own command runs, if its\n"
+        "image has one (ENTRYPOINT and CMD).\n\n"
         "  cove run -- python3 -c 'print(1+1)'\n"
         "  cove run --memory 256m --cpus 0.5 --timeout 10s -- make test\n"
         "  cove run --allow pypi.org --allow files.pythonhosted.org -- pip download requests\n"
@@ -87,6 +91,7 @@ static int run(const struct run_options *options, const char *sandbox, json_t *p
 
 int verb_run(int argc, char **argv)
 {
+    static char program[] = RUN_ENTRYPOINT, *entrypoint[] = { program };
     struct run_options options = { .keep = false };
     json_t *process;
     struct err err;
@@ -96,8 +101,12 @@ int verb_run(int argc, char **argv)
     code = common_parse(&run_verb, argc, argv, &options, &words, &count);
     if (code >= 0)
         return code;
-    if (count == 0)
+    if (count == 0 && !options.make.template)
         return common_missing(&run_verb, "a command");
+    if (count == 0) { /* the command that came with the template's image */
+        words = entrypoint;
+        count = 1;
+    }
     if (command_body(&run_verb, &options.command, words, (size_t) count, NULL, &process, &err) < 0)
         return report_error(&err);
     return run(&options, NULL, process);

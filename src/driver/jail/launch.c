@@ -10,6 +10,7 @@
 #include "driver/io_rule.h"
 #include "driver/jail/hear.h"
 #include "driver/jail/load.h"
+#include "driver/layers.h"
 #include "jail/child.h"
 #include "jail/creds.h"
 #include "jail/root.h"
@@ -223,7 +224,6 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct template t;
     struct limits limits;
-    struct stat tree;
     int rc = -1;
 
     create_begin_step(s, STEP_PREPARE);
@@ -231,10 +231,9 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
     if (template_open_tree(&t, k->host->templates_fd, s->info.template, s->template_inode, err) < 0)
         return -1;
     s->build = t.build;
-    if (fstat(t.root_fd, &tree) == 0)
-        s->template_inode = (uint64_t) tree.st_ino;
+    s->template_inode = t.inode;
     io_rule_find(k, s);
-    if (sandbox_record(k, s, err) < 0)
+    if (layers_mount(k->host, &t, err) < 0 || sandbox_record(k, s, err) < 0)
         goto out;
     s->view = sysview_take(&k->host->views, &s->info.limits, err);
     if (!s->view)

@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "driver/layers.h"
 #include "image/compress.h"
 #include "image/fill.h"
 #include "image/filters.h"
@@ -460,6 +461,10 @@ static int check_and_load(struct loading *l, const struct keeper_request *r, str
         template_open_tree(&t, templates, w->sandbox.info.template, l->meta.template_inode, err) <
             0)
         return -1;
+    if (layers_mount(w->keeper->host, &t, err) < 0) {
+        template_close(&t);
+        return -1;
+    }
     l->memory_fd = openat(l->dir_fd, "memory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (l->memory_fd < 0)
         err_sys(err, errno, "open memory");

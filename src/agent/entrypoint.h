@@ -1,0 +1,9 @@
+/* entrypoint.h - the command that came with an image: ENTRYPOINT and CMD, from /opt/cove/entrypoint.
+ *
+ * Callers: main.c, when the program is called `entrypoint`. It has the rights of who called it, and becomes the command. */
+#ifndef COVE_AGENT_ENTRYPOINT_H
+#define COVE_AGENT_ENTRYPOINT_H
+
+int entrypoint_main(char **envp);
+
+#endif

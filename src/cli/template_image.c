@@ -1,0 +1,117 @@
+#include "cli/template_image.h"
+
+#include "base/json.h"
+#include "base/own.h"
+#include "base/parse.h"
+#include "cli/programs.h"
+#include "cli/report.h"
+#include "cli/template_maker.h"
+#include "cli/users.h"
+#include "template/image_import.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define IMPORT_USER "cove-import"
+
+/* "/images/Alpine-3.20.tar" is "alpine-3.20". */
+static void name_from(const char *path, char *out, size_t size)
+{
+    static const char *const ends[] = { ".tar", ".oci", ".docker" };
+    char whole[PATH_MAX];
+    const char *slash;
+    size_t len;
+
+    if (!realpath(path, whole))
+        (void) snprintf(whole, sizeof whole, "%s", path);
+    slash = strrchr(whole, '/');
+    (void) snprintf(out, size, "%s", slash ? slash + 1 : whole);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        len = strlen(out);
+        if (len > strlen(ends[i]) && strcmp(out + len - strlen(ends[i]), ends[i]) == 0)
+            out[len - strlen(ends[i])] = '\0';
+    }
+    for (char *c = out; *c; c++)
+        *c = (char) tolower((unsigned char) *c);
+}
+
+static void json_imported(const char *name, const struct image_result *result)
+{
+    struct json_out json;
+
+    json_out_init(&json, stdout);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "name", name);
+    json_out_bool(&json, "was_there", result->was_there);
+    json_out_number(&json, "bytes", result->bytes);
+    json_out_number(&json, "files", result->files);
+    json_out_number(&json, "wall_ms", result->wall_ms);
+    json_out_end(&json);
+    (void) json_out_finish(&json);
+}
+
+static void say_imported(const char *name, const struct image_result *result)
+{
+    char size[32], span[32];
+
+    (void) printf("%s is ready: %s in %llu files, %s in %s\n", name,
+                  report_size(size, sizeof size, result->bytes), (unsigned long long) result->files,
+                  result->was_there ? "which were here already," : "imported",
+                  report_span(span, sizeof span, result->wall_ms));
+}
+
+/* Common to both verbs: with spec->name, spec->from and the source set. */
+static int import(struct image_spec *spec, bool as_json, struct err *err)
+{
+    struct image_result result = { 0 };
+    char program[PATH_MAX];
+    struct maker maker;
+    int r;
+
+    if (program_find("cove-import", program, sizeof program, err) < 0 ||
+        user_ensure(IMPORT_USER, &spec->uid, &spec->gid, err) < 0)
+        return -1;
+    spec->program = program;
+    maker_init(&maker, spec->name);
+    r = template_import(&maker.way, report_state(), spec, &result, err);
+    maker_done(&maker);
+    if (r < 0)
+        return -1;
+    (as_json ? json_imported : say_imported)(spec->name, &result);
+    return 0;
+}
+
+int template_image_import(const char *path, const struct image_values *values, bool as_json)
+{
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct image_spec spec = {
+        .archive_fd = -1, .layout_fd = -1, .tag = values->tag, .squash_ids = values->squash_ids
+    };
+    const char *slash = strrchr(path, '/');
+    char name[NAME_MAX + 1];
+    struct stat st;
+    struct err err = { 0 };
+
+    if (geteuid() != 0)
+        err_set(&err, ERR_DENIED, "importing a template needs root");
+    else if (fd < 0 || fstat(fd, &st) < 0)
+        err_sys(&err, errno, "%s", path);
+    else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        err_set(&err, ERR_INVALID, "%s is neither a file nor a directory", path);
+    if (err.kind != ERR_NONE)
+        return report_error(&err);
+    name_from(path, name, sizeof name);
+    spec.name = values->name ? values->name : name;
+    spec.from = slash && slash[1] ? slash + 1 : path;
+    *(S_ISDIR(st.st_mode) ? &spec.layout_fd : &spec.archive_fd) = fd;
+    if (!name_ok(spec.name))
+        err_set(&err, ERR_INVALID, "'%.60s' cannot be a template's name: --name gives another",
+                spec.name);
+    else if (import(&spec, as_json, &err) == 0)
+        return report_end(0);
+    return report_error(&err);
+}

@@ -1,0 +1,181 @@
+#include "template/image_store.h"
+
+#include "base/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define DIR_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define LAYERS      ".layers"
+#define NEW         "new."
+#define IMAGE_END   ".erofs"
+#define TEXT_END    ".manifest"
+#define STORED_NAME (IMAGE_KEY_MAX + sizeof TEXT_END)
+
+static void name_of(char out[STORED_NAME], const char *key, const char *end)
+{
+    (void) snprintf(out, STORED_NAME, "%.64s%s", key, end);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name);
+
+    return len > strlen(end) && strcmp(name + len - strlen(end), end) == 0;
+}
+
+static DIR *list(int dir_fd)
+{
+    int fd = openat(dir_fd, ".", DIR_FLAGS);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!dir && fd >= 0)
+        (void) close(fd);
+    return dir;
+}
+
+/* A maker holds a lock on its file for as long as it lives. */
+static void sweep(int dir_fd)
+{
+    auto_dir DIR *dir = list(dir_fd);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        auto_close int fd = -1;
+
+        if (strncmp(entry->d_name, NEW, strlen(NEW)) != 0)
+            continue;
+        fd = openat(dir_fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void) unlinkat(dir_fd, entry->d_name, 0);
+    }
+}
+
+static int open_locked(int templates_fd, int how, int *ret_dir, int *ret_lock, struct err *err)
+{
+    auto_close int dir = -1, lock = -1;
+
+    if (mkdirat(templates_fd, LAYERS, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make " LAYERS);
+    dir = openat(templates_fd, LAYERS, DIR_FLAGS);
+    lock = dir < 0 ? -1 : openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0)
+        return err_sys(err, errno, "open " LAYERS);
+    if (flock(lock, how) < 0)
+        return errno == EWOULDBLOCK ? err_set(err, ERR_STATE, "a template is being imported")
+                                    : err_sys(err, errno, "lock " LAYERS);
+    *ret_dir = take_fd(&dir);
+    *ret_lock = take_fd(&lock);
+    return 0;
+}
+
+int image_store_open(struct image_store *store, int templates_fd, struct err *err)
+{
+    *store = (struct image_store){ .dir_fd = -1, .lock_fd = -1, .new_fd = -1 };
+    if (open_locked(templates_fd, LOCK_SH, &store->dir_fd, &store->lock_fd, err) < 0)
+        return -1;
+    sweep(store->dir_fd);
+    return 0;
+}
+
+void image_store_close(struct image_store *store)
+{
+    if (store->new_fd >= 0)
+        (void) unlinkat(store->dir_fd, store->new_name, 0);
+    own_close(&store->new_fd);
+    own_close(&store->dir_fd);
+    own_close(&store->lock_fd);
+}
+
+int image_store_begin(struct image_store *store, struct err *err)
+{
+    (void) snprintf(store->new_name, sizeof store->new_name, NEW "%d", (int) getpid());
+    (void) unlinkat(store->dir_fd, store->new_name, 0);
+    store->new_fd = openat(store->dir_fd, store->new_name,
+                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (store->new_fd < 0 || flock(store->new_fd, LOCK_EX | LOCK_NB) < 0)
+        return err_sys(err, errno, "make a file for the image");
+    return 0;
+}
+
+bool image_store_find(const struct image_store *store, const char *key, struct manifest *ret)
+{
+    char name[STORED_NAME];
+    struct stat st;
+    struct err ignored;
+
+    name_of(name, key, IMAGE_END);
+    if (fstatat(store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    name_of(name, key, TEXT_END);
+    return manifest_read_at(store->dir_fd, name, ret, &ignored) == 0;
+}
+
+int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
+                     struct err *err)
+{
+    char name[STORED_NAME];
+
+    name_of(name, key, TEXT_END);
+    if (manifest_write_at(store->dir_fd, name, manifest, err) < 0)
+        return -1;
+    name_of(name, key, IMAGE_END);
+    if (fchmod(store->new_fd, 0400) < 0 || fsync(store->new_fd) < 0)
+        return err_sys(err, errno, "keep the image");
+    if (renameat2(store->dir_fd, store->new_name, store->dir_fd, name, RENAME_NOREPLACE) < 0) {
+        if (errno != EEXIST)
+            return err_sys(err, errno, "keep the image");
+        (void) unlinkat(store->dir_fd, store->new_name, 0);
+    }
+    own_close(&store->new_fd);
+    return fsync(store->dir_fd) < 0 ? err_sys(err, errno, "keep the image") : 0;
+}
+
+int image_store_link(const struct image_store *store, const char *key, int dir_fd, const char *name,
+                     struct err *err)
+{
+    char from[STORED_NAME];
+
+    name_of(from, key, IMAGE_END);
+    if (linkat(store->dir_fd, from, dir_fd, name, 0) < 0)
+        return err_sys(err, errno, "give the image to its template");
+    return 0;
+}
+
+int image_store_collect(int templates_fd, bool dry_run,
+                        void (*removed)(void *context, const char *key, uint64_t bytes),
+                        void *context, struct err *err)
+{
+    auto_close int dir_fd = -1, lock_fd = -1;
+    auto_dir DIR *dir = NULL;
+    const struct dirent *entry;
+
+    if (faccessat(templates_fd, LAYERS, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    if (open_locked(templates_fd, LOCK_EX | LOCK_NB, &dir_fd, &lock_fd, err) < 0)
+        return err->kind == ERR_STATE ? 0 : -1;
+    if (!dry_run)
+        sweep(dir_fd);
+    dir = list(dir_fd);
+    while (dir && (entry = readdir(dir))) {
+        char text[STORED_NAME];
+        struct stat st;
+
+        if (!ends_with(entry->d_name, IMAGE_END) ||
+            fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink > 1)
+            continue;
+        name_of(text, entry->d_name, TEXT_END);
+        if (!dry_run && unlinkat(dir_fd, entry->d_name, 0) < 0)
+            return err_sys(err, errno, "remove an image of no template");
+        if (!dry_run)
+            (void) unlinkat(dir_fd, text, 0);
+        text[IMAGE_KEY_MAX - 1] = '\0';
+        removed(context, text, (uint64_t) st.st_blocks * 512);
+    }
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* image_store.h - the files of templates that are images: <state>/templates/.layers.
+ *
+ *   .layers/<key>.erofs      an image; templates have hard links to it, so that two of the same image share it
+ *   .layers/<key>.manifest   what its templates' manifests say
+ *   .layers/new.<pid>        being made; its maker holds a lock on it
+ *   .layers/lock             held, shared, by whoever imports; by who collects, alone
+ *
+ * Owns:    that directory. A file with one link is no template's, and goes with 'cove gc'. */
+#ifndef COVE_TEMPLATE_IMAGE_STORE_H
+#define COVE_TEMPLATE_IMAGE_STORE_H
+
+#include "base/err.h"
+#include "template/manifest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IMAGE_KEY_MAX 65 /* 64 hex digits and the NUL */
+
+struct image_store {
+    int dir_fd, lock_fd;
+    int new_fd; /* -1: none */
+    char new_name[32];
+};
+
+/* Makes the directory if it is missing; removes what makers that died have left. */
+int image_store_open(struct image_store *store, int templates_fd, struct err *err);
+/* An image that was begun and not kept goes. */
+void image_store_close(struct image_store *store);
+
+/* An empty file to write an image to: store->new_fd. */
+int image_store_begin(struct image_store *store, struct err *err);
+/* It is whole, and gets its name. One that is there already is kept instead: its content is the same. */
+int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
+                     struct err *err);
+
+/* Whether there is an image of that key, and what its manifest says. */
+bool image_store_find(const struct image_store *store, const char *key, struct manifest *ret);
+/* Another link to it. */
+int image_store_link(const struct image_store *store, const char *key, int dir_fd, const char *name,
+                     struct err *err);
+
+/* Removes images that no template has, and calls `removed` for each. Does nothing while somebody imports. dry_run: only calls. */
+int image_store_collect(int templates_fd, bool dry_run,
+                        void (*removed)(void *context, const char *key, uint64_t bytes),
+                        void *context, struct err *err);
+
+#endif
