@@ -71,7 +71,7 @@ $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 # it starts is beside it.
 DIRECT := $(BUILD)/direct/cove
 DIRECT_SRCS := $(wildcard tests/direct/*.c) $(filter-out src/cli/verbs.c,$(CLI_SRCS)) $(addprefix src/cli/api/,contexts.c login.c server.c show.c host.c) \
-               $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(TEMPLATE_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+               $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
 $(DIRECT): $(call objs,$(sort $(DIRECT_SRCS))) $(filter-out $(BUILD)/cove,$(PROGRAMS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(HOST_LIBS)

@@ -53,6 +53,12 @@ static const struct option import_options[] = {
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
 };
 
+static const struct option pull_options[] = {
+    IMAGE_OPTIONS(AT(image)),
+    IMAGE_PULL_OPTIONS(AT(image)),
+    { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
+};
+
 static int template_ls(const struct template_values *values, char **names, int count)
 {
     (void) names;
@@ -208,6 +214,16 @@ static int template_import_one(const struct template_values *values, char **name
     return report_error(&err);
 }
 
+static int template_pull_one(const struct template_values *values, char **names, int count)
+{
+    struct err err;
+
+    if (count == 1)
+        return template_image_pull(names[0], &values->image, values->json);
+    err_set(&err, ERR_USAGE, "template pull: name one image");
+    return report_error(&err);
+}
+
 static int template_make_warm(const struct template_values *values, char **names, int count)
 {
     struct err err;
@@ -261,6 +277,7 @@ static const struct {
     { "ls", template_ls },
     { "build", template_make },
     { "import", template_import_one },
+    { "pull", template_pull_one },
     { "rm", template_rm },
     { "inspect", template_inspect },
     { "set", template_set },
@@ -305,6 +322,18 @@ static const struct verb subs[] = {
                    "  cove run --template python -- python3 -V",
         .options = import_options,
         .option_count = ARRAY_LEN(import_options),
+    },
+    {
+        .name = "pull",
+        .run = run_action,
+        .synopsis = "[OPTION…] IMAGE[:TAG][@DIGEST]",
+        .summary = "make a template of an image in a registry",
+        .details = "The layers are checked against their digests while they arrive. A download that broke is gone on\n"
+                   "with by the next pull; 'cove gc' removes what was downloaded.\n\n"
+                   "  cove template pull python:3.12-slim\n"
+                   "  cove run --template python-3.12-slim -- python3 -V",
+        .options = pull_options,
+        .option_count = ARRAY_LEN(pull_options),
     },
     {
         .name = "rm",
@@ -357,8 +386,8 @@ _Static_assert(ARRAY_LEN(subs) == ARRAY_LEN(actions), "every command has an acti
 
 const struct verb template_verb = {
     .name = "template",
-    .synopsis = "ls|build|import|rm|inspect|set|warm|cool …",
-    .summary = "list, build, import, remove, inspect, set and warm templates",
+    .synopsis = "ls|build|import|pull|rm|inspect|set|warm|cool …",
+    .summary = "list, build, import, pull, remove, inspect, set and warm templates",
     .command_at = 1,
     .run = verb_template,
     .subs = subs,

@@ -1,5 +1,6 @@
 #include "cli/template_image.h"
 
+#include "base/io.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/parse.h"
@@ -7,13 +8,18 @@
 #include "cli/report.h"
 #include "cli/template_maker.h"
 #include "cli/users.h"
+#include "registry/registry.h"
 #include "template/image_import.h"
+#include "template/image_store.h"
+#include "template/template_store.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #define IMPORT_USER "cove-import"
@@ -64,21 +70,20 @@ static void say_imported(const char *name, const struct image_result *result)
                   report_span(span, sizeof span, result->wall_ms));
 }
 
-/* Common to both verbs: with spec->name, spec->from and the source set. */
-static int import(struct image_spec *spec, bool as_json, struct err *err)
+/* Common to both verbs: with spec->name, spec->from and the source set. `maker` is the caller's to fill in for. */
+static int import(struct image_spec *spec, struct maker *maker, bool as_json, struct err *err)
 {
     struct image_result result = { 0 };
     char program[PATH_MAX];
-    struct maker maker;
     int r;
 
     if (program_find("cove-import", program, sizeof program, err) < 0 ||
         user_ensure(IMPORT_USER, &spec->uid, &spec->gid, err) < 0)
         return -1;
     spec->program = program;
-    maker_init(&maker, spec->name);
-    r = template_import(&maker.way, report_state(), spec, &result, err);
-    maker_done(&maker);
+    maker_init(maker, spec->name);
+    r = template_import(&maker->way, report_state(), spec, &result, err);
+    maker_done(maker);
     if (r < 0)
         return -1;
     (as_json ? json_imported : say_imported)(spec->name, &result);
@@ -93,6 +98,7 @@ int template_image_import(const char *path, const struct image_values *values, b
     };
     const char *slash = strrchr(path, '/');
     char name[NAME_MAX + 1];
+    struct maker maker;
     struct stat st;
     struct err err = { 0 };
 
@@ -111,7 +117,186 @@ int template_image_import(const char *path, const struct image_values *values, b
     if (!name_ok(spec.name))
         err_set(&err, ERR_INVALID, "'%.60s' cannot be a template's name: --name gives another",
                 spec.name);
-    else if (import(&spec, as_json, &err) == 0)
+    else if (import(&spec, &maker, as_json, &err) == 0)
         return report_end(0);
     return report_error(&err);
+}
+
+/* ---- pull ---- */
+
+struct pull {
+    struct registry registry;
+    char *text; /* of the manifest */
+    size_t len;
+    char digest[OCI_DIGEST];
+    struct oci_manifest manifest;
+    const struct oci_descriptor *now; /* the blob that arrives */
+    struct maker maker;
+    int blobs_fd;
+};
+
+static void show(void *context, uint64_t bytes)
+{
+    struct pull *p = context;
+    char done[32], all[32], text[80];
+
+    (void) snprintf(text, sizeof text, "%s of %s", report_size(done, sizeof done, bytes),
+                    report_size(all, sizeof all, p->now->size));
+    template_step(&p->maker.way, p->now->size ? (unsigned) (bytes * 99 / p->now->size) : 99,
+                  "downloading", text);
+}
+
+static const struct oci_descriptor *find_blob(const struct pull *p, const char *hex)
+{
+    if (strcmp(oci_digest_hex(p->manifest.config.digest), hex) == 0)
+        return &p->manifest.config;
+    for (size_t i = 0; i < p->manifest.layer_count; i++)
+        if (strcmp(oci_digest_hex(p->manifest.layers[i].digest), hex) == 0)
+            return &p->manifest.layers[i];
+    return NULL;
+}
+
+/* The manifest itself, which is here already. */
+static int open_manifest(const struct pull *p, int *ret_fd, struct err *err)
+{
+    auto_close int fd = memfd_create("manifest", MFD_CLOEXEC);
+
+    if (fd < 0 || io_write_all(fd, p->text, p->len) < 0)
+        return err_sys(err, errno, "keep the manifest");
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* Another pull may be at the same blob: it is waited for. What a broken one left is gone on with. */
+static int download(struct pull *p, const char *hex, struct err *err)
+{
+    auto_close int fd = -1;
+    char part[80];
+
+    (void) snprintf(part, sizeof part, "%s.part", hex);
+    fd = openat(p->blobs_fd, part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
+        return err_sys(err, errno, "keep a layer");
+    if (faccessat(p->blobs_fd, hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    if (registry_blob(&p->registry, p->now, fd, err) < 0)
+        return -1;
+    return renameat(p->blobs_fd, part, p->blobs_fd, hex) < 0 ? err_sys(err, errno, "keep a layer")
+                                                             : 0;
+}
+
+static int open_blob(void *context, const char *hex, int *ret_fd, struct err *err)
+{
+    struct pull *p = context;
+
+    if (strcmp(hex, oci_digest_hex(p->digest)) == 0)
+        return open_manifest(p, ret_fd, err);
+    p->now = find_blob(p, hex);
+    if (!p->now)
+        return err_set(err, ERR_NO_PATH, "the image has no blob %.64s", hex);
+    *ret_fd = openat(p->blobs_fd, hex, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (*ret_fd >= 0)
+        return 0;
+    if (download(p, hex, err) < 0)
+        return -1;
+    *ret_fd = openat(p->blobs_fd, hex, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd < 0 ? err_sys(err, errno, "open a layer") : 0;
+}
+
+static int read_credentials(const char *given, const char *host, char ret[AUTH_MAX],
+                            struct err *err)
+{
+    const char *dir = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
+    char path[PATH_MAX];
+    auto_free char *text = malloc(1 << 20);
+    ssize_t len;
+
+    ret[0] = '\0';
+    (void) snprintf(path, sizeof path, "%s%s",
+                    given  ? given
+                    : dir  ? dir
+                    : home ? home
+                           : "",
+                    given ? ""
+                    : dir ? "/config.json"
+                          : "/.docker/config.json");
+    len = text ? io_read_text(AT_FDCWD, path, text, 1 << 20) : -1;
+    if (len < 0)
+        return given || errno != ENOENT ? err_sys(err, errno, "read %s", path) : 0;
+    return auth_find(text, (size_t) len, host, ret, err);
+}
+
+/* From a tag to the manifest of this platform. */
+static int resolve(struct pull *p, struct err *err)
+{
+    struct oci_descriptor at;
+    int kind;
+
+    if (registry_manifest(&p->registry, reference_wanted(&p->registry.reference), &p->text, &p->len,
+                          p->digest, err) < 0)
+        return -1;
+    kind = oci_kind_of(p->text, p->len, err);
+    if (kind == OCI_INDEX) {
+        if (oci_index_choose(p->text, p->len, &oci_platform_here, NULL, &at, err) < 0)
+            return -1;
+        free(take_ptr(&p->text));
+        if (registry_manifest(&p->registry, at.digest, &p->text, &p->len, p->digest, err) < 0)
+            return -1;
+        kind = oci_kind_of(p->text, p->len, err);
+        if (kind == OCI_INDEX)
+            return err_set(err, ERR_INVALID, "the image has an index in its index");
+    }
+    return kind < 0 ? -1 : oci_manifest_parse(p->text, p->len, &p->manifest, err);
+}
+
+static int pull(struct pull *p, const struct image_values *values, bool as_json, struct err *err)
+{
+    const struct reference *reference = &p->registry.reference;
+    auto_close int templates_fd = -1;
+    char name[256], from[700];
+    struct image_spec spec = { .archive_fd = -1,
+                               .layout_fd = -1,
+                               .manifest = p->digest,
+                               .open_blob = open_blob,
+                               .context = p,
+                               .squash_ids = values->squash_ids,
+                               .from = from };
+
+    reference_template_name(reference, name, sizeof name);
+    reference_text(reference, from, sizeof from);
+    spec.name = values->name ? values->name : name;
+    if (!name_ok(spec.name))
+        return err_set(err, ERR_INVALID,
+                       "'%.60s' cannot be a template's name: --name gives another", spec.name);
+    if (program_find("cove-dial", p->registry.dialer, sizeof p->registry.dialer, err) < 0 ||
+        read_credentials(values->config, reference->host, p->registry.basic, err) < 0 ||
+        template_store_open(report_state(), &templates_fd, err) < 0 ||
+        image_store_blobs(templates_fd, &p->blobs_fd, err) < 0 || resolve(p, err) < 0)
+        return err_wrap(err, "%.150s", from);
+    return import(&spec, &p->maker, as_json, err);
+}
+
+int template_image_pull(const char *image, const struct image_values *values, bool as_json)
+{
+    auto_free struct pull *p = calloc(1, sizeof *p);
+    struct err err = { 0 };
+    int r = -1;
+
+    if (!p)
+        err_set(&err, ERR_NO_MEMORY, "no memory");
+    else if (geteuid() != 0)
+        err_set(&err, ERR_DENIED, "pulling a template needs root");
+    else if (reference_parse(image, &p->registry.reference, &err) == 0) {
+        p->blobs_fd = -1;
+        p->registry.plain_http = values->plain_http;
+        p->registry.inner = values->inner;
+        p->registry.progress = show;
+        p->registry.context = p;
+        r = pull(p, values, as_json, &err);
+        own_close(&p->blobs_fd);
+        free(p->text);
+        explicit_bzero(p->registry.basic, sizeof p->registry.basic);
+        explicit_bzero(p->registry.bearer, sizeof p->registry.bearer);
+    }
+    return r < 0 ? report_error(&err) : report_end(0);
 }

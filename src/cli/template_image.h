@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 struct image_values {
-    const char *name, *tag;
-    bool squash_ids;
+    const char *name, *tag, *config;
+    bool squash_ids, plain_http, inner;
 };
 
 /* clang-format off */
@@ -22,8 +22,16 @@ struct image_values {
 #define IMAGE_TAG_OPTION(at)                                                                       \
     { 0, "tag", OPTION_TEXT, (at) + offsetof(struct image_values, tag), "TAG", COMPLETE_NONE,      \
       "which image, if there are several" }
+#define IMAGE_PULL_OPTIONS(at)                                                                     \
+    { 0, "config", OPTION_TEXT, (at) + offsetof(struct image_values, config), "FILE",              \
+      COMPLETE_FILE, "credentials; else ~/.docker/config.json" },                                  \
+    { 0, "plain-http", OPTION_FLAG, (at) + offsetof(struct image_values, plain_http), NULL,        \
+      COMPLETE_NONE, "without TLS; of a registry on this host it is so anyway" },                  \
+    { 0, "allow-inner", OPTION_FLAG, (at) + offsetof(struct image_values, inner), NULL,            \
+      COMPLETE_NONE, "the registry may lead to other hosts with addresses that are not public" }
 /* clang-format on */
 
 int template_image_import(const char *path, const struct image_values *values, bool as_json);
+int template_image_pull(const char *image, const struct image_values *values, bool as_json);
 
 #endif

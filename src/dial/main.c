@@ -1,13 +1,16 @@
 /* cove-dial: a connection to a server on another host, for the command line, which has neither a resolver nor TLS.
  *
- *   cove-dial tls|plain HOST PORT [AUTHORITIES.pem]
+ *   cove-dial tls|plain|tls-public|plain-public HOST PORT [AUTHORITIES.pem]
  *
  * Standard input is one end of a pair of sockets. When the connection stands, it gets the byte '+', and then bytes pass both ways
  * until either side ends. Before that, anything written to it is a sentence about what failed.
  *
+ * With -public, only public addresses are connected to (base/special.h): the host's name came from another server.
+ *
  * Never:   sends a byte of the caller's before the server's certificate was checked against the authorities and the name. */
 #include "base/io.h"
 #include "base/own.h"
+#include "base/special.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -70,13 +73,30 @@ static int connect_one(const struct addrinfo *at)
     return -1;
 }
 
-static int dial(const char *host, const char *port, const char **ret_why)
+static bool is_public(const struct sockaddr *at)
+{
+    uint8_t address[16] = { [10] = 0xff, [11] = 0xff };
+
+    if (at->sa_family == AF_INET)
+        memcpy(address + 12, &((const struct sockaddr_in *) (const void *) at)->sin_addr, 4);
+    else if (at->sa_family == AF_INET6)
+        memcpy(address, &((const struct sockaddr_in6 *) (const void *) at)->sin6_addr, 16);
+    else
+        return false;
+    return special_find(address) == NULL;
+}
+
+static int dial(const char *host, const char *port, bool public_only, const char **ret_why)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
     int r = getaddrinfo(host, port, &hints, &list), fd = -1;
 
     *ret_why = r ? gai_strerror(r) : "no address";
     for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
+        if (public_only && !is_public(at->ai_addr)) {
+            *ret_why = "the address is not public";
+            continue;
+        }
         fd = connect_one(at);
         if (fd < 0)
             *ret_why = strerror(errno);
@@ -274,10 +294,10 @@ int main(int argc, char **argv)
     if (argc < 4 || argc > 5)
         return 64;
     (void) signal(SIGPIPE, SIG_IGN);
-    fd = dial(argv[2], argv[3], &why);
+    fd = dial(argv[2], argv[3], strstr(argv[1], "-public") != NULL, &why);
     if (fd < 0)
         return fail(argv[2], why);
-    if (strcmp(argv[1], "tls") == 0) {
+    if (strncmp(argv[1], "tls", 3) == 0) {
         ssl = tls_new(argv[2], argc == 5 ? argv[4] : NULL, &why);
         if (!ssl)
             return fail(argv[2], why);

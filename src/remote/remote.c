@@ -127,9 +127,12 @@ static int await_dialer(int fd, struct err *err)
 static int dial_helper(const struct remote *remote, int *ret_fd, struct err *err)
 {
     auto_close int ours = -1, theirs = -1;
-    char port[8], tls[] = "tls", plain[] = "plain", name[] = "cove-dial";
+    char port[8], name[] = "cove-dial";
+    char tls[] = "tls", plain[] = "plain", tls_public[] = "tls-public", plain_public[] = "plain-public";
     char *argv[] = { name,
-                     remote->kind == REMOTE_HTTPS ? tls : plain,
+                     remote->kind == REMOTE_HTTPS ? (remote->public_only ? tls_public : tls)
+                     : remote->public_only        ? plain_public
+                                                  : plain,
                      (char *) (uintptr_t) remote->host,
                      port,
                      (char *) (uintptr_t) (remote->cacert[0] ? remote->cacert : NULL),
@@ -161,7 +164,7 @@ int remote_dial(const struct remote *remote, int *ret_fd, struct err *err)
 {
     if (remote->kind == REMOTE_LOCAL)
         return admin_connect(remote->state, ret_fd, err);
-    if (remote->kind == REMOTE_HTTP && is_address(remote))
+    if (remote->kind == REMOTE_HTTP && is_address(remote) && !remote->public_only)
         return dial_plain(remote, ret_fd, err);
     return dial_helper(remote, ret_fd, err);
 }

@@ -26,6 +26,7 @@ struct remote {
     char tenant[64];       /* for whom the operator asks; "": for the own tenant */
     char cacert[PATH_MAX]; /* "": the authorities of this host */
     char dialer[PATH_MAX]; /* the program cove-dial */
+    bool public_only;      /* no connection to an address that is not public: another server named the host */
 };
 
 /* http://HOST[:PORT][/PATH] or https://…; HOST may be [::1]. What a URL has beyond that is refused. Fills kind to prefix. */

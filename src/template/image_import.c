@@ -35,6 +35,7 @@ struct importing {
     bool found;              /* the store has an image of that key */
     bool done;
     unsigned notes;
+    struct err blob_err; /* of spec->open_blob: the reason of all that follows */
     int tools_fd, sock;
     pid_t pid;
 };
@@ -125,7 +126,7 @@ static bool name_is_fine(const char *name)
            strspn(hex, "0123456789abcdef") == 64;
 }
 
-static int open_file(const struct importing *im, const char *name, const char **ret_why)
+static int open_file(struct importing *im, const char *name, const char **ret_why)
 {
     auto_close int fd = -1;
     struct stat st;
@@ -135,6 +136,14 @@ static int open_file(const struct importing *im, const char *name, const char **
         return name[0] ? -1 : fcntl(im->spec->archive_fd, F_DUPFD_CLOEXEC, 3);
     if (!name_is_fine(name))
         return -1;
+    if (im->spec->open_blob) {
+        *ret_why = im->blob_err.msg;
+        return strcmp(name, IMPORT_INDEX) == 0 ||
+                       im->spec->open_blob(im->spec->context, name + strlen(IMPORT_BLOBS), &fd,
+                                           &im->blob_err) < 0
+                   ? -1
+                   : take_fd(&fd);
+    }
     fd = openat(im->spec->layout_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno != ENOENT)
         *ret_why = strerror(errno);
@@ -295,6 +304,8 @@ static int make_image(struct importing *im, struct err *err)
     if ((r < 0 || im->found) && im->pid > 0)
         (void) kill(im->pid, SIGKILL);
     status = end(im);
+    if (r < 0 && im->blob_err.kind != ERR_NONE)
+        *err = im->blob_err;
     if (r < 0 || im->found)
         return r;
     if (status != 0 || !im->key[0])

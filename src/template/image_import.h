@@ -22,7 +22,10 @@ struct image_spec {
     int archive_fd;       /* a file of docker save or of OCI; -1: a layout */
     int layout_fd;        /* a directory with index.json and blobs/sha256 */
     const char *manifest; /* a digest to begin with instead of index.json; NULL */
-    const char *tag;      /* which image of several; NULL: there is one */
+    /* Opens the blob of that digest, in hex; used instead of layout_fd if it is not NULL. */
+    int (*open_blob)(void *context, const char *hex, int *ret_fd, struct err *err);
+    void *context;
+    const char *tag; /* which image of several; NULL: there is one */
     bool squash_ids;
     const char *from; /* what the manifest says of its origin */
 };

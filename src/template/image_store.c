@@ -147,6 +147,36 @@ int image_store_link(const struct image_store *store, const char *key, int dir_f
     return 0;
 }
 
+int image_store_blobs(int templates_fd, int *ret_fd, struct err *err)
+{
+    if ((mkdirat(templates_fd, LAYERS, 0700) < 0 && errno != EEXIST) ||
+        (mkdirat(templates_fd, LAYERS "/blobs", 0700) < 0 && errno != EEXIST))
+        return err_sys(err, errno, "make " LAYERS "/blobs");
+    *ret_fd = openat(templates_fd, LAYERS "/blobs", DIR_FLAGS);
+    return *ret_fd < 0 ? err_sys(err, errno, "open " LAYERS "/blobs") : 0;
+}
+
+static void collect_blobs(int layers_fd, bool dry_run,
+                          void (*removed)(void *context, const char *key, uint64_t bytes),
+                          void *context)
+{
+    auto_close int blobs = openat(layers_fd, "blobs", DIR_FLAGS);
+    auto_dir DIR *dir = blobs < 0 ? NULL : list(blobs);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char key[IMAGE_KEY_MAX];
+        struct stat st;
+
+        if (entry->d_name[0] == '.' ||
+            fstatat(blobs, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (!dry_run && unlinkat(blobs, entry->d_name, 0) < 0))
+            continue;
+        (void) snprintf(key, sizeof key, "%.64s", entry->d_name);
+        removed(context, key, (uint64_t) st.st_blocks * 512);
+    }
+}
+
 int image_store_collect(int templates_fd, bool dry_run,
                         void (*removed)(void *context, const char *key, uint64_t bytes),
                         void *context, struct err *err)
@@ -177,5 +207,6 @@ int image_store_collect(int templates_fd, bool dry_run,
         text[IMAGE_KEY_MAX - 1] = '\0';
         removed(context, text, (uint64_t) st.st_blocks * 512);
     }
+    collect_blobs(dir_fd, dry_run, removed, context);
     return 0;
 }

@@ -3,6 +3,7 @@
  *   .layers/<key>.erofs      an image; templates have hard links to it, so that two of the same image share it
  *   .layers/<key>.manifest   what its templates' manifests say
  *   .layers/new.<pid>        being made; its maker holds a lock on it
+ *   .layers/blobs/<hex>      a layer or config that was downloaded; <hex>.part: as far as it came
  *   .layers/lock             held, shared, by whoever imports; by who collects, alone
  *
  * Owns:    that directory. A file with one link is no template's, and goes with 'cove gc'. */
@@ -40,7 +41,10 @@ bool image_store_find(const struct image_store *store, const char *key, struct m
 int image_store_link(const struct image_store *store, const char *key, int dir_fd, const char *name,
                      struct err *err);
 
-/* Removes images that no template has, and calls `removed` for each. Does nothing while somebody imports. dry_run: only calls. */
+/* The directory of what was downloaded, made if it is missing. */
+int image_store_blobs(int templates_fd, int *ret_fd, struct err *err);
+
+/* Removes downloads, and images that no template has, and calls `removed` for each. Does nothing while somebody imports. dry_run: only calls. */
 int image_store_collect(int templates_fd, bool dry_run,
                         void (*removed)(void *context, const char *key, uint64_t bytes),
                         void *context, struct err *err);

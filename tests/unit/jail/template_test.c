@@ -41,9 +41,9 @@ static void what_is_missing_is_refused(void)
 
 static void an_unknown_kind_is_refused(void)
 {
-    refused("kind=image\nroot=r\nuser=u\n", "kind is neither host nor tree");
-    refused("kind=\nroot=r\nuser=u\n", "kind is neither host nor tree");
-    refused("kind=hostile\nroot=r\nuser=u\n", "kind is neither host nor tree");
+    refused("kind=zip\nroot=r\nuser=u\n", "kind is neither host, tree nor image");
+    refused("kind=\nroot=r\nuser=u\n", "kind is neither host, tree nor image");
+    refused("kind=hostile\nroot=r\nuser=u\n", "kind is neither host, tree nor image");
 }
 
 static void a_root_that_is_a_path_is_refused(void)
@@ -68,7 +68,7 @@ static void an_env_that_is_none_is_refused(void)
 
 static void too_long_values_are_refused(void)
 {
-    char text[8192], longest[4096];
+    static char text[20000], longest[16384];
 
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
@@ -78,7 +78,7 @@ static void too_long_values_are_refused(void)
     CHECK(parse(text) == 0);
     (void) snprintf(text, sizeof text, "kind=tree\nroot=r\nuser=u\nworkdir=%.256s\n", longest);
     refused(text, "workdir is too long");
-    (void) snprintf(text, sizeof text, "kind=tree\nroot=r\nuser=u\nenv=K=%.2046s\n", longest);
+    (void) snprintf(text, sizeof text, "kind=tree\nroot=r\nuser=u\nenv=K=%.16382s\n", longest);
     refused(text, "too much env");
 }
 
@@ -169,7 +169,7 @@ static void a_bad_manifest_is_named(void)
 
     put("good/manifest", "kind=odd\n");
     CHECK(template_open(&t, dir_fd, "good", &err) == -1);
-    CHECK_STR(err.msg, "template 'good': its manifest: kind is neither host nor tree");
+    CHECK_STR(err.msg, "template 'good': its manifest: kind is neither host, tree nor image");
     (void) snprintf(command, sizeof command, "rm -rf %s", dir);
     CHECK(system(command) == 0);
 }

@@ -22,7 +22,7 @@ static void a_manifest_says_what_it_must(void)
     CHECK_STR(manifest.user, "user");
     CHECK_STR(manifest.workdir, "/home/user");
     CHECK_INT(manifest.env_count, 2);
-    CHECK_STR(manifest.env[1], "A=b=c");
+    CHECK_STR(manifest_env_at(&manifest, 1), "A=b=c");
     CHECK_INT(manifest.created, 7);
     CHECK_INT(manifest.bytes, 12);
     CHECK_INT(manifest.files, 3);
@@ -38,7 +38,7 @@ static void what_cannot_be_is_refused_by_line_and_key(void)
         { "", "kind is missing" },
         { "kind=tree\n", "root is missing" },
         { "kind=tree\nroot=r\nuser=user\n", "workdir is missing" },
-        { "kind=zip\n", "line 1: kind: 'zip' is neither host nor tree" },
+        { "kind=zip\n", "line 1: kind: 'zip' is neither host, tree nor image" },
         { GOOD "kind=host\n", "line 5: kind is given twice" },
         { GOOD "user=root\n", "line 5: user is given twice" },
         { GOOD "colour=red\n", "line 5: unknown key 'colour' (made by a newer cove?)" },
@@ -79,13 +79,16 @@ static void long_values_and_too_many_are_refused(void)
     (void) snprintf(text, sizeof text, "description=%s\n", value);
     CHECK(manifest_parse(&manifest, text, &err) == -1);
     CHECK_STR(err.msg, "line 1: description: longer than 255 characters");
-    (void) snprintf(text, sizeof text, "env=A=%s\n", value);
+    len = (size_t) snprintf(text, sizeof text, GOOD);
+    for (int i = 0; i < 42; i++) /* each 400 and a name */
+        len += (size_t) snprintf(text + len, sizeof text - len, "env=A%d=%s\n", i, value);
     CHECK(manifest_parse(&manifest, text, &err) == -1);
+    CHECK_STR(err.msg, "line 45: env: more than 16384 bytes together");
     len = (size_t) snprintf(text, sizeof text, GOOD);
     for (int i = 0; i <= MANIFEST_ENV_MAX; i++)
         len += (size_t) snprintf(text + len, sizeof text - len, "env=A%d=1\n", i);
     CHECK(manifest_parse(&manifest, text, &err) == -1);
-    CHECK_STR(err.msg, "line 37: env: more than 32 of them");
+    CHECK_STR(err.msg, "line 69: env: more than 64 of them");
 }
 
 static void a_failed_parse_leaves_the_result_alone(void)
