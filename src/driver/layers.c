@@ -48,7 +48,7 @@ static int mount_source(int fd, struct err *err)
     char source[32];
 
     (void) snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
-    return mountfd_new("erofs", (const char *const[]){ "source", source, NULL },
+    return mountfd_new("erofs", (const char *const[]){ "source", source, "ro", "", NULL },
                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 }
 

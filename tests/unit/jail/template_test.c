@@ -12,7 +12,7 @@ static const char *root;
 
 static int parse(const char *text)
 {
-    static char copy[16384];
+    static char copy[20000];
 
     memset(&t, 0, sizeof t);
     root = "untouched";
