@@ -23,3 +23,4 @@ bench:
 	BUILD=$(BUILD) bench/contexts/run
 	BUILD=$(BUILD) bench/pool/run
 	BUILD=$(BUILD) bench/run/run
+	BUILD=$(BUILD) bench/import/run

@@ -81,6 +81,8 @@ def make(kind, how):
         return one(ALONE, how, User="65532:65532")
     if kind == "links":
         return links(how)
+    if kind == "slow":  # enough to be caught in the middle
+        return one([entry("f%d" % i, data=os.urandom(4 << 20)) for i in range(40)], how)
     if kind in ("gzip-bomb", "zstd-bomb"):
         return bomb(how)
     if kind == "zstd-window":
