@@ -3,32 +3,12 @@
  * Checksums are put right on the way, or nothing would come past the first one. Whatever is handed out must be safe to
  * be used below a directory, and is written again and read back. */
 #include "http/tar.h"
+#include "tar_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static void fix_sum(char *block)
-{
-    static const char zeros[TAR_BLOCK];
-    unsigned sum = 0;
-
-    if (memcmp(block, zeros, TAR_BLOCK) == 0)
-        return;
-    memset(block + 148, ' ', 8);
-    for (size_t i = 0; i < TAR_BLOCK; i++)
-        sum += (unsigned char) block[i];
-    for (int i = 5; i >= 0; i--, sum >>= 3)
-        block[148 + i] = (char) ('0' + (sum & 7));
-    block[154] = '\0';
-}
 
 static void check_path(const char *path)
 {

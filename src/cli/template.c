@@ -59,6 +59,14 @@ static const struct option pull_options[] = {
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
 };
 
+static int misused(const char *why)
+{
+    struct err err;
+
+    err_set(&err, ERR_USAGE, "%s", why);
+    return report_error(&err);
+}
+
 static int template_ls(const struct template_values *values, char **names, int count)
 {
     (void) names;
@@ -68,12 +76,8 @@ static int template_ls(const struct template_values *values, char **names, int c
 
 static int template_inspect(const struct template_values *values, char **names, int count)
 {
-    struct err err;
-
-    if (count == 1)
-        return template_show_one(names[0], values->json);
-    err_set(&err, ERR_USAGE, "template inspect: name one template (see 'cove template ls')");
-    return report_error(&err);
+    return count == 1 ? template_show_one(names[0], values->json)
+                      : misused("template inspect: name one template (see 'cove template ls')");
 }
 
 static void say_built(const char *name, const struct template_build_result *result)
@@ -206,32 +210,20 @@ static int template_set(const struct template_values *values, char **names, int 
 
 static int template_import_one(const struct template_values *values, char **names, int count)
 {
-    struct err err;
-
-    if (count == 1)
-        return template_image_import(names[0], &values->image, values->json);
-    err_set(&err, ERR_USAGE, "template import: name one file or directory");
-    return report_error(&err);
+    return count == 1 ? template_image_import(names[0], &values->image, values->json)
+                      : misused("template import: name one file or directory");
 }
 
 static int template_pull_one(const struct template_values *values, char **names, int count)
 {
-    struct err err;
-
-    if (count == 1)
-        return template_image_pull(names[0], &values->image, values->json);
-    err_set(&err, ERR_USAGE, "template pull: name one image");
-    return report_error(&err);
+    return count == 1 ? template_image_pull(names[0], &values->image, values->json)
+                      : misused("template pull: name one image");
 }
 
 static int template_make_warm(const struct template_values *values, char **names, int count)
 {
-    struct err err;
-
-    if (count == 1)
-        return template_warm(names[0], &values->warm);
-    err_set(&err, ERR_USAGE, "template warm: name one template (see 'cove template ls')");
-    return report_error(&err);
+    return count == 1 ? template_warm(names[0], &values->warm)
+                      : misused("template warm: name one template (see 'cove template ls')");
 }
 
 static int template_make_cool(const struct template_values *values, char **names, int count)
@@ -328,7 +320,8 @@ static const struct verb subs[] = {
         .run = run_action,
         .synopsis = "[OPTION…] IMAGE[:TAG][@DIGEST]",
         .summary = "make a template of an image in a registry",
-        .details = "The layers are checked against their digests while they arrive. A download that broke is gone on\n"
+        .details = "The layers are checked against their digests while they arrive. A download "
+                   "that broke is gone on\n"
                    "with by the next pull; 'cove gc' removes what was downloaded.\n\n"
                    "  cove template pull python:3.12-slim\n"
                    "  cove run --template python-3.12-slim -- python3 -V",

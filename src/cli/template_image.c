@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 
 #define IMPORT_USER "cove-import"
+#define PATIENCE_MS 30000
 
 /* "/images/Alpine-3.20.tar" is "alpine-3.20". */
 static void name_from(const char *path, char *out, size_t size)
@@ -226,6 +227,24 @@ static int read_credentials(const char *given, const char *host, char ret[AUTH_M
     return auth_find(text, (size_t) len, host, ret, err);
 }
 
+/* "http://proxy.example.com:3128/" or "proxy.example.com:3128". */
+static int find_proxy(const char *given, bool local, char *out, size_t size, struct err *err)
+{
+    const char *proxy = given ? given : getenv("HTTPS_PROXY");
+
+    proxy = proxy ? proxy : getenv("https_proxy");
+    out[0] = '\0';
+    if (!proxy || !proxy[0] || (!given && local))
+        return 0;
+    if (strncmp(proxy, "http://", 7) == 0)
+        proxy += 7;
+    (void) snprintf(out, size, "%.*s", (int) strcspn(proxy, "/"), proxy);
+    return strchr(proxy, '@') || !strchr(out, ':') || strstr(proxy, "://")
+               ? err_set(err, ERR_INVALID, "the proxy '%.60s' is not HOST:PORT or http://HOST:PORT",
+                         proxy)
+               : 0;
+}
+
 /* From a tag to the manifest of this platform. */
 static int resolve(struct pull *p, struct err *err)
 {
@@ -269,6 +288,8 @@ static int pull(struct pull *p, const struct image_values *values, bool as_json,
         return err_set(err, ERR_INVALID,
                        "'%.60s' cannot be a template's name: --name gives another", spec.name);
     if (program_find("cove-dial", p->registry.dialer, sizeof p->registry.dialer, err) < 0 ||
+        find_proxy(values->proxy, registry_is_here(&p->registry), p->registry.proxy,
+                   sizeof p->registry.proxy, err) < 0 ||
         read_credentials(values->config, reference->host, p->registry.basic, err) < 0 ||
         template_store_open(report_state(), &templates_fd, err) < 0 ||
         image_store_blobs(templates_fd, &p->blobs_fd, err) < 0 || resolve(p, err) < 0)
@@ -290,6 +311,7 @@ int template_image_pull(const char *image, const struct image_values *values, bo
         p->blobs_fd = -1;
         p->registry.plain_http = values->plain_http;
         p->registry.inner = values->inner;
+        p->registry.timeout_ms = values->timeout_ms ? values->timeout_ms : PATIENCE_MS;
         p->registry.progress = show;
         p->registry.context = p;
         r = pull(p, values, as_json, &err);

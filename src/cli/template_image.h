@@ -7,9 +7,11 @@
 #include "cli/options.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct image_values {
-    const char *name, *tag, *config;
+    const char *name, *tag, *config, *proxy;
+    uint64_t timeout_ms;
     bool squash_ids, plain_http, inner;
 };
 
@@ -25,6 +27,10 @@ struct image_values {
 #define IMAGE_PULL_OPTIONS(at)                                                                     \
     { 0, "config", OPTION_TEXT, (at) + offsetof(struct image_values, config), "FILE",              \
       COMPLETE_FILE, "credentials; else ~/.docker/config.json" },                                  \
+    { 0, "proxy", OPTION_TEXT, (at) + offsetof(struct image_values, proxy), "HOST:PORT",           \
+      COMPLETE_NONE, "connect through this HTTP proxy; else HTTPS_PROXY" },                        \
+    { 0, "timeout", OPTION_DURATION, (at) + offsetof(struct image_values, timeout_ms), "SPAN",     \
+      COMPLETE_NONE, "how long the registry may say nothing (30s)" },                              \
     { 0, "plain-http", OPTION_FLAG, (at) + offsetof(struct image_values, plain_http), NULL,        \
       COMPLETE_NONE, "without TLS; of a registry on this host it is so anyway" },                  \
     { 0, "allow-inner", OPTION_FLAG, (at) + offsetof(struct image_values, inner), NULL,            \

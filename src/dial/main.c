@@ -1,11 +1,12 @@
 /* cove-dial: a connection to a server on another host, for the command line, which has neither a resolver nor TLS.
  *
- *   cove-dial tls|plain|tls-public|plain-public HOST PORT [AUTHORITIES.pem]
+ *   cove-dial tls|plain|tls-public|plain-public HOST PORT [AUTHORITIES.pem [PROXY:PORT]]
  *
  * Standard input is one end of a pair of sockets. When the connection stands, it gets the byte '+', and then bytes pass both ways
  * until either side ends. Before that, anything written to it is a sentence about what failed.
  *
- * With -public, only public addresses are connected to (base/special.h): the host's name came from another server.
+ * With -public, only public addresses are connected to (base/special.h): the host's name came from another server. A proxy is asked to
+ * CONNECT, and looks up the name itself: which addresses it refuses is its own business. Empty arguments are absent ones.
  *
  * Never:   sends a byte of the caller's before the server's certificate was checked against the authorities and the name. */
 #include "base/io.h"
@@ -104,6 +105,55 @@ static int dial(const char *host, const char *port, bool public_only, const char
     if (list)
         freeaddrinfo(list);
     return fd;
+}
+
+/* ---- proxy ---- */
+
+#define HEAD_MOST 8192
+
+/* The proxy's answer, byte by byte: what is behind its head is the server's. */
+static bool read_answer(int fd)
+{
+    char head[HEAD_MOST + 1];
+    size_t len = 0;
+
+    while (len < HEAD_MOST && (len < 4 || memcmp(head + len - 4, "\r\n\r\n", 4) != 0)) {
+        ssize_t n;
+
+        if (!wait_for(fd, POLLIN, CONNECT_MS))
+            return false;
+        n = recv(fd, head + len, 1, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        len += n > 0;
+    }
+    head[len] = '\0';
+    return strncmp(head, "HTTP/1.", 7) == 0 && strncmp(head + 8, " 200", 4) == 0;
+}
+
+static int dial_by(const char *proxy, const char *host, const char *port, const char **ret_why)
+{
+    const char *colon = strrchr(proxy, ':');
+    bool six = strchr(host, ':');
+    char name[256], request[1200];
+    int fd, n;
+
+    *ret_why = "the proxy is not HOST:PORT";
+    if (!colon || (size_t) (colon - proxy) >= sizeof name)
+        return -1;
+    (void) snprintf(name, sizeof name, "%.*s", (int) (colon - proxy), proxy);
+    fd = dial(name, colon + 1, false, ret_why);
+    if (fd < 0)
+        return -1;
+    n = snprintf(request, sizeof request,
+                 six ? "CONNECT [%s]:%s HTTP/1.1\r\nHost: [%s]:%s\r\n\r\n"
+                     : "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n\r\n",
+                 host, port, host, port);
+    *ret_why = "the proxy refuses";
+    if (io_write_all(fd, request, (size_t) n) == 0 && read_answer(fd))
+        return fd;
+    (void) close(fd);
+    return -1;
 }
 
 /* ---- TLS ---- */
@@ -291,14 +341,16 @@ int main(int argc, char **argv)
     SSL *ssl = NULL;
     int fd;
 
-    if (argc < 4 || argc > 5)
+    if (argc < 4 || argc > 6)
         return 64;
     (void) signal(SIGPIPE, SIG_IGN);
-    fd = dial(argv[2], argv[3], strstr(argv[1], "-public") != NULL, &why);
+    fd = argc == 6 && argv[5][0]
+             ? dial_by(argv[5], argv[2], argv[3], &why)
+             : dial(argv[2], argv[3], strstr(argv[1], "-public") != NULL, &why);
     if (fd < 0)
         return fail(argv[2], why);
     if (strncmp(argv[1], "tls", 3) == 0) {
-        ssl = tls_new(argv[2], argc == 5 ? argv[4] : NULL, &why);
+        ssl = tls_new(argv[2], argc >= 5 && argv[4][0] ? argv[4] : NULL, &why);
         if (!ssl)
             return fail(argv[2], why);
         if (!handshake(ssl, fd))

@@ -141,9 +141,9 @@ static void plan_dir(struct tree_node *dir, uint32_t *next)
     uint64_t blocks = 0;
     size_t used = 0, last = 0;
 
-    inode->links = 2;
+    inode->subdirs = 0;
     for (const struct tree_node *child = dir->children; child; child = child->next)
-        inode->links += tree_is_dir(child);
+        inode->subdirs += tree_is_dir(child);
     while (next_block(&at, NULL, &used)) {
         blocks++;
         last = used;
@@ -294,7 +294,7 @@ static int write_inode(struct pen *pen, uint64_t meta, const struct tree_node *n
         .uid = inode->uid,
         .gid = inode->gid,
         .mtime = (uint64_t) inode->mtime,
-        .links = inode->links,
+        .links = S_ISDIR(inode->mode) ? 2 + inode->subdirs : inode->links,
     };
     unsigned char *out;
 

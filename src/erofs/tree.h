@@ -31,7 +31,8 @@ extern const struct tree_limits tree_limits_default;
 struct tree_inode {
     uint16_t mode; /* with its type: S_IFREG, S_IFDIR or S_IFLNK */
     uint16_t uid, gid;
-    uint32_t links; /* nodes that name the inode; write.c corrects those of directories */
+    uint32_t links;   /* nodes that name the inode */
+    uint32_t subdirs; /* of a directory; of layout.c */
     int64_t mtime;
     uint64_t size;
     char *target;          /* of a symbolic link */

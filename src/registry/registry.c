@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #define ACCEPT                                                                                     \
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "        \
@@ -57,15 +59,22 @@ static bool is_loopback(const char *host)
     return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0;
 }
 
-static int home(const struct registry *r, struct registry_place *ret, struct err *err)
+bool registry_is_here(const struct registry *r)
 {
     const char *host = reference_registry(&r->reference);
-    size_t len = strcspn(host, ":");
-    char name[256], url[300];
+    char name[256];
 
-    (void) snprintf(name, sizeof name, "%.*s", (int) len, host);
+    (void) snprintf(name, sizeof name, "%.*s", (int) strcspn(host, ":"), host);
+    return is_loopback(name);
+}
+
+static int home(const struct registry *r, struct registry_place *ret, struct err *err)
+{
+    char url[300];
+
     (void) snprintf(url, sizeof url, "%s://%s",
-                    r->plain_http || is_loopback(name) ? "http" : "https", host);
+                    r->plain_http || registry_is_here(r) ? "http" : "https",
+                    reference_registry(&r->reference));
     return registry_place(url, ret, err);
 }
 
@@ -92,7 +101,22 @@ static void remote_of(const struct registry *r, const struct registry_place *at,
                             .public_only = public_only };
     memcpy(ret->host, at->host, sizeof ret->host);
     (void) snprintf(ret->dialer, sizeof ret->dialer, "%s", r->dialer);
+    (void) snprintf(ret->proxy, sizeof ret->proxy, "%s", r->proxy);
     (void) snprintf(ret->cacert, sizeof ret->cacert, "%s", r->cacert);
+}
+
+/* A registry that says nothing for that long is a broken connection. */
+static int await(const struct registry *r, struct call *call, struct err *err)
+{
+    struct timeval limit = { .tv_sec = (time_t) (r->timeout_ms / 1000),
+                             .tv_usec = (suseconds_t) (r->timeout_ms % 1000 * 1000) };
+
+    (void) setsockopt(call->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (call_answer(call, err) == 0)
+        return 0;
+    return err->kind == ERR_PROTOCOL
+               ? -1
+               : err_set(err, ERR_UNAVAILABLE, "the registry does not answer");
 }
 
 /* ---- logging in ---- */
@@ -150,7 +174,7 @@ static int get_token(struct registry *r, const struct challenge *challenge, stru
     rc = call_open(&call, &remote,
                    &(struct call_request){ .method = "GET", .path = at.path, .extra = extra }, err);
     if (rc == 0)
-        rc = call_answer(&call, err);
+        rc = await(r, &call, err);
     if (rc == 0 && call.status != 200)
         rc = err_set(err, ERR_DENIED, "the registry's login refuses (%d)", call.status);
     if (rc == 0)
@@ -254,7 +278,7 @@ static int get(struct registry *r, const char *path, const char *accept, uint64_
                           .method = "GET", .path = at.path, .accept = accept, .extra = extra },
                       err) < 0)
             return -1;
-        if (call_answer(ret, err) < 0)
+        if (await(r, ret, err) < 0)
             break;
         if (ret->status == 200 || (ret->status == 206 && from > 0))
             return 0;
@@ -348,7 +372,7 @@ static int fetch(struct registry *r, const struct oci_descriptor *blob, int fd, 
             r->progress(r->context, *have);
     }
     call_close(&call);
-    if (n == 0 && *have < blob->size)
+    if (*have < blob->size)
         err_set(err, ERR_UNAVAILABLE, "the registry's answer was cut short");
     return *have == blob->size ? 0 : 1;
 }

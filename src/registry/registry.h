@@ -22,9 +22,11 @@ struct registry {
     bool inner;      /* login and redirects may lead to addresses that are not public */
     char dialer[PATH_MAX];
     char cacert[PATH_MAX]; /* "": the authorities of this host */
+    char proxy[300];       /* HOST:PORT; "": none */
     char basic[AUTH_MAX];  /* credentials; "": none */
     char bearer[REGISTRY_TOKEN_MAX];
-    bool login_basic; /* the registry wants the credentials themselves */
+    bool login_basic;    /* the registry wants the credentials themselves */
+    uint64_t timeout_ms; /* without a byte from the registry */
     /* how far a blob is; may be NULL */
     void (*progress)(void *context, uint64_t bytes);
     void *context;
@@ -39,6 +41,9 @@ int registry_manifest(struct registry *registry, const char *wanted, char **ret,
  * and the file is empty again. A connection that breaks is made anew, a few times. */
 int registry_blob(struct registry *registry, const struct oci_descriptor *blob, int fd,
                   struct err *err);
+
+/* Whether the registry's host is this one: loopback. */
+bool registry_is_here(const struct registry *registry);
 
 /* Pure: the address in a Location header, or a realm, as a remote with a path. */
 struct registry_place {

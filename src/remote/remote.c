@@ -135,7 +135,8 @@ static int dial_helper(const struct remote *remote, int *ret_fd, struct err *err
                                                   : plain,
                      (char *) (uintptr_t) remote->host,
                      port,
-                     (char *) (uintptr_t) (remote->cacert[0] ? remote->cacert : NULL),
+                     (char *) (uintptr_t) remote->cacert,
+                     (char *) (uintptr_t) remote->proxy,
                      NULL };
     int ends[2];
     pid_t pid;
@@ -164,7 +165,7 @@ int remote_dial(const struct remote *remote, int *ret_fd, struct err *err)
 {
     if (remote->kind == REMOTE_LOCAL)
         return admin_connect(remote->state, ret_fd, err);
-    if (remote->kind == REMOTE_HTTP && is_address(remote) && !remote->public_only)
+    if (remote->kind == REMOTE_HTTP && is_address(remote) && !remote->public_only && !remote->proxy[0])
         return dial_plain(remote, ret_fd, err);
     return dial_helper(remote, ret_fd, err);
 }

@@ -26,6 +26,7 @@ struct remote {
     char tenant[64];       /* for whom the operator asks; "": for the own tenant */
     char cacert[PATH_MAX]; /* "": the authorities of this host */
     char dialer[PATH_MAX]; /* the program cove-dial */
+    char proxy[300];       /* HOST:PORT that is asked to CONNECT; "": none */
     bool public_only;      /* no connection to an address that is not public: another server named the host */
 };
 

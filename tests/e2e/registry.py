@@ -18,6 +18,7 @@ image = Image([layer([entry("data", data=data)])], "none", Env=["MODE=" + mode])
 blobs = {"sha256:" + sha(b): b for b in [image.config] + image.packed}
 manifest = image.manifest()
 cuts = {}
+stop = threading.Event()
 TOKEN = "token-of-the-tests"
 
 
@@ -88,6 +89,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, bytes([body[0] ^ 1]) + body[1:])
         if mode == "long-blob":
             return self.answer(200, body + b"x")
+        if mode == "stall":
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[:10])
+            self.wfile.flush()
+            return stop.wait()
         if mode == "cut":
             cuts[digest] = cuts.get(digest, 0) + 1
             start = int(self.headers.get("Range", "bytes=0-").split("=")[1].rstrip("-"))
