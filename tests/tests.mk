@@ -25,6 +25,9 @@ $(filter $(BUILD)/tests/template/%,$(UNIT_TESTS)): $(BUILD)/tests/template/%: $(
 $(filter $(addprefix $(BUILD)/tests/,oci/% erofs/% importer/%),$(UNIT_TESTS)): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out %/main.c,$(IMPORT_SRCS)) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(IMPORT_LIBS)
+$(filter $(BUILD)/tests/registry/%,$(UNIT_TESTS)): $(BUILD)/tests/registry/%: $(BUILD)/obj/tests/unit/registry/%.o $(call objs,$(PULL_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 $(filter $(BUILD)/tests/backup/%,$(UNIT_TESTS)): $(BUILD)/tests/backup/%: $(BUILD)/obj/tests/unit/backup/%.o $(call objs,$(BACKUP_SRCS) $(STORE_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
@@ -51,7 +54,7 @@ SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS)
 $(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/registry/% $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

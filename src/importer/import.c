@@ -258,7 +258,6 @@ static int feed(struct import *im, const struct blob *blob, struct sha256 *sha,
     return rc;
 }
 
-/* A layer whose compressed digest is wrong is damaged, whatever the first fault in it looked like. */
 static int take_layer(struct import *im, size_t i, struct err *err)
 {
     const struct oci_descriptor *is = &im->layer_is[i];

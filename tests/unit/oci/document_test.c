@@ -33,8 +33,21 @@ static void names_are_read_as_docker_reads_them(void)
 
 static void names_that_are_none_are_refused(void)
 {
-    static const char *const bad[] = { "", "A", "a//b", "a/", "/a", "a:", "a:.x", "a@sha256:12", "-a", "a/../b",
-                                       "r.example.com:99999999/a", "a b", "a\nb", "r.example.com/", "../a" };
+    static const char *const bad[] = { "",
+                                       "A",
+                                       "a//b",
+                                       "a/",
+                                       "/a",
+                                       "a:",
+                                       "a:.x",
+                                       "a@sha256:12",
+                                       "-a",
+                                       "a/../b",
+                                       "r.example.com:99999999/a",
+                                       "a b",
+                                       "a\nb",
+                                       "r.example.com/",
+                                       "../a" };
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         CHECK_STR(read_name(bad[i]), "refused");
@@ -65,14 +78,20 @@ static void an_index_gives_the_image_of_this_platform(void)
 {
     struct oci_descriptor d;
 
-    CHECK(choose("{\"manifests\":[" ITEM(PLATFORM("linux", "arm64"), "") "," ITEM(PLATFORM("linux", "amd64"), "") "]}", NULL, &d) == 0);
+    CHECK(choose("{\"manifests\":[" ITEM(PLATFORM("linux", "arm64"),
+                                         "") "," ITEM(PLATFORM("linux", "amd64"), "") "]}",
+                 NULL, &d) == 0);
     CHECK_INT(d.size, 7);
-    CHECK(choose("{\"manifests\":[" ITEM(PLATFORM("linux", "arm64"), "") "," ITEM(PLATFORM("unknown", "unknown"), "") "]}", NULL, &d) == -1);
+    CHECK(choose("{\"manifests\":[" ITEM(PLATFORM("linux", "arm64"),
+                                         "") "," ITEM(PLATFORM("unknown", "unknown"), "") "]}",
+                 NULL, &d) == -1);
     CHECK_STR(err.msg, "there is no image for linux/amd64; there are: linux/arm64");
     CHECK(err.kind == ERR_UNSUPPORTED);
     CHECK(choose("{\"manifests\":[" ITEM("\"a\":1", "") "]}", NULL, &d) == 0);
-    CHECK(choose("{\"manifests\":[" ITEM("\"annotations\":{\"org.opencontainers.image.ref.name\":\"a\"}", "") "," ITEM(
-                     "\"annotations\":{\"org.opencontainers.image.ref.name\":\"b\"}", "") "]}",
+    CHECK(choose("{\"manifests\":[" ITEM(
+                     "\"annotations\":{\"org.opencontainers.image.ref.name\":\"a\"}",
+                     "") "," ITEM("\"annotations\":{\"org.opencontainers.image.ref.name\":\"b\"}",
+                                  "") "]}",
                  NULL, &d) == -1);
     CHECK_STR(err.msg, "there is no image for linux/amd64; there are: a, b");
 }
@@ -89,13 +108,16 @@ static int parse_manifest(const char *text)
 static void manifests_that_cannot_be_used_are_refused(void)
 {
     CHECK(parse_manifest("{" CONFIG ",\"layers\":[" ITEM("\"a\":1", "") "]}") == 0);
-    CHECK(parse_manifest("{" CONFIG ",\"layers\":[" ITEM("\"mediaType\":\"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip\"", "") "]}") == -1);
+    CHECK(parse_manifest("{" CONFIG ",\"layers\":[" ITEM(
+              "\"mediaType\":\"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip\"",
+              "") "]}") == -1);
     CHECK(err.kind == ERR_UNSUPPORTED);
     CHECK(parse_manifest("{" CONFIG "}") == -1);
     CHECK(parse_manifest("{\"layers\":[]}") == -1);
     CHECK(parse_manifest("{" CONFIG ",\"layers\":[{\"digest\":\"sha512:00\",\"size\":1}]}") == -1);
     CHECK(parse_manifest("{" CONFIG ",\"layers\":[{\"digest\":\"" SHA "\",\"size\":-1}]}") == -1);
-    CHECK(parse_manifest("{" CONFIG ",\"layers\":[{\"digest\":\"" SHA "\",\"size\":99999999999}]}") == -1);
+    CHECK(parse_manifest("{" CONFIG ",\"layers\":[{\"digest\":\"" SHA
+                         "\",\"size\":99999999999}]}") == -1);
     CHECK(err.kind == ERR_TOO_BIG);
     CHECK(parse_manifest("[]") == -1);
     CHECK(oci_kind_of("{\"schemaVersion\":1}", 19, &err) == -1 && err.kind == ERR_UNSUPPORTED);
@@ -116,7 +138,8 @@ static void a_config_gives_what_a_template_needs(void)
 {
     static struct oci_config c;
     static const char text[] =
-        "{\"architecture\":\"amd64\",\"os\":\"linux\",\"config\":{\"User\":\"node\",\"WorkingDir\":\"/app\",\"Env\":[\"A=b\",\"bad\",\"N=a\\nb\"],"
+        "{\"architecture\":\"amd64\",\"os\":\"linux\",\"config\":{\"User\":\"node\",\"WorkingDir\":"
+        "\"/app\",\"Env\":[\"A=b\",\"bad\",\"N=a\\nb\"],"
         "\"Entrypoint\":[\"/e\"],\"Cmd\":null},\"rootfs\":{\"diff_ids\":[\"" SHA "\"]}}";
 
     CHECK(oci_config_parse(text, sizeof text - 1, &c, &err) == 0);
@@ -144,8 +167,9 @@ static void too_many_variables_are_refused(void)
 
 static void an_archive_of_several_images_needs_a_tag(void)
 {
-    static const char text[] = "[{\"Config\":\"a.json\",\"RepoTags\":[\"a:1\"],\"Layers\":[\"x/layer.tar\"]},"
-                               "{\"Config\":\"b.json\",\"RepoTags\":null,\"Layers\":[]}]";
+    static const char text[] =
+        "[{\"Config\":\"a.json\",\"RepoTags\":[\"a:1\"],\"Layers\":[\"x/layer.tar\"]},"
+        "{\"Config\":\"b.json\",\"RepoTags\":null,\"Layers\":[]}]";
     static struct oci_saved saved;
 
     CHECK(oci_saved_parse(text, sizeof text - 1, NULL, &saved, &err) == -1);
@@ -155,7 +179,8 @@ static void an_archive_of_several_images_needs_a_tag(void)
     CHECK_STR(saved.layers[0], "x/layer.tar");
 }
 
-CHECK_MAIN(T(names_are_read_as_docker_reads_them), T(names_that_are_none_are_refused), T(templates_are_named_after_images),
-           T(an_index_gives_the_image_of_this_platform), T(manifests_that_cannot_be_used_are_refused),
-           T(more_layers_than_allowed_are_refused), T(a_config_gives_what_a_template_needs), T(too_many_variables_are_refused),
+CHECK_MAIN(T(names_are_read_as_docker_reads_them), T(names_that_are_none_are_refused),
+           T(templates_are_named_after_images), T(an_index_gives_the_image_of_this_platform),
+           T(manifests_that_cannot_be_used_are_refused), T(more_layers_than_allowed_are_refused),
+           T(a_config_gives_what_a_template_needs), T(too_many_variables_are_refused),
            T(an_archive_of_several_images_needs_a_tag))

@@ -1,0 +1,82 @@
+#include "check.h"
+
+#include "base/own.h"
+#include "registry/auth.h"
+#include "registry/registry.h"
+
+static struct err err;
+
+static void a_question_for_a_token_is_read(void)
+{
+    struct challenge c;
+
+    CHECK(challenge_parse("Bearer realm=\"https://a.example.com/token\",service=\"r \\\"x\\\"\", "
+                          "scope=\"repository:a/b:pull\"",
+                          &c, &err) == 0);
+    CHECK(!c.basic);
+    CHECK_STR(c.realm, "https://a.example.com/token");
+    CHECK_STR(c.service, "r \"x\"");
+    CHECK_STR(c.scope, "repository:a/b:pull");
+    CHECK(challenge_parse("bearer realm=https://a.example.com/", &c, &err) == 0);
+    CHECK(challenge_parse("Basic realm=\"x\"", &c, &err) == 0 && c.basic);
+}
+
+static void a_damaged_question_is_refused(void)
+{
+    static const char *const bad[] = { "Bearer service=\"x\"", "Bearer realm=\"x",   "Bearer realm",
+                                       "Bearer =\"x\"",        "Digest realm=\"x\"", "" };
+    struct challenge c;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK(challenge_parse(bad[i], &c, &err) == -1);
+}
+
+static const char *find(const char *config, const char *host)
+{
+    static char out[AUTH_MAX];
+
+    return auth_find(config, strlen(config), host, out, &err) < 0 ? "refused" : out;
+}
+
+static void credentials_are_those_of_the_registry(void)
+{
+    static const char config[] =
+        "{\"auths\":{\"r.example.com\":{\"auth\":\"YTpi\"},\"https://index.docker.io/v1/"
+        "\":{\"auth\":\"Yzpk\"},\"r.example.com.evil.net\":{\"auth\":\"eDp5\"}}}";
+
+    CHECK_STR(find(config, "r.example.com"), "YTpi");
+    CHECK_STR(find(config, "docker.io"), "Yzpk");
+    CHECK_STR(find(config, "example.com"), "");
+    CHECK_STR(find(config, "r.example.com.evil"), "");
+    CHECK_STR(find("{\"auths\":{\"h\":{\"identitytoken\":\"x\"}}}", "h"), "refused");
+    CHECK_STR(find("{\"credHelpers\":{\"h\":\"x\"}}", "h"), "refused");
+    CHECK_STR(find("{\"auths\":{\"h\":{\"auth\":\"a\\r\\nb\"}}}", "h"), "refused");
+    CHECK_STR(find("nonsense", "h"), "refused");
+}
+
+static void places_are_split_and_checked(void)
+{
+    static const char *const bad[] = { "",
+                                       "x",
+                                       "ftp://h/",
+                                       "https://",
+                                       "https://u@h/",
+                                       "https://h:0/",
+                                       "https://h/a b",
+                                       "https://h/a\nb",
+                                       "//h/a" };
+    struct registry_place p;
+
+    CHECK(registry_place("https://h.example.com:5000/a/b?c=d#e", &p, &err) == 0);
+    CHECK(p.tls && p.port == 5000);
+    CHECK_STR(p.host, "h.example.com");
+    CHECK_STR(p.path, "/a/b?c=d");
+    CHECK(registry_place("http://[::1]?x=1", &p, &err) == 0);
+    CHECK_STR(p.host, "::1");
+    CHECK_STR(p.path, "/?x=1");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK(registry_place(bad[i], &p, &err) == -1);
+}
+
+CHECK_MAIN(T(a_question_for_a_token_is_read), T(a_damaged_question_is_refused),
+           T(credentials_are_those_of_the_registry), T(places_are_split_and_checked))
