@@ -24,7 +24,7 @@ define fuzz_lib
 $(BUILD)/fuzz/lib$(1).a: $(call fuzz_objs,$(1))
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach layer,base wire agent http policy egress client cli jail image remote backup mcp oci erofs registry,$(eval $(call fuzz_lib,$(layer))))
+$(foreach layer,base wire agent http policy egress client cli jail image remote backup mcp oci erofs registry importer,$(eval $(call fuzz_lib,$(layer))))
 
 FUZZ_COVED := $(filter-out src/coved/main.c src/coved/surfaces.c src/surface/e2b/%,$(COVED_SRCS))
 $(BUILD)/fuzz/libcoved.a: $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_COVED))
@@ -33,7 +33,7 @@ $(BUILD)/fuzz/libcoved.a: $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_COVED))
 # The layers that a fuzzer names in its includes, and those below them. The order is the linker's.
 fuzz_includes = $(shell grep -qs '^#include "$(2)/' fuzz/$(1)_fuzz.c && echo $(2))
 fuzz_layers   = $(if $(call fuzz_includes,$(1),server),coved,$(call fuzz_below,$(1)))
-fuzz_below    = $(foreach layer,registry oci,$(call fuzz_includes,$(1),$(layer))) $(if $(call fuzz_includes,$(1),oci)$(call fuzz_includes,$(1),registry),oci erofs) \
+fuzz_below    = $(foreach layer,importer registry oci,$(call fuzz_includes,$(1),$(layer))) $(if $(call fuzz_includes,$(1),oci)$(call fuzz_includes,$(1),registry),oci erofs) \
                 $(if $(call fuzz_includes,$(1),registry),remote) $(if $(call fuzz_includes,$(1),oci)$(call fuzz_includes,$(1),registry),http) \
                 $(foreach layer,backup image jail cli client egress remote mcp http policy agent,$(call fuzz_includes,$(1),$(layer))) \
                 $(if $(call fuzz_includes,$(1),cli),client) $(if $(call fuzz_includes,$(1),egress),http) wire base

@@ -197,11 +197,17 @@ static int find_in_archive(const struct source *s, const char *name, struct blob
 
 int source_open(struct source *s, bool archive, struct err *err)
 {
+    int fd = -1;
+
     *s = (struct source){ .archive_fd = -1 };
     if (!archive)
         return 0;
-    if (ask("", &s->archive_fd, err) < 0)
-        return -1;
+    return ask("", &fd, err) < 0 ? -1 : source_list(s, fd, err);
+}
+
+int source_list(struct source *s, int archive_fd, struct err *err)
+{
+    *s = (struct source){ .archive_fd = archive_fd };
     return list_archive(s, err);
 }
 

@@ -26,6 +26,8 @@ struct source {
 };
 
 int source_open(struct source *source, bool archive, struct err *err);
+/* An archive that is open already; the source takes the descriptor. */
+int source_list(struct source *source, int archive_fd, struct err *err);
 void source_close(struct source *source);
 
 /* One file, to be read from `at` on. */
