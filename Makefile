@@ -38,6 +38,7 @@ AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE= -Os -g $(WARN) -Isrc -DCOVE_VERSION='"
 AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack
 
 LIB_SRCS    := $(wildcard src/base/*.c src/wire/*.c)
+MUX_SRCS    := $(wildcard src/mux/*.c)
 CLIENT_SRCS := $(wildcard src/client/*.c)
 KEEPER_SRCS := $(wildcard src/keeper/*.c src/driver/*.c src/driver/jail/*.c src/image/*.c src/disk/*.c src/jail/*.c)
 CLI_SRCS    := $(wildcard src/cli/*.c)

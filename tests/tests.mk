@@ -31,6 +31,9 @@ $(filter $(BUILD)/tests/store/%,$(UNIT_TESTS)): $(BUILD)/tests/store/%: $(BUILD)
 $(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(filter $(BUILD)/tests/mux/%,$(UNIT_TESTS)): $(BUILD)/tests/mux/%: $(BUILD)/obj/tests/unit/mux/%.o $(call objs,$(MUX_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 $(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/obj/tests/unit/http/%.o $(call objs,$(wildcard src/http/*.c src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lz
@@ -48,7 +51,7 @@ SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS)
 $(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/mux/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
