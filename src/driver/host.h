@@ -57,6 +57,8 @@ struct host {
     struct base bases[BASES_MAX];
     struct merging merging;
     struct seccomp_filter filter_notify, filter_quiet;
+    struct seccomp_filter filter_machine;  /* of jails around guests */
+    int bridge_fd;                         /* cove-bridge */
     unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
     struct ids ids;
     struct watch room;    /* full.c: words of the process that watches the disk's room */
