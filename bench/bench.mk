@@ -22,4 +22,5 @@ bench:
 	BUILD=$(BUILD) bench/network/run
 	BUILD=$(BUILD) bench/contexts/run
 	BUILD=$(BUILD) bench/pool/run
+	BUILD=$(BUILD) bench/isolation/run
 	BUILD=$(BUILD) bench/run/run
