@@ -38,8 +38,10 @@ AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE= -Os -g $(WARN) -Isrc -DCOVE_VERSION='"
 AGENT_LDFLAGS := -static -Wl,--gc-sections -Wl,-z,noexecstack
 
 LIB_SRCS    := $(wildcard src/base/*.c src/wire/*.c)
+MUX_SRCS    := $(wildcard src/mux/*.c)
+BRIDGE_SRCS := $(wildcard src/bridge/*.c)
 CLIENT_SRCS := $(wildcard src/client/*.c)
-KEEPER_SRCS := $(wildcard src/keeper/*.c src/driver/*.c src/driver/jail/*.c src/image/*.c src/disk/*.c src/jail/*.c)
+KEEPER_SRCS := $(wildcard src/keeper/*.c src/driver/*.c src/driver/*/*.c src/image/*.c src/disk/*.c src/jail/*.c)
 CLI_SRCS    := $(wildcard src/cli/*.c)
 API_SRCS    := $(wildcard src/cli/api/*.c)
 REMOTE_SRCS := $(wildcard src/remote/*.c)
@@ -53,12 +55,12 @@ SURFACE_SRCS := $(wildcard src/surface/*/*.c)
 EGRESS_SRCS := $(wildcard src/egress/*.c)
 GATEWAY_SRCS := $(wildcard src/gateway/*.c)
 # What no agent needs: the rest of these is in every program.
-AGENT_SRCS  := $(wildcard src/agent/*.c src/agent/*/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS))
+AGENT_SRCS  := $(wildcard src/agent/*.c src/agent/*/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS)) $(MUX_SRCS)
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-import $(BUILD)/cove-criu.so
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/cove-bridge $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-import $(BUILD)/cove-criu.so
 
 ifeq ($(V),0)
 Q := @
@@ -131,6 +133,11 @@ $(BUILD)/cove-import: $(call objs,$(IMPORT_SRCS) $(LIB_SRCS))
 $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)
 	$(Q)$(MUSL_CC) $(AGENT_LDFLAGS) -o $@ $^
+
+# Static: in the jail around a guest there are no libraries.
+$(BUILD)/cove-bridge: $(call objs,$(BRIDGE_SRCS) $(MUX_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^
 
 # Loaded into criu, whose C library may be another than ours: it has none.
 $(BUILD)/cove-criu.so: src/criu/shim.c

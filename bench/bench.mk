@@ -22,5 +22,6 @@ bench:
 	BUILD=$(BUILD) bench/network/run
 	BUILD=$(BUILD) bench/contexts/run
 	BUILD=$(BUILD) bench/pool/run
+	BUILD=$(BUILD) bench/isolation/run
 	BUILD=$(BUILD) bench/run/run
 	BUILD=$(BUILD) bench/import/run

@@ -34,7 +34,10 @@ $(filter $(BUILD)/tests/backup/%,$(UNIT_TESTS)): $(BUILD)/tests/backup/%: $(BUIL
 $(filter $(BUILD)/tests/store/%,$(UNIT_TESTS)): $(BUILD)/tests/store/%: $(BUILD)/obj/tests/unit/store/%.o $(call objs,$(STORE_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
-$(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(LIB_SRCS))
+$(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(MUX_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(filter $(BUILD)/tests/mux/%,$(UNIT_TESTS)): $(BUILD)/tests/mux/%: $(BUILD)/obj/tests/unit/mux/%.o $(call objs,$(MUX_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 $(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/obj/tests/unit/http/%.o $(call objs,$(wildcard src/http/*.c src/base/*.c))
@@ -54,7 +57,7 @@ SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS)
 $(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/registry/% $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/registry/% $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/mux/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
@@ -95,7 +98,7 @@ $(BUILD)/older/seccomp.o: src/jail/seccomp.c tests/helpers/older_table.h src/wir
 $(OLDER_KEEPER): $(BUILD)/older/seccomp.o $(call objs,$(filter-out src/jail/seccomp.c,$(KEEPER_SRCS)) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
-	$(Q)ln -sf ../cove-agent ../cove-criu.so $(@D)/
+	$(Q)ln -sf ../cove-agent ../cove-bridge ../cove-criu.so $(@D)/
 
 # The whole agent with sanitizers, and so with glibc: for tests only (tests/static/agent_asan_test). Beside it what starts it, because the keeper
 # takes the agent from its own directory.
@@ -115,12 +118,12 @@ $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)): $(ASAN_DIR)/helpers/%: $(ASAN
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(ASAN_FLAGS) -o $@ $^
 agent-asan: $(ASAN_DIR)/cove-agent $(addprefix $(ASAN_DIR)/helpers/,$(ASAN_HELPERS)) all helpers
-	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-host cove-dial cove-keeper coved cove-gateway cove-criu.so) $(ASAN_DIR)/
+	$(Q)cp -l -f $(addprefix $(BUILD)/,cove cove-host cove-dial cove-bridge cove-keeper coved cove-gateway cove-criu.so) $(ASAN_DIR)/
 	$(Q)cp -a $(BUILD)/direct $(ASAN_DIR)/
 	$(Q)for h in $(filter-out $(ASAN_HELPERS),$(notdir $(HELPERS))); do cp -l -f $(BUILD)/helpers/$$h $(ASAN_DIR)/helpers/; done
 
 unit: $(UNIT_TESTS)
-# A keeper with a driver that fails on purpose, in gvisor's place, and with less patience: tests/driver/fault.c.
+# A keeper with a driver that fails on purpose, in vm's place, and with less patience: tests/driver/fault.c.
 FAULT_KEEPER := $(BUILD)/fault/cove-keeper
 FAULT_OBJS   := $(addprefix $(BUILD)/fault/,drivers.o tick.o fault.o)
 $(FAULT_OBJS): CFLAGS += -DCOVE_FAULT_DRIVER -DWORKER_MS=4000
@@ -133,7 +136,7 @@ $(FAULT_OBJS):
 $(FAULT_KEEPER): $(FAULT_OBJS) $(call objs,$(filter-out src/driver/drivers.c src/keeper/tick.c,$(KEEPER_SRCS)) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
-	$(Q)ln -sf ../cove-agent ../cove-criu.so $(@D)/
+	$(Q)ln -sf ../cove-agent ../cove-bridge ../cove-criu.so $(@D)/
 -include $(FAULT_OBJS:.o=.d)
 
 helpers: $(HELPERS) $(OLDER_KEEPER) $(FAULT_KEEPER) $(DIRECT)

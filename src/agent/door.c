@@ -39,21 +39,30 @@ static pid_t peer_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : -1;
 }
 
+/* NULL: the descriptor is still the caller's. */
+static struct conn *admit(struct agent *agent, int fd, bool sudo)
+{
+    size_t have = sudo ? agent->conns.sudo : agent->conns.outside;
+    size_t most = sudo ? CONN_SUDO_MAX : CONN_OUTSIDE_MAX;
+
+    if (have < most)
+        return conn_new(agent, fd, sudo, &ops_request_kind);
+    say_full(fd, most);
+    return NULL;
+}
+
+int door_admit(struct agent *agent, int fd)
+{
+    return admit(agent, fd, false) ? 0 : -1;
+}
+
 static void let_in(struct agent *agent, int fd, bool sudo)
 {
     pid_t peer = peer_of(fd);
-    size_t have = sudo ? agent->conns.sudo : agent->conns.outside;
-    size_t most = sudo ? CONN_SUDO_MAX : CONN_OUTSIDE_MAX;
     struct conn *conn = NULL;
 
-    if (!sudo && peer != 0) { /* from inside: see wire/boot.h */
-        (void) close(fd);
-        return;
-    }
-    if (have >= most)
-        say_full(fd, most);
-    else
-        conn = conn_new(agent, fd, sudo, &ops_request_kind);
+    if (sudo || peer == 0) /* others come from inside: see wire/boot.h */
+        conn = admit(agent, fd, sudo);
     if (!conn)
         (void) close(fd);
     else if (sudo)
@@ -64,7 +73,8 @@ static void on_rest(struct timer *timer)
 {
     struct agent *agent = CONTAINER(timer, struct agent, door_timer);
 
-    (void) loop_watch(&agent->loop, &agent->listener, EPOLLIN);
+    if (agent->listener.fd >= 0)
+        (void) loop_watch(&agent->loop, &agent->listener, EPOLLIN);
     if (agent->sudo_listener.fd >= 0)
         (void) loop_watch(&agent->loop, &agent->sudo_listener, EPOLLIN);
 }
@@ -101,7 +111,7 @@ static void on_sudo_listener(struct watch *watch, uint32_t events)
 
 void door_turn_away(struct agent *agent)
 {
-    for (int i = 0; i < 2 * BACKLOG; i++) {
+    for (int i = 0; agent->listener.fd >= 0 && i < 2 * BACKLOG; i++) {
         auto_close int fd = accept4(agent->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0)
@@ -133,6 +143,8 @@ int door_open(struct agent *agent, int listener, struct err *err)
                                            .ready = on_sudo_listener };
     if (agent->sudo_listener.fd >= 0)
         (void) loop_watch(&agent->loop, &agent->sudo_listener, EPOLLIN);
+    if (listener < 0)
+        return 0;
     if (fcntl(listener, F_SETFD, FD_CLOEXEC) < 0 || fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ||
         listen(listener, BACKLOG) < 0 || loop_watch(&agent->loop, &agent->listener, EPOLLIN) < 0)
         return err_sys(err, errno, "listen");

@@ -7,7 +7,11 @@
 
 #include "agent/core/agent.h"
 
+/* listener -1: there is none, all from outside come by the trunk (trunk.h). */
 int door_open(struct agent *agent, int listener, struct err *err);
+
+/* A connection from outside. -1: it was not taken, and the caller still has it; if there are too many it was told so. */
+int door_admit(struct agent *agent, int fd);
 
 /* Whoever waits outside, not yet accepted, is let go. */
 void door_turn_away(struct agent *agent);

@@ -6,12 +6,14 @@
 #include "agent/core/agent.h"
 #include "agent/core/rights.h"
 #include "agent/door.h"
+#include "agent/egress_rules.h"
 #include "agent/entrypoint.h"
 #include "agent/ops.h"
 #include "agent/proc/proc.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
 #include "agent/sudo.h"
+#include "agent/trunk.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
@@ -88,7 +90,8 @@ static int read_args(struct agent *agent, char **argv, char **envp, uint64_t *re
 
     if (parse_u64(argv[1], &flags, err) < 0 || parse_u64(argv[4], &agent->memory_limit, err) < 0)
         return -1;
-    if (flags & ~(uint64_t) (BOOT_ROOT | BOOT_NOTIFY))
+    if (flags & ~(uint64_t) (BOOT_ROOT | BOOT_NOTIFY | BOOT_MUX) ||
+        (flags & BOOT_NOTIFY && flags & BOOT_MUX))
         return err_set(err, ERR_INVALID, "unknown boot flags");
     if (!argv[2][0])
         return err_set(err, ERR_INVALID, "no user");
@@ -99,13 +102,33 @@ static int read_args(struct agent *agent, char **argv, char **envp, uint64_t *re
     return 0;
 }
 
-static int say_ready(struct err *err)
+/* A guest's descriptors as boot.h says of a sandbox's: standard input becomes the trunk's, and /dev/null takes its place and those
+ * of what a guest does not have. */
+static int take_trunk(int *ret_trunk, struct err *err)
 {
-    if (io_write_all(BOOT_FD_READY, "1", 1) < 0)
+    auto_close int first = open("/dev/null", O_RDWR | O_CLOEXEC), null = -1;
+
+    *ret_trunk = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, BOOT_FD_NOTIFY + 1);
+    null = fcntl(first, F_DUPFD_CLOEXEC, BOOT_FD_NOTIFY + 1);
+    if (null < 0 || *ret_trunk < 0)
+        return err_sys(err, errno, "take the trunk");
+    own_close(&first);
+    if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+        return err_sys(err, errno, "redirect stdio");
+    if (dup3(null, BOOT_FD_LISTEN, O_CLOEXEC) < 0 || dup3(null, BOOT_FD_READY, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "take the first descriptors");
+    return 0;
+}
+
+static int say_ready(bool guest, struct err *err)
+{
+    if (!guest && io_write_all(BOOT_FD_READY, "1", 1) < 0)
         return err_sys(err, errno, "say ready");
     /* The number stays taken: shepherds count on it (shepherd.h). */
     if (dup3(0, SHEPHERD_NULL, O_CLOEXEC) < 0)
         return err_sys(err, errno, "keep /dev/null");
+    if (guest && dup2(0, STDERR_FILENO) < 0) /* until here, the host hears what goes wrong */
+        return err_sys(err, errno, "redirect stdio");
     return 0;
 }
 _Static_assert(SHEPHERD_NULL == BOOT_FD_READY && SHEPHERD_CONTROL == BOOT_FD_LISTEN,
@@ -114,11 +137,19 @@ _Static_assert(SHEPHERD_NULL == BOOT_FD_READY && SHEPHERD_CONTROL == BOOT_FD_LIS
 static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
 {
     uint64_t flags = 0;
+    bool guest;
+    int trunk = -1;
 
     if (read_args(agent, argv, envp, &flags, err) < 0)
         return err_wrap(err, "arguments");
     (void) prctl(PR_SET_NAME, "cove-agent", 0, 0, 0);
-    if (rights_boot(err) < 0 || loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
+    guest = flags & BOOT_MUX;
+    if (guest && take_trunk(&trunk, err) < 0)
+        return -1;
+    if (guest)
+        egress_rules_prepare();
+    if (rights_boot(guest, err) < 0 || loop_init(&agent->loop, err) < 0 ||
+        take_signals(agent, err) < 0)
         return -1;
     agent->started_ms = io_now_ms();
     if (flags & BOOT_NOTIFY) {
@@ -126,9 +157,12 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
         if (refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, err) < 0)
             return -1;
     }
-    if (door_open(agent, BOOT_FD_LISTEN, err) < 0)
+    if (door_open(agent, guest ? -1 : BOOT_FD_LISTEN, err) < 0)
         return -1;
-    return say_ready(err);
+    /* Of a guest, the trunk's first answer is the word that it is ready: behind all else. */
+    if (say_ready(guest, err) < 0)
+        return -1;
+    return guest ? trunk_open(agent, trunk, err) : 0;
 }
 
 int main(int argc, char **argv, char **envp)

@@ -100,7 +100,10 @@ static enum conn_taken op_exec(struct conn *conn, const struct agent_request *re
     start.user = &user;
     if (conn->sudo) {
         start.fds = conn->fds;
-        start.tied_to = owner_of(conn->agent, conn->peer);
+        /* gVisor says of every peer that it is the one that asks, which is us. What sudo says of itself does as well: the end of
+         * another process of the same sandbox is all that it could wait for instead. */
+        start.tied_to =
+            owner_of(conn->agent, conn->peer == getpid() ? (pid_t) request->pid : conn->peer);
         if (!start.tied_to) {
             err_set(err, ERR_STATE, "sudo: its process is gone");
             return CONN_BAD;
@@ -427,8 +430,11 @@ static noreturn void run_worker(int sock, const struct agent_request *request,
     struct err err;
     sigset_t none;
 
-    (void) dup3(sock, WORKER_SOCK, O_CLOEXEC);
-    (void) syscall(SYS_close_range, WORKER_SOCK + 1u, ~0u, 0u);
+    if (dup3(sock, WORKER_SOCK, O_CLOEXEC) < 0 || io_close_from(WORKER_SOCK + 1, false) < 0) {
+        err_sys(&err, errno, "close what a worker must not hold");
+        tell_failure(sock, &err);
+        _exit(1);
+    }
     (void) fcntl(WORKER_SOCK, F_SETFL, fcntl(WORKER_SOCK, F_GETFL) & ~O_NONBLOCK);
     (void) prctl(PR_SET_NAME, "cove-worker", 0, 0, 0);
     (void) signal(SIGPIPE, SIG_IGN);

@@ -379,9 +379,11 @@ static int block_signals(void)
 static int run(const struct sudo_options *o, char **envp, int *ret_code, struct err *err)
 {
     const char *name = o->user ? o->user : "root";
-    struct agent_request request = {
-        .version = AGENT_VERSION, .op = AGENT_EXEC, .flags = AGENT_INHERIT_FDS, .user = name
-    };
+    struct agent_request request = { .version = AGENT_VERSION,
+                                     .op = AGENT_EXEC,
+                                     .flags = AGENT_INHERIT_FDS,
+                                     .user = name,
+                                     .pid = (uint32_t) getpid() };
     auto_list struct list args = { .data = NULL };
     auto_list struct list env = { .data = NULL };
     auto_close int sock = call_agent(err);

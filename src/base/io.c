@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,13 @@ static int by_number(const void *a, const void *b)
     return *(const int *) a - *(const int *) b;
 }
 
+/* Up to INT_MAX, the largest number that there can be: gVisor refuses an end above it. */
+int io_close_from(int first, bool on_exec)
+{
+    return (int) syscall(__NR_close_range, (unsigned) first, (unsigned) INT_MAX,
+                         on_exec ? 4u /* CLOSE_RANGE_CLOEXEC */ : 0u);
+}
+
 void io_keep_only(int *fds, size_t count)
 {
     int last = 2;
@@ -272,9 +280,10 @@ void io_keep_only(int *fds, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (fds[i] <= last)
             continue;
-        if (fds[i] > last + 1)
-            (void) syscall(__NR_close_range, last + 1, fds[i] - 1, 0);
+        if (fds[i] > last + 1 && syscall(__NR_close_range, last + 1, fds[i] - 1, 0) < 0)
+            _exit(1);
         last = fds[i];
     }
-    (void) syscall(__NR_close_range, last + 1, ~0u, 0);
+    if (io_close_from(last + 1, false) < 0)
+        _exit(1);
 }

@@ -39,8 +39,12 @@ ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size
 ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
                     size_t *ret_fd_count);
 
+/* Closes every descriptor from `first` on, or with `on_exec` has exec close them. -1 with errno: some may be open still, so a child must not
+ * go on. */
+int io_close_from(int first, bool on_exec);
+
 /* For a child: whatever it must not hold is closed, but these and the first three. Sorts fds; -1 among them is
- * fine. */
+ * fine. A child that cannot close them ends (status 1). */
 void io_keep_only(int *fds, size_t count);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/kernel.h"
 #include "base/own.h"
 #include "cli/report.h"
+#include "wire/runsc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -277,6 +278,28 @@ DOCTOR_RUN(check_program)
         }
     }
     doctor_set(ret, check->otherwise, "not installed");
+}
+
+/* Where the keeper looks (driver/gvisor/runsc.c), in its order. */
+DOCTOR_RUN(check_gvisor)
+{
+    static const char *const places[] = { "/usr/local/bin/runsc", "/usr/bin/runsc" };
+    uint32_t version;
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        if (faccessat(host->root_fd, places[i] + 1, X_OK, 0) < 0)
+            continue;
+        version = host->probes->runsc(places[i]);
+        if (version == 0)
+            doctor_set(ret, check->otherwise, "%s does not tell its version", places[i]);
+        else if (version < RUNSC_OLDEST)
+            doctor_set(ret, check->otherwise, "%s of %u: too old, %u or later is needed", places[i],
+                       version, RUNSC_OLDEST);
+        else
+            doctor_set(ret, DOCTOR_OK, "%s of %u", places[i], version);
+        return;
+    }
+    doctor_set(ret, check->otherwise, "runsc is not installed");
 }
 
 /* A file with a number, held against the row's. A file that is not there: the kernel lacks the

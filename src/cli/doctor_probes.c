@@ -5,6 +5,7 @@
 #include "client/sandbox.h"
 #include "template/child.h"
 #include "template/template_store.h"
+#include "wire/runsc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -226,6 +227,16 @@ static int ask_criu(bool from_prefix, const char *what, char *out, size_t size)
     return child_ask(from_prefix ? from_dir : installed, out, size, &err);
 }
 
+static uint32_t probe_runsc(const char *path)
+{
+    const char *const argv[] = { path, "--version", NULL };
+    char text[256] = "";
+    struct err err;
+
+    (void) child_ask(argv, text, sizeof text, &err);
+    return runsc_parse_version(text);
+}
+
 static int probe_criu(bool from_prefix, bool check, struct doctor_criu *ret)
 {
     char text[4096], *save = NULL;
@@ -291,6 +302,7 @@ const struct doctor_probes doctor_probes = {
     .landlock_abi = probe_landlock_abi,
     .kvm = probe_kvm,
     .disk_free = probe_disk_free,
+    .runsc = probe_runsc,
     .criu = probe_criu,
     .keeper = probe_keeper,
     .templates = probe_templates,

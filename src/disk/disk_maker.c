@@ -338,7 +338,8 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd, int vo
     for (int i = 0; i < 4; i++)
         if (low[i] < 0 || dup3(low[i], 3 + i, O_CLOEXEC) < 0)
             return -1;
-    (void) syscall(__NR_close_range, 7, ~0u, 0);
+    if (io_close_from(7, false) < 0)
+        return -1;
     *sock = 3;
     m->dir_fd = 5;
     m->volumes_fd = 6;

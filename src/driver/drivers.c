@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 
 #include "base/own.h"
+#include "driver/gvisor/gvisor.h"
 #include "driver/jail/jail.h"
 
 #ifdef COVE_FAULT_DRIVER /* a keeper for tests (tests/driver), never the product's */
@@ -10,8 +11,9 @@ extern const struct driver fault_driver;
 
 static const struct driver *const drivers[] = {
     [ISOLATION_JAIL] = &jail_driver,
+    [ISOLATION_GVISOR] = &gvisor_driver,
 #ifdef COVE_FAULT_DRIVER
-    [ISOLATION_GVISOR] = &fault_driver,
+    [ISOLATION_VM] = &fault_driver,
 #endif
 };
 

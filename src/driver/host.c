@@ -5,6 +5,7 @@
 #include "base/own.h"
 #include "driver/disks.h"
 #include "driver/full.h"
+#include "driver/gvisor/runsc.h"
 #include "driver/layers.h"
 #include "driver/merge.h"
 #include "driver/worker.h"
@@ -98,6 +99,9 @@ static int open_files(struct keeper *k, bool all_pages, struct err *err)
 
     if (open_dir(k->state_fd, "templates", 0755, &templates, err) < 0) /* opened again behind the keeper's own root */
         return -1;
+    k->host->bridge_fd = open_beside("cove-bridge", err);
+    if (k->host->bridge_fd < 0)
+        return -1;
     return load_agent(k, err) < 0 || find_ids_file(k, all_pages, err) < 0 ||
                    images_open(&k->host->images, k->state_fd, err) < 0
                ? -1
@@ -119,6 +123,7 @@ static void compile_filters(struct host *host)
 {
     seccomp_compile(&host->filter_notify, true);
     seccomp_compile(&host->filter_quiet, false);
+    seccomp_compile_machine(&host->filter_machine);
     seccomp_name(host->filter_notify.code, host->filter_notify.len, host->filter_name);
 }
 
@@ -157,6 +162,7 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
     if (enter_home(k, o->state, err) < 0 || sysviews_open(&host.views, IDS_SLOTS_MAX, err) < 0)
         return -1;
     compile_filters(&host);
+    (void) runsc_text(); /* asked now, so that no create waits for it */
     host.uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
     return host.uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
 }
@@ -206,9 +212,9 @@ void host_describe(const struct keeper *k, struct keeper_hello *ret)
     (void) snprintf(ret->default_template, sizeof ret->default_template, "%s",
                     template_exists(k->host->templates_fd, "base") ? "base" : "host");
     (void) snprintf(ret->isolation, sizeof ret->isolation,
-                    "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox",
+                    "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s",
                     cgroups->hierarchy[cgroups->of[CG_MEMORY]].version,
-                    confine_has_landlock() ? "Landlock, " : "");
+                    confine_has_landlock() ? "Landlock, " : "", runsc_text());
 }
 
 int host_check_room(const struct keeper *k, uint64_t bytes, struct err *err)

@@ -70,6 +70,8 @@ struct host {
     bool layers_by_loop; /* as kernels before 6.12 need it */
     int dev_fd;          /* the host's /dev */
     struct seccomp_filter filter_notify, filter_quiet;
+    struct seccomp_filter filter_machine;  /* of jails around guests */
+    int bridge_fd;                         /* cove-bridge */
     unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
     struct ids ids;
     struct watch room;    /* full.c: words of the process that watches the disk's room */

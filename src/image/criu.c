@@ -325,7 +325,7 @@ static _Noreturn void run_criu(const struct criu_job *job, int sock)
         if (dup2(null, i) < 0)
             _exit(126);
     if (dup2(rpc, FD_RPC) < 0 || dup2(ids, FD_IDS) < 0 || dup2(lock, FD_LOCK) < 0 ||
-        syscall(__NR_close_range, FD_LOCK + 1, ~0u, 0) < 0 || become(job->owner) < 0)
+        io_close_from(FD_LOCK + 1, false) < 0 || become(job->owner) < 0)
         _exit(126);
     exec_criu();
 }

@@ -38,8 +38,9 @@
 
 /* Where descriptors are from `alone` on; the agent's own are in wire/boot.h. */
 enum {
-    FD_CONTROL = BOOT_FD_NOTIFY + 1,
-    FD_TASKS, /* as many as there are v1 hierarchies */
+    FD_CONTROL = BOOT_FD_CONTROL,
+    FD_BRIDGE, /* only with a machine */
+    FD_TASKS,  /* as many as there are v1 hierarchies */
 };
 
 static _Noreturn void fail(struct err *err)
@@ -71,12 +72,16 @@ static void step_alone(const struct child_spec *s)
 {
     struct {
         int from, to;
-    } move[2 + CG_HIERARCHIES_MAX] = {
+    } move[3 + CG_HIERARCHIES_MAX] = {
         { s->control_fd, FD_CONTROL },
         { s->ready_fd, BOOT_FD_READY },
     };
     int count = 2;
 
+    if (s->machine) {
+        move[count].from = s->machine->bridge_fd;
+        move[count++].to = FD_BRIDGE;
+    }
     for (size_t i = 0; i < s->cgroup->count; i++, count++) {
         move[count].from = s->cgroup->tasks_fd[i];
         move[count].to = FD_TASKS + (int) i;
@@ -91,9 +96,11 @@ static void step_alone(const struct child_spec *s)
     for (int i = 0; i < count; i++)
         if (dup3(move[i].from, move[i].to, move[i].to == BOOT_FD_READY ? 0 : O_CLOEXEC) < 0)
             fail_early(move[0].from, errno);
+    if (!s->machine)
+        (void) close(FD_BRIDGE);
     (void) close(BOOT_FD_LISTEN);
     (void) close(BOOT_FD_NOTIFY);
-    if (syscall(__NR_close_range, FD_TASKS + (unsigned) s->cgroup->count, ~0u, 0) < 0)
+    if (io_close_from(FD_TASKS + (int) s->cgroup->count, false) < 0)
         fail_early(FD_CONTROL, errno);
 }
 
@@ -183,6 +190,14 @@ static int step_forbid_spaces(int proc_fd)
     return fd;
 }
 
+static void step_bound_spaces(int proc_fd)
+{
+    struct err err;
+
+    if (spaces_bound(proc_fd, &err) < 0)
+        fail(&err);
+}
+
 static void step_wait(int *fds, size_t want)
 {
     size_t count = 0;
@@ -222,34 +237,82 @@ static void step_give_listener(bool listening)
         fail_sys(errno, "hand over the listener");
 }
 
+/* The bridge gets the agent's arguments behind its own. Its failures go the child's way. */
+static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
+{
+    argv[0] = (char *) "cove-bridge";
+    argv[1] = (char *) (uintptr_t) s->machine->isolation;
+    argv[2] = (char *) (uintptr_t) s->agent;
+    if (fcntl(FD_CONTROL, F_SETFD, 0) < 0)
+        fail_sys(errno, "keep the line to the keeper");
+    (void) syscall(__NR_execveat, FD_BRIDGE, "", argv, envp, AT_EMPTY_PATH);
+    fail_sys(errno, "exec the bridge");
+}
+
 static void step_exec(const struct child_spec *s, bool listening)
 {
     char flags[16], memory[32];
-    char *argv[BOOT_ARG_COUNT + 1] = { (char *) "cove-agent",
-                                       flags,
-                                       (char *) (uintptr_t) s->template->user,
-                                       (char *) (uintptr_t) s->template->workdir,
-                                       memory,
-                                       NULL };
+    char *args[BOOT_BRIDGE_ARG_COUNT + 1] = { NULL,
+                                              NULL,
+                                              (char *) "cove-agent",
+                                              flags,
+                                              (char *) (uintptr_t) s->template->user,
+                                              (char *) (uintptr_t) s->template->workdir,
+                                              memory,
+                                              NULL };
+    char **argv = args + 2;
     char *envp[TEMPLATE_ENV_COUNT + 1];
     const char *at = s->template->env;
 
     (void) snprintf(flags, sizeof flags, "%d",
-                    (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0));
+                    (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0) |
+                        (s->machine ? BOOT_MUX : 0));
     (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits.memory_bytes);
     for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
         envp[i] = (char *) (uintptr_t) at;
     envp[s->template->env_count] = NULL;
+    if (s->machine)
+        exec_bridge(s, args, envp);
     (void) execve(s->agent, argv, envp);
     fail_sys(errno, "exec the agent");
+}
+
+/* From here on: what the tenant's own processes, or the machine's, run in. */
+static void step_root(const struct child_spec *s, int *fds, int proc_fd, int mounts_fd)
+{
+    struct err err;
+
+    if (s->machine) {
+        if (machine_mounts(s->machine, s->template, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
+                           proc_fd, &err) < 0)
+            fail(&err);
+        return;
+    }
+    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
+                    s->shm_joined ? fds[CHILD_SHM] : -1, proc_fd, &err) < 0 ||
+        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
+        spaces_forbid_mounts(&mounts_fd, &err) < 0)
+        fail(&err);
+}
+
+static bool step_confine(const struct child_spec *s)
+{
+    bool listening = false;
+    struct err err;
+
+    if (s->machine ? machine_confine(&s->limits, s->filter_machine, &err) < 0
+                   : confine_limits(&s->limits, &err) < 0 ||
+                         confine_capabilities(BOOT_AGENT_CAPS, &err) < 0 ||
+                         confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
+        fail(&err);
+    return listening;
 }
 
 _Noreturn void child_run(const struct child_spec *s)
 {
     int fds[CHILD_FD_COUNT + VOLUMES_MAX];
-    bool listening = false;
-    struct err err;
-    int mounts_fd, proc_fd;
+    int mounts_fd = -1, proc_fd;
+    bool listening;
 
     step_alone(s);
     step_fresh_start();
@@ -258,18 +321,15 @@ _Noreturn void child_run(const struct child_spec *s)
     proc_fd = step_proc();
     step_network(proc_fd);
     step_bind_agent_socket();
-    mounts_fd = step_forbid_spaces(proc_fd);
+    if (s->machine)
+        step_bound_spaces(proc_fd);
+    else
+        mounts_fd = step_forbid_spaces(proc_fd);
     step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
     step_become_root_inside();
-    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
-                    s->shm_joined ? fds[CHILD_SHM] : -1, proc_fd, &err) < 0 ||
-        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
-        spaces_forbid_mounts(&mounts_fd, &err) < 0)
-        fail(&err);
+    step_root(s, fds, proc_fd, mounts_fd);
     step_stdio();
-    if (confine_limits(&s->limits, &err) < 0 || confine_capabilities(&err) < 0 ||
-        confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
-        fail(&err);
+    listening = step_confine(s);
     step_give_listener(listening);
     step_exec(s, listening);
     _exit(4);

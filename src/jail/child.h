@@ -1,4 +1,4 @@
-/* child.h - all that runs between clone and exec of the agent.
+/* child.h - all that runs between clone and exec of the agent, or of the bridge to a guest.
  *
  * Runs in a copy of the keeper's memory, in fresh namespaces, as nobody yet. No heap, no locks;
  * failures go to the keeper as a struct err over the control socket; always ends in exec or _exit. */
@@ -7,6 +7,7 @@
 
 #include "jail/agents.h"
 #include "jail/cgroup.h"
+#include "jail/machine.h"
 #include "jail/seccomp.h"
 #include "jail/sysview.h"
 #include "jail/template.h"
@@ -21,6 +22,8 @@ struct child_spec {
     const struct cgroup_entry *cgroup;
     const struct seccomp_filter *filter_notify;
     const struct seccomp_filter *filter_quiet;
+    const struct machine *machine; /* NULL: the sandbox is the jail itself */
+    const struct seccomp_filter *filter_machine;
     char id[KEEPER_NAME_MAX];
     char hostname[KEEPER_NAME_MAX];
     char view[SYSVIEW_NAME]; /* what becomes /sys */

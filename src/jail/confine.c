@@ -49,16 +49,16 @@ int confine_limits(const struct limits *limits, struct err *err)
     return 0;
 }
 
-int confine_capabilities(struct err *err)
+int confine_capabilities(uint64_t keep, struct err *err)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct data[2] = {
-        { (uint32_t) BOOT_AGENT_CAPS, (uint32_t) BOOT_AGENT_CAPS, 0 },
-        { (uint32_t) (BOOT_AGENT_CAPS >> 32), (uint32_t) (BOOT_AGENT_CAPS >> 32), 0 },
+        { (uint32_t) keep, (uint32_t) keep, 0 },
+        { (uint32_t) (keep >> 32), (uint32_t) (keep >> 32), 0 },
     };
 
     for (int cap = 0; cap < 64; cap++) {
-        if (BOOT_AGENT_CAPS & BOOT_CAP(cap))
+        if (keep & BOOT_CAP(cap))
             continue;
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
             if (errno == EINVAL) /* past the last one this kernel knows */

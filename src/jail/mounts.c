@@ -4,6 +4,7 @@
 #include "jail/agents.h"
 #include "jail/boot_id.h"
 #include "jail/mountfd.h"
+#include "jail/mounts_own.h"
 #include "jail/sysview.h"
 
 #include <errno.h>
@@ -62,10 +63,10 @@ static int attach(int mount_fd, int root_fd, const char *name, struct err *err)
 }
 
 /* One of the keeper's own prepared trees, or of the sandbox's disk. */
-static int attach_clone(int from_fd, const char *from, uint64_t attributes, int root_fd,
-                        const char *name, struct err *err)
+int mounts_attach_clone(const char *from, uint64_t attributes, int root_fd, const char *name,
+                        struct err *err)
 {
-    auto_close int fd = mountfd_clone(from_fd, from, 0);
+    auto_close int fd = mountfd_clone(AT_FDCWD, from, 0);
 
     if (fd < 0)
         return err_sys(err, errno, "clone %s", from);
@@ -109,7 +110,7 @@ static int mask_proc(int root_fd, const int *empty, int boot_id, struct err *err
     return 0;
 }
 
-static int attach_proc(int proc_fd, const char *view, int root_fd, struct err *err)
+int mounts_attach_proc(int proc_fd, const char *view, int root_fd, struct err *err)
 {
     auto_close int boot_id = -1;
     char from[64];
@@ -134,7 +135,7 @@ static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, stru
     char most[32];
     auto_close int pts = -1;
 
-    if (attach_clone(AT_FDCWD, "/dev", 0, root_fd, "dev", err) < 0)
+    if (mounts_attach_clone("/dev", 0, root_fd, "dev", err) < 0)
         return -1;
     (void) snprintf(most, sizeof most, "%u", limits->ptys);
     pts = mountfd_new("devpts",
@@ -142,10 +143,10 @@ static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, stru
                                              "max", most, NULL },
                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
     if (pts < 0 || attach(pts, root_fd, "dev/pts", err) < 0 ||
-        attach_clone(AT_FDCWD, AGENTS_SHUT, MOUNT_ATTR_RDONLY, root_fd, &AGENTS_AT[1], err) < 0)
+        mounts_attach_clone(AGENTS_SHUT, MOUNT_ATTR_RDONLY, root_fd, &AGENTS_AT[1], err) < 0)
         return -1;
     if (shm_fd < 0)
-        return attach_clone(AT_FDCWD, "/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);
+        return mounts_attach_clone("/disk/shm", MOUNT_ATTR_NOEXEC, root_fd, "dev/shm", err);
     if (mountfd_set(shm_fd, MOUNT_ATTR_NOEXEC, 0) < 0)
         return err_sys(err, errno, "protect /dev/shm");
     return attach(shm_fd, root_fd, "dev/shm", err);
@@ -177,12 +178,12 @@ int jail_mounts(const struct template *t, const struct limits *limits, const cha
     root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
         return err_sys(err, errno, "open the root");
-    if (t->host_usr && attach_clone(AT_FDCWD, "/usr", 0, root_fd, "usr", err) < 0)
+    if (t->host_usr && mounts_attach_clone("/usr", 0, root_fd, "usr", err) < 0)
         return -1;
     (void) snprintf(sys, sizeof sys, SYSVIEW_SHOWN "/%s/sys", view);
-    if (attach_clone(AT_FDCWD, sys, 0, root_fd, "sys", err) < 0 ||
+    if (mounts_attach_clone(sys, 0, root_fd, "sys", err) < 0 ||
         attach_dev(limits, shm_fd, root_fd, err) < 0 ||
-        attach_proc(proc_fd, view, root_fd, err) < 0)
+        mounts_attach_proc(proc_fd, view, root_fd, err) < 0)
         return -1;
     (void) close(root_mount);
     (void) close(disk_fd);

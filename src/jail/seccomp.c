@@ -75,9 +75,16 @@ static const uint32_t refused[] = {
 #undef REFUSE
 };
 
+/* What the jail around a guest may call beside these, whatever the arguments: its program makes namespaces with mounts of their own for
+ * its parts, traces the guest's processes, and filters them with a listener. */
+static const uint32_t machine_allowed[] = {
+    __NR_clone, __NR_unshare, __NR_mount, __NR_umount2, __NR_pivot_root, __NR_ptrace, __NR_seccomp,
+};
+
 struct writer {
     struct seccomp_filter *filter;
     uint32_t refusal; /* the answer to what is refused */
+    bool machine;
 };
 
 static void put(struct writer *w, uint16_t code, uint8_t jt, uint8_t jf, uint32_t k)
@@ -321,8 +328,18 @@ static const struct rule {
     { __NR_process_vm_writev, rule_other_process },
 };
 
-static const struct rule *rule_of(uint32_t nr)
+static bool is_machine_call(const struct writer *w, uint32_t nr)
 {
+    for (size_t i = 0; w->machine && i < ARRAY_LEN(machine_allowed); i++)
+        if (machine_allowed[i] == nr)
+            return true;
+    return false;
+}
+
+static const struct rule *rule_of(const struct writer *w, uint32_t nr)
+{
+    if (is_machine_call(w, nr))
+        return NULL;
     for (size_t i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i].nr == nr)
             return &rules[i];
@@ -332,6 +349,8 @@ static const struct rule *rule_of(uint32_t nr)
 /* The answer to a number, by the plain rows. */
 static uint32_t plain_answer(const struct writer *w, uint32_t nr)
 {
+    if (is_machine_call(w, nr))
+        return SECCOMP_RET_ALLOW;
     for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
         if (allowed[i] == nr)
             return SECCOMP_RET_ALLOW;
@@ -353,7 +372,7 @@ static size_t find_runs(const struct writer *w, struct run *runs)
     size_t count = 0;
 
     for (uint32_t nr = 0; nr < CALLS_MOST; nr++) {
-        struct run now = { nr, plain_answer(w, nr), rule_of(nr) };
+        struct run now = { nr, plain_answer(w, nr), rule_of(w, nr) };
 
         if (count == 0 || now.rule || runs[count - 1].rule || runs[count - 1].answer != now.answer)
             runs[count++] = now;
@@ -397,12 +416,11 @@ static void put_search(struct writer *w, const struct run *runs, size_t count)
     put_search(w, runs + half, count - half);
 }
 
-void seccomp_compile(struct seccomp_filter *filter, bool listen)
+static void compile(struct writer w)
 {
     struct run runs[CALLS_MOST];
-    struct writer w = { filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM) };
 
-    filter->len = 0;
+    w.filter->len = 0;
     put(&w, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
     put(&w, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AUDIT_ARCH_X86_64);
     answer(&w, SECCOMP_RET_ERRNO | ENOSYS); /* int 0x80: another table of calls */
@@ -410,6 +428,17 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen)
     put(&w, BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT);
     answer(&w, SECCOMP_RET_ERRNO | ENOSYS);
     put_search(&w, runs, find_runs(&w, runs));
+}
+
+void seccomp_compile(struct seccomp_filter *filter, bool listen)
+{
+    compile((struct writer){ filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM),
+                             false });
+}
+
+void seccomp_compile_machine(struct seccomp_filter *filter)
+{
+    compile((struct writer){ filter, SECCOMP_RET_ERRNO | EPERM, true });
 }
 
 /* Not with WAIT_KILLABLE_RECV: who waits for the agent's answer must be able to freeze meanwhile, because the agent may

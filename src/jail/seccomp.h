@@ -22,6 +22,9 @@ struct seccomp_filter {
 /* With `listen`, refused calls wait for a listener's answer; otherwise the filter says EPERM. */
 void seccomp_compile(struct seccomp_filter *filter, bool listen);
 
+/* For the jail around a guest (machine.h): the same, without a listener, but for what makes namespaces and mounts. */
+void seccomp_compile_machine(struct seccomp_filter *filter);
+
 /* Installs the filter on the calling thread, which must have no_new_privs. Returns the listener's
  * descriptor with `listen`, else 0, or -1 with errno. No heap, no locks: runs between clone and exec. */
 int seccomp_install(const struct seccomp_filter *filter, bool listen);

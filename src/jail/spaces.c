@@ -20,11 +20,29 @@ static const char *const counts[] = {
     "sys/user/max_time_namespaces", "sys/user/max_fanotify_groups",
 };
 
-int spaces_forbid(int proc_fd, int *ret_mounts_fd, struct err *err)
+#define GUEST_COUNT "32"
+
+static int write_counts(int proc_fd, const char *text, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        if (io_write_text(proc_fd, counts[i], "0") < 0 && errno != ENOENT) /* not in this kernel */
+        if (io_write_text(proc_fd, counts[i], text) < 0 && errno != ENOENT) /* not in this kernel */
             return err_sys(err, errno, "write %s", counts[i]);
+    return 0;
+}
+
+int spaces_bound(int proc_fd, struct err *err)
+{
+    if (write_counts(proc_fd, GUEST_COUNT, err) < 0)
+        return -1;
+    return io_write_text(proc_fd, MOUNTS, GUEST_COUNT) < 0 && errno != ENOENT
+               ? err_sys(err, errno, "write " MOUNTS)
+               : 0;
+}
+
+int spaces_forbid(int proc_fd, int *ret_mounts_fd, struct err *err)
+{
+    if (write_counts(proc_fd, "0", err) < 0)
+        return -1;
     *ret_mounts_fd = openat(proc_fd, MOUNTS, O_WRONLY | O_CLOEXEC);
     if (*ret_mounts_fd < 0 && errno != ENOENT)
         return err_sys(err, errno, "open " MOUNTS);

@@ -15,6 +15,8 @@
  * are for spaces_forbid_mounts, by the descriptor (-1: this kernel does not count them). proc_fd: from mountfd_proc. No heap, no
  * locks. */
 int spaces_forbid(int proc_fd, int *ret_mounts_fd, struct err *err);
+/* For the jail around a guest, which needs a few of its own: no more than those, of each kind. */
+int spaces_bound(int proc_fd, struct err *err);
 /* Closes the descriptor; accepts -1. */
 int spaces_forbid_mounts(int *mounts_fd, struct err *err);
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 16 /* of the schema */
+#define DB_VERSION 17 /* of the schema */
 
 enum sql {
     SQL_BEGIN,

@@ -194,11 +194,15 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "ALTER TABLE tenants ADD COLUMN images INT NOT NULL DEFAULT 1000;"
     "UPDATE tenants SET images = 0 WHERE name = 'local';"
     "PRAGMA user_version = 16;",
+    /* What a tenant's sandboxes must at least have; and pools of each. */
+    "ALTER TABLE tenants ADD COLUMN isolation INT NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN isolation INT NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 17;",
 };
 
 #define TENANT                                                                                     \
     "name, created_ms, sandboxes, cpu_milli, memory_bytes, disk_bytes, creates_per_s, "            \
-    "requests_per_s, streams, stored_bytes, images"
+    "requests_per_s, streams, stored_bytes, images, isolation"
 #define KEY "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
@@ -231,10 +235,11 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_SAVE_DONE]          = "RELEASE job",
     [SQL_SECRET_ADD]         = "INSERT OR IGNORE INTO secrets VALUES(?, ?)",
     [SQL_SECRET_GET]         = "SELECT value FROM secrets WHERE name = ?",
-    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    [SQL_TENANT_ADD]         = "INSERT INTO tenants(" TENANT ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
     [SQL_TENANT_SET]         = "UPDATE tenants SET sandboxes = ?2, cpu_milli = ?3, "
                                "memory_bytes = ?4, disk_bytes = ?5, creates_per_s = ?6, "
-                               "requests_per_s = ?7, streams = ?8, stored_bytes = ?9, images = ?10 "
+                               "requests_per_s = ?7, streams = ?8, stored_bytes = ?9, images = ?10, "
+                               "isolation = ?11 "
                                "WHERE name = ?1",
     [SQL_TENANT_GET]         = "SELECT " TENANT " FROM tenants WHERE name = ?",
     [SQL_TENANT_LIST]        = "SELECT " TENANT " FROM tenants ORDER BY name",
@@ -344,7 +349,7 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_VOLUME_USES_OF]     = "SELECT " VOLUME_USE "WHERE sandbox = ? ORDER BY place",
     [SQL_VOLUME_USERS]       = "SELECT " VOLUME_USE "WHERE volume = ? ORDER BY sandbox",
     [SQL_POOLS_CLEAR]        = "DELETE FROM pools",
-    [SQL_POOL_ADD]           = "INSERT INTO pools VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [SQL_POOL_ADD]           = "INSERT INTO pools VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [SQL_POOL_LIST]          = "SELECT * FROM pools ORDER BY template, root, memory_bytes, warm",
     [SQL_POOL_RULE_SET]      = "INSERT OR REPLACE INTO pool_rules VALUES(?, ?, ?)",
     [SQL_POOL_RULE_REMOVE]   = "DELETE FROM pool_rules WHERE template = ?",

@@ -18,12 +18,12 @@ static int save(struct db *db, void *arg, struct err *err)
     for (size_t i = 0; i < saving->count; i++) {
         const struct store_pool *p = &saving->list[i];
 
-        if (db_run(db, err, SQL_POOL_ADD, "tiiiiiiiiiiiiiiii", p->template, (int64_t) p->root,
+        if (db_run(db, err, SQL_POOL_ADD, "tiiiiiiiiiiiiiiiii", p->template, (int64_t) p->root,
                    (int64_t) p->memory_bytes, (int64_t) p->disk_bytes, (int64_t) p->disk_inodes,
                    (int64_t) p->cpu_milli, (int64_t) p->processes, (int64_t) p->open_files,
                    (int64_t) p->ptys, (int64_t) p->ready, (int64_t) p->target, (int64_t) p->least,
                    (int64_t) p->most, (int64_t) p->hits, (int64_t) p->misses,
-                   (int64_t) p->updated_ms, (int64_t) p->warm) < 0)
+                   (int64_t) p->updated_ms, (int64_t) p->warm, (int64_t) p->isolation) < 0)
             return -1;
     }
     return 0;
@@ -50,6 +50,7 @@ static void read_pool(sqlite3_stmt *stmt, struct store_pool *ret)
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         *numbers[i] = db_number(stmt, (int) i + 2);
     ret->warm = db_number(stmt, (int) ARRAY_LEN(numbers) + 2) != 0;
+    ret->isolation = db_number(stmt, (int) ARRAY_LEN(numbers) + 3);
 }
 
 int store_pools_list(struct store *store, store_pool_each *each, void *arg, struct err *err)

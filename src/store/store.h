@@ -63,6 +63,8 @@ struct store_quotas {
     uint64_t
         stored_bytes; /* that its sandboxes hold on their disks now, not what they could hold */
     uint64_t images;  /* snapshots, and sandboxes that are paused to disk */
+    uint64_t
+        isolation; /* a least level and no amount: a number of enum isolation that is one (isolation_level) */
 };
 
 struct store_tenant {
@@ -72,7 +74,7 @@ struct store_tenant {
 };
 
 /* One row per quota: options of `cove tenant`, columns and texts. */
-enum quota_unit { QUOTA_COUNT_UNIT, QUOTA_BYTES_UNIT, QUOTA_CPUS_UNIT };
+enum quota_unit { QUOTA_COUNT_UNIT, QUOTA_BYTES_UNIT, QUOTA_CPUS_UNIT, QUOTA_LEVEL_UNIT };
 struct quota_info {
     const char *name; /* option, without dashes; '_' for '-' in the column and in JSON */
     enum quota_unit unit;
@@ -508,6 +510,7 @@ struct store_pool {
     char template[STORE_TEMPLATE_MAX];
     bool root;
     bool warm; /* of the template's memory image */
+    uint64_t isolation;
     uint64_t memory_bytes, disk_bytes, disk_inodes, cpu_milli, processes, open_files, ptys;
     uint64_t ready, target, least, most; /* now; wanted; and the bounds of that */
     uint64_t hits, misses;               /* creates that got one, and that did not */

@@ -18,6 +18,7 @@ const struct quota_info quota_table[] = {
     { "streams",        QUOTA_COUNT_UNIT, AT(streams),        100,       "long answers and terminals at once" },
     { "stored-bytes",   QUOTA_BYTES_UNIT, AT(stored_bytes),   0,         "bytes that its sandboxes hold on their disks" },
     { "images",         QUOTA_COUNT_UNIT, AT(images),         1000,      "snapshots, and sandboxes that are paused to disk" },
+    { "isolation",      QUOTA_LEVEL_UNIT, AT(isolation),      0,         "the least isolation that its sandboxes have" },
 };
 /* clang-format on */
 const size_t quota_table_count = ARRAY_LEN(quota_table);
@@ -81,10 +82,11 @@ static int add(struct db *db, void *arg, struct err *err)
     const struct store_tenant *t = arg;
     const struct store_quotas *q = &t->quotas;
 
-    if (db_run(db, err, SQL_TENANT_ADD, "tiiiiiiiiii", t->name, (int64_t) t->created_ms,
+    if (db_run(db, err, SQL_TENANT_ADD, "tiiiiiiiiiii", t->name, (int64_t) t->created_ms,
                (int64_t) q->sandboxes, (int64_t) q->cpu_milli, (int64_t) q->memory_bytes,
                (int64_t) q->disk_bytes, (int64_t) q->creates_per_s, (int64_t) q->requests_per_s,
-               (int64_t) q->streams, (int64_t) q->stored_bytes, (int64_t) q->images) == 0)
+               (int64_t) q->streams, (int64_t) q->stored_bytes, (int64_t) q->images,
+               (int64_t) q->isolation) == 0)
         return 0;
     if (sqlite3_errcode(db->handle) == SQLITE_CONSTRAINT)
         return err_set(err, ERR_EXISTS, "there is a tenant '%s' already", t->name);
@@ -96,10 +98,10 @@ static int set(struct db *db, void *arg, struct err *err)
     const struct store_tenant *t = arg;
     const struct store_quotas *q = &t->quotas;
 
-    if (db_run(db, err, SQL_TENANT_SET, "tiiiiiiiii", t->name, (int64_t) q->sandboxes,
+    if (db_run(db, err, SQL_TENANT_SET, "tiiiiiiiiii", t->name, (int64_t) q->sandboxes,
                (int64_t) q->cpu_milli, (int64_t) q->memory_bytes, (int64_t) q->disk_bytes,
                (int64_t) q->creates_per_s, (int64_t) q->requests_per_s, (int64_t) q->streams,
-               (int64_t) q->stored_bytes, (int64_t) q->images) < 0)
+               (int64_t) q->stored_bytes, (int64_t) q->images, (int64_t) q->isolation) < 0)
         return -1;
     return sqlite3_changes(db->handle) == 1 ? 0 : no_tenant(err, t->name);
 }

@@ -104,7 +104,8 @@ struct agent_request {
     uint32_t context_before, context_after; /* GREP: lines */
     uint32_t port;                          /* DIAL; OWNER: the connection's own end */
     struct texts attrs; /* WRITE, with name: rest of a name, value, …: all there are of these names */
-    uint32_t pid;                           /* PROCS: of this one alone; 0: of any */
+    uint32_t
+        pid; /* PROCS: of this one alone; 0: of any. EXEC by sudo: the asker, where the kernel does not tell it */
     const char *peer;   /* OWNER: the connection's other end: an address … */
     uint32_t peer_port; /* … and its port */
     uint64_t cpu_timeout_ms; /* EXEC: processor time of all its processes together; 0: no limit */

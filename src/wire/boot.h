@@ -16,10 +16,20 @@
 #define BOOT_FD_READY 4  /* write end of a pipe */
 #define BOOT_FD_NOTIFY 5 /* seccomp listener, with BOOT_NOTIFY */
 
+/* A bridge (src/bridge) is started like an agent, in the jail around a guest, and starts that guest. Its arguments are
+ *   argv[1]  the isolation, by name
+ *   argv[2]  the agent's program, as the guest sees it
+ *   argv[3]… the agent's own, from argv[1] on
+ * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err. */
+#define BOOT_FD_CONTROL 6
+
 #define BOOT_ROOT 1   /* profile `root`: commands may run as root */
 #define BOOT_NOTIFY 2 /* BOOT_FD_NOTIFY is there: count and answer refused system calls */
+#define BOOT_MUX                                                                                   \
+    4 /* in a guest: standard input is the trunk (wire/mux.h), and none of the descriptors above is there */
 
 #define BOOT_ARG_COUNT 5
+#define BOOT_BRIDGE_ARG_COUNT (BOOT_ARG_COUNT + 2)
 
 /* Capabilities of the sandbox's root; numbers of <linux/capability.h>. In both profiles the agent itself has
  * BOOT_AGENT_CAPS and no more; in `strict` its commands have none, in `root` root's commands have
@@ -31,6 +41,10 @@
      BOOT_CAP(7) /* SETUID */ | BOOT_CAP(10) /* NET_BIND_SERVICE */ |                              \
      BOOT_CAP(18) /* SYS_CHROOT */ | BOOT_CAP(31) /* SETFCAP */)
 #define BOOT_AGENT_CAPS (BOOT_ROOT_CAPS | BOOT_CAP(8) /* SETPCAP */)
+/* With BOOT_MUX the agent itself has these, too, as far as it was started with them; they are about the guest's own kernel: routes
+ * and rules of its network, and its host name. */
+#define BOOT_GUEST_CAPS                                                                            \
+    (BOOT_CAP(12) /* NET_ADMIN */ | BOOT_CAP(13) /* NET_RAW */ | BOOT_CAP(21) /* SYS_ADMIN */)
 
 /* Where the keeper reaches the agent: an abstract socket of the sandbox's own network namespace, so that a
  * checkpoint finds it and nothing of the host is named. Whoever connects from inside is sent away: the keeper, being in no

@@ -18,6 +18,11 @@ bool isolation_known(uint32_t isolation)
     return isolation < ISOLATION_COUNT;
 }
 
+uint32_t isolation_level(uint32_t isolation)
+{
+    return isolation < ISOLATION_VM_EMULATED ? isolation : ISOLATION_JAIL;
+}
+
 const char *isolation_name(uint32_t isolation)
 {
     return isolation_known(isolation) ? names[isolation] : "unknown";

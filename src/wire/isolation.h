@@ -20,6 +20,10 @@ enum isolation {
 
 bool isolation_known(uint32_t isolation);
 
+/* What it is worth, for a least level: jail < gvisor < vm, each the number of the isolation itself. Without hardware a virtual machine
+ * is worth the jail that it runs in. */
+uint32_t isolation_level(uint32_t isolation);
+
 /* "unknown" for a number that has no name. */
 const char *isolation_name(uint32_t isolation);
 

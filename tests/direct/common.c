@@ -38,6 +38,8 @@ static int saved_create(struct link *link, const struct sandbox_options *options
 int common_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
                   struct keeper_sandbox *ret, struct err *err)
 {
+    /* One list of tests for every isolation: what a test does not ask for by name. */
+    const char *isolation = options->isolation ? options->isolation : getenv("COVE_TEST_ISOLATION");
     struct limits preset;
     struct sandbox_spec spec = {
         .name = options->name,
@@ -46,7 +48,7 @@ int common_create(struct link *link, const struct sandbox_options *options, uint
         .limits = options->limits,
     };
 
-    if (options->isolation && isolation_parse(options->isolation, &spec.isolation, err) < 0)
+    if (isolation && isolation_parse(isolation, &spec.isolation, err) < 0)
         return -1;
     if (options->snapshot)
         return saved_create(link, options, flags, ret, err);

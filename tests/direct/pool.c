@@ -5,6 +5,7 @@
 #include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/sandbox.h"
+#include "wire/isolation.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static void pool_json(struct json_out *json, const struct store_pool *p)
     json_out_text(json, "template", p->template);
     json_out_text(json, "profile", p->root ? "root" : "strict");
     json_out_bool(json, "warm", p->warm);
+    json_out_text(json, "isolation", isolation_name((uint32_t) p->isolation));
     json_out_number(json, "memory_bytes", p->memory_bytes);
     json_out_number(json, "disk_bytes", p->disk_bytes);
     json_out_number(json, "cpu_milli", p->cpu_milli);
@@ -89,6 +91,7 @@ static int list_one(void *arg, const struct store_pool *p, struct err *err)
     table_cell(&l->table, "%s", p->template);
     table_cell(&l->table, "%s", p->root ? "root" : "strict");
     table_cell(&l->table, "%s", p->warm ? "yes" : "no");
+    table_cell(&l->table, "%s", isolation_name((uint32_t) p->isolation));
     table_cell(&l->table, "%s", report_size(text, sizeof text, p->memory_bytes));
     table_cell(&l->table, "%s", report_size(text, sizeof text, p->disk_bytes));
     table_cell(&l->table, "%g", (double) p->cpu_milli / 1000);
@@ -99,9 +102,9 @@ static int list_one(void *arg, const struct store_pool *p, struct err *err)
 
 static int pool_ls(int argc, char **argv)
 {
-    static const char *const headings[] = { "TEMPLATE", "PROFILE", "WARM",   ">MEMORY",
-                                            ">DISK",    ">CPUS",   ">READY", ">TARGET",
-                                            ">MIN",     ">MAX",    ">HITS",  ">MISSES" };
+    static const char *const headings[] = { "TEMPLATE", "PROFILE", "WARM",   "ISOLATION", ">MEMORY",
+                                            ">DISK",    ">CPUS",   ">READY", ">TARGET",   ">MIN",
+                                            ">MAX",     ">HITS",   ">MISSES" };
     struct pool_values values = { .json = false };
     auto_store struct store *store = NULL;
     struct listing l;

@@ -5,6 +5,7 @@
 #include "cli/report.h"
 #include "cli/substore.h"
 #include "cli/subverbs.h"
+#include "wire/isolation.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 struct tenant_values {
     struct store_quotas quotas; /* NOT_GIVEN: as it was */
-    const char *cpus;
+    const char *cpus, *isolation;
     struct network_values network;
     bool json;
 };
@@ -31,6 +32,7 @@ static const struct option quota_options[] = {
     { 0, "streams",        OPTION_NUMBER, AT(quotas.streams),        "N",    COMPLETE_NONE, "long answers and terminals at once" },
     { 0, "stored-bytes",   OPTION_SIZE,   AT(quotas.stored_bytes),   "SIZE", COMPLETE_NONE, "bytes that its sandboxes hold on their disks" },
     { 0, "images",         OPTION_NUMBER, AT(quotas.images),         "N",    COMPLETE_NONE, "snapshots, and sandboxes that are paused to disk" },
+    { 0, "isolation",      OPTION_TEXT,   AT(isolation),             "NAME", COMPLETE_NONE, "the least isolation that its sandboxes have: jail, gvisor or vm" },
     NETWORK_OPTIONS(AT(network)),
 };
 static const struct option json_option[] = {
@@ -88,6 +90,17 @@ static int apply(const struct tenant_values *values, struct store_quotas *quotas
         else if (parse_cpus_milli(values->cpus, &milli, err) < 0)
             return err_wrap(err, "--cpus");
         given.cpu_milli = milli;
+    }
+    if (values->isolation) {
+        uint32_t least;
+
+        if (isolation_parse(values->isolation, &least, err) < 0)
+            return err_wrap(err, "--isolation");
+        if (isolation_level(least) != least)
+            return err_set(err, ERR_INVALID,
+                           "--isolation: '%s' is no level, use jail, gvisor or vm",
+                           values->isolation);
+        given.isolation = least;
     }
     for (size_t i = 0; i < quota_table_count; i++)
         if (*field_of(&given, i) != NOT_GIVEN)
@@ -184,6 +197,8 @@ static const char *quota_text(char *out, size_t size, const struct quota_info *i
 {
     if (value == 0)
         (void) snprintf(out, size, "-");
+    else if (info->unit == QUOTA_LEVEL_UNIT)
+        (void) snprintf(out, size, "%s", isolation_name((uint32_t) value));
     else if (info->unit == QUOTA_BYTES_UNIT)
         (void) report_size(out, size, value);
     else if (info->unit == QUOTA_CPUS_UNIT)
@@ -212,6 +227,7 @@ static void tenant_json(struct json_out *json, const struct store_tenant *tenant
     json_out_number(json, "stored_bytes", q->stored_bytes);
     json_out_number(json, "images", q->images);
     json_out_end(json);
+    json_out_text(json, "isolation", isolation_name((uint32_t) q->isolation));
     json_out_object(json, "used");
     json_out_number(json, "sandboxes", usage->sandboxes);
     json_out_number(json, "cpu_milli", usage->cpu_milli);
@@ -259,7 +275,8 @@ static int tenant_ls(int argc, char **argv)
 {
     static const char *const headings[] = { "TENANT",   ">IN USE", ">SANDBOXES", ">CPUS",
                                             ">MEMORY",  ">DISK",   ">CREATES/S", ">REQUESTS/S",
-                                            ">STREAMS", ">STORED", ">IMAGES",    "NETWORK" };
+                                            ">STREAMS", ">STORED", ">IMAGES",    "ISOLATION",
+                                            "NETWORK" };
     auto_store struct store *store = NULL;
     struct tenant_values values;
     struct tenants t;

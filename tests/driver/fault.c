@@ -1,4 +1,4 @@
-/* The driver `fault`: a jail that breaks its word, for a keeper of tests only (tests/tests.mk). It stands in gvisor's place in the table.
+/* The driver `fault`: a jail that breaks its word, for a keeper of tests only (tests/tests.mk). It stands in vm's place in the table.
  *
  * Which call fails, and how, is the sandbox's host name, <call>-<way>:
  *
@@ -360,7 +360,7 @@ static const char *stale(struct keeper *k, const struct sandbox *s)
 }
 
 const struct driver fault_driver = {
-    .isolation = ISOLATION_GVISOR,
+    .isolation = ISOLATION_VM,
     .check = check,
     .create = create,
     .start = start,

@@ -1516,12 +1516,22 @@ export interface components {
             images?: number;
         };
         ChangeTenant: {
+            /**
+             * @description the least isolation that its sandboxes have
+             * @enum {string}
+             */
+            isolation?: "jail" | "gvisor" | "vm";
             quotas?: components["schemas"]["Quotas"];
             /** @description the default network; null: none any more */
             network?: components["schemas"]["Network"] | null;
         };
         AddTenant: {
             name: string;
+            /**
+             * @description the least isolation that its sandboxes have
+             * @enum {string}
+             */
+            isolation?: "jail" | "gvisor" | "vm";
             quotas?: components["schemas"]["Quotas"];
             network?: components["schemas"]["Network"] | null;
         };
@@ -1529,6 +1539,11 @@ export interface components {
             name?: string;
             /** Format: date-time */
             created_at?: string;
+            /**
+             * @description the least isolation that its sandboxes have
+             * @enum {string}
+             */
+            isolation?: "jail" | "gvisor" | "vm";
             quotas?: components["schemas"]["Quotas"];
             used?: {
                 sandboxes?: number;
@@ -1617,6 +1632,8 @@ export interface components {
             template?: string;
             /** @enum {string} */
             profile?: "strict" | "root";
+            /** @enum {string} */
+            isolation?: "jail" | "gvisor" | "vm";
             /** @description they come out of the template's memory image */
             warm?: boolean;
             limits?: components["schemas"]["Limits"];
@@ -1803,11 +1820,8 @@ export interface components {
              * @default false
              */
             root: boolean;
-            /**
-             * @description what isolates it from the host; 501 `unsupported` for one that this host does not have
-             * @default jail
-             */
-            isolation: string;
+            /** @description what isolates it from the host: `jail` or `gvisor`. Default: the server's setting `isolation`, or the tenant's least level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level */
+            isolation?: string;
             idempotency_key?: string;
         };
         Sandbox: {
@@ -2408,11 +2422,8 @@ export interface components {
             sandbox_type?: string;
             /** @description of configurations for E2B; means nothing here, and is kept nowhere */
             e2b_api_key?: string;
-            /**
-             * @description what isolates it from the host
-             * @default jail
-             */
-            isolation: string;
+            /** @description what isolates it from the host: jail or gvisor; without it, the server's default */
+            isolation?: string;
             resource_limits?: components["schemas"]["ToolLimits"];
             network?: components["schemas"]["ToolNetwork"];
             security?: components["schemas"]["PolicyRules"];

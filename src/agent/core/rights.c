@@ -32,14 +32,14 @@ static int bound(uint64_t keep, uint64_t among)
     return 0;
 }
 
-int rights_boot(struct err *err)
+int rights_boot(bool guest, struct err *err)
 {
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_sys(err, errno, "dumpable");
     if (bound(BOOT_AGENT_CAPS, UINT64_MAX) < 0)
         return err_sys(err, errno, "bounding set");
     (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (set_caps(BOOT_AGENT_CAPS) < 0)
+    if (set_caps(BOOT_AGENT_CAPS | (guest ? BOOT_GUEST_CAPS : 0)) < 0)
         return err_sys(err, errno, "capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_sys(err, errno, "no new privileges");

@@ -9,8 +9,9 @@
 
 #include "agent/core/user.h"
 
-/* Cuts the agent down to BOOT_AGENT_CAPS, whatever it was started with; undumpable. */
-int rights_boot(struct err *err);
+/* Cuts the agent down to BOOT_AGENT_CAPS, whatever it was started with; undumpable. guest: it keeps BOOT_GUEST_CAPS for itself, out of
+ * reach of every exec. */
+int rights_boot(bool guest, struct err *err);
 
 /* From the agent's rights to the user's, for good: groups, ids, capabilities, bounding set. With
  * `root_profile`, uid 0 keeps BOOT_ROOT_CAPS; everybody else ends with none. */

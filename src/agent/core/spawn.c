@@ -315,7 +315,10 @@ void spawn_child(const struct spawn *spawn, struct err *err)
     if (enter_cwd(spawn, err) < 0)
         return;
     /* Descriptors of the agent are closed by exec; so is anything that forgot to say so. */
-    (void) syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+    if (io_close_from(3, true) < 0) {
+        err_sys(err, errno, "close what a command must not hold");
+        return;
+    }
     (void) sigemptyset(&none);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
     errnum = search_exec(spawn);

@@ -7,6 +7,7 @@
 #include "agent/proc/shepherd.h"
 
 #include "agent/proc/tree.h"
+#include "base/io.h"
 #include "base/own.h"
 
 #include <errno.h>
@@ -78,13 +79,15 @@ static pid_t start_command(const struct spawn *spawn, struct err *err)
 }
 
 /* The command's stdio takes the place of ours, so that the child inherits it; the rest goes. */
-static void keep_stdio(const int stdio[3], int control)
+static int keep_stdio(const int stdio[3], int control, struct err *err)
 {
     (void) dup3(control, SHEPHERD_CONTROL, O_CLOEXEC);
     for (int i = 0; i < 3; i++)
         if (stdio[i] != 0)
             (void) dup2(stdio[i], i);
-    (void) syscall(SYS_close_range, (unsigned) SHEPHERD_FDS_FROM, ~0u, 0u);
+    if (io_close_from(SHEPHERD_FDS_FROM, false) < 0)
+        return err_sys(err, errno, "close what a command must not hold");
+    return 0;
 }
 
 static void drop_stdio(void)
@@ -203,9 +206,9 @@ noreturn void shepherd_main(struct spawn *spawn, int control, void (*unburden)(v
     struct pollfd polled[2];
     sigset_t child;
 
-    keep_stdio(spawn->stdio, control);
     (void) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    self.command = start_command(spawn, &news.err);
+    if (keep_stdio(spawn->stdio, control, &news.err) == 0)
+        self.command = start_command(spawn, &news.err);
     drop_stdio();
     if (self.command < 0) {
         tell(&news);

@@ -32,7 +32,28 @@ static void set_size(int tty, uint32_t rows, uint32_t columns)
     (void) ioctl(tty, TIOCSWINSZ, &size);
 }
 
-/* The slave comes from the master itself: no name is looked up in the sandbox's /dev/pts. */
+/* The other side comes from the master itself: no name is looked up in the sandbox's /dev/pts. Kernels that cannot do that (gVisor's) are
+ * asked for its number; what is opened under it must be a terminal's device node, as that number says. */
+static int open_other_side(int master)
+{
+    int flags = O_RDWR | O_NOCTTY | O_CLOEXEC, fd = ioctl(master, TIOCGPTPEER, flags);
+    struct stat st;
+    unsigned number;
+    char path[32];
+
+    if (fd >= 0 || (errno != ENOTTY && errno != EINVAL && errno != ENOSYS))
+        return fd;
+    if (ioctl(master, TIOCGPTN, &number) < 0)
+        return -1;
+    (void) snprintf(path, sizeof path, "/dev/pts/%u", number);
+    fd = open(path, flags | O_NOFOLLOW);
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || !isatty(fd))) {
+        own_close(&fd);
+        errno = ENOTTY;
+    }
+    return fd;
+}
+
 static int open_pty(struct proc *proc, const struct agent_request *request, const struct user *user,
                     int child[3], struct err *err)
 {
@@ -46,7 +67,7 @@ static int open_pty(struct proc *proc, const struct agent_request *request, cons
     live->streams[PROC_STDOUT].watch.fd = master;
     if (ioctl(master, TIOCSPTLCK, &unlocked) < 0)
         return err_sys(err, errno, "unlock the terminal");
-    slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    slave = open_other_side(master);
     if (slave < 0)
         return err_sys(err, errno, "open the terminal's other side");
     live->in.fd = fcntl(master, F_DUPFD_CLOEXEC, 0);

@@ -43,8 +43,18 @@ bool port_parse(const char *line, bool v6, struct port *ret)
     return true;
 }
 
+/* Of the agent's own. */
+static uint32_t hidden[2];
+
+void ports_hide(uint32_t port)
+{
+    hidden[hidden[0] != 0] = port;
+}
+
 static void add_port(struct ports *ports, const struct port *port)
 {
+    if (port->port == hidden[0] || port->port == hidden[1])
+        return;
     /* Several sockets may share an address (SO_REUSEPORT); a caller sees one port. */
     for (size_t i = 0; i < ports->count; i++)
         if (ports->list[i].port == port->port && strcmp(ports->list[i].address, port->address) == 0)

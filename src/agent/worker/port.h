@@ -24,6 +24,9 @@ bool port_parse(const char *line, bool v6, struct port *ret);
 /* Who holds them, by their inodes: pid and program of each. */
 void port_find_processes(struct port *list, size_t count);
 
+/* Before any worker is started: that port is the agent's own, and not listed. */
+void ports_hide(uint32_t port);
+
 int port_list(struct worker *w, struct err *err);
 int port_dial(struct worker *w, struct err *err);
 

@@ -25,7 +25,7 @@ struct make_options {
     MAKE_ROW(type, m, 0,   "no-memory",   OPTION_FLAG, no_memory, NULL, COMPLETE_NONE, "of a snapshot only the files; it starts anew"), \
     MAKE_ROW(type, m, 0,   "name",        OPTION_TEXT, name, "NAME", COMPLETE_NONE, "a name for it, beside its id"), \
     MAKE_ROW(type, m, 0,   "root",        OPTION_FLAG, root, NULL, COMPLETE_NONE, "allow the sandbox's own root inside (sudo, apt)"), \
-    MAKE_ROW(type, m, 0,   "isolation",   OPTION_TEXT, isolation, "KIND", COMPLETE_NONE, "what confines it (jail)"), \
+    MAKE_ROW(type, m, 0,   "isolation",   OPTION_TEXT, isolation, "KIND", COMPLETE_NONE, "what isolates it: jail, gvisor"), \
     MAKE_ROW(type, m, 'v', "volume",      OPTION_LIST, volumes, "NAME:DIR", COMPLETE_NONE, "mount a volume there; NAME:DIR:ro to read only (repeatable)"), \
     MAKE_ROW(type, m, 0,   "network",     OPTION_TEXT, network, "MODE", COMPLETE_NONE, "what it may reach: off, public, or rules alone"), \
     MAKE_ROW(type, m, 0,   "allow",       OPTION_LIST, allow, "RULE", COMPLETE_NONE, "a name, address or range with a port that it may reach (repeatable)"), \

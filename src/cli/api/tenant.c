@@ -16,7 +16,7 @@ enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_CPUS };
 struct tenant_values {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes, creates_per_s, requests_per_s, streams,
         stored_bytes, images;
-    const char *cpus;
+    const char *cpus, *isolation;
     struct network_rules network;
     bool json;
 };
@@ -51,6 +51,7 @@ static const struct option quota_options[] = {
     { 0, "streams",        OPTION_NUMBER, AT(streams),        "N",    COMPLETE_NONE, "long answers and terminals at once" },
     { 0, "stored-bytes",   OPTION_SIZE,   AT(stored_bytes),   "SIZE", COMPLETE_NONE, "bytes that its sandboxes hold on their disks" },
     { 0, "images",         OPTION_NUMBER, AT(images),         "N",    COMPLETE_NONE, "snapshots, and sandboxes that are paused to disk" },
+    { 0, "isolation",      OPTION_TEXT,   AT(isolation),      "NAME", COMPLETE_NONE, "the least isolation that its sandboxes have: jail, gvisor or vm" },
     NETWORK_RULES(AT(network)),
 };
 static const struct option json_option[] = {
@@ -107,6 +108,8 @@ static int body_of(struct tenant_values *values, json_t **ret, struct err *err)
         return err_wrap(err, "--cpus");
     if (values->cpus)
         values->cpu_milli = milli;
+    if (values->isolation)
+        (void) json_object_set_new(body, "isolation", json_string(values->isolation));
     for (size_t i = 0; i < ARRAY_LEN(quotas); i++)
         if (*value_of(values, i) != NOT_GIVEN)
             (void) json_object_set_new(given, quotas[i].name,
@@ -193,6 +196,7 @@ static void put_row(struct table *table, json_t *tenant)
         table_cell(
             table, "%s",
             quota_text(text, sizeof text, quotas[i].unit, show_number(allowed, quotas[i].name)));
+    table_cell(table, "%s", show_text(tenant, "isolation"));
     table_cell(table, "%s", json_is_object(network) ? show_text(network, "mode") : "-");
 }
 
@@ -200,7 +204,8 @@ static int tenant_ls(int argc, char **argv)
 {
     static const char *const headings[] = { "TENANT",   ">IN USE", ">SANDBOXES", ">CPUS",
                                             ">MEMORY",  ">DISK",   ">CREATES/S", ">REQUESTS/S",
-                                            ">STREAMS", ">STORED", ">IMAGES",    "NETWORK" };
+                                            ">STREAMS", ">STORED", ">IMAGES",    "ISOLATION",
+                                            "NETWORK" };
     struct tenant_values values = { .json = false };
     json_t *answer = NULL;
     struct err err;

@@ -38,6 +38,8 @@ ssize_t hear_child(struct sandbox *s, int control, struct err *ret)
     own_close(&fd);
     if (n == (ssize_t) sizeof *ret)
         ret->msg[sizeof ret->msg - 1] = '\0';
+    if (n == (ssize_t) sizeof *ret && (ret->kind == ERR_NONE || ret->kind >= ERR_KIND_COUNT))
+        ret->kind = ERR_INTERNAL; /* a bridge's word, and not the keeper's own code's */
     return n;
 }
 

@@ -51,7 +51,7 @@ static int check(struct keeper *k, const struct keeper_request *r, uint64_t *ret
     return 0;
 }
 
-static void create(struct keeper *k, struct sandbox *s)
+void jail_create(struct keeper *k, struct sandbox *s)
 {
     s->info.disk_kind = (uint16_t) disk_kind(&s->info.limits, s->info.flags & KEEPER_FLAG_TIED);
     disks_begin(k, s);
@@ -59,14 +59,25 @@ static void create(struct keeper *k, struct sandbox *s)
 
 /* ---- a life ---- */
 
-static int freeze(struct keeper *k, struct sandbox *s, bool frozen, struct err *err)
+int jail_freeze(struct keeper *k, struct sandbox *s, bool frozen, struct err *err)
 {
     return cgroup_freeze(&k->host->cgroups, s->made_as, frozen, err);
 }
 
-static int frozen(struct keeper *k, const struct sandbox *s, bool as)
+int jail_frozen(struct keeper *k, const struct sandbox *s, bool as)
 {
     return cgroup_freeze_done(&k->host->cgroups, s->made_as, as);
+}
+
+int jail_stats_common(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
+                      struct err *err)
+{
+    if (cgroup_stats(&k->host->cgroups, s->made_as, ret, err) < 0)
+        return -1;
+    for (uint32_t i = 1; i < s->layers.count; i++)
+        if (!host_disk_counts_elsewhere(k, s, s->layers.number[i]))
+            ret->layer_bytes += disk_bytes(&k->host->disks, s->layers.number[i]);
+    return 0;
 }
 
 static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
@@ -75,7 +86,7 @@ static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats 
     struct statfs disk;
     char path[32];
 
-    if (cgroup_stats(&k->host->cgroups, s->made_as, ret, err) < 0)
+    if (jail_stats_common(k, s, ret, err) < 0)
         return -1;
     /* The kernel's own link to the sandbox's root: no name inside is looked up. */
     (void) snprintf(path, sizeof path, "/proc/%d/root", s->info.pid);
@@ -83,9 +94,6 @@ static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats 
         ret->disk_bytes = (uint64_t) (disk.f_blocks - disk.f_bfree) * (uint64_t) disk.f_bsize;
         ret->disk_inodes = (uint64_t) (disk.f_files - disk.f_ffree);
     }
-    for (uint32_t i = 1; i < s->layers.count; i++)
-        if (!host_disk_counts_elsewhere(k, s, s->layers.number[i]))
-            ret->layer_bytes += disk_bytes(&k->host->disks, s->layers.number[i]);
     return 0;
 }
 
@@ -97,7 +105,7 @@ static int resumed(struct keeper *k, struct sandbox *s, struct err *err)
     return 0;
 }
 
-static int network(struct keeper *k, struct sandbox *s, int *ret_fds, struct err *err)
+int jail_network(struct keeper *k, struct sandbox *s, int *ret_fds, struct err *err)
 {
     return gateway_open(&k->host->gateways, &k->host->nets, s->pid.fd, ret_fds, err);
 }
@@ -139,7 +147,7 @@ static int begin_reclaim(struct keeper *k, struct sandbox *s, struct err *err)
 /* ---- the pool ---- */
 
 /* In its own UTS namespace, whose name only a process within can change. */
-static int rename_box(struct keeper *k, struct sandbox *s, const char *name, struct err *err)
+int jail_rename(struct keeper *k, struct sandbox *s, const char *name, struct err *err)
 {
     int rc;
 
@@ -157,7 +165,7 @@ static int rename_box(struct keeper *k, struct sandbox *s, const char *name, str
     return rc;
 }
 
-static const char *stale(struct keeper *k, const struct sandbox *s)
+const char *jail_stale(struct keeper *k, const struct sandbox *s)
 {
     struct template t;
     struct err err;
@@ -176,7 +184,7 @@ static const char *stale(struct keeper *k, const struct sandbox *s)
 
 /* The agent is small and never the kernel's first choice, but a sandbox that is full of small processes can
  * lose it to its own memory limit: whoever waits should hear that. */
-static void died(struct keeper *k, struct sandbox *s)
+void jail_died(struct keeper *k, struct sandbox *s)
 {
     struct keeper_stats used = { 0 };
     struct err ignored;
@@ -258,7 +266,7 @@ void jail_release(struct keeper *k, struct sandbox *s)
 
 /* The kernel says whether it is frozen: an earlier keeper may have died between the deed and its record. Half
  * frozen is no state to leave a sandbox in. */
-static void adopt_freeze(struct keeper *k, struct sandbox *s)
+void jail_adopt_freeze(struct keeper *k, struct sandbox *s)
 {
     struct err err;
 
@@ -278,7 +286,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
     /* A keeper that died may have been about to take back what it gave for a load. */
     if (cgroup_limit(&k->host->cgroups, s->made_as, &s->info.limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
-    adopt_freeze(k, s);
+    jail_adopt_freeze(k, s);
     if (!s->doomed)
         posture_adopt(k, s);
 }
@@ -291,14 +299,14 @@ static bool settle(struct keeper *k, struct sandbox *s)
 const struct driver jail_driver = {
     .isolation = ISOLATION_JAIL,
     .check = check,
-    .create = create,
+    .create = jail_create,
     .start = launch_start,
     .connect = jail_connect,
-    .freeze = freeze,
-    .frozen = frozen,
+    .freeze = jail_freeze,
+    .frozen = jail_frozen,
     .stats = stats,
     .resumed = resumed,
-    .died = died,
+    .died = jail_died,
     .leave_disk = leave_disk,
     .let_go = jail_let_go,
     .kill = jail_kill,
@@ -310,8 +318,8 @@ const struct driver jail_driver = {
     .settle = settle,
     .save = save_begin,
     .load = load_begin,
-    .network = network,
+    .network = jail_network,
     .reclaim = begin_reclaim,
-    .rename = rename_box,
-    .stale = stale,
+    .rename = jail_rename,
+    .stale = jail_stale,
 };

@@ -171,7 +171,7 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
 
 /* The child and the two lines to it. */
 static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
-                  const struct cgroup_entry *entry, struct err *err)
+                  const struct machine *machine, const struct cgroup_entry *entry, struct err *err)
 {
     auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
     int pair[2];
@@ -181,6 +181,8 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         .cgroup = entry,
         .filter_notify = &k->host->filter_notify,
         .filter_quiet = &k->host->filter_quiet,
+        .filter_machine = &k->host->filter_machine,
+        .machine = machine,
         .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
         .shm_joined = s->layers.count > 1,
     };
@@ -219,7 +221,8 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
     return keeper_watch(k, &s->ready, take_fd(&ready), on_ready, err);
 }
 
-static int start(struct keeper *k, struct sandbox *s, struct err *err)
+static int start(struct keeper *k, struct sandbox *s, const struct machine *machine,
+                 struct err *err)
 {
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct template t;
@@ -239,6 +242,8 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
     if (!s->view)
         goto out;
     limits = s->info.limits;
+    if (machine)
+        machine_allow(&limits);
     if (s->image_memory) { /* criu works within them, beside processes that may be as many as are allowed */
         limits.processes += LOAD_EXTRA_PROCESSES;
         limits.memory_bytes += LOAD_EXTRA_MEMORY;
@@ -248,17 +253,22 @@ static int start(struct keeper *k, struct sandbox *s, struct err *err)
         cgroup_entry_open(&k->host->cgroups, s->made_as, &entry, err) < 0)
         goto out;
     create_end_step(s, STEP_PREPARE);
-    rc = s->image_memory ? load_processes(k, s, &t, err) : launch(k, s, &t, &entry, err);
+    rc = s->image_memory ? load_processes(k, s, &t, err) : launch(k, s, &t, machine, &entry, err);
 out:
     cgroup_entry_close(&entry);
     template_close(&t);
     return rc;
 }
 
-void launch_start(struct keeper *k, struct sandbox *s)
+void launch_machine(struct keeper *k, struct sandbox *s, const struct machine *machine)
 {
     struct err err;
 
-    if (start(k, s, &err) < 0)
+    if (start(k, s, machine, &err) < 0)
         sandbox_fail(k, s, &err);
+}
+
+void launch_start(struct keeper *k, struct sandbox *s)
+{
+    launch_machine(k, s, NULL);
 }

@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "base/parse.h"
 #include "base/prefix.h"
+#include "client/sandbox.h"
 #include "egress/may_name.h"
 #include "server/app/pool_rules.h"
 
@@ -81,6 +82,8 @@ const struct setting settings[] = {
       "rules for commands: minimal, standard, development or open" },
     { "e2b_policy",      SETTING_TEXT,     AT(e2b_policy),      "open", 0, 0, AT_START,
       "the same, for sandboxes that E2B's SDKs make" },
+    { "isolation",       SETTING_ISOLATION, AT(isolation),      "jail", 0, 0, LIVE,
+      "what isolates a sandbox from the host if its create says nothing: jail or gvisor" },
     { "policy_share",    SETTING_COUNT,    AT(policy_share),    "25", 1, 100, LIVE,
       "percent of the processors that analyses of one tenant's commands may use; more get 429" },
     { "network",         SETTING_BOOL,     AT(network),         "yes", 0, 0, AT_START,
@@ -158,6 +161,7 @@ static int set_value(struct config *config, const struct setting *s, const char 
                      struct err *err)
 {
     void *field = (char *) config + s->offset;
+    uint32_t isolation;
     struct pool_rules rules;
 
     switch (s->type) {
@@ -171,6 +175,10 @@ static int set_value(struct config *config, const struct setting *s, const char 
         goto text;
     case SETTING_RANGES:
         if (may_name_check_ranges(text, err) < 0)
+            return -1;
+        goto text;
+    case SETTING_ISOLATION:
+        if (isolation_parse(text, &isolation, err) < 0)
             return -1;
         goto text;
     case SETTING_TEXT:
@@ -323,6 +331,7 @@ static void print_value(const struct setting *s, const void *field, FILE *out)
     case SETTING_POOL:
     case SETTING_PREFIXES:
     case SETTING_RANGES:
+    case SETTING_ISOLATION:
     case SETTING_TEXT:
         (void) fputs(field, out);
         return;
@@ -438,7 +447,8 @@ void config_adopt(struct config *running, const struct config *fresh, config_tol
         const void *new = (const char *) fresh + s->offset;
         /* Texts by what they say: what is behind the NUL is not the setting. */
         bool text = s->type == SETTING_TEXT || s->type == SETTING_PREFIXES ||
-                    s->type == SETTING_RANGES || s->type == SETTING_POOL;
+                    s->type == SETTING_RANGES || s->type == SETTING_POOL ||
+                    s->type == SETTING_ISOLATION;
 
         if (text ? strcmp(old, new) == 0 : memcmp(old, new, s->size) == 0)
             continue;

@@ -21,6 +21,7 @@ struct config {
     char tls_listen[128];    /* "": TLS, if at all, is on listen */
     char tls_cert[256], tls_key[256];
     char policy[32];        /* the preset that tenants have */
+    char isolation[16];     /* of a sandbox whose create says nothing */
     char e2b_policy[32];    /* and that of sandboxes made through E2B's dialect */
     uint64_t policy_share;  /* percent of all processors that analyses of one tenant's commands may use */
     uint64_t threads;       /* requests at once */
@@ -61,9 +62,10 @@ enum setting_type {
     SETTING_DURATION,
     SETTING_SIZE,
     SETTING_BOOL,
-    SETTING_POOL, /* text: rules of pool_rules.h */
+    SETTING_POOL,     /* text: rules of pool_rules.h */
     SETTING_PREFIXES, /* text: a list of base/prefix.h */
-    SETTING_RANGES    /* text: the same, of addresses that tenants may name (egress/may_name.h) */
+    SETTING_RANGES,   /* text: the same, of addresses that tenants may name (egress/may_name.h) */
+    SETTING_ISOLATION /* text: a name of wire/isolation.h */
 };
 
 /* Whether SIGHUP changes it, or only a restart. */

@@ -342,6 +342,17 @@ static int check_sums(struct caller *caller, const struct quota_want *want, stru
     return refuse(caller, &caller->app->quota->refused.creates, NULL, "quota.sandboxes", RETRY_S, err);
 }
 
+int quota_isolation(struct caller *caller, uint32_t *ret, struct err *err)
+{
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+
+    if (!t)
+        return -1;
+    *ret = (uint32_t) t->limits.isolation;
+    leave(caller->app);
+    return 0;
+}
+
 /* Last, so that a create that fails otherwise uses no token. */
 static int check_rate(struct caller *caller, struct err *err)
 {

@@ -23,6 +23,8 @@ struct quota_want {
 };
 /* Before a sandbox is made: the tenant's creates per second, its sandboxes and sums so far, and the host's
  * free memory, disk, processes and descriptors. store_sandbox_add then checks the sums again, exactly. */
+/* The least level that the tenant's sandboxes have: a number of enum isolation. */
+int quota_isolation(struct caller *caller, uint32_t *ret, struct err *err);
 int quota_create(struct caller *caller, const struct quota_want *want, struct err *err);
 
 /* Before something is written into a sandbox: whether the tenant stores more than it may already. */

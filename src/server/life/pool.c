@@ -167,6 +167,7 @@ static int make_one(struct link *link, const struct pool *p)
     struct sandbox_spec spec = { .template = p->kind.template,
                                  .flags =
                                      KEEPER_FLAG_POOLED | (p->kind.root ? KEEPER_FLAG_ROOT : 0),
+                                 .isolation = p->kind.isolation,
                                  .limits = p->kind.limits };
     char image[ID_LEN + 1];
     struct keeper_stats stats = { 0 };
@@ -232,7 +233,7 @@ static bool is_of(const struct keeper_sandbox *s, const struct pool *p)
 {
     return (s->life == LIFE_RUNNING || s->life == LIFE_PAUSED) &&
            !(s->flags & KEEPER_FLAG_ROOT) == !p->kind.root &&
-           !(s->flags & KEEPER_FLAG_LOADED) == !p->kind.warm &&
+           !(s->flags & KEEPER_FLAG_LOADED) == !p->kind.warm && s->isolation == p->kind.isolation &&
            strcmp(s->template, p->kind.template) == 0 &&
            memcmp(&s->limits, &p->kind.limits, sizeof s->limits) == 0;
 }

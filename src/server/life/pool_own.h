@@ -12,6 +12,7 @@
 struct pool_kind {
     char template[KEEPER_NAME_MAX];
     bool root, warm;
+    uint32_t isolation;
     struct limits limits;
 };
 

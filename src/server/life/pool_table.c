@@ -12,7 +12,8 @@ struct pools pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_I
 
 static bool same_kind(const struct pool_kind *a, const struct pool_kind *b)
 {
-    return a->root == b->root && a->warm == b->warm && strcmp(a->template, b->template) == 0 &&
+    return a->root == b->root && a->warm == b->warm && a->isolation == b->isolation &&
+           strcmp(a->template, b->template) == 0 &&
            memcmp(&a->limits, &b->limits, sizeof a->limits) == 0;
 }
 
@@ -20,6 +21,7 @@ struct pool_kind pool_kind_of(const struct keeper_sandbox *s, bool warm)
 {
     struct pool_kind kind = { .root = s->flags & KEEPER_FLAG_ROOT,
                               .warm = warm,
+                              .isolation = s->isolation,
                               .limits = s->limits };
 
     memcpy(kind.template, s->template, sizeof kind.template);
@@ -120,6 +122,7 @@ static void report(const struct pool *p, struct store_pool *ret)
     memcpy(ret->template, p->kind.template, sizeof ret->template);
     ret->root = p->kind.root;
     ret->warm = p->kind.warm;
+    ret->isolation = p->kind.isolation;
     ret->memory_bytes = p->kind.limits.memory_bytes;
     ret->disk_bytes = p->kind.limits.disk_bytes;
     ret->disk_inodes = p->kind.limits.disk_inodes;
@@ -262,7 +265,10 @@ struct limits pool_limits(const struct store_pool *row)
 /* What was wanted before a restart is wanted now, if that was not long ago. */
 static int remember(void *arg, const struct store_pool *row, struct err *err)
 {
-    struct pool_kind kind = { .root = row->root, .warm = row->warm, .limits = pool_limits(row) };
+    struct pool_kind kind = { .root = row->root,
+                              .warm = row->warm,
+                              .isolation = (uint32_t) row->isolation,
+                              .limits = pool_limits(row) };
     uint64_t now = store_now_ms();
     struct pool *p;
 

@@ -94,6 +94,7 @@ struct ops_create {
     enum on_timeout on_timeout;
     bool root;
     const char *isolation;  /* by name; NULL: the default, or with a snapshot its own */
+    uint32_t chosen;        /* enum isolation; set by the operation */
     bool e2b;               /* the setting e2b_policy counts for it */
     struct limits limits;   /* begin with limits_preset(); with a snapshot 0 is what that has */
     bool files_only;        /* of a snapshot: not its processes */

@@ -303,6 +303,7 @@ static int make(struct ops *ops, const struct ops_create *create,
         .template = record->template[0] ? record->template : create->default_template,
         .hostname = record->name[0] ? record->name : NULL,
         .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0),
+        .isolation = create->chosen,
         .limits = create->limits,
     };
     struct store_volume_use records[VOLUMES_MAX];
@@ -311,8 +312,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     struct link link;
     int r;
 
-    if ((create->isolation && isolation_parse(create->isolation, &spec.isolation, err) < 0) ||
-        ops_volumes_resolve(ops, create, spec.volumes, records, err) < 0 ||
+    if (ops_volumes_resolve(ops, create, spec.volumes, records, err) < 0 ||
         app_link_take(ops->app, &link, err) < 0)
         return -1;
     if (!create->image)
@@ -486,6 +486,30 @@ static int default_template(struct ops *ops, struct keeper_hello *hello, struct 
     return r;
 }
 
+/* What is asked for, or the snapshot's, or the server's own; nothing below the tenant's least. */
+static int choose_isolation(struct ops *ops, struct ops_create *create, struct err *err)
+{
+    const struct config *config = app_config(ops->app);
+    bool open = !create->isolation && !create->snapshot;
+    uint32_t least;
+
+    if (quota_isolation(ops->caller, &least, err) < 0)
+        return -1;
+    if (!create->snapshot &&
+        isolation_parse(create->isolation ? create->isolation : config->isolation, &create->chosen,
+                        err) < 0)
+        return -1;
+    if (isolation_level(create->chosen) >= least)
+        return 0;
+    if (open) {
+        create->chosen = least;
+        return 0;
+    }
+    err_set(err, ERR_DENIED, "isolation: sandboxes of this tenant have '%s' or more, not '%s'",
+            isolation_name(least), isolation_name(create->chosen));
+    return caller_blame(ops->caller, "isolation", NULL, NULL);
+}
+
 int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct ops_sandbox *ret,
                        struct err *err)
 {
@@ -499,6 +523,8 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
 
     if (r == 0 && asked->snapshot)
         r = ops_source_apply(ops, &create, &source, err);
+    if (r == 0)
+        r = choose_isolation(ops, &create, err);
     if (r == 0)
         r = default_template(ops, &hello, &create, err);
     if (r == 0 && (secrets_wanted(&asked->secrets) || source.hidden)) {

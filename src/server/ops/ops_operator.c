@@ -49,7 +49,8 @@ static const struct form_field quota_fields[] = {
     { "stored_bytes", FORM_COUNT, AT(stored_bytes), 0, INT64_MAX },
     { "images", FORM_COUNT, AT(images), 0, INT64_MAX },
 };
-_Static_assert(ARRAY_LEN(quota_fields) * sizeof(uint64_t) == sizeof(struct store_quotas),
+/* The least isolation is a name, beside the numbers. */
+_Static_assert((ARRAY_LEN(quota_fields) + 1) * sizeof(uint64_t) == sizeof(struct store_quotas),
                "every quota has a row");
 
 static json_t *quotas_json(const struct store_quotas *quotas)
@@ -76,8 +77,9 @@ static int tenant_json(struct ops *ops, const struct store_tenant *tenant, json_
     if (store_usage(ops->app->store, tenant->name, &used, err) < 0 ||
         network_default_get(ops->app, STORE_NETWORK_TENANT, tenant->name, network, &found, err) < 0)
         return -1;
-    *ret = json_pack("{s:s, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o}", "name", tenant->name,
-                     "created_at", form_time(tenant->created_ms), "quotas",
+    *ret = json_pack("{s:s, s:o, s:s, s:o, s:{s:I, s:I, s:I, s:I}, s:o}", "name", tenant->name,
+                     "created_at", form_time(tenant->created_ms), "isolation",
+                     isolation_name((uint32_t) tenant->quotas.isolation), "quotas",
                      quotas_json(&tenant->quotas), "used", "sandboxes", (json_int_t) used.sandboxes,
                      "cpu_milli", (json_int_t) used.cpu_milli, "memory_bytes",
                      (json_int_t) used.memory_bytes, "disk_bytes", (json_int_t) used.disk_bytes,
@@ -127,9 +129,25 @@ int ops_tenant_get(struct ops *ops, const char *name, json_t **ret, struct err *
                : tenant_json(ops, &tenant, ret, err);
 }
 
+static int read_isolation(struct ops *ops, const char *name, uint64_t *ret, struct err *err)
+{
+    uint32_t least;
+
+    if (isolation_parse(name, &least, err) == 0) {
+        if (isolation_level(least) == least) {
+            *ret = least;
+            return 0;
+        }
+        err_set(err, ERR_INVALID, "isolation: '%s' is no level, use jail, gvisor or vm", name);
+    }
+    return caller_blame(ops->caller, "isolation", NULL, NULL);
+}
+
 static int read_quotas(struct ops *ops, const struct ops_tenant_change *change,
                        struct store_quotas *quotas, struct err *err)
 {
+    if (change->isolation && read_isolation(ops, change->isolation, &quotas->isolation, err) < 0)
+        return -1;
     return change->quotas ? form_read(ops->caller, change->quotas, quota_fields,
                                       ARRAY_LEN(quota_fields), quotas, err)
                           : 0;

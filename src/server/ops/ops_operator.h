@@ -15,6 +15,7 @@ struct audit_page; /* server/guard/audit.h */
 
 /* Of an add or a change; what is absent stays as it is. */
 struct ops_tenant_change {
+    const char *isolation; /* the least of its sandboxes, by name; NULL: absent */
     json_t *quotas; /* NULL: absent. An object with fields such as "sandboxes", "memory_bytes" */
     bool network_given;          /* whether `network` counts */
     const struct reach *network; /* the default network policy; NULL: none any more */

@@ -316,6 +316,7 @@ static int take_image(struct ops *ops, struct ops_create *create, const struct s
         return caller_blame(ops->caller, "isolation", NULL, NULL);
     }
     limits_complete(&create->limits, &image.sandbox.limits);
+    create->chosen = image.sandbox.isolation;
     create->root = image.sandbox.flags & KEEPER_FLAG_ROOT;
     return 0;
 }

@@ -31,6 +31,8 @@ bool control_is_snapshot(struct exchange *x, const char *name);
 int control_metadata(char *text, struct ops_filter *filter, struct err *err);
 /* Pure: the cursor of a list, as SDKs get and send it back. */
 #define CONTROL_TOKEN_MAX 32
+#define E2B_ISOLATION                                                                              \
+    "cove.isolation" /* in the metadata of a create: the only name of ours that SDKs may give */
 void control_token_put(uint64_t cursor, bool oldest_first, char out[CONTROL_TOKEN_MAX]);
 int control_token_get(const char *text, bool oldest_first, uint64_t *ret, struct err *err);
 /* Pure: RFC 3339, with a fraction and an offset. Milliseconds since 1970; -1: not one. */

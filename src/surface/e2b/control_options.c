@@ -95,7 +95,7 @@ static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
     {
         if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
             return form_bad(exchange_caller(x), err, "metadata", "'%.40s' is not a text", key);
-        if (strncmp(key, "cove.", 5) == 0)
+        if (strncmp(key, "cove.", 5) == 0 && strcmp(key, E2B_ISOLATION) != 0)
             return form_bad(exchange_caller(x), err, "metadata", "names that begin with 'cove.' are reserved");
     }
     return 0;
@@ -123,6 +123,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
         return form_bad(exchange_caller(x), err, "templateID", "a template's name is needed");
     ret->notes.secure = body.secure;
     ret->metadata = body.metadata;
+    ret->ops.isolation = json_string_value(json_object_get(body.metadata, E2B_ISOLATION));
     ret->env = body.env;
     if (control_template_name(body.template, ret->template, err) < 0 ||
         control_timeout(x, body.timeout, 1, v2 ? PRESET_V2_MS : PRESET_V1_MS, &ret->ops.timeout_ms,

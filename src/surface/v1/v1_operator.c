@@ -13,12 +13,13 @@
 /* ---- tenants ---- */
 
 struct tenant_body {
-    const char *name;
+    const char *name, *isolation;
     json_t *quotas, *network;
 };
 
 #define AT(field) offsetof(struct tenant_body, field)
 static const struct form_field tenant_fields[] = {
+    { "isolation", FORM_TEXT, AT(isolation), 0, 0 },
     { "quotas", FORM_OBJECT, AT(quotas), 0, 0 },
     { "network", FORM_OBJECT, AT(network), 0, 0 },
     { "name", FORM_TEXT, AT(name), 0, 0 }, /* last: of an add alone */
@@ -43,6 +44,7 @@ static int change_tenant(struct exchange *x, json_t *json, bool add, json_t **re
     if (body.network &&
         network_read_trusted(exchange_caller(x), "network", body.network, network, err) < 0)
         return -1;
+    change.isolation = body.isolation;
     change.quotas = body.quotas;
     change.network = body.network ? network : NULL;
     return add ? ops_tenant_add(&ops, body.name, &change, ret, err)

@@ -139,6 +139,7 @@ static void what_was_in_the_open_is_sealed(void)
     sql("INSERT INTO networks VALUES('" SANDBOX "', '" OPEN "'), ('ib', ''), ('ic', '{}'),"
         " ('id', '" OPEN "');"
         "ALTER TABLE tenants DROP COLUMN images;"
+        "ALTER TABLE tenants DROP COLUMN isolation;"
         "INSERT INTO snapshots_kept VALUES('s', '[]', '" OPEN "');"
         "INSERT INTO network_defaults VALUES('tenant', 'local', '{}', 'me' || char(10) || '" HUSH
         "'); DELETE FROM networks WHERE id = 'id'; PRAGMA user_version = 13");

@@ -1,0 +1,133 @@
+"""Measures what bench/isolation/run says, and prints it as a table. Times are of one client over one connection."""
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "20"))
+state, log, scratch = os.environ["STATE"], os.environ["LOG"], os.environ["SCRATCH"]
+
+
+def start(*flags):
+    open(log, "w").close()
+    server = subprocess.Popen([os.environ["COVED"], "--state", state, "--listen", "127.0.0.1:0", "--policy", "minimal", *flags],
+                              stderr=open(log, "a"), stdout=subprocess.DEVNULL)
+    until = time.time() + 20
+    while time.time() < until:
+        found = re.search(r"ready listen=127\.0\.0\.1:(\d+)", open(log).read())
+        if found:
+            return server, int(found.group(1))
+        time.sleep(0.02)
+    sys.exit("the server does not start: " + open(log).read()[-300:])
+
+
+class Client:
+    def __init__(self, port):
+        self.link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def ask(self, method, path, body=None):
+        self.link.request(method, path, json.dumps(body) if body is not None else None)
+        answer = self.link.getresponse()
+        text = answer.read()
+        return answer.status, json.loads(text) if text else None
+
+
+def one(client, isolation):
+    """Milliseconds from the create to the command's output, and of one more command; the sandbox is gone behind it."""
+    begin = time.perf_counter()
+    status, made = client.ask("POST", "/v1/sandboxes", {"isolation": isolation})
+    if status != 201:
+        raise RuntimeError(made["error"]["message"])
+    _, said = client.ask("POST", f"/v1/sandboxes/{made['id']}/exec", {"command": "echo hi"})
+    first = time.perf_counter()
+    if said["stdout"] != "hi\n":
+        raise RuntimeError(f"printed {said}")
+    client.ask("POST", f"/v1/sandboxes/{made['id']}/exec", {"command": "true"})
+    second = time.perf_counter()
+    client.ask("DELETE", f"/v1/sandboxes/{made['id']}")
+    return (first - begin) * 1000, (second - first) * 1000
+
+
+def waiting():
+    """How many sandboxes were made ahead: the keeper's log says so only by their number in the server's metrics."""
+    out = subprocess.run([os.path.join(os.environ["BUILD"], "direct", "cove"), "pool", "ls", "--json"], capture_output=True, text=True)
+    return {p["isolation"]: p["ready"] for p in json.loads(out.stdout or "[]")}
+
+
+def runsc():
+    """`runsc run` of the same command, by itself, with the host's /usr."""
+    bundle = os.path.join(scratch, "bundle")
+    root = os.path.join(bundle, "rootfs")
+    os.makedirs(os.path.join(root, "usr"), exist_ok=True)
+    for name in ("bin", "lib", "lib64"):
+        if not os.path.islink(os.path.join(root, name)):
+            os.symlink("usr/" + name, os.path.join(root, name))
+    spec = {"ociVersion": "1.0.2", "process": {"user": {"uid": 0, "gid": 0}, "args": ["/bin/sh", "-c", "echo hi"], "env": ["PATH=/usr/bin"], "cwd": "/"},
+            "root": {"path": root, "readonly": True},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                       {"destination": "/usr", "type": "bind", "source": "/usr", "options": ["ro", "rbind"]}],
+            "linux": {"namespaces": [{"type": t} for t in ("pid", "ipc", "uts", "mount", "network")]}}
+    with open(os.path.join(bundle, "config.json"), "w") as file:
+        json.dump(spec, file)
+    begin = time.perf_counter()
+    child = subprocess.Popen(["runsc", "--root", os.path.join(scratch, "runsc"), "--network=none", "--ignore-cgroups", "run", "--bundle", bundle,
+                              f"bench{time.monotonic_ns()}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    line = child.stdout.readline()
+    first = time.perf_counter()
+    child.wait()
+    if line != b"hi\n":
+        raise RuntimeError(f"runsc run printed {line}")
+    return (first - begin) * 1000
+
+
+def row(name, values):
+    values = sorted(values)
+    print(f"| {name} | {values[len(values) // 2]:.1f} | {values[int(len(values) * 0.95)]:.1f} | {values[0]:.1f} |")
+    return values[0], values[len(values) // 2]
+
+
+def main():
+    results, execs = {}, {}
+    server, port = start("--pool", "*:0-0")
+    client = Client(port)
+    names = ["jail"]
+    try:
+        one(client, "gvisor")
+        names.append("gvisor")
+    except RuntimeError as why:
+        print(f"gvisor is left out: {why}")
+    for _ in range(ROUNDS):
+        for name in names:
+            first, second = one(client, name)
+            results.setdefault((name, "cold"), []).append(first)
+            execs.setdefault(name, []).append(second)
+        if "gvisor" in names and shutil.which("runsc"):
+            results.setdefault(("runsc run", "cold"), []).append(runsc())
+    server.terminate()
+    server.wait()
+    server, port = start("--pool", "*:2-4")
+    client = Client(port)
+    for name in names:
+        one(client, name)  # makes the pool of its kind
+        for _ in range(ROUNDS):
+            until = time.time() + 30
+            while waiting().get(name, 0) < 1 and time.time() < until:
+                time.sleep(0.1)
+            results.setdefault((name, "pool"), []).append(one(client, name)[0])
+    server.terminate()
+    server.wait()
+    print(f"\n{ROUNDS} rounds, ms to the first output\n\n| | p50 | p95 | least |\n|---|---|---|---|")
+    least = {key: row(f"{key[0]}, {key[1]}", values) for key, values in results.items()}
+    for name, values in execs.items():
+        row(f"{name}, one more command", values)
+    if "gvisor" in names:
+        print(f"\ngvisor from the pool: least {least['gvisor', 'pool'][0]:.1f} ms (target 20)")
+        if ("runsc run", "cold") in least:
+            print(f"gvisor cold: {least['gvisor', 'cold'][0] / least['runsc run', 'cold'][0]:.2f} of runsc run (target 1)")
+
+
+main()

@@ -1,0 +1,272 @@
+#include "agent/egress_rules.h"
+
+#include "base/own.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define LO_INDEX     1
+#define SET_REPLACE  64 /* IPT_SO_SET_REPLACE, IP6T_SO_SET_REPLACE */
+#define HOOKS        5
+#define VALID_HOOKS  0x1bu /* all that the table nat has: PREROUTING, INPUT, OUTPUT, POSTROUTING */
+#define ACCEPT       (-2)  /* -NF_ACCEPT - 1 */
+#define PORT_GIVEN   2u    /* NF_NAT_RANGE_PROTO_SPECIFIED */
+#define TCP_PROTOCOL 6
+#define TABLE_MAX    4096
+
+/* ---- addresses ---- */
+
+static int add_address(int sock, uint8_t family, const char *text, uint8_t prefix, struct err *err)
+{
+    struct {
+        struct nlmsghdr head;
+        struct ifaddrmsg address;
+        struct rtattr local;
+        uint8_t bytes[16];
+    } message = { .address = {
+                      .ifa_family = family, .ifa_prefixlen = prefix, .ifa_index = LO_INDEX } };
+    struct {
+        struct nlmsghdr head;
+        struct nlmsgerr error;
+        char rest[256];
+    } reply;
+    uint16_t len = family == AF_INET ? 4 : 16;
+    ssize_t n;
+
+    if (inet_pton(family, text, message.bytes) != 1)
+        return err_set(err, ERR_INTERNAL, "invalid address '%s'", text);
+    message.local.rta_type = IFA_LOCAL;
+    message.local.rta_len = (uint16_t) RTA_LENGTH(len);
+    message.head.nlmsg_type = RTM_NEWADDR;
+    message.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+    message.head.nlmsg_len = (uint32_t) (NLMSG_LENGTH(sizeof message.address) + RTA_LENGTH(len));
+    if (send(sock, &message, message.head.nlmsg_len, 0) < 0)
+        return err_sys(err, errno, "add the address %s", text);
+    n = recv(sock, &reply, sizeof reply, 0);
+    if (n < (ssize_t) NLMSG_LENGTH(sizeof reply.error) || reply.head.nlmsg_type != NLMSG_ERROR)
+        return err_set(err, ERR_INTERNAL, "add the address %s: no answer", text);
+    return reply.error.error == 0 || reply.error.error == -EEXIST
+               ? 0
+               : err_sys(err, -reply.error.error, "add the address %s", text);
+}
+
+static int add_addresses(uint8_t family, const char *const texts[], const uint8_t prefixes[],
+                         size_t count, struct err *err)
+{
+    auto_close int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+    if (sock < 0)
+        return err_sys(err, errno, "netlink");
+    for (size_t i = 0; i < count; i++)
+        if (add_address(sock, family, texts[i], prefixes[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int egress_addresses4(struct err *err)
+{
+    static const char *const texts[] = { "10.0.0.1", "192.0.2.2", "192.0.2.1" };
+    static const uint8_t prefixes[] = { 1, 1, 32 };
+
+    return add_addresses(AF_INET, texts, prefixes, ARRAY_LEN(texts), err);
+}
+
+int egress_addresses6(struct err *err)
+{
+    /* The first is of a kind (6to4) that programs do not prefer to IPv4: few hosts have a way out for IPv6. */
+    static const char *const texts[] = { "2002:c000:202::1", "fd63:6f76:6500::2" };
+    static const uint8_t prefixes[] = { 3, 7 };
+
+    return add_addresses(AF_INET6, texts, prefixes, ARRAY_LEN(texts), err);
+}
+
+/* ---- rules ---- */
+
+/* struct ipt_ip and struct ip6t_ip6. */
+struct match4 {
+    uint8_t src[4], dst[4], src_mask[4], dst_mask[4];
+    char interfaces[64]; /* names and masks: any */
+    uint16_t protocol;
+    uint8_t flags, inverse;
+};
+_Static_assert(sizeof(struct match4) == 84, "struct ipt_ip");
+
+struct match6 {
+    uint8_t src[16], dst[16], src_mask[16], dst_mask[16];
+    char interfaces[64];
+    uint16_t protocol;
+    uint8_t tos, flags, inverse;
+};
+_Static_assert(sizeof(struct match6) == 134, "struct ip6t_ip6, without its end");
+
+/* The rest of struct ipt_entry and struct ip6t_entry. */
+struct entry_tail {
+    uint32_t cache;
+    uint16_t target_offset, next_offset;
+    uint32_t came_from;
+};
+#define ENTRY4 112u
+#define ENTRY6 168u
+
+struct target {
+    uint16_t size;
+    char name[29];
+    uint8_t revision;
+};
+
+struct range4 { /* struct nf_nat_ipv4_multi_range_compat of one */
+    uint32_t count, flags;
+    uint8_t from[4], to[4];
+    uint16_t port_from, port_to;
+};
+
+struct range6 { /* struct nf_nat_range */
+    uint32_t flags;
+    uint8_t from[16], to[16];
+    uint16_t port_from, port_to;
+};
+
+struct replace {
+    char name[32];
+    uint32_t valid_hooks, entry_count, size, hook_entry[HOOKS], underflow[HOOKS], counter_count;
+    void *counters;
+    uint8_t entries[TABLE_MAX];
+};
+
+struct rules {
+    bool v6;
+    struct replace table;
+};
+
+/* One rule: TCP, or everything, to such addresses; what is done with it. */
+static void add_rule(struct rules *r, const uint8_t *dst, unsigned prefix, bool tcp,
+                     const char *name, const void *data, size_t len)
+{
+    uint8_t *at = r->table.entries + r->table.size;
+    uint32_t head = r->v6 ? ENTRY6 : ENTRY4;
+    uint32_t target_size = (uint32_t) (sizeof(struct target) + len + 7) & ~7u;
+    struct entry_tail tail = { .target_offset = (uint16_t) head,
+                               .next_offset = (uint16_t) (head + target_size) };
+    struct target target = { .size = (uint16_t) target_size };
+    uint8_t *to = at + (r->v6 ? offsetof(struct match6, dst) : offsetof(struct match4, dst));
+    uint8_t *mask =
+        at + (r->v6 ? offsetof(struct match6, dst_mask) : offsetof(struct match4, dst_mask));
+    uint16_t protocol = tcp ? TCP_PROTOCOL : 0;
+
+    memset(at, 0, head + target_size);
+    if (dst)
+        memcpy(to, dst, r->v6 ? 16 : 4);
+    for (unsigned i = 0; i < prefix; i++)
+        mask[i / 8] |= (uint8_t) (0x80u >> i % 8);
+    memcpy(at + (r->v6 ? offsetof(struct match6, protocol) : offsetof(struct match4, protocol)),
+           &protocol, sizeof protocol);
+    if (r->v6) /* IP6T_F_PROTO */
+        at[offsetof(struct match6, flags)] = tcp;
+    memcpy(at + (r->v6 ? 136 : 84), &tail, sizeof tail);
+    memcpy(target.name, name, strlen(name));
+    memcpy(at + head, &target, sizeof target);
+    memcpy(at + head + sizeof target, data, len);
+    r->table.size += head + target_size;
+    r->table.entry_count++;
+}
+
+static void add_accept(struct rules *r, const uint8_t *dst, unsigned prefix)
+{
+    const int32_t verdict = ACCEPT;
+
+    add_rule(r, dst, prefix, false, "", &verdict, sizeof verdict);
+}
+
+static void begin_hook(struct rules *r, unsigned hook)
+{
+    r->table.hook_entry[hook] = r->table.size;
+}
+
+/* Whatever no rule of the hook was about is left as it is. */
+static void end_hook(struct rules *r, unsigned hook)
+{
+    r->table.underflow[hook] = r->table.size;
+    add_accept(r, NULL, 0);
+}
+
+static void pass_hook(struct rules *r, unsigned hook)
+{
+    begin_hook(r, hook);
+    end_hook(r, hook);
+}
+
+static void add_redirect(struct rules *r, uint16_t port)
+{
+    struct range4 range4 = { .count = 1, .flags = PORT_GIVEN };
+    struct range6 range6 = { .flags = PORT_GIVEN };
+
+    range4.port_from = range4.port_to = range6.port_from = range6.port_to = htons(port);
+    if (r->v6)
+        add_rule(r, NULL, 0, true, "REDIRECT", &range6, sizeof range6);
+    else
+        add_rule(r, NULL, 0, true, "REDIRECT", &range4, sizeof range4);
+}
+
+static int raw[2] = { -1, -1 }; /* IPv4, IPv6; until the rules are set */
+
+void egress_rules_prepare(void)
+{
+    raw[0] = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+    raw[1] = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+}
+
+static int install(struct rules *r, struct err *err)
+{
+    static uint8_t counters[64 * 16];
+    char error[30] = "ERROR";
+    auto_close int sock = take_fd(&raw[r->v6]);
+
+    pass_hook(r, 4);
+    add_rule(r, NULL, 0, false, "ERROR", error, sizeof error);
+    memcpy(r->table.name, "nat", 4);
+    r->table.valid_hooks = VALID_HOOKS;
+    r->table.counter_count = 5; /* of what is replaced, which has no rules */
+    r->table.counters = counters;
+    if (sock < 0)
+        return err_set(err, ERR_DENIED, "redirect connections: not allowed");
+    if (setsockopt(sock, r->v6 ? IPPROTO_IPV6 : IPPROTO_IP, SET_REPLACE, &r->table,
+                   (socklen_t) (offsetof(struct replace, entries) + r->table.size)) < 0)
+        return err_sys(err, errno, "redirect connections");
+    return 0;
+}
+
+int egress_redirect4(uint16_t port, struct err *err)
+{
+    static const uint8_t loopback[4] = { 127 }, own[4] = EGRESS_OWN4;
+    struct rules r = { .v6 = false };
+
+    pass_hook(&r, 0);
+    pass_hook(&r, 1);
+    begin_hook(&r, 3);
+    add_accept(&r, loopback, 8);
+    add_accept(&r, own, 32);
+    add_redirect(&r, port);
+    end_hook(&r, 3);
+    return install(&r, err);
+}
+
+int egress_redirect6(uint16_t port, struct err *err)
+{
+    static const uint8_t loopback[16] = { [15] = 1 };
+    static const uint8_t own[16] = { 0xfd, 0x63, 0x6f, 0x76, 0x65, [15] = 2 };
+    struct rules r = { .v6 = true };
+
+    pass_hook(&r, 0);
+    pass_hook(&r, 1);
+    begin_hook(&r, 3);
+    add_accept(&r, loopback, 128);
+    add_accept(&r, own, 128);
+    add_redirect(&r, port);
+    end_hook(&r, 3);
+    return install(&r, err);
+}

@@ -1,0 +1,167 @@
+/* runsc gets a bundle: a root that is there already, and a config.json that is written here.
+ *
+ *   --network=none       the guest has a loopback and nothing else; the ways out are streams of the mux
+ *   --overlay2=none      writes go to the sandbox's own disk, which has its bounds
+ *   --ignore-cgroups     the jail is in the sandbox's cgroups already
+ *   --net-raw            without it there are no rules of iptables inside (agent/egress.c)
+ *   run -detach          runsc itself ends; the guest's kernel (the sentry) and its file server (the gofer) become our children */
+#include "bridge/guest.h"
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "wire/boot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#define PROGRAM "/machine"
+#define BUNDLE  "/bundle"
+#define FILES   65536u
+
+static const char *const capabilities[] = {
+    [0] = "CAP_CHOWN",      [1] = "CAP_DAC_OVERRIDE", [3] = "CAP_FOWNER",
+    [4] = "CAP_FSETID",     [5] = "CAP_KILL",         [6] = "CAP_SETGID",
+    [7] = "CAP_SETUID",     [8] = "CAP_SETPCAP",      [10] = "CAP_NET_BIND_SERVICE",
+    [12] = "CAP_NET_ADMIN", [13] = "CAP_NET_RAW",     [18] = "CAP_SYS_CHROOT",
+    [21] = "CAP_SYS_ADMIN", [31] = "CAP_SETFCAP",
+};
+
+static void put_texts(struct json_out *json, const char *key, char **texts)
+{
+    json_out_array(json, key);
+    for (; *texts; texts++)
+        json_out_text(json, NULL, *texts);
+    json_out_end(json);
+}
+
+static void put_capabilities(struct json_out *json)
+{
+    static const char *const sets[] = { "bounding", "effective", "permitted" };
+
+    json_out_object(json, "capabilities");
+    for (size_t s = 0; s < ARRAY_LEN(sets); s++) {
+        json_out_array(json, sets[s]);
+        for (size_t i = 0; i < ARRAY_LEN(capabilities); i++)
+            if (capabilities[i] && (BOOT_AGENT_CAPS | BOOT_GUEST_CAPS) & BOOT_CAP(i))
+                json_out_text(json, NULL, capabilities[i]);
+        json_out_end(json);
+    }
+    json_out_end(json);
+}
+
+static void put_process(struct json_out *json, const struct guest_start *start)
+{
+    json_out_object(json, "process");
+    json_out_bool(json, "terminal", false);
+    json_out_raw(json, "user", "{\"uid\": 0, \"gid\": 0}");
+    put_texts(json, "args", start->argv);
+    put_texts(json, "env", start->envp);
+    json_out_text(json, "cwd", "/");
+    put_capabilities(json);
+    json_out_array(json, "rlimits");
+    json_out_object(json, NULL);
+    json_out_text(json, "type", "RLIMIT_NOFILE");
+    json_out_number(json, "hard", FILES);
+    json_out_number(json, "soft", FILES);
+    json_out_end(json);
+    json_out_end(json);
+    json_out_bool(json, "noNewPrivileges", true);
+    json_out_end(json);
+}
+
+/* Where the guest's kernel has file systems of its own, and the agent's program. */
+static const char mounts[] =
+    "[{\"destination\": \"/proc\", \"type\": \"proc\", \"source\": \"proc\"},"
+    " {\"destination\": \"/dev\", \"type\": \"tmpfs\", \"source\": \"tmpfs\"},"
+    " {\"destination\": \"/dev/pts\", \"type\": \"devpts\", \"source\": \"devpts\"},"
+    " {\"destination\": \"/dev/shm\", \"type\": \"tmpfs\", \"source\": \"tmpfs\", \"options\": "
+    "[\"mode=1777\", \"noexec\"]},"
+    " {\"destination\": \"/sys\", \"type\": \"sysfs\", \"source\": \"sysfs\", \"options\": "
+    "[\"ro\"]},"
+    " {\"destination\": \"/dev/cove\", \"type\": \"bind\", \"source\": \"/agent\", \"options\": "
+    "[\"ro\", \"bind\"]}]";
+
+static int write_config(const struct guest_start *start, struct err *err)
+{
+    auto_file FILE *file = fopen(BUNDLE "/config.json", "we");
+    struct utsname names;
+    struct json_out json;
+
+    if (!file || uname(&names) < 0)
+        return err_sys(err, errno, "make config.json");
+    json_out_init(&json, file);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "ociVersion", "1.0.2");
+    put_process(&json, start);
+    json_out_raw(&json, "root", "{\"path\": \"" BUNDLE "/rootfs\"}");
+    json_out_text(&json, "hostname", names.nodename);
+    json_out_raw(&json, "mounts", mounts);
+    json_out_raw(
+        &json, "linux",
+        "{\"namespaces\": [{\"type\": \"pid\"}, {\"type\": \"network\"}, {\"type\": \"ipc\"},"
+        " {\"type\": \"uts\"}, {\"type\": \"mount\"}]}");
+    json_out_end(&json);
+    return json_out_finish(&json) < 0 || fflush(file) != 0
+               ? err_set(err, ERR_INTERNAL, "cannot write config.json")
+               : 0;
+}
+
+static _Noreturn void become_runsc(const struct guest_start *start)
+{
+    static const char *const args[] = { "runsc",
+                                        "--root=/run/runsc",
+                                        "--platform=systrap",
+                                        "--network=none",
+                                        "--overlay2=none",
+                                        "--ignore-cgroups",
+                                        "--net-raw",
+                                        "run",
+                                        "-detach",
+                                        "-bundle=" BUNDLE,
+                                        "guest",
+                                        NULL };
+    char *envp[] = { NULL };
+
+    if (dup2(start->trunk, 0) < 0 || dup2(start->log, 1) < 0 || dup2(start->log, 2) < 0 ||
+        io_close_from(3, true) < 0)
+        _exit(126);
+    (void) execve(PROGRAM, (char *const *) (uintptr_t) args, envp);
+    _exit(127);
+}
+
+static int explain(int log, int status, struct err *err)
+{
+    char words[300];
+
+    if (WIFSIGNALED(status))
+        return err_set(err, ERR_UNAVAILABLE, "runsc was killed by signal %d", WTERMSIG(status));
+    guest_last_words(log, words, sizeof words);
+    return err_set(err, ERR_UNAVAILABLE, "runsc failed with status %d: %s", WEXITSTATUS(status),
+                   words);
+}
+
+int guest_start_gvisor(const struct guest_start *start, struct err *err)
+{
+    int status = 0;
+    pid_t pid;
+
+    if (mkdir("/run/runsc", 0700) < 0)
+        return err_sys(err, errno, "make /run/runsc");
+    if (write_config(start, err) < 0)
+        return -1;
+    pid = fork();
+    if (pid == 0)
+        become_runsc(start);
+    if (pid < 0)
+        return err_sys(err, errno, "start runsc");
+    while (waitpid(pid, &status, 0) < 0) /* nothing else of ours has ended before */
+        if (errno != EINTR)
+            return err_sys(err, errno, "wait for runsc");
+    return status == 0 ? 0 : explain(start->log, status, err);
+}

@@ -1,0 +1,121 @@
+#include "jail/machine.h"
+
+#include "base/own.h"
+#include "jail/agents.h"
+#include "jail/confine.h"
+#include "jail/mountfd.h"
+#include "jail/mounts.h"
+#include "jail/mounts_own.h"
+#include "wire/boot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#define OWN_MEMORY    (96ull << 20) /* the guest's kernel, its helper and the bridge */
+#define OWN_PROCESSES 256u          /* threads of theirs */
+#define OWN_FILES     16384u        /* descriptors: the guest's files are theirs */
+
+/* A file to attach another one to. */
+static int make_file(int root_fd, const char *name, struct err *err)
+{
+    int fd = openat(root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+    return fd < 0 ? err_sys(err, errno, "make /%s", name) : close(fd);
+}
+
+static int make_places(int root_fd, struct err *err)
+{
+    static const char *const dirs[] = { "proc",           "plain",           "dev", "bundle",
+                                        &MACHINE_ROOT[1], &MACHINE_AGENT[1], "run", "tmp" };
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (mkdirat(root_fd, dirs[i], 0755) < 0)
+            return err_sys(err, errno, "make /%s", dirs[i]);
+    return make_file(root_fd, &MACHINE_PROGRAM[1], err);
+}
+
+static int attach_program(const char *program, int root_fd, struct err *err)
+{
+    auto_close int fd = mountfd_clone(AT_FDCWD, program, 0);
+
+    if (fd < 0)
+        return err_sys(err, errno, "clone %s", program);
+    if (mountfd_set(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0) < 0 ||
+        mountfd_attach(fd, root_fd, &MACHINE_PROGRAM[1]) < 0)
+        return err_sys(err, errno, "attach %s", program);
+    return 0;
+}
+
+/* The sandbox's file system, without what a guest's kernel has of its own: /proc, /dev, /sys. */
+static int attach_root(const struct template *t, int root_mount, int root_fd, struct err *err)
+{
+    auto_close int inside = -1;
+
+    if (mountfd_attach(root_mount, root_fd, &MACHINE_ROOT[1]) < 0)
+        return err_sys(err, errno, "attach the root");
+    inside = openat(root_fd, &MACHINE_ROOT[1], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inside < 0)
+        return err_sys(err, errno, "open the root");
+    return t->host_usr ? mounts_attach_clone("/usr", 0, inside, "usr", err) : 0;
+}
+
+int machine_mounts(const struct machine *m, const struct template *t, const char *view,
+                   int root_mount, int disk_fd, int proc_fd, struct err *err)
+{
+    auto_close int scratch = mountfd_new(
+        "tmpfs", (const char *const[]){ "source", "machine", "size", "16m", "mode", "0755", NULL },
+        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+    auto_close int plain = mountfd_proc(err), root_fd = -1;
+
+    if (scratch < 0 || plain < 0)
+        return -1;
+    if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0 ||
+        mountfd_attach(scratch, AT_FDCWD, "/new") < 0)
+        return err_sys(err, errno, "attach the machine's root");
+    root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return err_sys(err, errno, "open the machine's root");
+    if (make_places(root_fd, err) < 0 || attach_root(t, root_mount, root_fd, err) < 0 ||
+        attach_program(m->program, root_fd, err) < 0 ||
+        mounts_attach_clone(AGENTS_OPEN, MOUNT_ATTR_RDONLY, root_fd, &MACHINE_AGENT[1], err) < 0 ||
+        mounts_attach_clone("/dev", 0, root_fd, "dev", err) < 0)
+        return -1;
+    if (mountfd_attach(plain, root_fd, "plain") < 0)
+        return err_sys(err, errno, "attach /plain");
+    if (mounts_attach_proc(proc_fd, view, root_fd, err) < 0)
+        return -1;
+    (void) close(root_mount);
+    (void) close(disk_fd);
+    (void) close(proc_fd);
+    return jail_pivot(root_fd, err);
+}
+
+void machine_allow(struct limits *limits)
+{
+    limits->memory_bytes += OWN_MEMORY;
+    limits->processes += OWN_PROCESSES;
+    limits->open_files += OWN_FILES;
+}
+
+/* What makes a guest: namespaces, mounts and users below its own, and whatever it gives its helpers. */
+#define MACHINE_CAPS                                                                               \
+    (BOOT_ROOT_CAPS | BOOT_CAP(CAP_DAC_READ_SEARCH) | BOOT_CAP(CAP_SETPCAP) |                      \
+     BOOT_CAP(CAP_NET_ADMIN) | BOOT_CAP(CAP_NET_RAW) | BOOT_CAP(CAP_SYS_PTRACE) |                  \
+     BOOT_CAP(CAP_SYS_ADMIN))
+
+int machine_confine(const struct limits *limits, const struct seccomp_filter *filter,
+                    struct err *err)
+{
+    struct limits with = *limits;
+
+    machine_allow(&with);
+    if (confine_limits(&with, err) < 0 || confine_capabilities(MACHINE_CAPS, err) < 0)
+        return -1;
+    /* No Landlock: whoever has rules of it cannot mount. */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_sys(err, errno, "no_new_privs");
+    return seccomp_install(filter, false) < 0 ? err_sys(err, errno, "seccomp") : 0;
+}
