@@ -2,13 +2,13 @@
  *
  * Encoding and decoding undo each other; what a path is said to have is looked for in another
  * way; no text makes a writer write more lines or events than were asked for. */
+#include "base/utf8.h"
 #include "http/date.h"
 #include "http/media.h"
 #include "http/range.h"
 #include "http/response.h"
 #include "http/sse.h"
 #include "http/url.h"
-#include "http/utf8.h"
 #include "http/value.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void try_codec(struct slice text)
     must(nul ? n == -1
              : n == (ssize_t) text.len && (n == 0 || memcmp(back, text.at, text.len) == 0));
     n = url_decode(text, URL_UTF8 | URL_PLUS, back, room, &err);
-    must(n < 0 ? err.msg[0] != '\0' : strlen(back) == (size_t) n && utf8_ok(slice_of(back)));
+    must(n < 0 ? err.msg[0] != '\0' : strlen(back) == (size_t) n && utf8_ok(back, strlen(back)));
     free(encoded);
     free(back);
 }

@@ -1,7 +1,7 @@
 #include "http/part.h"
 
+#include "base/utf8.h"
 #include "http/url.h"
-#include "http/utf8.h"
 #include "http/value.h"
 
 #define CHARSET "UTF-8'"
@@ -19,7 +19,7 @@ static bool text_ok(const char *text)
     for (const char *c = text; *c; c++)
         if ((unsigned char) *c < 0x20 || *c == 0x7f)
             return false;
-    return utf8_ok(slice_of(text));
+    return utf8_ok(text, strlen(text));
 }
 
 /* 1: there, 0: not there. */

@@ -1,7 +1,7 @@
 #include "http/sse.h"
 
+#include "base/utf8.h"
 #include "http/put.h"
-#include "http/utf8.h"
 
 static size_t line_len(struct slice text)
 {

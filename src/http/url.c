@@ -1,8 +1,8 @@
 #include "http/url.h"
 
+#include "base/utf8.h"
 #include "http/chars.h"
 #include "http/put.h"
-#include "http/utf8.h"
 
 /* One character, which is at in.at[*at]; *at is moved behind it. */
 static int decode_one(struct slice in, size_t *at, unsigned flags, char *ret, struct err *err)

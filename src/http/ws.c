@@ -185,7 +185,7 @@ static int on_close(struct ws_reader *reader, struct ws_event *event, struct err
     event->data = (struct slice){ reader->control + 2, len - 2 };
     if (!ws_code_ok(event->code))
         return refuse(reader, WS_CODE_PROTOCOL, err, "a close frame has an invalid code");
-    if (!utf8_ok(event->data))
+    if (!utf8_ok(event->data.at, event->data.len))
         return refuse(reader, WS_CODE_BAD_TEXT, err, "the reason of a close is not UTF-8");
     return 1;
 }

@@ -8,8 +8,8 @@
 #define COVE_HTTP_WS_H
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "http/head.h"
-#include "http/utf8.h"
 
 enum ws_op {
     WS_CONTINUE = 0,

@@ -1,4 +1,5 @@
 #include "base/own.h"
+#include "base/utf8.h"
 #include "store/own.h"
 
 #include <string.h>
@@ -29,6 +30,7 @@ static const struct {
     { offsetof(struct audit_record, detail), 12, 256 },
 };
 #define COLUMN_HASH 15
+#define TEXTS_MOST  6144 /* all of them together, each with its NUL */
 
 static const char **text_field(struct audit_record *record, size_t i)
 {
@@ -109,13 +111,28 @@ int audit_write(struct db *db, struct audit_entry *first, struct err *err)
 
 /* ---- appending ---- */
 
+/* Copies the texts to `at` and points the record to the copies. They are UTF-8 then, whatever they were made of: a path inside a
+ * sandbox, a message that was cut within a character. What reads them makes JSON of them. */
+static void take_texts(struct audit_record *record, char *at)
+{
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        const char **text = text_field(record, i);
+        size_t len = strnlen(*text ? *text : "", texts[i].most);
+
+        memcpy(at, *text ? *text : "", len);
+        at[len] = '\0';
+        utf8_clean(at, len);
+        *text = at;
+        at += len + 1;
+    }
+}
+
 /* A copy of the record, with its texts behind it. */
 static struct audit_entry *entry_new(const struct audit_record *record)
 {
     size_t size = sizeof(struct audit_entry);
     struct audit_record copy = *record;
     struct audit_entry *entry;
-    char *at;
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         const char **text = text_field(&copy, i);
@@ -125,16 +142,7 @@ static struct audit_entry *entry_new(const struct audit_record *record)
     entry = malloc(size);
     if (!entry)
         return NULL;
-    at = entry->texts;
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        const char **text = text_field(&copy, i);
-        size_t len = strnlen(*text ? *text : "", texts[i].most);
-
-        memcpy(at, *text ? *text : "", len);
-        at[len] = '\0';
-        *text = at;
-        at += len + 1;
-    }
+    take_texts(&copy, entry->texts);
     copy.hash = NULL;
     if (copy.time_ms == 0)
         copy.time_ms = store_now_ms();
@@ -421,11 +429,12 @@ static int walk_rows(struct db *db, sqlite3_stmt *stmt, store_audit_each *each, 
                      struct err *err)
 {
     struct audit_record record = { 0 };
-    char hash[STORE_HASH_MAX];
+    char hash[STORE_HASH_MAX], copies[TEXTS_MOST];
     int rc;
 
     while ((rc = db_step(db, stmt, err)) == 1) {
         read_record(stmt, &record);
+        take_texts(&record, copies); /* earlier versions kept any bytes */
         hash[0] = '\0';
         if (sqlite3_column_bytes(stmt, COLUMN_HASH) == SHA256_LEN)
             sha256_hex(sqlite3_column_blob(stmt, COLUMN_HASH), SHA256_LEN, hash);

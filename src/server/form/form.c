@@ -1,7 +1,7 @@
 #include "server/form/form.h"
 
 #include "base/own.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>

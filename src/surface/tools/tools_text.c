@@ -2,7 +2,7 @@
 
 #include "base/base64.h"
 #include "base/own.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

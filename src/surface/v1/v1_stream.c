@@ -1,8 +1,8 @@
 #include "surface/v1/v1.h"
 
 #include "base/own.h"
+#include "base/utf8.h"
 #include "http/sse.h"
-#include "http/utf8.h"
 #include "http/value.h"
 #include "server/guard/quota.h"
 

@@ -317,9 +317,41 @@ static void a_damaged_file_is_said_when_it_is_opened(void)
     end();
 }
 
+static int keep_detail(void *arg, const struct audit_record *record, struct err *why)
+{
+    (void) why;
+    (void) snprintf(arg, 300, "%s", record->detail);
+    return 0;
+}
+
+static void texts_are_utf8_whatever_came(void)
+{
+    static const struct audit_filter last = { .limit = 1 };
+    char text[300], got[300] = "";
+    struct audit_record record = { .tenant = "local", .action = "file.read", .detail = text };
+
+    begin_open();
+    (void) strcpy(text, "a\xff\xc3z\xc3\xa9");
+    CHECK(store_audit_append(store, &record, STORE_ON_DISK, &err) == 0);
+    CHECK(store_audit_list(store, &last, keep_detail, got, &err) == 0);
+    CHECK_STR(got, "a??z\xc3\xa9");
+    memset(text, 'a', 255); /* then a character that is cut at the end */
+    (void) strcpy(text + 255, "\xc3\xa9");
+    CHECK(store_audit_append(store, &record, STORE_ON_DISK, &err) == 0);
+    CHECK(store_audit_list(store, &last, keep_detail, got, &err) == 0);
+    CHECK_INT(strlen(got), 256);
+    CHECK_INT(got[255], '?');
+    CHECK_INT(verified().broken_at, 0);
+    sql("UPDATE audit SET detail = CAST(x'41ff42' AS TEXT) WHERE seq = 2"); /* as earlier versions did */
+    CHECK(store_audit_list(store, &last, keep_detail, got, &err) == 0);
+    CHECK_STR(got, "A?B");
+    CHECK_INT(verified().broken_at, 2);
+    end();
+}
+
 CHECK_MAIN(T(an_untouched_chain_is_whole), T(a_changed_record_breaks_the_chain),
            T(a_removed_record_breaks_the_chain), T(records_cut_off_the_end_are_missed),
            T(the_chain_goes_on_after_closing), T(two_programs_append_to_one_chain),
            T(pruning_keeps_the_chain), T(filters_choose_and_cursors_go_on),
            T(many_threads_make_one_chain), T(a_full_disk_is_said_and_reads_go_on),
-           T(a_damaged_file_is_said_when_it_is_opened))
+           T(a_damaged_file_is_said_when_it_is_opened), T(texts_are_utf8_whatever_came))

@@ -1,4 +1,4 @@
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 #include "base/own.h"
 
@@ -37,11 +37,11 @@ bool utf8_feed(struct utf8 *utf8, const char *at, size_t len)
     return true;
 }
 
-bool utf8_ok(struct slice text)
+bool utf8_ok(const char *at, size_t len)
 {
     struct utf8 utf8 = { 0 };
 
-    return utf8_feed(&utf8, text.at, text.len) && utf8_whole(&utf8);
+    return utf8_feed(&utf8, at, len) && utf8_whole(&utf8);
 }
 
 int utf8_first(const char *at, size_t len)
@@ -55,4 +55,15 @@ int utf8_first(const char *at, size_t len)
             return (int) i + 1;
     }
     return -1;
+}
+
+void utf8_clean(char *at, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        int n = utf8_first(at + i, len - i);
+
+        if (n <= 0)
+            at[i] = '?';
+        i += n > 0 ? (size_t) n : 1;
+    }
 }
