@@ -124,10 +124,23 @@ static struct conn *queue_take(struct server *s)
     return conn;
 }
 
+/* A worker that waits for a slow client does nothing else: another may work in its place. */
+static size_t workers_most(struct server *s, bool admin)
+{
+    size_t waiting = atomic_load(&s->waits.now), most = 2 * atomic_load(&s->waits.most);
+
+    return app_config(s->app)->threads + (waiting < most ? waiting : most) +
+           (admin ? ADMIN_MORE : 0);
+}
+
+/* NULL: the worker goes. One that was started for administrators does so when none waits: with somebody else's command it could
+ * not be started again for the next administrator. */
 static struct conn *next_work(struct server *s)
 {
     struct timespec until = io_after_ms(LINGER_MS);
 
+    if (s->workers > workers_most(s, s->queue_first && s->queue_first->admin))
+        return NULL;
     s->idle_workers++;
     while (!s->queue_first)
         if (pthread_cond_clockwait(&s->work, &s->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT &&
@@ -178,15 +191,6 @@ static bool start_worker(struct server *s)
     return started;
 }
 
-/* A worker that waits for a slow client does nothing else: another may work in its place. */
-static bool may_start_worker(struct server *s, bool admin)
-{
-    size_t waiting = atomic_load(&s->waits.now), most = 2 * atomic_load(&s->waits.most);
-
-    return s->workers < app_config(s->app)->threads + (waiting < most ? waiting : most) +
-                            (admin ? ADMIN_MORE : 0);
-}
-
 /* Administrators come first. */
 static void queue_put(struct server *s, struct conn *conn)
 {
@@ -206,8 +210,8 @@ static void queue_put(struct server *s, struct conn *conn)
  * queue, at most QUEUE_MS: a burst of short requests is no reason to refuse any. */
 static bool dispatch(struct server *s, struct conn *conn)
 {
-    if (s->idle_workers <= s->queued && (!may_start_worker(s, conn->admin) || !start_worker(s)) &&
-        s->workers == 0)
+    if (s->idle_workers <= s->queued &&
+        (s->workers >= workers_most(s, conn->admin) || !start_worker(s)) && s->workers == 0)
         return false;
     conn->busy = true;
     conn->queued_ms = io_now_ms();
@@ -243,8 +247,10 @@ static const char *refuse_stranger(struct server *s, struct conn *conn)
     uid_t uid;
 
     conn->admin = admin_knows(s->app, conn->fd, &uid);
-    (void) snprintf(conn->peer, sizeof conn->peer, "uid:%ld", uid == ADMIN_NOBODY ? -1L : (long) uid);
-    return conn->admin ? NULL : "only root and members of the administrators' group may use this socket";
+    (void) snprintf(conn->peer, sizeof conn->peer, "uid:%ld",
+                    uid == ADMIN_NOBODY ? -1L : (long) uid);
+    return conn->admin ? NULL
+                       : "only root and members of the administrators' group may use this socket";
 }
 
 static void take_connection(struct server *s, int fd, const struct sockaddr *peer,
@@ -343,7 +349,7 @@ static void on_readable(struct server *s, struct conn *conn)
 static void sweep_queue(struct server *s, uint64_t now)
 {
     for (size_t more = s->queued; more > s->idle_workers; more--)
-        if (!may_start_worker(s, s->queue_first->admin) || !start_worker(s))
+        if (s->workers >= workers_most(s, s->queue_first->admin) || !start_worker(s))
             break;
     while (s->queue_first && now - s->queue_first->queued_ms >= QUEUE_MS) {
         struct conn *conn = queue_take(s);
@@ -487,7 +493,8 @@ static int set_up(struct server *s, struct err *err)
         return -1;
     apply_limits(s, app_config(s->app));
     if (load_tls(s, app_config(s->app), err) < 0 ||
-        listeners_open(s->listeners, app_config(s->app), s->app->admin_fd, &s->app->loopback, err) < 0)
+        listeners_open(s->listeners, app_config(s->app), s->app->admin_fd, &s->app->loopback, err) <
+            0)
         return -1;
     for (size_t i = 0; i < LISTENERS_MAX; i++)
         if (s->listeners[i].fd >= 0 && watch(s, s->listeners[i].fd, &s->listeners[i], err) < 0)
@@ -551,8 +558,9 @@ int server_run(struct app *app, struct err *err)
                                   : "no",
              app->loopback && app_config(app)->local ? "not from loopback" : "always");
     if (!app_config(app)->public_domain[0])
-        log_line(LOG_INFO, "public_domain is not set: getHost() of E2B's SDKs names E2B's own domain; "
-                           "docs/e2b.md says how to set it");
+        log_line(LOG_INFO,
+                 "public_domain is not set: getHost() of E2B's SDKs names E2B's own domain; "
+                 "docs/e2b.md says how to set it");
     while (!s.draining) {
         struct epoll_event events[BATCH];
         int n = epoll_wait(s.epoll_fd, events, BATCH, SWEEP_MS);
