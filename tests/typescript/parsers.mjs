@@ -1,4 +1,5 @@
 // The pure parts of the SDK, with whatever a server could send: whole, in pieces of every size, and wrong.
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -7,7 +8,7 @@ import { end, holds, is, part, refuses } from './say.mjs'
 const home = path.dirname(createRequire(import.meta.url).resolve('@cove/sdk/package.json'))
 const from = (name) => import(pathToFileURL(path.join(home, 'dist/esm', name)).href)
 const { jsonLines, OutputCollector } = await from('events.js')
-const { FrameReader, frameOf } = await from('websocket.js')
+const { FrameReader, frameOf, Inbox, MESSAGE_MOST, openSocket } = await from('websocket.js')
 const { apiError, ConnectionFailedError, PolicyError, ProtocolError, QuotaError, SandboxNotFoundError } = await from('errors.js')
 const { parseStatus } = await from('git.js')
 const { CellCollector } = await from('interpreter.js')
@@ -78,6 +79,7 @@ await part('frames', async () => {
     new FrameReader().take(parts).map((m) => [m.op, new TextDecoder().decode(m.data)]))
   for (const [what, wire] of [['a masked frame', frameOf(1, bytes('x'))], ['reserved bits', new Uint8Array([0xc1, 0])], ['a continuation of nothing', frame(0, bytes('x'))],
     ['a message in a message', new Uint8Array([...frame(1, bytes('a'), false), ...frame(1, bytes('b'))])],
+    ['a ping of 126 bytes', frame(9, new Uint8Array(126))], ['a ping in parts', frame(9, bytes('x'), false)],
     ['a length beyond the limit', new Uint8Array([0x82, 127, 0, 0, 1, 0, 0, 0, 0, 0])]]) {
     await refuses(`${what} is refused`, ConnectionFailedError, /the server sent/, async () => new FrameReader().take(wire))
   }
@@ -93,6 +95,36 @@ await part('frames', async () => {
     }
   }
   is('20,000 random inputs end in messages or in a refusal', 20000, survived)
+})
+
+await part('a program that does not read', async () => {
+  const calls = []
+  const inbox = new Inbox({ pause: () => calls.push('pause'), resume: () => calls.push('resume') })
+  const piece = new Uint8Array(MESSAGE_MOST / 16)
+  for (let i = 0; i < 16; i++) inbox.put(piece)
+  is('as much as the largest message is kept', [], calls)
+  inbox.put(piece)
+  is('then the connection is not read any more', ['pause'], calls)
+  await inbox.get()
+  is('until the program has read', ['pause', 'resume'], calls)
+
+  const total = 3 * MESSAGE_MOST
+  const server = createServer().on('upgrade', (request, stream) => {
+    stream.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+    const head = Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0]) // 65,536 bytes
+    for (let sent = 0; sent < total; sent += 0x10000) stream.write(Buffer.concat([head, Buffer.alloc(0x10000, sent / 0x10000)]))
+    stream.end(Buffer.from([0x88, 0]))
+  })
+  await new Promise((go) => server.listen(0, '127.0.0.1', go))
+  const socket = await openSocket(`http://127.0.0.1:${server.address().port}/`, {})
+  let got = 0
+  let ordered = true
+  for (let message; (message = await socket.receive()); got += message.length) {
+    ordered &&= message[0] === (got / 0x10000) % 256
+    if (got % (8 << 20) === 0) await new Promise((go) => setImmediate(go))
+  }
+  is('everything arrives, in order, also behind a pause', [total, true], [got, ordered])
+  server.close()
 })
 
 await part('errors', async () => {
@@ -112,6 +144,13 @@ await part('addresses and keys', async () => {
   await refuses('a key with a line break is refused', ConfigurationError, /invalid key/, async () => new Cove({ apiKey: 'a\nb' }))
   const cove = new Cove({ url: 'http://h:1/base/' })
   is('values of a path are escaped', 'http://h:1/base/v1/sandboxes/a%2F..%3Fb', cove.address('getSandbox', { id: 'a/..?b' }))
+  for (const id of ['.', '..']) {
+    await refuses(`the id '${id}' is refused: it leads to another address`, ConfigurationError, /'id' has an invalid value/, async () => cove.address('killSandbox', { id }))
+  }
+  for (const path of ['..', '../..', 'a/../../..', '%2e%2E/x', '.\t./x', '..\\..\\x', '..?x', '..#x']) {
+    await refuses(`the path ${JSON.stringify(path)} below a port is refused`, ConfigurationError, /'path' has an invalid value/, async () => cove.address('relayDelete', { id: 'i', port: 80, path }))
+  }
+  is('a path below a port goes on as it is', 'http://h:1/base/v1/sandboxes/i/ports/80/a/..b/c?d=/../e', cove.address('relayGet', { id: 'i', port: 80, path: '/a/..b/c?d=/../e' }))
   await refuses('a missing value of a path is refused', ConfigurationError, /'id' is missing/, async () => cove.address('getSandbox', {}))
 })
 

@@ -89,14 +89,21 @@ export class Cove {
     this.fetch = options.fetch ?? ((...args) => globalThis.fetch(...args))
   }
 
-  /** Where an operation is. Values of the path are escaped; a missing one is an error. */
+  /** Where an operation is. Values of the path are escaped; a missing one, or one that leads elsewhere, is an error. */
   address(op: OperationId, path: Record<string, string | number> = {}, query: Record<string, QueryValue> = {}): string {
-    const where = operations[op][1].replace(/\{(\w+)\}/g, (_, name: string) => {
+    const invalid = (name: string) => new ConfigurationError(`${op}: '${name}' has an invalid value: it would lead to another address`, { field: name })
+    const fill = (template: string) => template.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = path[name]
       if (value === undefined || value === '') throw new ConfigurationError(`${op}: '${name}' is missing`, { field: name })
       // The path below a port goes on as it is; everything else is one segment.
-      return name === 'path' ? String(value).replace(/^\/+/, '') : encodeURIComponent(String(value))
+      if (name === 'path') return String(value).replace(/^\/+/, '')
+      // URLs have no escape for these.
+      if (/^\.\.?$/.test(String(value))) throw invalid(name)
+      return encodeURIComponent(String(value))
     })
+    const where = fill(operations[op][1])
+    const [above, below] = operations[op][1].split('{path}') as [string, string?]
+    if (below !== undefined && !new URL(this.url + where).pathname.startsWith(new URL(this.url + fill(above)).pathname)) throw invalid('path')
     const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
     const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString()
     return this.url + where + (text ? (where.includes('?') ? '&' : '?') + text : '')

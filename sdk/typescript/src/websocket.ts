@@ -14,16 +14,22 @@ export interface Socket {
 /** The largest message that is taken. */
 export const MESSAGE_MOST = 16 << 20
 
-/** Messages that came and were not asked for yet. */
-class Inbox {
+/** Messages that came and were not asked for yet. Where there are too many of them, no more is read: a sandbox that writes without an end
+ *  does not fill the memory of a program that is slow. */
+export class Inbox {
   private readonly waiting: Message[] = []
+  private size = 0
   private readonly asked: { resolve: (m: Message | undefined) => void; reject: (e: unknown) => void }[] = []
   private over: { error?: unknown } | undefined
 
+  constructor(private readonly source?: { pause(): unknown; resume(): unknown }) {}
+
   put(message: Message): void {
     const next = this.asked.shift()
-    if (next) next.resolve(message)
-    else this.waiting.push(message)
+    if (next) return next.resolve(message)
+    this.waiting.push(message)
+    this.size += message.length
+    if (this.size > MESSAGE_MOST) this.source?.pause()
   }
 
   end(error?: unknown): void {
@@ -34,7 +40,11 @@ class Inbox {
 
   get(): Promise<Message | undefined> {
     const message = this.waiting.shift()
-    if (message !== undefined) return Promise.resolve(message)
+    if (message !== undefined) {
+      this.size -= message.length
+      if (this.size <= MESSAGE_MOST) this.source?.resume()
+      return Promise.resolve(message)
+    }
     if (this.over) return this.over.error === undefined ? Promise.resolve(undefined) : Promise.reject(this.over.error)
     return new Promise((resolve, reject) => this.asked.push({ resolve, reject }))
   }
@@ -66,10 +76,13 @@ export class FrameReader {
 
   private frame(first: number, data: Uint8Array): { op: number; data: Uint8Array } | undefined {
     const op = first & 15
-    if (op >= 8) return { op, data }
+    if (op >= 8) {
+      if (data.length > 125 || !(first & 0x80)) throw new ConnectionFailedError('the server sent an invalid control frame')
+      return { op, data }
+    }
     if (op ? this.kind : !this.kind) throw new ConnectionFailedError('the server sent frames out of order')
     if (op) this.kind = op
-    this.parts.push(data)
+    if (data.length) this.parts.push(data)
     this.size += data.length
     if (this.size > MESSAGE_MOST) throw new ConnectionFailedError(`the server sent a message of more than ${MESSAGE_MOST} bytes`)
     if (!(first & 0x80)) return undefined
@@ -175,7 +188,7 @@ function openNode(http: Http, url: URL, headers: Record<string, string>, signal?
 }
 
 function nodeSocket(stream: Stream, head: Uint8Array): Socket {
-  const inbox = new Inbox()
+  const inbox = new Inbox(stream)
   const reader = new FrameReader()
   const take = (data: Uint8Array) => {
     try {
