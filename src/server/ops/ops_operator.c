@@ -270,11 +270,15 @@ int ops_key_list(struct ops *ops, const char *tenant, json_t **ret, struct err *
 
 int ops_key_revoke(struct ops *ops, const char *id, struct err *err)
 {
+    struct store_key key = { 0 };
+    struct err ignored; /* one that was not valid any more: the record names no tenant */
+
     if (ops_operator_only(ops, "key.revoke", err) < 0)
         return -1;
+    (void) key_of(ops->app, id, &key, &ignored);
     if (store_key_revoke(ops->app->store, id, err) < 0) {
         ops_audit(ops, "key.revoke", NULL, err);
         return -1;
     }
-    return note(ops, "", "key.revoke", id, err);
+    return note(ops, key.tenant, "key.revoke", id, err);
 }
