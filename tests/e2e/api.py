@@ -552,7 +552,7 @@ def passed_on():
     for name, want, headers in (
             ("from elsewhere", 401, [("X-Forwarded-For", "203.0.113.7")]), ("by way of two", 401, [("X-Forwarded-For", "127.0.0.1, 203.0.113.7")]),
             ("whose sender wrote a line of its own", 401, [("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-For", "203.0.113.7")]),
-            ("from nobody knows where", 401, [("X-Forwarded-For", "unknown")]), ("from elsewhere, by IPv6", 401, [("x-forwarded-for", "2001:db8::1")]),
+            ("from nobody knows where", 401, [("X-Forwarded-For", "unknown")]), ("from nobody at all", 401, [("X-Forwarded-For", "")]), ("from elsewhere, by IPv6", 401, [("x-forwarded-for", "2001:db8::1")]),
             ("in nginx' words", 401, [("X-Real-IP", "203.0.113.7")]), ("in the standard's words", 401, [("Forwarded", "for=203.0.113.7;proto=https")]),
             ("of this host", 200, [("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "::1")])):
         lines_ = "".join("%s: %s\r\n" % h for h in headers)

@@ -113,10 +113,15 @@ bool origin_forwarded(struct exchange *x)
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct head_list clients = head_list(&x->head, names[i]);
+        bool named = false;
 
-        while (head_list_next(&clients, &client))
+        while (head_list_next(&clients, &client)) {
             if (!slice_is(client, "::1") && !is_loopback_address(client))
                 return true;
+            named = true;
+        }
+        if (!named && head_get(&x->head, names[i]).at)
+            return true;
     }
     return head_get(&x->head, "Forwarded").at != NULL;
 }
