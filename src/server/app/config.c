@@ -98,6 +98,8 @@ const struct setting settings[] = {
       "addresses that are not public, at which proxies that tenants name may be; empty: none" },
     { "network_ca",      SETTING_TEXT,     AT(network_ca),      "", 0, 0, AT_START,
       "PEM file of authorities that count for hosts of secrets, beside those of this host" },
+    { "sandbox_ca",      SETTING_TEXT,     AT(sandbox_ca),      "", 0, 0, AT_START,
+      "PEM file of authorities that new sandboxes trust, beside those of their template" },
     { "network_connections", SETTING_COUNT, AT(network_connections), "256", 1, 10000, AT_START,
       "connections out of one sandbox at once" },
     { "network_connects", SETTING_COUNT,   AT(network_connects), "100", 1, 10000, AT_START,

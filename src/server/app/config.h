@@ -43,6 +43,7 @@ struct config {
     bool network;          /* sandboxes may have a way out */
     char gateway[256]; /* directory of the gateway's socket; "": coved starts one itself */
     char network_dns[160]; /* name servers for it; "": this host's */
+    char sandbox_ca[256];  /* PEM of authorities that sandboxes trust, beside their template's; "": none */
     char network_ca[256];  /* PEM of authorities for hosts of secrets; "": only those of this host */
     char network_ranges[512]; /* not public, and rules of tenants may name them */
     char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */
