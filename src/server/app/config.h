@@ -23,6 +23,7 @@ struct config {
     char policy[32];        /* the preset that tenants have */
     char isolation[16];     /* of a sandbox whose create says nothing */
     char e2b_policy[32];    /* and that of sandboxes made through E2B's dialect */
+    uint64_t user_requests, user_window_ms; /* requests of one user of a tenant in a window; 0: no limit */
     uint64_t policy_share;  /* percent of all processors that analyses of one tenant's commands may use */
     uint64_t threads;       /* requests at once */
     uint64_t connections;   /* open at once, idle ones included */
