@@ -123,6 +123,10 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
         (void) json_object_set_new(metadata, OPS_NOTES_KEY, json_string(create->notes));
     if (create->e2b)
         (void) json_object_set_new(metadata, GATE_E2B, json_true());
+    if (create->root)
+        (void) json_object_set_new(metadata, GATE_ROOT, json_true());
+    else
+        (void) json_object_del(metadata, GATE_ROOT);
     text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     if (!text)
