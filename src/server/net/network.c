@@ -19,8 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define QUESTIONS_PER_S  50
-#define CHANGES          64
+#define QUESTIONS_PER_S 50
+#define CHANGES         64
 _Static_assert(EGRESS_FDS == (int) GATEWAY_FDS, "the gateway gets what the keeper opens");
 
 struct network {
@@ -269,7 +269,8 @@ static int restore(void *arg, const char *id, const char *text, struct err *err)
         log_line(LOG_WARNING, "sandbox=%s has no network: %s", id, err->msg);
     (void) pthread_mutex_unlock(changes_of(app, id));
     gateway_state(app->network->gateway, &state);
-    return state.up ? 0 : err_set(err, ERR_UNAVAILABLE, "the gateway is gone; its next one is told");
+    return state.up ? 0
+                    : err_set(err, ERR_UNAVAILABLE, "the gateway is gone; its next one is told");
 }
 
 static void *restore_all(void *arg)
