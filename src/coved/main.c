@@ -14,6 +14,7 @@
 #include "server/life/shrink.h"
 #include "server/life/upkeep.h"
 #include "server/net/network.h"
+#include "server/net/secrets.h"
 #include "server/serve/admin.h"
 #include "server/serve/cert.h"
 #include "server/serve/server.h"
@@ -61,7 +62,7 @@ static int set_up(struct app *app, struct err *err)
     if (!app->quota)
         return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
     if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
-        !(app->tools = tools_new(err)) || network_start(app, private_dial, err) < 0)
+        !(app->tools = tools_new(err)) || secrets_start(app, err) < 0 || network_start(app, private_dial, err) < 0)
         return -1;
     crew_start(app);
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||

@@ -93,6 +93,7 @@ static void find_paths(struct paths *p, const struct config *config, const char 
     add_around(p, config->tls_cert);
     add_around(p, config->tls_key);
     add_around(p, config->network_ca);
+    add_around(p, config->sandbox_ca);
 }
 
 int rights_drop(const struct config *config, const char *config_path, struct err *err)

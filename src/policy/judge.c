@@ -83,7 +83,10 @@ void judge_whitelist(struct analysis *an, const char *name, struct span at, cons
             return;
         failed |= match == MATCH_FAILED;
     }
-    violate(an, failed ? RULE_REGEX_FAILED : RULE_WHITELIST, at, shown);
+    if (failed)
+        violate(an, RULE_REGEX_FAILED, at, shown);
+    else
+        violate_list(an, RULE_WHITELIST, at, shown, name);
 }
 
 /* Paths. */

@@ -19,6 +19,8 @@
 
 enum policy_access { POLICY_READ, POLICY_WRITE };
 
+#define POLICY_WHITELIST_RULE "policy.command-whitelist" /* its detail is the program */
+
 struct policy_violation {
     const char *rule;        /* id, such as "destructive.rm-root"; static */
     const char *description; /* static */
@@ -26,7 +28,8 @@ struct policy_violation {
     bool denied;           /* this one alone refuses the command */
     size_t offset, length; /* in the command that was given, in bytes */
     char *command;         /* as it would run: variables, quotes and encodings resolved, cut */
-    char *detail;          /* the pattern of the policy that it met; "" for built-in rules */
+    char *
+        detail; /* the pattern of the policy that it met, or the program that no pattern is for; "" for built-in rules */
 };
 
 struct policy_path {

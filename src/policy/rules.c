@@ -1,5 +1,7 @@
 #include "policy/rules.h"
 
+#include "policy/report.h"
+
 #include "base/own.h"
 
 #include <string.h>

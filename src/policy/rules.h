@@ -76,7 +76,7 @@ enum policy_risk {
     RULE(PRELOAD,         "environment.preload",         HIGH,     "makes programs load or run other code") \
     RULE(PATH_HIJACK,     "environment.path",            MEDIUM,   "changes where programs are found") \
     RULE(BLACKLIST,       "policy.command-blacklist",    HIGH,     "matches the policy's command blacklist") \
-    RULE(WHITELIST,       "policy.command-whitelist",    HIGH,     "is not on the policy's command whitelist") \
+    RULE(WHITELIST,       POLICY_WHITELIST_RULE,    HIGH,     "is not on the policy's command whitelist") \
     RULE(BLOCKED_PATH,    "policy.blocked-path",         HIGH,     "names a path that the policy blocks") \
     RULE(BLOCKED_TOOL,    "policy.blocked-tool",         HIGH,     "is a tool that the policy blocks") \
     RULE(REGEX_FAILED,    "policy.regex-failed",         HIGH,     "could not be compared with the policy's patterns") \

@@ -42,10 +42,12 @@ static const char etc_hosts[] = "127.0.0.1\tlocalhost\n"
                                 "127.0.1.1\tsandbox\n"
                                 "::1\tlocalhost ip6-localhost ip6-loopback\n";
 
-/* Nothing listens there while a sandbox has no network, so look-ups fail at once, not by timeout.
- */
-static const char etc_resolv[] = "nameserver 192.0.2.1\n"
-                                 "options timeout:2 attempts:2\n";
+/* Nothing listens there while a sandbox has no network, so look-ups fail at once, not by timeout. */
+static const char etc_resolv[] =
+    "# cove: names are answered as the network policy of this sandbox says. With the mode\n"
+    "# 'off', the default, none is: there is no network.\n"
+    "nameserver 192.0.2.1\n"
+    "options timeout:2 attempts:2\n";
 
 /* For su and its like: root may all, others have no passwords to show. */
 static const char etc_pam[] = "auth sufficient pam_rootok.so\n"
@@ -54,11 +56,14 @@ static const char etc_pam[] = "auth sufficient pam_rootok.so\n"
                               "password required pam_deny.so\n"
                               "session required pam_permit.so\n";
 
+/* Without a network no name server can be asked ("unavailable"), and glibc would call that a temporary failure. The files
+ * have the last word instead: the name does not exist, and programs do not ask again. */
 static const char etc_nsswitch[] = "passwd: files\n"
                                    "group: files\n"
                                    "shadow: files\n"
                                    "gshadow: files\n"
-                                   "hosts: files dns\n"
+                                   "hosts: files dns [UNAVAIL=continue TRYAGAIN=return "
+                                   "NOTFOUND=return] files\n"
                                    "networks: files\n"
                                    "protocols: files\n"
                                    "services: files\n"
@@ -106,13 +111,16 @@ static const char home_bashrc[] =
     "alias ls='ls --color=auto' ll='ls -l' grep='grep --color=auto'\n";
 
 /* Debian's pip refuses to install beside Debian's own packages. In a sandbox that is what people
- * want, and nothing is lost: the sandbox is theirs alone. */
-static const char etc_pip[] =
-    "[global]\nbreak-system-packages = true\ndisable-pip-version-check = true\n";
+ * want, and nothing is lost: the sandbox is theirs alone. pip takes every refusal for a bad moment and tries five times
+ * more, for ten seconds; the first of them comes at once, and has to do. */
+static const char etc_pip[] = "[global]\nbreak-system-packages = true\n"
+                              "disable-pip-version-check = true\nretries = 1\n";
 
-/* `npm install -g` without root; ~/.local/bin is in PATH. */
-static const char etc_npmrc[] =
-    "prefix=${HOME}/.local\nupdate-notifier=false\nfund=false\naudit=false\n";
+/* `npm install -g` without root; ~/.local/bin is in PATH. npm, too, asks again what was refused, but waits 70 seconds. Debian's
+ * npm reads /etc/npmrc, others look below /usr, which may be the host's; all of them read the one at home. */
+static const char npmrc[] =
+    "prefix=${HOME}/.local\nupdate-notifier=false\nfund=false\naudit=false\n"
+    "fetch-retry-mintimeout=100\nfetch-retry-maxtimeout=1000\n";
 
 #define BOTH (FILES_HOST | FILES_TREE)
 #define ALL  (BOTH | FILES_IMAGE)
@@ -137,11 +145,13 @@ static const struct file {
     { "etc/shells",         etc_shells,       0644, 0,            FILES_HOST },
     { "etc/pam.d/other",    etc_pam,          0644, 0,            FILES_HOST },
     { "etc/pip.conf",       etc_pip,          0644, 0,            BOTH },
-    { "etc/npmrc",          etc_npmrc,        0644, 0,            BOTH },
+    { "etc/npmrc",          npmrc,            0644, 0,            BOTH },
     { "etc/fstab",          "",               0644, 0,            BOTH },
     { "etc/machine-id",     "",               0444, 0,            ALL },
     { "home/user/.profile", home_profile,     0644, TEMPLATE_UID, BOTH },
     { "home/user/.bashrc",  home_bashrc,      0644, TEMPLATE_UID, BOTH },
+    { "home/user/.npmrc",   npmrc,            0644, TEMPLATE_UID, BOTH },
+    { "root/.npmrc",        npmrc,            0644, 0,            BOTH },
     { "root/.profile",      home_profile,     0644, 0,            BOTH },
     { "root/.bashrc",       home_bashrc,      0644, 0,            BOTH },
     /* clang-format on */

@@ -62,6 +62,26 @@ for how, body in (("by a login shell", {"command": "own-tool"}), ("by its name a
     a = server.ask("POST", "/v1/sandboxes/%s/exec" % box, body)
     same("~/.local/bin is on PATH: %s" % how, "mine\n", a.json.get("stdout"))
 
+# Without a network a name does not exist: nothing is asked for again, and a tool's answer says why.
+LOOK = """/usr/bin/python3 -c '
+import socket
+try: socket.getaddrinfo("www.example.com", 443)
+except socket.gaierror as e: print(e.errno == socket.EAI_NONAME, e)'"""
+check("without a network a look-up of a name is final", sh(box, LOOK).startswith("True"), sh(box, LOOK))
+same("names of the sandbox itself are found", "127.0.1.1", sh(box, "getent hosts sandbox | cut -d' ' -f1"))
+if shutil.which("pip", path="/usr/bin:/bin"):
+    same("pip asks once more, and at once", "1", sh(box, "pip download --no-cache-dir no-such-thing 2>&1 | grep -c Retrying"))
+if shutil.which("npm", path="/usr/bin:/bin"):
+    same("npm waits a moment, not a minute", "100 1000", sh(box, "echo $(npm config get fetch-retry-mintimeout fetch-retry-maxtimeout | cut -d= -f2)"))
+    sh(box, """mkdir -p /tmp/greet && cd /tmp/greet && printf '#!/usr/bin/env node\nconsole.log("hello")\n' > greet.js && chmod +x greet.js &&
+        echo '{"name": "greet", "version": "1.0.0", "bin": {"greet": "greet.js"}}' > package.json""")
+    said = sh(box, "npm install -g /tmp/greet 2>&1")
+    same("npm install -g works, and its command is found", "hello", sh(box, "greet") if "added 1" in said else said)
+a = server.ask("POST", "/bash", {"command": "curl -sS https://www.example.com/"})
+told = (a.json or {}).get("network_refused") or [{}]
+same("a tool's answer says that there is no network by policy", ("off", True), (told[0].get("rule"), "policy" in told[0].get("reason", "")))
+same("but not of a command that did not ask for one", None, server.ask("POST", "/bash", {"command": "echo hello"}).json.get("network_refused"))
+
 # One that has such a file open, as top does, is saved and restored with it.
 HOLD = """
 import time

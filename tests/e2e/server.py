@@ -241,6 +241,27 @@ same("its key is told nobody", False, b"your-api-key" in a.body + s.ask("GET", "
 s.ask("DELETE", "/v1/sandboxes/%s" % (a.json or {}).get("sandbox_id"))
 same("another template that does not exist is refused", 404, s.ask("POST", "/sandbox", {"e2b_template": "nope"}).status)
 
+# ---- the root profile and sudo; a whitelist ----
+rooted = s.ask("POST", "/v1/sandboxes", {"root": True, "metadata": {"a": "b"}}).json
+same("a sandbox with the root profile shows its own metadata alone", {"a": "b"}, rooted["metadata"])
+for how, body in (("user: root", {"command": "whoami", "user": "root"}), ("sudo", {"command": "sudo whoami"}), ("sudo as args", {"args": ["sudo", "whoami"]})):
+    a = s.ask("POST", "/v1/sandboxes/%s/exec" % rooted["id"], body)
+    same("the root profile allows %s" % how, (200, "root\n"), (a.status, (a.json or {}).get("stdout")))
+a = s.ask("POST", "/v1/sandboxes/%s/exec" % rooted["id"], {"command": "sudo rm -rf /"})
+same("but not what is refused without sudo", 403, a.status)
+strict = s.ask("POST", "/v1/sandboxes", {}).json["id"]
+same("without the root profile sudo is refused", 403, s.ask("POST", "/v1/sandboxes/%s/exec" % strict, {"command": "sudo whoami"}).status)
+for id in (rooted["id"], strict):
+    s.ask("DELETE", "/v1/sandboxes/%s" % id)
+listed = s.ask("POST", "/sandbox", {"security": {"command_whitelist": ["echo", "ls"]}}).json["sandbox_id"]
+same("a whitelist lets its programs run", 200, s.ask("POST", "/bash", {"command": "echo hello | ls", "sandbox_id": listed}).status)
+a = s.ask("POST", "/bash", {"command": "echo hello | env LANG=C grep -c hello", "sandbox_id": listed})
+same("a whitelist's refusal names the program", (403, True),
+     (a.status, (a.json or {})["error"]["message"].startswith("refused by policy: 'env' is not on the policy's command whitelist")))
+a = s.ask("POST", "/bash", {"command": "echo hello; gr\u00e9p hello", "sandbox_id": listed})
+same("unless its name is not plain text", (403, True), (a.status, "refused by policy: is not on" in (a.json or {})["error"]["message"]))
+s.ask("DELETE", "/v1/sandboxes/%s" % listed)
+
 # ---- who may loosen a policy ----
 for name, security, field in (("root", {"allow_root": True}, "allow_root"), ("network", {"network": True}, "network"),
                               ("a higher risk", {"max_risk": "critical"}, "max_risk"),

@@ -296,6 +296,23 @@ await part('signed links', async () => {
   is('none of a killed one', 401, (await fetch(late)).status)
 })
 
+await part('as many events as E2B makes', async () => {
+  await files.makeDir('counted')
+  const seen = []
+  const handle = await files.watchDir('counted', (event) => { seen.push(`${event.type} ${event.name}`) })
+  // A directory made afterwards is the end of what came before.
+  const until_mark = async (mark) => {
+    await files.makeDir(`counted/${mark}`)
+    await until((e) => e, () => seen.includes(`create ${mark}`))
+    return seen.splice(0).filter((e) => !e.endsWith(mark))
+  }
+  await files.write('counted/a', 'one')
+  is('a new file', ['create a', 'chmod a', 'write a'], await until_mark('first'))
+  await files.write('counted/a', 'two')
+  is('one that is cut, and written', ['write a', 'chmod a', 'write a'], await until_mark('second'))
+  await handle.stop()
+})
+
 await part('watchDir', async () => {
   await files.makeDir('w/sub')
   const seen = []

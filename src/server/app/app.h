@@ -32,6 +32,7 @@ struct app {
     struct tools *tools; /* default sandboxes of the tools surface */
     struct network *network; /* the gateway; NULL: no sandbox has a way out */
     struct network_log *network_log; /* what it saw; NULL as well */
+    char *sandbox_ca; /* PEM of authorities that all sandboxes trust; NULL: none */
     struct metrics metrics;
     struct quota *quota;
     uint64_t started_ms; /* monotonic */

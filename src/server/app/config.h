@@ -23,6 +23,7 @@ struct config {
     char policy[32];        /* the preset that tenants have */
     char isolation[16];     /* of a sandbox whose create says nothing */
     char e2b_policy[32];    /* and that of sandboxes made through E2B's dialect */
+    uint64_t user_requests, user_window_ms; /* requests of one user of a tenant in a window; 0: no limit */
     uint64_t policy_share;  /* percent of all processors that analyses of one tenant's commands may use */
     uint64_t threads;       /* requests at once */
     uint64_t connections;   /* open at once, idle ones included */
@@ -43,6 +44,7 @@ struct config {
     bool network;          /* sandboxes may have a way out */
     char gateway[256]; /* directory of the gateway's socket; "": coved starts one itself */
     char network_dns[160]; /* name servers for it; "": this host's */
+    char sandbox_ca[256];  /* PEM of authorities that sandboxes trust, beside their template's; "": none */
     char network_ca[256];  /* PEM of authorities for hosts of secrets; "": only those of this host */
     char network_ranges[512]; /* not public, and rules of tenants may name them */
     char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct gate_rules *rules_of_preset(const char *preset, struct err *err)
+static struct gate_rules *rules_of_preset(const char *preset, bool root, struct err *err)
 {
     struct gate_rules *rules = calloc(1, sizeof *rules);
 
@@ -23,8 +23,10 @@ static struct gate_rules *rules_of_preset(const char *preset, struct err *err)
         return NULL;
     }
     rules->refs = 1;
-    if (policy_from_json(&rules->policy, NULL, preset, NULL, err) == 0)
+    if (policy_from_json(&rules->policy, NULL, preset, NULL, err) == 0) {
+        rules->policy.allow_root |= root;
         return rules;
+    }
     free(rules);
     return NULL;
 }
@@ -45,14 +47,13 @@ struct policy_gate *policy_gate_new(const char *preset, const char *e2b, struct 
         err_set(err, ERR_NO_MEMORY, "no memory for the policy");
         return NULL;
     }
-    gate->tenant_policy = rules_of_preset(preset, err);
-    gate->e2b_policy = gate->tenant_policy ? rules_of_preset(e2b ? e2b : preset, err) : NULL;
-    if (!gate->e2b_policy) {
-        rules_unref(gate->tenant_policy);
-        free(gate);
+    (void) pthread_mutex_init(&gate->lock, NULL);
+    if (!(gate->tenant_policy = rules_of_preset(preset, false, err)) ||
+        !(gate->tenant_root = rules_of_preset(preset, true, err)) ||
+        !(gate->e2b_policy = rules_of_preset(e2b ? e2b : preset, false, err))) {
+        policy_gate_free(gate);
         return NULL;
     }
-    (void) pthread_mutex_init(&gate->lock, NULL);
     return gate;
 }
 
@@ -63,6 +64,7 @@ void policy_gate_free(struct policy_gate *gate)
     for (size_t i = 0; i < GATE_BOXES; i++)
         rules_unref(gate->boxes[i].rules);
     rules_unref(gate->e2b_policy);
+    rules_unref(gate->tenant_root);
     rules_unref(gate->tenant_policy);
     while (gate->tenants) {
         struct gate_tenant *tenant = gate->tenants;
@@ -83,14 +85,15 @@ int policy_gate_within(struct app *app, const struct policy *policy, const char 
 
 /* ---- which policy ---- */
 
-/* The rules in a sandbox's metadata; *ret NULL: none, and *ret_e2b says which preset counts. */
-static int rules_read(struct app *app, const char *sandbox, struct gate_rules **ret, bool *ret_e2b,
-                      struct err *err)
+/* The rules in a sandbox's metadata; *ret NULL: none, and *ret_preset says what counts instead. */
+static int rules_read(struct app *app, const char *sandbox, struct gate_rules **ret,
+                      struct gate_rules **ret_preset, struct err *err)
 {
     auto_free struct store_sandbox *box = malloc(sizeof *box);
     struct gate_rules *rules = NULL;
     json_t *metadata, *security = NULL;
     const char *text;
+    bool e2b, root;
     int r = 0;
 
     *ret = NULL;
@@ -99,7 +102,11 @@ static int rules_read(struct app *app, const char *sandbox, struct gate_rules **
     if (store_sandbox_get(app->store, NULL, sandbox, box, err) < 0)
         return -1;
     metadata = json_loads(box->metadata[0] ? box->metadata : "{}", 0, NULL);
-    *ret_e2b = json_is_true(json_object_get(metadata, GATE_E2B));
+    e2b = json_is_true(json_object_get(metadata, GATE_E2B));
+    root = json_is_true(json_object_get(metadata, GATE_ROOT));
+    *ret_preset = e2b    ? app->gate->e2b_policy
+                  : root ? app->gate->tenant_root
+                         : app->gate->tenant_policy;
     text = gate_metadata(metadata, GATE_METADATA);
     if (text) {
         security = json_loads(text, 0, NULL);
@@ -123,9 +130,9 @@ static int rules_read(struct app *app, const char *sandbox, struct gate_rules **
 static int rules_of(struct app *app, const char *sandbox, struct gate_rules **ret, struct err *err)
 {
     struct policy_gate *gate = app->gate;
-    struct gate_rules *rules = NULL;
+    struct gate_rules *rules = NULL, *preset = NULL;
     struct gate_box *slot;
-    bool known = !sandbox || !app->store || !id_ok(sandbox), e2b = false;
+    bool known = !sandbox || !app->store || !id_ok(sandbox);
 
     (void) pthread_mutex_lock(&gate->lock);
     slot = &gate->boxes[hash_text(HASH_START, sandbox) % GATE_BOXES];
@@ -140,20 +147,20 @@ static int rules_of(struct app *app, const char *sandbox, struct gate_rules **re
     (void) pthread_mutex_unlock(&gate->lock);
     if (known)
         return 0;
-    if (rules_read(app, sandbox, &rules, &e2b, err) < 0) {
+    if (rules_read(app, sandbox, &rules, &preset, err) < 0) {
         if (err->kind != ERR_NO_SANDBOX)
             return -1;
         return rules_of(app, NULL, ret, err); /* whoever asked will hear that it is not there */
     }
     (void) pthread_mutex_lock(&gate->lock);
     rules_unref(slot->rules);
-    if (!rules && e2b) {
-        rules = gate->e2b_policy;
+    if (!rules) {
+        rules = preset;
         rules->refs++;
     }
     slot->rules = rules;
     (void) snprintf(slot->sandbox, sizeof slot->sandbox, "%s", sandbox);
-    *ret = rules ? rules : gate->tenant_policy;
+    *ret = rules;
     (*ret)->refs++;
     (void) pthread_mutex_unlock(&gate->lock);
     return 0;
@@ -201,6 +208,20 @@ static void remember(struct gate_tenant *tenant, const char *sandbox,
                     violation->command ? violation->command : "");
 }
 
+/* "'nmap' ", or "" where that would not be plain text: the name is the client's. */
+static const char *plain_name(const struct policy_violation *violation, char *out, size_t size)
+{
+    const char *name = violation->detail ? violation->detail : "";
+    size_t len = 0;
+
+    while (name[len] > ' ' && name[len] < 0x7f)
+        len++;
+    if (len == 0 || name[len] || len + sizeof "'' " > size)
+        return "";
+    (void) snprintf(out, size, "'%s' ", name);
+    return out;
+}
+
 /* Verdict, counts, ring; the report and the reference to the rules end here. */
 static int conclude(struct app *app, const struct caller *caller, const char *sandbox,
                     struct gate_rules *rules, struct policy_report *report,
@@ -209,6 +230,7 @@ static int conclude(struct app *app, const struct caller *caller, const char *sa
     const struct policy_violation *worst = policy_report_worst(report);
     struct policy_gate *gate = app->gate;
     struct gate_tenant *tenant;
+    char name[48];
     int r = 0;
 
     *ret = (struct policy_verdict){ .risk = report->risk,
@@ -219,8 +241,11 @@ static int conclude(struct app *app, const struct caller *caller, const char *sa
     if (worst)
         (void) snprintf(ret->rule, sizeof ret->rule, "%s", worst->rule);
     if (!report->allowed && worst)
-        r = err_set(err, ERR_DENIED, "refused by policy: %s (rule %s, risk %s)", worst->description,
-                    worst->rule, policy_risk_name(worst->risk));
+        r = err_set(err, ERR_DENIED, "refused by policy: %s%s (rule %s, risk %s)",
+                    strcmp(worst->rule, POLICY_WHITELIST_RULE) == 0
+                        ? plain_name(worst, name, sizeof name)
+                        : "",
+                    worst->description, worst->rule, policy_risk_name(worst->risk));
     else if (!report->allowed)
         r = err_set(err, ERR_DENIED, "refused by policy");
     (void) pthread_mutex_lock(&gate->lock);

@@ -68,6 +68,10 @@ void policy_gate_sieve_close(struct gate_sieve *sieve);
  * counts for them. */
 #define GATE_E2B "cove.e2b"
 
+/* Set in the metadata of sandboxes that were made with the root profile: `sudo` is then no violation, as `user: root` is none. E2B's
+ * dialect gives that profile to everybody, unasked; there the setting alone counts. */
+#define GATE_ROOT "cove.root"
+
 /* Whether rules of a sandbox's own are at least as strict as its tenant's; see policy_within. */
 int policy_gate_within(struct app *app, const struct policy *policy, const char **ret_member,
                        struct err *err);

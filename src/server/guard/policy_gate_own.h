@@ -40,8 +40,8 @@ struct gate_tenant {
 
 struct policy_gate {
     pthread_mutex_t lock; /* all of it but the insides of policies, which never change */
-    struct gate_rules *tenant_policy;
-    struct gate_rules *e2b_policy;
+    struct gate_rules *tenant_policy, *e2b_policy;
+    struct gate_rules *tenant_root; /* of the tenant's, those whose root may be used */
     struct gate_box boxes[GATE_BOXES];
     struct gate_tenant *tenants;
 };

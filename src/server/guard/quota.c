@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "server/app/app.h"
 #include "server/guard/audit.h"
+#include "server/guard/user_rate.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #define REFRESH_MS   1000 /* how old a tenant's limits may be */
 #define HOST_MS      250  /* how old the host's figures may be */
 #define TENANTS_MOST 4096
+#define USER_MAX     128
 #define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
 #define RETRY_S      5 /* something must end first */
 #define SHARE        4 /* of all threads, a tenant's waiting commands may have one part in so many */
@@ -47,6 +49,7 @@ struct quota {
     struct quota_host host;
     uint64_t host_ms;
     struct quota_counts refused;
+    struct user_rate *users;
 };
 
 struct quota *quota_new(void)
@@ -56,6 +59,11 @@ struct quota *quota_new(void)
 
     if (!quota)
         return NULL;
+    quota->users = user_rate_new();
+    if (!quota->users) {
+        free(quota);
+        return NULL;
+    }
     quota->processors = processors > 0 ? (double) processors : 1;
     (void) pthread_mutex_init(&quota->lock, NULL);
     return quota;
@@ -156,6 +164,32 @@ static int refuse(struct caller *caller, uint64_t *counter, const char *rule, co
     return -1;
 }
 
+/* One user of a tenant: who shows the key, or for whom it is shown. The local tenant without a key names a user or is nobody. */
+static int check_user(struct caller *caller, struct err *err)
+{
+    const struct config *config = app_config(caller->app);
+    char name[sizeof caller->tenant + sizeof caller->key_id + USER_MAX + 2];
+    uint64_t wait_ms;
+
+    if (config->user_requests == 0 || caller->visitor || (!caller->key_id[0] && !caller->user))
+        return 0;
+    if (caller->user && (!caller->user[0] || strlen(caller->user) > USER_MAX))
+        return err_set(err, ERR_INVALID, "X-Cove-User: not a name of 1 to %d bytes", USER_MAX);
+    (void) snprintf(name, sizeof name, "%s/%s/%s", caller->tenant, caller->key_id,
+                    caller->user ? caller->user : "");
+    (void) pthread_mutex_lock(&caller->app->quota->lock);
+    wait_ms = user_rate_take(caller->app->quota->users, name, config->user_requests,
+                             config->user_window_ms, io_now_ms());
+    (void) pthread_mutex_unlock(&caller->app->quota->lock);
+    if (wait_ms == 0)
+        return 0;
+    err_set(err, ERR_TOO_MANY,
+            "quota of user requests: %" PRIu64 " of one user in %" PRIu64 " s are allowed",
+            config->user_requests, config->user_window_ms / 1000);
+    return refuse(caller, &caller->app->quota->refused.requests, "user-requests", "quota.requests",
+                  (unsigned) ((wait_ms + 999) / 1000), err);
+}
+
 int quota_request(struct caller *caller, struct err *err)
 {
     struct tenant *t = enter(caller->app, caller->tenant, err);
@@ -169,7 +203,7 @@ int quota_request(struct caller *caller, struct err *err)
         (!caller->visitor || bucket_take(&t->visits, (most + 1) / 2)) && bucket_take(&t->requests, most);
     leave(caller->app);
     if (taken)
-        return 0;
+        return check_user(caller, err);
     err_set(err, ERR_TOO_MANY, "quota of requests: %" PRIu64 " per second are allowed", most);
     return refuse(caller, &caller->app->quota->refused.requests, "requests-per-s", "quota.requests",
                   RATE_RETRY_S, err);

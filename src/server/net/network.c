@@ -19,9 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define QUESTIONS_PER_S  50
-#define CHANGES          64
-#define AUTHORITIES_MOST (2 * 1024 * 1024) /* bytes of network_ca */
+#define QUESTIONS_PER_S 50
+#define CHANGES         64
 _Static_assert(EGRESS_FDS == (int) GATEWAY_FDS, "the gateway gets what the keeper opens");
 
 struct network {
@@ -270,7 +269,8 @@ static int restore(void *arg, const char *id, const char *text, struct err *err)
         log_line(LOG_WARNING, "sandbox=%s has no network: %s", id, err->msg);
     (void) pthread_mutex_unlock(changes_of(app, id));
     gateway_state(app->network->gateway, &state);
-    return state.up ? 0 : err_set(err, ERR_UNAVAILABLE, "the gateway is gone; its next one is told");
+    return state.up ? 0
+                    : err_set(err, ERR_UNAVAILABLE, "the gateway is gone; its next one is told");
 }
 
 static void *restore_all(void *arg)
@@ -333,22 +333,6 @@ int network_prepare(const struct config *config, struct err *err)
     return gateway_child(directory, err);
 }
 
-/* Certificates of authorities; the caller's to free. */
-static int read_authorities(const char *path, char **ret, struct err *err)
-{
-    auto_file FILE *file = fopen(path, "re");
-    auto_free char *text = calloc(1, AUTHORITIES_MOST + 1);
-    size_t len;
-
-    if (!file || !text)
-        return err_sys(err, errno, "network_ca: read %s", path);
-    len = fread(text, 1, AUTHORITIES_MOST + 1, file);
-    if (len == 0 || len > AUTHORITIES_MOST)
-        return err_set(err, ERR_INVALID, "network_ca: %s is empty or too large", path);
-    *ret = take_ptr(&text);
-    return 0;
-}
-
 static struct egress_config egress_settings(const struct config *config)
 {
     struct egress_config wanted = {
@@ -388,7 +372,7 @@ int network_start(struct app *app, network_dial *dial, struct err *err)
     if (config->gateway[0])
         (void) snprintf(directory, sizeof directory, "%s", config->gateway);
     if (store_vault_ready(app->store, err) < 0 ||
-        (config->network_ca[0] && read_authorities(config->network_ca, &authorities, err) < 0))
+        secrets_authorities("network_ca", config->network_ca, &authorities, err) < 0)
         return -1;
     wanted.egress = egress_settings(config);
     wanted.egress.authorities = authorities; /* for the life of the process */

@@ -313,6 +313,15 @@ end:
     return r;
 }
 
+int secrets_plan_trust(bool root, struct secrets_plan *ret, struct err *err)
+{
+    *ret = (struct secrets_plan){ .hidden = NULL };
+    if (plan_env(NULL, root, ret, err) == 0)
+        return 0;
+    secrets_plan_done(ret);
+    return -1;
+}
+
 int secrets_kept(struct app *app, const char *id, char **ret, struct err *err)
 {
     size_t len;

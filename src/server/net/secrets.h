@@ -41,6 +41,8 @@ struct secrets_plan {
  * beside what it wants. Headers that it wants are in the place of those that were. */
 int secrets_plan(struct caller *caller, const struct secrets_want *want, bool root, const char *kept,
                  struct secrets_plan *ret, struct err *err);
+/* Of a sandbox without secrets: it trusts the operator's authorities (sandbox_ca), and that is all. */
+int secrets_plan_trust(bool root, struct secrets_plan *ret, struct err *err);
 /* What is sealed with a sandbox or a snapshot, to be sealed with another; NULL: nothing. The caller's to seal_wipe. */
 int secrets_kept(struct app *app, const char *id, char **ret, struct err *err);
 void secrets_plan_done(struct secrets_plan *plan);
@@ -48,7 +50,12 @@ void secrets_plan_done(struct secrets_plan *plan);
 #define SECRETS_BUNDLE    "ca.pem"
 #define SECRETS_AUTHORITY "sandbox-ca.pem"
 const char *secrets_place(bool root);
-/* The certificates, into a sandbox that was just made. */
+/* Certificates in the file that a setting names, the caller's to free; NULL: the setting is empty. A file with a private key
+ * in it is refused: what is read here is given away. */
+int secrets_authorities(const char *setting, const char *path, char **ret, struct err *err);
+/* Reads sandbox_ca. Before the first request. */
+int secrets_start(struct app *app, struct err *err);
+/* The certificates, into a sandbox that was just made: its own authority, and those of sandbox_ca. */
 int secrets_install(struct app *app, struct link *link, const char *sandbox, bool root,
                     struct err *err);
 

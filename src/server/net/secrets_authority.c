@@ -1,5 +1,5 @@
-/* The sandbox's authority, where its programs find it: in a bundle beside those that its template trusts, since most
- * variables that name a bundle put it in the place of all others; and alone, for Node, which adds to its own. */
+/* The sandbox's authority and the operator's, where its programs find them: in a bundle beside those that its template trusts, since most
+ * variables that name a bundle put it in the place of all others; and by themselves, for Node, which adds to its own. */
 #include "server/net/secrets.h"
 
 #include "base/own.h"
@@ -7,19 +7,51 @@
 #include "store/seal.h"
 #include "store/store.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BUNDLE_MOST (1 << 20)
-#define TEMPLATE_CA "/etc/ssl/certs/ca-certificates.crt"
+#define BUNDLE_MOST      (1 << 20)
+#define AUTHORITIES_MOST (2 * 1024 * 1024) /* bytes of a setting's file */
+#define TEMPLATE_CA      "/etc/ssl/certs/ca-certificates.crt"
 
 const char *secrets_place(bool root)
 {
     return root
                ? "/etc/cove"
                : "/tmp/.cove"; /* who is not root cannot write anywhere that stays out of the way */
+}
+
+int secrets_authorities(const char *setting, const char *path, char **ret, struct err *err)
+{
+    auto_file FILE *file = NULL;
+    auto_free char *text = NULL;
+    size_t len;
+
+    *ret = NULL;
+    if (!path[0])
+        return 0;
+    file = fopen(path, "re");
+    text = calloc(1, AUTHORITIES_MOST + 1);
+    if (!file || !text)
+        return err_sys(err, errno, "%s: read %s", setting, path);
+    len = fread(text, 1, AUTHORITIES_MOST + 1, file);
+    if (len == 0 || len > AUTHORITIES_MOST)
+        return err_set(err, ERR_INVALID, "%s: %s is empty or too large", setting, path);
+    if (strlen(text) != len || !strstr(text, "-----BEGIN CERTIFICATE-----"))
+        return err_set(err, ERR_INVALID, "%s: %s has no certificates in PEM", setting, path);
+    if (strstr(text, "PRIVATE KEY-----"))
+        return err_set(err, ERR_INVALID, "%s: %s has a private key in it", setting, path);
+    *ret = take_ptr(&text);
+    return 0;
+}
+
+int secrets_start(struct app *app, struct err *err)
+{
+    return secrets_authorities("sandbox_ca", app_config(app)->sandbox_ca, &app->sandbox_ca, err);
 }
 
 struct bundle {
@@ -104,20 +136,24 @@ int secrets_install(struct app *app, struct link *link, const char *sandbox, boo
                     struct err *err)
 {
     struct files_at at = { .link = link, .sandbox = sandbox, .user = root ? "root" : NULL };
-    char *text = NULL;
-    json_t *hidden;
-    const char *cert;
+    const char *given = app->sandbox_ca ? app->sandbox_ca : "", *own;
+    char *text = NULL, *certs = NULL;
+    json_t *hidden = NULL;
     size_t len;
-    int r;
+    int r = 0;
 
     if (store_hidden_get(app->store, sandbox, &text, &len, err) < 0)
         return -1;
-    if (!text)
-        return 0;
-    hidden = json_loadb(text, len, 0, NULL);
-    seal_wipe(text, len);
-    cert = json_string_value(json_object_get(hidden, "cert"));
-    r = cert ? install(&at, root, cert, err) : 0;
+    if (text) {
+        hidden = json_loadb(text, len, 0, NULL);
+        seal_wipe(text, len);
+    }
+    own = json_string_value(json_object_get(hidden, "cert"));
+    if (own || given[0])
+        r = asprintf(&certs, "%s%s%s", own ? own : "", own ? "\n" : "", given) < 0
+                ? err_set(err, ERR_NO_MEMORY, "no memory for certificates")
+                : install(&at, root, certs, err);
+    free(certs);
     json_decref(hidden);
     return r;
 }

@@ -204,6 +204,7 @@ static void split_metadata(const char *stored, struct ops_sandbox *ret)
     (void) json_object_del(metadata, OPS_NOTES_KEY);
     (void) json_object_del(metadata, OLD_ENV_KEY);
     (void) json_object_del(metadata, GATE_E2B);
+    (void) json_object_del(metadata, GATE_ROOT);
     text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", text ? text : "{}");

@@ -123,6 +123,10 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
         (void) json_object_set_new(metadata, OPS_NOTES_KEY, json_string(create->notes));
     if (create->e2b)
         (void) json_object_set_new(metadata, GATE_E2B, json_true());
+    if (create->root)
+        (void) json_object_set_new(metadata, GATE_ROOT, json_true());
+    else
+        (void) json_object_del(metadata, GATE_ROOT);
     text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     if (!text)
@@ -331,7 +335,7 @@ static int make(struct ops *ops, const struct ops_create *create,
     if (r == 0 &&
         ((another ? ops_network_settle_again(ops, create, record->id, kept.template, err) < 0
                   : network && network_open(ops->app, record->id, network, err) < 0) ||
-         (create->plan && !create->plan->as_before &&
+         (create->plan && (!create->plan->as_before || ops->app->sandbox_ca) &&
           secrets_install(ops->app, &link, record->id, create->root, err) < 0))) {
         r = -1; /* without the network that was asked for it is of no use to anybody */
         (void) sandbox_destroy(&link, record->id, &(struct err){ 0 });
@@ -529,6 +533,9 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
         r = default_template(ops, &hello, &create, err);
     if (r == 0 && (secrets_wanted(&asked->secrets) || source.hidden)) {
         r = secrets_plan(ops->caller, &asked->secrets, create.root, source.hidden, &plan, err);
+        create.plan = &plan;
+    } else if (r == 0 && ops->app->sandbox_ca) {
+        r = secrets_plan_trust(create.root, &plan, err);
         create.plan = &plan;
     }
     if (r == 0) {

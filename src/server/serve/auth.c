@@ -106,5 +106,6 @@ int auth_check(struct exchange *x, struct err *err)
         audit_refusal(exchange_caller(x), "auth.refused", err);
         return -1;
     }
+    x->caller.user = exchange_header(x, "X-Cove-User");
     return quota_request(exchange_caller(x), err) < 0 ? -1 : act_for(x, err);
 }

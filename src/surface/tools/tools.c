@@ -6,6 +6,7 @@
 #include "server/guard/audit.h"
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
+#include "server/net/network.h"
 #include "server/net/network_events.h"
 #include "surface/tools/tools_stream.h"
 
@@ -105,6 +106,30 @@ static int watch_noted(void *context, const struct exec_event *event, struct err
     return watched->order->watch(watched->order->watch_context, event, err);
 }
 
+/* Without a network there is no gateway that would tell what it refused: the sign is what the program says of it. */
+static json_t *refused_offline(struct ops *ops, const char *sandbox, json_t *answer)
+{
+    static const char *const signs[] = { "not resolve", /* curl, git, apt, ssh */
+                                         "Name or service not known",
+                                         "Temporary failure in name resolution",
+                                         "Temporary failure resolving",
+                                         "ENOTFOUND",
+                                         "EAI_AGAIN",
+                                         "ENETUNREACH",
+                                         "etwork is unreachable" };
+    const char *output = json_string_value(json_object_get(answer, "output"));
+    struct reach rules;
+    struct err ignored;
+    bool said = false;
+
+    for (size_t i = 0; output && i < ARRAY_LEN(signs) && !said; i++)
+        said = strstr(output, signs[i]) != NULL;
+    if (!said || network_get(ops->app, sandbox, &rules, &ignored) < 0 || rules.mode != REACH_OFF)
+        return NULL;
+    return json_pack("[{s:s, s:s, s:s, s:s}]", "sandbox", sandbox, "event", "refused", "rule",
+                     "off", "reason", "by its policy this sandbox has no network (mode 'off')");
+}
+
 /* One try in one sandbox. */
 static int call_in(struct ops *ops, struct watched *watched, struct session *session, json_t **ret,
                    struct err *err)
@@ -134,6 +159,8 @@ static int call_in(struct ops *ops, struct watched *watched, struct session *ses
                                    json_integer((json_int_t) (io_now_ms() - begun)));
     /* An agent whose program was refused the network learns why. */
     refusals = network_refusals(ops->app, session->sandbox);
+    if (!refusals)
+        refusals = refused_offline(ops, session->sandbox, call.answer);
     if (refusals)
         (void) json_object_set_new(call.answer, "network_refused", refusals);
     *ret = call.answer;
@@ -206,7 +233,8 @@ int tools_route_execute(struct exchange *x, struct err *err)
     r = args_read(exchange_caller(x), body, "", &execute_args, &order, err);
     tool = r == 0 ? tool_find(order.name) : NULL;
     if (r == 0 && !tool)
-        r = args_bad(exchange_caller(x), "", "tool_name", "is not a tool of this server: see GET /tools", err);
+        r = args_bad(exchange_caller(x), "", "tool_name",
+                     "is not a tool of this server: see GET /tools", err);
     if (r == 0)
         r = call_tool(x, tool, order.sandbox, order.arguments ? order.arguments : none, err);
     json_decref(none);
