@@ -126,6 +126,7 @@ enum sql {
     SQL_BUILD_OLD,
     SQL_BUILD_REMOVE,
     SQL_TAG_SET,
+    SQL_TAGS_SET,
     SQL_TAG_GET,
     SQL_TAG_REMOVE,
     SQL_TAG_LIST,

@@ -411,6 +411,7 @@ const char *const db_sql[SQL_COUNT] = {
                                "(SELECT 1 FROM template_tags t WHERE t.build = b.id) ORDER BY seq DESC LIMIT -1 OFFSET ?2",
     [SQL_BUILD_REMOVE]        = "DELETE FROM builds WHERE id = ?",
     [SQL_TAG_SET]             = "INSERT OR REPLACE INTO template_tags VALUES(?,?,?,?)",
+    [SQL_TAGS_SET]            = "INSERT OR REPLACE INTO template_tags SELECT ?1, value, ?2, ?3 FROM json_each(?4)",
     [SQL_TAG_GET]             = "SELECT " BUILD " FROM builds WHERE id = (SELECT build FROM template_tags WHERE template = ?1 AND tag = ?2)",
     [SQL_TAG_REMOVE]          = "DELETE FROM template_tags WHERE template = ? AND tag = ?",
     [SQL_TAG_LIST]            = "SELECT tag, build, created_ms FROM template_tags WHERE template = ? ORDER BY tag",

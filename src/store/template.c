@@ -3,7 +3,6 @@
 #include "base/own.h"
 #include "store/own.h"
 
-#include <jansson.h>
 #include <string.h>
 
 static void read_template(sqlite3_stmt *stmt, struct store_template *ret)
@@ -300,20 +299,17 @@ static int set_tag(struct db *db, const char *template, const char *tag, const c
 static int ready(struct db *db, void *arg, struct err *err)
 {
     const struct finished *f = arg;
-    json_t *tags = json_loads(f->build->tags, 0, NULL), *tag;
-    size_t i;
-    int r = set_build(db, (void *) f->build, err);
+    const struct store_build *b = f->build;
 
-    if (r == 0 && sqlite3_changes(db->handle) != 1)
-        r = err_set(err, ERR_NO_TEMPLATE, "the template was deleted while it was built");
-    if (r == 0)
-        r = db_run(db, err, SQL_BUILD_SETTINGS, "tt", f->build->id, f->settings);
-    if (r == 0)
-        r = db_run(db, err, SQL_BUILD_UPDATED, "ti", f->build->template, (int64_t) store_now_ms());
-    json_array_foreach(tags, i, tag) if (r == 0) r =
-        set_tag(db, f->build->template, json_string_value(tag), f->build->id, err);
-    json_decref(tags);
-    return r;
+    if (set_build(db, (void *) b, err) < 0)
+        return -1;
+    if (sqlite3_changes(db->handle) != 1)
+        return err_set(err, ERR_NO_TEMPLATE, "the template was deleted while it was built");
+    if (db_run(db, err, SQL_BUILD_SETTINGS, "tt", b->id, f->settings) < 0 ||
+        db_run(db, err, SQL_BUILD_UPDATED, "ti", b->template, (int64_t) store_now_ms()) < 0)
+        return -1;
+    return db_run(db, err, SQL_TAGS_SET, "ttit", b->template, b->id, (int64_t) store_now_ms(),
+                  b->tags);
 }
 
 int store_build_ready(struct store *store, const struct store_build *build, const char *settings,

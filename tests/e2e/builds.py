@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import tarfile
 import time
 
@@ -170,6 +171,28 @@ same("another tenant cannot cancel it", 404, s.ask("DELETE", "/v1/builds/" + b["
 same("cancel is accepted", 202, s.ask("DELETE", "/v1/builds/" + b["id"], key=TEAM).status)
 same("and ends it", "cancelled", ended(b["id"]).get("state"))
 same("with its sandbox", 0, boxes())
+
+# ---- bounds ----
+many = [build({"name": "queue%d" % i, "steps": [step("RUN", "sleep 1000")]}) for i in range(20)]
+same("twenty builds of a tenant are taken", {202}, {a.status for a in many})
+check("two of them run at once", within(30, lambda: boxes() == 2), boxes())
+a = build({"name": "queue20", "steps": [step("RUN", "true")]})
+same("one more is refused, by a quota", (429, "builds"), (a.status, a.error.get("rule")))
+same("another tenant's is not in its way", "ready", made({"name": "free", "steps": [step("RUN", "true")]}, key=OTHER).get("state"))
+for a in many:
+    s.ask("DELETE", "/v1/builds/" + a.json["id"], key=TEAM)
+same("all of them can be cancelled", {"cancelled"}, {ended(a.json["id"]).get("state") for a in many})
+same("and leave nothing", 0, boxes())
+b = made({"name": "loud", "steps": [step("RUN", "yes | head -n 200000"), step("RUN", "exit 4")]})
+_, texts = log(b["id"])
+check("a log has an end, and says so", len(texts) < 100000 and any("the log is full" in t for t in texts), len(texts))
+check("what failed is in it all the same", "exit status 4" in texts[-1], texts[-1:])
+b = made({"name": "steps", "steps": [step("RUN", "echo %d > /tmp/n" % i) for i in range(70)]})
+with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
+    kept = db.execute("SELECT count(*) FROM build_steps WHERE tenant = 'team'").fetchone()[0]
+    lost = db.execute("SELECT count(*) FROM snapshots s WHERE state = 3 AND id NOT IN (SELECT snapshot FROM builds) "
+                      "AND id NOT IN (SELECT snapshot FROM build_steps)").fetchone()[0]
+same("of a tenant 64 steps are kept, and no snapshot that nothing speaks of", ("ready", 64, 0), (b.get("state"), kept, lost))
 
 # ---- a server that is killed ----
 b = build({"name": "long", "steps": [step("RUN", "echo begun; sleep 1000")]}).json

@@ -54,7 +54,7 @@ static struct job *jobs; /* newest first */
 static struct app *own_app;
 static pthread_t threads[BUILD_AT_ONCE];
 static size_t thread_count;
-static bool stopping;
+static atomic_bool stopping;
 
 static const char *const state_names[] = { "new",   "waiting", "building",
                                            "ready", "failed",  "cancelled" };

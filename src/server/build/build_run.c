@@ -685,6 +685,8 @@ static int run_all(struct run *run, json_t **ret, struct err *err)
     run->step = "base";
     (void) strcpy(job_record(run->job)->step, run->step);
     job_say(run->job, "info", run->step, "FROM %.*s", 200, spec->from);
+    if (job_cancelled(run->job))
+        return err_set(err, ERR_STATE, "the build was cancelled");
     if (inherit(run, err) < 0 || from_key(run, run->keys[0], err) < 0)
         return -1;
     for (size_t n = 0; n < spec->count; n++)

@@ -261,7 +261,7 @@ int control_build_files(struct exchange *x, struct err *err)
         err);
 }
 
-/* Into the words of build.h. */
+/* Into the words of server/build. */
 static int steps_of(struct exchange *x, json_t *body, json_t **ret, struct err *err)
 {
     json_t *image = json_object_get(body, "fromImage"),
