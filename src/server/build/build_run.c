@@ -141,7 +141,7 @@ static int make_sandbox(struct run *run, const char *image, struct err *err)
     struct ops_sandbox made;
     char metadata[128];
 
-    (void) snprintf(metadata, sizeof metadata, "{\"cove.build\":\"%s\"}", record->id);
+    (void) snprintf(metadata, sizeof metadata, "{\"build\":\"%s\"}", record->id);
     create.metadata = metadata;
     limits_preset(&create.limits);
     if (record->cpu_milli)

@@ -375,8 +375,10 @@ int ops_template_apply(struct ops *ops, struct ops_create *create, struct ops_so
         create->template = source->name;
         return 0;
     }
-    return r < 0 && err->kind == ERR_NO_TEMPLATE ? caller_blame(ops->caller, "template", NULL, NULL)
-                                                 : r;
+    if (r == 0 || err->kind != ERR_NO_TEMPLATE)
+        return r;
+    err_set(err, ERR_NO_TEMPLATE, "there is no template '%s:%s'", ref.name, ref.tag);
+    return caller_blame(ops->caller, "template", NULL, NULL);
 }
 
 int ops_template_started(struct ops *ops, const struct ops_source *source, const char *sandbox,

@@ -141,7 +141,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
         ret->ops.files_only = !body.memory;
     } else {
         ret->ops.template = ret->template;
-        ret->ops.or_default = control_template_standard(ret->template);
+        ret->ops.or_default = control_template_standard(ret->template); /* not with a tag */
     }
     ret->ops.e2b = true;
     ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */
