@@ -207,8 +207,8 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, template TEXT NOT NULL,"
     "  tenant TEXT NOT NULL, state INT NOT NULL, reason TEXT NOT NULL, step TEXT NOT NULL,"
     "  sandbox TEXT NOT NULL, snapshot TEXT NOT NULL, tags TEXT NOT NULL, cpu_milli INT NOT NULL,"
-    "  memory_bytes INT NOT NULL, created_ms INT NOT NULL, ended_ms INT NOT NULL,"
-    "  settings TEXT NOT NULL);"
+    "  memory_bytes INT NOT NULL, disk_bytes INT NOT NULL, created_ms INT NOT NULL,"
+    "  ended_ms INT NOT NULL, settings TEXT NOT NULL);"
     "CREATE INDEX builds_by_template ON builds(template);"
     "CREATE INDEX builds_by_snapshot ON builds(snapshot);"
     "CREATE TABLE template_tags("
@@ -248,7 +248,7 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define TEMPLATE "id, tenant, name, public, created_ms, updated_ms"
 #define BUILD                                                                                      \
     "id, template, tenant, state, reason, step, sandbox, snapshot, tags, cpu_milli, "              \
-    "memory_bytes, created_ms, ended_ms"
+    "memory_bytes, disk_bytes, created_ms, ended_ms"
 #define TEMPLATE_USED                                                                              \
     "(EXISTS (SELECT 1 FROM builds b WHERE b.snapshot = s.id) OR "                                 \
     "EXISTS (SELECT 1 FROM build_steps c WHERE c.snapshot = s.id))"
@@ -399,7 +399,7 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_TEMPLATE_LIST]       = "SELECT " TEMPLATE " FROM templates WHERE tenant = ?1 OR public = 1 ORDER BY tenant <> ?1, name",
     [SQL_TEMPLATE_PUBLISH]    = "UPDATE templates SET public = ?2 WHERE id = ?1",
     [SQL_TEMPLATE_REMOVE]     = "DELETE FROM templates WHERE id = ?",
-    [SQL_BUILD_ADD]           = "INSERT INTO builds(" BUILD ", settings) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,'')",
+    [SQL_BUILD_ADD]           = "INSERT INTO builds(" BUILD ", settings) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,'')",
     [SQL_BUILD_GET]           = "SELECT " BUILD " FROM builds WHERE tenant = ?1 AND id = ?2",
     [SQL_BUILD_LIST]          = "SELECT " BUILD " FROM builds WHERE tenant = ?1 AND (?2 = '' OR template = ?2) ORDER BY seq DESC LIMIT ?3",
     [SQL_BUILD_OPEN]          = "SELECT " BUILD " FROM builds WHERE ended_ms = 0 OR sandbox <> ''",

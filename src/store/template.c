@@ -28,8 +28,9 @@ static void read_build(sqlite3_stmt *stmt, struct store_build *ret)
     db_copy(stmt, 8, ret->tags, sizeof ret->tags);
     ret->cpu_milli = db_number(stmt, 9);
     ret->memory_bytes = db_number(stmt, 10);
-    ret->created_ms = db_number(stmt, 11);
-    ret->ended_ms = db_number(stmt, 12);
+    ret->disk_bytes = db_number(stmt, 11);
+    ret->created_ms = db_number(stmt, 12);
+    ret->ended_ms = db_number(stmt, 13);
 }
 
 /* ---- reading: one row, or all of them ---- */
@@ -228,11 +229,9 @@ static int add_build(struct db *db, void *arg, struct err *err)
 {
     const struct store_build *b = arg;
 
-    return db_run(db, err, SQL_BUILD_ADD,
-                  "tttittttt"
-                  "iiii",
-                  b->id, b->template, b->tenant, (int64_t) b->state, b->reason, b->step, b->sandbox,
-                  b->snapshot, b->tags, (int64_t) b->cpu_milli, (int64_t) b->memory_bytes,
+    return db_run(db, err, SQL_BUILD_ADD, "tttitttttiiiii", b->id, b->template, b->tenant,
+                  (int64_t) b->state, b->reason, b->step, b->sandbox, b->snapshot, b->tags,
+                  (int64_t) b->cpu_milli, (int64_t) b->memory_bytes, (int64_t) b->disk_bytes,
                   (int64_t) b->created_ms, (int64_t) b->ended_ms);
 }
 
@@ -273,11 +272,8 @@ static int set_build(struct db *db, void *arg, struct err *err)
 {
     const struct store_build *b = arg;
 
-    return db_run(db, err, SQL_BUILD_SET,
-                  "tittt"
-                  "ti",
-                  b->id, (int64_t) b->state, b->reason, b->step, b->sandbox, b->snapshot,
-                  (int64_t) b->ended_ms);
+    return db_run(db, err, SQL_BUILD_SET, "titttti", b->id, (int64_t) b->state, b->reason, b->step,
+                  b->sandbox, b->snapshot, (int64_t) b->ended_ms);
 }
 
 int store_build_set(struct store *store, const struct store_build *build, struct err *err)

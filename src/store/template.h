@@ -52,13 +52,14 @@ struct store_build {
     char template[ID_LEN + 1]; /* the template's id */
     char tenant[STORE_TENANT_MAX];
     int state;
-    char reason[ERR_MSG_MAX];         /* why it failed */
-    char step[16];                    /* the step that failed: "base", "1" …, "finalize" */
-    char sandbox[ID_LEN + 1];         /* that it runs in, and is to be removed; "": none */
-    char snapshot[ID_LEN + 1];        /* what it has so far, and in the end the result; "": none */
-    char tags[STORE_TAGS_MAX];        /* a JSON array: tags that it gets when it is ready */
-    uint64_t cpu_milli, memory_bytes; /* at least, of sandboxes made of it; 0: not said */
-    uint64_t created_ms, ended_ms;    /* ended 0: not yet */
+    char reason[ERR_MSG_MAX];  /* why it failed */
+    char step[16];             /* the step that failed: "base", "1" …, "finalize" */
+    char sandbox[ID_LEN + 1];  /* that it runs in, and is to be removed; "": none */
+    char snapshot[ID_LEN + 1]; /* what it has so far, and in the end the result; "": none */
+    char tags[STORE_TAGS_MAX]; /* a JSON array: tags that it gets when it is ready */
+    uint64_t cpu_milli, memory_bytes,
+        disk_bytes;                /* at least, of sandboxes made of it; 0: not said */
+    uint64_t created_ms, ended_ms; /* ended 0: not yet */
 };
 
 int store_build_add(struct store *store, const struct store_build *build, struct err *err);

@@ -92,6 +92,11 @@ same("what the create says wins", "red\n", run("first", "echo $COLOUR", env={"CO
 same("no sandbox of the build is left", 0, boxes())
 same("the snapshots of builds are not among the tenant's", [], s.ask("GET", "/v1/snapshots", key=TEAM).json["snapshots"])
 
+b = made({"name": "wide", "limits": {"disk": "2g", "memory": "1g"}, "steps": [step("RUN", "df -m / | tail -n 1 | awk '{ print \"disk\", ($2 > 1900) }'")]})
+check("a build has the limits that it asked for", "disk 1" in log(b["id"])[1], log(b["id"])[1])
+same("and so have sandboxes made of it", "1\n", run("wide", "df -m / | tail -n 1 | awk '{ print ($2 > 1900) }'"))
+same("of other limits it is said that they are none of a build", "limits", build({"name": "x", "limits": {"pids": 10}}).error.get("field"))
+
 # ---- the cache ----
 begun = time.time()
 b = made({"name": "first", "steps": STEPS})

@@ -461,6 +461,7 @@ int build_prepare(struct ops *ops, const struct build_want *want, struct build_v
 
     record.cpu_milli = want->cpu_milli;
     record.memory_bytes = want->memory_bytes;
+    record.disk_bytes = want->disk_bytes;
     (void) snprintf(record.tenant, sizeof record.tenant, "%s", ops->caller->tenant);
     if (tags_text(ops, want, record.tags, sizeof record.tags, err) < 0 ||
         new_uuid(record.id, err) < 0 || ops_template_make(ops, want->ref.name, &template, err) < 0)

@@ -40,8 +40,8 @@ struct build_want {
     struct ops_template_ref ref;
     const char *const *tags; /* beside the one of ref */
     size_t tag_count;
-    uint64_t cpu_milli,
-        memory_bytes; /* of the build's sandbox, and at least of those made of it; 0: as any */
+    uint64_t cpu_milli, memory_bytes,
+        disk_bytes; /* of the build's sandbox, and at least of those made of it; 0: as any */
 };
 
 struct build_view {

@@ -148,6 +148,8 @@ static int make_sandbox(struct run *run, const char *image, struct err *err)
         create.limits.cpu_milli = record->cpu_milli;
     if (record->memory_bytes)
         create.limits.memory_bytes = record->memory_bytes;
+    if (record->disk_bytes)
+        create.limits.disk_bytes = record->disk_bytes;
     if (create.timeout_ms > app_config(job_app(run->job))->sandbox_timeout_most_ms)
         create.timeout_ms = app_config(job_app(run->job))->sandbox_timeout_most_ms;
     /* Written down before it is there: whoever comes after a crash finds it. */

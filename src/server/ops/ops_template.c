@@ -321,6 +321,8 @@ static int apply(struct ops *ops, struct ops_create *create, const struct ops_te
         create->limits.cpu_milli = build->cpu_milli;
     if (create->limits.memory_bytes < build->memory_bytes)
         create->limits.memory_bytes = build->memory_bytes;
+    if (create->limits.disk_bytes < build->disk_bytes)
+        create->limits.disk_bytes = build->disk_bytes;
     if (ops_source_from(ops, create, &record, env, NULL, source, err) < 0)
         return -1;
     source->cold = !record.memory && json_object_get(source->settings, "start");

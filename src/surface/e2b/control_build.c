@@ -185,7 +185,7 @@ int control_template_untag(struct exchange *x, struct err *err)
 struct make_body {
     const char *name, *alias;
     json_t *tags;
-    uint64_t cpus, memory;
+    uint64_t cpus, memory, disk;
 };
 
 static int make(struct exchange *x, json_t *json, struct build_view *ret, struct err *err)
@@ -196,6 +196,7 @@ static int make(struct exchange *x, json_t *json, struct build_view *ret, struct
         { "tags", FORM_ARRAY, offsetof(struct make_body, tags), 0, 0 },
         { "cpuCount", FORM_COUNT, offsetof(struct make_body, cpus), 1, 1024 },
         { "memoryMB", FORM_COUNT, offsetof(struct make_body, memory), 128, 1048576 },
+        { "minFreeDiskMb", FORM_COUNT, offsetof(struct make_body, disk), 0, 1048576 },
     };
     struct make_body body = { .name = NULL };
     struct ops ops = ops_of(exchange_caller(x));
@@ -213,6 +214,7 @@ static int make(struct exchange *x, json_t *json, struct build_view *ret, struct
     want.tags = tags;
     want.cpu_milli = body.cpus * 1000;
     want.memory_bytes = body.memory * MIB;
+    want.disk_bytes = body.disk * MIB;
     return build_prepare(&ops, &want, ret, err);
 }
 

@@ -190,6 +190,10 @@ static int create(struct exchange *x, json_t *json, struct err *err)
     want.tags = tags;
     want.cpu_milli = limits.cpu_milli;
     want.memory_bytes = limits.memory_bytes;
+    want.disk_bytes = limits.disk_bytes;
+    if (r == 0 && (limits.disk_inodes || limits.processes || limits.open_files || limits.ptys ||
+                   limits.io_kib || limits.io_ops))
+        r = form_bad(exchange_caller(x), err, "limits", "of a build: cpus, memory and disk");
     if (r == 0)
         r = build_prepare(&ops, &want, &view, err);
     if (r == 0 && build_submit(&ops, view.id, json, false, err) < 0) {
