@@ -57,6 +57,9 @@ void key_begin(const char *tenant, const char *from, const struct build_state *s
 /* What to copy out of an unpacked archive: `source` up to its first pattern. ERR_INVALID: it leads out of the archive. */
 int copy_source(const char *source, char out[PATH_MAX], struct err *err);
 
+/* The template that an image is installed as: the last part of its path, and its tag unless that is "latest". */
+void installed_name(const char *image, char *out, size_t size);
+
 /* ---- jobs: build.c ---- */
 
 struct job;
@@ -71,9 +74,31 @@ void job_say(struct job *job, const char *level, const char *step, const char *f
 /* Writes the record. */
 int job_save(struct job *job, struct err *err);
 
+/* build_settle.c: at the start, and after a build of the template. */
+void build_settle(struct app *app);
+void build_forget_old(struct app *app, const char *template);
+
 /* All of it: 0, and the record has the snapshot, *ret the settings; or -1, and the record's step is the one that failed. */
 int job_run(struct job *job, json_t **ret, struct err *err);
 void job_remove_sandbox(struct job *job);
+
+/* ---- one that runs: build_run.c, build_cache.c ---- */
+
+struct run {
+    struct job *job;
+    struct ops ops;
+    struct build_state state;
+    struct reach *network;
+    char from[2 * STORE_NAME_MAX];
+    char (*keys)[KEY_MAX]; /* [0]: of FROM; [n]: of step n */
+    const char *step;      /* "base", "1" … */
+    char number[16];
+};
+
+/* The sandbox as it is now, under the key of the step. */
+int cache_keep(struct run *run, const char *key, struct err *err);
+/* The last step whose result is known, or 0; the record holds it. */
+int cache_find(struct run *run, size_t *ret, struct err *err);
 
 /* ---- files: build_files.c ---- */
 

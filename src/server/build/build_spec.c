@@ -377,3 +377,17 @@ int copy_source(const char *source, char out[PATH_MAX], struct err *err)
             return err_set(err, ERR_INVALID, "a path with '..'");
     return 0;
 }
+
+/* An image's name is the name that it was installed under: the last part of its path, and its tag unless that is "latest". */
+void installed_name(const char *image, char *out, size_t size)
+{
+    const char *slash = strrchr(image, '/'), *name = slash ? slash + 1 : image;
+    size_t len = strcspn(name, "@");
+    const char *colon = memchr(name, ':', len);
+
+    if (colon && strncmp(colon + 1, "latest", len - (size_t) (colon + 1 - name)) == 0)
+        len = (size_t) (colon - name);
+    (void) snprintf(out, size, "%.*s", (int) len, name);
+    for (char *c = out; *c; c++)
+        *c = *c == ':' ? '-' : *c >= 'A' && *c <= 'Z' ? (char) (*c - 'A' + 'a') : *c;
+}

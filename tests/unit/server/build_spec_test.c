@@ -86,5 +86,24 @@ static void paths_are_of_the_working_directory(void)
     CHECK_STR(out, "/x");
 }
 
-CHECK_MAIN(T(variables_are_replaced), T(sources_stay_in_their_files), T(keys_depend_on_everything),
+static void an_image_has_the_name_that_it_is_installed_under(void)
+{
+    static const char *const rows[][2] = {
+        { "python:3.12-slim", "python-3.12-slim" },
+        { "debian:latest", "debian" },
+        { "debian", "debian" },
+        { "reg.example:5000/team/App:v1", "app-v1" },
+        { "alpine@sha256:00ff", "alpine" },
+        { "alpine:3@sha256:00ff", "alpine-3" },
+    };
+    char out[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        installed_name(rows[i][0], out, sizeof out);
+        CHECK_STR(out, rows[i][1]);
+    }
+}
+
+CHECK_MAIN(T(an_image_has_the_name_that_it_is_installed_under), T(variables_are_replaced),
+           T(sources_stay_in_their_files), T(keys_depend_on_everything),
            T(paths_are_of_the_working_directory))
