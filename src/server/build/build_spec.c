@@ -385,7 +385,8 @@ void installed_name(const char *image, char *out, size_t size)
     size_t len = strcspn(name, "@");
     const char *colon = memchr(name, ':', len);
 
-    if (colon && strncmp(colon + 1, "latest", len - (size_t) (colon + 1 - name)) == 0)
+    if (colon && len == (size_t) (colon + 1 - name) + strlen("latest") &&
+        strncmp(colon + 1, "latest", strlen("latest")) == 0)
         len = (size_t) (colon - name);
     (void) snprintf(out, size, "%.*s", (int) len, name);
     for (char *c = out; *c; c++)

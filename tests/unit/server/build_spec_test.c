@@ -93,6 +93,7 @@ static void an_image_has_the_name_that_it_is_installed_under(void)
         { "debian:latest", "debian" },
         { "debian", "debian" },
         { "reg.example:5000/team/App:v1", "app-v1" },
+        { "debian:la", "debian-la" },
         { "alpine@sha256:00ff", "alpine" },
         { "alpine:3@sha256:00ff", "alpine-3" },
     };
