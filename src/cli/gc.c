@@ -96,11 +96,12 @@ static int judge(struct store *store, const struct gc_options *options,
             return -1;
         if (r < 0)
             *ret_why = "its tenant has no record of it";
-        else if (snapshot.state != STORE_SNAPSHOT_READY &&
+        else if (!store_snapshot_stays(snapshot.state) &&
                  now > snapshot.created_ms + UNFINISHED_MS)
             *ret_why = "it was never finished";
     }
-    if (!*ret_why && !paused && is_old(options, image, now))
+    if (!*ret_why && !paused && snapshot.state != STORE_SNAPSHOT_TEMPLATE &&
+        is_old(options, image, now))
         *ret_why = "it is old";
     return 0;
 }
@@ -226,7 +227,7 @@ static int keep_id(struct ids *ids, const char *id, struct err *err)
 
 static int keep_snapshot(void *arg, const struct store_snapshot *snapshot, struct err *err)
 {
-    return snapshot->state == STORE_SNAPSHOT_READY ? keep_id(arg, snapshot->id, err) : 0;
+    return store_snapshot_stays(snapshot->state) ? keep_id(arg, snapshot->id, err) : 0;
 }
 
 static int keep_volume(void *arg, const struct store_volume *volume, struct err *err)

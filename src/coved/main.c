@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "coved/rights.h"
 #include "server/app/app.h"
+#include "server/build/build.h"
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
 #include "server/life/crew.h"
@@ -67,7 +68,8 @@ static int set_up(struct app *app, struct err *err)
     crew_start(app);
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||
                    history_start(app, err) < 0 || pool_start(app, err) < 0 ||
-                   idle_start(app, err) < 0 || shrink_start(app, err) < 0
+                   idle_start(app, err) < 0 || shrink_start(app, err) < 0 ||
+                   build_start(app, err) < 0
                ? -1
                : 0;
 }
@@ -117,6 +119,7 @@ int main(int argc, char **argv)
     if (r < 0)
         log_line(LOG_ERROR, "cannot serve: %s", err.msg);
     app_cut(&app); /* what the threads below wait for */
+    build_stop();
     deadline_stop();
     upkeep_stop();
     history_stop();

@@ -198,6 +198,33 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "ALTER TABLE tenants ADD COLUMN isolation INT NOT NULL DEFAULT 0;"
     "ALTER TABLE pools ADD COLUMN isolation INT NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 17;",
+    /* Templates that tenants build. A snapshot of theirs stays while a build or a step speaks of it. */
+    "CREATE TABLE templates("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, public INT NOT NULL,"
+    "  created_ms INT NOT NULL, updated_ms INT NOT NULL) WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX templates_by_name ON templates(tenant, name);"
+    "CREATE TABLE builds("
+    "  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, template TEXT NOT NULL,"
+    "  tenant TEXT NOT NULL, state INT NOT NULL, reason TEXT NOT NULL, step TEXT NOT NULL,"
+    "  sandbox TEXT NOT NULL, snapshot TEXT NOT NULL, tags TEXT NOT NULL, cpu_milli INT NOT NULL,"
+    "  memory_bytes INT NOT NULL, disk_bytes INT NOT NULL, created_ms INT NOT NULL,"
+    "  ended_ms INT NOT NULL, settings TEXT NOT NULL);"
+    "CREATE INDEX builds_by_template ON builds(template);"
+    "CREATE INDEX builds_by_snapshot ON builds(snapshot);"
+    "CREATE TABLE template_tags("
+    "  template TEXT NOT NULL, tag TEXT NOT NULL, build TEXT NOT NULL, created_ms INT NOT NULL,"
+    "  PRIMARY KEY(template, tag)) WITHOUT ROWID;"
+    "CREATE TABLE build_steps("
+    "  tenant TEXT NOT NULL, key TEXT NOT NULL, snapshot TEXT NOT NULL, bytes INT NOT NULL,"
+    "  used_ms INT NOT NULL, PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
+    "CREATE INDEX build_steps_by_snapshot ON build_steps(snapshot);"
+    "CREATE TRIGGER templates_end AFTER DELETE ON templates BEGIN"
+    "  DELETE FROM builds WHERE template = old.id; DELETE FROM template_tags WHERE template = old.id; END;"
+    "CREATE TRIGGER builds_end AFTER DELETE ON builds"
+    "  BEGIN DELETE FROM template_tags WHERE build = old.id; END;"
+    "CREATE TRIGGER tenants_end_templates AFTER DELETE ON tenants BEGIN"
+    "  DELETE FROM templates WHERE tenant = old.name; DELETE FROM build_steps WHERE tenant = old.name; END;"
+    "PRAGMA user_version = 18;",
 };
 
 #define TENANT                                                                                     \
@@ -218,6 +245,13 @@ const char *const db_upgrades[DB_VERSION - 1] = {
 #define PRIVATE_MEMBER                                                                             \
     "m.network, m.sandbox, m.alias, m.ports, n.number, m.number, m.joined_ms, m.seq "              \
     "FROM private_members m JOIN private_networks n ON n.tenant = m.tenant AND n.name = m.network"
+#define TEMPLATE "id, tenant, name, public, created_ms, updated_ms"
+#define BUILD                                                                                      \
+    "id, template, tenant, state, reason, step, sandbox, snapshot, tags, cpu_milli, "              \
+    "memory_bytes, disk_bytes, created_ms, ended_ms"
+#define TEMPLATE_USED                                                                              \
+    "(EXISTS (SELECT 1 FROM builds b WHERE b.snapshot = s.id) OR "                                 \
+    "EXISTS (SELECT 1 FROM build_steps c WHERE c.snapshot = s.id))"
 #define WARM   "template, image, start, ready, modules, made_ms, bytes"
 #define VOLUME "id, tenant, name, bytes, inodes, created_ms"
 #define VOLUME_USE                                                                                 \
@@ -358,6 +392,36 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_WARM_REMOVE]        = "DELETE FROM warm WHERE template = ?",
     [SQL_WARM_GET]           = "SELECT " WARM " FROM warm WHERE template = ?",
     [SQL_WARM_LIST]          = "SELECT " WARM " FROM warm ORDER BY template",
+    [SQL_TEMPLATE_ADD]        = "INSERT INTO templates(" TEMPLATE ") VALUES(?,?,?,?,?,?)",
+    [SQL_TEMPLATE_COUNT]      = "SELECT count(*) FROM templates WHERE tenant = ?",
+    [SQL_TEMPLATE_OWN]        = "SELECT " TEMPLATE " FROM templates WHERE tenant = ?1 AND (name = ?2 OR id = ?2)",
+    [SQL_TEMPLATE_PUBLIC]     = "SELECT " TEMPLATE " FROM templates WHERE public = 1 AND (name = ?1 OR id = ?1) ORDER BY created_ms LIMIT 1",
+    [SQL_TEMPLATE_LIST]       = "SELECT " TEMPLATE " FROM templates WHERE tenant = ?1 OR public = 1 ORDER BY tenant <> ?1, name",
+    [SQL_TEMPLATE_PUBLISH]    = "UPDATE templates SET public = ?2 WHERE id = ?1",
+    [SQL_TEMPLATE_REMOVE]     = "DELETE FROM templates WHERE id = ?",
+    [SQL_BUILD_ADD]           = "INSERT INTO builds(" BUILD ", settings) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,'')",
+    [SQL_BUILD_GET]           = "SELECT " BUILD " FROM builds WHERE tenant = ?1 AND id = ?2",
+    [SQL_BUILD_LIST]          = "SELECT " BUILD " FROM builds WHERE tenant = ?1 AND (?2 = '' OR template = ?2) ORDER BY seq DESC LIMIT ?3",
+    [SQL_BUILD_OPEN]          = "SELECT " BUILD " FROM builds WHERE ended_ms = 0 OR sandbox <> ''",
+    [SQL_BUILD_SET]           = "UPDATE builds SET state = ?2, reason = ?3, step = ?4, sandbox = ?5, snapshot = ?6, ended_ms = ?7 WHERE id = ?1",
+    [SQL_BUILD_SETTINGS]      = "UPDATE builds SET settings = ?2 WHERE id = ?1",
+    [SQL_BUILD_SETTINGS_GET]  = "SELECT settings FROM builds WHERE id = ?",
+    [SQL_BUILD_UPDATED]       = "UPDATE templates SET updated_ms = ?2 WHERE id = ?1",
+    [SQL_BUILD_OLD]           = "SELECT " BUILD " FROM builds b WHERE template = ?1 AND ended_ms > 0 AND sandbox = '' AND NOT EXISTS "
+                               "(SELECT 1 FROM template_tags t WHERE t.build = b.id) ORDER BY seq DESC LIMIT -1 OFFSET ?2",
+    [SQL_BUILD_REMOVE]        = "DELETE FROM builds WHERE id = ?",
+    [SQL_TAG_SET]             = "INSERT OR REPLACE INTO template_tags VALUES(?,?,?,?)",
+    [SQL_TAGS_SET]            = "INSERT OR REPLACE INTO template_tags SELECT ?1, value, ?2, ?3 FROM json_each(?4)",
+    [SQL_TAG_GET]             = "SELECT " BUILD " FROM builds WHERE id = (SELECT build FROM template_tags WHERE template = ?1 AND tag = ?2)",
+    [SQL_TAG_REMOVE]          = "DELETE FROM template_tags WHERE template = ? AND tag = ?",
+    [SQL_TAG_LIST]            = "SELECT tag, build, created_ms FROM template_tags WHERE template = ? ORDER BY tag",
+    [SQL_STEP_ADD]            = "INSERT OR REPLACE INTO build_steps VALUES(?,?,?,?,?)",
+    [SQL_STEP_GET]            = "SELECT snapshot FROM build_steps WHERE tenant = ? AND key = ?",
+    [SQL_STEP_USED]           = "UPDATE build_steps SET used_ms = ?3 WHERE tenant = ?1 AND key = ?2",
+    [SQL_STEP_LIST]           = "SELECT key, snapshot, bytes FROM build_steps WHERE tenant = ? ORDER BY used_ms DESC",
+    [SQL_STEP_REMOVE]         = "DELETE FROM build_steps WHERE tenant = ? AND key = ?",
+    [SQL_TEMPLATE_IMAGE_USED] = "SELECT 1 FROM snapshots s WHERE s.id = ? AND " TEMPLATE_USED,
+    [SQL_TEMPLATE_IMAGES_UNUSED] = "SELECT id FROM snapshots s WHERE state = 3 AND NOT " TEMPLATE_USED,
     [SQL_VAULT_SET]          = "INSERT INTO vault VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT DO UPDATE "
                                "SET hosts = ?3, sealed = ?4, updated_ms = ?5",
     [SQL_VAULT_GET]          = "SELECT name, hosts, created_ms, updated_ms, sealed FROM vault "

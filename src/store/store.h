@@ -392,7 +392,18 @@ int store_hidden_list(struct store *store, const char *tenant, store_hidden_each
 /* ---- snapshots ---- */
 
 /* One that is being made, or was when the server ended, is nobody's to use; a temporary one is a fork's own. */
-enum store_snapshot_state { STORE_SNAPSHOT_MAKING, STORE_SNAPSHOT_READY, STORE_SNAPSHOT_TEMPORARY };
+/* One of a template is in no list: it goes when no build and no step speaks of it any more (template.h). */
+enum store_snapshot_state {
+    STORE_SNAPSHOT_MAKING,
+    STORE_SNAPSHOT_READY,
+    STORE_SNAPSHOT_TEMPORARY,
+    STORE_SNAPSHOT_TEMPLATE
+};
+/* Pure: it is whole, and stays when whoever made it is gone. */
+static inline bool store_snapshot_stays(int state)
+{
+    return state == STORE_SNAPSHOT_READY || state == STORE_SNAPSHOT_TEMPLATE;
+}
 
 struct store_snapshot {
     uint64_t seq;

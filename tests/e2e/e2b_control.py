@@ -453,13 +453,17 @@ for name, want in (("base", "base"), ("team%2FBase:default", "base"), ("code-int
     same("the template %s is there" % name, (200, {"templateID": want, "public": True}), (a.status, a.json))
 refused("a template's name that cannot be", ask("GET", "/templates/aliases/..%2F..%2Fetc"), 400)
 
+# ---- templates ----
+same("there are no templates of its own", (200, []), (ask("GET", "/templates").status, ask("GET", "/v2/templates").json))
+refused("tags of a template that is not there", ask("POST", "/templates/tags", {"target": "t:a", "tags": ["b"]}), 404)
+
 # ---- what there is not ----
 for method, path, status in (
-        ("POST", "/v3/templates", 501),
-        ("POST", "/v2/templates", 501), ("POST", "/templates", 501), ("GET", "/templates", 501),
+        ("POST", "/v3/templates", 400),
+        ("POST", "/v2/templates", 501), ("POST", "/templates", 501), ("GET", "/templates/t", 404),
         ("POST", "/v2/templates/t/builds/b", 404), ("GET", "/templates/t/builds/b/status", 404),
         ("GET", "/templates/t/files/" + "0" * 64, 404), ("GET", "/templates/aliases/x", 404),
-        ("POST", "/templates/tags", 404), ("DELETE", "/templates/tags", 404), ("GET", "/templates/t/tags", 404),
+        ("POST", "/templates/tags", 400), ("DELETE", "/templates/tags", 400), ("GET", "/templates/t/tags", 404),
         ("DELETE", "/templates/t", 404), ("DELETE", "/templates/team%2Fname%3Atag", 404),
         ("GET", "/volumes/v", 404), ("DELETE", "/volumes/v", 404),
         ("GET", "/volumecontent/v/path?path=/", 501), ("PUT", "/volumecontent/v/file?path=/f", 501), ("GET", "/volumecontent/v/dir?path=/", 501),

@@ -236,7 +236,7 @@ static int find_old(void *arg, const struct store_snapshot *s, struct err *err)
 {
     struct old *old = arg;
     uint64_t days = app_config(old->app)->snapshot_days;
-    bool left = s->state != STORE_SNAPSHOT_READY && s->created_ms < own.began_ms;
+    bool left = !store_snapshot_stays(s->state) && s->created_ms < own.began_ms;
 
     (void) err;
     if ((!left && (days == 0 || s->state != STORE_SNAPSHOT_READY ||

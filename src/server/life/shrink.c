@@ -54,7 +54,7 @@ static void count(struct app *app, const struct keeper_image *image)
         return;
     }
     if (store_snapshot_get(app->store, NULL, image->id, &record, &err) == 0 &&
-        record.state == STORE_SNAPSHOT_READY && record.bytes != image->bytes &&
+        store_snapshot_stays(record.state) && record.bytes != image->bytes &&
         store_snapshot_set_bytes(app->store, image->id, image->bytes, &err) < 0)
         log_line(LOG_WARNING, "snapshot=%s its size is not written: %s", image->id, err.msg);
 }

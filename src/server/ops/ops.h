@@ -82,7 +82,7 @@ struct ops_sandbox {
 
 struct ops_create {
     const char *id;              /* from sandbox_new_id; NULL: a new one */
-    const char *template;        /* NULL: the keeper's default */
+    const char *template;        /* NAME or NAME:TAG (ops_template.h); NULL: the keeper's default */
     bool or_default;             /* the keeper's default also if there is no such template */
     const char *default_template; /* that it is; set by the operation itself. NULL: one was named, or there is none */
     const char *name;            /* NULL: none */
@@ -114,6 +114,10 @@ struct ops_create {
     const struct secrets_plan *plan; /* ops.c's own: what becomes of them; NULL: there are none */
     const char *snapshot;        /* id or name: what it is made of, in the template's place; NULL: none */
     const char *image;           /* that it is; set by the operation itself, as the volumes that it has */
+    const char *image_owner;     /* whose image; NULL: the caller's. Likewise */
+    const char *base;            /* what a template that was built stands on. Likewise */
+    json_t *defaults;            /* {"user", "workdir"} of commands that say none; NULL: the template's own. Likewise */
+    const char *build_image;     /* of server/build: a snapshot of a build, in the template's place; NULL: none */
     const struct store_volume_use *kept_volumes;
     size_t kept_volume_count;
     bool auto_resume;            /* a request to it wakes it when it is paused */

@@ -14,6 +14,7 @@
 #include "server/net/preview_rules.h"
 #include "server/net/secrets.h"
 #include "server/ops/ops_own.h"
+#include "server/ops/ops_template.h"
 
 #include "base/hash.h"
 #include "base/io.h"
@@ -68,7 +69,7 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
         err_set(err, ERR_INVALID, "name: '%s' looks like an id", create->name);
         return caller_blame(ops->caller, "name", NULL, NULL);
     }
-    if (create->template && !name_ok(create->template)) {
+    if (create->template && !ops_template_ref_ok(create->template)) {
         err_set(err, ERR_NO_TEMPLATE, "there is no template '%.40s'", create->template);
         return caller_blame(ops->caller, "template", NULL, NULL);
     }
@@ -209,9 +210,11 @@ static int stored_env(const struct ops_create *create, char **ret, struct err *e
     json_t *env;
 
     *ret = NULL;
-    if (create->env_count == 0 && !create->plan)
+    if (create->env_count == 0 && !create->plan && !create->defaults)
         return 0;
     env = json_array();
+    if (create->defaults) /* no assignment: what reads assignments passes it over */
+        (void) json_array_append(env, create->defaults);
     for (size_t i = 0; create->plan && i < create->plan->env_count; i++)
         if (!is_assigned(create, create->plan->env[i])) /* what was asked for by name wins */
             (void) json_array_append_new(env, json_string(create->plan->env[i]));
@@ -288,7 +291,8 @@ static int load(struct link *link, const struct ops_create *create,
                 const struct store_sandbox *record, struct keeper_sandbox *ret, struct err *err)
 {
     const struct image_load_spec spec = { .image = create->image,
-                                          .owner = record->tenant,
+                                          .owner = create->image_owner ? create->image_owner
+                                                                       : record->tenant,
                                           .id = record->id,
                                           .hostname = record->name[0] ? record->name : NULL,
                                           .files_only = create->files_only,
@@ -525,8 +529,9 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
     struct ops_create create = *asked;
     struct keeper_hello hello;
 
-    if (r == 0 && asked->snapshot)
-        r = ops_source_apply(ops, &create, &source, err);
+    if (r == 0)
+        r = asked->snapshot ? ops_source_apply(ops, &create, &source, err)
+                            : ops_template_apply(ops, &create, &source, err);
     if (r == 0)
         r = choose_isolation(ops, &create, err);
     if (r == 0)
@@ -546,6 +551,8 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
         else if (r < 0)
             blame_create(ops, err);
     }
+    if (r == 0 && source.cold && !ret->replayed)
+        r = ops_template_started(ops, &source, ret->id, err);
     secrets_plan_done(&plan);
     ops_source_done(&source);
     if (r < 0)

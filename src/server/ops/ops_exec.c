@@ -152,9 +152,23 @@ static int check_policy(struct ops *ops, const struct ops_command *command, cons
                  : 0;
 }
 
+/* What a template that was built says of commands that do not say it themselves. */
+static struct ops_command with_defaults(const struct ops_command *command, const json_t *box_env)
+{
+    const json_t *first = json_array_get(box_env, 0);
+    struct ops_command full = *command;
+
+    if (!full.cwd && !full.user) /* another user's commands begin in that user's home */
+        full.cwd = json_string_value(json_object_get(first, "workdir"));
+    if (!full.user)
+        full.user = json_string_value(json_object_get(first, "user"));
+    return full;
+}
+
 static int start_checked(struct ops *ops, const struct ops_command *command, struct ops_run *run,
                          struct err *err)
 {
+    struct ops_command full;
     json_t *box_env = NULL;
     struct link link;
     int r;
@@ -162,8 +176,9 @@ static int start_checked(struct ops *ops, const struct ops_command *command, str
     if (ops_box_open(ops, run->sandbox, &link, &box_env, err) < 0)
         return -1;
     r = check_policy(ops, command, run->sandbox, err);
+    full = with_defaults(command, box_env);
     if (r == 0)
-        r = start(&link, command, box_env, run, err);
+        r = start(&link, &full, box_env, run, err);
     ops_box_close(ops, &link, r, err);
     json_decref(box_env);
     return r;

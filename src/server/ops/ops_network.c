@@ -39,7 +39,8 @@ int ops_network_set(struct ops *ops, const char *sandbox, struct reach *rules, s
 int ops_network_settle(struct ops *ops, const struct ops_create *create, struct reach **ret,
                        struct err *err)
 {
-    const char *template = create->template ? create->template : create->default_template;
+    const char *named = create->base ? create->base : create->template;
+    const char *template = named ? named : create->default_template;
 
     return network_settle(ops->app, ops->caller->tenant, template, create->network,
                           create->network_preset, ret, err);

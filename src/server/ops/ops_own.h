@@ -62,7 +62,22 @@ struct ops_source {
     struct reach *network;
     char *hidden; /* secrets_kept */
     struct ops_uses uses;
+    /* Of a template that was built: ops_template.c. */
+    char owner[STORE_TENANT_MAX]; /* of the image */
+    char name[2 * STORE_NAME_MAX];
+    json_t *settings;
+    bool cold; /* its start command is not in the image */
 };
+/* The rest of it, when the snapshot is known. env and network as store_snapshot_kept has them; each may be NULL. */
+int ops_source_from(struct ops *ops, struct ops_create *create, const struct store_snapshot *record,
+                    const char *env, const char *network, struct ops_source *source,
+                    struct err *err);
+/* A create that names a template which was built: as from a snapshot. Another is left as it is. */
+int ops_template_apply(struct ops *ops, struct ops_create *create, struct ops_source *source,
+                       struct err *err);
+/* The sandbox is there: its start command, if that is not in the image. */
+int ops_template_started(struct ops *ops, const struct ops_source *source, const char *sandbox,
+                         struct err *err);
 /* Completes `create`: what it does not say is as the snapshot has it. */
 int ops_source_apply(struct ops *ops, struct ops_create *create, struct ops_source *ret,
                      struct err *err);

@@ -283,6 +283,9 @@ static int merge_env(struct ops_create *create, const char *old_id, struct ops_s
         const char *text = json_string_value(item);
         bool said = !text;
 
+        if (json_is_object(item))
+            create->defaults = item;
+
         for (size_t n = 0; n < create->env_count && !said; n++)
             said = same_key(text, create->env[n]);
         if (!said)
@@ -321,6 +324,33 @@ static int take_image(struct ops *ops, struct ops_create *create, const struct s
     return 0;
 }
 
+int ops_source_from(struct ops *ops, struct ops_create *create, const struct store_snapshot *record,
+                    const char *env, const char *network, struct ops_source *source,
+                    struct err *err)
+{
+    if (take_image(ops, create, record, err) < 0)
+        return -1;
+    if (create->id)
+        memcpy(source->id, create->id, sizeof source->id);
+    else if (sandbox_new_id(source->id, err) < 0)
+        return -1;
+    memcpy(source->image, record->id, sizeof source->image);
+    memcpy(source->template, record->template, sizeof source->template);
+    create->id = source->id;
+    create->image = source->image;
+    create->template = source->template[0] ? source->template : NULL;
+    source->kept = env ? json_loads(env, 0, NULL) : NULL;
+    if (merge_env(create, record->sandbox, source, err) < 0)
+        return -1;
+    if (create->network || !network)
+        return 0;
+    source->network = malloc(sizeof *source->network);
+    if (!source->network)
+        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
+    create->network = source->network;
+    return network_from_text(ops->app->store, network, source->network, err);
+}
+
 static int apply(struct ops *ops, struct ops_create *create, struct ops_source *source,
                  struct err *err)
 {
@@ -330,30 +360,11 @@ static int apply(struct ops *ops, struct ops_create *create, struct ops_source *
     if (find(ops, create->snapshot, &record, err) < 0 ||
         store_snapshot_kept(ops->app->store, record.id, &env, &network, err) < 0 ||
         ops_volumes_of(ops, record.id, &source->uses, err) < 0 ||
-        secrets_kept(ops->app, record.id, &source->hidden, err) < 0 ||
-        take_image(ops, create, &record, err) < 0)
+        secrets_kept(ops->app, record.id, &source->hidden, err) < 0)
         return -1;
     create->kept_volumes = source->uses.list;
     create->kept_volume_count = source->uses.count;
-    if (create->id)
-        memcpy(source->id, create->id, sizeof source->id);
-    else if (sandbox_new_id(source->id, err) < 0)
-        return -1;
-    memcpy(source->image, record.id, sizeof source->image);
-    memcpy(source->template, record.template, sizeof source->template);
-    create->id = source->id;
-    create->image = source->image;
-    create->template = source->template[0] ? source->template : NULL;
-    source->kept = env ? json_loads(env, 0, NULL) : NULL;
-    if (merge_env(create, record.sandbox, source, err) < 0)
-        return -1;
-    if (create->network || !network)
-        return 0;
-    source->network = malloc(sizeof *source->network);
-    if (!source->network)
-        return err_set(err, ERR_NO_MEMORY, "no memory for rules");
-    create->network = source->network;
-    return network_from_text(ops->app->store, network, source->network, err);
+    return ops_source_from(ops, create, &record, env, network, source, err);
 }
 
 int ops_source_apply(struct ops *ops, struct ops_create *create, struct ops_source *ret,
@@ -367,6 +378,7 @@ int ops_source_apply(struct ops *ops, struct ops_create *create, struct ops_sour
 void ops_source_done(struct ops_source *source)
 {
     json_decref(source->kept);
+    json_decref(source->settings);
     free(source->env);
     free(source->network);
     seal_wipe(source->hidden, source->hidden ? strlen(source->hidden) : 0);

@@ -23,6 +23,7 @@ static const struct {
 } signable[] = {
     { METHOD_GET, "/v1/sandboxes/:id/files", "read", SCOPE_READ },
     { METHOD_PUT, "/v1/sandboxes/:id/files", "write", SCOPE_RUN },
+    { METHOD_PUT, "/v1/builds/files/:hash", "write", SCOPE_RUN },
 };
 
 /* Each part with its length, so that no two requests have one text. */
@@ -78,15 +79,16 @@ int sign_url(struct exchange *x, const struct sign *sign, char **ret, struct err
         return -1;
     put_text(&put, x->conn->tls ? "https://" : "http://");
     put_bytes(&put, host.at, host.len);
-    put_text(&put, "/v1/sandboxes/");
+    put_text(&put, sign->sandbox[0] ? "/v1/sandboxes/" : "/v1/builds/files/");
     put_text(&put, sign->sandbox);
-    put_text(&put, "/files?path=");
+    put_text(&put, sign->sandbox[0] ? "/files?path=" : "");
     put_percent(&put, slice_of(sign->path));
+    put_text(&put, sign->sandbox[0] ? "&" : "?");
+    put_text(&put, "expires=");
+    put_number(&put, sign->expires);
+    put_pair(&put, "operation", sign->write ? "write" : "read");
     if (sign->user[0])
         put_pair(&put, "user", sign->user);
-    put_pair(&put, "operation", sign->write ? "write" : "read");
-    put_text(&put, "&expires=");
-    put_number(&put, sign->expires);
     if (x->caller.key_id[0])
         put_pair(&put, "key", x->caller.key_id);
     put_pair(&put, "signature", signature);
@@ -152,8 +154,9 @@ int sign_check(struct exchange *x, struct err *err)
     const char *operation = text_or_empty(exchange_query(x, "operation"));
     const char *expires = exchange_query(x, "expires");
     size_t row = signable_row(x);
+    const char *hash = exchange_param(x, "hash");
     struct sign sign = { .sandbox = exchange_param(x, "id"),
-                         .path = text_or_empty(exchange_query(x, "path")),
+                         .path = hash[0] ? hash : text_or_empty(exchange_query(x, "path")),
                          .user = text_or_empty(exchange_query(x, "user")),
                          .write = strcmp(operation, "write") == 0 };
     char want[SHA256_HEX];

@@ -5,6 +5,7 @@
 #define COVE_SURFACE_E2B_CONTROL_H
 
 #include "server/form/form.h"
+#include "server/ops/ops_template.h"
 #include "server/serve/query.h"
 #include "server/serve/route.h"
 #include "surface/e2b/e2b.h"
@@ -21,6 +22,8 @@ int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, u
 /* Pure: "Name", "name:default", "namespace/name" → "name". A tag of another name is ERR_NO_TEMPLATE, what cannot be a
  * template's name ERR_INVALID. */
 int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err);
+/* The same with a tag. */
+int control_template_ref(const char *text, struct ops_template_ref *ret, struct err *err);
 /* Whether every server of E2B has it, so that SDKs ask for it without being told. */
 bool control_template_standard(const char *name);
 
@@ -45,7 +48,7 @@ struct control_create {
     struct e2b_notes notes;
     json_t *metadata, *env; /* borrowed from the body */
     struct ops_mount volumes[VOLUMES_MAX];
-    char template[KEEPER_NAME_MAX];
+    char template[2 * KEEPER_NAME_MAX];
 };
 /* `v2`: the later path, which has other presets. */
 int control_options(struct exchange *x, json_t *body, bool v2, struct control_create *ret,
@@ -88,7 +91,10 @@ route_handler control_network_put, control_list_v1;
 route_handler control_metrics, control_metrics_many, control_logs_v1, control_logs_v2;
 route_handler control_snapshot, control_snapshots, control_snapshot_delete, control_fork;
 route_handler control_template_alias;
-route_handler control_template_unknown, control_build_absent;
+route_handler control_build_absent;
+route_handler control_template_list, control_template_get, control_template_patch, control_template_make;
+route_handler control_template_tags, control_template_tag, control_template_untag;
+route_handler control_build_files, control_build_submit, control_build_status;
 route_handler control_volume_create, control_volume_list, control_volume_get, control_volume_remove;
 route_handler control_secrets_absent;
 route_handler control_volume_content_absent;

@@ -11,13 +11,6 @@ static int absent(struct err *err, const char *what)
     return err_set(err, ERR_UNSUPPORTED, "%s are not offered by this server", what);
 }
 
-/* No template of this server was made by this API, so none can be changed by it. */
-int control_template_unknown(struct exchange *x, struct err *err)
-{
-    (void) x;
-    return err_set(err, ERR_NO_TEMPLATE, "template not found");
-}
-
 int control_build_absent(struct exchange *x, struct err *err)
 {
     (void) x;

@@ -112,6 +112,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
                     struct reach *reach, struct err *err)
 {
     struct body body = { .auto_pause_memory = true, .secure = v2, .memory = true };
+    struct ops_template_ref ref;
 
     *ret = (struct control_create){ .notes = E2B_NOTES };
     if (form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0 ||
@@ -125,19 +126,22 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->metadata = body.metadata;
     ret->ops.isolation = json_string_value(json_object_get(body.metadata, E2B_ISOLATION));
     ret->env = body.env;
-    if (control_template_name(body.template, ret->template, err) < 0 ||
+    if (control_template_ref(body.template, &ref, err) < 0 ||
         control_timeout(x, body.timeout, 1, v2 ? PRESET_V2_MS : PRESET_V1_MS, &ret->ops.timeout_ms,
                         err) < 0 ||
         check_metadata(x, body.metadata, err) < 0 || read_lifecycle(x, &body, ret, err) < 0 ||
         read_network(x, &body, ret, reach, err) < 0 || check_unknown_features(x, &body, err) < 0)
         return -1;
     ret->notes.timeout_s = ret->ops.timeout_ms / 1000;
-    if (control_is_snapshot(x, ret->template)) {
+    (void) snprintf(ret->template, sizeof ret->template, "%s%s%s", ref.name,
+                    strcmp(ref.tag, "default") == 0 ? "" : ":",
+                    strcmp(ref.tag, "default") == 0 ? "" : ref.tag);
+    if (strcmp(ref.tag, "default") == 0 && control_is_snapshot(x, ret->template)) {
         ret->ops.snapshot = ret->template;
         ret->ops.files_only = !body.memory;
     } else {
         ret->ops.template = ret->template;
-        ret->ops.or_default = control_template_standard(ret->template);
+        ret->ops.or_default = control_template_standard(ret->template); /* not with a tag */
     }
     ret->ops.e2b = true;
     ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */

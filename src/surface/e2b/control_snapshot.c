@@ -110,14 +110,19 @@ int control_snapshots(struct exchange *x, struct err *err)
     return r;
 }
 
-/* Of templates only those can be deleted that are snapshots. */
+/* A template that was built, or a snapshot. */
 int control_snapshot_delete(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
     char name[KEEPER_NAME_MAX];
+    struct ops_template template;
 
-    if (control_template_name(exchange_param(x, "template"), name, err) < 0 ||
-        ops_snapshot_delete(&ops, name, err) < 0)
+    if (control_template_name(exchange_param(x, "template"), name, err) < 0)
+        return -1;
+    if (ops_template_get(&ops, name, &template, err) == 0 && template.own)
+        return ops_template_delete(&ops, name, err) < 0 ? -1
+                                                        : exchange_reply_json(x, 204, NULL, err);
+    if (ops_snapshot_delete(&ops, name, err) < 0)
         return err->kind == ERR_NO_IMAGE
                    ? err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found",
                              exchange_param(x, "template"))

@@ -24,10 +24,10 @@ static bool cut_team(struct slice *name)
     return !slice_cut(name, '/', &team) || chars_ok(team, "-_");
 }
 
-int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err)
+int control_template_ref(const char *text, struct ops_template_ref *ret, struct err *err)
 {
     struct slice trimmed = slice_trim(slice_of(text)), rest, name;
-    char lower[2 * KEEPER_NAME_MAX];
+    char lower[4 * KEEPER_NAME_MAX];
     bool tagged;
 
     if (!slice_copy(trimmed, lower, sizeof lower))
@@ -41,8 +41,22 @@ int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct er
         name = rest;
     if (!cut_team(&name) || !chars_ok(name, "-_.") || (tagged && !chars_ok(rest, "-_.")))
         return err_set(err, ERR_INVALID, "Invalid template reference: '%.60s'", text);
-    if ((tagged && !slice_is(rest, "default")) || !slice_copy(name, ret, KEEPER_NAME_MAX))
+    if (!tagged)
+        rest = slice_of("default");
+    if (!slice_copy(name, ret->name, sizeof ret->name) || !slice_copy(rest, ret->tag, sizeof ret->tag))
         return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
+    return 0;
+}
+
+int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct err *err)
+{
+    struct ops_template_ref ref;
+
+    if (control_template_ref(text, &ref, err) < 0)
+        return -1;
+    if (strcmp(ref.tag, "default") != 0)
+        return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
+    (void) strcpy(ret, ref.name);
     return 0;
 }
 
@@ -56,15 +70,24 @@ bool control_template_standard(const char *name)
     return false;
 }
 
-/* What a create can always ask for is there. Other templates are the keeper's, and only a create tells. */
+/* What a create can always ask for is there, and what was built. Other templates are the keeper's, and only a create tells. */
 int control_template_alias(struct exchange *x, struct err *err)
 {
-    char name[KEEPER_NAME_MAX];
+    struct ops ops = ops_of(exchange_caller(x));
+    struct ops_template template = { .is_public = true };
+    struct ops_template_ref ref;
 
-    if (control_template_name(exchange_param(x, "alias"), name, err) < 0)
+    if (control_template_ref(exchange_param(x, "alias"), &ref, err) < 0)
         return -1;
-    if (!control_template_standard(name))
-        return err_set(err, ERR_NO_TEMPLATE, "template '%s' not found", name);
-    return exchange_reply_json(x, 200, json_pack("{s:s, s:b}", "templateID", name, "public", true),
+    if (ops_template_get(&ops, ref.name, &template, err) < 0) {
+        if (err->kind != ERR_NO_TEMPLATE || !control_template_standard(ref.name))
+            return err->kind == ERR_NO_TEMPLATE
+                       ? err_set(err, ERR_NO_TEMPLATE, "template '%s' not found", ref.name)
+                       : -1;
+        (void) snprintf(template.id, sizeof template.id, "%s", ref.name);
+    }
+    return exchange_reply_json(x, 200,
+                               json_pack("{s:s, s:b}", "templateID", template.id, "public",
+                                         template.is_public),
                                err);
 }

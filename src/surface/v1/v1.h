@@ -178,6 +178,19 @@ int v1_volume_list(struct exchange *x, struct err *err);
 int v1_volume_get(struct exchange *x, struct err *err);
 int v1_volume_remove(struct exchange *x, struct err *err);
 
+int v1_template_list(struct exchange *x, struct err *err);
+int v1_template_get(struct exchange *x, struct err *err);
+int v1_template_delete(struct exchange *x, struct err *err);
+int v1_template_patch(struct exchange *x, struct err *err);
+int v1_template_tag(struct exchange *x, struct err *err);
+int v1_template_untag(struct exchange *x, struct err *err);
+int v1_build_create(struct exchange *x, struct err *err);
+int v1_build_list(struct exchange *x, struct err *err);
+int v1_build_get(struct exchange *x, struct err *err);
+int v1_build_cancel(struct exchange *x, struct err *err);
+int v1_build_logs(struct exchange *x, struct err *err);
+int v1_build_files_put(struct exchange *x, struct err *err);
+
 int v1_openapi(struct exchange *x, struct err *err);
 
 #endif

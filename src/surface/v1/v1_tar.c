@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "http/gzip.h"
 #include "http/tar.h"
+#include "server/ops/ops_tar.h"
 
 #include <string.h>
 
@@ -194,95 +195,35 @@ int v1_tar_get(struct exchange *x, struct err *err)
 
 /* ---- upload ---- */
 
-struct tar_in {
-    struct ops *ops;
-    const struct ops_file *file;
-    struct stream stream;
-    struct tar tar;
-    char buf[PIECE];
-};
-
-static int send_entry(struct tar_in *in, struct err *err)
-{
-    static const enum agent_entry_type types[] = { [TAR_FILE] = ENTRY_FILE,
-                                                   [TAR_DIR] = ENTRY_DIR,
-                                                   [TAR_LINK] = ENTRY_LINK,
-                                                   [TAR_SAME] = ENTRY_FILE };
-    const struct tar_entry *e = &in->tar.entry;
-    const int64_t most = INT64_MAX / 1000000000 - 1;
-    int64_t mtime = e->mtime > most ? most : e->mtime < -most ? -most : e->mtime;
-    struct agent_reply item = { .path = e->path,
-                                .type = types[e->type],
-                                .mode = e->mode,
-                                .size = e->size,
-                                .mtime_ns = mtime * 1000000000,
-                                .target = e->target[0] ? e->target : NULL };
-
-    if (ops_file_unpack_may(in->ops, in->file, e->path, err) < 0)
-        return -1;
-    if (e->type == TAR_SAME && ops_file_unpack_may(in->ops, in->file, e->target, err) < 0)
-        return -1;
-    return files_unpack_entry(&in->stream, &item, err);
-}
-
-static int take_piece(struct tar_in *in, const char *data, size_t len, struct err *err)
-{
-    for (size_t at = 0;;) {
-        struct slice content;
-        size_t used;
-        int r = 0, event = tar_read(&in->tar, data + at, len - at, &used, &content, err);
-
-        if (event < 0)
-            return -1;
-        at += used;
-        if (event == TAR_MORE && at == len)
-            return 0;
-        if (event == TAR_ENTRY)
-            r = send_entry(in, err);
-        else if (event == TAR_DATA)
-            r = files_write_next(&in->stream, content.at, content.len, err);
-        else if (event == TAR_ENTRY_END && in->tar.entry.type == TAR_FILE)
-            r = files_unpack_entry_end(&in->stream, err);
-        if (r < 0)
-            return -1;
-    }
-}
-
-static int take_body(struct exchange *x, struct tar_in *in, struct err *err)
+static int take_body(struct exchange *x, struct ops_tar *in, char *buf, struct err *err)
 {
     ssize_t n;
 
-    while ((n = exchange_read(x, in->buf, sizeof in->buf, err)) > 0)
-        if (take_piece(in, in->buf, (size_t) n, err) < 0)
+    while ((n = exchange_read(x, buf, PIECE, err)) > 0)
+        if (ops_tar_take(in, buf, (size_t) n, err) < 0)
             return -1;
-    return n < 0 ? -1 : tar_read_end(&in->tar, err);
+    return n < 0 ? -1 : 0;
 }
 
 int v1_tar_put(struct exchange *x, struct err *err)
 {
-    auto_free struct tar_in *in = calloc(1, sizeof *in);
+    auto_free struct ops_tar *in = calloc(1, sizeof *in);
+    auto_free char *buf = malloc(PIECE);
     uint64_t entries, bytes;
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_file file;
     bool parents = true;
     int r;
 
-    if (!in)
+    if (!in || !buf)
         return err_set(err, ERR_NO_MEMORY, "no memory for an upload");
     if (v1_query_file(x, &file, err) < 0 || query_bool(x, "parents", &parents, err) < 0 ||
         exchange_accept_encoding(x, err) < 0)
         return -1;
-    in->ops = &ops;
-    in->file = &file;
-    if (ops_file_unpack(&ops, &file, parents ? AGENT_PARENTS : 0, &in->stream, err) < 0)
+    if (ops_tar_begin(&ops, &file, parents ? AGENT_PARENTS : 0, in, err) < 0)
         return -1;
-    r = take_body(x, in, err);
-    if (r < 0)
-        (void) ops_file_unpack_end(&ops, &file, &in->stream, err, &entries, &bytes, err);
-    else
-        r = ops_file_unpack_end(&ops, &file, &in->stream, NULL, &entries, &bytes, err);
-    stream_close(&in->stream);
-    if (r < 0)
+    r = take_body(x, in, buf, err);
+    if (ops_tar_end(in, r, &entries, &bytes, err) < 0)
         return -1;
     return exchange_reply_json(
         x, 200,

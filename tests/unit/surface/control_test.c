@@ -137,6 +137,16 @@ static void templates_that_cannot_be_are_refused(void)
         CHECK_INT(control_template_name(rows[i].text, name, &err), -1);
         CHECK_INT(err.kind, rows[i].kind);
     }
+    {
+        struct ops_template_ref ref;
+
+        CHECK_INT(control_template_ref("Team/My-Env:V2", &ref, &err), 0);
+        CHECK_STR(ref.name, "my-env");
+        CHECK_STR(ref.tag, "v2");
+        CHECK_INT(control_template_ref("x", &ref, &err), 0);
+        CHECK_STR(ref.tag, "default");
+        CHECK_INT(control_template_ref("x:", &ref, &err), -1);
+    }
     CHECK(control_template_standard("base"));
     CHECK(!control_template_standard("bas"));
 }

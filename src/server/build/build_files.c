@@ -1,0 +1,200 @@
+/* Uploads for COPY. Each is a file <state>/server/build-files/<tenant>-<hash>; the name is made of characters that were checked,
+ * and the archive is read only when it goes into the build's sandbox. */
+#include "server/build/build_own.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "http/gunzip.h"
+#include "server/ops/ops_tar.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE  65536
+#define KEPT_S 86400
+#define FOLDER "build-files"
+
+bool build_hash_ok(const char *hash)
+{
+    return strlen(hash) == BUILD_HASH_LEN && strspn(hash, "0123456789abcdef") == BUILD_HASH_LEN;
+}
+
+static void folder_of(struct app *app, char out[PATH_MAX])
+{
+    (void) snprintf(out, PATH_MAX, "%s/server/" FOLDER, app_config(app)->state);
+}
+
+static int path_of(struct app *app, const char *tenant, const char *hash, char out[PATH_MAX],
+                   struct err *err)
+{
+    int n =
+        snprintf(out, PATH_MAX, "%s/server/" FOLDER "/%s+%s", app_config(app)->state, tenant, hash);
+
+    return n < PATH_MAX && name_ok(tenant) && build_hash_ok(hash)
+               ? 0
+               : err_set(err, ERR_INVALID, "files: 64 hex digits are needed");
+}
+
+bool build_files_have(struct app *app, const char *tenant, const char *hash)
+{
+    char path[PATH_MAX];
+    struct err ignored;
+
+    return path_of(app, tenant, hash, path, &ignored) == 0 && access(path, R_OK) == 0;
+}
+
+/* Of one tenant (NULL: of all); those older than `before` are removed. Returns the bytes that are left. */
+static uint64_t sweep(struct app *app, const char *tenant, time_t before)
+{
+    size_t len = tenant ? strlen(tenant) : 0;
+    char folder[PATH_MAX];
+    uint64_t bytes = 0;
+    struct dirent *item;
+    struct stat st;
+    DIR *dir;
+
+    folder_of(app, folder);
+    dir = opendir(folder);
+    while (dir && (item = readdir(dir))) {
+        if (item->d_name[0] == '.' ||
+            (tenant && (strncmp(item->d_name, tenant, len) != 0 || item->d_name[len] != '+')) ||
+            fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (st.st_mtime < before)
+            (void) unlinkat(dirfd(dir), item->d_name, 0);
+        else
+            bytes += (uint64_t) st.st_size;
+    }
+    if (dir)
+        (void) closedir(dir);
+    return bytes;
+}
+
+void build_files_expire(struct app *app)
+{
+    (void) sweep(app, NULL, time(NULL) - KEPT_S);
+}
+
+int build_upload_begin(struct app *app, const char *tenant, const char *hash,
+                       struct build_upload *ret, struct err *err)
+{
+    char folder[PATH_MAX];
+    uint64_t used;
+
+    *ret = (struct build_upload){ .fd = -1 };
+    if (path_of(app, tenant, hash, ret->path, err) < 0)
+        return -1;
+    folder_of(app, folder);
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make the folder of uploads");
+    used = sweep(app, tenant, time(NULL) - KEPT_S);
+    if (used >= BUILD_FILES_ALL_MAX)
+        return err_set(err, ERR_TOO_MANY,
+                       "files for builds: %llu MiB are there, as many as a tenant may have",
+                       BUILD_FILES_ALL_MAX >> 20);
+    ret->room =
+        BUILD_FILES_ALL_MAX - used < BUILD_FILES_MAX ? BUILD_FILES_ALL_MAX - used : BUILD_FILES_MAX;
+    if (snprintf(ret->temporary, sizeof ret->temporary, "%s/%s+part-XXXXXX", folder, tenant) >=
+        (int) sizeof ret->temporary)
+        return err_set(err, ERR_INTERNAL, "the state directory's name is too long");
+    ret->fd = mkostemp(ret->temporary, O_CLOEXEC);
+    return ret->fd < 0 ? err_sys(err, errno, "make a file for an upload") : 0;
+}
+
+int build_upload_take(struct build_upload *upload, const void *data, size_t len, struct err *err)
+{
+    if (len > upload->room - upload->bytes)
+        return err_set(err, ERR_TOO_BIG, "files: more than %llu MiB",
+                       (unsigned long long) upload->room >> 20);
+    upload->bytes += len;
+    if (io_write_all(upload->fd, data, len) == 0)
+        return 0;
+    return errno == ENOSPC ? err_set(err, ERR_DISK_FULL, "no room for an upload on the server")
+                           : err_sys(err, errno, "write an upload");
+}
+
+int build_upload_end(struct build_upload *upload, bool keep, struct err *err)
+{
+    int r = 0;
+
+    if (upload->fd < 0)
+        return 0;
+    if (keep && rename(upload->temporary, upload->path) < 0)
+        r = err_sys(err, errno, "keep an upload");
+    if (!keep || r < 0)
+        (void) unlink(upload->temporary);
+    (void) close(take_fd(&upload->fd));
+    return r;
+}
+
+/* ---- into the sandbox ---- */
+
+struct unpack {
+    struct gunzip *gunzip; /* NULL: it is no gzip */
+    struct ops_tar tar;
+    char in[PIECE], out[PIECE];
+};
+
+static int take_piece(struct unpack *u, size_t len, struct err *err)
+{
+    size_t at = 0, used, made;
+
+    if (!u->gunzip)
+        return ops_tar_take(&u->tar, u->in, len, err);
+    do {
+        if (gunzip_read(u->gunzip, u->in + at, len - at, &used, u->out, sizeof u->out, &made, err) <
+                0 ||
+            (made > 0 && ops_tar_take(&u->tar, u->out, made, err) < 0))
+            return -1;
+        at += used;
+    } while (at < len || made > 0);
+    return 0;
+}
+
+static int unpack_all(struct unpack *u, int fd, struct err *err)
+{
+    ssize_t n;
+
+    for (bool first = true; (n = read(fd, u->in, sizeof u->in)) > 0; first = false) {
+        if (first && n >= 2 && (unsigned char) u->in[0] == 0x1f &&
+            (unsigned char) u->in[1] == 0x8b && !(u->gunzip = gunzip_new(err)))
+            return -1;
+        if (take_piece(u, (size_t) n, err) < 0)
+            return -1;
+    }
+    if (n < 0)
+        return err_sys(err, errno, "read an upload");
+    return u->gunzip ? gunzip_end(u->gunzip, err) : 0;
+}
+
+int build_files_unpack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
+                       struct err *err)
+{
+    struct ops_file file = { .sandbox = sandbox, .user = "root", .path = path };
+    auto_free struct unpack *u = calloc(1, sizeof *u);
+    uint64_t entries, bytes;
+    char from[PATH_MAX];
+    auto_close int fd = -1;
+    int r;
+
+    if (!u)
+        return err_set(err, ERR_NO_MEMORY, "no memory to unpack files");
+    if (path_of(ops->app, ops->caller->tenant, hash, from, err) < 0)
+        return -1;
+    fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_set(err, ERR_NO_PATH,
+                       "the files of this step were not uploaded, or are gone: upload them again");
+    (void) futimens(fd, NULL); /* it is kept a day from its last use */
+    if (ops_tar_begin(ops, &file, AGENT_PARENTS, &u->tar, err) < 0)
+        return -1;
+    r = unpack_all(u, fd, err);
+    r = ops_tar_end(&u->tar, r, &entries, &bytes, err);
+    gunzip_free(u->gunzip);
+    return r;
+}

@@ -1,0 +1,227 @@
+"""Templates built over /v1: steps, the cache, names and tags, failures, cancel, restarts. Run by builds_test."""
+import gzip
+import hashlib
+import io
+import json
+import os
+import signal
+import sqlite3
+import tarfile
+import time
+
+from served import STATE, Server, check, finish, same, within
+
+TEAM, OTHER = os.environ["TEAM_KEY"], os.environ["OTHER_KEY"]
+s = Server().start()
+
+
+def build(body, key=TEAM):
+    return s.ask("POST", "/v1/builds", {"from": "host", **body}, key=key)
+
+
+def ended(build_id, key=TEAM, seconds=60):
+    within(seconds, lambda: s.ask("GET", "/v1/builds/" + build_id, key=key).json.get("ended_at"))
+    return s.ask("GET", "/v1/builds/" + build_id, key=key).json
+
+
+def made(body, key=TEAM):
+    a = build(body, key)
+    if a.status != 202:
+        check("the build of %s is accepted" % body.get("name"), False, a.body)
+        return {}
+    return ended(a.json["id"], key)
+
+
+def log(build_id, key=TEAM):
+    lines = [json.loads(x) for x in s.ask("GET", "/v1/builds/%s/logs" % build_id, key=key).body.splitlines()]
+    return lines, [x["text"] for x in lines if x["type"] == "line"]
+
+
+def run(template, command, key=TEAM, **more):
+    box = s.ask("POST", "/v1/sandboxes", {"template": template, **more}, key=key)
+    if box.status != 201:
+        return "no sandbox: %s" % box.body.decode()
+    out = s.ask("POST", "/v1/sandboxes/%s/exec" % box.json["id"], {"command": command}, key=key)
+    s.ask("DELETE", "/v1/sandboxes/" + box.json["id"], key=key)
+    return (out.json or {}).get("stdout", out.body.decode())
+
+
+def boxes(key=TEAM):
+    return len(s.ask("GET", "/v1/sandboxes", key=key).json["sandboxes"])
+
+
+def upload(files, zipped=True, key=TEAM):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as t:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(text), 0o644
+            t.addfile(info, io.BytesIO(text.encode()))
+    raw = gzip.compress(data.getvalue()) if zipped else data.getvalue()
+    name = hashlib.sha256(raw).hexdigest()
+    same("files are uploaded", 200, s.ask("PUT", "/v1/builds/files/" + name, raw, key=key).status)
+    return name
+
+
+def step(kind, *args, **more):
+    return {"type": kind, "args": list(args), **more}
+
+
+# ---- every kind of step ----
+files = upload({"app/a.txt": "one", "app/sub/b.txt": "two"})
+STEPS = [step("RUN", "mkdir -p /opt/x && echo made > /opt/x/file", "root"),
+         step("ENV", "COLOUR", "blue", "BOTH", "${COLOUR}-ish"),
+         step("WORKDIR", "/opt/x/work"),
+         step("COPY", "app", "in", "root", "0640", files=files),
+         step("COPY", "app/a.txt", "/opt/x/one/", files=files),
+         step("RUN", "pwd; echo $BOTH; echo to stderr >&2; cat in/sub/b.txt > seen", "root"),
+         step("USER", "root")]
+b = made({"name": "first", "steps": STEPS})
+same("a build with every kind of step is ready", ("ready", None), (b.get("state"), b.get("reason")))
+lines, texts = log(b["id"])
+check("its log has the steps", any(t.startswith("[1/7] RUN mkdir") for t in texts), texts)
+check("and what they wrote, in their directory and environment",
+      "/opt/x/work" in texts and "blue-ish" in texts and "to stderr" in texts, texts)
+same("the log ends with the build", ("end", "ready"), (lines[-1]["type"], lines[-1]["state"]))
+same("a sandbox made of it has the files, and begins where WORKDIR said", "made two /opt/x/work root\n",
+     run("first", "echo $(cat /opt/x/file) $(cat seen) $(pwd) $(id -un)"))
+same("COPY gave them owner and mode", "root 640 one\n",
+     run("first", "echo $(stat -c '%U %a' in/a.txt) $(cat /opt/x/one/a.txt)"))
+same("ENV is in every command", "blue blue-ish\n", run("first", "echo $COLOUR $BOTH"))
+same("what the create says wins", "red\n", run("first", "echo $COLOUR", env={"COLOUR": "red"}))
+same("no sandbox of the build is left", 0, boxes())
+same("the snapshots of builds are not among the tenant's", [], s.ask("GET", "/v1/snapshots", key=TEAM).json["snapshots"])
+
+b = made({"name": "wide", "limits": {"disk": "2g", "memory": "1g"}, "steps": [step("RUN", "df -m / | tail -n 1 | awk '{ print \"disk\", ($2 > 1900) }'")]})
+check("a build has the limits that it asked for", "disk 1" in log(b["id"])[1], log(b["id"])[1])
+same("and so have sandboxes made of it", "1\n", run("wide", "df -m / | tail -n 1 | awk '{ print ($2 > 1900) }'"))
+same("of other limits it is said that they are none of a build", "limits", build({"name": "x", "limits": {"pids": 10}}).error.get("field"))
+
+# ---- the cache ----
+begun = time.time()
+b = made({"name": "first", "steps": STEPS})
+took = time.time() - begun
+_, texts = log(b["id"])
+same("the same steps again do not run", 7, sum(t.startswith("CACHED") for t in texts))
+print("# a build of 7 known steps took %.3f s" % took)
+b = made({"name": "first", "steps": STEPS[:5] + [step("RUN", "echo other > /opt/x/other", "root")]})
+_, texts = log(b["id"])
+same("of other steps those before run no more", ("ready", 5), (b.get("state"), sum(t.startswith("CACHED") for t in texts)))
+same("and the name means the new build", "other\n", run("first", "cat /opt/x/other"))
+b = made({"name": "first", "steps": STEPS, "force": True})
+same("with force every step runs", 0, sum(t.startswith("CACHED") for t in log(b["id"])[1]))
+b = made({"name": "elsewhere", "steps": STEPS[:3]}, key=OTHER)
+same("another tenant's steps are not known", 0, sum(t.startswith("CACHED") for t in log(b["id"], OTHER)[1]))
+
+# ---- from another, tags, names ----
+b = made({"name": "second:v1", "tags": ["stable"], "from": "first", "steps": [step("RUN", "echo $COLOUR > second", "root")]})
+same("a template can be built from another", ("ready", "blue\n"), (b.get("state"), run("second:v1", "cat second")))
+same("it has its tags", ["stable", "v1"],
+     [t["tag"] for t in s.ask("GET", "/v1/templates/second", key=TEAM).json["tags"]])
+same("a name without a tag is 'default', which it does not have", 404,
+     s.ask("POST", "/v1/sandboxes", {"template": "second"}, key=TEAM).status)
+same("a tag more", 200, s.ask("POST", "/v1/templates/second/tags", {"from": "v1", "tags": ["default"]}, key=TEAM).status)
+same("makes it so", "blue\n", run("second", "cat second"))
+same("a tag is removed", 204, s.ask("DELETE", "/v1/templates/second/tags/stable", key=TEAM).status)
+same("'default' stays", 400, s.ask("DELETE", "/v1/templates/second/tags/default", key=TEAM).status)
+same("another tenant does not see it", 404, s.ask("GET", "/v1/templates/second", key=OTHER).status)
+same("nor its builds", 404, s.ask("GET", "/v1/builds/" + b["id"], key=OTHER).status)
+same("nor makes sandboxes of it", 404, s.ask("POST", "/v1/sandboxes", {"template": "second"}, key=OTHER).status)
+same("a tenant's own name comes before the host's", ("ready", "mine\n"),
+     (made({"name": "host", "steps": [step("RUN", "echo mine > /opt/mine", "root")]}).get("state"), run("host", "cat /opt/mine")))
+check("for that tenant only", "mine" not in run("host", "cat /opt/mine", key=OTHER))
+same("its own 'host' goes", 204, s.ask("DELETE", "/v1/templates/host", key=TEAM).status)
+same("only administrators of local publish", 403, s.ask("PATCH", "/v1/templates/second", {"public": True}, key=TEAM).status)
+b = made({"name": "shared", "steps": [step("RUN", "echo for all > /opt/all", "root")]}, key=None)
+same("one of local's is published", 200, s.ask("PATCH", "/v1/templates/shared", {"public": True}).status)
+same("and every tenant can use it", "for all\n", run("shared", "cat /opt/all"))
+same("but not delete it", 404, s.ask("DELETE", "/v1/templates/shared", key=TEAM).status)
+
+# ---- refusals and failures ----
+for name, body, field in (
+        ("no name", {}, "name"), ("a name with blanks", {"name": "a b"}, "name"),
+        ("an unknown type", {"name": "x", "steps": [step("MOUNT", "/")]}, "steps[0]"),
+        ("COPY without files", {"name": "x", "steps": [step("COPY", "a", "/b")]}, "steps[0]"),
+        ("COPY that leads out", {"name": "x", "steps": [step("COPY", "../a", "/b", files=files)]}, "steps[0]"),
+        ("ENV without a value", {"name": "x", "steps": [step("ENV", "A")]}, "steps[0]"),
+        ("ENV with a bad name", {"name": "x", "steps": [step("ENV", "A B", "x")]}, "steps[0]"),
+        ("too many steps", {"name": "x", "steps": [step("USER", "root")] * 201}, "steps"),
+        ("a text that is too long", {"name": "x", "steps": [step("RUN", "x" * 65537)]}, "steps[0]"),
+        ("a field that is none", {"name": "x", "colour": 1}, "colour"),
+        ("a bad tag", {"name": "x", "tags": ["A B"]}, "tags")):
+    a = build(body)
+    same("%s is refused, and the field is named" % name, (400, field), (a.status, a.error.get("field")))
+b = made({"name": "bad", "steps": [step("RUN", "true"), step("RUN", "echo why; exit 3")]})
+same("a step that fails fails the build, and is named", ("failed", "2"), (b.get("state"), b.get("step")))
+check("with its status", "exit status 3" in (b.get("reason") or ""), b)
+b = made({"name": "bad", "from": "python:3.12-slim"})
+check("an image that is not installed says how to install it",
+      b.get("state") == "failed" and "cove template pull" in (b.get("reason") or ""), b)
+b = made({"name": "bad", "steps": [step("COPY", "a", "/b", files="0" * 64)]})
+check("files that were not uploaded are a failure", "not uploaded" in (b.get("reason") or ""), b)
+b = made({"name": "bad", "steps": [step("COPY", "nothing", "/b", files=files)]})
+same("a source that is not among the files is a failure", "failed", b.get("state"))
+b = made({"name": "bad", "step_timeout": 1, "steps": [step("RUN", "sleep 1000")]})
+check("a step that does not end is ended", b.get("state") == "failed" and "timeout" in (b.get("reason") or ""), b)
+same("a template without a build that is ready makes no sandbox", 404,
+     s.ask("POST", "/v1/sandboxes", {"template": "bad"}, key=TEAM).status)
+same("a name of an upload that is no hash is refused", 400, s.ask("PUT", "/v1/builds/files/abc", b"x", key=TEAM).status)
+same("failures leave no sandbox", 0, boxes())
+
+# ---- cancel ----
+b = build({"name": "long", "steps": [step("RUN", "echo begun; sleep 1000")]}).json
+check("a long build is under way", within(30, lambda: "begun" in
+      [json.loads(x).get("text") for x in s.ask("GET", "/v1/builds/%s/logs?follow=false" % b["id"], key=TEAM).body.splitlines()]))
+same("another tenant cannot cancel it", 404, s.ask("DELETE", "/v1/builds/" + b["id"], key=OTHER).status)
+same("cancel is accepted", 202, s.ask("DELETE", "/v1/builds/" + b["id"], key=TEAM).status)
+same("and ends it", "cancelled", ended(b["id"]).get("state"))
+same("with its sandbox", 0, boxes())
+
+# ---- bounds ----
+many = [build({"name": "queue%d" % i, "steps": [step("RUN", "sleep 1000")]}) for i in range(20)]
+same("twenty builds of a tenant are taken", {202}, {a.status for a in many})
+check("two of them run at once", within(30, lambda: boxes() == 2), boxes())
+a = build({"name": "queue20", "steps": [step("RUN", "true")]})
+same("one more is refused, by a quota", (429, "builds"), (a.status, a.error.get("rule")))
+same("another tenant's is not in its way", "ready", made({"name": "free", "steps": [step("RUN", "true")]}, key=OTHER).get("state"))
+for a in many:
+    s.ask("DELETE", "/v1/builds/" + a.json["id"], key=TEAM)
+same("all of them can be cancelled", {"cancelled"}, {ended(a.json["id"]).get("state") for a in many})
+same("and leave nothing", 0, boxes())
+b = made({"name": "loud", "steps": [step("RUN", "yes | head -n 200000"), step("RUN", "exit 4")]})
+_, texts = log(b["id"])
+check("a log has an end, and says so", len(texts) < 150000 and any("the log is full" in t for t in texts), len(texts))
+check("what failed is in it all the same", "exit status 4" in texts[-1], texts[-1:])
+b = made({"name": "steps", "steps": [step("RUN", "echo %d > /tmp/n" % i) for i in range(70)]})
+with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
+    kept = db.execute("SELECT count(*) FROM build_steps WHERE tenant = 'team'").fetchone()[0]
+    lost = db.execute("SELECT count(*) FROM snapshots s WHERE state = 3 AND id NOT IN (SELECT snapshot FROM builds) "
+                      "AND id NOT IN (SELECT snapshot FROM build_steps)").fetchone()[0]
+same("of a tenant 64 steps are kept, and no snapshot that nothing speaks of", ("ready", 64, 0), (b.get("state"), kept, lost))
+
+# ---- a server that is killed ----
+b = build({"name": "long", "steps": [step("RUN", "echo begun; sleep 1000")]}).json
+check("a build is under way when the server is killed", within(30, lambda: boxes() == 1))
+s.end(signal.SIGKILL)
+s.start()
+b = ended(b["id"])
+check("the next server says that it failed, and why",
+      b.get("state") == "failed" and "server ended" in (b.get("reason") or ""), b)
+check("and its sandbox is removed", within(30, lambda: boxes() == 0))
+same("templates outlast the server", "blue\n", run("second", "cat second"))
+
+# ---- start commands ----
+b = made({"name": "warm", "start": "exec sleep 4321", "ready": "pgrep -f 'sleep 432[1]'"})
+same("a template with a start command is ready", ("ready", None), (b.get("state"), b.get("reason")))
+same("which runs in every sandbox", "1\n", run("warm", "pgrep -fc 'sleep 432[1]'"))
+
+# ---- removal ----
+box = s.ask("POST", "/v1/sandboxes", {"template": "first"}, key=TEAM).json
+same("a template is deleted", 204, s.ask("DELETE", "/v1/templates/first", key=TEAM).status)
+same("and is gone", 404, s.ask("POST", "/v1/sandboxes", {"template": "first"}, key=TEAM).status)
+same("sandboxes that were made of it go on", "made\n",
+     s.ask("POST", "/v1/sandboxes/%s/exec" % box["id"], {"command": "cat /opt/x/file"}, key=TEAM).json["stdout"])
+same("as do templates that were built from it", "blue\n", run("second", "cat second"))
+s.ask("DELETE", "/v1/sandboxes/" + box["id"], key=TEAM)
+s.end()
+finish()
