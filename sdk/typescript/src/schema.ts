@@ -217,6 +217,161 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Templates that were built and that the tenant may use, its own first */
+        get: operations["listTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** One template, with its tags and what it says of commands */
+        get: operations["getTemplate"];
+        put?: never;
+        post?: never;
+        /** Delete it with its builds; sandboxes that were made of it go on */
+        delete: operations["deleteTemplate"];
+        options?: never;
+        head?: never;
+        /** Publish it to every tenant, or take that back; administrators of the tenant local only */
+        patch: operations["publishTemplate"];
+        trace?: never;
+    };
+    "/v1/templates/{name}/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give more tags to the build that has a tag */
+        post: operations["tagTemplate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{name}/tags/{tag}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                tag: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a tag; default stays */
+        delete: operations["untagTemplate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant's last 100 builds, newest first */
+        get: operations["listBuilds"];
+        put?: never;
+        /** Build a template; the answer comes at once, the build goes on */
+        post: operations["createBuild"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds/files/{hash}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the tenant's own name for the files */
+                hash: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /** Upload files for COPY, a tar archive or one in gzip; kept for a day after their last use */
+        put: operations["putBuildFiles"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds/{build}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                build: string;
+            };
+            cookie?: never;
+        };
+        /** One build */
+        get: operations["getBuild"];
+        put?: never;
+        post?: never;
+        /** Cancel it; one that has ended stays as it is */
+        delete: operations["cancelBuild"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/builds/{build}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                build: string;
+            };
+            cookie?: never;
+        };
+        /** The log, line by line as it comes, until the build has ended */
+        get: operations["getBuildLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes/{id}/stats": {
         parameters: {
             query?: never;
@@ -1775,6 +1930,7 @@ export interface components {
             to?: string;
         };
         CreateSandbox: {
+            /** @description NAME or NAME:TAG */
             template?: string;
             /** @description unique in the tenant */
             name?: string;
@@ -1895,6 +2051,72 @@ export interface components {
                 path?: string;
                 read_only?: boolean;
             }[];
+        };
+        Template: {
+            id: string;
+            name: string;
+            /** @description the tenant's own */
+            own: boolean;
+            /** @description every tenant may use it */
+            public: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            tags?: {
+                tag?: string;
+                build?: string;
+                /** Format: date-time */
+                created_at?: string;
+            }[];
+            /** @description of the tag default: from, env, user, workdir, start, ready */
+            settings?: Record<string, never> | null;
+        };
+        Build: {
+            id: string;
+            /** @description the template's id */
+            template: string;
+            /** @enum {string} */
+            state: "new" | "waiting" | "building" | "ready" | "failed" | "cancelled";
+            /** @description why it failed */
+            reason: string | null;
+            /** @description where it is, or failed: base, 1 …, finalize */
+            step: string | null;
+            tags: string[];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
+        CreateBuild: {
+            /** @description NAME or NAME:TAG */
+            name: string;
+            /** @description more tags */
+            tags?: string[];
+            limits?: components["schemas"]["Limits"];
+            /**
+             * @description a template that was built
+             * @default base
+             */
+            from: string;
+            steps?: {
+                /** @enum {string} */
+                type: "RUN" | "COPY" | "ENV" | "WORKDIR" | "USER";
+                args: string[];
+                /** @description of COPY: the name of an upload */
+                files?: string;
+                /** @description this step and those behind it run though they are known */
+                force?: boolean;
+            }[];
+            /** @description a command that runs in every sandbox made of it */
+            start?: string;
+            /** @description succeeds when the start command is ready; without it, 20 s are waited */
+            ready?: string;
+            /** @description every step runs */
+            force?: boolean;
+            network?: components["schemas"]["Network"];
+            /** @default 3600 */
+            step_timeout: number;
         };
         Snapshot: {
             id: string;
@@ -3022,6 +3244,315 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listTemplates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a list */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        templates: components["schemas"]["Template"][];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the template */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description gone */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    publishTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    public: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description the template */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    tagTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description the tag of the build
+                     * @default default
+                     */
+                    from?: string;
+                    tags: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description the template */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    untagTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                tag: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description gone */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listBuilds: {
+        parameters: {
+            query?: {
+                /** @description of this template only */
+                template?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a list */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        builds: components["schemas"]["Build"][];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateBuild"];
+            };
+        };
+        responses: {
+            /** @description the build */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Build"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    putBuildFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the tenant's own name for the files */
+                hash: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description how much came */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        bytes?: number;
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                build: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the build */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Build"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    cancelBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                build: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description it ends soon */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getBuildLogs: {
+        parameters: {
+            query?: {
+                /** @description false: what there is now */
+                follow?: boolean;
+            };
+            header?: never;
+            path: {
+                build: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description events `line` (time, level, step, text), `ping`, and at last `end` with the build */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/event-stream": string;
+                };
             };
             default: components["responses"]["Error"];
         };
