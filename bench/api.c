@@ -149,10 +149,11 @@ static void round_exec_mcp(struct api *api)
 {
     char body[320];
 
-    (void) snprintf(body, sizeof body,
-                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\","
-                    "\"arguments\":{\"command\":\"true\",\"sandbox_id\":\"%s\"}}}",
-                    api->living);
+    (void) snprintf(
+        body, sizeof body,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\","
+        "\"arguments\":{\"command\":\"true\",\"sandbox_id\":\"%s\"}}}",
+        api->living);
     ask_exec(api, "/mcp", body, "\"isError\":false", &api->exec_mcp);
 }
 

@@ -88,7 +88,9 @@ static uint64_t base(struct series *series, double percent)
 
 static void report(struct growth *g, size_t many)
 {
-    static const char *const names[] = { [FEW] = "few", [MANY] = "many", [FEW_AGAIN] = "few again" };
+    static const char *const names[] = {
+        [FEW] = "few", [MANY] = "many", [FEW_AGAIN] = "few again"
+    };
     char label[60];
     double ratio = 0, least = 0;
 

@@ -55,7 +55,8 @@ static void check(const struct policy_report *report, size_t len)
     must(report->dropped || report->allowed == !denied);
     must(report->complete == (report->reason[0] == '\0'));
     must(report->steps <= report->steps_most && report->steps_most <= 6u << 20);
-    must(report->steps_most <= (256u << 10) + len * (32 + 4 * 2)); /* the policies here have two patterns at most */
+    must(report->steps_most <=
+         (256u << 10) + len * (32 + 4 * 2)); /* the policies here have two patterns at most */
     /* Work that is not counted: a step is 45 ns at most, several times that with sanitizers. */
     must(report->cpu_us < 50000 + (uint64_t) report->steps * 2);
     for (size_t i = 0; i < report->program_count; i++)

@@ -45,7 +45,8 @@ static void frames(const uint8_t *data, size_t size)
             json_decref(event.json);
             continue;
         }
-        must(event.len > 0 && event.data >= t.call.buf && event.data + event.len <= t.call.buf + CALL_BUFFER);
+        must(event.len > 0 && event.data >= t.call.buf &&
+             event.data + event.len <= t.call.buf + CALL_BUFFER);
     }
     must(r != 0); /* the server has ended: so has the session */
     talk_close(&t);

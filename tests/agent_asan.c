@@ -6,7 +6,8 @@ const char *__ubsan_default_options(void);
 
 const char *__asan_default_options(void)
 {
-    return "detect_leaks=0:abort_on_error=1:quarantine_size_mb=16:malloc_context_size=12:handle_abort=0";
+    return "detect_leaks=0:abort_on_error=1:quarantine_size_mb=16:malloc_context_size=12:handle_"
+           "abort=0";
 }
 
 const char *__ubsan_default_options(void)

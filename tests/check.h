@@ -65,7 +65,10 @@ static inline int check_run(const struct check_test *tests, size_t count)
     return check_failures ? 1 : 0;
 }
 
-#define T(fn) { #fn, fn }
+#define T(fn)                                                                                      \
+    {                                                                                              \
+#fn, fn                                                                                    \
+    }
 #define CHECK_MAIN(...)                                                                            \
     int main(void)                                                                                 \
     {                                                                                              \

@@ -371,8 +371,8 @@ static enum conn_taken op_resumed(struct conn *conn, const struct agent_request 
 {
     struct agent_reply reply = { .kind = 0 };
 
-    if (resumed_now(conn->agent, request->name, request->limit,
-                    conn->fd_count ? conn->fds[0] : -1, err) < 0)
+    if (resumed_now(conn->agent, request->name, request->limit, conn->fd_count ? conn->fds[0] : -1,
+                    err) < 0)
         return CONN_BAD;
     if (conn_reply(conn, FRAME_REPLY, &reply) == 0) {
         conn_end(conn);

@@ -68,7 +68,7 @@ int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int lis
         return err_sys(err, errno, "dumpable");
     if (take_listener(agent, listener, err) < 0)
         return -1;
-    agent->base.cores = 0; /* its limits may be others now */
+    agent->base.cores = 0;            /* its limits may be others now */
     if (strcmp(why, "continue") != 0) /* it has not been away */
         leave_word(++agent->resumed, why, slept_ms);
     return 0;

@@ -73,12 +73,15 @@ int admin_connect(const char *directory, int *ret_fd, struct err *err)
     if (errno == EACCES)
         return err_set(err, ERR_DENIED,
                        "no permission for %s/" ADMIN_SOCKET
-                       ": be root or a member of the group of 'cove up --group', or name a server with --server",
+                       ": be root or a member of the group of 'cove up --group', or name a server "
+                       "with --server",
                        directory);
-    return err_set(err, ERR_UNAVAILABLE, "no server runs at %s: start it with 'cove up'", directory);
+    return err_set(err, ERR_UNAVAILABLE, "no server runs at %s: start it with 'cove up'",
+                   directory);
 }
 
-bool admin_allows(const struct admin_rule *rule, uid_t uid, gid_t gid, const gid_t *groups, size_t count)
+bool admin_allows(const struct admin_rule *rule, uid_t uid, gid_t gid, const gid_t *groups,
+                  size_t count)
 {
     bool member;
 

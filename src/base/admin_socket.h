@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define ADMIN_SOCKET  "cove.sock"
-#define ADMIN_NOBODY  ((uid_t) -1)
-#define ADMIN_ROOT    ((gid_t) 0) /* as a group: root alone may connect */
+#define ADMIN_SOCKET "cove.sock"
+#define ADMIN_NOBODY ((uid_t) -1)
+#define ADMIN_ROOT   ((gid_t) 0) /* as a group: root alone may connect */
 /* Ids from here on belong to sandboxes (jail/ids.h). */
-#define ADMIN_ID_MAX  (1u << 20)
+#define ADMIN_ID_MAX (1u << 20)
 
 /* A listening socket, O_CLOEXEC and O_NONBLOCK. A file that an earlier server left is replaced: the caller holds a lock
  * that says that no other server is there. */
@@ -32,7 +32,8 @@ struct admin_rule {
 };
 
 /* Pure: whether a peer with these ids is an administrator. */
-bool admin_allows(const struct admin_rule *rule, uid_t uid, gid_t gid, const gid_t *groups, size_t count);
+bool admin_allows(const struct admin_rule *rule, uid_t uid, gid_t gid, const gid_t *groups,
+                  size_t count);
 /* The same for the other end of a connection. *ret_uid: who it is, also when it is refused. */
 bool admin_peer(int fd, const struct admin_rule *rule, uid_t *ret_uid);
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FDS_OF_A_MESSAGE 253 /* SCM_MAX_FD of Linux */
+#define FDS_OF_A_MESSAGE 253   /* SCM_MAX_FD of Linux */
 #define POLL_MOST_MS     60000 /* of one poll(), whose milliseconds are an int */
 
 static int wait_for(int fd, short events)

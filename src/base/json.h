@@ -18,7 +18,7 @@ struct json_out {
     unsigned depth;
     uint64_t is_object; /* bit n: level n is an object, else an array */
     uint64_t has_items; /* bit n: level n needs a comma before its next item */
-    bool one_line; /* set behind json_init: no line breaks inside, for NDJSON */
+    bool one_line;      /* set behind json_init: no line breaks inside, for NDJSON */
     bool bad;
 };
 

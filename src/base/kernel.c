@@ -20,7 +20,7 @@ int kernel_check(struct err *err)
     if (uname(&name) < 0)
         return err_sys(err, errno, "uname");
     if (!kernel_at_least(name.release, KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR))
-        return err_set(err, ERR_UNSUPPORTED, "cove needs " KERNEL_LEAST " or newer; this is Linux %.60s",
-                       name.release);
+        return err_set(err, ERR_UNSUPPORTED,
+                       "cove needs " KERNEL_LEAST " or newer; this is Linux %.60s", name.release);
     return 0;
 }

@@ -20,7 +20,8 @@ static const int journal_levels[] = {
 /* A reload may set both while others log. */
 static const char *_Atomic log_program = "cove";
 static _Atomic int log_most = LOG_INFO;
-static _Atomic bool log_journal; /* stderr is systemd's journal, which has the time, and the level by a prefix */
+static _Atomic bool
+    log_journal; /* stderr is systemd's journal, which has the time, and the level by a prefix */
 
 static bool is_journal(void)
 {

@@ -45,9 +45,9 @@ static inline void own_dir(DIR **dir)
 }
 
 #define auto_close __attribute__((cleanup(own_close)))
-#define auto_free __attribute__((cleanup(own_free)))
-#define auto_file __attribute__((cleanup(own_file)))
-#define auto_dir __attribute__((cleanup(own_dir)))
+#define auto_free  __attribute__((cleanup(own_free)))
+#define auto_file  __attribute__((cleanup(own_file)))
+#define auto_dir   __attribute__((cleanup(own_dir)))
 
 static inline int take_fd(int *fd)
 {

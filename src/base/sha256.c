@@ -59,7 +59,8 @@ __attribute__((target(NEEDS))) static void compress_fast(uint32_t state[8], cons
             __m128i *own = &m[i % 4], step;
 
             if (i < 4)
-                *own = _mm_shuffle_epi8(_mm_loadu_si128((const void *) (at + 16 * (size_t) i)), swap);
+                *own =
+                    _mm_shuffle_epi8(_mm_loadu_si128((const void *) (at + 16 * (size_t) i)), swap);
             else
                 *own = _mm_sha256msg2_epu32(
                     _mm_add_epi32(_mm_sha256msg1_epu32(*own, m[(i + 1) % 4]),

@@ -36,8 +36,8 @@ extern const size_t special_carrier_count;
 #define SPECIAL_REFUSED 64 /* a power of two */
 
 struct special_refused {
-    uint32_t
-        number; /* of this refusal, from 1 on, written last; another one: it is being written */
+    /* of this refusal, from 1 on, written last; another one: it is being written */
+    uint32_t number;
     uint32_t family; /* AF_INET, AF_INET6 */
     uint32_t port;
     uint8_t four[4], six[16]; /* the one that the family says */

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 struct guest_start {
-    char **
-        argv; /* of the agent: its program as the guest sees it, then its arguments; NULL at the end */
+    /* of the agent: its program as the guest sees it, then its arguments; NULL at the end */
+    char **argv;
     char **envp;
     int trunk; /* the guest's end: becomes its standard input */
     int log;   /* for what the guest's program says */

@@ -34,9 +34,8 @@ __attribute__((noreturn)) static void be_tar(int dir_fd, const char *root, int o
                            "--xattrs", "--xattrs-include=*",
                            "--acls",   "--sort=name",
                            "--sparse", "-cf",
-                           "-",
-                           "--",       root,
-                           NULL };
+                           "-",        "--",
+                           root,       NULL };
     sigset_t none;
 
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -143,7 +142,8 @@ static int walk_trees(struct backup *b, int dir_fd, const char *template, each_t
         struct stat st;
 
         if (!name_ok(entry->d_name) || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && strncmp(entry->d_name, "root-", 5) == 0)) ||
+            !(S_ISDIR(st.st_mode) ||
+              (S_ISREG(st.st_mode) && strncmp(entry->d_name, "root-", 5) == 0)) ||
             !is_needed(b, template, (uint64_t) st.st_ino))
             continue;
         if (fn(b, fd, template, entry->d_name, (uint64_t) st.st_ino, err) < 0)

@@ -31,7 +31,7 @@ int common_excess(const struct verb *verb, const char *operand)
 {
     struct err err;
 
-    (void) err_set(&err, ERR_USAGE, "%s: unexpected argument '%.60s' (see 'cove help %s')", verb->name,
-                   operand, verb->name);
+    (void) err_set(&err, ERR_USAGE, "%s: unexpected argument '%.60s' (see 'cove help %s')",
+                   verb->name, operand, verb->name);
     return report_error(&err);
 }

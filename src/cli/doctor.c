@@ -115,7 +115,8 @@ int verb_doctor(int argc, char **argv)
     if (code >= 0)
         return code;
     if (count > 0)
-        err_set(&err, ERR_USAGE, "doctor: unknown argument '%.60s' (see 'cove help doctor')", operands[0]);
+        err_set(&err, ERR_USAGE, "doctor: unknown argument '%.60s' (see 'cove help doctor')",
+                operands[0]);
     else if (root_fd < 0 || !findings)
         err_sys(&err, errno, "open /");
     if (err.kind != ERR_NONE)

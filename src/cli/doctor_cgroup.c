@@ -70,7 +70,8 @@ DOCTOR_RUN(check_io)
     find_controller(host, "blkio", &v1);
     find_controller(host, "io", &v2);
     if (v1.version == 1)
-        doctor_set(ret, DOCTOR_OK, "v1 at %s, by blkio.throttle of each sandbox's device", v1.mount);
+        doctor_set(ret, DOCTOR_OK, "v1 at %s, by blkio.throttle of each sandbox's device",
+                   v1.mount);
     else if (v2.version == 2)
         doctor_set(ret, DOCTOR_OK, "v2 at %s, by io.max", v2.mount);
     else

@@ -43,7 +43,7 @@ struct doctor_check {
     void (*run)(const struct doctor_host *host, const struct doctor_check *check,
                 struct doctor_finding *ret);
     const char *meaning; /* why one wants it */
-    const char *fix;    /* a command, or a sentence; NULL: nothing to do */
+    const char *fix;     /* a command, or a sentence; NULL: nothing to do */
     /* For the runners that many rows share: */
     const char *name; /* a file, a namespace, a controller, a program */
     enum doctor_test test;

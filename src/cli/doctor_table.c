@@ -16,19 +16,19 @@
             "mount cgroup v2 at /sys/fs/cgroup, or boot without cgroup_disable=" name, name,       \
             TEST_EXISTS, 0, status                                                                 \
     }
-#define SYSCTL(id, title, file, test, wanted, status, why, fix)                                   \
+#define SYSCTL(id, title, file, test, wanted, status, why, fix)                                    \
     {                                                                                              \
-        id, "kernel settings", title, check_number, why, fix, "proc/sys/" file, test, wanted,     \
+        id, "kernel settings", title, check_number, why, fix, "proc/sys/" file, test, wanted,      \
             status                                                                                 \
     }
-#define SWITCH(id, title, file, test, wanted, status, why, fix)                                   \
+#define SWITCH(id, title, file, test, wanted, status, why, fix)                                    \
     {                                                                                              \
-        id, "kernel settings", title, check_switch, why, fix, "proc/sys/" file, test, wanted,     \
+        id, "kernel settings", title, check_switch, why, fix, "proc/sys/" file, test, wanted,      \
             status                                                                                 \
     }
-#define LIMIT(id, title, file, wanted, why, fix)                                                  \
+#define LIMIT(id, title, file, wanted, why, fix)                                                   \
     {                                                                                              \
-        id, "limits", title, check_number, why, fix, "proc/sys/" file, TEST_LEAST, wanted,        \
+        id, "limits", title, check_number, why, fix, "proc/sys/" file, TEST_LEAST, wanted,         \
             DOCTOR_NOTE                                                                            \
     }
 #define PROGRAM(name, why)                                                                         \

@@ -11,7 +11,7 @@ static const struct {
     const char *verb;
     bool always; /* about neither: never refused */
 } rows[] = {
-    { "help", true },  { "completion", true }, { "up", false },  { "doctor", false },
+    { "help", true },  { "completion", true }, { "up", false }, { "doctor", false },
     { "cert", false }, { "template", false },  { "gc", false },
 };
 
@@ -23,10 +23,13 @@ int elsewhere_check(const char *verb, struct err *err)
         if (strcmp(rows[i].verb, verb) == 0 && (rows[i].always || !server || !server[0]))
             return 0;
     if (server && server[0])
-        return err_set(err, ERR_USAGE, "%.40s: is about this host alone, and the server %.200s is named", verb, server);
+        return err_set(err, ERR_USAGE,
+                       "%.40s: is about this host alone, and the server %.200s is named", verb,
+                       server);
     return (!state || !state[0]) && server_is_elsewhere()
                ? err_set(err, ERR_USAGE,
-                         "%.40s: is about this host alone, and another server is in use ('cove context use local')",
+                         "%.40s: is about this host alone, and another server is in use ('cove "
+                         "context use local')",
                          verb)
                : 0;
 }

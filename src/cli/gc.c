@@ -96,8 +96,7 @@ static int judge(struct store *store, const struct gc_options *options,
             return -1;
         if (r < 0)
             *ret_why = "its tenant has no record of it";
-        else if (!store_snapshot_stays(snapshot.state) &&
-                 now > snapshot.created_ms + UNFINISHED_MS)
+        else if (!store_snapshot_stays(snapshot.state) && now > snapshot.created_ms + UNFINISHED_MS)
             *ret_why = "it was never finished";
     }
     if (!*ret_why && !paused && snapshot.state != STORE_SNAPSHOT_TEMPLATE &&

@@ -111,7 +111,8 @@ static const char *say_nearest(const struct nearest *n, const char *dashes, char
     return out;
 }
 
-const char *hint_verb(const struct verb *const *list, size_t count, const char *word, char *out, size_t size)
+const char *hint_verb(const struct verb *const *list, size_t count, const char *word, char *out,
+                      size_t size)
 {
     struct nearest nearest = { .word = word };
 

@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 /* A sentence for a verb, or an option of a verb, that does not exist; "" if there is nothing to say. Returns out. */
-const char *hint_verb(const struct verb *const *list, size_t count, const char *word, char *out, size_t size);
+const char *hint_verb(const struct verb *const *list, size_t count, const char *word, char *out,
+                      size_t size);
 const char *hint_command(const struct verb *verb, const char *word, char *out, size_t size);
 const char *hint_option(const struct verb *verb, const char *word, char *out, size_t size);
 

@@ -1,7 +1,7 @@
 /* What root can ask when the server is down: which sandboxes the keeper has, and to end them. */
+#include "cli/keeper.h"
 #include "base/own.h"
 #include "cli/common.h"
-#include "cli/keeper.h"
 #include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
@@ -56,7 +56,8 @@ static void put_row(struct table *table, const struct keeper_sandbox *s)
     table_cell(table, "%s", s->id);
     table_cell(table, "%s", s->name[0] ? s->name : "-");
     table_cell(table, "%s", s->template);
-    table_cell(table, "%s%s", keeper_life_name(s->life), s->life == LIFE_PAUSED && !s->pid ? ", disk" : "");
+    table_cell(table, "%s%s", keeper_life_name(s->life),
+               s->life == LIFE_PAUSED && !s->pid ? ", disk" : "");
     table_cell(table, "%d", s->pid);
     table_cell(table, "%s", report_size(text, sizeof text, s->limits.memory_bytes));
 }
@@ -93,7 +94,10 @@ int keeper_ps(int argc, char **argv)
         return code;
     if (common_open(&link, &err) < 0 || saved_list(&link, &list, &listed, &err) < 0)
         return report_error(&err);
-    print(list, listed, options.json ? LISTING_JSON : options.quiet ? LISTING_NAMES : LISTING_TABLE);
+    print(list, listed,
+          options.json    ? LISTING_JSON
+          : options.quiet ? LISTING_NAMES
+                          : LISTING_TABLE);
     return report_end(0);
 }
 

@@ -178,8 +178,8 @@ static int run(const char *address, char *sandbox, char *ports, struct err *err)
     (void) snprintf(text, sizeof text, strchr(address, ':') ? "[%.100s]:%u" : "%.100s:%u", address,
                     local);
     if (common_open(&link, err) < 0 || saved_resolve(&link, &sandbox, err) < 0 ||
-        sandbox_get(&link, sandbox, &found, err) < 0 ||
-        address_parse(text, &where, err) < 0 || address_listen(&where, &fd, err) < 0)
+        sandbox_get(&link, sandbox, &found, err) < 0 || address_parse(text, &where, err) < 0 ||
+        address_listen(&where, &fd, err) < 0)
         return -1;
     link_close(&link);
     address_print(&where, at, sizeof at);

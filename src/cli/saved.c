@@ -176,7 +176,8 @@ void saved_id_of(char *name, size_t size)
     json_t *sandbox = NULL;
     struct err ignored;
 
-    if (!id_ok(name) && server_ask("GET", NULL, &sandbox, &ignored, "/v1/sandboxes/%s", name) == 0 &&
+    if (!id_ok(name) &&
+        server_ask("GET", NULL, &sandbox, &ignored, "/v1/sandboxes/%s", name) == 0 &&
         json_is_string(json_object_get(sandbox, "id")))
         (void) snprintf(name, size, "%s", json_string_value(json_object_get(sandbox, "id")));
     json_decref(sandbox);

@@ -61,8 +61,8 @@ int subverb_parse(const struct verb *verb, const char *name, int argc, char **ar
         (void) err_set(&err, ERR_USAGE, "%s: %s is missing (see 'cove %s --help')", both, what,
                        both);
     else if (*ret_count > most)
-        (void) err_set(&err, ERR_USAGE, "%s: unexpected argument '%.60s' (see 'cove %s --help')", both,
-                       (*ret_operands)[most], both);
+        (void) err_set(&err, ERR_USAGE, "%s: unexpected argument '%.60s' (see 'cove %s --help')",
+                       both, (*ret_operands)[most], both);
     else
         return -1;
     return report_error(&err);

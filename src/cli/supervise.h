@@ -34,8 +34,8 @@ struct program {
     void (*reload)(void *with);
     void *with;
     bool off; /* not part of this run */
-    unsigned
-        needs; /* PROGRAM_BIT()s of rows that were ready once before this one is started for the first time */
+    /* PROGRAM_BIT()s of rows that were ready once before this one is started for the first time */
+    unsigned needs;
     int hurry; /* signal when a stop is asked for a second time */
 
     /* supervise()'s own. */

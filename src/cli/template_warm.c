@@ -101,7 +101,8 @@ int template_cool(const char *name)
     maker_init(&maker, name);
     if (template_store_look(report_state(), &store_fd, &err) < 0 ||
         template_find(store_fd, name, &manifest, NULL, &err) < 0 ||
-        template_lock(&maker.way, store_fd, name, &lock_fd, &err) < 0 || forget(name, &was, &err) < 0)
+        template_lock(&maker.way, store_fd, name, &lock_fd, &err) < 0 ||
+        forget(name, &was, &err) < 0)
         return report_error(&err);
     if (!was) {
         err_set(&err, ERR_NO_IMAGE, "template '%.60s' has no memory image", name);
@@ -269,7 +270,8 @@ static int warm(struct making *m, struct err *err)
     /* The lock, so that nobody makes the template anew meanwhile. */
     if (check(m, err) < 0 || template_store_look(report_state(), &store_fd, err) < 0 ||
         template_find(store_fd, m->name, &manifest, NULL, err) < 0 ||
-        template_lock(&maker.way, store_fd, m->name, &lock_fd, err) < 0 || common_open(&m->link, err) < 0)
+        template_lock(&maker.way, store_fd, m->name, &lock_fd, err) < 0 ||
+        common_open(&m->link, err) < 0)
         return -1;
     progress_init(&m->progress, m->name);
     r = subverb_store(&m->store, err) < 0 ? -1 : make(m, err);

@@ -194,8 +194,8 @@ static int prepare(const struct up_options *options, struct up *up, char config[
     if (options->group)
         serve->admin_gid = serve->keeper_gid;
     if (restore_finish_at(report_state(), err) < 0 || state_make(options, serve, err) < 0 ||
-        (!options->no_server && (gate_listen(&up->gate, serve->uid, err) < 0 ||
-                                 serve_listen_admin(serve, err) < 0)))
+        (!options->no_server &&
+         (gate_listen(&up->gate, serve->uid, err) < 0 || serve_listen_admin(serve, err) < 0)))
         return -1;
     maker_init(&maker, "host");
     return template_host_ensure(&maker.way, report_state(), err);
@@ -224,13 +224,25 @@ static int up(const struct up_options *options, struct err *err)
         },
     };
     struct program programs[PROGRAM_COUNT] = {
-        [KEEPER] = { .name = "cove-keeper", .start = keep_start, .is_ready = keep_is_ready,
-                     .with = &up.keep, .hurry = SIGTERM },
-        [GATEWAY] = { .name = "cove-gateway", .start = gate_start, .is_ready = gate_is_ready,
-                      .with = &up.gate, .off = options->no_server, .hurry = SIGKILL },
-        [SERVER] = { .name = "coved", .start = serve_start, .is_ready = serve_is_ready,
-                     .reload = serve_reload, .with = &up.serve, .off = options->no_server,
-                     .needs = PROGRAM_BIT(KEEPER) | PROGRAM_BIT(GATEWAY), .hurry = SIGKILL },
+        [KEEPER] = { .name = "cove-keeper",
+                     .start = keep_start,
+                     .is_ready = keep_is_ready,
+                     .with = &up.keep,
+                     .hurry = SIGTERM },
+        [GATEWAY] = { .name = "cove-gateway",
+                      .start = gate_start,
+                      .is_ready = gate_is_ready,
+                      .with = &up.gate,
+                      .off = options->no_server,
+                      .hurry = SIGKILL },
+        [SERVER] = { .name = "coved",
+                     .start = serve_start,
+                     .is_ready = serve_is_ready,
+                     .reload = serve_reload,
+                     .with = &up.serve,
+                     .off = options->no_server,
+                     .needs = PROGRAM_BIT(KEEPER) | PROGRAM_BIT(GATEWAY),
+                     .hurry = SIGKILL },
     };
     char group[32], config[PATH_MAX];
 

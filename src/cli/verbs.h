@@ -24,11 +24,12 @@ struct verb {
 };
 
 extern const struct verb run_verb, shell_verb, exec_verb, create_verb, ps_verb, kill_verb,
-    pause_verb, resume_verb, snapshot_verb, fork_verb, gc_verb, cp_verb, logs_verb, stats_verb, up_verb, version_verb, help_verb,
-    completion_verb;
+    pause_verb, resume_verb, snapshot_verb, fork_verb, gc_verb, cp_verb, logs_verb, stats_verb,
+    up_verb, version_verb, help_verb, completion_verb;
 extern const struct verb info_verb, login_verb, context_verb, mcp_verb;
 extern const struct verb template_verb, doctor_verb, tenant_verb, key_verb, secret_verb,
-    network_verb, audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb, backup_verb, restore_verb;
+    network_verb, audit_verb, cert_verb, port_forward_verb, preview_verb, volume_verb, pool_verb,
+    backup_verb, restore_verb;
 
 extern const struct verb *const verbs[];
 extern const size_t verb_count;

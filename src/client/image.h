@@ -19,13 +19,14 @@ int image_save(struct link *link, const char *sandbox, const char *image, const 
 
 struct image_load_spec {
     const char *image;
-    const char *owner;    /* as it was saved with; NULL: "" */
-    const char *id;       /* the image's own: the sandbox that was saved goes on; another: a new one */
-    const char *name;     /* NULL: none */
+    const char *owner; /* as it was saved with; NULL: "" */
+    const char *id;    /* the image's own: the sandbox that was saved goes on; another: a new one */
+    const char *name;  /* NULL: none */
     const char *hostname; /* NULL: the name, or else the id */
     bool files_only;      /* without the processes that it has */
     struct limits limits; /* of a new one; what is 0 is as the image has it */
-    uint32_t flags;       /* KEEPER_FLAG_POOLED: for the pool; KEEPER_FLAG_TAKE: out of it, if there is one */
+    /* KEEPER_FLAG_POOLED: for the pool; KEEPER_FLAG_TAKE: out of it, if there is one */
+    uint32_t flags;
 };
 
 /* A sandbox from an image. On failure the image is as it was; ERR_DENIED: the owner is another, or the image

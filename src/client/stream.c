@@ -13,7 +13,7 @@
 /* One frame of the largest kind that an agent sends; a request goes out of a buffer of its own. */
 #define IN_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 8)
 /* A full frame of stdin, and room for resize and signal frames behind it. */
-#define OUT_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 1024)
+#define OUT_SIZE     (FRAME_HEAD + FRAME_DATA_MAX + 1024)
 #define WAIT_MOST_MS 60000 /* of one poll(); the wait goes on */
 
 static int gone(struct err *err)
@@ -275,7 +275,8 @@ int stream_data_head(struct stream *stream, uint32_t *ret_len, struct frame *ret
 ssize_t stream_splice(struct stream *stream, int pipe_fd, uint32_t most, struct err *err)
 {
     for (;;) {
-        ssize_t n = splice(stream->fd, NULL, pipe_fd, NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        ssize_t n =
+            splice(stream->fd, NULL, pipe_fd, NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
         short events;
 
         if (n > 0)

@@ -52,8 +52,8 @@ static void block_signals(void)
 static int set_up(struct app *app, struct err *err)
 {
     block_signals();
-    if (admin_lock(app_config(app)->state, err) < 0 ||
-        network_prepare(app_config(app), err) < 0 || admin_prepare(app, err) < 0)
+    if (admin_lock(app_config(app)->state, err) < 0 || network_prepare(app_config(app), err) < 0 ||
+        admin_prepare(app, err) < 0)
         return -1;
     if (rights_drop(app_config(app), config_path(app->argc, app->argv), err) < 0)
         return -1;
@@ -63,7 +63,8 @@ static int set_up(struct app *app, struct err *err)
     if (!app->quota)
         return err_set(err, ERR_NO_MEMORY, "no memory for quotas");
     if (!(app->gate = policy_gate_new(app_config(app)->policy, app_config(app)->e2b_policy, err)) ||
-        !(app->tools = tools_new(err)) || secrets_start(app, err) < 0 || network_start(app, private_dial, err) < 0)
+        !(app->tools = tools_new(err)) || secrets_start(app, err) < 0 ||
+        network_start(app, private_dial, err) < 0)
         return -1;
     crew_start(app);
     return deadline_start(app, err) < 0 || upkeep_start(app, err) < 0 ||

@@ -110,7 +110,6 @@ const struct route routes[] = {
 /* clang-format on */
 const size_t route_count = ARRAY_LEN(routes);
 
-const struct surface native_surface = { .name = "v1",
-                                        .routes = routes,
-                                        .route_count = ARRAY_LEN(routes),
-                                        .settle = v1_settle };
+const struct surface native_surface = {
+    .name = "v1", .routes = routes, .route_count = ARRAY_LEN(routes), .settle = v1_settle
+};

@@ -316,7 +316,8 @@ static bool pump_in(struct way *in, SSL *ssl, int fd)
 static void relay(SSL *ssl, int fd)
 {
     static struct way out, in;
-    bool gone = false; /* the caller, as a whole and not only done with writing: nothing more can be told to it */
+    bool gone =
+        false; /* the caller, as a whole and not only done with writing: nothing more can be told to it */
 
     while (pump_out(&out, ssl, fd) && pump_in(&in, ssl, fd)) {
         bool idle_in = in.at == in.len, idle_out = out.at == out.len;
@@ -344,9 +345,8 @@ int main(int argc, char **argv)
     if (argc < 4 || argc > 6)
         return 64;
     (void) signal(SIGPIPE, SIG_IGN);
-    fd = argc == 6 && argv[5][0]
-             ? dial_by(argv[5], argv[2], argv[3], &why)
-             : dial(argv[2], argv[3], strstr(argv[1], "-public") != NULL, &why);
+    fd = argc == 6 && argv[5][0] ? dial_by(argv[5], argv[2], argv[3], &why)
+                                 : dial(argv[2], argv[3], strstr(argv[1], "-public") != NULL, &why);
     if (fd < 0)
         return fail(argv[2], why);
     if (strncmp(argv[1], "tls", 3) == 0) {

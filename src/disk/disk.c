@@ -154,8 +154,9 @@ int disk_sync(const struct disks *disks, uint64_t number, struct err *err)
 
     disk_file_name(number, name);
     fd = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 || fdatasync(fd) < 0 || fsync(disks->dir_fd) < 0 ? err_sys(err, errno, "save a disk")
-                                                                   : 0;
+    return fd < 0 || fdatasync(fd) < 0 || fsync(disks->dir_fd) < 0
+               ? err_sys(err, errno, "save a disk")
+               : 0;
 }
 
 static int order_new(struct disks *disks, const struct limits *limits, uint32_t tag,
@@ -213,9 +214,7 @@ int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, u
 
 int disks_open(struct disks *disks, uint64_t number, bool base, uint32_t tag, struct err *err)
 {
-    struct disk_order order = { .number = number,
-                                .tag = tag,
-                                .job = base ? DISK_BASE : DISK_OLD };
+    struct disk_order order = { .number = number, .tag = tag, .job = base ? DISK_BASE : DISK_OLD };
 
     return disks_order(disks, &order, err);
 }
@@ -305,7 +304,8 @@ int disks_receive(struct disks *disks, struct disk_answer *ret, int *ret_mount_f
         log_line(LOG_WARNING, "the disk maker is gone");
         return err_set(err, ERR_UNAVAILABLE, "the disk maker is gone");
     }
-    if (!fds && ret->err.kind == ERR_NONE && disk_job_mounts(ret->job)) /* the kernel drops what does not fit */
+    if (!fds && ret->err.kind == ERR_NONE &&
+        disk_job_mounts(ret->job)) /* the kernel drops what does not fit */
         err_sys(&ret->err, EMFILE, "receive an image disk");
     if (ret->tag >= DISK_POOL) {
         *ret_mount_fd = fd;

@@ -27,13 +27,13 @@ struct disks {
     int sock; /* to the maker; readable: disks_receive */
     pid_t maker;
     uint64_t maker_pause_ms; /* no other before then */
-    int host_mnt_fd; /* the host's mount namespace: the maker lives there, where mkfs is */
-    int dir_fd;      /* <state>/disks */
-    int volumes_fd;  /* <state>/volumes */
-    uint64_t pool_pause_ms; /* no orders for the pool before: the last one failed */
+    int host_mnt_fd;         /* the host's mount namespace: the maker lives there, where mkfs is */
+    int dir_fd;              /* <state>/disks */
+    int volumes_fd;          /* <state>/volumes */
+    uint64_t pool_pause_ms;  /* no orders for the pool before: the last one failed */
     struct {
         uint64_t number;
-        int mount_fd; /* -1: on order */
+        int mount_fd;  /* -1: on order */
     } pool[DISK_POOL]; /* images of the preset size */
 };
 

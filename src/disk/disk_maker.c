@@ -6,10 +6,10 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "jail/mountfd.h"
 #include "disk/merge_maker.h"
 #include "disk/rights.h"
 #include "disk/volume_maker.h"
+#include "jail/mountfd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -109,7 +109,8 @@ static int make_skeleton(int dir_fd, struct err *err)
     return 0;
 }
 
-int disk_maker_format(int dir_fd, const char *name, uint64_t bytes, uint64_t inodes, struct err *err)
+int disk_maker_format(int dir_fd, const char *name, uint64_t bytes, uint64_t inodes,
+                      struct err *err)
 {
     auto_close int fd = -1;
     char count[32];
@@ -284,7 +285,8 @@ static int open_image(struct maker *m, const struct disk_order *order, const str
         return fd < 0 ? err_sys(err, errno, "open a disk") : take_fd(&fd);
     }
     fd = openat(m->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0 || disk_copy_data(blank->fd, fd) < 0) {
+    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0 ||
+        disk_copy_data(blank->fd, fd) < 0) {
         err_sys(err, errno, "make an image");
         if (fd >= 0)
             (void) unlinkat(m->dir_fd, name, 0);

@@ -12,9 +12,9 @@
 #define DISK_POOL 4 /* disks made ahead; tags of orders below this are theirs */
 
 enum disk_job {
-    DISK_NEW,  /* blank, of bytes and inodes */
-    DISK_OLD,  /* one that is there, to be written on */
-    DISK_BASE, /* one that is there, to be a layer below others: read-only */
+    DISK_NEW,   /* blank, of bytes and inodes */
+    DISK_OLD,   /* one that is there, to be written on */
+    DISK_BASE,  /* one that is there, to be a layer below others: read-only */
     DISK_MERGE, /* a new one that says what several say together: merge_maker.c */
     /* of volume_maker.c */
     DISK_VOLUME_MAKE, /* of bytes and inodes */
@@ -26,7 +26,7 @@ struct disk_order {
     uint64_t bytes, inodes;
     uint64_t number; /* of its file */
     uint32_t tag;
-    uint32_t job; /* enum disk_job */
+    uint32_t job;               /* enum disk_job */
     char volume[VOLUME_ID_MAX]; /* of DISK_VOLUME_* */
     struct layers layers;       /* of DISK_MERGE: of which disks, the uppermost first */
 };
@@ -59,7 +59,8 @@ static inline bool disk_job_mounts(uint32_t job)
 /* For volume_maker.c and merge_maker.c. mkfs.ext4 with these arguments, in the current directory. */
 int disk_maker_mkfs(const char *const *argv, struct err *err);
 /* A file becomes a blank disk; `name` is in the current directory, which is that of the disks. */
-int disk_maker_format(int dir_fd, const char *name, uint64_t bytes, uint64_t inodes, struct err *err);
+int disk_maker_format(int dir_fd, const char *name, uint64_t bytes, uint64_t inodes,
+                      struct err *err);
 /* The file system on a device, as a detached mount; `base`: read-only. */
 int disk_maker_mount(int loop_fd, bool base, struct err *err);
 /* A loop device that clears itself, bound to the image; the device keeps the image's open file. */

@@ -12,8 +12,9 @@
 
 #include <stddef.h>
 
-#define MERGE_MAX       16   /* layers at once */
-#define MERGE_DEPTH_MAX 1000 /* directories within each other: each takes a descriptor of every layer */
+#define MERGE_MAX 16 /* layers at once */
+#define MERGE_DEPTH_MAX                                                                            \
+    1000 /* directories within each other: each takes a descriptor of every layer */
 
 /* from: directories, the uppermost first. to: an empty one. links: another, empty, on the same file system, for the
  * merge's own use: what is in it can go afterwards. */

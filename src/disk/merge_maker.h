@@ -16,6 +16,7 @@ struct merge_place {
 };
 
 /* DISK_MERGE: the file of order->number, whole and on the host's disk for good; on failure there is none. */
-int merge_maker_serve(const struct merge_place *place, const struct disk_order *order, struct err *err);
+int merge_maker_serve(const struct merge_place *place, const struct disk_order *order,
+                      struct err *err);
 
 #endif

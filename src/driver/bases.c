@@ -1,9 +1,9 @@
 #include "driver/bases.h"
 
 #include "base/own.h"
+#include "driver/disks.h"
 #include "jail/home.h"
 #include "jail/root.h"
-#include "driver/disks.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 
@@ -60,7 +60,8 @@ int bases_open(struct keeper *k, struct sandbox *s, struct err *err)
         b = place_for_base(k);
         if (!b)
             return err_set(err, ERR_TOO_MANY, "too many images are being loaded at once");
-        if (disks_open(&k->host->disks, s->layers.number[i], true, host_next_order(k->host), err) < 0)
+        if (disks_open(&k->host->disks, s->layers.number[i], true, host_next_order(k->host), err) <
+            0)
             return -1;
         b->number = s->layers.number[i];
     }

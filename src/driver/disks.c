@@ -166,8 +166,8 @@ void disks_over_image(struct keeper *k, struct sandbox *s, const struct image_me
         s->layers.count = meta->layers.count + 1;
         memcpy(s->layers.number + 1, meta->layers.number,
                meta->layers.count * sizeof meta->layers.number[0]);
-        have_disk = disks_take(&k->host->disks, &s->info.limits, s->disk_order, &s->layers.number[0],
-                               &s->disk_fd, &err);
+        have_disk = disks_take(&k->host->disks, &s->info.limits, s->disk_order,
+                               &s->layers.number[0], &s->disk_fd, &err);
     }
     order(k, s, have_disk, &err);
 }

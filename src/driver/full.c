@@ -26,7 +26,8 @@ static void on_word(struct keeper *k, struct watch *watch)
         return;
     }
     keeper_unwatch(k, watch);
-    (void) waitpid(k->host->room_pid, NULL, 0); /* its end of the pipe is closed by its death alone */
+    (void) waitpid(k->host->room_pid, NULL,
+                   0); /* its end of the pipe is closed by its death alone */
     k->host->room_pid = 0;
     k->host->room_ms = io_now_ms() + AGAIN_MS;
     log_line(LOG_WARNING, "the watcher of the disk's room is gone: another one follows");
@@ -73,7 +74,8 @@ void full_now(const struct keeper *k, struct full *ret)
     if (fstatfs(k->state_fd, &fs) < 0)
         return;
     ret->free = (uint64_t) fs.f_bavail * (uint64_t) fs.f_bsize;
-    ret->reserve = room_reserve((uint64_t) fs.f_blocks * (uint64_t) fs.f_bsize, k->host->reserve_set);
+    ret->reserve =
+        room_reserve((uint64_t) fs.f_blocks * (uint64_t) fs.f_bsize, k->host->reserve_set);
 }
 
 int full_check(const struct keeper *k, uint64_t bytes, struct err *err)

@@ -97,7 +97,8 @@ static int open_files(struct keeper *k, bool all_pages, struct err *err)
 {
     auto_close int templates = -1;
 
-    if (open_dir(k->state_fd, "templates", 0755, &templates, err) < 0) /* opened again behind the keeper's own root */
+    if (open_dir(k->state_fd, "templates", 0755, &templates, err) <
+        0) /* opened again behind the keeper's own root */
         return -1;
     k->host->bridge_fd = open_beside("cove-bridge", err);
     if (k->host->bridge_fd < 0)
@@ -155,9 +156,8 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
     if (cgroups_open(&host.cgroups, instance, err) < 0)
         return -1;
     io_limits_open(&host.io, &host.cgroups);
-    if (claim_ids(k, err) < 0 ||
-        disks_start(&host.disks, k->state_fd, err) < 0 || disks_open_watch(k, err) < 0 ||
-        full_start(k, o->reserve, err) < 0)
+    if (claim_ids(k, err) < 0 || disks_start(&host.disks, k->state_fd, err) < 0 ||
+        disks_open_watch(k, err) < 0 || full_start(k, o->reserve, err) < 0)
         return -1;
     if (enter_home(k, o->state, err) < 0 || sysviews_open(&host.views, IDS_SLOTS_MAX, err) < 0)
         return -1;

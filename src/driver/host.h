@@ -74,12 +74,13 @@ struct host {
     int bridge_fd;                         /* cove-bridge */
     unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
     struct ids ids;
-    struct watch room;    /* full.c: words of the process that watches the disk's room */
+    struct watch room; /* full.c: words of the process that watches the disk's room */
     pid_t room_pid;
-    uint64_t room_ms;     /* no other before then */
-    uint64_t reserve_set; /* bytes of the host's disk that the operator wants free; 0: the default */
-    bool disk_full;       /* writes in sandboxes get ENOSPC */
-    int uts_fd; /* our own, to come back to */
+    uint64_t room_ms; /* no other before then */
+    /* bytes of the host's disk that the operator wants free; 0: the default */
+    uint64_t reserve_set;
+    bool disk_full; /* writes in sandboxes get ENOSPC */
+    int uts_fd;     /* our own, to come back to */
     uint32_t disk_orders;
     uint64_t clear_ms; /* when spent images are to be removed; 0: there are none */
 };

@@ -108,7 +108,8 @@ void host_discard_image(struct keeper *k, const char *image, const char *suffix)
 
 void host_clear_later(struct keeper *k)
 {
-    if (!k->host->clear_ms) /* or resumes that follow each other closely would put it off for ever */
+    if (!k->host
+             ->clear_ms) /* or resumes that follow each other closely would put it off for ever */
         k->host->clear_ms = io_now_ms() + CLEAR_MS;
 }
 

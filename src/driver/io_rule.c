@@ -22,7 +22,8 @@ void io_rule_find(struct keeper *k, struct sandbox *s)
 
 int io_rule_begin(struct keeper *k, const struct sandbox *s, struct err *err)
 {
-    return io_limit_set(&k->host->io, &k->host->cgroups, s->made_as, &s->info.limits, s->io_device, err);
+    return io_limit_set(&k->host->io, &k->host->cgroups, s->made_as, &s->info.limits, s->io_device,
+                        err);
 }
 
 void io_rule_pause(struct keeper *k, const struct sandbox *s)

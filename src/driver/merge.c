@@ -55,7 +55,8 @@ static int order(struct keeper *k, const char *image, struct err *err)
     struct image_meta meta;
     uint32_t all;
 
-    if (image_read(&k->host->images, image, &meta, err) < 0 || disk_new_number(&order.number, err) < 0)
+    if (image_read(&k->host->images, image, &meta, err) < 0 ||
+        disk_new_number(&order.number, err) < 0)
         return -1;
     all = meta.layers.count;
     order.layers.count = choose_count(k, &meta.layers);
@@ -64,7 +65,8 @@ static int order(struct keeper *k, const char *image, struct err *err)
     for (uint32_t i = 1; i < order.layers.count; i++) /* as large as they are, at most */
         meta.image.bytes += disk_bytes(&k->host->disks, order.layers.number[i]);
     relayer(&meta.layers, order.layers.count, order.number);
-    if (image_prepare(&k->host->images, image, &meta, err) < 0 || disks_order(&k->host->disks, &order, err) < 0)
+    if (image_prepare(&k->host->images, image, &meta, err) < 0 ||
+        disks_order(&k->host->disks, &order, err) < 0)
         return -1;
     k->host->merging = (struct merging){ .order = order.tag, .number = order.number };
     memcpy(k->host->merging.image, meta.image.id, sizeof k->host->merging.image);
@@ -74,7 +76,7 @@ static int order(struct keeper *k, const char *image, struct err *err)
 
 /* Everybody who waits for this image. */
 static void resume(struct keeper *k, const char *image, const struct image_meta *meta,
-                  const struct err *err)
+                   const struct err *err)
 {
     for (uint32_t i = 0; i < k->slot_count; i++) {
         struct sandbox *s = &k->sandboxes[i];
@@ -116,7 +118,8 @@ static int use(struct keeper *k, const char *image, struct image_meta *ret, stru
 {
     struct image_meta old;
 
-    if (image_read(&k->host->images, image, &old, err) < 0 || image_swap(&k->host->images, image, err) < 0 ||
+    if (image_read(&k->host->images, image, &old, err) < 0 ||
+        image_swap(&k->host->images, image, err) < 0 ||
         image_read(&k->host->images, image, ret, err) < 0)
         return -1;
     (void) images_add(&k->host->images, image, &ret->layers, NULL);

@@ -29,10 +29,18 @@ static void let_go(const struct worker *w, int answer)
 {
     const struct keeper *k = w->keeper;
     const struct sandbox *s = &w->sandbox;
-    int keep[KEEP_MAX] = { answer,          w->scratch_fd,       s->pid.fd,
-                           s->disk_fd,      k->host->templates_fd,     k->journal.fd,
-                           k->host->disks.dir_fd, k->host->images.dir_fd,    k->host->criu.ids_fd,
-                           k->host->nets.own_fd,  k->host->criu.uffd_fd,     s->listener };
+    int keep[KEEP_MAX] = { answer,
+                           w->scratch_fd,
+                           s->pid.fd,
+                           s->disk_fd,
+                           k->host->templates_fd,
+                           k->journal.fd,
+                           k->host->disks.dir_fd,
+                           k->host->images.dir_fd,
+                           k->host->criu.ids_fd,
+                           k->host->nets.own_fd,
+                           k->host->criu.uffd_fd,
+                           s->listener };
     size_t count = 12;
 
     for (size_t i = 0; i < k->host->cgroups.count; i++) {
@@ -114,7 +122,8 @@ static void on_answer(struct keeper *k, struct watch *watch)
     if (n != (ssize_t) sizeof result &&
         (s->info.life == LIFE_PAUSING || s->info.life == LIFE_STARTING)) {
         log_line(LOG_WARNING, "sandbox=%s the process that worked on it died", s->info.id);
-        s->unsettled = true; /* how far it came is found out by sandbox_tick; criu may still be at it */
+        s->unsettled =
+            true; /* how far it came is found out by sandbox_tick; criu may still be at it */
         return;
     }
     if (n != (ssize_t) sizeof result) {

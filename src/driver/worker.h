@@ -20,19 +20,20 @@
 
 struct worker_result {
     struct err err; /* ERR_NONE: done */
-    bool unconfined; /* the sandbox could not be put back as it was: it must not go on; err says why */
-    struct keeper_image image; /* save */
-    struct layers layers;      /* save */
-    pid_t pid;                 /* load */
-    uint64_t pid_started;      /* load */
+    /* the sandbox could not be put back as it was: it must not go on; err says why */
+    bool unconfined;
+    struct keeper_image image;        /* save */
+    struct layers layers;             /* save */
+    pid_t pid;                        /* load */
+    uint64_t pid_started;             /* load */
     unsigned char filter[SHA256_LEN]; /* load */
-    uint64_t reclaimed;        /* reclaim */
+    uint64_t reclaimed;               /* reclaim */
 };
 
 struct worker {
     struct keeper *keeper; /* without its table of sandboxes, which is not inherited */
     struct sandbox sandbox;
-    int scratch_fd;    /* a directory in memory, for logs; gone with the worker's end */
+    int scratch_fd; /* a directory in memory, for logs; gone with the worker's end */
     struct worker_result result;
 };
 

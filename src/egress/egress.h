@@ -105,9 +105,10 @@ struct egress_config {
     char ranges[EGRESS_RANGES_MAX]; /* not public, and rules may name them: base/prefix.h */
     char servers[EGRESS_SERVERS][IP_TEXT_MAX]; /* name servers; none: those of /etc/resolv.conf */
     uint16_t server_port;                      /* 0: 53 */
-    char proxy_ranges
-        [EGRESS_RANGES_MAX]; /* where proxies of tenants may be, besides public addresses: base/prefix.h */
-    const char *authorities; /* PEM text, beside those of this host; NULL: none. Borrowed until egress_stop */
+    /* where proxies of tenants may be, besides public addresses: base/prefix.h */
+    char proxy_ranges[EGRESS_RANGES_MAX];
+    /* PEM text, beside those of this host; NULL: none. Borrowed until egress_stop */
+    const char *authorities;
     egress_event_fn *event;
     egress_ask_fn *ask; /* NULL: nobody can be asked */
     egress_dial_fn *dial;

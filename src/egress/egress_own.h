@@ -132,10 +132,10 @@ struct flow {
     struct box *box;
     struct side sides[2];
     enum flow_state state; /* written by flow_enter alone */
-    struct ip ip; /* meant by the client */
+    struct ip ip;          /* meant by the client */
     uint16_t port;
-    char name
-        [REACH_NAME_MAX]; /* from what it sent, or by which the address was given out; "" if none */
+    /* from what it sent, or by which the address was given out; "" if none */
+    char name[REACH_NAME_MAX];
     char rule[REACH_TEXT_MAX];
     char reason[EGRESS_REASON_MAX];
     struct egress_process process;
@@ -146,8 +146,8 @@ struct flow {
     bool late;      /* let out before it said anything: what it says first is looked at then */
     uint8_t *first; /* bytes of the client that nobody has let pass */
     bool barred;    /* refused already; what it says is only read to know how to tell it */
-    struct box
-        *far; /* the other sandbox; NULL: it goes outside, or (FLOW_DIAL) the other one sleeps */
+    /* the other sandbox; NULL: it goes outside, or (FLOW_DIAL) the other one sleeps */
+    struct box *far;
     uint64_t dial_ticket; /* of FLOW_DIAL; 0: it waits until the other sandbox takes more */
     size_t first_len;
     struct http_watch *watch; /* NULL: bytes pass unread */

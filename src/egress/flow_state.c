@@ -21,19 +21,21 @@ static const struct {
     const char *name;
     unsigned next;
 } states[] = {
-    [FLOW_NEW] = { "new", TO(SNIFF) | TO(NAMES) | TO(CONNECT) | TO(DIAL) | TO(ENDED) }, /* [flow_new] */
+    [FLOW_NEW] = { "new",
+                   TO(SNIFF) | TO(NAMES) | TO(CONNECT) | TO(DIAL) | TO(ENDED) }, /* [flow_new] */
     [FLOW_SNIFF] = { "sniff", TO(LOOKUP) | TO(CONNECT) | TO(OWNER) | TO(LINGER) |
                                   TO(ENDED) }, /* [judge, flow_again, peer.c's bar] */
-    [FLOW_LOOKUP] = { "lookup", TO(CONNECT) | TO(OWNER) | TO(LINGER) | TO(ENDED) }, /* [ask_for_name] */
+    [FLOW_LOOKUP] = { "lookup",
+                      TO(CONNECT) | TO(OWNER) | TO(LINGER) | TO(ENDED) }, /* [ask_for_name] */
     [FLOW_CONNECT] = { "connect",
                        TO(CONNECT) | TO(RELAY) | TO(WHY) | TO(ENDED) }, /* [try_next, via_begin] */
     [FLOW_DIAL] = { "dial", TO(RELAY) | TO(SNIFF) | TO(ENDED) },        /* [peer_take] */
     [FLOW_RELAY] = { "relay", TO(SNIFF) | TO(OWNER) | TO(LINGER) | TO(ENDED) }, /* [relay_begin] */
-    [FLOW_NAMES] = { "names", TO(ENDED) },               /* [judge] */
-    [FLOW_WHY] = { "why", TO(LINGER) | TO(ENDED) },      /* [flow_no_proxy] */
-    [FLOW_OWNER] = { "owner", TO(LINGER) | TO(ENDED) },  /* [wait_for_owner] */
-    [FLOW_LINGER] = { "linger", TO(ENDED) },             /* [linger] */
-    [FLOW_ENDED] = { "ended", 0 },                       /* [flow_end] */
+    [FLOW_NAMES] = { "names", TO(ENDED) },                                      /* [judge] */
+    [FLOW_WHY] = { "why", TO(LINGER) | TO(ENDED) },     /* [flow_no_proxy] */
+    [FLOW_OWNER] = { "owner", TO(LINGER) | TO(ENDED) }, /* [wait_for_owner] */
+    [FLOW_LINGER] = { "linger", TO(ENDED) },            /* [linger] */
+    [FLOW_ENDED] = { "ended", 0 },                      /* [flow_end] */
 };
 _Static_assert(ARRAY_LEN(states) == FLOW_STATE_COUNT, "every state has a row");
 

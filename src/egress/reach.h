@@ -52,8 +52,8 @@ int reach_add(struct reach *rules, bool deny, const char *text, struct err *err)
 struct reach_verdict {
     bool allowed;
     bool by_name; /* only a name can allow it: the address alone does not */
-    char rule
-        [REACH_TEXT_MAX]; /* what decided: a rule's text, or "private", "off", "not allowed" … */
+    /* what decided: a rule's text, or "private", "off", "not allowed" … */
+    char rule[REACH_TEXT_MAX];
 };
 
 /* May this name be looked up at all? `port` is not known yet. */

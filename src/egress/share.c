@@ -81,8 +81,9 @@ void shares_init(struct egress *e)
 
 static uint64_t sandbox_most(const struct egress *e, enum egress_share share)
 {
-    static const uint64_t fixed[] = { [EGRESS_LOOKUPS] = LOOKUPS_MOST,
-                                      [EGRESS_HANDSHAKES] = HANDSHAKES_MOST };
+    static const uint64_t fixed[] = {
+        [EGRESS_LOOKUPS] = LOOKUPS_MOST, [EGRESS_HANDSHAKES] = HANDSHAKES_MOST
+    };
 
     return share == EGRESS_CONNECTIONS ? e->config.limits.connections : fixed[share];
 }

@@ -12,5 +12,4 @@ const char *media_type(struct slice filename);
  * speaks against it. */
 const char *media_sniff(const void *data, size_t len);
 
-
 #endif

@@ -14,5 +14,4 @@
 ssize_t sse_event(char *out, size_t size, const char *event, const char *id, struct slice data,
                   struct err *err);
 
-
 #endif

@@ -11,8 +11,7 @@ static int parse_port(struct slice text, uint16_t *ret_port, struct err *err)
     uint64_t port;
 
     if (text.len > 5 || !slice_number(text, &port) || port == 0 || port > UINT16_MAX)
-        return err_set(err, ERR_INVALID, "the host has an invalid port '%.*s'",
-                       SLICE_ARGS(text));
+        return err_set(err, ERR_INVALID, "the host has an invalid port '%.*s'", SLICE_ARGS(text));
     *ret_port = (uint16_t) port;
     return 0;
 }

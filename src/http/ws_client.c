@@ -10,7 +10,8 @@ void ws_client_key(const uint8_t random[16], char ret_key[WS_CLIENT_KEY_SIZE])
     base64_put(ret_key, random, 16);
 }
 
-size_t ws_client_put(char out[WS_CLIENT_HEAD_MAX], enum ws_op op, uint64_t len, const uint8_t mask[4])
+size_t ws_client_put(char out[WS_CLIENT_HEAD_MAX], enum ws_op op, uint64_t len,
+                     const uint8_t mask[4])
 {
     size_t n = ws_frame_put(out, op, true, len);
 
@@ -50,7 +51,8 @@ int ws_client_decode(const uint8_t *in, size_t len, struct ws_frame *ret_frame, 
     more = size == 126 ? 2 : size == 127 ? 8 : 0;
     shorter = size == 126 ? 125 : 0xffff;
     if (op >= WS_CLOSE && (more > 0 || !(in[0] & 0x80)))
-        return err_set(err, ERR_PROTOCOL, "the server sent a control frame that is too long or in pieces");
+        return err_set(err, ERR_PROTOCOL,
+                       "the server sent a control frame that is too long or in pieces");
     if (len < 2 + more)
         return 0;
     if (more > 0)

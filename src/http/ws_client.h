@@ -16,7 +16,8 @@
 void ws_client_key(const uint8_t random[16], char ret_key[WS_CLIENT_KEY_SIZE]);
 
 /* The head of a frame with `len` bytes, which the caller masks with ws_unmask(data, len, mask, 0) and sends behind. */
-size_t ws_client_put(char out[WS_CLIENT_HEAD_MAX], enum ws_op op, uint64_t len, const uint8_t mask[4]);
+size_t ws_client_put(char out[WS_CLIENT_HEAD_MAX], enum ws_op op, uint64_t len,
+                     const uint8_t mask[4]);
 
 /* The head of a server's frame, of which `len` bytes are here. Its length; 0: more is needed; -1: the server broke the protocol. */
 int ws_client_decode(const uint8_t *in, size_t len, struct ws_frame *ret_frame, struct err *err);

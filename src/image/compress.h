@@ -34,10 +34,10 @@ struct decompress {
 };
 
 struct decompress_place {
-    const char *
-        dir; /* the image's directory, by a name of our own mounts: what is in it can be attached */
-    const char
-        *at; /* where criu will look for its files: plain pages are attached over the empty ones */
+    /* the image's directory, by a name of our own mounts: what is in it can be attached */
+    const char *dir;
+    /* where criu will look for its files: plain pages are attached over the empty ones */
+    const char *at;
 };
 
 /* Begins, once the list is compared with what was signed. dir_fd: the image's directory, to write in. */

@@ -492,7 +492,8 @@ int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err)
     if (rc < 0 && err->kind == ERR_TIMEOUT) /* it let the processes go after all */
         err->kind = ERR_UNSUPPORTED;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED,
+                       "there is no criu here, or it is too old: 'cove doctor' says more");
     if (rc == 0 && !r.success) {
         explain(job, err);
         return -1;

@@ -360,7 +360,7 @@ static int hold(void *arg)
     /* One that failed without cove-filler says so, and does not end: its end would give zeros, were we killed. */
     while (!p->ended && !has_ended(p->server_fd, HOLD_MS))
         ;
-    finish(g, p->ended ? (enum pages_end) (p->ended - 1) : PAGES_FAILED);
+    finish(g, p->ended ? (enum pages_end)(p->ended - 1) : PAGES_FAILED);
     _exit(0);
 }
 
@@ -389,7 +389,8 @@ static _Noreturn void guard(struct guard *g)
 
     (void) prctl(PR_SET_NAME, "cove-filler");
     (void) setsid();
-    write_note(g, "0 0 0\n"); /* from here on, a note that nobody holds tells of pages that are missing */
+    write_note(
+        g, "0 0 0\n"); /* from here on, a note that nobody holds tells of pages that are missing */
     if (prepare(g, &err) < 0) {
         log_line(LOG_ERROR, "sandbox=%s %s", g->box->id, err.msg);
         write_note(g, "");

@@ -24,7 +24,9 @@
 #define TREE      "pstree.img"
 #define AGENT     1u
 #define DEAD      2 /* criu's TASK_DEAD */
-#define MOST      (128ll << 20) /* of seccomp.img: what programs stack for themselves, 256 KiB for each process, is held here twice */
+#define MOST                                                                                       \
+    (128ll                                                                                         \
+     << 20) /* of seccomp.img: what programs stack for themselves, 256 KiB for each process, is held here twice */
 
 enum { ENTRY_FILTER = 1 };
 enum { FILTER_CODE = 1, FILTER_NEWER, FILTER_FLAGS };
@@ -160,9 +162,10 @@ static int read_file(int memory_fd, const char *name, struct file *ret, struct e
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_sys(err, errno, "read %s", name);
     if (st.st_size > MOST)
-        return err_set(err, ERR_UNSUPPORTED, "its processes have more system call filters of their own than can be saved");
-    if (!(text = malloc((size_t) st.st_size + 1)) ||
-        io_read_all(fd, text, (size_t) st.st_size) < 0)
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "its processes have more system call filters of their own than can be saved");
+    if (!(text = malloc((size_t) st.st_size + 1)) || io_read_all(fd, text, (size_t) st.st_size) < 0)
         return err_sys(err, errno, "read %s", name);
     *ret = (struct file){ take_ptr(&text), (size_t) st.st_size };
     return 0;

@@ -139,8 +139,8 @@ static int read_key(struct images *images, int state_fd, struct err *err)
     auto_close int fd = openat(state_fd, KEY_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0 && errno == ENOENT) {
-        fd = openat(state_fd, KEY_FILE ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                    0600);
+        fd = openat(state_fd, KEY_FILE ".new",
+                    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 || getrandom(images->key, sizeof images->key, 0) != sizeof images->key ||
             io_write_all(fd, images->key, sizeof images->key) < 0 || fsync(fd) < 0 ||
             renameat(state_fd, KEY_FILE ".new", state_fd, KEY_FILE) < 0 || fsync(state_fd) < 0)
@@ -323,7 +323,7 @@ int image_swap(const struct images *images, const char *id, struct err *err)
 }
 
 int image_read_meta(const struct images *images, const char *id, const char *suffix,
-                     struct image_meta *ret, struct err *err)
+                    struct image_meta *ret, struct err *err)
 {
     auto_close int dir = image_open_dir(images, id, suffix), fd = -1;
     unsigned char code[SHA256_LEN];
@@ -356,7 +356,8 @@ uint32_t image_used(const struct images *images, const char *id)
     struct stat st;
 
     (void) snprintf(path, sizeof path, "%s/" META, id);
-    return fstatat(images->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint32_t) st.st_mtime : 0;
+    return fstatat(images->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint32_t) st.st_mtime
+                                                                        : 0;
 }
 
 void image_use(int dir_fd)
@@ -449,7 +450,8 @@ static void remove_files(int dir_fd)
 
 static void remove_tree(int at, const char *name)
 {
-    auto_close int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), memory = -1;
+    auto_close int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                   memory = -1;
 
     if (fd < 0)
         return;

@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "base/sha256.h"
 #include "image/chunks.h"
-#include "wire/layers.h"
 #include "wire/keeper.h"
+#include "wire/layers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +39,8 @@ struct image_claim {
 struct image_entry {
     char id[ID_LEN + 1]; /* "": free */
     struct layers layers;
-    uint32_t charged; /* bit n: layers.number[n] counts for this one: each for one image of those that have it */
+    /* bit n: layers.number[n] counts for this one: each for one image of those that have it */
+    uint32_t charged;
     struct image_claim claims[VOLUMES_MAX]; /* of a paused sandbox; a snapshot has none */
 };
 
@@ -60,7 +61,7 @@ struct image_meta {
     struct volume_use volumes[VOLUMES_MAX];
     uint64_t template_inode; /* of the tree below all layers */
     char hostname[KEEPER_NAME_MAX];
-    char kernel[KEEPER_NAME_MAX]; /* release that the processes were saved under */
+    char kernel[KEEPER_NAME_MAX];  /* release that the processes were saved under */
     char ids_file[IMAGE_FILE_MAX]; /* of memory/: the one with the id map, which a load replaces */
     /* of memory/: what criu parses, and what it only copies; if that is compressed, the list of its chunks */
     unsigned char small[SHA256_LEN], pages[SHA256_LEN];
@@ -94,7 +95,8 @@ int image_lock(const struct images *images, const char *id, bool alone, int *ret
 bool image_busy(const struct images *images, const char *id);
 
 /* ERR_NO_IMAGE: there is none; ERR_DENIED: it is not as we wrote it. */
-int image_read(const struct images *images, const char *id, struct image_meta *ret, struct err *err);
+int image_read(const struct images *images, const char *id, struct image_meta *ret,
+               struct err *err);
 
 /* When it was last loaded, or else saved: seconds since 1970. And: now it is. */
 uint32_t image_used(const struct images *images, const char *id);

@@ -56,14 +56,16 @@ static bool is_of(enum image_part part, const char *name)
     if (begins(name, "pages-"))
         return false;
     /* What is there instead of pages: compress.c compares it. */
-    if (part == IMAGE_PARSED_BESIDE_PACK && (strcmp(name, PACK_LIST) == 0 || strcmp(name, PACK_DATA) == 0))
+    if (part == IMAGE_PARSED_BESIDE_PACK &&
+        (strcmp(name, PACK_LIST) == 0 || strcmp(name, PACK_DATA) == 0))
         return false;
     return true;
 }
 
 /* Names are of one directory, and so differ: the codes of all of them can be joined in any order. */
-int image_hash_join(const struct images *images, const char *name, const unsigned char hash[SHA256_LEN],
-                    unsigned char sum[SHA256_LEN], struct err *err)
+int image_hash_join(const struct images *images, const char *name,
+                    const unsigned char hash[SHA256_LEN], unsigned char sum[SHA256_LEN],
+                    struct err *err)
 {
     struct {
         char name[IMAGE_FILE_MAX];
@@ -129,9 +131,8 @@ bool image_disk_full(int fd)
 {
     struct statfs fs;
 
-    return fstatfs(fd, &fs) == 0 &&
-           ((uint64_t) fs.f_bfree * (uint64_t) fs.f_bsize < FULL ||
-            (fs.f_files > 0 && fs.f_ffree == 0));
+    return fstatfs(fd, &fs) == 0 && ((uint64_t) fs.f_bfree * (uint64_t) fs.f_bsize < FULL ||
+                                     (fs.f_files > 0 && fs.f_ffree == 0));
 }
 
 static int begin_write(int fd, const char *name, void *arg, struct err *err)
@@ -154,7 +155,8 @@ int image_sync(int dir_fd, struct err *err)
     if (memory < 0)
         return err_sys(err, errno, "open an image's memory");
     /* All are begun before the first is waited for. */
-    if (image_each_file(memory, NULL, begin_write, NULL, err) < 0 || image_each_file(memory, NULL, end_write, NULL, err) < 0 ||
+    if (image_each_file(memory, NULL, begin_write, NULL, err) < 0 ||
+        image_each_file(memory, NULL, end_write, NULL, err) < 0 ||
         image_each_file(dir_fd, "memory", end_write, NULL, err) < 0)
         return -1;
     if (fsync(memory) < 0 || fsync(dir_fd) < 0)

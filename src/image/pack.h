@@ -35,8 +35,8 @@ struct pack_file {
 
 /* Chunks are in the order of the files and never cross from one into the next. */
 struct pack_chunk {
-    uint32_t
-        len; /* as it is stored; that of the plain bytes: they did not get smaller, and are stored as they are */
+    /* as it is stored; that of the plain bytes: they did not get smaller, and are stored as they are */
+    uint32_t len;
     uint32_t reserved;
     unsigned char hash[SHA256_LEN]; /* of what is stored */
 };

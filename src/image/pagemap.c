@@ -17,8 +17,7 @@ enum { FLAG_LAZY = 1 << 1, FLAG_PRESENT = 1 << 2 };
 
 static int bad(struct err *err)
 {
-    return err_set(err, ERR_UNSUPPORTED,
-                   "criu wrote a map of pages in a form that is unknown");
+    return err_set(err, ERR_UNSUPPORTED, "criu wrote a map of pages in a form that is unknown");
 }
 
 static bool next_record(const uint8_t **at, const uint8_t *end, const uint8_t **ret,

@@ -57,8 +57,9 @@ struct pages {
     int client;              /* -1: not yet, or no more */
     bool finished;           /* criu has nothing left to hand over */
     volatile bool torn;      /* in the middle of a change */
-    volatile int ended;      /* 1 + enum pages_end, of one that has come to an end; 0: not yet, or killed */
-    volatile int server_fd;  /* pidfd of the one that brings the pages; -1: none */
+    /* 1 + enum pages_end, of one that has come to an end; 0: not yet, or killed */
+    volatile int ended;
+    volatile int server_fd; /* pidfd of the one that brings the pages; -1: none */
     uint32_t file_count, space_count, next;
     const struct chunks *chunks;
     struct pages_file file[PAGES_FILES];

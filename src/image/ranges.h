@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #define RANGES_MAX (1u << 20) /* of one process */
-#define RANGES_ALL (4u << 20) /* of all that are filled by one server, with room to grow: a process that forks has them copied */
+#define RANGES_ALL                                                                                 \
+    (4u                                                                                            \
+     << 20) /* of all that are filled by one server, with room to grow: a process that forks has them copied */
 
 struct range {
     uint64_t start, end; /* addresses, as they are now */

@@ -47,8 +47,8 @@ struct cgroups {
 };
 
 /* NULL: the host has no such controller. */
-static inline const struct cgroup_hierarchy *
-cgroup_hierarchy_of(const struct cgroups *cgroups, enum cgroup_controller controller)
+static inline const struct cgroup_hierarchy *cgroup_hierarchy_of(const struct cgroups *cgroups,
+                                                                 enum cgroup_controller controller)
 {
     return cgroups->of[controller] < 0 ? NULL : &cgroups->hierarchy[cgroups->of[controller]];
 }
@@ -70,7 +70,6 @@ void cgroups_hand_down(const struct cgroups *cgroups, const struct cgroup_hierar
 
 /* Removes <instance> where it is empty, and closes. */
 void cgroups_close(struct cgroups *cgroups);
-
 
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err);

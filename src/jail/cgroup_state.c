@@ -115,7 +115,7 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_
     return 0;
 }
 
-#define RECLAIM_STEP (UINT64_C(32) << 20) /* between two looks at the clock */
+#define RECLAIM_STEP  (UINT64_C(32) << 20)  /* between two looks at the clock */
 #define RECLAIM_LEAST (UINT64_C(256) << 10) /* a step that moves less was the last */
 
 /* One write, tried once: EAGAIN is memory.reclaim's word for "not all of it went". */

@@ -16,9 +16,9 @@
 #include "jail/confine.h"
 #include "jail/mountfd.h"
 #include "jail/mounts.h"
+#include "jail/net.h"
 #include "jail/spaces.h"
 #include "jail/volumes.h"
-#include "jail/net.h"
 #include "wire/boot.h"
 
 #include <errno.h>

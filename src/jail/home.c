@@ -1,9 +1,9 @@
 #include "jail/home.h"
 
 #include "base/own.h"
-#include "wire/layers.h"
 #include "jail/mountfd.h"
 #include "jail/mounts.h"
+#include "wire/layers.h"
 #include "wire/volume.h"
 
 #include <errno.h>
@@ -92,10 +92,9 @@ static int make_places(int root_fd, const char *name, unsigned count, struct err
 
 int home_enter(const char *state, struct err *err)
 {
-    static const char *const dirs[] = { "proc",       "dev",       "usr",       "empty",
-                                        "new",        "disk",      "templates", "views",    "shown",
-                                        "shm",        "image",     "run",       "tmp",
-                                        "images",     "agents" };
+    static const char *const dirs[] = { "proc",  "dev",       "usr",   "empty",  "new",
+                                        "disk",  "templates", "views", "shown",  "shm",
+                                        "image", "run",       "tmp",   "images", "agents" };
     /* The host's criu is started by the loader that it names, and loads libraries from there. */
     static const struct {
         const char *name, *target;
@@ -103,7 +102,10 @@ int home_enter(const char *state, struct err *err)
     static const struct {
         const char *name;
         unsigned count;
-    } places[] = { { "stage", LAYERS_MAX + 2 }, { "bases", HOME_BASES }, { "layers", HOME_LAYERS }, { "volumes", VOLUMES_MAX } };
+    } places[] = { { "stage", LAYERS_MAX + 2 },
+                   { "bases", HOME_BASES },
+                   { "layers", HOME_LAYERS },
+                   { "volumes", VOLUMES_MAX } };
     auto_close int root = -1, proc = -1, state_fd = -1;
 
     (void) umask(0);
@@ -147,8 +149,9 @@ int home_enter(const char *state, struct err *err)
               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, root,
               "images", err) < 0 ||
         make_dev(root, err) < 0 || make_scratch(root, "views", MOUNT_ATTR_NOEXEC, err) < 0 ||
-        bring(root, "views", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
-              root, "shown", err) < 0 ||
+        bring(root, "views", 0,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, root,
+              "shown", err) < 0 ||
         make_scratch(root, "run", MOUNT_ATTR_NOEXEC, err) < 0 ||
         make_scratch(root, "tmp", MOUNT_ATTR_NOEXEC, err) < 0 ||
         make_scratch(root, "agents", 0, err) < 0)

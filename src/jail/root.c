@@ -255,7 +255,7 @@ int root_assemble(const struct template *t, const struct root_layers *layers, in
     int lower_fd[LAYERS_MAX + 1];
     size_t count = layers->base_count;
 
-    if (template < 0)
+    if (template <0)
         return err_sys(err, errno, "clone a layer");
     memcpy(lower_fd, layers->base_fd, count * sizeof lower_fd[0]);
     lower_fd[count] = template;

@@ -5,9 +5,9 @@
 #define COVE_JAIL_ROOT_H
 
 #include "base/err.h"
-#include "wire/layers.h"
 #include "jail/template.h"
 #include "wire/keeper.h"
+#include "wire/layers.h"
 
 #include <stdint.h>
 

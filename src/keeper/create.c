@@ -51,9 +51,11 @@ void create_running(struct keeper *k, struct sandbox *s)
              " us_disk=%u us_prepare=%u us_clone=%u us_root=%u us_child=%u",
              s->info.id, io_now_us() - s->begun_us, s->step_us[STEP_DISK], s->step_us[STEP_PREPARE],
              s->step_us[STEP_CLONE], s->step_us[STEP_ROOT], s->step_us[STEP_CHILD]);
-    log_line(LOG_INFO, "running sandbox=%s name=%s template=%s pid=%d ids=%u isolation=%s profile=%s disk=%s",
+    log_line(LOG_INFO,
+             "running sandbox=%s name=%s template=%s pid=%d ids=%u isolation=%s profile=%s disk=%s",
              s->info.id, s->info.name[0] ? s->info.name : "-", s->info.template, s->info.pid,
-             s->info.uid_base, isolation_name(s->info.isolation), s->info.flags & KEEPER_FLAG_ROOT ? "root" : "strict",
+             s->info.uid_base, isolation_name(s->info.isolation),
+             s->info.flags & KEEPER_FLAG_ROOT ? "root" : "strict",
              keeper_disk_name(s->info.disk_kind));
     pool_made(k, s);
     ops_sandbox_started(k, s);

@@ -108,7 +108,9 @@ uint32_t journal_slots(const struct journal *journal)
 {
     struct stat st;
 
-    return fstat(journal->fd, &st) < 0 ? 0 : (uint32_t) ((st.st_size + JOURNAL_SLOT - 1) / JOURNAL_SLOT);
+    return fstat(journal->fd, &st) < 0
+               ? 0
+               : (uint32_t) ((st.st_size + JOURNAL_SLOT - 1) / JOURNAL_SLOT);
 }
 
 int journal_read(const struct journal *journal, uint32_t slot, struct journal_record *ret,

@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 #include "base/sha256.h"
-#include "wire/layers.h"
 #include "wire/keeper.h"
+#include "wire/layers.h"
 
 /* How the sandbox's filter answers what it refuses. */
 enum filter_form {
@@ -31,15 +31,15 @@ struct journal_record {
     uint64_t template_inode;
     char hostname[KEEPER_NAME_MAX];
     struct volume_use volumes[VOLUMES_MAX];
-    char image[KEEPER_NAME_MAX]; /* while STARTING, and in the pool: what it is loaded from */
+    char image[KEEPER_NAME_MAX];   /* while STARTING, and in the pool: what it is loaded from */
     uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
     uint64_t build;                /* of its template: template.h */
     char made_as[KEEPER_NAME_MAX]; /* the id it was made under */
     /* What is new is behind what was: records of the version before end here, and are read. */
-    uint32_t was_frozen; /* while PAUSING: before it was saved, and is to be again */
-    uint32_t filter_form; /* enum filter_form; the version before wrote 0 */
+    uint32_t was_frozen;              /* while PAUSING: before it was saved, and is to be again */
+    uint32_t filter_form;             /* enum filter_form; the version before wrote 0 */
     unsigned char filter[SHA256_LEN]; /* name of the filter that it was made with: jail/seccomp.h */
-    uint32_t doomed; /* while PAUSING or STARTING: it was destroyed meanwhile */
+    uint32_t doomed;                  /* while PAUSING or STARTING: it was destroyed meanwhile */
     uint32_t io_device; /* number of its loop device + 1; the version before wrote 0 */
 };
 

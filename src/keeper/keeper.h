@@ -33,43 +33,52 @@ struct sandbox {
     const struct driver *driver; /* of info.isolation; NULL: the slot is free */
     uint64_t pid_started;
     uint64_t build; /* of its template */
-    char made_as[KEEPER_NAME_MAX]; /* the id it was made under: the name of its cgroups, which stays */
+    /* the id it was made under: the name of its cgroups, which stays */
+    char made_as[KEEPER_NAME_MAX];
     char hostname[KEEPER_NAME_MAX];
-    struct watch pid; /* pidfd: readable when PID 1 is dead */
+    struct watch pid;                       /* pidfd: readable when PID 1 is dead */
     struct volume_use volumes[VOLUMES_MAX]; /* what it has, from its create to its end */
-    char image[KEEPER_NAME_MAX]; /* while starting: what it is loaded from; while pausing: what it becomes */
-    bool image_memory;           /* … with its processes */
-    char origin[KEEPER_NAME_MAX]; /* in the pool: the image that it came out of; "": the template's files */
-    bool unsettled;            /* a worker that we do not hear of may still be at it */
-    uint64_t settle_ms;        /* since when it is clear that none is */
+    /* while starting: what it is loaded from; while pausing: what it becomes */
+    char image[KEEPER_NAME_MAX];
+    bool image_memory; /* … with its processes */
+    /* in the pool: the image that it came out of; "": the template's files */
+    char origin[KEEPER_NAME_MAX];
+    bool unsettled;              /* a worker that we do not hear of may still be at it */
+    uint64_t settle_ms;          /* since when it is clear that none is */
     uint64_t unsettled_since_ms; /* 0: not yet looked at (tick.c) */
-    bool was_frozen;           /* before it was saved */
-    bool doomed;               /* destroyed while a worker was at it: gone when what that left is known, and cleared away */
-    uint64_t kill_since_ms, kill_next_ms; /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
-    bool kill_told, remove_told;          /* that it takes long, that it fails */
-    struct keeper_image saved; /* what became of it, for whoever waits */
-    struct err failure;    /* why it could not start */
-    int tied_to;           /* connection, -1: none */
+    bool was_frozen;             /* before it was saved */
+    /* destroyed while a worker was at it: gone when what that left is known, and cleared away */
+    bool doomed;
+    uint64_t kill_since_ms,
+        kill_next_ms; /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
+    bool kill_told, remove_told; /* that it takes long, that it fails */
+    struct keeper_image saved;   /* what became of it, for whoever waits */
+    struct err failure;          /* why it could not start */
+    int tied_to;                 /* connection, -1: none */
     uint64_t tie_until_ms; /* adopted and tied: destroyed then, unless tied again; 0: not waiting */
     uint64_t stop_since_ms;
     uint64_t begun_us;
     uint32_t step_us[STEP_COUNT];
 
     /* ---- the driver's; the keeper resets it, and keeps in the journal what has to outlive it ---- */
-    struct watch control; /* while starting: the child's failure, or its end at exec; or a worker's word */
-    struct watch ready;   /* while starting: the agent's byte */
-    struct watch fill;    /* pidfd of one of those that bring its memory; fd -1: all is there */
-    pid_t worker; /* saves or loads it; 0: none */
-    void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox, struct worker_result *result);
+    /* while starting: the child's failure, or its end at exec; or a worker's word */
+    struct watch control;
+    struct watch ready; /* while starting: the agent's byte */
+    struct watch fill;  /* pidfd of one of those that bring its memory; fd -1: all is there */
+    pid_t worker;       /* saves or loads it; 0: none */
+    void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox,
+                       struct worker_result *result);
     uint64_t worker_since_ms; /* of the worker: it has an end (tick.c) */
-    unsigned put_backs; /* how often in a row its agent was to be put back after a save (save_settle.c) */
+    /* how often in a row its agent was to be put back after a save (save_settle.c) */
+    unsigned put_backs;
     int listener; /* of refused calls, a duplicate of the agent's; -1: none. Open from the exec to the end, so that the
                    * kernel allows no other listener inside */
     enum filter_form filter_form;
     unsigned char filter[SHA256_LEN]; /* name of its filter; all zero: not known */
-    int disk_fd;         /* while starting */
-    uint32_t io_device;  /* number of its loop device + 1, if there is a limit or was one; 0: none (io_rule.h) */
-    uint32_t disk_order; /* the tag of its disk, should one have to be made */
+    int disk_fd;                      /* while starting */
+    /* number of its loop device + 1, if there is a limit or was one; 0: none (io_rule.h) */
+    uint32_t io_device;
+    uint32_t disk_order;                /* the tag of its disk, should one have to be made */
     int volume_fd[VOLUMES_MAX];         /* while starting */
     uint32_t volume_order[VOLUMES_MAX]; /* the tags of those that are to come */
     struct sysview *view;               /* NULL: none, or an earlier keeper's */
@@ -100,21 +109,24 @@ struct keeper {
     struct watch listener, signals;
     struct journal journal;
     struct host *host; /* what the drivers opened: driver/host.h */
-    uint32_t slot_count;            /* rows of the table that are used: as many as the blocks of ids have, and as the journal had */
+    /* rows of the table that are used: as many as the blocks of ids have, and as the journal had */
+    uint32_t slot_count;
     uint32_t slot_limit, slot_next; /* new ones go below the limit */
-    uint64_t attended[HOST_SLOTS / 64]; /* a bit for each slot that waits for time to pass (tick.c), and maybe others */
+    uint64_t attended
+        [HOST_SLOTS /
+         64]; /* a bit for each slot that waits for time to pass (tick.c), and maybe others */
     uint32_t sandboxes_max, sandbox_count;
-    uint32_t starting; /* of them NEW or STARTING */
-    uint32_t pooled;   /* of them made ahead, for nobody yet */
+    uint32_t starting;      /* of them NEW or STARTING */
+    uint32_t pooled;        /* of them made ahead, for nobody yet */
     uint64_t pool_heard_ms; /* when somebody asked for the list of those */
     uint64_t host_memory, host_cpu_milli;
-    bool sweep; /* files that nobody speaks of may be there: removed when nobody works on any */
+    bool sweep;    /* files that nobody speaks of may be there: removed when nobody works on any */
     bool calm;     /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
     bool freezing; /* somebody may wait for a freeze or thaw: ops_tick has something to do */
     bool quit;
-    uint64_t quit_ms; /* since when */
+    uint64_t quit_ms;          /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */
-    int connection_count; /* rows that were ever used */
+    int connection_count;      /* rows that were ever used */
     struct connection connections[CONNECTIONS_MAX];
 };
 

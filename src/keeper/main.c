@@ -46,21 +46,22 @@ struct options {
 
 static void usage(FILE *out)
 {
-    (void) fprintf(out,
-                   "usage: cove-keeper --state DIR [--group NAME|GID] [--max-sandboxes N]"
-                   " [--slots N] [--verbose]\n\n"
-                   "  --state DIR        sockets, journal, templates and sandboxes\n"
-                   "  --group NAME|GID   who, besides root, may talk to it\n"
-                   "  --max-sandboxes N  refuse more than N at once (default %u)\n"
-                   "  --slots N          user id ranges to use, at most %u\n"
-                   "  --stage-layers     mount layers as Linux before 6.15 needs it\n"
-                   "  --disk-reserve N   bytes of the host's disk to keep free (512M, 10G; default: 2 %%,\n"
-                   "                     at least 64M, at most 4G): below, writes in sandboxes get ENOSPC\n"
-                   "  --layers N         merge an image's layers from N on (2 to %d, the default)\n"
-                   "  --all-pages        no large image is restored while its memory still comes\n"
-                   "  --verbose          log every create with its timings\n"
-                   "  --version, --help\n",
-                   HOST_SLOTS, HOST_SLOTS, LAYERS_MAX);
+    (void) fprintf(
+        out,
+        "usage: cove-keeper --state DIR [--group NAME|GID] [--max-sandboxes N]"
+        " [--slots N] [--verbose]\n\n"
+        "  --state DIR        sockets, journal, templates and sandboxes\n"
+        "  --group NAME|GID   who, besides root, may talk to it\n"
+        "  --max-sandboxes N  refuse more than N at once (default %u)\n"
+        "  --slots N          user id ranges to use, at most %u\n"
+        "  --stage-layers     mount layers as Linux before 6.15 needs it\n"
+        "  --disk-reserve N   bytes of the host's disk to keep free (512M, 10G; default: 2 %%,\n"
+        "                     at least 64M, at most 4G): below, writes in sandboxes get ENOSPC\n"
+        "  --layers N         merge an image's layers from N on (2 to %d, the default)\n"
+        "  --all-pages        no large image is restored while its memory still comes\n"
+        "  --verbose          log every create with its timings\n"
+        "  --version, --help\n",
+        HOST_SLOTS, HOST_SLOTS, LAYERS_MAX);
 }
 
 static int parse_count(const char *text, const char *option, uint64_t least, uint64_t most,
@@ -199,7 +200,8 @@ static int open_state(struct keeper *k, const struct options *o, struct err *err
     if (k->state_fd < 0)
         return err_sys(err, errno, "open %s", o->state);
     if (fstat(k->state_fd, &st) < 0 || st.st_uid != 0 || (st.st_mode & 022))
-        return err_set(err, ERR_DENIED, "%s: must belong to root, and only root may write to it", o->state);
+        return err_set(err, ERR_DENIED, "%s: must belong to root, and only root may write to it",
+                       o->state);
     if (lock_state(k->state_fd, err) < 0)
         return -1;
     if (faccessat(k->state_fd, "restore.ready", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
@@ -292,8 +294,8 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     measure_host(k);
     if (o->group && find_group(o->group, &gid, err) < 0)
         return -1;
-    if (open_state(k, o, err) < 0 || watch_signals(k, err) < 0 ||
-        host_open(k, &o->host, err) < 0 || make_table(k, o, err) < 0)
+    if (open_state(k, o, err) < 0 || watch_signals(k, err) < 0 || host_open(k, &o->host, err) < 0 ||
+        make_table(k, o, err) < 0)
         return -1;
     pool_open(k);
     if (adopt_all(k, err) < 0)
@@ -320,7 +322,8 @@ static void serve(struct keeper *k)
 {
     while (!k->quit || (k->pooled > 0 && io_now_ms() - k->quit_ms < QUIT_MS)) {
         struct epoll_event events[BATCH];
-        int wait = shorter(shorter(sandbox_tick(k), ops_tick(k)), shorter(pool_tick(k), host_tick(k)));
+        int wait =
+            shorter(shorter(sandbox_tick(k), ops_tick(k)), shorter(pool_tick(k), host_tick(k)));
         int n;
 
         if (!k->starting) /* while no create wants the cores for itself */

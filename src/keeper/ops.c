@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-
 static void put_sandbox(struct keeper_reply *reply, const struct sandbox *s)
 {
     reply->sandbox[0] = s->info;
@@ -210,14 +209,28 @@ static int op_volume(struct keeper *k, int index, const struct keeper_request *r
 }
 
 static handler *const handlers[KEEPER_OP_COUNT] = {
-    [KEEPER_HELLO] = op_hello,   [KEEPER_CREATE] = op_create,   [KEEPER_GET] = op_get,
-    [KEEPER_LIST] = op_list,     [KEEPER_CONNECT] = op_connect, [KEEPER_STATS] = op_stats,
-    [KEEPER_FREEZE] = op_freeze, [KEEPER_THAW] = op_freeze,     [KEEPER_DESTROY] = op_destroy,
-    [KEEPER_TIE] = op_tie,       [KEEPER_WAIT] = op_destroy,    [KEEPER_GATEWAY] = op_gateway,
-    [KEEPER_SAVE] = op_save,     [KEEPER_LOAD] = op_load,       [KEEPER_IMAGE] = op_image,
-    [KEEPER_IMAGES] = op_images, [KEEPER_DROP] = op_drop,       [KEEPER_RECLAIM] = op_reclaim,
-    [KEEPER_VOLUME_MAKE] = op_volume,  [KEEPER_VOLUME_LIST] = op_volume,
-    [KEEPER_VOLUME_USERS] = op_volume, [KEEPER_VOLUME_DROP] = op_volume,
+    [KEEPER_HELLO] = op_hello,
+    [KEEPER_CREATE] = op_create,
+    [KEEPER_GET] = op_get,
+    [KEEPER_LIST] = op_list,
+    [KEEPER_CONNECT] = op_connect,
+    [KEEPER_STATS] = op_stats,
+    [KEEPER_FREEZE] = op_freeze,
+    [KEEPER_THAW] = op_freeze,
+    [KEEPER_DESTROY] = op_destroy,
+    [KEEPER_TIE] = op_tie,
+    [KEEPER_WAIT] = op_destroy,
+    [KEEPER_GATEWAY] = op_gateway,
+    [KEEPER_SAVE] = op_save,
+    [KEEPER_LOAD] = op_load,
+    [KEEPER_IMAGE] = op_image,
+    [KEEPER_IMAGES] = op_images,
+    [KEEPER_DROP] = op_drop,
+    [KEEPER_RECLAIM] = op_reclaim,
+    [KEEPER_VOLUME_MAKE] = op_volume,
+    [KEEPER_VOLUME_LIST] = op_volume,
+    [KEEPER_VOLUME_USERS] = op_volume,
+    [KEEPER_VOLUME_DROP] = op_volume,
     [KEEPER_COMPRESS] = op_compress,
 };
 
@@ -239,7 +252,7 @@ static void close_connection(struct keeper *k, int index)
 
 /* A caller that does not take its answer is gone: the socket holds many of this size. */
 void ops_answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *reply,
-                   const int *fds, const struct err *err)
+                const int *fds, const struct err *err)
 {
     int sock = k->connections[index].watch.fd;
     size_t count = 0;
@@ -256,8 +269,7 @@ void ops_answer(struct keeper *k, int index, uint32_t op, struct keeper_reply *r
         close_connection(k, index);
 }
 
-void ops_answer_pending(struct keeper *k, int index, const struct sandbox *s,
-                           const struct err *err)
+void ops_answer_pending(struct keeper *k, int index, const struct sandbox *s, const struct err *err)
 {
     struct keeper_reply reply = { 0 };
 

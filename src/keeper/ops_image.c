@@ -123,8 +123,7 @@ void ops_shrunk(struct keeper *k, const char *id, const struct keeper_image *ima
     }
 }
 
-void ops_reclaimed(struct keeper *k, const struct sandbox *s, uint64_t bytes,
-                   const struct err *err)
+void ops_reclaimed(struct keeper *k, const struct sandbox *s, uint64_t bytes, const struct err *err)
 {
     for (int i = 0; i < k->connection_count; i++) {
         struct keeper_reply reply = { .reclaimed = bytes };

@@ -31,8 +31,7 @@ static bool waits(const struct sandbox *s)
 static bool fits(const struct sandbox *s, const struct keeper_request *r, uint64_t build)
 {
     return waits(s) && s->build == build && s->info.isolation == r->isolation &&
-           strcmp(s->info.template, r->template) == 0 &&
-           strcmp(s->origin, r->image) == 0 &&
+           strcmp(s->info.template, r->template) == 0 && strcmp(s->origin, r->image) == 0 &&
            !((s->info.flags ^ r->flags) & KEEPER_FLAG_ROOT) &&
            memcmp(&s->info.limits, &r->limits, sizeof r->limits) == 0;
 }

@@ -29,13 +29,16 @@
 
 /* Who may follow whom; in brackets, the only functions that make the move. */
 static const unsigned next_life[LIFE_COUNT] = {
-    [LIFE_NEW] = TO(STARTING) | TO(STOPPING),           /* [create.c, sandbox_stop] */
-    [LIFE_STARTING] = TO(RUNNING) | TO(STOPPING),       /* [create.c, sandbox_stop] */
-    [LIFE_RUNNING] = TO(PAUSED) | TO(PAUSING) | TO(STOPPING), /* [sandbox_frozen, save.c, sandbox_stop] */
-    [LIFE_PAUSING] = TO(RUNNING) | TO(STOPPING),              /* [sandbox_back, sandbox_stop] */
-    [LIFE_PAUSED] = TO(RUNNING) | TO(PAUSING) | TO(STOPPING), /* [sandbox_frozen, save.c, sandbox_stop] */
-    [LIFE_STOPPING] = TO(GONE),                         /* [clear] */
-    [LIFE_GONE] = TO(NEW) | TO(STARTING) | TO(RUNNING) | TO(STOPPING), /* [create.c, sandbox_adopt] */
+    [LIFE_NEW] = TO(STARTING) | TO(STOPPING),     /* [create.c, sandbox_stop] */
+    [LIFE_STARTING] = TO(RUNNING) | TO(STOPPING), /* [create.c, sandbox_stop] */
+    [LIFE_RUNNING] =
+        TO(PAUSED) | TO(PAUSING) | TO(STOPPING), /* [sandbox_frozen, save.c, sandbox_stop] */
+    [LIFE_PAUSING] = TO(RUNNING) | TO(STOPPING), /* [sandbox_back, sandbox_stop] */
+    [LIFE_PAUSED] =
+        TO(RUNNING) | TO(PAUSING) | TO(STOPPING), /* [sandbox_frozen, save.c, sandbox_stop] */
+    [LIFE_STOPPING] = TO(GONE),                   /* [clear] */
+    [LIFE_GONE] =
+        TO(NEW) | TO(STARTING) | TO(RUNNING) | TO(STOPPING), /* [create.c, sandbox_adopt] */
 };
 
 void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life)
@@ -267,7 +270,8 @@ static void adopt_unknown(struct keeper *k, struct sandbox *s)
     int pidfd;
 
     log_line(LOG_ERROR,
-             "not adopted sandbox=%s isolation=%u: this keeper has no driver for it; it is left as it is, and can "
+             "not adopted sandbox=%s isolation=%u: this keeper has no driver for it; it is left as "
+             "it is, and can "
              "only be destroyed",
              s->info.id, s->info.isolation);
     s->driver = driver_unknown();
@@ -290,12 +294,13 @@ static bool was_loading(struct keeper *k, struct sandbox *s, const struct journa
            s->image[0];
 }
 
-void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record *record, bool settled)
+void sandbox_adopt(struct keeper *k, uint32_t slot, const struct journal_record *record,
+                   bool settled)
 {
     struct sandbox *s = &k->sandboxes[slot];
-    bool meant_to_live =
-        record->sandbox.life == LIFE_RUNNING || record->sandbox.life == LIFE_PAUSED ||
-        record->sandbox.life == LIFE_PAUSING;
+    bool meant_to_live = record->sandbox.life == LIFE_RUNNING ||
+                         record->sandbox.life == LIFE_PAUSED ||
+                         record->sandbox.life == LIFE_PAUSING;
     struct err err;
     int pidfd;
 
@@ -372,7 +377,8 @@ int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, stru
                        keeper_life_name(s->info.life));
     if (s->driver->connect(k, s, ret_fd, err) < 0)
         return -1;
-    return *ret_fd >= 0 ? 0 : err_set(err, ERR_UNAVAILABLE, "sandbox '%s' does not answer", s->info.id);
+    return *ret_fd >= 0 ? 0
+                        : err_set(err, ERR_UNAVAILABLE, "sandbox '%s' does not answer", s->info.id);
 }
 
 int sandbox_stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,

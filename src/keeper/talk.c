@@ -11,8 +11,7 @@
 static int send_request(int fd, const struct agent_request *request, int with, struct err *err)
 {
     uint8_t frame[FRAME_HEAD + 512];
-    ssize_t len =
-        agent_request_encode(request, frame + FRAME_HEAD, sizeof frame - FRAME_HEAD, err);
+    ssize_t len = agent_request_encode(request, frame + FRAME_HEAD, sizeof frame - FRAME_HEAD, err);
 
     if (len < 0)
         return -1;

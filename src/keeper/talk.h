@@ -10,7 +10,8 @@
 
 #include <stdint.h>
 
-#define TALK_PATIENCE_MS 10000 /* of one conversation, from its begin: to connect, to ask, and for the whole answer */
+#define TALK_PATIENCE_MS                                                                           \
+    10000 /* of one conversation, from its begin: to connect, to ask, and for the whole answer */
 
 /* Why an agent hears AGENT_RESUMED. */
 #define TALK_RESUME   "resume"   /* it was saved, and is loaded again */

@@ -13,8 +13,9 @@
 #define STUCK_MS  2000
 #define SETTLE_MS 20
 #define START_MS  30000 /* a bound on hanging, not on being slow */
-#ifndef WORKER_MS /* a keeper for tests is less patient */
-#define WORKER_MS 600000 /* likewise, of a saver or loader: what it waits for has limits of its own (talk.c, criu.c) */
+#ifndef WORKER_MS       /* a keeper for tests is less patient */
+#define WORKER_MS                                                                                  \
+    600000 /* likewise, of a saver or loader: what it waits for has limits of its own (talk.c, criu.c) */
 #endif
 
 /* Of two waits in milliseconds; -1 is for ever. */
@@ -155,8 +156,7 @@ static void freeze_again(struct keeper *k, struct connection *c, struct sandbox 
     struct err err;
 
     c->again_ms = io_now_ms() + FREEZE_AGAIN_MS;
-    if (s->driver->freeze(k, s, false, &err) < 0 ||
-        s->driver->freeze(k, s, true, &err) < 0)
+    if (s->driver->freeze(k, s, false, &err) < 0 || s->driver->freeze(k, s, true, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
 

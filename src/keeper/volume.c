@@ -96,7 +96,8 @@ static int check_room(struct keeper *k, uint64_t bytes, struct err *err)
         return err_sys(err, errno, "look at the host's disk");
     if (bytes > (uint64_t) fs.f_blocks * (uint64_t) fs.f_bsize)
         return err_set(err, ERR_LIMIT_HOST, "size: more than the host's disk has");
-    return host_check_room(k, bytes, err) < 0 ? err_wrap(err, "no room for a volume of that size") : 0;
+    return host_check_room(k, bytes, err) < 0 ? err_wrap(err, "no room for a volume of that size")
+                                              : 0;
 }
 
 static int make(struct keeper *k, const struct keeper_request *r, uint32_t *ret_order,

@@ -28,8 +28,8 @@ struct policy_violation {
     bool denied;           /* this one alone refuses the command */
     size_t offset, length; /* in the command that was given, in bytes */
     char *command;         /* as it would run: variables, quotes and encodings resolved, cut */
-    char *
-        detail; /* the pattern of the policy that it met, or the program that no pattern is for; "" for built-in rules */
+    /* the pattern of the policy that it met, or the program that no pattern is for; "" for built-in rules */
+    char *detail;
 };
 
 struct policy_path {

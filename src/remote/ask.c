@@ -22,7 +22,8 @@ int ask_error(json_t *error, struct err *err)
     const char *code = json_string_value(json_object_get(error, "code"));
     const char *message = json_string_value(json_object_get(error, "message"));
 
-    return err_set(err, ask_kind(code), "%s", message ? message : "the server refused without a reason");
+    return err_set(err, ask_kind(code), "%s",
+                   message ? message : "the server refused without a reason");
 }
 
 /* What is no error of cove's is of something in between. */
@@ -64,17 +65,18 @@ static int read_answer(struct call *call, json_t **ret, struct err *err)
     if (!ret)
         return 0;
     *ret = len == 0 ? NULL : json_loadb(text, len, 0, &why);
-    return len > 0 && !*ret ? err_set(err, ERR_PROTOCOL, "the server's answer is not JSON: %.80s", why.text) : 0;
+    return len > 0 && !*ret
+               ? err_set(err, ERR_PROTOCOL, "the server's answer is not JSON: %.80s", why.text)
+               : 0;
 }
 
-int ask(const struct remote *remote, const char *method, const char *path, json_t *take_body, json_t **ret,
-        struct err *err)
+int ask(const struct remote *remote, const char *method, const char *path, json_t *take_body,
+        json_t **ret, struct err *err)
 {
     auto_free char *body = take_body ? json_dumps(take_body, JSON_COMPACT) : NULL;
-    struct call_request request = { .method = method,
-                                    .path = path,
-                                    .body = body,
-                                    .body_len = body ? strlen(body) : 0 };
+    struct call_request request = {
+        .method = method, .path = path, .body = body, .body_len = body ? strlen(body) : 0
+    };
     bool lost = take_body && !body;
     struct call call;
     int r;
@@ -92,8 +94,8 @@ int ask(const struct remote *remote, const char *method, const char *path, json_
 static void put_encoded(FILE *out, const char *text)
 {
     for (const unsigned char *c = (const unsigned char *) text; *c; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                     strchr("-._~", *c);
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                     (*c >= '0' && *c <= '9') || strchr("-._~", *c);
 
         if (plain)
             (void) fputc(*c, out);
@@ -149,7 +151,9 @@ static int take_line(struct ask_lines *l, json_t **ret, struct err *err)
         return 0;
     l->at += (size_t) (end - begin) + 1;
     *ret = json_loadb(begin, (size_t) (end - begin), 0, NULL);
-    return json_is_object(*ret) ? 1 : err_set(err, ERR_PROTOCOL, "the server sent a line that is not an object");
+    return json_is_object(*ret)
+               ? 1
+               : err_set(err, ERR_PROTOCOL, "the server sent a line that is not an object");
 }
 
 static int make_room(struct ask_lines *l, struct err *err)

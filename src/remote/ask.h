@@ -11,8 +11,8 @@
 
 /* take_body: the reference is taken; NULL: none. ret: NULL where the answer does not matter; an answer without a body is NULL,
  * too. A refusal has the kind and the sentence of the server. */
-int ask(const struct remote *remote, const char *method, const char *path, json_t *take_body, json_t **ret,
-        struct err *err);
+int ask(const struct remote *remote, const char *method, const char *path, json_t *take_body,
+        json_t **ret, struct err *err);
 
 /* For those who read the body themselves: 0 when the status is 2xx; else -1, with what the server said. */
 int ask_check(struct call *call, struct err *err);

@@ -12,7 +12,8 @@
 
 #define HEAD_ROOM 16384
 
-size_t call_head(const struct remote *remote, const struct call_request *request, char *out, size_t size)
+size_t call_head(const struct remote *remote, const struct call_request *request, char *out,
+                 size_t size)
 {
     bool local = remote->kind == REMOTE_LOCAL, six = strchr(remote->host, ':');
     bool body = request->body || request->streams;
@@ -27,12 +28,14 @@ size_t call_head(const struct remote *remote, const struct call_request *request
     if (remote->tenant[0])
         (void) snprintf(tenant, sizeof tenant, "X-Cove-Tenant: %s\r\n", remote->tenant);
     n = snprintf(out, size,
-                 "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: cove/" COVE_VERSION "\r\nAccept: %s\r\n%s%s%s%s%s%s%s%s%s\r\n",
+                 "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: cove/" COVE_VERSION
+                 "\r\nAccept: %s\r\n%s%s%s%s%s%s%s%s%s\r\n",
                  request->method, remote->prefix, request->path, local ? "localhost" : host,
-                 request->accept ? request->accept : "application/json", body ? "Content-Type: " : "",
+                 request->accept ? request->accept : "application/json",
+                 body ? "Content-Type: " : "",
                  body ? request->type ? request->type : "application/json" : "", body ? "\r\n" : "",
-                 length, remote->key[0] ? "X-API-Key: " : "", remote->key, remote->key[0] ? "\r\n" : "",
-                 tenant, request->extra ? request->extra : "");
+                 length, remote->key[0] ? "X-API-Key: " : "", remote->key,
+                 remote->key[0] ? "\r\n" : "", tenant, request->extra ? request->extra : "");
     return n > 0 && (size_t) n < size ? (size_t) n : 0;
 }
 
@@ -68,7 +71,8 @@ int call_open(struct call *call, const struct remote *remote, const struct call_
 {
     char head[HEAD_ROOM];
     size_t len = call_head(remote, request, head, sizeof head);
-    struct iovec parts[] = { { head, len }, { (void *) (uintptr_t) request->body, request->body_len } };
+    struct iovec parts[] = { { head, len },
+                             { (void *) (uintptr_t) request->body, request->body_len } };
 
     *call = CALL_NONE;
     if (len == 0)
@@ -76,7 +80,8 @@ int call_open(struct call *call, const struct remote *remote, const struct call_
     call->buf = malloc(CALL_BUFFER);
     if (!call->buf)
         return err_set(err, ERR_NO_MEMORY, "no memory for a request");
-    if (remote_dial(remote, &call->fd, err) < 0 || send_all(call, parts, request->body ? 2 : 1, err) < 0) {
+    if (remote_dial(remote, &call->fd, err) < 0 ||
+        send_all(call, parts, request->body ? 2 : 1, err) < 0) {
         call_close(call);
         return -1;
     }
@@ -86,7 +91,9 @@ int call_open(struct call *call, const struct remote *remote, const struct call_
 int call_send(struct call *call, const void *data, size_t len, struct err *err)
 {
     char head[CHUNK_HEAD_MAX];
-    struct iovec parts[] = { { head, 0 }, { (void *) (uintptr_t) data, len }, { (char[]){ CHUNK_TAIL }, 2 } };
+    struct iovec parts[] = { { head, 0 },
+                             { (void *) (uintptr_t) data, len },
+                             { (char[]){ CHUNK_TAIL }, 2 } };
 
     if (len == 0)
         return 0;
@@ -137,7 +144,8 @@ static int read_head(struct call *call, struct err *err)
         if (more < 0)
             return -1;
         if (more == 0)
-            return err_set(err, ERR_UNAVAILABLE, "the server closed the connection without an answer");
+            return err_set(err, ERR_UNAVAILABLE,
+                           "the server closed the connection without an answer");
     }
     if (r < 0)
         return -1;
@@ -153,7 +161,8 @@ int call_answer(struct call *call, struct err *err)
     } while (call->reply.status < 200 && call->reply.status != 101);
     call->status = call->reply.status;
     call->left = call->reply.content_length;
-    call->done = call->reply.body == REPLY_NO_BODY || (call->reply.body == REPLY_LENGTH && call->left == 0);
+    call->done =
+        call->reply.body == REPLY_NO_BODY || (call->reply.body == REPLY_LENGTH && call->left == 0);
     return 0;
 }
 
@@ -173,8 +182,9 @@ static ssize_t read_chunk(struct call *call, void *out, size_t size, struct err 
 {
     struct slice data = { NULL, 0 };
     size_t used = 0;
-    int r = chunk_read(&call->chunk, call->buf + call->at,
-                       call->have - call->at < size ? call->have - call->at : size, &used, &data, err);
+    int r =
+        chunk_read(&call->chunk, call->buf + call->at,
+                   call->have - call->at < size ? call->have - call->at : size, &used, &data, err);
 
     call->at += used;
     if (r < 0)

@@ -1,7 +1,7 @@
 #include "remote/remote.h"
 
-#include "base/admin_socket.h"
 #include "base/address.h"
+#include "base/admin_socket.h"
 #include "base/own.h"
 #include "base/parse.h"
 
@@ -27,8 +27,9 @@ static int parse_host(const char *url, const char **rest, struct remote *ret, st
     size_t len = strcspn(begin, bracket ? "]" : ":/?#@\\ ");
 
     if (len == 0 || len >= sizeof ret->host || (bracket && begin[len] != ']') ||
-        strspn(begin, bracket ? "0123456789abcdefABCDEF:."
-                              : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") < len)
+        strspn(begin,
+               bracket ? "0123456789abcdefABCDEF:."
+                       : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") < len)
         return bad_url(url, "the host is missing or invalid", err);
     memcpy(ret->host, begin, len);
     ret->host[len] = '\0';
@@ -89,8 +90,8 @@ static int dial_plain(const struct remote *remote, int *ret_fd, struct err *err)
     char text[300];
     int one = 1;
 
-    (void) snprintf(text, sizeof text, strchr(remote->host, ':') ? "[%s]:%u" : "%s:%u", remote->host,
-                    remote->port);
+    (void) snprintf(text, sizeof text, strchr(remote->host, ':') ? "[%s]:%u" : "%s:%u",
+                    remote->host, remote->port);
     if (address_parse(text, &address, err) < 0)
         return -1;
     fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -103,7 +104,8 @@ static int dial_plain(const struct remote *remote, int *ret_fd, struct err *err)
 
 static bool is_address(const struct remote *remote)
 {
-    return strchr(remote->host, ':') || strspn(remote->host, "0123456789.") == strlen(remote->host) ||
+    return strchr(remote->host, ':') ||
+           strspn(remote->host, "0123456789.") == strlen(remote->host) ||
            strcasecmp(remote->host, "localhost") == 0;
 }
 
@@ -128,7 +130,8 @@ static int dial_helper(const struct remote *remote, int *ret_fd, struct err *err
 {
     auto_close int ours = -1, theirs = -1;
     char port[8], name[] = "cove-dial";
-    char tls[] = "tls", plain[] = "plain", tls_public[] = "tls-public", plain_public[] = "plain-public";
+    char tls[] = "tls", plain[] = "plain", tls_public[] = "tls-public",
+         plain_public[] = "plain-public";
     char *argv[] = { name,
                      remote->kind == REMOTE_HTTPS ? (remote->public_only ? tls_public : tls)
                      : remote->public_only        ? plain_public
@@ -165,7 +168,8 @@ int remote_dial(const struct remote *remote, int *ret_fd, struct err *err)
 {
     if (remote->kind == REMOTE_LOCAL)
         return admin_connect(remote->state, ret_fd, err);
-    if (remote->kind == REMOTE_HTTP && is_address(remote) && !remote->public_only && !remote->proxy[0])
+    if (remote->kind == REMOTE_HTTP && is_address(remote) && !remote->public_only &&
+        !remote->proxy[0])
         return dial_plain(remote, ret_fd, err);
     return dial_helper(remote, ret_fd, err);
 }

@@ -18,8 +18,8 @@ enum remote_kind { REMOTE_LOCAL, REMOTE_HTTP, REMOTE_HTTPS };
 
 struct remote {
     enum remote_kind kind;
-    char state[PATH_MAX];  /* REMOTE_LOCAL */
-    char host[256];        /* without brackets */
+    char state[PATH_MAX]; /* REMOTE_LOCAL */
+    char host[256];       /* without brackets */
     uint16_t port;
     char prefix[256];      /* of every path; "" or "/…" without a slash at its end */
     char key[256];         /* "": none */
@@ -27,7 +27,8 @@ struct remote {
     char cacert[PATH_MAX]; /* "": the authorities of this host */
     char dialer[PATH_MAX]; /* the program cove-dial */
     char proxy[300];       /* HOST:PORT that is asked to CONNECT; "": none */
-    bool public_only;      /* no connection to an address that is not public: another server named the host */
+    /* no connection to an address that is not public: another server named the host */
+    bool public_only;
 };
 
 /* http://HOST[:PORT][/PATH] or https://…; HOST may be [::1]. What a URL has beyond that is refused. Fills kind to prefix. */

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PATH     "/v1/session"
+#define PATH         "/v1/session"
 #define HEAD_MAX_OUT 16384
 
 /* Masks keep bytes of a page from looking like HTTP to a proxy. They need not be secret. */
@@ -30,7 +30,8 @@ static int check_accept(const struct talk *t, const char *key, struct err *err)
 }
 
 /* Head and order in one go: the server begins with both. */
-static int send_order(struct talk *t, const struct remote *remote, const char *key, char *order, struct err *err)
+static int send_order(struct talk *t, const struct remote *remote, const char *key, char *order,
+                      struct err *err)
 {
     char extra[160], head[HEAD_MAX_OUT], frame[WS_CLIENT_HEAD_MAX];
     struct call_request request = { .method = "GET", .path = PATH, .extra = extra };
@@ -58,8 +59,9 @@ static int send_order(struct talk *t, const struct remote *remote, const char *k
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return errno == EPIPE || errno == ECONNRESET ? 0 /* its answer says why */
-                                                         : err_sys(err, errno, "send to the server");
+            return errno == EPIPE || errno == ECONNRESET
+                       ? 0 /* its answer says why */
+                       : err_sys(err, errno, "send to the server");
         total -= (size_t) n;
         for (; i < 3 && n >= (ssize_t) parts[i].iov_len; i++)
             n -= (ssize_t) parts[i].iov_len;
@@ -89,7 +91,8 @@ static int begin(struct talk *t, const struct remote *remote, char *order, struc
     if (t->call.status != 101)
         return ask_check(&t->call, err) < 0
                    ? -1
-                   : err_set(err, ERR_PROTOCOL, "the server answered a session with status %d", t->call.status);
+                   : err_set(err, ERR_PROTOCOL, "the server answered a session with status %d",
+                             t->call.status);
     return check_accept(t, key, err);
 }
 
@@ -182,7 +185,8 @@ static bool queue(struct talk *t, enum ws_op op, const void *data, size_t len)
 }
 
 /* 1: an event, 0: go on. */
-static int take_control(struct talk *t, const char *data, size_t len, struct talk_event *ret, struct err *err)
+static int take_control(struct talk *t, const char *data, size_t len, struct talk_event *ret,
+                        struct err *err)
 {
     if (t->frame.op == WS_TEXT) {
         json_t *json = json_loadb(data, len, 0, NULL);
@@ -280,7 +284,8 @@ bool talk_stdin_end(struct talk *t)
 bool talk_resize(struct talk *t, unsigned rows, unsigned columns)
 {
     char text[80];
-    int n = snprintf(text, sizeof text, "{\"type\":\"resize\",\"rows\":%u,\"columns\":%u}", rows, columns);
+    int n = snprintf(text, sizeof text, "{\"type\":\"resize\",\"rows\":%u,\"columns\":%u}", rows,
+                     columns);
 
     return queue(t, WS_TEXT, text, (size_t) n);
 }
@@ -293,7 +298,8 @@ bool talk_pending(const struct talk *t)
 int talk_flush(struct talk *t, struct err *err)
 {
     while (t->out_at < t->out_len) {
-        ssize_t n = send(t->call.fd, t->out + t->out_at, t->out_len - t->out_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n = send(t->call.fd, t->out + t->out_at, t->out_len - t->out_at,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (n < 0 && errno == EINTR)
             continue;

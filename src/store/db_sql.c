@@ -219,11 +219,13 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  used_ms INT NOT NULL, PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
     "CREATE INDEX build_steps_by_snapshot ON build_steps(snapshot);"
     "CREATE TRIGGER templates_end AFTER DELETE ON templates BEGIN"
-    "  DELETE FROM builds WHERE template = old.id; DELETE FROM template_tags WHERE template = old.id; END;"
+    "  DELETE FROM builds WHERE template = old.id; DELETE FROM template_tags WHERE template = "
+    "old.id; END;"
     "CREATE TRIGGER builds_end AFTER DELETE ON builds"
     "  BEGIN DELETE FROM template_tags WHERE build = old.id; END;"
     "CREATE TRIGGER tenants_end_templates AFTER DELETE ON tenants BEGIN"
-    "  DELETE FROM templates WHERE tenant = old.name; DELETE FROM build_steps WHERE tenant = old.name; END;"
+    "  DELETE FROM templates WHERE tenant = old.name; DELETE FROM build_steps WHERE tenant = "
+    "old.name; END;"
     "PRAGMA user_version = 18;",
 };
 

@@ -55,16 +55,16 @@ int store_secret(struct store *store, const char *name, unsigned char ret[32], s
 
 /* 0 anywhere: no limit. */
 struct store_quotas {
-    uint64_t
-        sandboxes; /* at once; this and the next three are exact: store_sandbox_add checks them */
+    /* at once; this and the next three are exact: store_sandbox_add checks them */
+    uint64_t sandboxes;
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* sums of the limits of its sandboxes */
     uint64_t creates_per_s, requests_per_s;
     uint64_t streams; /* long answers and terminals at once */
-    uint64_t
-        stored_bytes; /* that its sandboxes hold on their disks now, not what they could hold */
-    uint64_t images;  /* snapshots, and sandboxes that are paused to disk */
-    uint64_t
-        isolation; /* a least level and no amount: a number of enum isolation that is one (isolation_level) */
+    /* that its sandboxes hold on their disks now, not what they could hold */
+    uint64_t stored_bytes;
+    uint64_t images; /* snapshots, and sandboxes that are paused to disk */
+    /* a least level and no amount: a number of enum isolation that is one (isolation_level) */
+    uint64_t isolation;
 };
 
 struct store_tenant {
@@ -217,12 +217,12 @@ struct store_sandbox {
     char idempotency_key[STORE_IDEMPOTENCY_MAX];  /* "" or unique in its tenant */
     char request_hash[STORE_HASH_MAX];            /* of what was asked for with that key */
     uint64_t cpu_milli, memory_bytes, disk_bytes; /* its limits: they count against the quotas */
-    const char *
-        env; /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
+    /* for store_sandbox_add, borrowed: a JSON array of K=V, or NULL. Read by store_sandbox_env */
+    const char *env;
     const char *network; /* for store_sandbox_add: as store_network_set; NULL: none. Borrowed */
     const char *preview; /* the same, as store_preview_set */
-    const struct private_member
-        *joins; /* for store_sandbox_add: private.h; their sandbox is this one. Borrowed */
+    /* for store_sandbox_add: private.h; their sandbox is this one. Borrowed */
+    const struct private_member *joins;
     size_t join_count;
     const struct store_volume_use *volumes; /* for store_sandbox_add: volume, path, read_only */
     size_t volume_count;
@@ -442,7 +442,6 @@ int store_snapshot_list(struct store *store, const char *tenant, uint64_t after,
 /* One that is not there is no error. */
 int store_snapshot_remove(struct store *store, const char *id, struct err *err);
 
-
 struct store_usage {
     uint64_t sandboxes, cpu_milli, memory_bytes, disk_bytes; /* without those that are on disk */
 };
@@ -462,8 +461,8 @@ struct audit_record {
     const char *tenant;
     const char *user_id; /* "tenant" or "tenant/key id"; "cli/<uid>" for the command line */
     const char *sandbox_id;
-    const char
-        *action; /* "sandbox.create", "exec.run", "file.write", "key.use", "auth.refused" … */
+    /* "sandbox.create", "exec.run", "file.write", "key.use", "auth.refused" … */
+    const char *action;
     const char *outcome; /* "ok", or the name of the error's kind */
     const char *request_id, *peer;
     const char *code_hash;       /* SHA-256 of the command or code, in hex; never the text itself */
@@ -553,8 +552,8 @@ struct store_warm {
     char image[ID_LEN + 1];
     char start[STORE_COMMAND_MAX]; /* what runs in it; "": no command */
     char ready[STORE_COMMAND_MAX]; /* how it was known to be ready */
-    char modules
-        [STORE_COMMAND_MAX]; /* of the kernel that waits in it, with commas; "": there is none */
+    /* of the kernel that waits in it, with commas; "": there is none */
+    char modules[STORE_COMMAND_MAX];
     uint64_t made_ms, bytes;
 };
 /* In the place of what the template had. */

@@ -224,12 +224,13 @@ int build_apt(const struct recipe *recipe, const char *build, const char *debs,
     auto_close int log_fd = -1;
 
     comma_list(recipe->packages, include, sizeof include);
-    (void) snprintf(setup, sizeof setup,
-                    /* Java's alternatives have manual pages, which need a directory to be missing from. */
-                    "--setup-hook=mkdir -p \"$1/usr/share/man/man1\" "
-                    "\"$1/var/cache/apt/archives\" && mount --bind '%s' "
-                    "\"$1/var/cache/apt/archives\"",
-                    debs);
+    (void) snprintf(
+        setup, sizeof setup,
+        /* Java's alternatives have manual pages, which need a directory to be missing from. */
+        "--setup-hook=mkdir -p \"$1/usr/share/man/man1\" "
+        "\"$1/var/cache/apt/archives\" && mount --bind '%s' "
+        "\"$1/var/cache/apt/archives\"",
+        debs);
     (void) snprintf(customize, sizeof customize, "--customize-hook=%s/steps", build);
     (void) snprintf(root, sizeof root, "%s/root", build);
     (void) snprintf(log_path, sizeof log_path, "%s/log", build);

@@ -19,7 +19,7 @@ struct recipe {
     const char *steps;    /* POSIX shell; any failing command fails the build */
     const char *env[RECIPE_ENV_MAX];
     const char *modules; /* of python, for its memory image; NULL: none */
-    unsigned free_mib; /* space that building takes */
+    unsigned free_mib;   /* space that building takes */
 };
 
 extern const struct recipe recipes[];

@@ -14,8 +14,8 @@
 #define TEMPLATE_UID 1000
 
 /* Which templates get a file; bits. */
-#define FILES_HOST 1u
-#define FILES_TREE 2u
+#define FILES_HOST  1u
+#define FILES_TREE  2u
 #define FILES_IMAGE 4u /* from layers: image_tools.h */
 
 /* Replaces what is there. Parents must be there. */

@@ -159,8 +159,8 @@ static int add_saved(struct link *link, const char *name, size_t *users, struct 
     if (image_list(link, &list, &count, err) < 0)
         return err->kind == ERR_UNSUPPORTED ? 0 : -1;
     for (size_t i = 0; i < count; i++)
-        *users += strcmp(list[i].owner, WARM_OWNER) != 0 &&
-                  strcmp(list[i].sandbox.template, name) == 0;
+        *users +=
+            strcmp(list[i].owner, WARM_OWNER) != 0 && strcmp(list[i].sandbox.template, name) == 0;
     return 0;
 }
 
@@ -191,7 +191,8 @@ int template_users(const char *state, const char *name, size_t *ret_count, struc
     return 0;
 }
 
-int template_lock(const struct template_maker *maker, int store_fd, const char *name, int *ret_fd, struct err *err)
+int template_lock(const struct template_maker *maker, int store_fd, const char *name, int *ret_fd,
+                  struct err *err)
 {
     char file[80];
     auto_close int fd = -1;
@@ -239,7 +240,8 @@ int template_build_dir(int store_fd, const char *name, char *ret_name, size_t si
 
 /* Trees that the manifest no longer names. One that cannot be removed now waits for the
  * next time: the new version is in place already, so this is no failure. */
-static void sweep(const struct template_maker *maker, const char *state, const char *name, int template_fd, const char *keep)
+static void sweep(const struct template_maker *maker, const char *state, const char *name,
+                  int template_fd, const char *keep)
 {
     auto_dir DIR *dir = NULL;
     struct dirent *entry;
@@ -263,8 +265,9 @@ static void sweep(const struct template_maker *maker, const char *state, const c
     }
 }
 
-int template_publish(const struct template_maker *maker, const char *state, int store_fd, const char *name, const char *build,
-                     struct manifest *manifest, struct err *err)
+int template_publish(const struct template_maker *maker, const char *state, int store_fd,
+                     const char *name, const char *build, struct manifest *manifest,
+                     struct err *err)
 {
     auto_close int fd = -1;
     struct timespec now;
@@ -301,8 +304,8 @@ int template_remove(const char *state, int store_fd, const char *name, struct er
     if (template_users(state, name, &users, err) < 0)
         return err_wrap(err, "template '%s' stays", name);
     if (users > 0)
-        return err_set(err, ERR_STATE, "template '%s' is in use by %zu sandbox%s or snapshot%s", name,
-                       users, users == 1 ? "" : "es", users == 1 ? "" : "s");
+        return err_set(err, ERR_STATE, "template '%s' is in use by %zu sandbox%s or snapshot%s",
+                       name, users, users == 1 ? "" : "es", users == 1 ? "" : "s");
     if (unlinkat(fd, "manifest", 0) < 0 && errno != ENOENT)
         return err_sys(err, errno, "remove manifest of '%s'", name);
     if (template_users(state, name, &users, err) < 0 || users > 0)
@@ -386,7 +389,8 @@ static ino_t ours_in(int root_fd)
     return sum;
 }
 
-int template_refresh_sudo(const struct template_maker *maker, const char *state, int store_fd, struct err *err)
+int template_refresh_sudo(const struct template_maker *maker, const char *state, int store_fd,
+                          struct err *err)
 {
     auto_free struct template_entry *list = NULL;
     size_t count = 0, users = 0;

@@ -13,7 +13,7 @@
 #define COVE_WIRE_BOOT_H
 
 #define BOOT_FD_LISTEN 3 /* unix stream socket, bound, not yet listening */
-#define BOOT_FD_READY 4  /* write end of a pipe */
+#define BOOT_FD_READY  4 /* write end of a pipe */
 #define BOOT_FD_NOTIFY 5 /* seccomp listener, with BOOT_NOTIFY */
 
 /* A bridge (src/bridge) is started like an agent, in the jail around a guest, and starts that guest. Its arguments are
@@ -23,12 +23,12 @@
  * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err. */
 #define BOOT_FD_CONTROL 6
 
-#define BOOT_ROOT 1   /* profile `root`: commands may run as root */
+#define BOOT_ROOT   1 /* profile `root`: commands may run as root */
 #define BOOT_NOTIFY 2 /* BOOT_FD_NOTIFY is there: count and answer refused system calls */
 #define BOOT_MUX                                                                                   \
     4 /* in a guest: standard input is the trunk (wire/mux.h), and none of the descriptors above is there */
 
-#define BOOT_ARG_COUNT 5
+#define BOOT_ARG_COUNT        5
 #define BOOT_BRIDGE_ARG_COUNT (BOOT_ARG_COUNT + 2)
 
 /* Capabilities of the sandbox's root; numbers of <linux/capability.h>. In both profiles the agent itself has

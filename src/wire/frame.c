@@ -6,20 +6,20 @@ static const struct {
     const char *name;
     uint32_t most;
 } types[FRAME_TYPE_COUNT] = {
-    [FRAME_REQUEST]   = { "request", FRAME_REQUEST_MAX },
-    [FRAME_STDIN]     = { "stdin", FRAME_DATA_MAX },
+    [FRAME_REQUEST] = { "request", FRAME_REQUEST_MAX },
+    [FRAME_STDIN] = { "stdin", FRAME_DATA_MAX },
     [FRAME_STDIN_END] = { "stdin-end", 0 },
-    [FRAME_RESIZE]    = { "resize", 4 },
-    [FRAME_SIGNAL]    = { "signal", 4 },
-    [FRAME_DATA]      = { "data", FRAME_DATA_MAX },
-    [FRAME_DATA_END]  = { "data-end", 0 },
-    [FRAME_REPLY]     = { "reply", FRAME_DATA_MAX },
-    [FRAME_ERROR]     = { "error", 1024 },
-    [FRAME_STDOUT]    = { "stdout", FRAME_DATA_MAX + 8 },
-    [FRAME_STDERR]    = { "stderr", FRAME_DATA_MAX + 8 },
-    [FRAME_EXIT]      = { "exit", 1024 },
-    [FRAME_ITEM]      = { "item", FRAME_DATA_MAX },
-    [FRAME_END]       = { "end", FRAME_DATA_MAX }, /* of a write: an entry with its path */
+    [FRAME_RESIZE] = { "resize", 4 },
+    [FRAME_SIGNAL] = { "signal", 4 },
+    [FRAME_DATA] = { "data", FRAME_DATA_MAX },
+    [FRAME_DATA_END] = { "data-end", 0 },
+    [FRAME_REPLY] = { "reply", FRAME_DATA_MAX },
+    [FRAME_ERROR] = { "error", 1024 },
+    [FRAME_STDOUT] = { "stdout", FRAME_DATA_MAX + 8 },
+    [FRAME_STDERR] = { "stderr", FRAME_DATA_MAX + 8 },
+    [FRAME_EXIT] = { "exit", 1024 },
+    [FRAME_ITEM] = { "item", FRAME_DATA_MAX },
+    [FRAME_END] = { "end", FRAME_DATA_MAX }, /* of a write: an entry with its path */
 };
 
 int64_t frame_limit(uint32_t type)

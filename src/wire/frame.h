@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAME_HEAD 8u
-#define FRAME_DATA_MAX 65536u
+#define FRAME_HEAD        8u
+#define FRAME_DATA_MAX    65536u
 #define FRAME_REQUEST_MAX (1024u * 1024u)
 
 enum frame_type {

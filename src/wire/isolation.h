@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum isolation {
-    ISOLATION_JAIL,        /* namespaces, cgroups, seccomp; the host's kernel. Also: what older versions did not write down */
+    ISOLATION_JAIL, /* namespaces, cgroups, seccomp; the host's kernel. Also: what older versions did not write down */
     ISOLATION_GVISOR,      /* a kernel in user space, inside a jail */
     ISOLATION_VM,          /* a virtual machine, inside a jail */
     ISOLATION_VM_EMULATED, /* the same without hardware: for tests, no boundary of its own */

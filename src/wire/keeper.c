@@ -6,34 +6,35 @@
 #include <string.h>
 
 const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
-    [KEEPER_HELLO]   = { "hello", 0, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_CREATE]  = { "create", 1, 1, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_GET]     = { "get", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
-    [KEEPER_LIST]    = { "list", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_HELLO] = { "hello", 0, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_CREATE] = { "create", 1, 1, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_GET] = { "get", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
+    [KEEPER_LIST] = { "list", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
     [KEEPER_CONNECT] = { "connect", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_STATS]   = { "stats", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
-    [KEEPER_FREEZE]  = { "freeze", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_THAW]    = { "thaw", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_STATS] = { "stats", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
+    [KEEPER_FREEZE] = { "freeze", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_THAW] = { "thaw", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
     [KEEPER_DESTROY] = { "destroy", 1, 0, 0, 0, VOLUME_FIELD_NONE, 1 },
-    [KEEPER_TIE]     = { "tie", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_WAIT]    = { "wait", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_TIE] = { "tie", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_WAIT] = { "wait", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
     [KEEPER_GATEWAY] = { "gateway", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_SAVE]    = { "save", 1, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_LOAD]    = { "load", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_IMAGE]   = { "image", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_IMAGES]  = { "images", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_DROP]    = { "drop", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_SAVE] = { "save", 1, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_LOAD] = { "load", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_IMAGE] = { "image", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_IMAGES] = { "images", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_DROP] = { "drop", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
     [KEEPER_RECLAIM] = { "reclaim", 1, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
-    [KEEPER_VOLUME_MAKE]  = { "volume make", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
-    [KEEPER_VOLUME_LIST]  = { "volume list", 0, 0, 0, 1, VOLUME_FIELD_MAY, 0 },
+    [KEEPER_VOLUME_MAKE] = { "volume make", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
+    [KEEPER_VOLUME_LIST] = { "volume list", 0, 0, 0, 1, VOLUME_FIELD_MAY, 0 },
     [KEEPER_VOLUME_USERS] = { "volume users", 0, 0, 0, 1, VOLUME_FIELD_MUST, 0 },
-    [KEEPER_VOLUME_DROP]  = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
-    [KEEPER_COMPRESS]     = { "compress", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_VOLUME_DROP] = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
+    [KEEPER_COMPRESS] = { "compress", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
 };
 
 static const char *const life_names[] = {
     [LIFE_NEW] = "new",         [LIFE_STARTING] = "starting", [LIFE_RUNNING] = "running",
-    [LIFE_PAUSING] = "pausing", [LIFE_PAUSED] = "paused",   [LIFE_STOPPING] = "stopping", [LIFE_GONE] = "gone",
+    [LIFE_PAUSING] = "pausing", [LIFE_PAUSED] = "paused",     [LIFE_STOPPING] = "stopping",
+    [LIFE_GONE] = "gone",
 };
 _Static_assert(ARRAY_LEN(life_names) == LIFE_COUNT, "every state has a name");
 
@@ -87,8 +88,9 @@ static int check_names(const struct keeper_request *r, struct err *err)
     if (!id_ok(r->sandbox))
         return err_set(err, ERR_INVALID, "sandbox: not an id ('i' and 20 of a-z, 0-9)");
     if (r->name[0] && (!name_ok(r->name) || id_ok(r->name)))
-        return err_set(err, ERR_INVALID,
-                       "name: not a name (a-z, 0-9, inner '-', '_', '.', at most 63, unlike an id)");
+        return err_set(
+            err, ERR_INVALID,
+            "name: not a name (a-z, 0-9, inner '-', '_', '.', at most 63, unlike an id)");
     if (r->hostname[0] && !name_ok(r->hostname))
         return err_set(err, ERR_INVALID, "hostname: not a name (a-z, 0-9, inner '-', '_', '.')");
     return 0;
@@ -123,9 +125,9 @@ static int check_volume(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_PROTOCOL, "%s: a text does not end", info->name);
     if (!all_zero(id + strlen(id), sizeof r->volumes - strlen(id)))
         return err_set(err, ERR_INVALID, "%s takes one volume's id", info->name);
-    if (info->volume == VOLUME_FIELD_NONE ? id[0] != '\0'
-                                          : !volume_id_ok(id) &&
-                                                (id[0] || info->volume == VOLUME_FIELD_MUST))
+    if (info->volume == VOLUME_FIELD_NONE
+            ? id[0] != '\0'
+            : !volume_id_ok(id) && (id[0] || info->volume == VOLUME_FIELD_MUST))
         return err_set(err, ERR_INVALID, "volume: not an id ('v' and 20 of a-z, 0-9)");
     if (r->op != KEEPER_VOLUME_MAKE)
         size = (struct limits){ 0 };
@@ -241,17 +243,15 @@ static bool entry_ends(const struct keeper_reply *r, enum keeper_op op, uint32_t
     return answers_images(op) ? image_ends(&r->image[i]) : sandbox_ends(&r->sandbox[i]);
 }
 
-int keeper_reply_check(const struct keeper_reply *r, size_t len, enum keeper_op op,
-                       struct err *err)
+int keeper_reply_check(const struct keeper_reply *r, size_t len, enum keeper_op op, struct err *err)
 {
     if (len != sizeof *r || r->magic != KEEPER_MAGIC || r->version != KEEPER_VERSION ||
         r->op != op || r->count > KEEPER_LIST_MAX)
         return err_set(err, ERR_PROTOCOL, "the keeper answered something else");
     if (strnlen(r->err.msg, sizeof r->err.msg) == sizeof r->err.msg)
         return err_set(err, ERR_PROTOCOL, "the keeper's message does not end");
-    for (uint32_t i = 0; op != KEEPER_HELLO && op != KEEPER_STATS && op != KEEPER_RECLAIM &&
-                         i < r->count;
-         i++)
+    for (uint32_t i = 0;
+         op != KEEPER_HELLO && op != KEEPER_STATS && op != KEEPER_RECLAIM && i < r->count; i++)
         if (!entry_ends(r, op, i))
             return err_set(err, ERR_PROTOCOL, "a text of the keeper does not end");
     return 0;

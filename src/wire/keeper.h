@@ -18,8 +18,8 @@
 
 #include <stdint.h>
 
-#define KEEPER_VERSION 1u
-#define KEEPER_MAGIC 0x45564f43u /* "COVE" */
+#define KEEPER_VERSION  1u
+#define KEEPER_MAGIC    0x45564f43u /* "COVE" */
 #define KEEPER_NAME_MAX 64
 #define KEEPER_LIST_MAX 16
 
@@ -32,30 +32,30 @@ enum keeper_op {
     KEEPER_STATS,   /* what one sandbox uses now */
     KEEPER_FREEZE,
     KEEPER_THAW,
-    KEEPER_DESTROY, /* the reply comes when nothing of it is left */
-    KEEPER_TIE,     /* from now on the sandbox ends when this connection does */
-    KEEPER_WAIT,    /* the reply comes when the sandbox is gone, with the reason */
-    KEEPER_GATEWAY, /* descriptors of enum keeper_gateway: whoever holds them is its way out */
-    KEEPER_SAVE,    /* a sandbox into an image; it ends, or goes on */
-    KEEPER_LOAD,    /* a sandbox from an image: the same one again, or a new one */
-    KEEPER_IMAGE,   /* one image */
-    KEEPER_IMAGES,  /* KEEPER_LIST_MAX images, from `cursor` on */
-    KEEPER_DROP,    /* an image is no longer wanted */
-    KEEPER_RECLAIM, /* of a frozen sandbox: memory to swap, as much as the kernel can */
+    KEEPER_DESTROY,      /* the reply comes when nothing of it is left */
+    KEEPER_TIE,          /* from now on the sandbox ends when this connection does */
+    KEEPER_WAIT,         /* the reply comes when the sandbox is gone, with the reason */
+    KEEPER_GATEWAY,      /* descriptors of enum keeper_gateway: whoever holds them is its way out */
+    KEEPER_SAVE,         /* a sandbox into an image; it ends, or goes on */
+    KEEPER_LOAD,         /* a sandbox from an image: the same one again, or a new one */
+    KEEPER_IMAGE,        /* one image */
+    KEEPER_IMAGES,       /* KEEPER_LIST_MAX images, from `cursor` on */
+    KEEPER_DROP,         /* an image is no longer wanted */
+    KEEPER_RECLAIM,      /* of a frozen sandbox: memory to swap, as much as the kernel can */
     KEEPER_VOLUME_MAKE,  /* volumes[0].volume, of limits.disk_bytes and .disk_inodes */
     KEEPER_VOLUME_LIST,  /* KEEPER_LIST_MAX volumes from `cursor` on; or the one in volumes[0] */
     KEEPER_VOLUME_USERS, /* the sandboxes that have it, KEEPER_LIST_MAX from `cursor` on */
     KEEPER_VOLUME_DROP,  /* refused while a sandbox has it */
-    KEEPER_COMPRESS,     /* the memory of an image; the reply comes when it is done, or at once (flags) */
+    KEEPER_COMPRESS, /* the memory of an image; the reply comes when it is done, or at once (flags) */
     KEEPER_OP_COUNT
 };
 
 /* The descriptors of a reply to KEEPER_GATEWAY, in this order. The sandbox has a way out as long as GATEWAY_HOLD is
  * open; what arrives on the first two is what its programs sent to addresses that are not its own. */
 enum keeper_gateway {
-    GATEWAY_TCP,  /* listens; getsockname() of what it accepts is the address that was meant */
-    GATEWAY_DNS,  /* UDP to port 53 of any address */
-    GATEWAY_HOLD, /* only to be held */
+    GATEWAY_TCP,   /* listens; getsockname() of what it accepts is the address that was meant */
+    GATEWAY_DNS,   /* UDP to port 53 of any address */
+    GATEWAY_HOLD,  /* only to be held */
     GATEWAY_TABLE, /* memory to be mapped, a struct special_table of base/special.h */
     GATEWAY_FDS
 };
@@ -68,15 +68,16 @@ enum keeper_gateway {
  * when nobody asks for that list any more. For KEEPER_LIST: the list of the pool. */
 #define KEEPER_FLAG_POOLED 4u
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
-#define KEEPER_FLAG_TAKE 8u
-#define KEEPER_FLAG_ALL 15u
+#define KEEPER_FLAG_TAKE   8u
+#define KEEPER_FLAG_ALL    15u
 #define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
 #define KEEPER_FLAG_LOADED 0x20000u /* in answers: it is in the pool, and came out of an image */
 
 /* For KEEPER_SAVE */
-#define KEEPER_SAVE_STOP 1u   /* the sandbox ends when its image is whole; the image has the sandbox's id */
+#define KEEPER_SAVE_STOP                                                                           \
+    1u /* the sandbox ends when its image is whole; the image has the sandbox's id */
 #define KEEPER_SAVE_MEMORY 2u /* with its processes, not only its files */
-#define KEEPER_SAVE_ALL 3u
+#define KEEPER_SAVE_ALL    3u
 
 /* For KEEPER_COMPRESS */
 #define KEEPER_COMPRESS_BEGIN 1u /* only begin: what becomes of it is in the list of images */
@@ -86,7 +87,7 @@ enum keeper_gateway {
 /* Of an image that is no paused sandbox's, with its processes: KEEPER_FLAG_POOLED, or KEEPER_FLAG_TAKE for one that came
  * out of the same image. */
 #define KEEPER_LOAD_POOL (KEEPER_FLAG_POOLED | KEEPER_FLAG_TAKE)
-#define KEEPER_LOAD_ALL (KEEPER_LOAD_FILES | KEEPER_LOAD_POOL)
+#define KEEPER_LOAD_ALL  (KEEPER_LOAD_FILES | KEEPER_LOAD_POOL)
 
 /* The words of the design. */
 enum keeper_life {
@@ -106,8 +107,8 @@ struct keeper_request {
     uint32_t version;
     uint32_t op; /* enum keeper_op */
     uint32_t flags;
-    uint32_t cursor; /* of lists: the `next` of the reply before, 0 first */
-    uint32_t isolation; /* create: enum isolation. A load has that of its image */
+    uint32_t cursor;                /* of lists: the `next` of the reply before, 0 first */
+    uint32_t isolation;             /* create: enum isolation. A load has that of its image */
     char sandbox[KEEPER_NAME_MAX];  /* id, or for all but create also name */
     char name[KEEPER_NAME_MAX];     /* create: optional */
     char template[KEEPER_NAME_MAX]; /* create */
@@ -124,36 +125,41 @@ struct keeper_sandbox {
     char template[KEEPER_NAME_MAX];
     uint32_t life;
     uint32_t flags;
-    uint32_t slot;     /* index of its id range */
-    uint32_t uid_base; /* first host id of its 65536 */
-    int32_t pid;       /* its PID 1, as the keeper sees it */
+    uint32_t slot;      /* index of its id range */
+    uint32_t uid_base;  /* first host id of its 65536 */
+    int32_t pid;        /* its PID 1, as the keeper sees it */
     uint16_t disk_kind; /* enum keeper_disk */
-    uint16_t isolation; /* enum isolation. The upper half of disk_kind in versions before: 0, a jail */
+    /* enum isolation. The upper half of disk_kind in versions before: 0, a jail */
+    uint16_t isolation;
     uint64_t created_ms; /* real time, milliseconds since 1970 */
     struct limits limits;
 };
 /* Journals and images of versions before have this struct in them. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "disk_kind is the lower half of what it was");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "disk_kind is the lower half of what it was");
 
 enum keeper_disk { DISK_MEMORY, DISK_IMAGE, DISK_KIND_COUNT };
 const char *keeper_disk_name(uint32_t kind);
 
 #define KEEPER_IMAGE_MEMORY 1u /* it has the processes */
-#define KEEPER_IMAGE_PAUSED 2u /* it is the sandbox that it was made of, asleep: loaded once, and gone then */
+#define KEEPER_IMAGE_PAUSED                                                                        \
+    2u /* it is the sandbox that it was made of, asleep: loaded once, and gone then */
 #define KEEPER_IMAGE_COMPRESSED 4u /* its memory takes longer to load, and less room */
-#define KEEPER_IMAGE_SHRINKING 8u  /* only in answers: it is being compressed now */
+#define KEEPER_IMAGE_SHRINKING  8u /* only in answers: it is being compressed now */
 
 struct keeper_image {
     char id[KEEPER_NAME_MAX];
     char owner[KEEPER_NAME_MAX];
     uint32_t flags; /* KEEPER_IMAGE_* */
-    uint32_t used_s; /* when it was last loaded, or else saved: real time, in seconds. Only in answers to IMAGE, IMAGES */
+    /* when it was last loaded, or else saved: real time, in seconds. Only in answers to IMAGE, IMAGES */
+    uint32_t used_s;
     uint32_t threads; /* of its processes */
     uint32_t reserved;
     uint64_t memory_bytes; /* that they hold */
-    uint64_t saved_ms;  /* real time */
-    uint64_t bytes;     /* on the host's disk; a layer that several images have counts for one of them */
-    uint64_t frozen_us; /* how long the sandbox stood still for it */
+    uint64_t saved_ms;     /* real time */
+    /* on the host's disk; a layer that several images have counts for one of them */
+    uint64_t bytes;
+    uint64_t frozen_us;            /* how long the sandbox stood still for it */
     struct keeper_sandbox sandbox; /* as it was */
 };
 
@@ -164,7 +170,8 @@ struct keeper_stats {
     uint64_t processes;
     uint64_t disk_bytes, disk_inodes; /* in use */
     uint64_t memory_cache_bytes;      /* of memory_bytes: pages of files */
-    uint64_t layer_bytes; /* of disks below its own that are there for it alone: no image has them, nor another sandbox before it */
+    /* of disks below its own that are there for it alone: no image has them, nor another sandbox before it */
+    uint64_t layer_bytes;
 };
 
 struct keeper_hello {
@@ -208,7 +215,7 @@ struct keeper_op_info {
     uint8_t needs_image; /* `image` must be an id */
     uint8_t is_list;     /* takes a cursor */
     uint8_t volume;      /* enum keeper_volume_field: whether volumes[0].volume names one */
-    uint8_t of_pool; /* may be asked of one that is in the pool */
+    uint8_t of_pool;     /* may be asked of one that is in the pool */
 };
 enum keeper_volume_field { VOLUME_FIELD_NONE, VOLUME_FIELD_MAY, VOLUME_FIELD_MUST };
 extern const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT];

@@ -7,31 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KiB ((uint64_t) 1024)
-#define MiB (1024 * KiB)
-#define GiB (1024 * MiB)
-#define TiB (1024 * GiB)
+#define KiB       ((uint64_t) 1024)
+#define MiB       (1024 * KiB)
+#define GiB       (1024 * MiB)
+#define TiB       (1024 * GiB)
 #define AT(field) offsetof(struct limits, field)
 
 const struct limit_info limit_table[] = {
     /* name      field                        unit          least     most      preset    help */
-    { "memory",  AT(memory_bytes), LIMIT_U64, LIMIT_BYTES,  8 * MiB,  4 * TiB,  512 * MiB,
+    { "memory", AT(memory_bytes), LIMIT_U64, LIMIT_BYTES, 8 * MiB, 4 * TiB, 512 * MiB,
       "memory, swap and page cache included" },
-    { "cpus",    AT(cpu_milli),    LIMIT_U64, LIMIT_CPUS,   10,       1024000,  1000,
-      "cores, fractions allowed" },
-    { "disk",    AT(disk_bytes),   LIMIT_U64, LIMIT_BYTES,  1 * MiB,  16 * TiB, 1 * GiB,
+    { "cpus", AT(cpu_milli), LIMIT_U64, LIMIT_CPUS, 10, 1024000, 1000, "cores, fractions allowed" },
+    { "disk", AT(disk_bytes), LIMIT_U64, LIMIT_BYTES, 1 * MiB, 16 * TiB, 1 * GiB,
       "bytes the sandbox may write" },
-    { "inodes",  AT(disk_inodes),  LIMIT_U64, LIMIT_COUNT,  64,       1ull << 31, 262144,
+    { "inodes", AT(disk_inodes), LIMIT_U64, LIMIT_COUNT, 64, 1ull << 31, 262144,
       "files the sandbox may make" },
-    { "pids",    AT(processes),    LIMIT_U64, LIMIT_COUNT,  4,        30000,    512,
-      "processes and threads" },
-    { "files",   AT(open_files),   LIMIT_U32, LIMIT_COUNT,  16,       1048576,  16384,
+    { "pids", AT(processes), LIMIT_U64, LIMIT_COUNT, 4, 30000, 512, "processes and threads" },
+    { "files", AT(open_files), LIMIT_U32, LIMIT_COUNT, 16, 1048576, 16384,
       "open files per process" },
-    { "ptys",    AT(ptys),         LIMIT_U32, LIMIT_COUNT,  1,        1024,     64,
-      "pseudo terminals" },
-    { "io",      AT(io_kib),       LIMIT_KIB, LIMIT_BYTES,  1 * MiB,  1 * TiB,  0,
+    { "ptys", AT(ptys), LIMIT_U32, LIMIT_COUNT, 1, 1024, 64, "pseudo terminals" },
+    { "io", AT(io_kib), LIMIT_KIB, LIMIT_BYTES, 1 * MiB, 1 * TiB, 0,
       "bytes per second read from the disk, and as many written" },
-    { "iops",    AT(io_ops),       LIMIT_U32, LIMIT_COUNT,  100,      100000000, 0,
+    { "iops", AT(io_ops), LIMIT_U32, LIMIT_COUNT, 100, 100000000, 0,
       "disk reads per second, and as many writes" },
 };
 const size_t limit_count = ARRAY_LEN(limit_table);
@@ -156,8 +153,8 @@ int limits_check(const struct limits *limits, uint64_t host_memory, uint64_t hos
                        limits->memory_bytes / MiB, host_memory / MiB);
     if (limits->cpu_milli > host_cpu_milli)
         return err_set(err, ERR_LIMIT_HOST,
-                       "limit 'cpus': %" PRIu64 ".%03" PRIu64 " is more than this host has (%" PRIu64
-                       ")",
+                       "limit 'cpus': %" PRIu64 ".%03" PRIu64
+                       " is more than this host has (%" PRIu64 ")",
                        limits->cpu_milli / 1000, limits->cpu_milli % 1000, host_cpu_milli / 1000);
     return 0;
 }

@@ -12,7 +12,7 @@
 
 /* What a snapshot has cannot be said beside it. */
 static int saved_create(struct link *link, const struct sandbox_options *options, uint32_t flags,
-                 struct keeper_sandbox *ret, struct err *err)
+                        struct keeper_sandbox *ret, struct err *err)
 {
     struct keeper_image image;
     char id[ID_LEN + 1];
@@ -25,7 +25,8 @@ static int saved_create(struct link *link, const struct sandbox_options *options
     struct err ignored;
 
     if (options->template || options->root || options->isolation || options->volumes.count > 0)
-        return err_set(err, ERR_USAGE, "a snapshot has its own template, root, isolation and volumes");
+        return err_set(err, ERR_USAGE,
+                       "a snapshot has its own template, root, isolation and volumes");
     if (saved_snapshot(link, options->snapshot, &image, err) < 0 || sandbox_new_id(id, err) < 0 ||
         image_load(link, &spec, ret, err) < 0)
         return -1;
@@ -139,7 +140,8 @@ int common_check_attach(const struct verb *verb, const struct attach_options *op
 {
     if (options->tty && options->interactive && !isatty(STDIN_FILENO))
         return err_set(err, ERR_USAGE,
-                       "%s: -t with -i needs a terminal, but stdin is not a terminal; leave out -t", verb->name);
+                       "%s: -t with -i needs a terminal, but stdin is not a terminal; leave out -t",
+                       verb->name);
     return 0;
 }
 

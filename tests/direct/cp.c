@@ -1,9 +1,9 @@
 #include "base/own.h"
 #include "cli/common.h"
-#include "direct/copy.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/verbs.h"
+#include "direct/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

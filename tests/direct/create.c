@@ -1,6 +1,6 @@
-#include "direct/common.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "direct/common.h"
 
 struct create_options {
     struct sandbox_options sandbox;

@@ -1,8 +1,8 @@
-#include "direct/common.h"
 #include "cli/report.h"
 #include "cli/saved.h"
-#include "direct/session.h"
 #include "cli/verbs.h"
+#include "direct/common.h"
+#include "direct/session.h"
 
 struct exec_options {
     struct command_options command;

@@ -1,8 +1,8 @@
 /* Copies of a running sandbox: one image, loaded as often as asked for, and dropped at the end. */
 #include "base/own.h"
-#include "direct/common.h"
 #include "cli/report.h"
 #include "cli/saved.h"
+#include "direct/common.h"
 
 #define FORKS_MOST 100
 

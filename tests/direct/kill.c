@@ -1,6 +1,6 @@
-#include "direct/common.h"
 #include "cli/saved.h"
 #include "cli/verbs.h"
+#include "direct/common.h"
 
 struct kill_options {
     bool all, running;

@@ -1,10 +1,10 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
-#include "direct/common.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/verbs.h"
+#include "direct/common.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -110,7 +110,8 @@ static int show(struct link *link, const char *sandbox, const struct proc *proc,
 {
     struct agent_request request = { .proc = proc->number,
                                      .from_stdout = least(options->from, proc->bytes[EXEC_STDOUT]),
-                                     .from_stderr = least(options->from, proc->bytes[EXEC_STDERR]) };
+                                     .from_stderr =
+                                         least(options->from, proc->bytes[EXEC_STDERR]) };
     struct exec_event event;
     struct exec exec;
     int r = 0;

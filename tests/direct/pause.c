@@ -1,8 +1,8 @@
 /* pause and resume: from memory to disk and back. */
 #include "base/own.h"
-#include "direct/common.h"
 #include "cli/report.h"
 #include "cli/saved.h"
+#include "direct/common.h"
 
 #include <string.h>
 

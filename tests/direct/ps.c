@@ -1,9 +1,9 @@
 #include "base/own.h"
-#include "direct/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/verbs.h"
+#include "direct/common.h"
 
 #include <string.h>
 #include <time.h>
@@ -68,7 +68,7 @@ static void sandbox_json(struct json_out *json, const struct keeper_sandbox *s)
     json_out_object(json, "limits");
     for (size_t i = 0; i < limit_count; i++)
         json_out_number(json, limit_table[i].unit == LIMIT_CPUS ? "cpu_milli" : limit_table[i].name,
-                    limit_value(&s->limits, &limit_table[i]));
+                        limit_value(&s->limits, &limit_table[i]));
     json_out_end(json);
     json_out_end(json);
 }

@@ -3,8 +3,8 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "cli/report.h"
-#include "direct/session_end.h"
 #include "cli/terminal.h"
+#include "direct/session_end.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,13 +1,13 @@
 /* Snapshots. One of a tenant's sandbox gets a record in the server's store, so that the tenant sees it and can name it;
  * one of a sandbox that the command line made is an image and nothing more. */
 #include "base/own.h"
-#include "direct/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/warm.h"
+#include "direct/common.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "base/own.h"
-#include "direct/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/verbs.h"
+#include "direct/common.h"
 
 #include <inttypes.h>
 #include <string.h>

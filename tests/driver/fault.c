@@ -103,7 +103,8 @@ static void start(struct keeper *k, struct sandbox *s)
         kill_process(s);
     if (is(plan, "load", "dies") && s->worker) /* the loader */
         (void) kill(s->worker, SIGKILL);
-    if (is(plan, "start", "lies") && s->info.life == LIFE_STARTING) { /* before it is ready; of when it is is not known */
+    if (is(plan, "start", "lies") &&
+        s->info.life == LIFE_STARTING) { /* before it is ready; of when it is is not known */
         s->pid_started = 0;
         create_running(k, s);
     }
@@ -272,7 +273,8 @@ static bool settle(struct keeper *k, struct sandbox *s)
 
 /* ---- optional ---- */
 
-static int save(struct keeper *k, struct sandbox *s, const struct keeper_request *r, struct err *err)
+static int save(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
+                struct err *err)
 {
     const char *plan = s->hostname;
     struct keeper_image image = { .saved_ms = 1 };

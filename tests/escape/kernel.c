@@ -162,7 +162,9 @@ static struct outcome line_discipline(const struct attempt *attempt)
 
     if (fd < 0)
         return held(errno, "no terminal");
-    return by_call(syscall(SYS_ioctl, (long) fd, (attempt->path ? 1L << 32 : 0) | TIOCSETD, &number), "TIOCSETD");
+    return by_call(
+        syscall(SYS_ioctl, (long) fd, (attempt->path ? 1L << 32 : 0) | TIOCSETD, &number),
+        "TIOCSETD");
 }
 
 static struct outcome urgent_data(const struct attempt *attempt)
@@ -190,7 +192,8 @@ static struct outcome socket_filter(const struct attempt *attempt)
     struct sock_fprog program = { 1, &code };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    return by_call(setsockopt(fd, SOL_SOCKET, (int) attempt->number, &program, sizeof program), "filter");
+    return by_call(setsockopt(fd, SOL_SOCKET, (int) attempt->number, &program, sizeof program),
+                   "filter");
 }
 
 static struct outcome udp_tunnel(const struct attempt *attempt)

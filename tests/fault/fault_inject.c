@@ -33,8 +33,8 @@ struct outcome {
 struct operation {
     const char *name, *sentence;
     bool makes, removes; /* a sandbox */
-    bool ready; /* its disk is of the size that is kept ready */
-    bool tied;  /* it ends with the client's connection: only such a one has its disk in memory */
+    bool ready;          /* its disk is of the size that is kept ready */
+    bool tied; /* it ends with the client's connection: only such a one has its disk in memory */
     int (*run)(struct link *link, const char *id, unsigned n, struct outcome *out);
 };
 
@@ -453,7 +453,8 @@ static int prepare(struct sweep *s, const char *build, const char *state, struct
 
     if (world_open(&s->world, build, state, err) < 0 || world_start(&s->world, err) < 0 ||
         sandbox_new_id(id, err) < 0 ||
-        world_create(&s->world, id, false, &s->world.neighbour, err) < 0 || read_healthy(s, err) < 0)
+        world_create(&s->world, id, false, &s->world.neighbour, err) < 0 ||
+        read_healthy(s, err) < 0)
         return -1;
     return world_rest(&s->world, err);
 }

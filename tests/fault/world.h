@@ -21,8 +21,9 @@ struct world {
     char instance[64];
     char cgroups[HIERARCHIES_MAX][192]; /* <mount>/<instance>, those that exist */
     size_t cgroup_count;
-    struct keeper_sandbox neighbour; /* healthy, made before, with an image disk; must outlive everything */
-    int fd_base;                     /* the keeper's descriptors at rest, less those of its pool */
+    /* healthy, made before, with an image disk; must outlive everything */
+    struct keeper_sandbox neighbour;
+    int fd_base; /* the keeper's descriptors at rest, less those of its pool */
 };
 
 int world_open(struct world *w, const char *build, const char *state, struct err *err);

@@ -76,8 +76,8 @@ static int ask_save(struct link *link, int argc, char **argv, struct err *err)
     char id[ID_LEN + 1];
 
     if (sandbox_new_id(id, err) < 0 ||
-        image_save(link, argv[0], flags & KEEPER_SAVE_STOP ? argv[0] : id, "", flags, &image,
-                   err) < 0)
+        image_save(link, argv[0], flags & KEEPER_SAVE_STOP ? argv[0] : id, "", flags, &image, err) <
+            0)
         return -1;
     printf("%s\n", image.id);
     return 0;
@@ -148,9 +148,9 @@ static const struct {
     const char *name;
     int (*ask)(struct link *link, const char *id, struct err *err);
 } of_one[] = {
-    { "exec", ask_exec },       { "freeze", sandbox_freeze },   { "thaw", sandbox_thaw },
-    { "stats", ask_stats },     { "network", ask_network },     { "reclaim", ask_reclaim },
-    { "destroy", sandbox_destroy }, { "life", ask_life },       { "drop", image_drop },
+    { "exec", ask_exec },           { "freeze", sandbox_freeze }, { "thaw", sandbox_thaw },
+    { "stats", ask_stats },         { "network", ask_network },   { "reclaim", ask_reclaim },
+    { "destroy", sandbox_destroy }, { "life", ask_life },         { "drop", image_drop },
     { "pool", ask_pool },
 };
 

@@ -121,7 +121,10 @@ static int ask_where(struct link *link, int argc, char **argv, struct err *err)
         bool rests = !there || box.life == LIFE_RUNNING || box.life == LIFE_PAUSED;
 
         if (rests) {
-            puts(there && image_there ? "both" : there ? keeper_life_name(box.life) : image_there ? "image" : "none");
+            puts(there && image_there ? "both"
+                 : there              ? keeper_life_name(box.life)
+                 : image_there        ? "image"
+                                      : "none");
             return 0;
         }
         if (io_now_ms() > until)
@@ -146,7 +149,7 @@ static int ask_doom(struct link *link, int argc, char **argv, struct err *err)
     rc = link_send(link, &request, err);
     if (rc == 0)
         rc = sandbox_get(&beside, argv[0], &box, err); /* asked later, answered later */
-    if (rc < 0 && err->kind == ERR_NO_SANDBOX) /* it is gone by then */
+    if (rc < 0 && err->kind == ERR_NO_SANDBOX)         /* it is gone by then */
         rc = 0;
     link_close(&beside);
     (void) kill((pid_t) strtol(argv[1], NULL, 10), SIGCONT);

@@ -50,12 +50,12 @@ static const struct call refused[] = {
 /* clang-format on */
 
 /* Their answers depend on arguments: the table of rules below. */
-static const long by_argument[] = { __NR_clone,      __NR_socket,      __NR_socketpair, __NR_futex,
-                                    __NR_setsockopt, __NR_personality, __NR_ioctl,
-                                    __NR_prlimit64,  __NR_seccomp,     __NR_ptrace,
-                                    __NR_sendto,     __NR_recvfrom,    __NR_sendmsg,
-                                    __NR_recvmsg,    __NR_sendmmsg,    __NR_recvmmsg,
-                                    __NR_process_vm_readv, __NR_process_vm_writev };
+static const long by_argument[] = { __NR_clone,    __NR_socket,           __NR_socketpair,
+                                    __NR_futex,    __NR_setsockopt,       __NR_personality,
+                                    __NR_ioctl,    __NR_prlimit64,        __NR_seccomp,
+                                    __NR_ptrace,   __NR_sendto,           __NR_recvfrom,
+                                    __NR_sendmsg,  __NR_recvmsg,          __NR_sendmmsg,
+                                    __NR_recvmmsg, __NR_process_vm_readv, __NR_process_vm_writev };
 
 /* What the kernel itself answers with EPERM or ENOSYS when an ordinary user asks for nonsense. */
 static const struct {
@@ -364,7 +364,9 @@ static void check_quiet(void)
         SECCOMP_IOCTLS
 #undef IOCTL
     };
-    static const uint32_t unknown[] = { 1 /* FIBMAP */, 0x5415 /* TIOCMGET */, 0x8914 /* SIOCSIFFLAGS */, 0xc0185879 /* FITRIM */, 0xff0b };
+    static const uint32_t unknown[] = { 1 /* FIBMAP */, 0x5415 /* TIOCMGET */,
+                                        0x8914 /* SIOCSIFFLAGS */, 0xc0185879 /* FITRIM */,
+                                        0xff0b };
     char sentence[128], byte = 'x';
     struct iovec part = { &byte, 1 };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -373,7 +375,8 @@ static void check_quiet(void)
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
         exit(1);
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++) { /* of a closed descriptor: the kernel's answer is EBADF */
+    for (size_t i = 0; i < ARRAY_LEN(commands);
+         i++) { /* of a closed descriptor: the kernel's answer is EBADF */
         bool passed = syscall(__NR_ioctl, -1, commands[i].number, 0) < 0 && errno == EBADF;
 
         (void) snprintf(sentence, sizeof sentence, "ioctl %s reaches the kernel", commands[i].name);
@@ -385,7 +388,8 @@ static void check_quiet(void)
         (void) snprintf(sentence, sizeof sentence, "ioctl 0x%x is known to no file", unknown[i]);
         say(held, sentence, held ? PASSED : errno);
     }
-#define URGENT(call, name) say((call) < 0 && errno == EOPNOTSUPP, "urgent data does not exist: " name, errno)
+#define URGENT(call, name)                                                                         \
+    say((call) < 0 && errno == EOPNOTSUPP, "urgent data does not exist: " name, errno)
     URGENT(send(pair[0], "x", 1, MSG_OOB), "sendto");
     URGENT(sendmsg(pair[0], &message, MSG_OOB), "sendmsg");
     URGENT(sendmmsg(pair[0], &messages, 1, MSG_OOB), "sendmmsg");

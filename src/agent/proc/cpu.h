@@ -19,9 +19,9 @@ struct proc;
 
 struct cpu_limit {
     struct timer timer;
-    uint64_t limit_ms;       /* 0: none */
-    uint64_t sudo_us;        /* of those that sudo started for it and that ended */
-    uint64_t agent_us;       /* the agent's own time when the command began */
+    uint64_t limit_ms; /* 0: none */
+    uint64_t sudo_us;  /* of those that sudo started for it and that ended */
+    uint64_t agent_us; /* the agent's own time when the command began */
     bool exceeded;
 };
 

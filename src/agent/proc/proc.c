@@ -89,7 +89,7 @@ void proc_output(struct proc *proc)
 
 static void set_ended(struct proc *proc, enum agent_exit ended, int status)
 {
-    proc->ended = (uint8_t) (cpu_exceeded(proc)         ? EXIT_CPU
+    proc->ended = (uint8_t) (cpu_exceeded(proc)      ? EXIT_CPU
                              : proc->live->timed_out ? EXIT_TIMEOUT
                                                      : ended);
     if (WIFEXITED(status))

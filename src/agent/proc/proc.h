@@ -70,8 +70,8 @@ struct proc {
     int64_t started_ms;  /* real */
     uint64_t refused_at; /* system calls that were refused in the sandbox when it began */
     uint64_t wall_ms, cpu_ms, peak_bytes;
-    bool beside;           /* with a CPU limit: another command ran while it did */
-    uint64_t agent_cpu_ms; /* with a CPU limit: what the agent used meanwhile */
+    bool beside;                  /* with a CPU limit: another command ran while it did */
+    uint64_t agent_cpu_ms;        /* with a CPU limit: what the agent used meanwhile */
     uint64_t bytes[PROC_STREAMS]; /* final */
     struct agent *agent;
     struct proc_text *text; /* owned; NULL for old ones */

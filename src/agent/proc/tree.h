@@ -15,8 +15,8 @@
 
 struct tree_node {
     pid_t pid, ppid, pgrp;
-    char state; /* as in /proc/<pid>/stat: Z is a zombie */
-    bool below; /* descends from the root given to tree_read */
+    char state;                      /* as in /proc/<pid>/stat: Z is a zombie */
+    bool below;                      /* descends from the root given to tree_read */
     uint64_t own_ticks, child_ticks; /* processor time: its own, and of children that it reaped */
 };
 

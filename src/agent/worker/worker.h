@@ -23,7 +23,7 @@ struct worker {
     int sock;                            /* owned: the connection to the caller */
     const struct agent_request *request; /* decoded and checked by agent_request_decode */
     const struct user *user;
-    bool lent; /* AGENT_AS_ROOT: root's rights, and what is made is the user's */
+    bool lent;            /* AGENT_AS_ROOT: root's rights, and what is made is the user's */
     const uint8_t *early; /* bytes of the caller that arrived behind the request frame: they */
     size_t early_len;     /* come before anything read from sock */
 };

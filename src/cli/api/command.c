@@ -47,7 +47,8 @@ static void put_options(json_t *process, const struct command_options *o)
     if (o->timeout_ms)
         (void) json_object_set_new(process, "timeout", json_real((double) o->timeout_ms / 1000));
     if (o->cpu_timeout_ms)
-        (void) json_object_set_new(process, "cpu_timeout", json_real((double) o->cpu_timeout_ms / 1000));
+        (void) json_object_set_new(process, "cpu_timeout",
+                                   json_real((double) o->cpu_timeout_ms / 1000));
     if (!o->tty)
         return;
     terminal_size(&rows, &columns);
@@ -56,13 +57,15 @@ static void put_options(json_t *process, const struct command_options *o)
     (void) json_object_set_new(process, "columns", json_integer(columns));
 }
 
-int command_body(const struct verb *verb, const struct command_options *o, char *const *words, size_t count,
-                 const char *shell, json_t **ret, struct err *err)
+int command_body(const struct verb *verb, const struct command_options *o, char *const *words,
+                 size_t count, const char *shell, json_t **ret, struct err *err)
 {
     json_t *process;
 
     if (o->tty && o->interactive && !isatty(STDIN_FILENO))
-        return err_set(err, ERR_USAGE, "%s: -t with -i needs a terminal, but stdin is not a terminal; leave out -t", verb->name);
+        return err_set(err, ERR_USAGE,
+                       "%s: -t with -i needs a terminal, but stdin is not a terminal; leave out -t",
+                       verb->name);
     process = json_object();
     put_options(process, o);
     if (shell)

@@ -39,8 +39,8 @@ struct command_options {
 /* clang-format on */
 
 /* The "process" of an order. words: argv; or NULL, and `shell` is a command for a login shell. */
-int command_body(const struct verb *verb, const struct command_options *options, char *const *words, size_t count,
-                 const char *shell, json_t **ret, struct err *err);
+int command_body(const struct verb *verb, const struct command_options *options, char *const *words,
+                 size_t count, const char *shell, json_t **ret, struct err *err);
 /* Whether stdin is forwarded. */
 bool command_reads(const struct command_options *options);
 

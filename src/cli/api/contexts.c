@@ -20,7 +20,9 @@ static int directory(char *out, size_t size, struct err *err)
             : home && home[0] == '/'   ? snprintf(out, size, "%s/.config/cove", home)
                                        : -1;
 
-    return n > 0 && (size_t) n < size ? 0 : err_set(err, ERR_UNAVAILABLE, "HOME is not set: no place for servers");
+    return n > 0 && (size_t) n < size
+               ? 0
+               : err_set(err, ERR_UNAVAILABLE, "HOME is not set: no place for servers");
 }
 
 static json_t *empty(void)
@@ -34,8 +36,10 @@ static int check_file(int fd, const char *path, struct err *err)
 
     if (fstat(fd, &st) < 0)
         return err_sys(err, errno, "look at %s", path);
-    if (!S_ISREG(st.st_mode) || (st.st_mode & 077) || st.st_uid != geteuid() || st.st_size > FILE_MOST)
-        return err_set(err, ERR_DENIED, "%s must be a file of yours with mode 0600: keys are in it", path);
+    if (!S_ISREG(st.st_mode) || (st.st_mode & 077) || st.st_uid != geteuid() ||
+        st.st_size > FILE_MOST)
+        return err_set(err, ERR_DENIED, "%s must be a file of yours with mode 0600: keys are in it",
+                       path);
     return 0;
 }
 
@@ -90,8 +94,8 @@ int contexts_write(json_t *contexts, struct err *err)
     (void) snprintf(fresh, sizeof fresh, "%s/" FILE_NAME ".%ld", dir, (long) getpid());
     (void) unlink(fresh);
     fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || io_write_all(fd, text, strlen(text)) < 0 || io_write_all(fd, "\n", 1) < 0 || fsync(fd) < 0 ||
-        rename(fresh, path) < 0) {
+    if (fd < 0 || io_write_all(fd, text, strlen(text)) < 0 || io_write_all(fd, "\n", 1) < 0 ||
+        fsync(fd) < 0 || rename(fresh, path) < 0) {
         err_sys(err, errno, "write %s", path);
         (void) unlink(fresh);
         return -1;

@@ -46,7 +46,8 @@ static int each_listed(each_step *step, void *context)
     return code;
 }
 
-int each_sandbox(const struct verb *verb, bool all, char **names, int count, each_step *step, void *context)
+int each_sandbox(const struct verb *verb, bool all, char **names, int count, each_step *step,
+                 void *context)
 {
     if (all && count > 0)
         return common_excess(verb, names[0]);

@@ -13,6 +13,7 @@
 typedef int each_step(const char *sandbox, json_t *state, void *context, struct err *err);
 
 /* Those that are named, or all that the server lists. Returns the exit code. */
-int each_sandbox(const struct verb *verb, bool all, char **names, int count, each_step *step, void *context);
+int each_sandbox(const struct verb *verb, bool all, char **names, int count, each_step *step,
+                 void *context);
 
 #endif

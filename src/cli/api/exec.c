@@ -69,7 +69,8 @@ int verb_exec(int argc, char **argv)
         return code;
     if (count < 2)
         return common_missing(&exec_verb, count == 0 ? "a sandbox" : "a command");
-    if (command_body(&exec_verb, &options.command, words + 1, (size_t) count - 1, NULL, &process, &err) < 0)
+    if (command_body(&exec_verb, &options.command, words + 1, (size_t) count - 1, NULL, &process,
+                     &err) < 0)
         return report_error(&err);
     return options.detach ? detached(words[0], process) : attached(&options, words[0], process);
 }

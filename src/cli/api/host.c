@@ -23,9 +23,10 @@ int host_become(char *const *words)
     }
     argv[n + 1] = NULL;
     if (program_find("cove-host", path, sizeof path, &err) < 0) {
-        (void) err_set(&err, ERR_UNAVAILABLE,
-                       "'%.40s' is about a host that runs cove, and this one has the command line only",
-                       words[0] ? words[0] : "");
+        (void) err_set(
+            &err, ERR_UNAVAILABLE,
+            "'%.40s' is about a host that runs cove, and this one has the command line only",
+            words[0] ? words[0] : "");
         return report_error(&err);
     }
     (void) execv(path, argv);
@@ -44,7 +45,11 @@ static int refuse_elsewhere(const char *verb)
 
 int host_ps(bool json, bool quiet)
 {
-    char *words[] = { (char[]){ "keeper-ps" }, json ? (char[]){ "--json" } : quiet ? (char[]){ "-q" } : NULL, NULL };
+    char *words[] = { (char[]){ "keeper-ps" },
+                      json    ? (char[]){ "--json" }
+                      : quiet ? (char[]){ "-q" }
+                              : NULL,
+                      NULL };
 
     return getenv("COVE_SERVER") ? refuse_elsewhere("ps") : host_become(words);
 }
@@ -52,7 +57,8 @@ int host_ps(bool json, bool quiet)
 int host_kill(const char *verb, bool all, bool running, char **names, int count)
 {
     char *words[WORDS_MAX + 1] = { (char[]){ "keeper-kill" } };
-    char all_word[] = "--all", running_word[] = "--running"; /* not literals in the branches, whose life ends there */
+    char all_word[] = "--all",
+         running_word[] = "--running"; /* not literals in the branches, whose life ends there */
     size_t n = 1;
 
     if (getenv("COVE_SERVER"))

@@ -109,7 +109,8 @@ int verb_kill(int argc, char **argv)
         return code;
     if (options.keeper)
         return host_kill(given[0], options.all, options.running, names, count);
-    return each_sandbox(&kill_verb, options.all || options.running, names, count, kill_one, &options);
+    return each_sandbox(&kill_verb, options.all || options.running, names, count, kill_one,
+                        &options);
 }
 
 /* ---- pause, resume ---- */
@@ -126,7 +127,9 @@ static int pause_one(const char *sandbox, json_t *state, void *context, struct e
         return 0;
     }
     (void) json_object_set_new(body, "tier",
-                               json_string(options->no_memory ? "disk" : options->tier ? options->tier : "hot"));
+                               json_string(options->no_memory ? "disk"
+                                           : options->tier    ? options->tier
+                                                              : "hot"));
     if (options->no_memory)
         (void) json_object_set_new(body, "memory", json_false());
     if (server_ask("POST", body, &paused, err, "/v1/sandboxes/%s/pause", sandbox) < 0)
@@ -176,7 +179,8 @@ int verb_resume(int argc, char **argv)
     int count, code;
 
     code = common_parse(&resume_verb, argc, argv, &options, &names, &count);
-    return code >= 0 ? code : each_sandbox(&resume_verb, options.all, names, count, resume_one, &options);
+    return code >= 0 ? code
+                     : each_sandbox(&resume_verb, options.all, names, count, resume_one, &options);
 }
 
 /* ---- fork ---- */

@@ -95,7 +95,8 @@ static int read_key(char key[KEY_MOST + 1], struct err *err)
     return key[0] ? 0 : err_set(err, ERR_USAGE, "login: no key was given");
 }
 
-static int keep(const char *name, const char *url, const char *key, const char *cacert, struct err *err)
+static int keep(const char *name, const char *url, const char *key, const char *cacert,
+                struct err *err)
 {
     json_t *contexts, *server;
     int r;
@@ -139,16 +140,19 @@ int verb_login(int argc, char **argv)
     if (code >= 0)
         return code;
     if (count != 1)
-        return count ? common_excess(&login_verb, operands[1]) : common_missing(&login_verb, "a URL");
+        return count ? common_excess(&login_verb, operands[1])
+                     : common_missing(&login_verb, "a URL");
     if (remote_parse(operands[0], &remote, &err) < 0)
         return report_error(&err);
     if (in_the_clear(&remote))
-        report_note("%s is not encrypted: the key can be read on its way; use https://", operands[0]);
+        report_note("%s is not encrypted: the key can be read on its way; use https://",
+                    operands[0]);
     name = options.name ? options.name : remote.host;
     if (strcmp(name, "local") == 0)
         (void) err_set(&err, ERR_USAGE, "login: 'local' is the server of this host; use --name");
     else if (options.cacert && !(cacert = realpath(options.cacert, whole)))
-        (void) err_set(&err, ERR_USAGE, "login: --cacert %.200s: %s", options.cacert, strerror(errno));
+        (void) err_set(&err, ERR_USAGE, "login: --cacert %.200s: %s", options.cacert,
+                       strerror(errno));
     else if (read_key(key, &err) == 0 && try_key(operands[0], key, cacert, &err) == 0 &&
              keep(name, operands[0], key, cacert, &err) == 0) {
         printf("logged in to %s as '%s'\n", operands[0], name);
@@ -197,8 +201,8 @@ static int context_ls(int argc, char **argv)
         bool is = current && strcmp(current, name) == 0;
 
         put_row(&table, name, show_text(server, "url"), is);
-        (void) json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b}", "name", name, "url", show_text(server, "url"), "current", is));
+        (void) json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "url",
+                                                     show_text(server, "url"), "current", is));
     }
     if (options.json)
         show_json(json_incref(list));
@@ -224,7 +228,8 @@ static int change(const char *name, bool remove, struct err *err)
     if (!json_object_get(servers, name) && (remove || strcmp(name, "local") != 0))
         r = err_set(err, ERR_USAGE, "there is no server '%.60s' (see 'cove context ls')", name);
     else if (!remove)
-        (void) json_object_set_new(contexts, "current", strcmp(name, "local") == 0 ? json_null() : json_string(name));
+        (void) json_object_set_new(contexts, "current",
+                                   strcmp(name, "local") == 0 ? json_null() : json_string(name));
     else {
         if (current && strcmp(current, name) == 0)
             (void) json_object_set_new(contexts, "current", json_null());
@@ -243,7 +248,8 @@ static int change_verb(const char *sub, bool remove, int argc, char **argv)
     char **operands;
     int count, code;
 
-    code = subverb_parse(&context_verb, sub, argc, argv, &options, "a name", 1, 1, &operands, &count);
+    code =
+        subverb_parse(&context_verb, sub, argc, argv, &options, "a name", 1, 1, &operands, &count);
     if (code >= 0)
         return code;
     return change(operands[0], remove, &err) < 0 ? report_error(&err) : 0;

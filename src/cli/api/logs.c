@@ -115,11 +115,14 @@ static int read_events(struct call *call, struct shown *s, struct err *err)
     return r;
 }
 
-static int show_proc(const char *sandbox, json_t *proc, const struct logs_options *options, struct err *err)
+static int show_proc(const char *sandbox, json_t *proc, const struct logs_options *options,
+                     struct err *err)
 {
-    struct shown s = { .bytes = { show_number(proc, "stdout_bytes"), show_number(proc, "stderr_bytes") },
-                       .from = options->from,
-                       .follow = options->follow && json_is_true(json_object_get(proc, "running")) };
+    struct shown s = {
+        .bytes = { show_number(proc, "stdout_bytes"), show_number(proc, "stderr_bytes") },
+        .from = options->from,
+        .follow = options->follow && json_is_true(json_object_get(proc, "running"))
+    };
     auto_free char *path = NULL;
     const struct remote *remote;
     struct call call;
@@ -134,14 +137,17 @@ static int show_proc(const char *sandbox, json_t *proc, const struct logs_option
                     (unsigned long long) s.next[1]);
     if (!path || server_find(&remote, err) < 0 ||
         call_open(&call, remote,
-                  &(struct call_request){ .method = "GET", .path = path, .accept = "application/x-ndjson" }, err) < 0)
+                  &(struct call_request){
+                      .method = "GET", .path = path, .accept = "application/x-ndjson" },
+                  err) < 0)
         return path ? -1 : err_set(err, ERR_NO_MEMORY, "no memory for a request");
     r = read_events(&call, &s, err);
     call_close(&call);
     return r < 0 ? -1 : 0;
 }
 
-static int show_all(const char *sandbox, uint32_t only, const struct logs_options *options, struct err *err)
+static int show_all(const char *sandbox, uint32_t only, const struct logs_options *options,
+                    struct err *err)
 {
     json_t *answer = NULL, *proc;
     bool any = false;
@@ -156,7 +162,9 @@ static int show_all(const char *sandbox, uint32_t only, const struct logs_option
         r = show_proc(sandbox, proc, options, err);
     }
     json_decref(answer);
-    return r == 0 && only && !any ? err_set(err, ERR_NO_PROCESS, "there is no process %u in '%s'", only, sandbox) : r;
+    return r == 0 && only && !any
+               ? err_set(err, ERR_NO_PROCESS, "there is no process %u in '%s'", only, sandbox)
+               : r;
 }
 
 static int parse_proc(const char *text, uint32_t *ret, struct err *err)

@@ -33,7 +33,8 @@ static int take_option(char **words, int *ret_used, int *ret_code)
         size_t len = strlen(before[i].option);
         const char *value;
 
-        if (strncmp(words[0], before[i].option, len) != 0 || (words[0][len] && words[0][len] != '='))
+        if (strncmp(words[0], before[i].option, len) != 0 ||
+            (words[0][len] && words[0][len] != '='))
             continue;
         value = words[0][len] ? words[0] + len + 1 : words[1];
         *ret_used = words[0][len] ? 1 : 2;

@@ -18,11 +18,12 @@ static void put_text(json_t *object, const char *name, const char *text)
         put(object, name, json_string(text));
 }
 
-int make_assignments(const char *option, const struct option_list *list, bool inherit, json_t *object,
-                     struct err *err)
+int make_assignments(const char *option, const struct option_list *list, bool inherit,
+                     json_t *object, struct err *err)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const char *text = list->items[i], *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL;
+        const char *text = list->items[i], *equals = strchr(text, '='),
+                   *value = equals ? equals + 1 : NULL;
         size_t len = equals ? (size_t) (equals - text) : strlen(text);
 
         if (len == 0 || (!equals && !inherit))
@@ -35,8 +36,8 @@ int make_assignments(const char *option, const struct option_list *list, bool in
     return 0;
 }
 
-static int put_texts(json_t *object, const char *option, const char *name, const struct option_list *list,
-                     struct err *err)
+static int put_texts(json_t *object, const char *option, const char *name,
+                     const struct option_list *list, struct err *err)
 {
     json_t *array = json_array();
 
@@ -108,7 +109,8 @@ static int put_volumes(json_t *body, const struct option_list *list, struct err 
         if (name_len > 0 && strchr("/.~", text[0])) {
             json_decref(array);
             return err_set(err, ERR_USAGE,
-                           "--volume: '%.*s' is a directory of this host, which no sandbox can mount; copy it with 'cove cp', or "
+                           "--volume: '%.*s' is a directory of this host, which no sandbox can "
+                           "mount; copy it with 'cove cp', or "
                            "use a volume: 'cove volume create NAME', then -v NAME:DIR",
                            (int) (name_len < 80 ? name_len : 80), text);
         }
@@ -118,9 +120,9 @@ static int put_volumes(json_t *body, const struct option_list *list, struct err 
         dir_len = mode ? (size_t) (mode - dir) : strlen(dir);
         if (mode && strcmp(mode, ":ro") != 0 && strcmp(mode, ":rw") != 0)
             return bad_volume(text, array, err);
-        (void) json_array_append_new(array,
-                                     json_pack("{s:s%, s:s%, s:b}", "name", text, name_len, "path", dir, dir_len,
-                                               "read_only", mode && strcmp(mode, ":ro") == 0));
+        (void) json_array_append_new(array, json_pack("{s:s%, s:s%, s:b}", "name", text, name_len,
+                                                      "path", dir, dir_len, "read_only",
+                                                      mode && strcmp(mode, ":ro") == 0));
     }
     if (list->count > 0)
         put(body, "volumes", array);
@@ -138,7 +140,8 @@ static void put_limits(json_t *body, const struct limits *limits)
 
         if (value > 0)
             put(object, limit_table[i].name,
-                limit_table[i].unit == LIMIT_CPUS ? json_real((double) value / 1000) : json_integer((json_int_t) value));
+                limit_table[i].unit == LIMIT_CPUS ? json_real((double) value / 1000)
+                                                  : json_integer((json_int_t) value));
     }
     if (json_object_size(object) > 0)
         put(body, "limits", object);
@@ -146,7 +149,8 @@ static void put_limits(json_t *body, const struct limits *limits)
         json_decref(object);
 }
 
-static int put_seconds(json_t *body, const char *option, const char *name, const char *text, struct err *err)
+static int put_seconds(json_t *body, const char *option, const char *name, const char *text,
+                       struct err *err)
 {
     uint64_t ms;
 
@@ -165,7 +169,9 @@ static int put_lifetime(json_t *body, const struct make_options *o, bool stays, 
     const struct remote *remote;
 
     if (!stays)
-        return o->lifetime ? err_set(err, ERR_USAGE, "--lifetime: only of a sandbox that stays (create, --keep)") : 0;
+        return o->lifetime ? err_set(err, ERR_USAGE,
+                                     "--lifetime: only of a sandbox that stays (create, --keep)")
+                           : 0;
     if (o->lifetime)
         return put_seconds(body, "lifetime", "timeout", o->lifetime, err);
     if (server_find(&remote, err) < 0)
@@ -190,8 +196,8 @@ static void put_preview(json_t *body, const struct make_options *o)
         json_decref(preview);
 }
 
-static int fill(json_t *body, const struct make_options *o, bool stays, const struct option_list *env,
-                struct err *err)
+static int fill(json_t *body, const struct make_options *o, bool stays,
+                const struct option_list *env, struct err *err)
 {
     json_t *metadata = json_object(), *own = json_object();
 
@@ -225,7 +231,8 @@ static int fill(json_t *body, const struct make_options *o, bool stays, const st
     return 0;
 }
 
-int make_body(const struct make_options *o, bool stays, const struct option_list *env, json_t **ret, struct err *err)
+int make_body(const struct make_options *o, bool stays, const struct option_list *env, json_t **ret,
+              struct err *err)
 {
     json_t *body;
 

@@ -9,7 +9,8 @@
 #include <jansson.h>
 
 struct make_options {
-    const char *template, *name, *snapshot, *isolation, *network, *on_timeout, *idempotency_key, *mask_host;
+    const char *template, *name, *snapshot, *isolation, *network, *on_timeout, *idempotency_key,
+        *mask_host;
     bool root, no_memory, auto_resume, preview_public, preview_resume;
     struct option_list volumes, allow, deny, secrets, joins, metadata;
     const char *lifetime, *idle_pause, *idle_disk; /* durations */
@@ -46,10 +47,11 @@ struct make_options {
 
 /* The body of a create; the caller's to decref. stays: the sandbox is not tied to a connection, and so has a lifetime: the one
  * that was given, or on this host's own server none. env: K=V for every command in it; NULL: none. */
-int make_body(const struct make_options *options, bool stays, const struct option_list *env, json_t **ret,
-              struct err *err);
+int make_body(const struct make_options *options, bool stays, const struct option_list *env,
+              json_t **ret, struct err *err);
 
 /* KEY=VALUE texts into an object; KEY alone takes the value that cove itself has, if it has one. */
-int make_assignments(const char *option, const struct option_list *list, bool inherit, json_t *object, struct err *err);
+int make_assignments(const char *option, const struct option_list *list, bool inherit,
+                     json_t *object, struct err *err);
 
 #endif

@@ -53,11 +53,14 @@ static json_t *sandbox_json(json_t *s)
 {
     json_t *out = json_copy(s), *limits = json_copy(json_object_get(s, "limits"));
 
-    (void) json_object_set_new(out, "root", json_boolean(strcmp(show_text(s, "profile"), "root") == 0));
-    (void) json_object_set_new(out, "created_ms", json_integer((json_int_t) show_time(s, "created_at")));
+    (void) json_object_set_new(out, "root",
+                               json_boolean(strcmp(show_text(s, "profile"), "root") == 0));
+    (void) json_object_set_new(out, "created_ms",
+                               json_integer((json_int_t) show_time(s, "created_at")));
     (void) json_object_set_new(
         limits, "cpu_milli",
-        json_integer((json_int_t) (json_number_value(json_object_get(limits, "cpus")) * 1000 + 0.5)));
+        json_integer(
+            (json_int_t) (json_number_value(json_object_get(limits, "cpus")) * 1000 + 0.5)));
     (void) json_object_set_new(out, "limits", limits);
     return out;
 }
@@ -79,8 +82,9 @@ static void sandbox_row(struct table *table, json_t *s)
     table_cell(table, "%s", show_text(s, "profile"));
 }
 
-static void print(json_t *list, const struct ps_options *options, size_t columns, const char *const *headings,
-                  const char *id, json_t *(*convert)(json_t *), void (*row)(struct table *, json_t *))
+static void print(json_t *list, const struct ps_options *options, size_t columns,
+                  const char *const *headings, const char *id, json_t *(*convert)(json_t *),
+                  void (*row)(struct table *, json_t *))
 {
     json_t *out = json_array(), *item;
     struct table table;
@@ -133,7 +137,8 @@ static json_t *proc_json(json_t *p)
         (void) json_object_set(out, "ended", ended);
     else
         (void) json_object_set_new(out, "ended", json_null());
-    (void) json_object_set_new(out, "started_ms", json_integer((json_int_t) show_time(p, "started_at")));
+    (void) json_object_set_new(out, "started_ms",
+                               json_integer((json_int_t) show_time(p, "started_at")));
     return out;
 }
 
@@ -196,7 +201,8 @@ static int list_procs(const char *sandbox, const struct ps_options *options, str
 
     if (server_ask("GET", NULL, &answer, err, "/v1/sandboxes/%s/processes", sandbox) < 0)
         return -1;
-    print(json_object_get(answer, "processes"), options, ARRAY_LEN(headings), headings, "proc", proc_json, proc_row);
+    print(json_object_get(answer, "processes"), options, ARRAY_LEN(headings), headings, "proc",
+          proc_json, proc_row);
     json_decref(answer);
     return 0;
 }

@@ -84,8 +84,9 @@ static int run(const struct run_options *options, const char *sandbox, json_t *p
         json_decref(process);
         return report_error(&err);
     }
-    session.order = json_pack("{s:o, s:o, s:b, s:b, s:s}", "sandbox", body, "process", process, "keep", options->keep,
-                              "wait", options->wait, "on_disconnect", session.detaches ? "keep" : "kill");
+    session.order = json_pack("{s:o, s:o, s:b, s:b, s:s}", "sandbox", body, "process", process,
+                              "keep", options->keep, "wait", options->wait, "on_disconnect",
+                              session.detaches ? "keep" : "kill");
     return session_run(&session);
 }
 
@@ -127,8 +128,8 @@ int verb_shell(int argc, char **argv)
         return common_excess(&shell_verb, operands[1]);
     options.command.tty = options.command.tty || isatty(STDIN_FILENO);
     options.command.interactive = true;
-    if (command_body(&shell_verb, &options.command, NULL, 0, options.command.tty ? SHELL_TERMINAL : SHELL_SCRIPT,
-                     &process, &err) < 0)
+    if (command_body(&shell_verb, &options.command, NULL, 0,
+                     options.command.tty ? SHELL_TERMINAL : SHELL_SCRIPT, &process, &err) < 0)
         return report_error(&err);
     return run(&options, count ? operands[0] : NULL, process);
 }

@@ -96,7 +96,8 @@ int server_find(const struct remote **ret, struct err *err)
     if (found)
         return 0;
     chosen = (struct remote){ .kind = REMOTE_LOCAL };
-    if (url ? use_contexts(&chosen, url, err) < 0 : !set("COVE_STATE") && use_contexts(&chosen, NULL, err) < 0)
+    if (url ? use_contexts(&chosen, url, err) < 0
+            : !set("COVE_STATE") && use_contexts(&chosen, NULL, err) < 0)
         return -1;
     if (chosen.kind == REMOTE_LOCAL)
         (void) snprintf(chosen.state, sizeof chosen.state, "%s", report_state());
@@ -123,10 +124,12 @@ bool server_is_elsewhere(void)
     const struct remote *remote;
     struct err ignored;
 
-    return set("COVE_SERVER") || (server_find(&remote, &ignored) == 0 && remote->kind != REMOTE_LOCAL);
+    return set("COVE_SERVER") ||
+           (server_find(&remote, &ignored) == 0 && remote->kind != REMOTE_LOCAL);
 }
 
-int server_ask(const char *method, json_t *take_body, json_t **ret, struct err *err, const char *fmt, ...)
+int server_ask(const char *method, json_t *take_body, json_t **ret, struct err *err,
+               const char *fmt, ...)
 {
     const struct remote *remote;
     auto_free char *path = NULL;
@@ -159,7 +162,8 @@ int server_list(const char *path, const char *name, json_t **ret, struct err *er
     int r = server_find(&remote, err);
 
     for (int page = 0; r == 0 && page < PAGES_MOST && (page == 0 || cursor); page++) {
-        auto_free char *query = ask_path(cursor ? "cursor=%s&limit=200" : "limit=200", cursor), *whole = NULL;
+        auto_free char *query = ask_path(cursor ? "cursor=%s&limit=200" : "limit=200", cursor),
+                       *whole = NULL;
         json_t *answer = NULL;
         const char *next;
 

@@ -25,7 +25,8 @@ bool server_is_elsewhere(void);
 int server_act_for(const char *tenant, struct err *err);
 
 /* fmt as ask_path has it. take_body and ret as ask has them. */
-int server_ask(const char *method, json_t *take_body, json_t **ret, struct err *err, const char *fmt, ...);
+int server_ask(const char *method, json_t *take_body, json_t **ret, struct err *err,
+               const char *fmt, ...);
 
 /* Every item of a list that comes in pages: `path` may have a query; `name` is the field with the items. The array is the
  * caller's to decref. */

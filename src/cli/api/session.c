@@ -80,7 +80,8 @@ static void take_text(struct pump *p, json_t *json)
     if (type && strcmp(type, "sandbox") == 0) {
         copy_text(json, "id", s->sandbox, sizeof s->sandbox);
         copy_text(json, "name", s->name, sizeof s->name);
-        s->memory_bytes = (uint64_t) json_integer_value(json_object_get(json_object_get(json, "limits"), "memory"));
+        s->memory_bytes = (uint64_t) json_integer_value(
+            json_object_get(json_object_get(json, "limits"), "memory"));
     } else if (type && strcmp(type, "start") == 0) {
         copy_text(json, "sandbox", s->sandbox, sizeof s->sandbox);
         s->proc = (uint32_t) json_integer_value(json_object_get(json, "proc"));
@@ -190,14 +191,16 @@ static void pass_signal(struct pump *p, int number)
     struct err err;
 
     /* At a terminal, keys are bytes: a signal was sent to us from elsewhere, and means us. */
-    if ((p->signals++ > 0 || s->options->tty || !s->proc) && number != SIGUSR1 && number != SIGUSR2) {
+    if ((p->signals++ > 0 || s->options->tty || !s->proc) && number != SIGUSR1 &&
+        number != SIGUSR2) {
         p->end.signal = number;
         finish(p, s->detaches && s->proc ? SESSION_DETACHED : SESSION_SIGNALLED);
         return;
     }
     if (s->proc)
         (void) server_ask("POST", json_pack("{s:i}", "signal", number), NULL, &err,
-                          "/v1/sandboxes/%s/processes/%u/signal", s->sandbox, (unsigned long long) s->proc);
+                          "/v1/sandboxes/%s/processes/%u/signal", s->sandbox,
+                          (unsigned long long) s->proc);
 }
 
 static void read_signals(struct pump *p)
@@ -230,8 +233,9 @@ static void poll_fill(const struct pump *p, struct pollfd fds[ON_COUNT])
     /* A connection that hung up while output waits for our reader would wake us for nothing. */
     fds[ON_SERVER] = (struct pollfd){ .fd = server ? talk_fd(p->talk) : -1, .events = server };
     fds[ON_SIGNAL] = (struct pollfd){ .fd = p->signal_fd, .events = POLLIN };
-    fds[ON_STDIN] = (struct pollfd){ .fd = p->stdin_open && !pending && p->session->proc ? STDIN_FILENO : -1,
-                                     .events = POLLIN };
+    fds[ON_STDIN] =
+        (struct pollfd){ .fd = p->stdin_open && !pending && p->session->proc ? STDIN_FILENO : -1,
+                         .events = POLLIN };
     fds[ON_OUT] = (struct pollfd){ .fd = p->have_out ? out_fd(p) : -1, .events = POLLOUT };
 }
 
@@ -284,7 +288,8 @@ int session_run(struct session *s)
     const struct remote *remote;
     int code;
 
-    if (!talk || server_find(&remote, &p.end.err) < 0 || talk_open(talk, remote, s->order, &p.end.err) < 0)
+    if (!talk || server_find(&remote, &p.end.err) < 0 ||
+        talk_open(talk, remote, s->order, &p.end.err) < 0)
         return report_error(&p.end.err);
     p.talk = talk;
     pump_run(&p);

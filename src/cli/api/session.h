@@ -9,11 +9,11 @@
 #include "cli/api/command.h"
 
 struct session {
-    json_t *order;  /* taken */
+    json_t *order; /* taken */
     const struct command_options *options;
-    bool tied;      /* the sandbox ends with the connection: a second signal ends both */
-    bool detaches;  /* a second signal leaves the command running */
-    bool keeps;     /* a new sandbox stays: its name is told */
+    bool tied;     /* the sandbox ends with the connection: a second signal ends both */
+    bool detaches; /* a second signal leaves the command running */
+    bool keeps;    /* a new sandbox stays: its name is told */
 
     /* What was told since. */
     char sandbox[32], name[64];

@@ -29,7 +29,8 @@ static uint64_t memory_limit(struct session *s)
     json_t *sandbox = NULL;
     struct err ignored;
 
-    if (s->memory_bytes == 0 && server_ask("GET", NULL, &sandbox, &ignored, "/v1/sandboxes/%s", s->sandbox) == 0)
+    if (s->memory_bytes == 0 &&
+        server_ask("GET", NULL, &sandbox, &ignored, "/v1/sandboxes/%s", s->sandbox) == 0)
         s->memory_bytes = number(json_object_get(sandbox, "limits"), "memory");
     json_decref(sandbox);
     return s->memory_bytes;
@@ -48,7 +49,8 @@ static int timed_out(const struct session *s)
 {
     char span[32];
 
-    report_note("timeout: the command ran longer than %s", report_span(span, sizeof span, s->options->timeout_ms));
+    report_note("timeout: the command ran longer than %s",
+                report_span(span, sizeof span, s->options->timeout_ms));
     return CODE_TIMEOUT;
 }
 
@@ -90,11 +92,11 @@ static void print_stats(json_t *r)
     bool exited = strcmp(reason(r), "exit") == 0;
 
     (void) fprintf(stderr,
-                   "cove: ended=%s code=%u signal=%u wall_ms=%" PRIu64 " cpu_ms=%" PRIu64 " peak_bytes=%" PRIu64
-                   " stdout_bytes=%" PRIu64 " stderr_bytes=%" PRIu64 "\n",
-                   reason(r), exited ? (unsigned) number(r, "exit_code") : 0, (unsigned) number(r, "signal"),
-                   number(r, "wall_ms"), number(r, "cpu_ms"), number(r, "peak_bytes"), number(r, "stdout_bytes"),
-                   number(r, "stderr_bytes"));
+                   "cove: ended=%s code=%u signal=%u wall_ms=%" PRIu64 " cpu_ms=%" PRIu64
+                   " peak_bytes=%" PRIu64 " stdout_bytes=%" PRIu64 " stderr_bytes=%" PRIu64 "\n",
+                   reason(r), exited ? (unsigned) number(r, "exit_code") : 0,
+                   (unsigned) number(r, "signal"), number(r, "wall_ms"), number(r, "cpu_ms"),
+                   number(r, "peak_bytes"), number(r, "stdout_bytes"), number(r, "stderr_bytes"));
 }
 
 /* The agent names the step that failed. */
@@ -112,7 +114,8 @@ int session_report(struct session *s, struct session_end *end)
     int code;
 
     if (end->missed)
-        report_note("%" PRIu64 " bytes of output were dropped before they could be read", end->missed);
+        report_note("%" PRIu64 " bytes of output were dropped before they could be read",
+                    end->missed);
     if (end->how == SESSION_ENDED && s->options->stats)
         print_stats(end->result);
     switch (end->how) {

@@ -35,8 +35,8 @@ uint64_t show_time(json_t *json, const char *name)
     struct tm tm = { 0 };
     unsigned ms = 0;
 
-    if (sscanf(show_text(json, name), "%d-%d-%dT%d:%d:%d.%3uZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-               &tm.tm_min, &tm.tm_sec, &ms) < 6)
+    if (sscanf(show_text(json, name), "%d-%d-%dT%d:%d:%d.%3uZ", &tm.tm_year, &tm.tm_mon,
+               &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms) < 6)
         return 0;
     tm.tm_year -= 1900;
     tm.tm_mon--;
@@ -53,7 +53,8 @@ uint64_t show_age(uint64_t since_ms)
     return ms > since_ms ? ms - since_ms : 0;
 }
 
-void show_list(json_t *take_list, bool as_json, size_t columns, const char *const *headings, show_row *row)
+void show_list(json_t *take_list, bool as_json, size_t columns, const char *const *headings,
+               show_row *row)
 {
     struct table table;
     json_t *item;

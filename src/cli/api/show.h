@@ -20,7 +20,8 @@ uint64_t show_age(uint64_t since_ms);
 
 /* A list as a table, with a row for each item, or as JSON. The reference is taken. Headings as in table.h. */
 typedef void show_row(struct table *table, json_t *item);
-void show_list(json_t *take_list, bool as_json, size_t columns, const char *const *headings, show_row *row);
+void show_list(json_t *take_list, bool as_json, size_t columns, const char *const *headings,
+               show_row *row);
 
 /* The reference is taken. Indented, and the end of a line. */
 void show_json(json_t *take_json);

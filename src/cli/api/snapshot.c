@@ -59,7 +59,8 @@ static int snapshot_create(int argc, char **argv)
     char **names;
     int count, code;
 
-    code = subverb_parse(&snapshot_verb, "create", argc, argv, &values, "a sandbox", 1, 1, &names, &count);
+    code = subverb_parse(&snapshot_verb, "create", argc, argv, &values, "a sandbox", 1, 1, &names,
+                         &count);
     if (code >= 0)
         return code;
     body = json_pack("{s:b, s:s*}", "memory", !values.no_memory, "name", values.name);
@@ -86,7 +87,8 @@ static void put_row(struct table *table, json_t *s)
 
 static int snapshot_ls(int argc, char **argv)
 {
-    static const char *const headings[] = { "ID", "NAME", "SANDBOX", "TEMPLATE", "MEMORY", ">BYTES", "MADE" };
+    static const char *const headings[] = { "ID",     "NAME",   "SANDBOX", "TEMPLATE",
+                                            "MEMORY", ">BYTES", "MADE" };
     struct snapshot_values values = { .name = NULL };
     json_t *list, *snapshot;
     struct table table;
@@ -103,7 +105,8 @@ static int snapshot_ls(int argc, char **argv)
     table_init(&table, ARRAY_LEN(headings), headings);
     json_array_foreach(list, i, snapshot)
     {
-        (void) json_object_set_new(snapshot, "created_ms", json_integer((json_int_t) show_time(snapshot, "created_at")));
+        (void) json_object_set_new(snapshot, "created_ms",
+                                   json_integer((json_int_t) show_time(snapshot, "created_at")));
         put_row(&table, snapshot);
     }
     if (values.json)
@@ -122,7 +125,8 @@ static int snapshot_rm(int argc, char **argv)
     char **names;
     int count, code, own;
 
-    code = subverb_parse(&snapshot_verb, "rm", argc, argv, &values, "a snapshot", 1, 1000, &names, &count);
+    code = subverb_parse(&snapshot_verb, "rm", argc, argv, &values, "a snapshot", 1, 1000, &names,
+                         &count);
     if (code >= 0)
         return code;
     code = 0;

@@ -46,9 +46,12 @@ static void usage_json(struct shown *shown, json_t *sandbox, json_t *stats)
     (void) json_object_set(out, "id", json_object_get(sandbox, "id"));
     (void) json_object_set(out, "name", json_object_get(sandbox, "name"));
     (void) json_object_set(out, "state", json_object_get(sandbox, "state"));
-    (void) json_object_set_new(out, "cpu_us", json_integer((json_int_t) show_number(stats, "cpu_ms") * 1000));
-    (void) json_object_set_new(out, "processes_limit", json_integer((json_int_t) show_number(limits, "pids")));
-    (void) json_object_set_new(out, "disk_limit_inodes", json_integer((json_int_t) show_number(limits, "inodes")));
+    (void) json_object_set_new(out, "cpu_us",
+                               json_integer((json_int_t) show_number(stats, "cpu_ms") * 1000));
+    (void) json_object_set_new(out, "processes_limit",
+                               json_integer((json_int_t) show_number(limits, "pids")));
+    (void) json_object_set_new(out, "disk_limit_inodes",
+                               json_integer((json_int_t) show_number(limits, "inodes")));
     (void) json_array_append_new(shown->list, out);
 }
 
@@ -65,7 +68,8 @@ static void usage_row(struct table *table, json_t *sandbox, json_t *stats)
     table_cell(table, "%s / %s", report_size(a, sizeof a, show_number(stats, "memory_bytes")),
                report_size(b, sizeof b, show_number(limits, "memory")));
     table_cell(table, "%s", report_size(a, sizeof a, show_number(stats, "memory_peak_bytes")));
-    table_cell(table, "%" PRIu64 " / %" PRIu64, show_number(stats, "processes"), show_number(limits, "pids"));
+    table_cell(table, "%" PRIu64 " / %" PRIu64, show_number(stats, "processes"),
+               show_number(limits, "pids"));
     table_cell(table, "%s / %s", report_size(a, sizeof a, show_number(stats, "disk_bytes")),
                report_size(b, sizeof b, show_number(limits, "disk")));
     table_cell(table, "%" PRIu64, show_number(stats, "disk_inodes"));
@@ -85,7 +89,8 @@ static int show_usage(struct shown *shown, const char *name, json_t *listed, str
     if (!listed)
         r = server_ask("GET", NULL, &sandbox, err, "/v1/sandboxes/%s", name);
     if (r == 0)
-        r = server_ask("GET", NULL, &stats, err, "/v1/sandboxes/%s/stats", show_text(sandbox, "id"));
+        r = server_ask("GET", NULL, &stats, err, "/v1/sandboxes/%s/stats",
+                       show_text(sandbox, "id"));
     if (r == 0 && shown->json)
         usage_json(shown, sandbox, stats);
     else if (r == 0)
@@ -163,7 +168,8 @@ int verb_stats(int argc, char **argv)
     table_init(&shown.table, options.refusals ? ARRAY_LEN(refusals) : ARRAY_LEN(usage),
                options.refusals ? refusals : usage);
     for (int i = 0; r == 0 && i < count; i++)
-        r = options.refusals ? show_refusals(&shown, names[i], &err) : show_usage(&shown, names[i], NULL, &err);
+        r = options.refusals ? show_refusals(&shown, names[i], &err)
+                             : show_usage(&shown, names[i], NULL, &err);
     if (r == 0 && count == 0)
         r = show_all(&shown, &err);
     /* Whole or not: those before the one that failed are worth showing. */

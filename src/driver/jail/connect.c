@@ -24,7 +24,8 @@ int jail_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, struct 
         return -1;
     memcpy(to.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
     if (connect(fd, (const struct sockaddr *) &to,
-                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
+                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) <
+        0)
         return errno == EAGAIN
                    ? err_set(err, ERR_TOO_MANY, "sandbox '%s' has too many connections waiting",
                              s->info.id)
@@ -54,7 +55,8 @@ static int dial(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
         connect(fd, (const struct sockaddr *) &to,
-                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) < 0)
+                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) <
+            0)
         return err_sys(err, errno, "reach the agent");
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid != pid)
         return err_set(err, ERR_UNAVAILABLE, "another program listens in the agent's place");

@@ -133,8 +133,7 @@ static void on_reclaimed(struct keeper *k, struct sandbox *s, struct worker_resu
 {
     struct err err;
 
-    if (result->err.kind &&
-        cgroup_limit(&k->host->cgroups, s->made_as, &s->info.limits, &err) < 0)
+    if (result->err.kind && cgroup_limit(&k->host->cgroups, s->made_as, &s->info.limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     ops_reclaimed(k, s, result->reclaimed, result->err.kind ? &result->err : NULL);
 }

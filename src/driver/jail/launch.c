@@ -57,7 +57,8 @@ static void on_ready(struct keeper *k, struct watch *watch)
     }
     create_end_step(s, STEP_CHILD);
     keeper_unwatch(k, watch);
-    if (hear_take_listener(k, s, &err) < 0 || sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
+    if (hear_take_listener(k, s, &err) < 0 ||
+        sandbox_pid_started(s->info.pid, &s->pid_started, &err) < 0 ||
         (is_resumed(s) && image_retire(&k->host->images, s->image, &err) < 0)) {
         sandbox_fail(k, s, &err);
         return;

@@ -2,20 +2,20 @@
 
 #include "base/io.h"
 #include "base/own.h"
-#include "image/fill.h"
-#include "keeper/create.h"
-#include "keeper/life.h"
 #include "driver/disks.h"
 #include "driver/jail/loader.h"
 #include "driver/jail/memory.h"
-#include "keeper/ops.h"
-#include "keeper/pool.h"
 #include "driver/jail/posture.h"
-#include "keeper/sandbox.h"
 #include "driver/jail/save.h"
 #include "driver/merge.h"
 #include "driver/shrink.h"
 #include "driver/worker.h"
+#include "image/fill.h"
+#include "keeper/create.h"
+#include "keeper/life.h"
+#include "keeper/ops.h"
+#include "keeper/pool.h"
+#include "keeper/sandbox.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -104,14 +104,15 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
                        same ? "image '%s' is a snapshot: load it under an id of its own"
                             : "image '%s' is a paused sandbox: it can only be resumed",
                        r->image);
-    if (template_open_tree(&t, k->host->templates_fd, meta->image.sandbox.template, meta->template_inode,
-                           err) < 0)
+    if (template_open_tree(&t, k->host->templates_fd, meta->image.sandbox.template,
+                           meta->template_inode, err) < 0)
         return err_wrap(err, "image '%s'", r->image);
     template_close(&t);
     if (same && memcmp(&r->limits, &(struct limits){ 0 }, sizeof r->limits) != 0)
         return err_set(err, ERR_INVALID, "limits: a paused sandbox has its own");
     if (meta->image.flags & KEEPER_IMAGE_MEMORY && !(r->flags & KEEPER_LOAD_FILES) && !criu_there())
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED,
+                       "there is no criu here, or it is too old: 'cove doctor' says more");
     return 0;
 }
 
@@ -130,8 +131,8 @@ static int check_fixed(const struct limits *limits, const struct limits *own, st
         for (size_t n = 0; n < ARRAY_LEN(fixed); n++)
             if (strcmp(limit_table[i].name, fixed[n]) == 0 &&
                 limit_value(limits, &limit_table[i]) != limit_value(own, &limit_table[i]))
-                return err_set(err, ERR_LIMIT, "limit '%s': with its processes an image keeps its own",
-                               fixed[n]);
+                return err_set(err, ERR_LIMIT,
+                               "limit '%s': with its processes an image keeps its own", fixed[n]);
     return 0;
 }
 

@@ -18,6 +18,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "driver/jail/connect.h"
+#include "driver/jail/posture.h"
+#include "driver/jail/stage.h"
 #include "driver/layers.h"
 #include "image/compress.h"
 #include "image/fill.h"
@@ -27,10 +30,7 @@
 #include "jail/mounts.h"
 #include "jail/spaces.h"
 #include "keeper/life.h"
-#include "driver/jail/connect.h"
-#include "driver/jail/posture.h"
 #include "keeper/sandbox.h"
-#include "driver/jail/stage.h"
 #include "keeper/talk.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ struct loading {
     struct chunks *chunks;
     bool lazy; /* pages that can come later do */
     struct fill fill;
-    struct decompress plain; /* instead of the hasher, of one that is compressed */
+    struct decompress plain;    /* instead of the hasher, of one that is compressed */
     uint64_t at_us[LOAD_STEPS]; /* when each step was done, for the log */
 };
 
@@ -101,7 +101,8 @@ static int start_decompress(struct loading *l, struct err *err)
     const struct decompress_place place = { .dir = dir, .at = "/image" };
 
     (void) snprintf(dir, sizeof dir, "/images/%s", l->meta.image.id);
-    return decompress_begin(&l->plain, &l->w->keeper->host->images, &l->meta, l->dir_fd, &place, err);
+    return decompress_begin(&l->plain, &l->w->keeper->host->images, &l->meta, l->dir_fd, &place,
+                            err);
 }
 
 static int check_hasher(struct loading *l, struct err *err)
@@ -250,15 +251,16 @@ static int on_restored(struct loading *l, pid_t pid, struct err *err)
     if (pidfd < 0 || setns(pidfd, CLONE_NEWUTS) < 0 ||
         sethostname(s->hostname, strlen(s->hostname)) < 0)
         return err_sys(err, errno, "set the host name");
-    if (jail_mask(pidfd, s->view_name, err) < 0 || spaces_forbid_in(pidfd, err) < 0 || check_hasher(l, err) < 0)
+    if (jail_mask(pidfd, s->view_name, err) < 0 || spaces_forbid_in(pidfd, err) < 0 ||
+        check_hasher(l, err) < 0)
         return -1;
     s->info.pid = (int32_t) pid;
     s->info.life = LIFE_RUNNING;
     s->filter_form = FILTER_QUIET;
     if (sandbox_pid_started(pid, &s->pid_started, err) < 0)
         return -1;
-    if (l->same &&
-        (sandbox_record(k, s, err) < 0 || image_retire(&k->host->images, l->meta.image.id, err) < 0))
+    if (l->same && (sandbox_record(k, s, err) < 0 ||
+                    image_retire(&k->host->images, l->meta.image.id, err) < 0))
         return -1;
     l->committed = true;
     /* What runs from here on changes the disk: after a power cut its image must not be there. */
@@ -389,12 +391,12 @@ static int take_back(const struct loading *l, struct err *err)
     const struct timespec moment = { .tv_nsec = 5000000 };
     struct err why;
 
-    for (int tries = 0; cgroup_limit(&l->w->keeper->host->cgroups, s->made_as, &s->info.limits, &why) < 0;
+    for (int tries = 0;
+         cgroup_limit(&l->w->keeper->host->cgroups, s->made_as, &s->info.limits, &why) < 0;
          tries++) {
         if (tries == 20) {
             log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, why.msg);
-            return l->same ? 0
-                           : err_set(err, ERR_LIMIT, "limit 'memory': its processes need more");
+            return l->same ? 0 : err_set(err, ERR_LIMIT, "limit 'memory': its processes need more");
         }
         (void) nanosleep(&moment, NULL);
     }
@@ -428,16 +430,16 @@ static int load_staged(struct loading *l, struct err *err)
     l->w->result.pid_started = l->w->sandbox.pid_started;
     pidfd = (int) syscall(__NR_pidfd_open, l->w->result.pid, 0);
     if (connect_resumed(&l->w->keeper->host->nets, pidfd, l->w->result.pid,
-                     l->same ? TALK_RESUME : TALK_FORK, since_ms(l->meta.image.saved_ms), -1,
-                     err) < 0)
+                        l->same ? TALK_RESUME : TALK_FORK, since_ms(l->meta.image.saved_ms), -1,
+                        err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", l->w->sandbox.info.id, err->msg);
     if (posture_check(&l->w->sandbox, err) < 0)
         return -1;
     did(l, LOAD_AGENT);
     log_line(LOG_DEBUG,
              "load id=%s us_total=%" PRIu64 " us_check=%" PRIu64 " us_stage=%" PRIu64
-             " us_spaces=%" PRIu64 " us_pages=%" PRIu64 " us_processes=%" PRIu64 " us_commit=%" PRIu64 " us_run=%" PRIu64
-             " us_agent=%" PRIu64,
+             " us_spaces=%" PRIu64 " us_pages=%" PRIu64 " us_processes=%" PRIu64
+             " us_commit=%" PRIu64 " us_run=%" PRIu64 " us_agent=%" PRIu64,
              l->w->sandbox.info.id, l->at_us[LOAD_AGENT] - l->at_us[LOAD_BEGUN],
              took(l, LOAD_CHECK), took(l, LOAD_STAGE), took(l, LOAD_SPACES), took(l, LOAD_PAGES),
              took(l, LOAD_PROCESSES), took(l, LOAD_COMMIT), took(l, LOAD_RUN), took(l, LOAD_AGENT));

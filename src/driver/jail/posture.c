@@ -156,8 +156,8 @@ int posture_put_back(struct keeper *k, const struct sandbox *s, struct err *err)
 
     if (net_unlock(&k->host->nets, s->pid.fd, &why) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, why.msg);
-    answered =
-        connect_resumed(&k->host->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, s->listener, &why) == 0;
+    answered = connect_resumed(&k->host->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0,
+                               s->listener, &why) == 0;
     if (!answered)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, why.msg);
     if (posture_check(s, err) < 0)

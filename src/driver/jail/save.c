@@ -16,25 +16,25 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "driver/full.h"
+#include "driver/io_rule.h"
+#include "driver/jail/connect.h"
+#include "driver/jail/jail.h"
+#include "driver/jail/posture.h"
+#include "driver/worker.h"
 #include "image/chunks.h"
 #include "image/fill.h"
 #include "image/filters.h"
 #include "image/inventory.h"
 #include "image/mm.h"
 #include "image/outside.h"
+#include "image/pstree.h"
+#include "image/timers.h"
 #include "jail/mounts.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
-#include "image/pstree.h"
-#include "driver/full.h"
-#include "driver/io_rule.h"
-#include "driver/jail/connect.h"
-#include "driver/jail/jail.h"
-#include "driver/jail/posture.h"
 #include "keeper/sandbox.h"
 #include "keeper/talk.h"
-#include "image/timers.h"
-#include "driver/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -433,13 +433,14 @@ static bool shares_blocks(const struct keeper *k)
 }
 
 /* What the image will take on the host's disk at least: it is refused before it begins, not in the middle. */
-static int check_image_fits(struct keeper *k, const struct sandbox *s, const struct keeper_request *r,
-                            struct err *err)
+static int check_image_fits(struct keeper *k, const struct sandbox *s,
+                            const struct keeper_request *r, struct err *err)
 {
     struct keeper_stats stats = { 0 };
     uint64_t bytes = 0;
 
-    if (r->flags & KEEPER_SAVE_MEMORY && cgroup_stats(&k->host->cgroups, s->made_as, &stats, err) == 0 &&
+    if (r->flags & KEEPER_SAVE_MEMORY &&
+        cgroup_stats(&k->host->cgroups, s->made_as, &stats, err) == 0 &&
         stats.memory_bytes > stats.memory_cache_bytes)
         bytes = stats.memory_bytes - stats.memory_cache_bytes;
     if (!(r->flags & KEEPER_SAVE_STOP) && !shares_blocks(k))
@@ -459,14 +460,17 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
         return err_set(err, ERR_INVALID, "image: of a sandbox that ends, it has the sandbox's id");
     if (!(r->flags & KEEPER_SAVE_STOP) && sandbox_find((struct keeper *) (uintptr_t) k, r->image))
         return err_set(err, ERR_INVALID, "image: is the id of a sandbox");
-    if (images_have(&k->host->images, r->image) || sandbox_of_image((struct keeper *) (uintptr_t) k, r->image))
+    if (images_have(&k->host->images, r->image) ||
+        sandbox_of_image((struct keeper *) (uintptr_t) k, r->image))
         return err_set(err, ERR_EXISTS, "there is an image '%s' already", r->image);
     if (k->host->images.count == IMAGES_MAX)
         return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
     if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
-        return err_set(err, ERR_UNSUPPORTED, "there is no criu here, or it is too old: 'cove doctor' says more");
+        return err_set(err, ERR_UNSUPPORTED,
+                       "there is no criu here, or it is too old: 'cove doctor' says more");
     if (r->flags & KEEPER_SAVE_MEMORY && s->filter_form == FILTER_LISTENS && s->listener < 0)
-        return err_set(err, ERR_UNSUPPORTED, "the kernel does not let the keeper hold its listener");
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the kernel does not let the keeper hold its listener");
     for (size_t i = 0; i < volume_use_count(s->volumes); i++)
         if (strpbrk(s->volumes[i].path, "[]:")) /* criu's own signs */
             return err_set(err, ERR_UNSUPPORTED, "a volume is mounted at a path with [, ] or :");

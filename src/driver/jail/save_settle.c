@@ -4,12 +4,12 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "keeper/life.h"
 #include "driver/jail/load.h"
-#include "keeper/ops.h"
 #include "driver/jail/posture.h"
-#include "keeper/sandbox.h"
 #include "driver/worker.h"
+#include "keeper/life.h"
+#include "keeper/ops.h"
+#include "keeper/sandbox.h"
 
 #include <string.h>
 
@@ -55,8 +55,9 @@ static void resume(struct keeper *k, struct sandbox *s)
 void save_unconfined(struct keeper *k, struct sandbox *s, const struct err *why)
 {
     log_line(LOG_ERROR, "unconfined sandbox=%s %s", s->info.id, why->msg);
-    err_set(&s->failure, ERR_NO_SANDBOX, "sandbox '%s' was ended, because its confinement was in doubt: %.200s",
-            s->info.id, why->msg);
+    err_set(&s->failure, ERR_NO_SANDBOX,
+            "sandbox '%s' was ended, because its confinement was in doubt: %.200s", s->info.id,
+            why->msg);
     s->image[0] = '\0';
     sandbox_stop(k, s, "its confinement was in doubt");
     (void) cgroup_kill(&k->host->cgroups, s->made_as);

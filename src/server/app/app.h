@@ -29,18 +29,18 @@ struct app {
     bool loopback; /* listens there, so that config.local can mean something */
     struct store *store;
     struct policy_gate *gate;
-    struct tools *tools; /* default sandboxes of the tools surface */
-    struct network *network; /* the gateway; NULL: no sandbox has a way out */
+    struct tools *tools;             /* default sandboxes of the tools surface */
+    struct network *network;         /* the gateway; NULL: no sandbox has a way out */
     struct network_log *network_log; /* what it saw; NULL as well */
-    char *sandbox_ca; /* PEM of authorities that all sandboxes trust; NULL: none */
+    char *sandbox_ca;                /* PEM of authorities that all sandboxes trust; NULL: none */
     struct metrics metrics;
     struct quota *quota;
     uint64_t started_ms; /* monotonic */
     atomic_uint_fast64_t requests, refused;
     pthread_mutex_t lock; /* all below */
     size_t link_count;
-    struct link links[APP_LINKS_MAX]; /* idle links to the keeper */
-    bool cut;                         /* app_cut: no more */
+    struct link links[APP_LINKS_MAX];   /* idle links to the keeper */
+    bool cut;                           /* app_cut: no more */
     uint64_t taken[APP_TAKEN_MAX / 64]; /* a bit for each descriptor of a link that somebody has */
 };
 

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #define DEFAULT_FILE "/etc/cove/coved.conf"
-#define FILE_MAX  65536
-#define NAME_SIZE 64
+#define FILE_MAX     65536
+#define NAME_SIZE    64
 
 #define AT(field) offsetof(struct config, field), sizeof(((struct config *) 0)->field)
 

@@ -20,11 +20,13 @@ struct config {
     char public_domain[128]; /* what clients are told; may have a port */
     char tls_listen[128];    /* "": TLS, if at all, is on listen */
     char tls_cert[256], tls_key[256];
-    char policy[32];        /* the preset that tenants have */
-    char isolation[16];     /* of a sandbox whose create says nothing */
-    char e2b_policy[32];    /* and that of sandboxes made through E2B's dialect */
-    uint64_t user_requests, user_window_ms; /* requests of one user of a tenant in a window; 0: no limit */
-    uint64_t policy_share;  /* percent of all processors that analyses of one tenant's commands may use */
+    char policy[32];     /* the preset that tenants have */
+    char isolation[16];  /* of a sandbox whose create says nothing */
+    char e2b_policy[32]; /* and that of sandboxes made through E2B's dialect */
+    uint64_t user_requests,
+        user_window_ms; /* requests of one user of a tenant in a window; 0: no limit */
+    /* percent of all processors that analyses of one tenant's commands may use */
+    uint64_t policy_share;
     uint64_t threads;       /* requests at once */
     uint64_t connections;   /* open at once, idle ones included */
     uint64_t stalled;       /* clients that may stand still at once */
@@ -35,23 +37,26 @@ struct config {
     uint64_t visitor_ms;    /* the same before an answer begins, for visitors without a token */
     uint64_t relay_most;    /* exchanges with the ports of one sandbox at once */
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
-    uint64_t pause_hot_bytes, pause_disk_after_ms; /* what stays in memory when it is paused, and how long */
+    uint64_t pause_hot_bytes,
+        pause_disk_after_ms;              /* what stays in memory when it is paused, and how long */
     uint64_t idle_pause_ms, idle_disk_ms; /* of sandboxes that do not say; 0: never */
     uint64_t image_compress_after_ms;     /* since anybody used them; 0: never */
     uint64_t snapshot_days, paused_days;  /* images are kept; 0: for ever */
-    uint64_t audit_bytes;                                 /* of the store, 0: no limit */
-    uint64_t audit_days;                                  /* 0: audit records are kept for ever */
-    bool network;          /* sandboxes may have a way out */
-    char gateway[256]; /* directory of the gateway's socket; "": coved starts one itself */
+    uint64_t audit_bytes;                 /* of the store, 0: no limit */
+    uint64_t audit_days;                  /* 0: audit records are kept for ever */
+    bool network;                         /* sandboxes may have a way out */
+    char gateway[256];     /* directory of the gateway's socket; "": coved starts one itself */
     char network_dns[160]; /* name servers for it; "": this host's */
-    char sandbox_ca[256];  /* PEM of authorities that sandboxes trust, beside their template's; "": none */
-    char network_ca[256];  /* PEM of authorities for hosts of secrets; "": only those of this host */
-    char network_ranges[512]; /* not public, and rules of tenants may name them */
+    /* PEM of authorities that sandboxes trust, beside their template's; "": none */
+    char sandbox_ca[256];
+    char network_ca[256]; /* PEM of authorities for hosts of secrets; "": only those of this host */
+    char network_ranges[512];       /* not public, and rules of tenants may name them */
     char network_proxy_ranges[512]; /* where proxies of tenants may be, besides public addresses */
-    uint64_t network_connections, network_connects, network_bytes, network_idle_ms; /* each sandbox */
+    uint64_t network_connections, network_connects, network_bytes,
+        network_idle_ms; /* each sandbox */
     uint64_t network_all_connections, network_all_lookups, network_all_handshakes; /* 0: no limit */
-    char pool[1024];       /* rules of pool_rules.h */
-    uint64_t pool_memory;  /* for those that wait, in bytes */
+    char pool[1024];      /* rules of pool_rules.h */
+    uint64_t pool_memory; /* for those that wait, in bytes */
     bool proxy_protocol;  /* every connection begins with a PROXY preamble */
     char proxy_from[256]; /* who may say so */
     bool local;           /* loopback needs no key */

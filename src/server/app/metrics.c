@@ -2,7 +2,7 @@
 
 /* Upper bounds in seconds; 0.5 and 30 are the alert thresholds of docs/metrics.md. */
 const double metrics_bounds[METRICS_BUCKETS] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                                0.25,  0.5,    1,     5,    30,    120,  600 };
+                                                 0.25,  0.5,    1,     5,    30,    120,  600 };
 
 static void observe(struct histogram *histogram, uint64_t us)
 {

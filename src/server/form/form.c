@@ -24,8 +24,8 @@ int form_bad(struct caller *caller, struct err *err, const char *field, const ch
     return caller_blame(caller, field, NULL, NULL);
 }
 
-static int read_count(struct caller *caller, const struct form_field *row, json_t *value, uint64_t *out,
-                      struct err *err)
+static int read_count(struct caller *caller, const struct form_field *row, json_t *value,
+                      uint64_t *out, struct err *err)
 {
     json_int_t n = json_integer_value(value);
 
@@ -33,8 +33,8 @@ static int read_count(struct caller *caller, const struct form_field *row, json_
         return form_bad(caller, err, row->name, "a whole number is needed");
     if (n < 0 || (uint64_t) n < row->least || (uint64_t) n > row->most)
         return form_bad(caller, err, row->name,
-                      "%" JSON_INTEGER_FORMAT " is not between %" PRIu64 " and %" PRIu64, n,
-                      row->least, row->most);
+                        "%" JSON_INTEGER_FORMAT " is not between %" PRIu64 " and %" PRIu64, n,
+                        row->least, row->most);
     *out = (uint64_t) n;
     return 0;
 }
@@ -49,8 +49,8 @@ static int read_seconds(struct caller *caller, const struct form_field *row, jso
         return form_bad(caller, err, row->name, "a number of seconds is needed");
     ms = seconds < 0 || seconds > SECONDS_MOST ? UINT64_MAX : (uint64_t) (seconds * 1000 + 0.5);
     if (ms < row->least || ms > row->most)
-        return form_bad(caller, err, row->name, "%.15g seconds is not between %.15g and %.15g", seconds,
-                      (double) row->least / 1000, (double) row->most / 1000);
+        return form_bad(caller, err, row->name, "%.15g seconds is not between %.15g and %.15g",
+                        seconds, (double) row->least / 1000, (double) row->most / 1000);
     *out = ms;
     return 0;
 }
@@ -92,7 +92,7 @@ static int read_one(struct caller *caller, const struct form_field *row, json_t 
 }
 
 int form_read(struct caller *caller, json_t *object, const struct form_field *rows, size_t count,
-            void *out, struct err *err)
+              void *out, struct err *err)
 {
     const char *key;
     json_t *value;
@@ -106,14 +106,15 @@ int form_read(struct caller *caller, json_t *object, const struct form_field *ro
                 row = &rows[i];
         if (!row)
             return form_bad(caller, err, key, "unknown field");
-        if (!json_is_null(value) && read_one(caller, row, value, (char *) out + row->offset, err) < 0)
+        if (!json_is_null(value) &&
+            read_one(caller, row, value, (char *) out + row->offset, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int form_read_known(struct caller *caller, json_t *object, const struct form_field *rows, size_t count,
-                  void *out, struct err *err)
+int form_read_known(struct caller *caller, json_t *object, const struct form_field *rows,
+                    size_t count, void *out, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         json_t *value = json_object_get(object, rows[i].name);
@@ -126,7 +127,7 @@ int form_read_known(struct caller *caller, json_t *object, const struct form_fie
 }
 
 int form_texts(struct caller *caller, const char *field, json_t *array, const char ***ret,
-             size_t *ret_count, struct err *err)
+               size_t *ret_count, struct err *err)
 {
     size_t count = json_array_size(array);
     auto_free const char **list = calloc(count + 1, sizeof *list);
@@ -152,7 +153,7 @@ static bool assignment_ok(const char *key, json_t *value)
 }
 
 int form_assignments(struct caller *caller, const char *field, json_t *object, const char ***ret,
-                   size_t *ret_count, struct err *err)
+                     size_t *ret_count, struct err *err)
 {
     size_t count = json_object_size(object), bytes = 0, i = 0;
     auto_free char *block = NULL;

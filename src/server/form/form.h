@@ -33,11 +33,11 @@ struct form_field {
 /* Every key of the object has a row, and the row's type; others are refused by their name. Fields that are absent or
  * null stay as they are in out. */
 int form_read(struct caller *caller, json_t *object, const struct form_field *rows, size_t count,
-            void *out, struct err *err);
+              void *out, struct err *err);
 
 /* The same, but fields without a row are passed over: for dialects whose clients may know more than we do. */
-int form_read_known(struct caller *caller, json_t *object, const struct form_field *rows, size_t count,
-                  void *out, struct err *err);
+int form_read_known(struct caller *caller, json_t *object, const struct form_field *rows,
+                    size_t count, void *out, struct err *err);
 
 /* -1: "<field>: <text>", blamed on that field. */
 int form_bad(struct caller *caller, struct err *err, const char *field, const char *fmt, ...)
@@ -45,10 +45,10 @@ int form_bad(struct caller *caller, struct err *err, const char *field, const ch
 
 /* An array of texts; the array is the caller's to free, the texts are borrowed. */
 int form_texts(struct caller *caller, const char *field, json_t *array, const char ***ret,
-             size_t *ret_count, struct err *err);
+               size_t *ret_count, struct err *err);
 /* An object of texts as K=V: one block, the caller's to free. */
 int form_assignments(struct caller *caller, const char *field, json_t *object, const char ***ret,
-                   size_t *ret_count, struct err *err);
+                     size_t *ret_count, struct err *err);
 
 /* ---- writing ---- */
 

@@ -30,8 +30,8 @@ struct caller {
     char key_id[32];  /* "" for the local tenant */
     const char *user; /* for whom the tenant asks, by its own word (X-Cove-User); NULL: not said */
     enum scope scope;
-    bool
-        visitor; /* nobody we know: the tenant is the owner of the public port that was asked for */
+    /* nobody we know: the tenant is the owner of the public port that was asked for */
+    bool visitor;
     const char *request, *peer; /* for the audit: id of the request, address without port */
     int fd;                     /* POLLRDHUP or readable: the caller is gone (or sends more) */
     struct blame blame;

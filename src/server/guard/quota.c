@@ -199,8 +199,8 @@ int quota_request(struct caller *caller, struct err *err)
     if (!t)
         return -1;
     most = t->limits.requests_per_s;
-    taken =
-        (!caller->visitor || bucket_take(&t->visits, (most + 1) / 2)) && bucket_take(&t->requests, most);
+    taken = (!caller->visitor || bucket_take(&t->visits, (most + 1) / 2)) &&
+            bucket_take(&t->requests, most);
     leave(caller->app);
     if (taken)
         return check_user(caller, err);
@@ -238,8 +238,8 @@ static int hold_begin(struct caller *caller, enum hold hold, struct err *err)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of %s: %" PRIu64 " at once are allowed", names[hold].rule,
             most);
-    return refuse(caller, &caller->app->quota->refused.streams, names[hold].rule, names[hold].action, RETRY_S,
-                  err);
+    return refuse(caller, &caller->app->quota->refused.streams, names[hold].rule,
+                  names[hold].action, RETRY_S, err);
 }
 
 static void hold_end(struct caller *caller, enum hold hold)
@@ -315,7 +315,8 @@ int quota_policy(struct caller *caller, struct err *err)
             "quota of policy: analyses of commands may use %" PRIu64
             " %% of the server's processors",
             app_config(caller->app)->policy_share);
-    return refuse(caller, &caller->app->quota->refused.policy, "policy", "quota.policy", RATE_RETRY_S, err);
+    return refuse(caller, &caller->app->quota->refused.policy, "policy", "quota.policy",
+                  RATE_RETRY_S, err);
 }
 
 void quota_policy_used(struct caller *caller, uint64_t cpu_us)
@@ -373,7 +374,8 @@ static int check_sums(struct caller *caller, const struct quota_want *want, stru
     leave(caller->app);
     if (store_quotas_allow(&limits, &used, &more, err) == 0)
         return 0;
-    return refuse(caller, &caller->app->quota->refused.creates, NULL, "quota.sandboxes", RETRY_S, err);
+    return refuse(caller, &caller->app->quota->refused.creates, NULL, "quota.sandboxes", RETRY_S,
+                  err);
 }
 
 int quota_isolation(struct caller *caller, uint32_t *ret, struct err *err)
@@ -497,7 +499,8 @@ int quota_store(struct caller *caller, struct err *err)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of stored-bytes: %g MiB are stored, %g MiB are allowed",
             (double) (stored >> 10) / 1024, (double) (most >> 10) / 1024);
-    return refuse(caller, &caller->app->quota->refused.stored, "stored-bytes", "quota.stored", RETRY_S, err);
+    return refuse(caller, &caller->app->quota->refused.stored, "stored-bytes", "quota.stored",
+                  RETRY_S, err);
 }
 
 int quota_create(struct caller *caller, const struct quota_want *want, struct err *err)
@@ -506,9 +509,12 @@ int quota_create(struct caller *caller, const struct quota_want *want, struct er
 
     host_now(caller->app, &host);
     if (quota_host_check(&host, err) < 0)
-        return refuse(caller, &caller->app->quota->refused.host, "host", "quota.host", RETRY_S, err);
-    return quota_store(caller, err) < 0 || check_sums(caller, want, err) < 0 || check_rate(caller, err) < 0 ? -1
-                                                                                             : 0;
+        return refuse(caller, &caller->app->quota->refused.host, "host", "quota.host", RETRY_S,
+                      err);
+    return quota_store(caller, err) < 0 || check_sums(caller, want, err) < 0 ||
+                   check_rate(caller, err) < 0
+               ? -1
+               : 0;
 }
 
 int quota_used(struct app *app, const char *tenant, struct quota_used *ret, struct err *err)
@@ -517,7 +523,7 @@ int quota_used(struct app *app, const char *tenant, struct quota_used *ret, stru
 
     if (store_usage(app->store, tenant, &used, err) < 0)
         return -1;
-    *ret = (struct quota_used){ used.sandboxes, used.cpu_milli, used.memory_bytes,
-                                used.disk_bytes };
+    *ret =
+        (struct quota_used){ used.sandboxes, used.cpu_milli, used.memory_bytes, used.disk_bytes };
     return 0;
 }

@@ -85,8 +85,8 @@ int quota_host_check(const struct quota_host *host, struct err *err)
     } kept[] = {
         { "memory", host->memory_available, host->memory_total, 20, 128 << 20, 2048ull << 20,
           MiB_SHIFT, " MiB", ERR_UNAVAILABLE },
-        { "disk", host->disk_free, host->disk_total, 50, 64 << 20, 4096ull << 20, MiB_SHIFT,
-          " MiB", ERR_DISK_FULL },
+        { "disk", host->disk_free, host->disk_total, 50, 64 << 20, 4096ull << 20, MiB_SHIFT, " MiB",
+          ERR_DISK_FULL },
         { "process ids", host->pids_most > host->pids ? host->pids_most - host->pids : 0,
           host->pids_most, 20, 128, 2048, 0, "", ERR_UNAVAILABLE },
         { "descriptors", host->fds_most > host->fds ? host->fds_most - host->fds : 0,

@@ -10,8 +10,8 @@
 #define WAYS 8
 
 struct window {
-    uint64_t
-        user; /* of the SHA-256 of the name, so that no name can be made to count as another's */
+    /* of the SHA-256 of the name, so that no name can be made to count as another's */
+    uint64_t user;
     uint64_t begun_ms, count;
     bool used;
 };

@@ -194,12 +194,11 @@ static int find(const struct there *there, const struct due *due)
 
     memcpy(key.id, due->id, sizeof due->id);
     memcpy(image.id, due->id, sizeof due->id);
-    kept = there->kept_count
-               ? bsearch(&key, there->kept, there->kept_count, sizeof key, by_id)
-               : NULL;
-    saved = there->image_count ? bsearch(&image, there->images, there->image_count, sizeof image,
-                                         image_by_id)
-                               : NULL;
+    kept =
+        there->kept_count ? bsearch(&key, there->kept, there->kept_count, sizeof key, by_id) : NULL;
+    saved = there->image_count
+                ? bsearch(&image, there->images, there->image_count, sizeof image, image_by_id)
+                : NULL;
     if (kept)
         return kept->life != LIFE_PAUSED ? STORE_AWAKE
                : due->tier == STORE_WARM ? STORE_WARM

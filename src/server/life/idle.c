@@ -167,10 +167,9 @@ static bool is_busy(struct app *app, struct link *link, struct one *one)
 
 static void pause_now(struct app *app, const struct crew_task *task)
 {
-    struct sleep_ask ask = { .by = STORE_BY_IDLENESS,
-                             .tier = task->how,
-                             .if_unused = true,
-                             .if_free = true };
+    struct sleep_ask ask = {
+        .by = STORE_BY_IDLENESS, .tier = task->how, .if_unused = true, .if_free = true
+    };
     struct sleep_told done;
     struct err err;
 

@@ -88,7 +88,8 @@ void pool_create_ends(const struct keeper_sandbox *kept, bool warm)
 
     (void) pthread_mutex_lock(&pools.lock);
     pools.creating--;
-    if (kept && !limits_io(&kept->limits)) { /* those are rare, and no row of the store has that limit */
+    if (kept &&
+        !limits_io(&kept->limits)) { /* those are rare, and no row of the store has that limit */
         kind = pool_kind_of(kept, warm);
         p = find_or_add(&kind);
     }

@@ -1,6 +1,7 @@
 /* Dials for the gateway, which must not wait: each has a thread of its own, in straight-line code. What comes out of a
  * sandbox may be late or never come, so that there are limits for each sandbox that is dialed, each tenant, and all;
  * who is above them waits in the lane of its sandbox, as long as the gateway does. */
+#include "server/life/private_dial.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -9,7 +10,6 @@
 #include "server/app/app.h"
 #include "server/gateway/gateway.h"
 #include "server/guard/audit.h"
-#include "server/life/private_dial.h"
 #include "server/life/sleep_own.h"
 #include "server/life/use.h"
 #include "server/net/network.h"

@@ -107,7 +107,7 @@ int sleep_network(struct app *app, const char *sandbox, struct err *err)
         return -1;
     if (rules->mode == REACH_OFF)
         return gateway_nets_member(network_gateway(app), sandbox) ? network_hold(app, sandbox, err)
-                                                                : 0;
+                                                                  : 0;
     return network_open(app, sandbox, rules, err);
 }
 

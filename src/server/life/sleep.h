@@ -64,7 +64,7 @@ int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_
 enum sleep_force {
     SLEEP_IF_FREE,   /* has it: ERR_STATE */
     SLEEP_IF_SAVING, /* is interrupted where the sandbox is being saved, but not one who wakes it */
-    SLEEP_AT_ONCE,   /* is interrupted: the keeper is asked to destroy it, and whatever they waited for ends */
+    SLEEP_AT_ONCE, /* is interrupted: the keeper is asked to destroy it, and whatever they waited for ends */
 };
 /* Nothing of it is left, image or not. What is gone already is no error. */
 int sleep_end(struct app *app, const char *sandbox, enum sleep_force force, struct err *err);

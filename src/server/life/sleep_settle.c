@@ -85,8 +85,8 @@ static int take_over(struct app *app, struct turn *turn, const char *sandbox,
     return 0;
 }
 
-static int end_turn(struct app *app, struct turn *turn, const char *sandbox,
-                    enum sleep_force force, struct err *err)
+static int end_turn(struct app *app, struct turn *turn, const char *sandbox, enum sleep_force force,
+                    struct err *err)
 {
     if (force == SLEEP_IF_FREE)
         return sleep_turn(turn, sandbox, true, err);

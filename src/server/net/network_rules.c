@@ -30,8 +30,8 @@ int network_add(struct caller *caller, struct reach *rules, bool deny, const cha
     return deny ? 0 : network_may_name(caller, &rules->allow[rules->allow_count - 1], err);
 }
 
-static int add_rules(struct caller *caller, const char *field, json_t *list, bool deny, bool trusted,
-                     struct reach *rules, struct err *err)
+static int add_rules(struct caller *caller, const char *field, json_t *list, bool deny,
+                     bool trusted, struct reach *rules, struct err *err)
 {
     char name[64];
     json_t *item;

@@ -57,7 +57,7 @@ int preview_rules_read(struct caller *caller, json_t *json, struct preview_rules
         return -1;
     if (!preview_mask_ok(body.mask_host))
         return form_bad(caller, err, "mask_host",
-                      "a host is needed, perhaps with a port: localhost:" MASK_PORT);
+                        "a host is needed, perhaps with a port: localhost:" MASK_PORT);
     rules->is_public = body.is_public;
     rules->auto_resume = body.auto_resume;
     if (body.mask_host != rules->mask_host)

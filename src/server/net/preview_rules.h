@@ -14,8 +14,8 @@
 struct preview_rules {
     bool is_public;   /* no token is needed */
     bool auto_resume; /* a request wakes it */
-    char mask_host
-        [PREVIEW_MASK_MAX]; /* the Host that servers inside see, ${PORT} in it; "": the client's */
+    /* the Host that servers inside see, ${PORT} in it; "": the client's */
+    char mask_host[PREVIEW_MASK_MAX];
 };
 
 /* "" is no mask. Else a host, perhaps with a port, in which ${PORT} stands for the one that was asked for. */

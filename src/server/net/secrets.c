@@ -172,8 +172,8 @@ static int plan_value(struct caller *caller, const char *text, json_t *list, jso
     return *ret ? 0 : no_memory(err);
 }
 
-static int plan_header(struct caller *caller, const char *host, const char *name, const json_t *value,
-                       json_t *list, json_t *headers, struct err *err)
+static int plan_header(struct caller *caller, const char *host, const char *name,
+                       const json_t *value, json_t *list, json_t *headers, struct err *err)
 {
     const char *text = json_string_value(value);
     json_t *planned = NULL;
@@ -285,8 +285,8 @@ static json_t *plan_begin(const char *kept, struct err *err)
     return all;
 }
 
-int secrets_plan(struct caller *caller, const struct secrets_want *want, bool root, const char *kept,
-                 struct secrets_plan *ret, struct err *err)
+int secrets_plan(struct caller *caller, const struct secrets_want *want, bool root,
+                 const char *kept, struct secrets_plan *ret, struct err *err)
 {
     json_t *all = plan_begin(kept, err), *list = json_object_get(all, "secrets");
     json_t *headers = json_array();
@@ -294,11 +294,12 @@ int secrets_plan(struct caller *caller, const struct secrets_want *want, bool ro
 
     *ret = (struct secrets_plan){ .as_before = kept != NULL };
     if (!all || plan_names(caller, want->names, list, err) < 0 ||
-        plan_rules(caller, want->rules, list, headers, err) < 0 || plan_env(list, root, ret, err) < 0)
+        plan_rules(caller, want->rules, list, headers, err) < 0 ||
+        plan_env(list, root, ret, err) < 0)
         goto end;
     if (json_array_size(list) > SECRETS_OF_SANDBOX) {
         r = form_bad(caller, err, "network.secrets", "more than %d with those of the snapshot",
-                   SECRETS_OF_SANDBOX);
+                     SECRETS_OF_SANDBOX);
         goto end;
     }
     if (json_object_size(want->rules) > 0)
@@ -510,7 +511,8 @@ json_t *secrets_rules(struct app *app, const char *sandbox)
     return rules;
 }
 
-int secrets_set_rules(struct caller *caller, const char *sandbox, const json_t *rules, struct err *err)
+int secrets_set_rules(struct caller *caller, const char *sandbox, const json_t *rules,
+                      struct err *err)
 {
     json_t *hidden = hidden_of(caller->app, sandbox, err), *headers = json_array();
     char *text = NULL;

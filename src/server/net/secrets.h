@@ -39,8 +39,8 @@ struct secrets_plan {
 /* For a sandbox that is to be made. Blames the fields of `network`. kept: what the sandbox had that it is made of (of its
  * snapshot), NULL: nothing; its processes have those placeholders and trust that authority, so the new one has them too,
  * beside what it wants. Headers that it wants are in the place of those that were. */
-int secrets_plan(struct caller *caller, const struct secrets_want *want, bool root, const char *kept,
-                 struct secrets_plan *ret, struct err *err);
+int secrets_plan(struct caller *caller, const struct secrets_want *want, bool root,
+                 const char *kept, struct secrets_plan *ret, struct err *err);
 /* Of a sandbox without secrets: it trusts the operator's authorities (sandbox_ca), and that is all. */
 int secrets_plan_trust(bool root, struct secrets_plan *ret, struct err *err);
 /* What is sealed with a sandbox or a snapshot, to be sealed with another; NULL: nothing. The caller's to seal_wipe. */
@@ -67,6 +67,7 @@ json_t *secrets_names(struct app *app, const char *sandbox);
 /* Headers that are set, {host: {name: value}} as they were asked for; NULL: none. */
 json_t *secrets_rules(struct app *app, const char *sandbox);
 /* Others in their place. ERR_STATE for a sandbox that was made without secrets and headers. */
-int secrets_set_rules(struct caller *caller, const char *sandbox, const json_t *rules, struct err *err);
+int secrets_set_rules(struct caller *caller, const char *sandbox, const json_t *rules,
+                      struct err *err);
 
 #endif

@@ -75,11 +75,13 @@ int ops_sandbox_resolve(struct ops *ops, const char *sandbox, char ret[ID_LEN + 
     }
     if (err->kind != ERR_NO_SANDBOX || !may_be_prefix(sandbox, prefix.len))
         return -1;
-    if (store_sandbox_list(ops->app->store, ops->caller->tenant, 0, 0, match_prefix, &prefix, err) < 0)
+    if (store_sandbox_list(ops->app->store, ops->caller->tenant, 0, 0, match_prefix, &prefix, err) <
+        0)
         return -1;
     if (prefix.count > 1)
-        return err_set(err, ERR_INVALID, "the ids of %zu sandboxes begin with '%s': type more of it",
-                       prefix.count, sandbox);
+        return err_set(err, ERR_INVALID,
+                       "the ids of %zu sandboxes begin with '%s': type more of it", prefix.count,
+                       sandbox);
     if (prefix.count == 0)
         return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.40s'", sandbox);
     memcpy(ret, prefix.id, sizeof prefix.id);

@@ -67,11 +67,11 @@ struct ops_sandbox {
     uint64_t held_ms;                 /* paused without a deadline since then; else 0 */
     enum on_timeout on_timeout;
     bool root;
-    const char *isolation; /* a name of wire/isolation.h; NULL: not known, it is lost */
-    uint32_t life; /* enum keeper_life; LIFE_GONE: lost */
-    int tier;      /* enum store_tier, of a paused one; 0: it is not */
-    bool idle_paused;    /* paused for idleness: a request wakes it */
-    uint64_t paused_ms, image_bytes;      /* since when; what it takes on disk */
+    const char *isolation;           /* a name of wire/isolation.h; NULL: not known, it is lost */
+    uint32_t life;                   /* enum keeper_life; LIFE_GONE: lost */
+    int tier;                        /* enum store_tier, of a paused one; 0: it is not */
+    bool idle_paused;                /* paused for idleness: a request wakes it */
+    uint64_t paused_ms, image_bytes; /* since when; what it takes on disk */
     uint64_t idle_pause_ms, idle_disk_ms; /* 0: never */
     bool auto_resume;
     struct limits limits;
@@ -81,16 +81,17 @@ struct ops_sandbox {
 };
 
 struct ops_create {
-    const char *id;              /* from sandbox_new_id; NULL: a new one */
-    const char *template;        /* NAME or NAME:TAG (ops_template.h); NULL: the keeper's default */
-    bool or_default;             /* the keeper's default also if there is no such template */
-    const char *default_template; /* that it is; set by the operation itself. NULL: one was named, or there is none */
+    const char *id;       /* from sandbox_new_id; NULL: a new one */
+    const char *template; /* NAME or NAME:TAG (ops_template.h); NULL: the keeper's default */
+    bool or_default;      /* the keeper's default also if there is no such template */
+    /* that it is; set by the operation itself. NULL: one was named, or there is none */
+    const char *default_template;
     const char *name;            /* NULL: none */
     const char *metadata;        /* JSON text of an object; NULL: {} */
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
     const char *idempotency_key; /* NULL: none */
-    uint64_t timeout_ms;         /* 0: the configured preset; OPS_NEVER_MS: no deadline, for the operator */
-    const char *timeout_field;   /* what the caller calls it, for refusals; NULL: "timeout" */
+    uint64_t timeout_ms; /* 0: the configured preset; OPS_NEVER_MS: no deadline, for the operator */
+    const char *timeout_field; /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
     const char *isolation;  /* by name; NULL: the default, or with a snapshot its own */
@@ -100,28 +101,30 @@ struct ops_create {
     bool files_only;        /* of a snapshot: not its processes */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
-    const struct reach
-        *network; /* what it may reach; NULL: what its template or tenant say, or nothing */
-    bool
-        network_preset; /* nobody asked for `network`: what template or tenant say comes before it */
-    const struct preview_rules
-        *preview; /* who may reach its ports (preview.h); NULL: nothing said */
+    /* what it may reach; NULL: what its template or tenant say, or nothing */
+    const struct reach *network;
+    /* nobody asked for `network`: what template or tenant say comes before it */
+    bool network_preset;
+    /* who may reach its ports (preview.h); NULL: nothing said */
+    const struct preview_rules *preview;
     const struct private_member *joins; /* private networks that it is in from the start */
     size_t join_count;
     const struct ops_mount *volumes; /* at most VOLUMES_MAX */
     size_t volume_count;
     struct secrets_want secrets;
     const struct secrets_plan *plan; /* ops.c's own: what becomes of them; NULL: there are none */
-    const char *snapshot;        /* id or name: what it is made of, in the template's place; NULL: none */
-    const char *image;           /* that it is; set by the operation itself, as the volumes that it has */
-    const char *image_owner;     /* whose image; NULL: the caller's. Likewise */
-    const char *base;            /* what a template that was built stands on. Likewise */
-    json_t *defaults;            /* {"user", "workdir"} of commands that say none; NULL: the template's own. Likewise */
-    const char *build_image;     /* of server/build: a snapshot of a build, in the template's place; NULL: none */
+    const char *snapshot; /* id or name: what it is made of, in the template's place; NULL: none */
+    const char *image;    /* that it is; set by the operation itself, as the volumes that it has */
+    const char *image_owner; /* whose image; NULL: the caller's. Likewise */
+    const char *base;        /* what a template that was built stands on. Likewise */
+    /* {"user", "workdir"} of commands that say none; NULL: the template's own. Likewise */
+    json_t *defaults;
+    /* of server/build: a snapshot of a build, in the template's place; NULL: none */
+    const char *build_image;
     const struct store_volume_use *kept_volumes;
     size_t kept_volume_count;
-    bool auto_resume;            /* a request to it wakes it when it is paused */
-    bool forgets;                /* a pause at its deadline keeps its files only */
+    bool auto_resume;                             /* a request to it wakes it when it is paused */
+    bool forgets;                                 /* a pause at its deadline keeps its files only */
     const uint64_t *idle_pause_ms, *idle_disk_ms; /* NULL: the configured preset; 0: never */
 };
 
@@ -245,7 +248,8 @@ int ops_sandbox_fork(struct ops *ops, const char *sandbox, size_t count, uint64_
 /* The id of what a caller calls `sandbox`: an id, a name, or the beginning of an id (OPS_PREFIX_LEAST or more) that one
  * of the caller's sandboxes has. ERR_NO_SANDBOX: none has; ERR_INVALID: several have. */
 #define OPS_PREFIX_LEAST 5
-int ops_sandbox_resolve(struct ops *ops, const char *sandbox, char ret[ID_LEN + 1], struct err *err);
+int ops_sandbox_resolve(struct ops *ops, const char *sandbox, char ret[ID_LEN + 1],
+                        struct err *err);
 /* Whether the caller may use it at all: cheap, for surfaces that check before they read a body. */
 int ops_sandbox_check(struct ops *ops, const char *sandbox, struct err *err);
 
@@ -273,7 +277,8 @@ struct ops_command {
     const char *command;     /* by a login shell; or args */
     const char *const *args; /* NULL with command */
     size_t arg_count;
-    const char *shown;      /* with args: the shell command that they run, for policy and audit; NULL: args themselves */
+    /* with args: the shell command that they run, for policy and audit; NULL: args themselves */
+    const char *shown;
     const char *const *env; /* K=V */
     size_t env_count;
     const char *cwd, *user, *tag; /* NULL: the template's, the template's, none */

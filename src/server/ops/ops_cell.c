@@ -22,9 +22,9 @@ static int judge_piece(struct ops *ops, const char *sandbox, const struct ops_ce
                        const char *code, struct policy_verdict *verdict, struct err *err)
 {
     const char *const args[] = { cell->program, cell->option, code };
-    int r = cell->program
-                ? policy_gate_args(ops->app, ops->caller, sandbox, args, ARRAY_LEN(args), verdict, err)
-                : policy_gate_command(ops->app, ops->caller, sandbox, code, verdict, err);
+    int r = cell->program ? policy_gate_args(ops->app, ops->caller, sandbox, args, ARRAY_LEN(args),
+                                             verdict, err)
+                          : policy_gate_command(ops->app, ops->caller, sandbox, code, verdict, err);
 
     quota_policy_used(ops->caller, verdict->cpu_us);
     return r;
@@ -132,8 +132,7 @@ int ops_cell_next(struct ops *ops, struct ops_run *run, int wait_ms, bool *ret_g
 
     for (;;) {
         struct pollfd fds[2] = { { .fd = run->exec.stream.fd, .events = POLLIN },
-                                 { .fd = *ret_gone ? -1 : ops->caller->fd,
-                                   .events = POLLRDHUP } };
+                                 { .fd = *ret_gone ? -1 : ops->caller->fd, .events = POLLRDHUP } };
         int r = exec_poll(&run->exec, ret, err);
         uint64_t now = io_now_ms();
 

@@ -160,7 +160,9 @@ static int hash_request(struct ops *ops, const struct ops_create *create, char o
     for (size_t i = 0; i < limit_count; i++) {
         uint64_t value = limit_value(&create->limits, &limit_table[i]);
 
-        if (value || limit_table[i].preset) /* limits that are not set leave the hash as it was without them */
+        if (value ||
+            limit_table[i]
+                .preset) /* limits that are not set leave the hash as it was without them */
             (void) json_array_append_new(limits, json_integer((json_int_t) value));
     }
     request = json_pack("{s:s*, s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*}",

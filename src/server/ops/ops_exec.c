@@ -142,14 +142,11 @@ static int check_policy(struct ops *ops, const struct ops_command *command, cons
 
     if (quota_policy(ops->caller, err) < 0)
         return -1;
-    r = text
-            ? policy_gate_command(ops->app, ops->caller, sandbox, text, &verdict, err)
-            : policy_gate_args(ops->app, ops->caller, sandbox, command->args, command->arg_count,
-                               &verdict, err);
+    r = text ? policy_gate_command(ops->app, ops->caller, sandbox, text, &verdict, err)
+             : policy_gate_args(ops->app, ops->caller, sandbox, command->args, command->arg_count,
+                                &verdict, err);
     quota_policy_used(ops->caller, verdict.cpu_us);
-    return r < 0 ? caller_blame(ops->caller, text ? "command" : "args", verdict.rule,
-                                  "policy")
-                 : 0;
+    return r < 0 ? caller_blame(ops->caller, text ? "command" : "args", verdict.rule, "policy") : 0;
 }
 
 /* What a template that was built says of commands that do not say it themselves. */

@@ -23,8 +23,9 @@ static int pause_audit(struct ops *ops, const char *sandbox, const struct sleep_
     facts.detail = detail;
     facts.duration_ms = (int64_t) (io_now_ms() - begun_ms);
     facts.file_bytes = told->bytes;
-    return told->tier == STORE_DISK ? audit_durable(ops->caller, "sandbox.pause", sandbox, &facts, err)
-                                    : audit_written(ops->caller, "sandbox.pause", sandbox, &facts, err);
+    return told->tier == STORE_DISK
+               ? audit_durable(ops->caller, "sandbox.pause", sandbox, &facts, err)
+               : audit_written(ops->caller, "sandbox.pause", sandbox, &facts, err);
 }
 
 int ops_sandbox_pause(struct ops *ops, const char *sandbox, const struct ops_pause *how,

@@ -29,15 +29,16 @@ static int check(struct ops *ops, const char *name, const struct ops_secret *sec
 
     if (!store_vault_name_ok(name))
         return form_bad(ops->caller, err, "name",
-                      "1 to 63 letters, digits and '_', and no digit first, are needed");
+                        "1 to 63 letters, digits and '_', and no digit first, are needed");
     if (secret->len > STORE_VALUE_MAX) {
         err_set(err, ERR_TOO_BIG, "value: more than %d bytes", STORE_VALUE_MAX);
         return caller_blame(ops->caller, "value", NULL, "quota");
     }
     if (!store_vault_value_ok(secret->value, secret->len))
-        return form_bad(ops->caller, err, "value",
-                      "a text of one line is needed, without control characters and without blanks "
-                      "at its ends");
+        return form_bad(
+            ops->caller, err, "value",
+            "a text of one line is needed, without control characters and without blanks "
+            "at its ends");
     if (secrets_check_hosts(secret->hosts, &bad, err) == 0)
         return 0;
     (void) snprintf(field, sizeof field, "hosts[%zu]", bad);
@@ -80,8 +81,8 @@ static int add_one(void *arg, const struct store_vault *secret, struct err *err)
     json_t *hosts = json_loads(secret->hosts, 0, NULL), *one;
 
     one = json_pack("{s:s, s:o, s:o, s:o}", "name", secret->name, "hosts",
-                    hosts ? hosts : json_array(), "created", form_time(secret->created_ms), "updated",
-                    form_time(secret->updated_ms));
+                    hosts ? hosts : json_array(), "created", form_time(secret->created_ms),
+                    "updated", form_time(secret->updated_ms));
     return json_array_append_new(arg, one) < 0
                ? err_set(err, ERR_NO_MEMORY, "no memory for the list")
                : 0;

@@ -36,10 +36,9 @@ int ops_save_image(struct ops *ops, const struct store_sandbox *record, const ch
         if (memory)
             network_ended(ops->app, record->id);
         r = image_save(&link, record->id, image, record->tenant, memory ? KEEPER_SAVE_MEMORY : 0,
-                        ret, err);
+                       ret, err);
         if (memory && sleep_network(ops->app, record->id, &ignored) < 0)
-            log_line(LOG_WARNING, "sandbox=%s lost its network: %s", record->id,
-                     ignored.msg);
+            log_line(LOG_WARNING, "sandbox=%s lost its network: %s", record->id, ignored.msg);
     }
     sleep_close(ops->app, &link, r, err);
     turn_give(&turn);
@@ -310,10 +309,10 @@ static int take_image(struct ops *ops, struct ops_create *create, const struct s
     r = image_get(&link, s->id, &image, err);
     ops_box_close(ops, &link, r, err);
     if (r < 0)
-        return sleep_no_image(err)
-                   ? err_set(err, ERR_NO_IMAGE, "the snapshot '%s' is lost", s->id)
-                   : -1;
-    if (create->isolation && strcmp(create->isolation, isolation_name(image.sandbox.isolation)) != 0) {
+        return sleep_no_image(err) ? err_set(err, ERR_NO_IMAGE, "the snapshot '%s' is lost", s->id)
+                                   : -1;
+    if (create->isolation &&
+        strcmp(create->isolation, isolation_name(image.sandbox.isolation)) != 0) {
         err_set(err, ERR_UNSUPPORTED, "isolation: the snapshot is of a sandbox with isolation '%s'",
                 isolation_name(image.sandbox.isolation));
         return caller_blame(ops->caller, "isolation", NULL, NULL);

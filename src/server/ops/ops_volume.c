@@ -49,8 +49,8 @@ static int fill(struct ops *ops, const char *name, uint64_t bytes, uint64_t inod
         return caller_blame(ops->caller, "name", NULL, NULL);
     }
     if (volume_size_check(ret->bytes, ret->inodes, err) < 0)
-        return caller_blame(ops->caller, strncmp(err->msg, "inodes", 6) == 0 ? "inodes" : "size", NULL,
-                              NULL);
+        return caller_blame(ops->caller, strncmp(err->msg, "inodes", 6) == 0 ? "inodes" : "size",
+                            NULL, NULL);
     (void) snprintf(ret->name, sizeof ret->name, "%s", name);
     (void) snprintf(ret->tenant, sizeof ret->tenant, "%s", ops->caller->tenant);
     return volume_new_id(ret->id, err);

@@ -96,8 +96,8 @@ static int copy_out(struct exchange *x, struct stream *stream, struct piece *pie
 }
 
 /* From the agent's connection to the client's by way of a pipe: pages of the file are handed on, and no byte is copied here. */
-static int splice_frame(struct exchange *x, struct stream *stream, const int *pipe_fds, uint32_t len,
-                        struct err *err)
+static int splice_frame(struct exchange *x, struct stream *stream, const int *pipe_fds,
+                        uint32_t len, struct err *err)
 {
     while (len > 0) {
         ssize_t n = stream_splice(stream, pipe_fds[1], len, err);

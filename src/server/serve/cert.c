@@ -236,8 +236,7 @@ int cert_dev(const char *path, const char *domain, bool force, char *why, size_t
     int dir, r = 1;
 
     if (!domain_ok(domain))
-        return fail(why, size, "'%.60s' is not a domain for certificates: a dot is needed",
-                    domain);
+        return fail(why, size, "'%.60s' is not a domain for certificates: a dot is needed", domain);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return fail(why, size, "make %s: %s", path, strerror(errno));
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

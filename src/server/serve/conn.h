@@ -23,8 +23,8 @@
  * the more there are. */
 struct conn_waits {
     atomic_size_t now, most;
-    atomic_bool
-        crowded; /* threads are needed elsewhere: none lingers with a client that may ask again */
+    /* threads are needed elsewhere: none lingers with a client that may ask again */
+    atomic_bool crowded;
 };
 
 struct conn {

@@ -27,7 +27,7 @@ struct app *exchange_app(struct exchange *x);
  * is ""). Lives as long as the exchange. */
 struct caller *exchange_caller(struct exchange *x);
 const struct head *exchange_head(const struct exchange *x);
-const char *exchange_id(const struct exchange *x);   /* X-Request-Id: the client's, or made */
+const char *exchange_id(const struct exchange *x); /* X-Request-Id: the client's, or made */
 
 /* A ":name" segment of the route, decoded, or what a surface kept; "" if there is none. */
 const char *exchange_param(const struct exchange *x, const char *name);

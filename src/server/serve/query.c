@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-int query_count(struct exchange *x, const char *name, uint64_t least, uint64_t most,
-                   uint64_t *ret, struct err *err)
+int query_count(struct exchange *x, const char *name, uint64_t least, uint64_t most, uint64_t *ret,
+                struct err *err)
 {
     const char *text = exchange_query(x, name);
     uint64_t value;
@@ -17,8 +17,8 @@ int query_count(struct exchange *x, const char *name, uint64_t least, uint64_t m
     if (parse_u64(text, &value, err) < 0)
         return form_bad(exchange_caller(x), err, name, "a whole number is needed");
     if (value < least || value > most)
-        return form_bad(exchange_caller(x), err, name, "%" PRIu64 " is not between %" PRIu64 " and %" PRIu64, value,
-                      least, most);
+        return form_bad(exchange_caller(x), err, name,
+                        "%" PRIu64 " is not between %" PRIu64 " and %" PRIu64, value, least, most);
     *ret = value;
     return 0;
 }
@@ -43,6 +43,7 @@ int query_mode(struct exchange *x, const char *name, uint32_t *ret, struct err *
     if (!text)
         return 0;
     if (parse_mode(text, ret, err) < 0)
-        return form_bad(exchange_caller(x), err, name, "octal permission bits are needed, such as 644");
+        return form_bad(exchange_caller(x), err, name,
+                        "octal permission bits are needed, such as 644");
     return 0;
 }

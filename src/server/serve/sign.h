@@ -16,7 +16,8 @@
 #define SIGN_SECONDS_MOST (7u * 24 * 3600)
 
 struct sign {
-    const char *sandbox, *path, *user; /* user "": the template's; sandbox "": path is the hash of files for builds */
+    const char *sandbox, *path,
+        *user; /* user "": the template's; sandbox "": path is the hash of files for builds */
     bool write;
     uint64_t expires; /* seconds since 1970 */
 };

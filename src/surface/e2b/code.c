@@ -42,7 +42,8 @@ static int code_identify(struct exchange *x, struct err *err)
     e2b_notes_read(sandbox.notes, &notes);
     /* What is public of a sandbox that another surface made is its servers, not ours. */
     if (e2b_check_traffic(x, &sandbox, rules.is_public && sandbox.notes[0], err) < 0 ||
-        e2b_target_awake(x, &sandbox, rules.auto_resume || sandbox.auto_resume || sandbox.idle_paused, err) < 0)
+        e2b_target_awake(x, &sandbox,
+                         rules.auto_resume || sandbox.auto_resume || sandbox.idle_paused, err) < 0)
         return -1;
     if (!notes.secure || !slice_is(path, "/execute"))
         return 0;
@@ -55,7 +56,8 @@ static int code_refuse(struct exchange *x, const struct err *why)
     struct err ignored;
 
     if (status != 404 && status != 502)
-        exchange_set_reason(x, why->msg); /* E2B's SDK for JavaScript shows the status line and nothing else */
+        exchange_set_reason(
+            x, why->msg); /* E2B's SDK for JavaScript shows the status line and nothing else */
     if (status == 502 || status == 403)
         return e2b_refuse(x, why);
     return exchange_reply_text(x, status, "text/plain; charset=utf-8", why->msg, &ignored);

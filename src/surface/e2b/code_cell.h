@@ -39,9 +39,9 @@ struct code_cell {
 
     /* Behind code_cell_run: */
     struct exec_result result; /* of a kernel that ended */
-    char words
-        [CODE_WORDS_MAX]; /* the last of what it said on stderr before it began; ends with a NUL */
-    uint64_t malformed;   /* lines that were no events */
+    /* the last of what it said on stderr before it began; ends with a NUL */
+    char words[CODE_WORDS_MAX];
+    uint64_t malformed; /* lines that were no events */
 
     /* The rest is code_cell.c's. */
     struct ops_run run;

@@ -73,9 +73,9 @@ static void put_error(struct execution *e, const char *name, const char *value)
 {
     json_t *text = json_string(value);
 
-    put_json(e,
-             json_pack("{s:s, s:s, s:o, s:s}", "type", "error", "name", name, "value",
-                       text ? text : json_string("it cannot be written in UTF-8"), "traceback", ""));
+    put_json(e, json_pack("{s:s, s:s, s:o, s:s}", "type", "error", "name", name, "value",
+                          text ? text : json_string("it cannot be written in UTF-8"), "traceback",
+                          ""));
 }
 
 static void print_now(char out[40])

@@ -92,7 +92,8 @@ route_handler control_metrics, control_metrics_many, control_logs_v1, control_lo
 route_handler control_snapshot, control_snapshots, control_snapshot_delete, control_fork;
 route_handler control_template_alias;
 route_handler control_build_absent;
-route_handler control_template_list, control_template_get, control_template_patch, control_template_make;
+route_handler control_template_list, control_template_get, control_template_patch,
+    control_template_make;
 route_handler control_template_tags, control_template_tag, control_template_untag;
 route_handler control_build_files, control_build_submit, control_build_status;
 route_handler control_volume_create, control_volume_list, control_volume_get, control_volume_remove;

@@ -21,9 +21,10 @@ int control_build_absent(struct exchange *x, struct err *err)
 int control_volume_content_absent(struct exchange *x, struct err *err)
 {
     (void) x;
-    return err_set(err, ERR_UNSUPPORTED,
-                   "this server does not offer the content of volumes over the API: "
-                   "mount the volume in a sandbox (volumeMounts), and use the files of that sandbox");
+    return err_set(
+        err, ERR_UNSUPPORTED,
+        "this server does not offer the content of volumes over the API: "
+        "mount the volume in a sandbox (volumeMounts), and use the files of that sandbox");
 }
 
 /* 403 is what E2B itself says where secrets are not switched on. */

@@ -30,7 +30,8 @@ static int create_with(struct exchange *x, struct control_create *create, json_t
     char notes[OPS_NOTES_MAX];
     struct ops ops = ops_of(exchange_caller(x));
 
-    if (form_assignments(exchange_caller(x), "envVars", env, &assignments, &create->ops.env_count, err) < 0 ||
+    if (form_assignments(exchange_caller(x), "envVars", env, &assignments, &create->ops.env_count,
+                         err) < 0 ||
         e2b_notes_print(&create->notes, notes, sizeof notes, err) < 0)
         return -1;
     memcpy(preview.mask_host, create->notes.mask_host, sizeof preview.mask_host);

@@ -96,8 +96,8 @@ static json_t *mounts_json(const struct ops_sandbox *s)
     json_t *list = json_array();
 
     for (size_t i = 0; i < s->volume_count; i++)
-        (void) json_array_append_new(list, json_pack("{s:s, s:s}", "name", s->volumes[i].name,
-                                                     "path", s->volumes[i].path));
+        (void) json_array_append_new(
+            list, json_pack("{s:s, s:s}", "name", s->volumes[i].name, "path", s->volumes[i].path));
     return list;
 }
 
@@ -110,8 +110,8 @@ json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *s, bo
                   "cpuCount", (json_int_t) ((s->limits.cpu_milli + 999) / 1000), "memoryMB",
                   (json_int_t) (s->limits.memory_bytes >> 20), "diskSizeMB",
                   (json_int_t) (s->limits.disk_bytes >> 20), "state",
-                  s->life == LIFE_PAUSED && !s->idle_paused ? "paused" : "running", "envdVersion", E2B_ENVD_VERSION,
-                  "metadata", json_loads(s->metadata, 0, NULL));
+                  s->life == LIFE_PAUSED && !s->idle_paused ? "paused" : "running", "envdVersion",
+                  E2B_ENVD_VERSION, "metadata", json_loads(s->metadata, 0, NULL));
 
     if (json && s->volume_count > 0)
         (void) json_object_set_new(json, "volumeMounts", mounts_json(s));

@@ -118,7 +118,8 @@ static int read_states(struct exchange *x, uint32_t *ret, struct err *err)
         else if (slice_is(one, "paused"))
             *ret |= 1u << LIFE_PAUSED;
         else
-            return form_bad(exchange_caller(x), err, "state", "'running' and 'paused' are the states there are");
+            return form_bad(exchange_caller(x), err, "state",
+                            "'running' and 'paused' are the states there are");
     }
     return 0;
 }

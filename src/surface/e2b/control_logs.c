@@ -72,7 +72,8 @@ static int read_level(struct exchange *x, size_t *ret, struct err *err)
             *ret = i;
             return 0;
         }
-    return form_bad(exchange_caller(x), err, "level", "'debug', 'info', 'warn' or 'error' is needed");
+    return form_bad(exchange_caller(x), err, "level",
+                    "'debug', 'info', 'warn' or 'error' is needed");
 }
 
 /* Oldest first, or newest first. A sandbox that nobody ever noted anything of is not there. */

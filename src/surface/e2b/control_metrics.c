@@ -73,7 +73,8 @@ int control_metrics_many(struct exchange *x, struct err *err)
     int r = 0;
 
     if (!ids || !ids[0])
-        return form_bad(exchange_caller(x), err, "sandbox_ids", "ids with commas between them are needed");
+        return form_bad(exchange_caller(x), err, "sandbox_ids",
+                        "ids with commas between them are needed");
     found = json_object();
     for (bool more = true; more && r == 0;) {
         more = slice_cut(&rest, ',', &one);

@@ -63,7 +63,8 @@ static int add_all(struct exchange *x, const char *field, json_t *list, bool den
             return exchange_blame(x, field, NULL, NULL);
         }
         if (deny && reach->deny[reach->deny_count - 1].is_name)
-            return form_bad(exchange_caller(x), err, field, "item %zu is neither an address nor a CIDR", i);
+            return form_bad(exchange_caller(x), err, field,
+                            "item %zu is neither an address nor a CIDR", i);
     }
     return 0;
 }
@@ -73,8 +74,8 @@ static int check_names(struct exchange *x, const struct reach *reach, struct err
     for (size_t i = 0; i < reach->allow_count; i++)
         if (reach->allow[i].is_name && reach->mode != REACH_LIST)
             return form_bad(exchange_caller(x), err, "network.allowOut",
-                          "a name is allowed only where all else is denied: put '" EVERYTHING
-                          "' into denyOut");
+                            "a name is allowed only where all else is denied: put '" EVERYTHING
+                            "' into denyOut");
     return 0;
 }
 
@@ -126,14 +127,14 @@ int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes
     }
     if (got.mask && !preview_mask_ok(got.mask))
         return form_bad(exchange_caller(x), err, "network.maskRequestHost",
-                      "a host is needed, perhaps with a port: localhost:${PORT}");
+                        "a host is needed, perhaps with a port: localhost:${PORT}");
     if (got.mask)
         (void) snprintf(notes->mask_host, sizeof notes->mask_host, "%s", got.mask);
     notes->public_traffic = got.public_traffic;
     return to_reach(x, &got, notes->internet, reach, err) < 0
                ? -1
-               : network_proxy_read(exchange_caller(x), "network.egressProxy", got.proxy, UPSTREAM_SOCKS5,
-                                    &reach->upstream, err);
+               : network_proxy_read(exchange_caller(x), "network.egressProxy", got.proxy,
+                                    UPSTREAM_SOCKS5, &reach->upstream, err);
 }
 
 /* Where the operator gave sandboxes no network, only what was asked for in words is refused. */
@@ -146,7 +147,8 @@ int control_internet(struct exchange *x, const json_t *value, struct e2b_notes *
                      struct err *err)
 {
     if (value && !json_is_boolean(value))
-        return form_bad(exchange_caller(x), err, "allow_internet_access", "true or false is needed");
+        return form_bad(exchange_caller(x), err, "allow_internet_access",
+                        "true or false is needed");
     notes->internet = value ? json_is_true(value) : -1;
     return 0;
 }
@@ -235,7 +237,8 @@ static int change(struct exchange *x, json_t *body, struct ops_sandbox *sandbox,
         return -1;
     (void) json_object_del(body, "allow_internet_access");
     if (json_object_get(body, "allowPublicTraffic"))
-        return form_bad(exchange_caller(x), err, "allowPublicTraffic", "can only be said at the create");
+        return form_bad(exchange_caller(x), err, "allowPublicTraffic",
+                        "can only be said at the create");
     if (control_rules(x, body, &rules, err) < 0 ||
         control_network(x, body, &notes, reach, err) < 0 ||
         e2b_notes_print(&notes, text, sizeof text, err) < 0)

@@ -57,7 +57,8 @@ static int read_lifecycle(struct exchange *x, const struct body *body, struct co
     const json_t *enabled = json_object_get(body->auto_resume, "enabled");
 
     if (body->auto_resume && !json_is_boolean(enabled))
-        return form_bad(exchange_caller(x), err, "autoResume", "an object with 'enabled' is needed: true or false");
+        return form_bad(exchange_caller(x), err, "autoResume",
+                        "an object with 'enabled' is needed: true or false");
     ret->notes.auto_resume = ret->ops.auto_resume = json_is_true(enabled);
     ret->ops.on_timeout = body->auto_pause ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL;
     if (body->auto_pause_memory)
@@ -65,7 +66,8 @@ static int read_lifecycle(struct exchange *x, const struct body *body, struct co
     if (!body->auto_pause)
         return form_bad(exchange_caller(x), err, "autoPauseMemory", "needs autoPause");
     if (ret->notes.auto_resume)
-        return form_bad(exchange_caller(x), err, "autoPauseMemory", "without memory there is no autoResume");
+        return form_bad(exchange_caller(x), err, "autoPauseMemory",
+                        "without memory there is no autoResume");
     ret->ops.forgets = true;
     return 0;
 }
@@ -82,7 +84,7 @@ static int read_network(struct exchange *x, const struct body *body, struct cont
     ret->ops.network_preset = ret->notes.internet != 0 && !control_says_reach(body->network);
     if (!ret->notes.public_traffic && !ret->notes.secure)
         return form_bad(exchange_caller(x), err, "network.allowPublicTraffic",
-                      "cannot be false for a sandbox that is not secure");
+                        "cannot be false for a sandbox that is not secure");
     return 0;
 }
 
@@ -96,7 +98,8 @@ static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
         if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
             return form_bad(exchange_caller(x), err, "metadata", "'%.40s' is not a text", key);
         if (strncmp(key, "cove.", 5) == 0 && strcmp(key, E2B_ISOLATION) != 0)
-            return form_bad(exchange_caller(x), err, "metadata", "names that begin with 'cove.' are reserved");
+            return form_bad(exchange_caller(x), err, "metadata",
+                            "names that begin with 'cove.' are reserved");
     }
     return 0;
 }
@@ -117,8 +120,8 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     *ret = (struct control_create){ .notes = E2B_NOTES };
     if (form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0 ||
         (!v2 && form_read_known(exchange_caller(x), json, &field_secure, 1, &body, err) < 0) ||
-        ops_mounts_read(exchange_caller(x), "volumeMounts", body.mounts, ret->volumes, &ret->ops.volume_count, err) <
-            0)
+        ops_mounts_read(exchange_caller(x), "volumeMounts", body.mounts, ret->volumes,
+                        &ret->ops.volume_count, err) < 0)
         return -1;
     if (!body.template)
         return form_bad(exchange_caller(x), err, "templateID", "a template's name is needed");
@@ -144,7 +147,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
         ret->ops.or_default = control_template_standard(ret->template); /* not with a tag */
     }
     ret->ops.e2b = true;
-    ret->ops.root = true; /* sudo works without a password: what SDKs' users expect */
+    ret->ops.root = true;  /* sudo works without a password: what SDKs' users expect */
     if (ret->ops.snapshot) /* its own */
         return 0;
     limits_preset(&ret->ops.limits);

@@ -19,11 +19,13 @@ static int read_host(struct exchange *x, const char *host, json_t *list, json_t 
     json_t *headers = json_object_get(transform, "headers");
 
     if (!json_is_array(list) || json_array_size(list) > 1)
-        return form_bad(exchange_caller(x), err, "network.rules", "'%.60s' needs a list of one rule", host);
+        return form_bad(exchange_caller(x), err, "network.rules",
+                        "'%.60s' needs a list of one rule", host);
     if (rule && (!json_is_object(rule) || json_object_size(rule) != (transform ? 1 : 0) ||
                  (transform && json_object_size(transform) != (headers ? 1 : 0)) ||
                  (headers && !json_is_object(headers))))
-        return form_bad(exchange_caller(x), err, "network.rules", "'%.60s': only transform.headers is supported", host);
+        return form_bad(exchange_caller(x), err, "network.rules",
+                        "'%.60s': only transform.headers is supported", host);
     *ret = headers;
     return 0;
 }

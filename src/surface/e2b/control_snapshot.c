@@ -36,7 +36,8 @@ static int read_name(struct exchange *x, const char *text, char ret[KEEPER_NAME_
     if (control_template_name(text, ret, err) == 0)
         return 0;
     return err->kind == ERR_NO_TEMPLATE
-               ? form_bad(exchange_caller(x), err, "name", "a short name, with no tag but 'default', is needed")
+               ? form_bad(exchange_caller(x), err, "name",
+                          "a short name, with no tag but 'default', is needed")
                : -1;
 }
 
@@ -155,7 +156,8 @@ static int read_fork(struct exchange *x, size_t *ret_count, uint64_t *ret_ms, st
     if (r == 0 && body.count) {
         count = json_integer_value(body.count);
         if (!json_is_integer(body.count) || count < 1 || count > OPS_FORK_MOST)
-            r = form_bad(exchange_caller(x), err, "count", "a whole number from 1 to %d is needed", OPS_FORK_MOST);
+            r = form_bad(exchange_caller(x), err, "count", "a whole number from 1 to %d is needed",
+                         OPS_FORK_MOST);
     }
     json_decref(json);
     *ret_count = (size_t) count;

@@ -43,7 +43,8 @@ int control_template_ref(const char *text, struct ops_template_ref *ret, struct 
         return err_set(err, ERR_INVALID, "Invalid template reference: '%.60s'", text);
     if (!tagged)
         rest = slice_of("default");
-    if (!slice_copy(name, ret->name, sizeof ret->name) || !slice_copy(rest, ret->tag, sizeof ret->tag))
+    if (!slice_copy(name, ret->name, sizeof ret->name) ||
+        !slice_copy(rest, ret->tag, sizeof ret->tag))
         return err_set(err, ERR_NO_TEMPLATE, "template '%.60s' not found", text);
     return 0;
 }
@@ -86,8 +87,7 @@ int control_template_alias(struct exchange *x, struct err *err)
                        : -1;
         (void) snprintf(template.id, sizeof template.id, "%s", ref.name);
     }
-    return exchange_reply_json(x, 200,
-                               json_pack("{s:s, s:b}", "templateID", template.id, "public",
-                                         template.is_public),
-                               err);
+    return exchange_reply_json(
+        x, 200, json_pack("{s:s, s:b}", "templateID", template.id, "public", template.is_public),
+        err);
 }

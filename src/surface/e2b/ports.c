@@ -169,7 +169,11 @@ static int ports_identify(struct exchange *x, struct err *err)
         return -1;
     if (exchange_set_param(x, "mask", rules.mask_host) < 0)
         return err_set(err, ERR_INTERNAL, "no room for a host");
-    return preview_redirects(x) ? 0 : e2b_target_awake(x, &sandbox, rules.auto_resume || sandbox.auto_resume || sandbox.idle_paused, err);
+    return preview_redirects(x)
+               ? 0
+               : e2b_target_awake(x, &sandbox,
+                                  rules.auto_resume || sandbox.auto_resume || sandbox.idle_paused,
+                                  err);
 }
 
 static int ports_relay(struct exchange *x, struct err *err)

@@ -413,9 +413,10 @@ static int call(struct rpc *rpc, rpc_stream *method, bool one, struct err *err)
 static int serve(struct exchange *x, rpc_stream *method, bool one, struct err *err)
 {
     auto_free char *in = malloc(READ_PIECE);
-    struct rpc rpc = {
-        .x = x, .ops = ops_of(exchange_caller(x)), .in = in, .envelope = { .limit = RPC_MESSAGE_MAX }
-    };
+    struct rpc rpc = { .x = x,
+                       .ops = ops_of(exchange_caller(x)),
+                       .in = in,
+                       .envelope = { .limit = RPC_MESSAGE_MAX } };
     struct err why;
     int r;
 

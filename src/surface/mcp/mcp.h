@@ -23,8 +23,8 @@ struct mcp_call {
     struct exchange *x;
     struct mcp_message message; /* borrowed from the body */
     bool modern;                /* of 2026-07-28 */
-    const char
-        *pinned; /* of /mcp?sandbox=ID: the one sandbox that this client works in; else NULL */
+    /* of /mcp?sandbox=ID: the one sandbox that this client works in; else NULL */
+    const char *pinned;
 };
 
 /* ---- mcp.c: answers ---- */

@@ -39,7 +39,8 @@ static int add_histogram(struct text *out, const char *name, const char *help,
         return -1;
     for (size_t i = 0; i < METRICS_BUCKETS; i++) {
         count += atomic_load(&histogram->buckets[i]);
-        if (text_addf(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, metrics_bounds[i], count) < 0)
+        if (text_addf(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, metrics_bounds[i], count) <
+            0)
             return -1;
     }
     count += atomic_load(&histogram->buckets[METRICS_BUCKETS]);
@@ -106,8 +107,8 @@ static int add_gateway(struct text *out, struct app *app)
     if (!app->network)
         return 0;
     gateway_state(network_gateway(app), &state);
-    return single(out, "cove_gateway_up", "gauge", "Whether the gateway is connected.",
-                  state.up) < 0 ||
+    return single(out, "cove_gateway_up", "gauge", "Whether the gateway is connected.", state.up) <
+                       0 ||
                    single(out, "cove_gateway_connects_total", "counter",
                           "Gateways that were connected; each but the first is a restart.",
                           state.connects) < 0 ||
@@ -208,7 +209,8 @@ static int add_disk(struct text *out, struct app *app)
 
     if (!app_keeper_up(app, &hello))
         return 0;
-    return single(out, "cove_disk_free_bytes", "gauge", "Free on the host's disk.", hello.disk_free) < 0 ||
+    return single(out, "cove_disk_free_bytes", "gauge", "Free on the host's disk.",
+                  hello.disk_free) < 0 ||
                    single(out, "cove_disk_reserve_bytes", "gauge", "Of them to be kept free.",
                           hello.disk_reserve) < 0 ||
                    single(out, "cove_disk_full", "gauge",
@@ -242,8 +244,8 @@ static int add_server(struct text *out, struct app *app)
                           "Requests answered with an error.", atomic_load(&app->refused)) < 0 ||
                    single(out, "cove_quota_refusals_total", "counter",
                           "Requests refused by a quota or because the host is full.",
-                          quota.requests + quota.creates + quota.streams + quota.stored + quota.policy +
-                              quota.host) < 0 ||
+                          quota.requests + quota.creates + quota.streams + quota.stored +
+                              quota.policy + quota.host) < 0 ||
                    single(out, "cove_audit_lost_total", "counter",
                           "Audit records that could not be kept.", audit_lost()) < 0 ||
                    head(out, "cove_uptime_seconds", "gauge", "Since the server started.") < 0 ||
@@ -327,10 +329,11 @@ static int add_isolations(struct text *out, const struct ops_page *page)
         uint64_t count = 0;
 
         for (size_t n = 0; n < page->count; n++)
-            count += page->list[n].isolation &&
-                     strcmp(page->list[n].isolation, isolation_name(i)) == 0;
+            count +=
+                page->list[n].isolation && strcmp(page->list[n].isolation, isolation_name(i)) == 0;
         if (count > 0 || i == ISOLATION_JAIL)
-            r = text_addf(out, "%s{isolation=\"%s\"} %" PRIu64 "\n", name, isolation_name(i), count);
+            r = text_addf(out, "%s{isolation=\"%s\"} %" PRIu64 "\n", name, isolation_name(i),
+                          count);
     }
     return r;
 }

@@ -75,13 +75,12 @@ int page_root(struct exchange *x, struct err *err)
     if (wants_html(x))
         return reply_page(x, 200, root_page, err);
     ops_server_health(exchange_app(x), &health);
-    return exchange_reply_json(x, 200,
-                               json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "service", "cove",
-                                         "status", health.keeper ? "running" : "degraded", "version",
-                                         COVE_VERSION, "uptime_ms",
-                                         (json_int_t) health.uptime_ms, "docs",
-                                         "/docs", "openapi", "/openapi.yaml"),
-                               err);
+    return exchange_reply_json(
+        x, 200,
+        json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "service", "cove", "status",
+                  health.keeper ? "running" : "degraded", "version", COVE_VERSION, "uptime_ms",
+                  (json_int_t) health.uptime_ms, "docs", "/docs", "openapi", "/openapi.yaml"),
+        err);
 }
 
 static int add_routes(struct text *out)

@@ -64,7 +64,8 @@ static json_t *report_json(const struct policy_report *report)
 static int read_question(struct exchange *x, json_t *body, struct question *q, struct err *err)
 {
     static const struct arg rows[] = {
-        { "command", ARG_TEXT, .at = offsetof(struct question, command), .most = POLICY_COMMAND_MAX },
+        { "command", ARG_TEXT, .at = offsetof(struct question, command),
+          .most = POLICY_COMMAND_MAX },
         { "code", ARG_TEXT, .at = offsetof(struct question, code), .most = POLICY_COMMAND_MAX },
         { "language", ARG_TEXT, .at = offsetof(struct question, language), .most = 32 },
         { "path", ARG_TEXT, .at = offsetof(struct question, path), .most = 4096 },
@@ -78,8 +79,8 @@ static int read_question(struct exchange *x, json_t *body, struct question *q, s
     if (args_read(exchange_caller(x), body, "", &args, q, err) < 0)
         return -1;
     if (!!q->command + !!q->code + !!q->path + !!q->tool != 1)
-        return args_bad(exchange_caller(x), "", "command", "or code, path or tool is needed, and only one of them",
-                        err);
+        return args_bad(exchange_caller(x), "", "command",
+                        "or code, path or tool is needed, and only one of them", err);
     if (q->access && strcmp(q->access, "read") != 0 && strcmp(q->access, "write") != 0)
         return args_bad(exchange_caller(x), "", "access", "is neither read nor write", err);
     return 0;
@@ -181,7 +182,8 @@ int policy_route_violations(struct exchange *x, struct err *err)
 
     if (wanted && risk == POLICY_RISK_COUNT) {
         json_decref(by_risk);
-        return args_bad(exchange_caller(x), "", "risk", "must be low, medium, high or critical", err);
+        return args_bad(exchange_caller(x), "", "risk", "must be low, medium, high or critical",
+                        err);
     }
     if (many && (parse_u64(many, &limit, err) < 0 || limit < 1 || limit > GATE_SEEN)) {
         json_decref(by_risk);

@@ -144,7 +144,8 @@ static int call_in(struct ops *ops, struct watched *watched, struct session *ses
                               .watch = order->watch ? watch_noted : NULL,
                               .watch_context = watched };
 
-    if (session_find(ops, order->sandbox, session, err) < 0 || check_tool(ops, session, tool, err) < 0)
+    if (session_find(ops, order->sandbox, session, err) < 0 ||
+        check_tool(ops, session, tool, err) < 0)
         return -1;
     call.answer = json_pack("{s:s, s:s, s:b, s:n}", "tool", tool->name, "sandbox_id",
                             session->sandbox, "success", 1, "error");
@@ -191,7 +192,9 @@ static int call_tool(struct exchange *x, const struct tool *tool, const char *sa
     int r;
 
     if (stream.wish == V1_PLAIN)
-        return tools_call(&ops, &order, &answer, err) < 0 ? -1 : exchange_reply_json(x, 200, answer, err);
+        return tools_call(&ops, &order, &answer, err) < 0
+                   ? -1
+                   : exchange_reply_json(x, 200, answer, err);
     if (quota_stream_begin(exchange_caller(x), err) < 0)
         return -1;
     order.watch = tools_stream_watch;

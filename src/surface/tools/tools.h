@@ -56,8 +56,9 @@ struct tools_order {
 };
 int tools_call(struct ops *ops, const struct tools_order *order, json_t **ret, struct err *err);
 
-extern const struct args tool_bash_args, tool_bash_output_args, tool_kill_args, tool_read_args, tool_write_args,
-    tool_edit_args, tool_multi_edit_args, tool_glob_args, tool_grep_args, tool_ls_args;
+extern const struct args tool_bash_args, tool_bash_output_args, tool_kill_args, tool_read_args,
+    tool_write_args, tool_edit_args, tool_multi_edit_args, tool_glob_args, tool_grep_args,
+    tool_ls_args;
 
 int tool_bash(struct tool_call *call, struct err *err);
 int tool_bash_output(struct tool_call *call, struct err *err);

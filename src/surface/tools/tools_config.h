@@ -20,7 +20,8 @@
 struct tools_config {
     const char *preset; /* a name of the table */
     char template[64];  /* "": the keeper's default */
-    bool or_default; /* the server's default template, if there is none of that name: E2B's base is always there */
+    /* the server's default template, if there is none of that name: E2B's base is always there */
+    bool or_default;
     struct limits limits;
     uint64_t timeout_ms; /* of a command that was given none */
     uint64_t session_ms;
@@ -31,8 +32,8 @@ struct tools_config {
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
     bool network;                      /* it has a way out … */
     bool network_said;                 /* … or not, by the caller's own word */
-    char domains
-        [TOOLS_DOMAINS_MAX]; /* … to these: a JSON array of rules; "": to all that is public */
+    /* … to these: a JSON array of rules; "": to all that is public */
+    char domains[TOOLS_DOMAINS_MAX];
 };
 
 struct tools_preset {

@@ -252,7 +252,8 @@ int tool_read(struct tool_call *call, struct err *err)
     reading.limit = w.limit;
     if (ops_file_read(call->ops, &file, 0, 0, &source.stream, info, err) < 0)
         return -1;
-    r = answer_file(call, &source, &reading, info, w.numbers, strcmp(w.encoding, "base64") == 0, err);
+    r = answer_file(call, &source, &reading, info, w.numbers, strcmp(w.encoding, "base64") == 0,
+                    err);
     stream_close(&source.stream);
     free(reading.text.data);
     (void) json_object_set_new(call->answer, "path", json_string(info->path));
@@ -469,8 +470,10 @@ int tool_multi_edit(struct tool_call *call, struct err *err)
     for (size_t i = 0; i < count; i++) {
         (void) snprintf(within, sizeof within, "edits[%zu].", i);
         if (!json_is_object(json_array_get(w.list, i)))
-            return args_bad(call->ops->caller, "", "edits", "has an item that is not an object", err);
-        if (args_read(call->ops->caller, json_array_get(w.list, i), within, &item_args, &edits[i], err) < 0)
+            return args_bad(call->ops->caller, "", "edits", "has an item that is not an object",
+                            err);
+        if (args_read(call->ops->caller, json_array_get(w.list, i), within, &item_args, &edits[i],
+                      err) < 0)
             return -1;
     }
     return apply(call, &file, edits, count, err);

@@ -415,8 +415,8 @@ int tool_ls(struct tool_call *call, struct err *err)
     json_array_foreach(l.ignore, i, item)
     {
         if (!json_is_string(item) || json_string_length(item) > 255 || i >= IGNORE_MOST)
-            return args_bad(call->ops->caller, "", "ignore", "is not a list of at most 64 short patterns",
-                            err);
+            return args_bad(call->ops->caller, "", "ignore",
+                            "is not a list of at most 64 short patterns", err);
     }
     l.entries = json_array();
     r = ops_file_list(call->ops, &file, 1, w.limit, take_entry, &l, &cut, err);

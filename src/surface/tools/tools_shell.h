@@ -24,9 +24,9 @@ struct shell_ask {
     const char *command;
     const char *name; /* of the session; NULL: main */
     const char *home; /* where a new session begins; "": at the user's home */
-    bool given;       /* the command's cwd is for this call alone; else it runs where the session is */
-    bool restart;     /* forget the state first */
-    bool keeps;       /* leave a state behind */
+    bool given;   /* the command's cwd is for this call alone; else it runs where the session is */
+    bool restart; /* forget the state first */
+    bool keeps;   /* leave a state behind */
 };
 
 /* The arguments of the shell, until shell_done. */

@@ -77,7 +77,8 @@ int v1_stream_process(struct exchange *x, struct ops_run *run, bool sse, bool st
 /* The sandbox of the path by its id, also where the client gave its name or the beginning of its id. */
 int v1_settle(struct exchange *x, struct err *err);
 /* A create of JSON, as POST /v1/sandboxes has it. tied: its lifetime is its maker's to extend (ops_tie.h). */
-int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *ret, struct err *err);
+int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *ret,
+              struct err *err);
 /* A command of JSON, as POST …/processes has it: command or args, env, cwd, user, tag, timeout, stdin, pty, rows, columns. */
 struct v1_order {
     json_t *json; /* owned: what the texts point into */

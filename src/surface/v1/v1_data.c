@@ -51,8 +51,7 @@ int v1_file_put(struct exchange *x, struct err *err)
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for an upload");
     if (v1_query_file(x, &file, err) < 0 || query_mode(x, "mode", &mode, err) < 0 ||
-        query_bool(x, "append", &append, err) < 0 ||
-        query_bool(x, "create", &create, err) < 0 ||
+        query_bool(x, "append", &append, err) < 0 || query_bool(x, "create", &create, err) < 0 ||
         query_bool(x, "parents", &parents, err) < 0 || exchange_accept_encoding(x, err) < 0)
         return -1;
     if (append && create)

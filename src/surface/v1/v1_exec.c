@@ -73,7 +73,7 @@ static int translate(struct exchange *x, struct exec_order *order, struct err *e
 
     if (!body->command == !body->args)
         return form_bad(exchange_caller(x), err, body->command ? "args" : "command",
-                      "either a command or args is needed");
+                        "either a command or args is needed");
     if (body->args && json_array_size(body->args) == 0)
         return form_bad(exchange_caller(x), err, "args", "at least one is needed");
     *command = (struct ops_command){ .command = body->command,
@@ -85,8 +85,10 @@ static int translate(struct exchange *x, struct exec_order *order, struct err *e
                                      .ring_bytes = body->output_kept,
                                      .rows = (uint32_t) body->rows,
                                      .columns = (uint32_t) body->columns };
-    if (form_texts(exchange_caller(x), "args", body->args, &order->args, &command->arg_count, err) < 0 ||
-        form_assignments(exchange_caller(x), "env", body->env, &order->env, &command->env_count, err) < 0)
+    if (form_texts(exchange_caller(x), "args", body->args, &order->args, &command->arg_count, err) <
+            0 ||
+        form_assignments(exchange_caller(x), "env", body->env, &order->env, &command->env_count,
+                         err) < 0)
         return -1;
     command->args = body->args ? order->args : NULL;
     command->env = order->env;
@@ -111,12 +113,14 @@ int v1_order_read(struct exchange *x, json_t *take_json, struct v1_order *ret, s
     struct exec_order order = { .json = take_json };
     bool input = false, bad = true;
 
-    if (form_read(exchange_caller(x), take_json, process_fields, ARRAY_LEN(process_fields), &order.body, err) == 0 &&
+    if (form_read(exchange_caller(x), take_json, process_fields, ARRAY_LEN(process_fields),
+                  &order.body, err) == 0 &&
         translate(x, &order, err) == 0) {
         input = json_is_true(order.body.input);
         bad = order.body.input && !json_is_boolean(order.body.input);
         if (bad)
-            (void) form_bad(exchange_caller(x), err, "stdin", "true or false is needed: whether it stays open");
+            (void) form_bad(exchange_caller(x), err, "stdin",
+                            "true or false is needed: whether it stays open");
     }
     order.command.flags = (order.body.pty ? AGENT_PTY : 0) | (input ? AGENT_STDIN : 0);
     *ret = (struct v1_order){ order.json, order.args, order.env, order.command };
@@ -244,9 +248,11 @@ int v1_process_start(struct exchange *x, struct err *err)
     order.command.flags = AGENT_DETACH | (order.body.pty ? AGENT_PTY : 0) |
                           (json_is_true(order.body.input) ? AGENT_STDIN : 0);
     if (order.body.input && !json_is_boolean(order.body.input))
-        r = form_bad(exchange_caller(x), err, "stdin", "true or false is needed: whether it stays open");
+        r = form_bad(exchange_caller(x), err, "stdin",
+                     "true or false is needed: whether it stays open");
     else if (!order.body.pty && (order.body.rows || order.body.columns))
-        r = form_bad(exchange_caller(x), err, order.body.rows ? "rows" : "columns", "only of a pty");
+        r = form_bad(exchange_caller(x), err, order.body.rows ? "rows" : "columns",
+                     "only of a pty");
     else
         r = ops_run_start(&ops, exchange_param(x, "id"), &order.command, &run, err);
     order_done(&order);

@@ -10,9 +10,11 @@ int v1_query_file(struct exchange *x, struct ops_file *ret, struct err *err)
     const char *path = exchange_query(x, "path");
 
     if (!path || !path[0])
-        return form_bad(exchange_caller(x), err, "path", "a path is needed in the query: ?path=/home/user/file");
+        return form_bad(exchange_caller(x), err, "path",
+                        "a path is needed in the query: ?path=/home/user/file");
     if (strlen(path) >= AGENT_PATH_MAX)
-        return form_bad(exchange_caller(x), err, "path", "longer than %u bytes", AGENT_PATH_MAX - 1);
+        return form_bad(exchange_caller(x), err, "path", "longer than %u bytes",
+                        AGENT_PATH_MAX - 1);
     *ret = (struct ops_file){ .sandbox = exchange_param(x, "id"),
                               .user = exchange_query(x, "user"),
                               .path = path };
@@ -123,15 +125,16 @@ int v1_file_glob(struct exchange *x, struct err *err)
 
 static json_t *match_json(const struct agent_reply *m)
 {
-    json_t *json =
-        json_pack("{s:o}", "path", form_text(m->path ? m->path : "", m->path ? strlen(m->path) : 0));
+    json_t *json = json_pack("{s:o}", "path",
+                             form_text(m->path ? m->path : "", m->path ? strlen(m->path) : 0));
 
     if (m->line > 0)
         (void) json_object_set_new(json, "line", json_integer((json_int_t) m->line));
     if (m->column > 0)
         (void) json_object_set_new(json, "column", json_integer((json_int_t) m->column));
     if (m->data.data)
-        (void) json_object_set_new(json, "text", form_text((const char *) m->data.data, m->data.len));
+        (void) json_object_set_new(json, "text",
+                                   form_text((const char *) m->data.data, m->data.len));
     if (m->flags & AGENT_CONTEXT)
         (void) json_object_set_new(json, "context", json_true());
     if (m->flags & AGENT_BINARY)
@@ -203,9 +206,9 @@ static int path_ok(struct exchange *x, const char *field, const char *path, stru
 {
     if (!path)
         return form_bad(exchange_caller(x), err, field, "a path is needed");
-    return strlen(path) < AGENT_PATH_MAX
-               ? 0
-               : form_bad(exchange_caller(x), err, field, "longer than %u bytes", AGENT_PATH_MAX - 1);
+    return strlen(path) < AGENT_PATH_MAX ? 0
+                                         : form_bad(exchange_caller(x), err, field,
+                                                    "longer than %u bytes", AGENT_PATH_MAX - 1);
 }
 
 /* Reads the body, checks path and mode, and calls `act` while the texts last. */
@@ -226,7 +229,8 @@ static int change(struct exchange *x, const struct form_field *fields, size_t co
     if (r == 0)
         r = path_ok(x, "path", body.path, err);
     if (r == 0 && body.mode && parse_mode(body.mode, &mode, err) < 0)
-        r = form_bad(exchange_caller(x), err, "mode", "octal permission bits are needed, such as \"644\"");
+        r = form_bad(exchange_caller(x), err, "mode",
+                     "octal permission bits are needed, such as \"644\"");
     if (r == 0) {
         struct ops_file file = { .sandbox = exchange_param(x, "id"),
                                  .user = body.user,
@@ -262,7 +266,8 @@ static int act_chmod(struct exchange *x, struct ops *ops, const struct ops_file 
                      const struct change_body *body, uint32_t mode, struct err *err)
 {
     if (mode == UINT32_MAX)
-        return form_bad(exchange_caller(x), err, "mode", "octal permission bits are needed, such as \"644\"");
+        return form_bad(exchange_caller(x), err, "mode",
+                        "octal permission bits are needed, such as \"644\"");
     if (ops_file_chmod(ops, file, mode, body->recursive ? AGENT_RECURSIVE : 0, err) < 0)
         return -1;
     return exchange_reply_json(x, 204, NULL, err);

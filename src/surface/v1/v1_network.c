@@ -61,7 +61,8 @@ static int allow(struct exchange *x, json_t *json, struct reach *rules, struct e
         return -1;
     if (!rule)
         return form_bad(exchange_caller(x), err, "rule", "is needed");
-    if (reach_rule_parse(rule, &checked, err) < 0 || network_may_name(exchange_caller(x), &checked, err) < 0)
+    if (reach_rule_parse(rule, &checked, err) < 0 ||
+        network_may_name(exchange_caller(x), &checked, err) < 0)
         return exchange_blame(x, "rule", NULL, NULL);
     return ops_network_allow(&ops, exchange_param(x, "id"), rule, rules, err);
 }

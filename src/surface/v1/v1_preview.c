@@ -80,7 +80,7 @@ static int link_for(struct exchange *x, uint64_t seconds, struct err *err)
 int v1_port_link(struct exchange *x, struct err *err)
 {
     static const struct form_field fields[] = { { "expires_seconds", FORM_COUNT, 0, 1,
-                                                OPS_LINK_SECONDS_MOST } };
+                                                  OPS_LINK_SECONDS_MOST } };
     uint64_t seconds = PRESET_S;
     json_t *json;
     int r;

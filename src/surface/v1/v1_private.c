@@ -34,7 +34,8 @@ static int read_label(struct exchange *x, const char *field, const char *text,
                       char out[PRIVATE_LABEL_MAX], struct err *err)
 {
     if (!private_label_ok(text))
-        return form_bad(exchange_caller(x), err, field, "1 to 63 of a-z, 0-9 and '-', '-' neither first nor last");
+        return form_bad(exchange_caller(x), err, field,
+                        "1 to 63 of a-z, 0-9 and '-', '-' neither first nor last");
     (void) strcpy(out, text);
     return 0;
 }
@@ -58,7 +59,8 @@ static int read_join(struct exchange *x, const char *prefix, json_t *json, bool 
     struct join_body body = { NULL, NULL, NULL };
     char field[64];
 
-    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields) - (named ? 0 : 1), &body, err) < 0)
+    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields) - (named ? 0 : 1), &body,
+                  err) < 0)
         return -1;
     (void) snprintf(field, sizeof field, "%snetwork", prefix);
     if (named && !body.network)
@@ -96,7 +98,8 @@ int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, 
             return -1;
         for (size_t before = 0; before < i; before++)
             if (strcmp(out[before].network, out[i].network) == 0)
-                return form_bad(exchange_caller(x), err, "network.join", "'%s' is given twice", out[i].network);
+                return form_bad(exchange_caller(x), err, "network.join", "'%s' is given twice",
+                                out[i].network);
         *ret_count = i + 1;
     }
     return 0;
@@ -185,7 +188,8 @@ int v1_networks_make(struct exchange *x, struct err *err)
         return -1;
     r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &text, err);
     if (r == 0)
-        r = text ? read_label(x, "name", text, name, err) : form_bad(exchange_caller(x), err, "name", "is needed");
+        r = text ? read_label(x, "name", text, name, err)
+                 : form_bad(exchange_caller(x), err, "name", "is needed");
     json_decref(json);
     if (r < 0 || ops_private_make(&ops, name, &network, &made, err) < 0)
         return -1;

@@ -73,9 +73,10 @@ static json_t *port_json(const struct agent_reply *p)
 
 static json_t *refusal_json(const struct agent_reply *r)
 {
-    return json_pack("{s:o, s:o, s:I, s:I}", "call", form_text(r->name ? r->name : "", r->name ? strlen(r->name) : 0),
-                     "program", form_text(r->program ? r->program : "", r->program ? strlen(r->program) : 0), "pid",
-                     (json_int_t) r->pid, "count", (json_int_t) r->count);
+    return json_pack("{s:o, s:o, s:I, s:I}", "call",
+                     form_text(r->name ? r->name : "", r->name ? strlen(r->name) : 0), "program",
+                     form_text(r->program ? r->program : "", r->program ? strlen(r->program) : 0),
+                     "pid", (json_int_t) r->pid, "count", (json_int_t) r->count);
 }
 
 int v1_refusal_list(struct exchange *x, struct err *err)
@@ -215,7 +216,8 @@ static int read_signal(struct exchange *x, json_t *value, uint32_t *ret, struct 
         if (strcmp(sigabbrev_np(i), name) == 0)
             number = i;
     if (number < 1 || number > 64)
-        return form_bad(exchange_caller(x), err, "signal", "a number from 1 to 64 or a name such as TERM is needed");
+        return form_bad(exchange_caller(x), err, "signal",
+                        "a number from 1 to 64 or a name such as TERM is needed");
     *ret = (uint32_t) number;
     return 0;
 }

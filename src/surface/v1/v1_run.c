@@ -397,7 +397,8 @@ static int serve(struct exchange *x, struct order *o, enum v1_wish wish, struct 
     uint64_t output = wish == V1_PLAIN ? 2 * o->body.output_limit : 0;
     int r;
 
-    if (exchange_take_room(x, output + o->body.files_limit, err) < 0 || ops_once_begin(&ops, &o->once, o->sandbox, err) < 0)
+    if (exchange_take_room(x, output + o->body.files_limit, err) < 0 ||
+        ops_once_begin(&ops, &o->once, o->sandbox, err) < 0)
         return -1;
     r = wish == V1_PLAIN ? run_and_wait(x, &ops, o, err)
                          : run_and_stream(x, &ops, o, wish == V1_SSE, err);

@@ -78,7 +78,8 @@ int v1_limits_read(struct exchange *x, json_t *object, struct limits *limits, st
         else if (json_is_real(value))
             (void) snprintf(number, sizeof number, "%g", json_real_value(value));
         else if (!text)
-            return form_bad(exchange_caller(x), err, "limits", "'%.40s' is not a number or a text", key);
+            return form_bad(exchange_caller(x), err, "limits", "'%.40s' is not a number or a text",
+                            key);
         if (limits_parse(limits, key, text ? text : number, err) < 0 || is_none(limits, key, err)) {
             (void) snprintf(field, sizeof field, "limits.%.40s", key);
             return exchange_blame(x, field, NULL, NULL);
@@ -97,7 +98,8 @@ static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
         if (!json_is_string(value))
             return form_bad(exchange_caller(x), err, "metadata", "'%.40s' is not a text", key);
         if (strncmp(key, "cove.", 5) == 0)
-            return form_bad(exchange_caller(x), err, "metadata", "names that begin with 'cove.' are reserved");
+            return form_bad(exchange_caller(x), err, "metadata",
+                            "names that begin with 'cove.' are reserved");
     }
     return 0;
 }
@@ -107,7 +109,8 @@ static int read_key(struct exchange *x, const char **key, struct err *err)
     const char *header = exchange_header(x, "Idempotency-Key");
 
     if (header && *key && strcmp(header, *key) != 0)
-        return form_bad(exchange_caller(x), err, "idempotency_key", "differs from the header Idempotency-Key");
+        return form_bad(exchange_caller(x), err, "idempotency_key",
+                        "differs from the header Idempotency-Key");
     if (header)
         *key = header;
     return 0;
@@ -127,7 +130,8 @@ static int check_snapshot(struct exchange *x, const struct create_body *body, st
         if (own[i].said)
             return form_bad(exchange_caller(x), err, own[i].field, "a snapshot has its own");
     if (!body->snapshot && !body->memory)
-        return form_bad(exchange_caller(x), err, "memory", "only a snapshot's processes can be left out");
+        return form_bad(exchange_caller(x), err, "memory",
+                        "only a snapshot's processes can be left out");
     return 0;
 }
 
@@ -204,10 +208,9 @@ static int take_secrets(struct exchange *x, json_t *json, struct create_body *bo
 
 int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *ret, struct err *err)
 {
-    struct create_body body = { .idle_pause_ms = NOT_SAID,
-                                .idle_disk_ms = NOT_SAID,
-                                .timeout_ms = NOT_SAID,
-                                .memory = true };
+    struct create_body body = {
+        .idle_pause_ms = NOT_SAID, .idle_disk_ms = NOT_SAID, .timeout_ms = NOT_SAID, .memory = true
+    };
     auto_free char *metadata = NULL;
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;
@@ -217,13 +220,15 @@ int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *r
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_create wanted;
 
-    if (form_read(exchange_caller(x), json, create_fields, ARRAY_LEN(create_fields), &body, err) < 0 ||
+    if (form_read(exchange_caller(x), json, create_fields, ARRAY_LEN(create_fields), &body, err) <
+            0 ||
         translate(x, &body, &wanted, err) < 0 ||
         form_assignments(exchange_caller(x), "env", body.env, &env, &wanted.env_count, err) < 0)
         return -1;
     wanted.env = env;
     if (tied && body.timeout_ms != NOT_SAID)
-        return form_bad(exchange_caller(x), err, "timeout", "a sandbox that ends with its maker has none");
+        return form_bad(exchange_caller(x), err, "timeout",
+                        "a sandbox that ends with its maker has none");
     if (tied)
         wanted.timeout_ms = OPS_TIE_MS;
     if (take_joins(x, &body, joins, &wanted, err) < 0 ||
@@ -237,7 +242,8 @@ int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *r
             return -1;
         wanted.network = network;
     }
-    if (ops_mounts_read(exchange_caller(x), "volumes", body.volumes, volumes, &wanted.volume_count, err) < 0)
+    if (ops_mounts_read(exchange_caller(x), "volumes", body.volumes, volumes, &wanted.volume_count,
+                        err) < 0)
         return -1;
     wanted.volumes = volumes;
     if (body.preview) {
@@ -313,7 +319,9 @@ static int read_state(struct exchange *x, uint32_t *ret, struct err *err)
             *ret = 1u << life;
     if (strcmp(state, "lost") == 0)
         *ret = 1u << LIFE_GONE;
-    return *ret ? 0 : form_bad(exchange_caller(x), err, "state", "'running', 'paused' or 'lost' is needed");
+    return *ret ? 0
+                : form_bad(exchange_caller(x), err, "state",
+                           "'running', 'paused' or 'lost' is needed");
 }
 
 /* ?metadata=key:value; several are divided by commas. The text is changed. */
@@ -326,8 +334,9 @@ static int read_metadata(struct exchange *x, char *text, struct ops_filter *filt
         char *colon = strchr(pair, ':');
 
         if (!colon || filter->meta_count == ARRAY_LEN(filter->meta_keys))
-            return form_bad(exchange_caller(x), err, "metadata", "key:value is needed, %zu of them at most",
-                          ARRAY_LEN(filter->meta_keys));
+            return form_bad(exchange_caller(x), err, "metadata",
+                            "key:value is needed, %zu of them at most",
+                            ARRAY_LEN(filter->meta_keys));
         *colon = '\0';
         filter->meta_keys[filter->meta_count] = pair;
         filter->meta_values[filter->meta_count++] = colon + 1;

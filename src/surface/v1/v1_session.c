@@ -34,7 +34,8 @@
 #define DROP_MS     5000
 #define DROP_IDLE   1000
 #define PING_MS     20000
-#define SILENCE_MS  120000 /* of a client elsewhere; one on this host that is gone is noticed at once */
+#define SILENCE_MS                                                                                 \
+    120000 /* of a client elsewhere; one on this host that is gone is noticed at once */
 
 enum { STREAM_OUT = 1, STREAM_ERR = 2 };
 
@@ -154,8 +155,8 @@ static int take_control(struct session *s, struct err *err)
     json_decref(json);
     s->text_len = 0;
     return good ? 0
-                : put_close(s, WS_CODE_POLICY, "a text message is stdin_end or resize, with rows and columns",
-                            err);
+                : put_close(s, WS_CODE_POLICY,
+                            "a text message is stdin_end or resize, with rows and columns", err);
 }
 
 static int take_event(struct session *s, const struct ws_event *event, struct err *err)
@@ -331,7 +332,8 @@ static int find_sandbox(struct session *s, const struct order_body *body, char r
     if (json_is_string(body->sandbox))
         return ops_sandbox_resolve(&s->ops, json_string_value(body->sandbox), ret, err);
     if (!json_is_object(body->sandbox))
-        return form_bad(exchange_caller(s->x), err, "sandbox", "an id, a name, or what a new sandbox is like is needed");
+        return form_bad(exchange_caller(s->x), err, "sandbox",
+                        "an id, a name, or what a new sandbox is like is needed");
     if (make_sandbox(s, body, &made, err) < 0)
         return -1;
     memcpy(ret, made.id, sizeof made.id);
@@ -422,7 +424,9 @@ static int show(struct session *s, struct err *err)
         if (event.type == EXEC_END)
             return show_end(s, &event.result, err);
         if (event.missed > 0 &&
-            put_json(s, json_pack("{s:s, s:I}", "type", "missed", "bytes", (json_int_t) event.missed), err) < 0)
+            put_json(s,
+                     json_pack("{s:s, s:I}", "type", "missed", "bytes", (json_int_t) event.missed),
+                     err) < 0)
             return -1;
         if (put_frame(s, WS_BINARY, event.type == EXEC_STDOUT ? STREAM_OUT : STREAM_ERR, event.data,
                       event.len, err) < 0)

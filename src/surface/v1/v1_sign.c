@@ -27,7 +27,8 @@ static int check(struct exchange *x, const struct sign_body *body, struct err *e
     if (!body->path)
         return form_bad(exchange_caller(x), err, "path", "is missing");
     if (strlen(body->path) >= AGENT_PATH_MAX)
-        return form_bad(exchange_caller(x), err, "path", "longer than %u bytes", AGENT_PATH_MAX - 1);
+        return form_bad(exchange_caller(x), err, "path", "longer than %u bytes",
+                        AGENT_PATH_MAX - 1);
     if (!body->operation ||
         (strcmp(body->operation, "read") != 0 && strcmp(body->operation, "write") != 0))
         return form_bad(exchange_caller(x), err, "operation", "read or write is needed");

@@ -92,8 +92,7 @@ static int take_event(struct terminal *t, const struct ws_event *event, struct e
         return 0;
     case WS_TEXT:
         if (t->control_len + event->data.len > sizeof t->control)
-            return send_close(t, WS_CODE_TOO_BIG, "the text message is too long",
-                              err);
+            return send_close(t, WS_CODE_TOO_BIG, "the text message is too long", err);
         memcpy(t->control + t->control_len, event->data.at, event->data.len);
         t->control_len += event->data.len;
         return event->last ? resize(t, err) : 0;

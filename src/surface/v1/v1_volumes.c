@@ -11,9 +11,10 @@
 static json_t *volume_json(const struct ops_volume *v)
 {
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:o}", "id", v->id, "name", v->name,
-                     "tenant", v->tenant, "size", (json_int_t) v->bytes, "inodes", (json_int_t) v->inodes,
-                     "stored_bytes", (json_int_t) v->stored, "readers", (int) v->readers, "writers",
-                     (int) v->writers, "created_at", form_time(v->created_ms));
+                     "tenant", v->tenant, "size", (json_int_t) v->bytes, "inodes",
+                     (json_int_t) v->inodes, "stored_bytes", (json_int_t) v->stored, "readers",
+                     (int) v->readers, "writers", (int) v->writers, "created_at",
+                     form_time(v->created_ms));
 }
 
 /* A number, or a text such as "512m". */
@@ -22,7 +23,8 @@ static int read_size(struct exchange *x, json_t *value, uint64_t *ret, struct er
     if (json_is_integer(value) && json_integer_value(value) > 0)
         *ret = (uint64_t) json_integer_value(value);
     else if (!json_is_string(value) || parse_size(json_string_value(value), ret, err) < 0)
-        return form_bad(exchange_caller(x), err, "size", "a number of bytes, or a text such as '512m', is needed");
+        return form_bad(exchange_caller(x), err, "size",
+                        "a number of bytes, or a text such as '512m', is needed");
     return 0;
 }
 

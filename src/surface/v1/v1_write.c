@@ -71,11 +71,13 @@ json_t *v1_sandbox_json(const struct ops_sandbox *s)
     const char *tier = sleep_tier_name(s->tier);
 
     return json_pack(
-        "{s:s, s:o, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:s?, s:o, s:o, s:b, s:f, s:f}",
+        "{s:s, s:o, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:s, s:o, s:o, s:s?, s:o, s:o, s:b, s:f, "
+        "s:f}",
         "id", s->id, "name", s->name[0] ? json_string(s->name) : json_null(), "state",
         s->life == LIFE_GONE ? "lost" : keeper_life_name(s->life), "template", s->template,
-        "profile", s->root ? "root" : "strict", "isolation", s->isolation, "metadata", metadata_json(s->metadata),
-        "created_at", form_time(s->created_ms), "deadline", form_time(s->deadline_ms), "on_timeout",
+        "profile", s->root ? "root" : "strict", "isolation", s->isolation, "metadata",
+        metadata_json(s->metadata), "created_at", form_time(s->created_ms), "deadline",
+        form_time(s->deadline_ms), "on_timeout",
         s->on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill", "limits", v1_limits_json(&s->limits),
         "volumes", ops_volumes_json(s->volumes, s->volume_count), "tier", tier, "paused_since",
         form_time(s->paused_ms), "image_bytes",

@@ -178,8 +178,8 @@ static void an_environment_is_made_of_three_layers(void)
 }
 
 CHECK_MAIN(T(a_process_name_with_parentheses_is_read_right),
-           T(processor_time_of_a_tree_has_those_that_were_reaped), T(sudo_understands_what_people_type),
-           T(sudo_refuses_what_it_does_not_know),
+           T(processor_time_of_a_tree_has_those_that_were_reaped),
+           T(sudo_understands_what_people_type), T(sudo_refuses_what_it_does_not_know),
            T(refusals_are_counted_by_call_and_program_in_a_bounded_table),
            T(refused_calls_have_names), T(timers_fire_in_their_order_and_once),
            T(an_environment_is_made_of_three_layers))

@@ -53,7 +53,8 @@ static void a_peer_that_drips_wins_no_time(void)
     CHECK_INT(io_read_until(fds[0], data, sizeof data, begin + 200), -1);
     CHECK_INT(errno, ETIMEDOUT);
     CHECK(io_now_ms() >= begin + 200);
-    CHECK_INT(io_read_until(fds[0], data, 3, io_now_ms() + 60000), 0); /* who asks for what comes gets it */
+    CHECK_INT(io_read_until(fds[0], data, 3, io_now_ms() + 60000),
+              0); /* who asks for what comes gets it */
     (void) close(fds[0]);
     CHECK(waitpid(pid, NULL, 0) == pid);
 }

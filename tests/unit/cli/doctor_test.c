@@ -260,8 +260,8 @@ static void a_refusal_says_nothing_to_who_is_not_root(void)
     (void) examine("kernel");
     CHECK(doctor_can_run(findings));
     doctor_verdict(findings, verdict, sizeof verdict);
-    CHECK(strncmp(verdict, "nothing that this user can see keeps sandboxes from running here", 64) ==
-          0);
+    CHECK(strncmp(verdict, "nothing that this user can see keeps sandboxes from running here",
+                  64) == 0);
     answer = ENOSYS;
     CHECK_INT(examine("idmapped_mounts")->status, DOCTOR_FAIL);
 }
@@ -298,8 +298,7 @@ static void kernels_before_the_least_are_refused(void)
 static void the_criu_is_the_one_that_the_keeper_takes(void)
 {
     make_host();
-    CHECK_STR(examine("criu")->value,
-              "3.17.1, /usr/sbin/criu: too old, 3.19 or newer is needed");
+    CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu: too old, 3.19 or newer is needed");
     CHECK_INT(examine("criu")->status, DOCTOR_NOTE);
     put("usr/local/lib/cove/criu/usr/sbin/criu", "");
     CHECK_STR(examine("criu")->value, "4.1.1, /usr/local/lib/cove/criu");

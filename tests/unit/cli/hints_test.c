@@ -8,9 +8,9 @@ static void distance_counts_slips(void)
         const char *a, *b;
         unsigned want;
     } cases[] = {
-        { "run", "run", 0 },   { "rnu", "run", 1 },       { "ru", "run", 1 },
-        { "runn", "run", 1 },  { "rin", "run", 1 },       { "exce", "exec", 1 },
-        { "", "run", 3 },      { "volume", "vlumee", 2 }, { "abcdef", "uvwxyz", 3 },
+        { "run", "run", 0 },  { "rnu", "run", 1 },       { "ru", "run", 1 },
+        { "runn", "run", 1 }, { "rin", "run", 1 },       { "exce", "exec", 1 },
+        { "", "run", 3 },     { "volume", "vlumee", 2 }, { "abcdef", "uvwxyz", 3 },
         { "run", "", 3 },
     };
 
@@ -31,12 +31,15 @@ static void long_words_are_near_to_nothing(void)
 
 static void no_word_of_docker_is_a_verb_of_ours(void)
 {
-    static const char *const words[] = { "rm", "ls", "stop", "start", "inspect", "images", "attach" };
+    static const char *const words[] = {
+        "rm", "ls", "stop", "start", "inspect", "images", "attach"
+    };
     char out[160];
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         CHECK(verb_find(words[i]) == NULL);
-        CHECK(strncmp(hint_verb(verbs, verb_count, words[i], out, sizeof out), "; use: cove ", 12) == 0);
+        CHECK(strncmp(hint_verb(verbs, verb_count, words[i], out, sizeof out), "; use: cove ",
+                      12) == 0);
     }
 }
 

@@ -162,8 +162,10 @@ static void refusals_name_verb_and_word(void)
         const char *wording;
     } cases[] = {
         { "--frob", ERR_USAGE, "test: there is no option '--frob' (see 'cove help test')" },
-        { "--nam x", ERR_USAGE, "test: there is no option '--nam'; did you mean '--name'? (see 'cove help test')" },
-        { "--names x", ERR_USAGE, "test: there is no option '--names'; did you mean '--name'? (see 'cove help test')" },
+        { "--nam x", ERR_USAGE,
+          "test: there is no option '--nam'; did you mean '--name'? (see 'cove help test')" },
+        { "--names x", ERR_USAGE,
+          "test: there is no option '--names'; did you mean '--name'? (see 'cove help test')" },
         { "--=x", ERR_USAGE, "test: there is no option '--=x' (see 'cove help test')" },
         { "-x", ERR_USAGE, "test: there is no option '-x' (see 'cove help test')" },
         { "-ax", ERR_USAGE, "test: there is no option '-ax' (see 'cove help test')" },

@@ -133,7 +133,8 @@ static void an_answer_byte_by_byte_has_an_end(void)
 {
     struct agent_request request = { .op = AGENT_INFO };
     uint8_t bytes[512];
-    size_t n = put_reply(bytes, FRAME_REPLY, &(struct agent_reply){ .message = "a long one, it is" });
+    size_t n =
+        put_reply(bytes, FRAME_REPLY, &(struct agent_reply){ .message = "a long one, it is" });
     struct agent_reply reply;
     struct stream stream;
     struct err err = { 0 };
@@ -355,7 +356,8 @@ static void too_many_arguments_are_refused(void)
 }
 
 CHECK_MAIN(T(a_reply_arrives), T(an_error_is_the_agents_own), T(an_end_in_the_middle_is_a_failure),
-           T(silence_has_an_end), T(an_answer_byte_by_byte_has_an_end), T(bad_frames_are_refused_in_words), T(items_end),
+           T(silence_has_an_end), T(an_answer_byte_by_byte_has_an_end),
+           T(bad_frames_are_refused_in_words), T(items_end),
            T(an_agent_that_refuses_while_we_send_is_heard),
            T(raw_bytes_behind_a_reply_are_left_for_the_caller),
            T(queued_frames_are_whole_or_not_there),

@@ -13,7 +13,8 @@ static void every_state_has_a_name_of_its_own(void)
     for (int a = 0; a < FLOW_STATE_COUNT; a++) {
         CHECK(flow_state_name((enum flow_state) a) && flow_state_name((enum flow_state) a)[0]);
         for (int b = 0; b < a; b++)
-            CHECK(strcmp(flow_state_name((enum flow_state) a), flow_state_name((enum flow_state) b)) != 0);
+            CHECK(strcmp(flow_state_name((enum flow_state) a),
+                         flow_state_name((enum flow_state) b)) != 0);
     }
 }
 

@@ -97,18 +97,11 @@ static void a_range_has_no_bits_behind_its_prefix(void)
 
 static void rules_read_as_they_were_written(void)
 {
-    static const char *const rows[] = { "10.0.0.0/8",
-                                        "10.1.2.3",
-                                        "10.1.2.3:443",
-                                        "2001:db8::/32",
-                                        "2001:db8::1",
-                                        "[2001:db8::1]:443",
-                                        "example.com",
-                                        "*.example.com",
-                                        "example.com:8080",
-                                        "*",
-                                        "0.0.0.0/0", "::/0", "*:443",
-                                        "*.example.com:22" };
+    static const char *const rows[] = {
+        "10.0.0.0/8",        "10.1.2.3",    "10.1.2.3:443",  "2001:db8::/32",    "2001:db8::1",
+        "[2001:db8::1]:443", "example.com", "*.example.com", "example.com:8080", "*",
+        "0.0.0.0/0",         "::/0",        "*:443",         "*.example.com:22"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[REACH_TEXT_MAX] = "";
@@ -192,8 +185,8 @@ static void public_is_all_but_what_is_special_or_denied(void)
 
 static void a_list_is_only_what_is_in_it(void)
 {
-    struct reach *r =
-        make(REACH_LIST, "api.example.com *.example.org:443 198.41.0.4 10.0.0.0/24:5432", "9.9.9.9");
+    struct reach *r = make(
+        REACH_LIST, "api.example.com *.example.org:443 198.41.0.4 10.0.0.0/24:5432", "9.9.9.9");
 
     CHECK_STR(verdict(r, "8.8.8.8", 443, NULL), "-not allowed");
     CHECK_STR(verdict(r, "8.8.8.8", 443, "api.example.com"), "+api.example.com");

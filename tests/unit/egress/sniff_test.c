@@ -194,7 +194,7 @@ static void a_watch_that_knows_no_name_lets_none_pass(void)
     CHECK_INT(feed(HEAD("b.com;")), -1);
 }
 
-#define UPGRADE(what) \
+#define UPGRADE(what)                                                                              \
     "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: " what "\r\n\r\n"
 
 static bool answer(const char *text)
@@ -269,7 +269,8 @@ static void what_servers_take_for_http_is_http(void)
 
 CHECK_MAIN(T(a_watch_that_knows_no_name_lets_none_pass),
            T(an_upgrade_counts_when_the_server_agrees), T(other_upgrades_are_none),
-           T(what_servers_take_for_http_is_http), T(a_hello_has_its_name), T(a_hello_that_is_not_whole_is_waited_for),
-           T(broken_hellos_are_bad), T(a_request_has_its_host),
-           T(requests_that_can_be_read_in_two_ways_are_bad), T(all_requests_are_for_one_host),
-           T(a_body_may_look_like_anything), T(nothing_of_a_head_goes_before_all_of_it_is_known))
+           T(what_servers_take_for_http_is_http), T(a_hello_has_its_name),
+           T(a_hello_that_is_not_whole_is_waited_for), T(broken_hellos_are_bad),
+           T(a_request_has_its_host), T(requests_that_can_be_read_in_two_ways_are_bad),
+           T(all_requests_are_for_one_host), T(a_body_may_look_like_anything),
+           T(nothing_of_a_head_goes_before_all_of_it_is_known))

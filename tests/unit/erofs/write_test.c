@@ -14,7 +14,8 @@ static struct err err;
 static const unsigned char uuid[16] = "a test's image";
 
 /* Files of sizes around every boundary, in this or the other order of their names' arrival. */
-static const uint64_t sizes[] = { 0, 1, 2047, 2048, 2049, 4095, 4096, 4097, 6144, 6145, 8192, 262144, 262145, 1000003 };
+static const uint64_t sizes[] = { 0,    1,    2047, 2048, 2049,   4095,   4096,
+                                  4097, 6144, 6145, 8192, 262144, 262145, 1000003 };
 
 static void add_file(struct tree *tree, struct erofs_writer *w, const char *name, uint64_t size)
 {

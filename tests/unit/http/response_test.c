@@ -257,9 +257,9 @@ static void events_keep_their_lines(void)
 }
 
 CHECK_MAIN(T(a_head_has_its_lines_in_order), T(injected_headers_are_refused),
-           T(a_sentence_may_take_the_place_of_the_reason),
-           T(a_head_that_does_not_fit_is_refused), T(statuses_have_reasons_and_some_no_body),
-           T(dates_are_written_and_read_back), T(other_dates_are_not_read),
-           T(ranges_are_parts_of_the_file_or_none), T(content_ranges_are_written),
-           T(entity_tags_compare_strongly_and_weakly), T(conditions_follow_their_order),
-           T(media_types_come_from_names), T(events_keep_their_lines))
+           T(a_sentence_may_take_the_place_of_the_reason), T(a_head_that_does_not_fit_is_refused),
+           T(statuses_have_reasons_and_some_no_body), T(dates_are_written_and_read_back),
+           T(other_dates_are_not_read), T(ranges_are_parts_of_the_file_or_none),
+           T(content_ranges_are_written), T(entity_tags_compare_strongly_and_weakly),
+           T(conditions_follow_their_order), T(media_types_come_from_names),
+           T(events_keep_their_lines))

@@ -195,10 +195,8 @@ static const struct frames frames[] = {
     { IN("\x01\x81" M0 "\xc3\x80\x80" M0), NULL, 1007, "WebSocket: a text is not UTF-8" },
     { IN("\x01\x83" M0 "\xed\xa0\x80"), NULL, 1007, "WebSocket: a text is not UTF-8" },
     { IN("\x88\x81" M0 "\x03"), NULL, 1002, "WebSocket: a close frame has half a code" },
-    { IN("\x88\x82" M0 "\x00\x00"), NULL, 1002,
-      "WebSocket: a close frame has an invalid code" },
-    { IN("\x88\x82" M0 "\x03\xed"), NULL, 1002,
-      "WebSocket: a close frame has an invalid code" },
+    { IN("\x88\x82" M0 "\x00\x00"), NULL, 1002, "WebSocket: a close frame has an invalid code" },
+    { IN("\x88\x82" M0 "\x03\xed"), NULL, 1002, "WebSocket: a close frame has an invalid code" },
     { IN("\x88\x83" M0 "\x03\xe8\xff"), NULL, 1007,
       "WebSocket: the reason of a close is not UTF-8" },
 };

@@ -366,5 +366,5 @@ CHECK_MAIN(T(both_forms_of_a_filter_have_one_name),
            T(chains_that_are_rings_end),
            T(threads_get_the_first_ones_filter_only_if_it_is_given_to_them),
            T(files_that_are_cut_off_are_refused),
-           T(more_filters_than_memory_is_spent_on_are_refused), T(an_agent_that_was_open_is_saved_closed),
-           T(nothing_is_left))
+           T(more_filters_than_memory_is_spent_on_are_refused),
+           T(an_agent_that_was_open_is_saved_closed), T(nothing_is_left))

@@ -212,7 +212,7 @@ static void nothing_holds_up_what_is_to_die(void)
     static const char *const v1[] = { "box/pids.max", "box/freezer.state", "box/cpu.cfs_quota_us",
                                       "box/memory.limit_in_bytes", NULL };
     static const char *const v2[] = { "box/cgroup.kill", "box/cgroup.freeze", "box/cpu.max",
-                                      "box/pids.max", "box/memory.max", NULL };
+                                      "box/pids.max",    "box/memory.max",    NULL };
 
     stand_in(1);
     lay_out(v1);
@@ -349,7 +349,8 @@ static void those_who_work_on_a_box_are_found_by_its_name(void)
     CHECK(cgroup_work_open(&c, "box", &limits, &entry, &err) == 0);
     memory = cgroup_hierarchy_of(&c, CG_MEMORY);
     CHECK(io_read_text(memory->parent_fd,
-                       memory->version == 1 ? "box.work/memory.limit_in_bytes" : "box.work/memory.max",
+                       memory->version == 1 ? "box.work/memory.limit_in_bytes"
+                                            : "box.work/memory.max",
                        text, sizeof text) > 0);
     CHECK_STR(text, "67108864\n");
     CHECK(pipe(pipes) == 0);
@@ -366,7 +367,8 @@ static void those_who_work_on_a_box_are_found_by_its_name(void)
     CHECK(read(pipes[0], name, 1) == 1);
     CHECK(cgroup_work_open(&c, "box", &limits, &entry, &err) == 0); /* a second one joins */
     cgroup_entry_close(&entry);
-    CHECK(io_read_text(memory->parent_fd, "box.work/cgroup.procs", text, sizeof text) > 0); /* counted there */
+    CHECK(io_read_text(memory->parent_fd, "box.work/cgroup.procs", text, sizeof text) >
+          0); /* counted there */
     CHECK_INT(atoi(text), pid);
     while (cgroup_work_remove(&c, "box") == 0)
         (void) cgroup_work_kill(&c, "box");
@@ -497,6 +499,5 @@ CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_plac
            T(figures_are_read_from_each_version),
            T(names_come_from_every_hierarchy_and_files_are_none),
            T(real_limits_arrive_in_the_kernel_and_go_again),
-           T(those_who_work_on_a_box_are_found_by_its_name),
-           T(on_v2_a_child_is_born_in_its_cgroup), T(on_v2_only_listed_devices_open),
-           T(only_a_service_in_its_own_slice_is_in_that))
+           T(those_who_work_on_a_box_are_found_by_its_name), T(on_v2_a_child_is_born_in_its_cgroup),
+           T(on_v2_only_listed_devices_open), T(only_a_service_in_its_own_slice_is_in_that))

@@ -255,7 +255,8 @@ static void an_instance_in_a_slice_keeps_its_block_while_it_has_cgroups(void)
     ids_close(&a);
 }
 
-CHECK_MAIN(T(an_instance_in_a_slice_keeps_its_block_while_it_has_cgroups), T(two_that_live_get_different_blocks), T(an_instance_finds_its_block_again),
+CHECK_MAIN(T(an_instance_in_a_slice_keeps_its_block_while_it_has_cgroups),
+           T(two_that_live_get_different_blocks), T(an_instance_finds_its_block_again),
            T(a_claim_is_not_lost_when_it_cannot_be_written),
            T(a_dead_instance_keeps_its_block_while_it_has_cgroups),
            T(a_dead_instance_without_cgroups_loses_its_block), T(garbage_in_a_claim_is_nobodys),

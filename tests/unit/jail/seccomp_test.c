@@ -100,12 +100,23 @@ static const struct {
 #undef REFUSE
   };
 
-static const uint32_t with_rules[] = { __NR_clone,      __NR_socket, __NR_socketpair,
-                                       __NR_setsockopt, __NR_ioctl,  __NR_personality,
-                                       __NR_prlimit64,  __NR_futex,  __NR_seccomp,
-                                       __NR_ptrace,     __NR_sendto, __NR_recvfrom,
-                                       __NR_sendmsg,    __NR_recvmsg, __NR_sendmmsg,
-                                       __NR_recvmmsg,   __NR_process_vm_readv,
+static const uint32_t with_rules[] = { __NR_clone,
+                                       __NR_socket,
+                                       __NR_socketpair,
+                                       __NR_setsockopt,
+                                       __NR_ioctl,
+                                       __NR_personality,
+                                       __NR_prlimit64,
+                                       __NR_futex,
+                                       __NR_seccomp,
+                                       __NR_ptrace,
+                                       __NR_sendto,
+                                       __NR_recvfrom,
+                                       __NR_sendmsg,
+                                       __NR_recvmsg,
+                                       __NR_sendmmsg,
+                                       __NR_recvmmsg,
+                                       __NR_process_vm_readv,
                                        __NR_process_vm_writev };
 
 static bool in_table(uint32_t nr)
@@ -242,8 +253,9 @@ static uint32_t want_of_ioctl(uint32_t number)
 
 static void ioctls_are_those_of_the_table(void)
 {
-    static const uint32_t bases[] = { 0,      0x5400, 0x8900, 0x6600, 0x9400, 0x80045400, 0x40045400,
-                                      0x802c5400, 0x402c5400, 0xb700, 0x4b00, 0x5600, 0xff00, 0x1200 };
+    static const uint32_t bases[] = { 0,          0x5400,     0x8900,     0x6600,     0x9400,
+                                      0x80045400, 0x40045400, 0x802c5400, 0x402c5400, 0xb700,
+                                      0x4b00,     0x5600,     0xff00,     0x1200 };
 
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         CHECK_CALL(ALLOWED, __NR_ioctl, 0, commands[i].number, 0);
@@ -461,6 +473,6 @@ CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allo
            T(internet_sockets_are_streams_or_datagrams), T(netlink_is_for_routes_only),
            T(pairs_of_sockets_are_local), T(kernel_tls_and_its_kin_are_refused),
            T(only_harmless_personalities_are_taken), T(no_filter_with_a_listener_can_be_added),
-           T(a_tracer_cannot_suspend_the_filter),
-           T(ioctls_are_those_of_the_table), T(urgent_data_does_not_exist),
-           T(the_agent_is_neither_traced_nor_read), T(sockets_take_no_programs_and_no_tunnels))
+           T(a_tracer_cannot_suspend_the_filter), T(ioctls_are_those_of_the_table),
+           T(urgent_data_does_not_exist), T(the_agent_is_neither_traced_nor_read),
+           T(sockets_take_no_programs_and_no_tunnels))

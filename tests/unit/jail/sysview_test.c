@@ -61,7 +61,8 @@ static void files_show_the_sandboxs_own_limits(void)
     CHECK_STR(file(v, "sys/fs/cgroup/memory/memory.limit_in_bytes"), "536870912\n");
     CHECK_STR(file(v, "sys/fs/cgroup/cpu/cpu.cfs_quota_us"), "250000\n");
     CHECK_STR(file(v, "sys/fs/cgroup/cpu/cpu.cfs_period_us"), "100000\n");
-    CHECK(strncmp(file(v, "proc/meminfo"), "MemTotal:            524288 kB\nMemFree:             524288 kB\n", 62) == 0);
+    CHECK(strncmp(file(v, "proc/meminfo"),
+                  "MemTotal:            524288 kB\nMemFree:             524288 kB\n", 62) == 0);
     CHECK(strstr(file(v, "proc/meminfo"), "SwapTotal:                0 kB\n") != NULL);
     CHECK(strstr(file(v, "proc/stat"), "\ncpu2 0") && !strstr(file(v, "proc/stat"), "\ncpu3 "));
     CHECK_INT(strlen(file(v, "proc/stat")), 2048); /* whatever the limits are */

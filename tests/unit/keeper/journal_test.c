@@ -188,6 +188,5 @@ static void a_journal_that_is_a_link_is_refused(void)
 CHECK_MAIN(T(what_was_written_is_read), T(a_slot_never_written_is_empty_also_past_the_end),
            T(a_cleared_slot_is_empty_and_its_neighbours_are_not),
            T(every_torn_byte_makes_the_record_count_as_none), T(a_record_cut_short_counts_as_none),
-           T(a_record_of_another_boot_counts_as_none),
-           T(a_record_of_the_version_before_is_read), T(a_journal_survives_being_closed),
-           T(a_journal_that_is_a_link_is_refused))
+           T(a_record_of_another_boot_counts_as_none), T(a_record_of_the_version_before_is_read),
+           T(a_journal_survives_being_closed), T(a_journal_that_is_a_link_is_refused))

@@ -23,7 +23,8 @@ static void every_recipe_is_whole(void)
         CHECK(!strstr(recipes[i].packages, "  ") && !strchr(recipes[i].packages, ','));
         for (size_t k = 0; k < RECIPE_ENV_MAX && recipes[i].env[k]; k++)
             CHECK(manifest_env(&manifest, recipes[i].env[k], &err) == 0);
-        CHECK(manifest.env_count > 0 && strncmp(manifest_env_at(&manifest, 0), "PATH=/opt/cove/bin:", 19) == 0);
+        CHECK(manifest.env_count > 0 &&
+              strncmp(manifest_env_at(&manifest, 0), "PATH=/opt/cove/bin:", 19) == 0);
     }
     CHECK(recipe_find("nope") == NULL);
 }

@@ -192,7 +192,8 @@ static void io_limits_are_none_unless_they_are_asked_for(void)
 }
 
 CHECK_MAIN(T(limits_of_the_version_before_are_read_as_they_are),
-           T(io_limits_are_none_unless_they_are_asked_for), T(every_row_is_complete_and_its_preset_is_within_bounds), T(presets_pass),
-           T(each_limit_is_refused_just_outside_its_bounds), T(bounds_themselves_are_allowed), T(bounds_are_said_as_people_write_them),
-           T(more_than_the_host_has_is_a_kind_of_its_own), T(each_unit_is_parsed_its_own_way),
-           T(what_does_not_parse_names_the_limit))
+           T(io_limits_are_none_unless_they_are_asked_for),
+           T(every_row_is_complete_and_its_preset_is_within_bounds), T(presets_pass),
+           T(each_limit_is_refused_just_outside_its_bounds), T(bounds_themselves_are_allowed),
+           T(bounds_are_said_as_people_write_them), T(more_than_the_host_has_is_a_kind_of_its_own),
+           T(each_unit_is_parsed_its_own_way), T(what_does_not_parse_names_the_limit))
