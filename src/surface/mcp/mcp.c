@@ -264,15 +264,27 @@ static int read_message(struct exchange *x, json_t **ret_json, struct mcp_messag
     return exchange_reply_json(x, 400, mcp_error(ret->id, code, err->msg, NULL), err);
 }
 
+/* A pin that cannot be read is refused: a client that should be kept in one sandbox would have all of them. */
+static int read_pin(struct mcp_call *call, struct err *err)
+{
+    if (exchange_query_strict(call->x, "sandbox", &call->pinned, err) < 0)
+        return -1;
+    return call->pinned && !call->pinned[0]
+               ? err_set(err, ERR_INVALID, "query parameter 'sandbox' is empty")
+               : 0;
+}
+
 static int serve_post(struct exchange *x, struct err *err)
 {
-    struct mcp_call call = { .x = x, .pinned = exchange_query(x, "sandbox") };
+    struct mcp_call call = { .x = x };
     json_t *json = NULL;
     int r;
 
     /* Without a key this was checked already; with one, the protocol asks for it all the same. */
     if (origin_is_foreign(x))
         return err_set(err, ERR_DENIED, "Origin is not a page of this server");
+    if (read_pin(&call, err) < 0)
+        return -1;
     r = read_message(x, &json, &call.message, err);
     if (r == 1)
         r = serve_message(&call, err);
