@@ -341,6 +341,12 @@ check("the call that was cancelled gets no result", b" 202 " in read_until(mine,
 mine.close()
 theirs.close()
 check("nothing runs on", within(10, lambda: count(4322) == 0))
+s = open_call({"command": "sleep 4323"}, id=5, version="2026-07-28")
+check("a command of a client without a session runs", within(10, lambda: count(4323) == 1))
+post(cancelled)
+same("another client without a session cannot cancel it by its number", 1, count(4323))
+s.close()
+check("it ends with its connection", within(10, lambda: count(4323) == 0))
 
 
 # ---- the bridge ----

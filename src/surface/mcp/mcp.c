@@ -140,6 +140,8 @@ static const char *session_of(struct exchange *x)
     return session ? session : "";
 }
 
+/* Without a session there is nothing that tells two clients with one key apart: both may have a request 1. Clients of the newer
+ * era have none, and close the connection instead. */
 static int take_notification(struct mcp_call *call, struct err *err)
 {
     struct running_name name = { .caller = exchange_caller(call->x),
@@ -147,7 +149,7 @@ static int take_notification(struct mcp_call *call, struct err *err)
 
     if (call->message.method && strcmp(call->message.method, "notifications/cancelled") == 0) {
         name.id = json_object_get(call->message.params, "requestId");
-        if (name.id)
+        if (name.id && name.session[0])
             running_cancel(&name);
     }
     return exchange_reply_json(call->x, 202, NULL, err);
