@@ -206,6 +206,9 @@ static int put_skel(struct merge *m, const struct users *u, struct err *err)
         if (!S_ISREG(child->inode->mode) || child->inode->size > SKEL_MAX)
             continue;
         (void) snprintf(path, sizeof path, "%s/%s", u->user.home + 1, child->name);
+        /* Nothing is replaced: what is there may be /etc/skel itself, if /etc is a link to the home. */
+        if (look(m, path))
+            continue;
         if (erofs_read(&m->writer, child->inode, data, SKEL_MAX, &len, err) < 0 ||
             put_file(m, path, data, len, child->inode->mode & 0777, (uint16_t) u->user.uid, err) <
                 0)
@@ -273,15 +276,20 @@ static int put_command(struct merge *m, const struct oci_config *config, struct 
     return len == 0 ? 0 : put_file(m, "opt/cove/entrypoint", text, len, 0644, 0, err);
 }
 
+/* Absolute, without parts that are empty, "." or "..": each part may become the name of a directory. */
 static bool path_fits(const char *path)
 {
-    size_t len = strlen(path);
-
     for (const char *c = path; *c; c++)
         if ((unsigned char) *c < 0x20 || *c == 0x7f)
             return false;
-    return path[0] == '/' && len < 256 && !strstr(path, "/../") && !strstr(path, "//") &&
-           !(len >= 3 && strcmp(path + len - 3, "/..") == 0);
+    for (const char *at = path; *at == '/' && at[1];) {
+        size_t len = strcspn(++at, "/");
+
+        if (len == 0 || (len <= 2 && strspn(at, ".") == len))
+            return false;
+        at += len;
+    }
+    return path[0] == '/' && strlen(path) < 256;
 }
 
 /* The image's directory, which is made, or the user's home. */

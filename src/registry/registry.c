@@ -5,6 +5,7 @@
 #include "http/url.h"
 #include "remote/call.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -54,9 +55,13 @@ int registry_place(const char *url, struct registry_place *ret, struct err *err)
     return 0;
 }
 
+/* An address, and no name that begins like one. */
 static bool is_loopback(const char *host)
 {
-    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0;
+    unsigned char address[4];
+
+    return strcasecmp(host, "localhost") == 0 ||
+           (inet_pton(AF_INET, host, address) == 1 && address[0] == 127);
 }
 
 bool registry_is_here(const struct registry *r)

@@ -310,7 +310,7 @@ static int make_image(struct importing *im, struct err *err)
         return r;
     if (status != 0 || !im->key[0])
         return err_set(err, ERR_INTERNAL, "cove-import failed after its last word");
-    if (!strstr(im->manifest.env_text, "PATH=") &&
+    if (!manifest_has_env(&im->manifest, "PATH") &&
         manifest_env(&im->manifest, "PATH=" TEMPLATE_PATH, err) < 0)
         return -1;
     im->manifest.kind = MANIFEST_IMAGE;

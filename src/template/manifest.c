@@ -125,6 +125,14 @@ static int set_kind(struct manifest *manifest, const char *value, struct err *er
     return err_set(err, ERR_INVALID, "'%.60s' is neither host, tree nor image", value);
 }
 
+static bool has_control(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char) *c < 0x20 || *c == 0x7f)
+            return true;
+    return false;
+}
+
 int manifest_env(struct manifest *manifest, const char *pair, struct err *err)
 {
     size_t name_len = strcspn(pair, "=");
@@ -132,6 +140,8 @@ int manifest_env(struct manifest *manifest, const char *pair, struct err *err)
     if (pair[name_len] != '=' || name_len == 0 || strchr(DIGIT, pair[0]) ||
         strspn(pair, LOWER UPPER DIGIT "_") < name_len)
         return err_set(err, ERR_INVALID, "'%.60s' is not NAME=VALUE", pair);
+    if (has_control(pair))
+        return err_set(err, ERR_INVALID, "has a control character");
     if (manifest->env_count == MANIFEST_ENV_MAX)
         return err_set(err, ERR_TOO_MANY, "more than %d of them", MANIFEST_ENV_MAX);
     if (strlen(pair) >= sizeof manifest->env_text - manifest->env_used)
@@ -140,14 +150,6 @@ int manifest_env(struct manifest *manifest, const char *pair, struct err *err)
     memcpy(manifest->env_text + manifest->env_used, pair, strlen(pair) + 1);
     manifest->env_used += strlen(pair) + 1;
     return 0;
-}
-
-static bool has_control(const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if ((unsigned char) *c < 0x20 || *c == 0x7f)
-            return true;
-    return false;
 }
 
 int manifest_set(struct manifest *manifest, const char *line, struct err *err)
@@ -242,6 +244,30 @@ int manifest_read_at(int dir_fd, const char *name, struct manifest *ret, struct 
     return 0;
 }
 
+bool manifest_has_env(const struct manifest *manifest, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < manifest->env_count; i++) {
+        const char *pair = manifest_env_at(manifest, i);
+
+        if (strncmp(pair, name, len) == 0 && pair[len] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* A text with a line break would be read as more lines than one. */
+static int check_texts(const struct manifest *manifest, struct err *err)
+{
+    struct manifest *fields = (struct manifest *) (uintptr_t) manifest; /* only read */
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (keys[i].ok && has_control(text_of(fields, &keys[i])))
+            return err_set(err, ERR_INVALID, "%s: has a control character", keys[i].name);
+    return 0;
+}
+
 static int format(FILE *out, const struct manifest *manifest)
 {
     struct manifest *fields = (struct manifest *) (uintptr_t) manifest; /* only read */
@@ -273,8 +299,11 @@ int manifest_write_at(int dir_fd, const char *name, const struct manifest *manif
     auto_free struct manifest *again = malloc(sizeof *again);
     auto_close int fd = -1;
     size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    FILE *out;
 
+    if (check_texts(manifest, err) < 0)
+        return err_wrap(err, "write manifest");
+    out = open_memstream(&text, &len);
     if (!out || !again || format(out, manifest) < 0 || fclose(out) != 0)
         return err_set(err, ERR_NO_MEMORY, "no memory for a manifest");
     if (manifest_parse(again, text, err) < 0)

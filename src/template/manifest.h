@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,7 @@ int manifest_parse(struct manifest *ret, const char *text, struct err *err);
 
 /* Adds K=V; -1 when it is no such thing or there is no room. */
 int manifest_env(struct manifest *manifest, const char *pair, struct err *err);
+bool manifest_has_env(const struct manifest *manifest, const char *name);
 
 /* One line, key=value, but for kind and env; as strict as manifest_parse(). For lines of cove-import, which is not trusted. */
 int manifest_set(struct manifest *manifest, const char *line, struct err *err);

@@ -94,7 +94,7 @@ def make(kind, how):
     if kind == "empty":
         return one([entry("data", data=b"x")], how)
     if kind == "bare":
-        return one(ALONE, how, User="65532:65532")
+        return one(ALONE, how, User="65532:65532", Env=["GOPATH=/go"])
     if kind == "links":
         return links(how)
     if kind == "slow":  # enough to be caught in the middle

@@ -69,6 +69,13 @@ same("a pinned client cannot end a sandbox", -32602, pinned_call("delete_sandbox
 check("a pinned client's preview is of its sandbox", pinned in pinned_call("preview_url", port=8080)["content"][0]["text"])
 check("a sandbox that is not there is an error, and no other takes its place",
       at("tools/call", {"name": "bash", "arguments": {"command": "true"}}, where="i00000000000000000000")["result"]["isError"])
+for sentence, query in (("a pin that is given twice is refused", "sandbox=%s&sandbox=%s" % (pinned, elsewhere)),
+                        ("a pin that cannot be decoded is refused", "sandbox=%s%%zz" % pinned),
+                        ("a pin that is not UTF-8 is refused", "sandbox=%ff"),
+                        ("a pin with a NUL is refused", "sandbox=%s%%00" % pinned),
+                        ("a pin without a sandbox is refused", "sandbox=")):
+    same(sentence, 400, server.ask("POST", "/mcp?" + query, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "bash", "arguments": {"command": "uname -n", "sandbox_id": elsewhere}}}, headers=OLD).status)
 for one in (pinned, elsewhere):
     server.ask("DELETE", "/v1/sandboxes/" + one)
 
@@ -334,6 +341,12 @@ check("the call that was cancelled gets no result", b" 202 " in read_until(mine,
 mine.close()
 theirs.close()
 check("nothing runs on", within(10, lambda: count(4322) == 0))
+s = open_call({"command": "sleep 4323"}, id=5, version="2026-07-28")
+check("a command of a client without a session runs", within(10, lambda: count(4323) == 1))
+post(cancelled)
+same("another client without a session cannot cancel it by its number", 1, count(4323))
+s.close()
+check("it ends with its connection", within(10, lambda: count(4323) == 0))
 
 
 # ---- the bridge ----

@@ -121,19 +121,33 @@ void exchange_set_visitor(struct exchange *x)
     x->caller.visitor = true;
 }
 
-const char *exchange_query(struct exchange *x, const char *name)
+int exchange_query_strict(struct exchange *x, const char *name, const char **ret, struct err *err)
 {
     struct slice query = head_query(&x->head);
-    struct err ignored;
     size_t before = x->arena_used;
     char *out = keep(x, query.len + 1);
+    int r;
 
-    if (!out || !query.at || url_query_get(query, name, out, query.len + 1, &ignored) != 1) {
+    *ret = NULL;
+    if (!out)
+        return err_set(err, ERR_TOO_BIG, "the query is too long");
+    r = query.at ? url_query_get(query, name, out, query.len + 1, err) : 0;
+    if (r != 1) {
         x->arena_used = before;
-        return NULL;
+        return r;
     }
     x->arena_used = before + strlen(out) + 1; /* a long query may be asked for many names */
-    return out;
+    *ret = out;
+    return 0;
+}
+
+const char *exchange_query(struct exchange *x, const char *name)
+{
+    const char *value;
+    struct err ignored;
+
+    (void) exchange_query_strict(x, name, &value, &ignored);
+    return value;
 }
 
 const char *exchange_header(struct exchange *x, const char *name)

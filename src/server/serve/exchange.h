@@ -42,6 +42,8 @@ void exchange_set_caller(struct exchange *x, const char *tenant, const char *key
 void exchange_set_visitor(struct exchange *x);
 /* Of the query, decoded; NULL if it is not there. */
 const char *exchange_query(struct exchange *x, const char *name);
+/* For what must not be overlooked: a value that cannot be read, or is there twice, is an error. *ret: NULL if it is not there. */
+int exchange_query_strict(struct exchange *x, const char *name, const char **ret, struct err *err);
 /* NUL-terminated copy of a header's value; NULL if it is not there. */
 const char *exchange_header(struct exchange *x, const char *name);
 

@@ -143,7 +143,7 @@ static int pin(const struct mcp_call *call, json_t *arguments, json_t **ret, str
     *ret = arguments ? json_copy(arguments) : json_object();
     if (!*ret ||
         (call->pinned && json_object_set_new(*ret, "sandbox_id", json_string(call->pinned)) < 0)) {
-        json_decref(*ret);
+        json_decref(take_ptr(ret));
         return err_set(err, ERR_NO_MEMORY, "no memory for the arguments");
     }
     return 0;

@@ -140,6 +140,8 @@ static const char *session_of(struct exchange *x)
     return session ? session : "";
 }
 
+/* Without a session there is nothing that tells two clients with one key apart: both may have a request 1. Clients of the newer
+ * era have none, and close the connection instead. */
 static int take_notification(struct mcp_call *call, struct err *err)
 {
     struct running_name name = { .caller = exchange_caller(call->x),
@@ -147,7 +149,7 @@ static int take_notification(struct mcp_call *call, struct err *err)
 
     if (call->message.method && strcmp(call->message.method, "notifications/cancelled") == 0) {
         name.id = json_object_get(call->message.params, "requestId");
-        if (name.id)
+        if (name.id && name.session[0])
             running_cancel(&name);
     }
     return exchange_reply_json(call->x, 202, NULL, err);
@@ -264,15 +266,27 @@ static int read_message(struct exchange *x, json_t **ret_json, struct mcp_messag
     return exchange_reply_json(x, 400, mcp_error(ret->id, code, err->msg, NULL), err);
 }
 
+/* A pin that cannot be read is refused: a client that should be kept in one sandbox would have all of them. */
+static int read_pin(struct mcp_call *call, struct err *err)
+{
+    if (exchange_query_strict(call->x, "sandbox", &call->pinned, err) < 0)
+        return -1;
+    return call->pinned && !call->pinned[0]
+               ? err_set(err, ERR_INVALID, "query parameter 'sandbox' is empty")
+               : 0;
+}
+
 static int serve_post(struct exchange *x, struct err *err)
 {
-    struct mcp_call call = { .x = x, .pinned = exchange_query(x, "sandbox") };
+    struct mcp_call call = { .x = x };
     json_t *json = NULL;
     int r;
 
     /* Without a key this was checked already; with one, the protocol asks for it all the same. */
     if (origin_is_foreign(x))
         return err_set(err, ERR_DENIED, "Origin is not a page of this server");
+    if (read_pin(&call, err) < 0)
+        return -1;
     r = read_message(x, &json, &call.message, err);
     if (r == 1)
         r = serve_message(&call, err);

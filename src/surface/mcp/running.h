@@ -13,7 +13,7 @@
 /* Whose call it is. Another tenant, key or session cannot name it. */
 struct running_name {
     const struct caller *caller;
-    const char *session; /* header Mcp-Session-Id; "": none */
+    const char *session; /* header Mcp-Session-Id; "": none, and no other can cancel it */
     json_t *id;          /* of the request */
 };
 

@@ -321,10 +321,63 @@ static void users_that_cannot_be_are_refused(void)
     CHECK(err.kind == ERR_UNSUPPORTED);
 }
 
+/* A home that /etc leads to has /etc/skel in it: a file of that directory would take the place of the directory. */
+static void a_skeleton_inside_the_home_stays(void)
+{
+    static struct oci_config config;
+    struct made m = { 0 };
+    struct finish finish;
+
+    fresh();
+    made_link(&m, "etc", "/home/user");
+    made_file(&m, "home/user/.profile", "own");
+    made_file(&m, "home/user/skel/.profile", "skel");
+    made_file(&m, "home/user/skel/skel", "x");
+    made_file(&m, "home/user/skel/more", "more");
+    CHECK(made_merge(&merge, &m, &err) == 0);
+    CHECK_INT(finish_image(&merge, &config, &finish, &err), 0);
+    CHECK_STR(made_look(&merge, "home/user/skel"), "d 755 0");
+    CHECK_STR(made_text(&merge, "home/user/skel/skel"), "x");
+    CHECK_STR(made_text(&merge, "home/user/more"), "more");
+    CHECK_STR(made_text(&merge, "home/user/.profile"), "own");
+}
+
+/* A directory of that name would stand beside the "." that every directory has. */
+static void no_directory_is_named_dot(void)
+{
+    static const char *const paths[] = { "/.", "/./", "/srv/.", "/srv/./x", "/..", "/srv/.." };
+    static struct oci_config config;
+    struct finish finish;
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct made m = { 0 };
+        char passwd[128];
+
+        fresh();
+        made_file(&m, "etc/hosts", "");
+        CHECK(made_merge(&merge, &m, &err) == 0);
+        (void) snprintf(config.user, sizeof config.user, "%s", "");
+        (void) snprintf(config.workdir, sizeof config.workdir, "%s", paths[i]);
+        CHECK_INT(finish_image(&merge, &config, &finish, &err), -1);
+        CHECK(err.kind == ERR_UNSUPPORTED);
+
+        fresh();
+        (void) snprintf(passwd, sizeof passwd, "a:x:5:5::%s:/bin/sh\n", paths[i]);
+        made_file(&m, "etc/passwd", passwd);
+        CHECK(made_merge(&merge, &m, &err) == 0);
+        (void) snprintf(config.user, sizeof config.user, "a");
+        config.workdir[0] = '\0';
+        CHECK_INT(finish_image(&merge, &config, &finish, &err), 0);
+        CHECK_STR(finish.workdir, "/");
+        CHECK(!tree_child(&merge.tree, merge.tree.root, ".", 1));
+    }
+}
+
 CHECK_MAIN(T(upper_layers_replace_and_keep), T(whiteouts_hide_lower_layers_only),
            T(links_are_followed_inside_the_tree_only), T(names_that_leave_are_refused),
            T(absolute_names_are_of_the_image), T(hard_links_name_files_of_the_image),
            T(dangerous_things_are_dropped_and_counted),
            T(owners_above_65535_are_refused_or_squashed), T(every_limit_holds),
            T(a_layer_that_ends_early_is_refused), T(any_image_gets_users_and_directories),
-           T(users_that_cannot_be_are_refused))
+           T(users_that_cannot_be_are_refused), T(a_skeleton_inside_the_home_stays),
+           T(no_directory_is_named_dot))

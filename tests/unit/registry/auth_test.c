@@ -78,5 +78,22 @@ static void places_are_split_and_checked(void)
         CHECK(registry_place(bad[i], &p, &err) == -1);
 }
 
+static void a_name_that_begins_like_an_address_is_not_this_host(void)
+{
+    static const struct {
+        const char *image;
+        bool here;
+    } rows[] = { { "localhost/a", true },           { "127.0.0.1:5000/a", true },
+                 { "127.4.5.6/a", true },           { "127.0.0.1.example.com/a", false },
+                 { "127.example.com:80/a", false }, { "localhost.example.com/a", false } };
+    static struct registry r;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK(reference_parse(rows[i].image, &r.reference, &err) == 0);
+        CHECK(registry_is_here(&r) == rows[i].here);
+    }
+}
+
 CHECK_MAIN(T(a_question_for_a_token_is_read), T(a_damaged_question_is_refused),
-           T(credentials_are_those_of_the_registry), T(places_are_split_and_checked))
+           T(credentials_are_those_of_the_registry), T(places_are_split_and_checked),
+           T(a_name_that_begins_like_an_address_is_not_this_host))

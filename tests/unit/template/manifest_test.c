@@ -131,6 +131,34 @@ static void what_is_written_is_read_again(void)
     (void) rmdir(dir);
 }
 
+static void a_line_break_makes_no_line_of_its_own(void)
+{
+    static const char *const texts[] = { "a\nenv=LD_PRELOAD=/x", "a\nrecipe=0af9", "a\rb",
+                                         "\033[2J" };
+    char dir[] = "/tmp/cove-manifest-XXXXXX";
+    int fd = mkdtemp(dir) ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CHECK(manifest_parse(&manifest, GOOD, &err) == 0);
+        (void) snprintf(manifest.image, sizeof manifest.image, "%s", texts[i]);
+        CHECK(manifest_write(fd, &manifest, &err) == -1);
+        CHECK_STR(err.msg, "write manifest: image: has a control character");
+    }
+    CHECK(faccessat(fd, "manifest", F_OK, 0) == -1);
+    CHECK(manifest_env(&manifest, "A=b\nrecipe=0af9", &err) == -1);
+    (void) close(fd);
+    (void) unlinkat(AT_FDCWD, dir, AT_REMOVEDIR);
+}
+
+static void a_variable_is_found_by_its_whole_name(void)
+{
+    CHECK(manifest_parse(&manifest, GOOD "env=GOPATH=/go\nenv=A=PATH=x\n", &err) == 0);
+    CHECK(!manifest_has_env(&manifest, "PATH") && manifest_has_env(&manifest, "GOPATH"));
+    CHECK(manifest_env(&manifest, "PATH=/bin", &err) == 0);
+    CHECK(manifest_has_env(&manifest, "PATH"));
+}
+
 CHECK_MAIN(T(a_manifest_says_what_it_must), T(what_cannot_be_is_refused_by_line_and_key),
            T(long_values_and_too_many_are_refused), T(a_failed_parse_leaves_the_result_alone),
-           T(what_is_written_is_read_again))
+           T(what_is_written_is_read_again), T(a_line_break_makes_no_line_of_its_own),
+           T(a_variable_is_found_by_its_whole_name))
