@@ -45,6 +45,9 @@ int upstream_set_address(struct upstream *upstream, const char *text, struct err
     struct ip ip;
     size_t len;
 
+    /* Not repeated: a password that was put here must not be seen in an answer or a log. */
+    if (strchr(text, '@'))
+        return err_set(err, ERR_INVALID, "a login does not belong into the address");
     if (!colon || colon == text)
         return no_address(err, text);
     in_brackets = text[0] == '[' && colon[-1] == ']' && colon - text > 2;
@@ -84,9 +87,6 @@ int upstream_parse(const char *text, struct upstream *ret, struct err *err)
     memcpy(kind, text, (size_t) (rest - text));
     if (upstream_kind_parse(kind, &upstream.kind, err) < 0)
         return -1;
-    /* Not repeated: whoever puts a password here must not see it in a log. */
-    if (strchr(rest, '@'))
-        return err_set(err, ERR_INVALID, "a login does not belong into the address");
     if (upstream_set_address(&upstream, rest + 3, err) < 0)
         return -1;
     *ret = upstream;
