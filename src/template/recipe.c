@@ -33,10 +33,12 @@
     "sqlite3 ripgrep jq tree tzdata fontconfig fonts-dejavu-core"
 
 /* Node.js and npm from npm's registry: Debian's are too old for today's packages. Version and
- * digest are fixed here; apt-helper compares the digest. The mirror is npm_config_registry. */
+ * digest are fixed here; apt-helper compares the digest. The registry is the one that npm uses. */
 #define NODE_STEPS                                                                                 \
     "modules=\"$1/usr/local/lib/node_modules\" bin=\"$1/usr/local/bin\"\n"                         \
-    "registry=${npm_config_registry:-https://registry.npmjs.org}\n"                                \
+    "registry=${npm_config_registry:-$(npm config get registry 2>/dev/null)}\n"                    \
+    "test -n \"$registry\" || { echo 'Node.js comes from npm: install npm, or set "                \
+    "npm_config_registry' >&2; exit 1; }\n"                                                        \
     "from_npm() { # name, version, digest, then the members to unpack\n"                           \
     "    url=${registry%/}/$1/-/$1-$2.tgz file=$modules/$1.tgz to=$modules/$1 digest=$3\n"         \
     "    shift 3\n"                                                                                \
