@@ -196,9 +196,8 @@ class AsyncTransport:
 
     async def _before_retry(self, error: CoveError, tried: int, request: Request, sent: bool) -> None:
         """Waits before the next try, or raises the error."""
-        again = request.body is None or isinstance(request.body, bytes)
-        wait = self.retry.wait(error, tried, repeatable=request.repeatable and again, sent=sent)
-        if wait is None or not (again or not sent):
+        wait = self.retry.wait(error, tried, repeatable=request.repeatable and request.body_stays, sent=sent)
+        if wait is None or not (request.body_stays or not sent):
             raise error
         await io.pause(wait)
 
@@ -232,16 +231,17 @@ class AsyncTransport:
     async def _connect(self) -> io.AsyncChannel:
         return await io.AsyncChannel.open(self.endpoint, self._tls, self._connect_timeout)
 
-    async def _take(self) -> io.AsyncChannel:
+    async def _take(self) -> tuple[io.AsyncChannel, bool]:
+        """A connection, and whether it was kept from an earlier request."""
         while True:
             with self._guard:
                 if self._closed:
                     raise ConnectionFailedError("the client is closed")
                 channel, since = self._idle.pop() if self._idle else (None, 0.0)
             if channel is None:
-                return await self._connect()
+                return await self._connect(), False
             if channel.is_quiet() and time.monotonic() - since < IDLE_SECONDS:
-                return channel
+                return channel, True
             channel.close()
 
     def give_back(self, channel: io.AsyncChannel, reusable: bool) -> None:
@@ -254,18 +254,29 @@ class AsyncTransport:
     # ---- one request ----
 
     async def _attempt(self, request: Request, sent: list[bool], any_status: bool) -> AsyncAnswerStream:
-        channel = await self._take()
+        channel, kept = await self._take()
+        reader = http1.ResponseReader(request.operation.method)
         try:
-            reader = http1.ResponseReader(request.operation.method)
-            await self._send(channel, request, sent)
-            head = await self._head(channel, reader, request.timeout)
-        except BaseException:
-            channel.close()
-            raise
+            head = await self._exchange(channel, reader, request, sent)
+        except ConnectionFailedError:
+            # The server may close a kept connection at the moment of the next request. That is no failed attempt: a new one shows.
+            if not kept or reader.begun or not (request.repeatable and request.body_stays):
+                raise
+            channel, reader = await self._connect(), http1.ResponseReader(request.operation.method)
+            head = await self._exchange(channel, reader, request, sent)
         stream = AsyncAnswerStream(self, channel, reader, head, request.timeout)
         if head.status >= 300 and not any_status:
             raise await self._error(stream)
         return stream
+
+    async def _exchange(self, channel: io.AsyncChannel, reader: http1.ResponseReader, request: Request, sent: list[bool]) -> http1.Head:
+        """Sends a request and reads the head of the answer. After an error the connection is closed."""
+        try:
+            await self._send(channel, request, sent)
+            return await self._head(channel, reader, request.timeout)
+        except BaseException:
+            channel.close()
+            raise
 
     async def _send(self, channel: io.AsyncChannel, request: Request, sent: list[bool]) -> None:
         body = request.body

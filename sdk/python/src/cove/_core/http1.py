@@ -126,7 +126,8 @@ class ResponseReader:
         self._buffer = bytearray()
         self._step: Callable[[], bool] = self._read_head  # one step forward; False: more bytes are needed
         self._over = False
-        self._begun = False  # the head is there
+        self.begun = False
+        """Whether a byte of the answer came."""
         self._left = 0
         self._keep = True
         self._eof = False
@@ -136,6 +137,7 @@ class ResponseReader:
         if self._eof:
             raise ProtocolError("bytes came after the end of the connection")
         self._buffer += data
+        self.begun = self.begun or bool(data)
 
     def feed_eof(self) -> None:
         """The server closed the connection."""
@@ -149,8 +151,7 @@ class ResponseReader:
         if self._pending:
             return self._pending.pop(0)
         if self._eof and not self._over:
-            raise ConnectionFailedError("the connection ended " +
-                                        ("in the middle of the answer" if self._begun or self._buffer else "before the answer"))
+            raise ConnectionFailedError("the connection ended " + ("in the middle of the answer" if self.begun else "before the answer"))
         return None
 
     def _end(self) -> bool:
@@ -171,7 +172,6 @@ class ResponseReader:
             return True
         tokens = {part.strip().lower() for part in headers.get("connection", "").split(",")}
         self._keep = "close" not in tokens and (minor == 1 or "keep-alive" in tokens)
-        self._begun = True
         self._pending.append(Head(status, headers))
         if status == 101:
             self._over = True

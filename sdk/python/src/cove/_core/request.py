@@ -25,6 +25,11 @@ class Request:
     repeatable: bool
     timeout: float
 
+    @property
+    def body_stays(self) -> bool:
+        """Whether the same body can be sent once more: a file or an iterator is read only once."""
+        return self.body is None or isinstance(self.body, bytes)
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -197,9 +197,8 @@ class Transport:
 
     def _before_retry(self, error: CoveError, tried: int, request: Request, sent: bool) -> None:
         """Waits before the next try, or raises the error."""
-        again = request.body is None or isinstance(request.body, bytes)
-        wait = self.retry.wait(error, tried, repeatable=request.repeatable and again, sent=sent)
-        if wait is None or not (again or not sent):
+        wait = self.retry.wait(error, tried, repeatable=request.repeatable and request.body_stays, sent=sent)
+        if wait is None or not (request.body_stays or not sent):
             raise error
         io.pause(wait)
 
@@ -233,16 +232,17 @@ class Transport:
     def _connect(self) -> io.Channel:
         return io.Channel.open(self.endpoint, self._tls, self._connect_timeout)
 
-    def _take(self) -> io.Channel:
+    def _take(self) -> tuple[io.Channel, bool]:
+        """A connection, and whether it was kept from an earlier request."""
         while True:
             with self._guard:
                 if self._closed:
                     raise ConnectionFailedError("the client is closed")
                 channel, since = self._idle.pop() if self._idle else (None, 0.0)
             if channel is None:
-                return self._connect()
+                return self._connect(), False
             if channel.is_quiet() and time.monotonic() - since < IDLE_SECONDS:
-                return channel
+                return channel, True
             channel.close()
 
     def give_back(self, channel: io.Channel, reusable: bool) -> None:
@@ -255,18 +255,29 @@ class Transport:
     # ---- one request ----
 
     def _attempt(self, request: Request, sent: list[bool], any_status: bool) -> AnswerStream:
-        channel = self._take()
+        channel, kept = self._take()
+        reader = http1.ResponseReader(request.operation.method)
         try:
-            reader = http1.ResponseReader(request.operation.method)
-            self._send(channel, request, sent)
-            head = self._head(channel, reader, request.timeout)
-        except BaseException:
-            channel.close()
-            raise
+            head = self._exchange(channel, reader, request, sent)
+        except ConnectionFailedError:
+            # The server may close a kept connection at the moment of the next request. That is no failed attempt: a new one shows.
+            if not kept or reader.begun or not (request.repeatable and request.body_stays):
+                raise
+            channel, reader = self._connect(), http1.ResponseReader(request.operation.method)
+            head = self._exchange(channel, reader, request, sent)
         stream = AnswerStream(self, channel, reader, head, request.timeout)
         if head.status >= 300 and not any_status:
             raise self._error(stream)
         return stream
+
+    def _exchange(self, channel: io.Channel, reader: http1.ResponseReader, request: Request, sent: list[bool]) -> http1.Head:
+        """Sends a request and reads the head of the answer. After an error the connection is closed."""
+        try:
+            self._send(channel, request, sent)
+            return self._head(channel, reader, request.timeout)
+        except BaseException:
+            channel.close()
+            raise
 
     def _send(self, channel: io.Channel, request: Request, sent: list[bool]) -> None:
         body = request.body
