@@ -187,9 +187,10 @@ for what, body in (("another profile", {"root": True}), ("another size", {"limit
 
 
 # ---- what can be seen ----
+# Mounts in the order of their lines: that of the table is the order in which the child made /proc and the keeper, beside it, the root.
 LOOK = r"""
 env | grep -v '^_=' | sort; id; pwd; umask; ulimit -a; hostname
-sed 's/^[0-9]* [0-9]* [0-9]*:[0-9]* //; s/loop[0-9]*/loop/; s,fd/[0-9]*,fd/N,g' /proc/self/mountinfo
+sed 's/^[0-9]* [0-9]* [0-9]*:[0-9]* //; s/loop[0-9]*/loop/; s,fd/[0-9]*,fd/N,g' /proc/self/mountinfo | sort
 grep -E '^(Name|Umask|Uid|Gid|Groups|Cap|NoNew|Seccomp|Sig|Shd|Cpus|Mems)' /proc/1/status | grep -v SigQ
 cat /proc/1/uid_map | awk '{ print $1, $3 }'; cat /proc/self/cgroup
 ls -lan --time-style=+ / /dev /dev/pts /etc /tmp /home/* /proc/1 2>/dev/null | grep -vE ' (self|thread-self|[0-9]+) ?' | sed 's/->.*//'
