@@ -1,4 +1,5 @@
-"""The code interpreter's kernels: one process per context, started as `python3 kernel.py LANGUAGE`.
+"""The code interpreter's kernels: one process per context, started as `python3 kernel.py LANGUAGE`, as root where the
+sandbox has root.
 
 Two processes. The one that was started, the *pump*, owns the way out: its stdout is read by the server, one JSON event
 per line. It forks the *kernel*, which runs the user's code and has as descriptors

@@ -221,7 +221,7 @@ static int prepare(struct making *m, const char *sandbox, struct err *err)
     }
     if (m->record.modules[0]) {
         progress_show(&m->progress, 50, "importing", m->record.modules);
-        if (warm_kernel_start(&m->link, sandbox, m->record.modules, until, err) < 0)
+        if (warm_kernel_start(&m->link, sandbox, m->root, m->record.modules, until, err) < 0)
             return -1;
     }
     return 0;

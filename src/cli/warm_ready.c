@@ -218,12 +218,13 @@ static int hear(struct exec *exec, uint64_t until_ms, struct err *err)
     return 0;
 }
 
-int warm_kernel_start(struct link *link, const char *sandbox, const char *modules,
+int warm_kernel_start(struct link *link, const char *sandbox, bool root, const char *modules,
                       uint64_t until_ms, struct err *err)
 {
     static const char *const args[] = { "python3", KERNEL_PROGRAM, "python" };
     auto_free char *buffer = NULL, *line = NULL;
     struct agent_request request = { .cwd = KERNEL_CWD,
+                                     .user = root ? "root" : NULL,
                                      .tag = KERNEL_TAG,
                                      .ring_bytes = KERNEL_RING,
                                      .flags = AGENT_STDIN | AGENT_DETACH };

@@ -16,8 +16,9 @@ int warm_ready_wait(struct link *link, const char *sandbox, uint32_t proc, const
 /* a,b.c: names with dots between, and commas between those. */
 bool warm_modules_ok(const char *modules);
 
-/* The kernel that surface/e2b/code_context.c finds by its tag. It has imported the modules when this returns. */
-int warm_kernel_start(struct link *link, const char *sandbox, const char *modules,
+/* The kernel that surface/e2b/code_context.c finds by its tag: root's where the sandbox has root, as kernels are there. It
+ * has imported the modules when this returns. */
+int warm_kernel_start(struct link *link, const char *sandbox, bool root, const char *modules,
                       uint64_t until_ms, struct err *err);
 
 #endif

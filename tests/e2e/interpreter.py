@@ -169,6 +169,28 @@ def contexts():
     c.kill()
 
 
+def root():
+    """As with E2B: cells are root's, where the sandbox has root."""
+    same("cells are root's, and begin in /home/user", "root /root /home/user", b.run(
+        "import getpass, os; ' '.join((getpass.getuser(), os.path.expanduser('~'), os.getcwd()))").text)
+    same("a command in a cell is root's", "root\n", b.run("!whoami").out)
+    same("a cell may use sudo as well", "root\n", b.run("!sudo whoami").out)
+    same("cells of bash are root's", "root\n", b.run("whoami", language="bash").out)
+    made = b.ask("POST", "/contexts", {"cwd": "/root"})
+    same("a context in /root", (200, "/root"), (made.status, made.json["cwd"]))
+    same("its cells run there", "/root", b.run("import os; os.getcwd()", context_id=made.json["id"]).text)
+    b.run("import os; os.makedirs('/opt/mine'); mine = 7")
+    fork = b.ask("POST", "/contexts/%s/fork" % b.ask("GET", "/contexts").json[0]["id"], {})
+    same("a fork is root's, too", (200, "0 7"), (fork.status, b.run("'%d %d' % (os.geteuid(), mine)", context_id=fork.json["id"]).text))
+    a = ask("POST", "/v1/sandboxes", {"template": TEMPLATE, "timeout": 600})
+    same("a sandbox without root", 201, a.status)
+    s = object.__new__(Box)
+    s.id = a.json["id"]
+    s.token = ask("POST", "/sandboxes/%s/connect" % s.id, {"timeout": 600}, headers={"Content-Type": "application/json"}).json["envdAccessToken"]
+    same("has cells of its own user", "user", s.run("import getpass; getpass.getuser()").text)
+    same("the sandbox without root is removed", 204, ask("DELETE", "/v1/sandboxes/" + s.id).status)
+
+
 def environment():
     e = Box(envVars={"BOX": "of the box"})
     code = "import os; os.environ.get('A', 'none') + os.environ.get('BOX', 'none')"
@@ -422,7 +444,7 @@ def java():
 def parts():
     global b
     b = Box()
-    every = (wire, refusals, private, magics, environment, turns, disconnects, deaths, hostile, policy, much, notebooks, r_language, java)
+    every = (wire, refusals, private, root, magics, environment, turns, disconnects, deaths, hostile, policy, much, notebooks, r_language, java)
     some = os.environ.get("PARTS", "").split()
     for part in every:
         if not some or part.__name__ in some:

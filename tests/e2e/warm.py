@@ -54,6 +54,7 @@ def cells():
     same("which is given once, also by a server that came after", "changed", a.cell("os.environ['MINE']"))
     draw = "import random; random.random()"
     check("two do not draw the same", a.cell(draw) != b.cell(draw))
+    same("its kernel is root's, as kernels of E2B's sandboxes are", "0", a.cell("__import__('os').geteuid()"))
     same("cells share the kernel that was there", 1, len(a.kernels()))
     own = a.cell("import os; os.getpid()")
     ask("POST", "/contexts/%s/restart" % contexts(a)["python"], headers=a.headers())

@@ -61,6 +61,7 @@ struct code_context {
     /* The kernel: written by whose turn it is. proc 0: not started. */
     _Atomic uint32_t proc;
     _Atomic bool warm;     /* it came with the template, and knows nothing of its sandbox yet */
+    _Atomic bool as_root;  /* its user is root */
     _Atomic uint32_t root; /* of a fork: the process whose descendant its kernel is; else 0 */
     uint64_t from_stdout, from_stderr;
 

@@ -24,6 +24,7 @@
 #define TAG_MAX 96
 #define PROGRAM "/opt/cove/kernels/kernel.py"
 #define CWD     "/home/user"
+#define ROOT    "root"
 #define RING    (1u << 20)
 #define KILL_MS 5000
 
@@ -129,6 +130,7 @@ static int look(void *arg, const struct agent_reply *item, struct err *err)
     context->proc = running ? item->proc : 0;
     context->root = tag.root;
     context->warm = warm && running;
+    context->as_root = item->user && strcmp(item->user, ROOT) == 0;
     context->from_stdout = item->stdout_bytes;
     context->from_stderr = item->stderr_bytes;
     (void) snprintf(context->sandbox, sizeof context->sandbox, "%s", scan->sandbox);
@@ -215,6 +217,19 @@ int code_context_find(struct ops *ops, const char *sandbox, const char *id,
 
 /* ---- kernels ---- */
 
+/* E2B's interpreter runs as root. Where the sandbox has no root, cells are the template's user's. */
+static int choose_user(struct ops *ops, struct code_context *context, struct err *err)
+{
+    auto_free struct ops_sandbox *sandbox = malloc(sizeof *sandbox);
+
+    if (!sandbox)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a kernel");
+    if (ops_sandbox_get(ops, context->sandbox, sandbox, err) < 0)
+        return -1;
+    context->as_root = sandbox->root;
+    return 0;
+}
+
 int code_context_start(struct ops *ops, struct code_context *context, bool *ret_fresh,
                        struct err *err)
 {
@@ -234,6 +249,9 @@ int code_context_start(struct ops *ops, struct code_context *context, bool *ret_
     if (!*ret_fresh)
         return 0;
     (void) snprintf(tag, sizeof tag, TAG "%s.%s", context->language->name, context->id);
+    if (choose_user(ops, context, err) < 0)
+        return -1;
+    command.user = context->as_root ? ROOT : NULL;
     if (ops_run_start(ops, context->sandbox, &command, &run, err) < 0)
         return -1;
     context->proc = run.exec.proc;
@@ -254,6 +272,7 @@ int code_context_start_fork(struct ops *ops, const struct code_context *old,
     struct ops_command command = { .args = args,
                                    .arg_count = ARRAY_LEN(args),
                                    .cwd = context->cwd,
+                                   .user = old->as_root ? ROOT : NULL, /* else the kernel refuses */
                                    .tag = tag,
                                    .ring_bytes = RING,
                                    .flags = AGENT_STDIN | AGENT_DETACH };
@@ -265,6 +284,7 @@ int code_context_start_fork(struct ops *ops, const struct code_context *old,
         return -1;
     context->proc = run.exec.proc;
     context->root = root;
+    context->as_root = old->as_root;
     *ret_pid = run.exec.pid;
     ops_run_close(&run);
     return 0;

@@ -115,6 +115,7 @@ struct code_context *code_registry_add(const struct code_context *seen)
         context->language = seen->language;
         context->proc = seen->proc;
         context->root = seen->root;
+        context->as_root = seen->as_root;
         context->warm = seen->warm;
         context->from_stdout = seen->from_stdout;
         context->from_stderr = seen->from_stderr;
