@@ -156,6 +156,13 @@ static bool any_argument(const struct command *c, const char *pattern)
     return false;
 }
 
+/* Only as the first argument: behind it, --help may be the value of an option, or meant for the program that sudo runs. */
+static bool asks_for_help(const struct command *c)
+{
+    return c->argc > 1 &&
+           (!strcmp(c->argv[1].text, "--help") || !strcmp(c->argv[1].text, "--version"));
+}
+
 static bool is_waived_root(const struct analysis *an, enum rule rule)
 {
     return rule == RULE_ROOT && an->policy->allow_root;
@@ -165,8 +172,7 @@ void judge_system(struct analysis *an, const struct command *c)
 {
     for (size_t i = 0; i < ARRAY_LEN(programs); i++)
         if (strcmp(c->name, programs[i].name) == 0 && !is_waived_root(an, programs[i].rule) &&
-            !(programs[i].harmless && command_has(c, programs[i].harmless)) &&
-            !command_has(c, "--help") && !command_has(c, "--version"))
+            !(programs[i].harmless && command_has(c, programs[i].harmless)) && !asks_for_help(c))
             violate(an, programs[i].rule, c->at, c->shown);
     if (strncmp(c->name, "mkfs.", 5) == 0)
         violate(an, RULE_DISK_FORMAT, c->at, c->shown);

@@ -26,30 +26,32 @@ static const struct wrapper {
     bool assignments; /* NAME=value before the command */
 } wrappers[] = {
     /* clang-format off */
-    { "env",         "uCS",            " unset chdir split-string ",   0, FORM_ARGV,  'S', true },
-    { "sudo",        "ughpCDRTrtU",    " user group prompt chdir host ", 0, FORM_ARGV, 0,  true },
-    { "doas",        "uC",             "",                             0, FORM_ARGV,  0,   false },
+    { "env",         "auCS",           " argv0 unset chdir split-string ", 0, FORM_ARGV, 'S', true },
+    { "sudo",        "acughpCDRTrtU",  " user group prompt chdir host chroot close-from role type command-timeout other-user "
+                                       "login-class auth-type ",       0, FORM_ARGV,  0,   true },
+    { "doas",        "auC",            "",                             0, FORM_ARGV,  0,   false },
     { "su",          "cgGsw",          " command shell group ",        1, FORM_ARGV,  'c', false },
     { "runuser",     "cugGs",          " command user shell group ",   0, FORM_ARGV,  'c', false },
     { "pkexec",      "u",              " user ",                       0, FORM_ARGV,  0,   false },
-    { "xargs",       "ILnPsdEa",       " max-args max-procs arg-file delimiter replace ", 0, FORM_XARGS, 0, false },
+    { "xargs",       "ILnPsdEa",       " max-args max-procs max-chars arg-file delimiter process-slot-var ", 0, FORM_XARGS, 0, false },
     { "parallel",    "jaIN",           " jobs arg-file ",              0, FORM_XARGS, 0,   false },
     { "nohup",       "",               "",                             0, FORM_ARGV,  0,   false },
     { "time",        "fo",             " format output ",              0, FORM_ARGV,  0,   false },
     { "nice",        "n",              " adjustment ",                 0, FORM_ARGV,  0,   false },
-    { "ionice",      "cnpPu",          " class classdata ",            0, FORM_ARGV,  0,   false },
+    { "ionice",      "cnpPu",          " class classdata pid pgid uid ", 0, FORM_ARGV,  0,   false },
     { "chrt",        "TPD",            "",                             1, FORM_ARGV,  0,   false },
     { "taskset",     "",               "",                             1, FORM_ARGV,  0,   false },
-    { "numactl",     "",               "",                             0, FORM_ARGV,  0,   false },
+    { "numactl",     "imNCpPwW",       " interleave membind cpunodebind physcpubind preferred preferred-many ", 0, FORM_ARGV,  0,   false },
     { "timeout",     "ks",             " kill-after signal ",          1, FORM_ARGV,  0,   false },
     { "stdbuf",      "ioe",            " input output error ",         0, FORM_ARGV,  0,   false },
     { "setsid",      "",               "",                             0, FORM_ARGV,  0,   false },
-    { "setpriv",     "",               " reuid regid groups bounding-set inh-caps ", 0, FORM_ARGV, 0, false },
+    { "setpriv",     "",               " ruid euid reuid rgid egid regid groups bounding-set inh-caps ambient-caps securebits pdeathsig "
+                                       "selinux-label apparmor-profile ", 0, FORM_ARGV, 0, false },
     { "busybox",     "",               "",                             0, FORM_ARGV,  0,   false },
     { "toybox",      "",               "",                             0, FORM_ARGV,  0,   false },
     { "exec",        "a",              "",                             0, FORM_ARGV,  0,   false },
     { "builtin",     "",               "",                             0, FORM_ARGV,  0,   false },
-    { "flock",       "wE",             " timeout wait ",               1, FORM_ARGV,  'c', false },
+    { "flock",       "wE",             " timeout wait conflict-exit-code ", 1, FORM_ARGV,  'c', false },
     { "strace",      "abeEIoOpPsSuUX", "",                             0, FORM_ARGV,  0,   false },
     { "ltrace",      "aeFlnopsuwx",    "",                             0, FORM_ARGV,  0,   false },
     { "watch",       "nq",             " interval ",                   0, FORM_TEXT,  0,   false },
@@ -71,10 +73,11 @@ static const struct wrapper {
     /* clang-format on */
 };
 
-static bool word_in(const char *list, const char *word, size_t len)
+/* Long options may be cut short: --chd is --chdir. */
+static bool begins_word_in(const char *list, const char *word, size_t len)
 {
     for (const char *at = list; (at = strchr(at, ' ')) && at[1]; at++)
-        if (strncmp(at + 1, word, len) == 0 && at[1 + len] == ' ')
+        if (strncmp(at + 1, word, len) == 0)
             return true;
     return false;
 }
@@ -86,7 +89,7 @@ static size_t option_size(const struct wrapper *w, const char *arg)
 
     if (arg[1] == '-') {
         len = strcspn(arg + 2, "=");
-        return !arg[2 + len] && word_in(w->words, arg + 2, len) ? 2 : 1;
+        return !arg[2 + len] && begins_word_in(w->words, arg + 2, len) ? 2 : 1;
     }
     for (const char *c = arg + 1; *c; c++)
         if (strchr(w->valued, *c))
@@ -162,19 +165,42 @@ static void replace_mark(struct analysis *an, struct field *field, const char *m
     field->taint = out.taint;
 }
 
-/* What xargs reads becomes arguments: behind the others, or in place of the mark of -I. */
+/* The mark of -I, in own options; of -i and --replace, whose value stands in the same argument, it is {} without one. */
+static const struct field *xargs_mark(struct analysis *an, const struct command *own)
+{
+    const struct field *mark = command_value(an, own, 'I', NULL);
+    bool braces = strcmp(own->name, "parallel") == 0;
+    struct field *made;
+
+    for (size_t i = 1; !mark && i < own->argc; i++) {
+        const char *arg = own->argv[i].text;
+
+        if (strncmp(arg, "--replace=", 10) == 0 || (strncmp(arg, "-i", 2) == 0 && arg[2])) {
+            made = arena_alloc(&an->arena, sizeof *made);
+            *made = own->argv[i];
+            made->text += arg[1] == '-' ? 10 : 2;
+            made->len = strlen(made->text);
+            return made;
+        }
+        braces |= strcmp(arg, "--replace") == 0 || strcmp(arg, "-i") == 0;
+    }
+    if (mark || !braces)
+        return mark;
+    made = arena_alloc(&an->arena, sizeof *made);
+    *made = (struct field){ .text = "{}", .len = 2, .at = own->at };
+    return made;
+}
+
+/* What xargs reads becomes arguments: behind the others, or in place of the mark. */
 static void xargs(struct analysis *an, const struct command *c, size_t from, struct command *inner)
 {
-    const struct field *mark = command_value(an, c, 'I', "replace");
+    struct command own = *c;
+    const struct field *mark;
     struct flow in = c->in ? *c->in : flow_unknown(0);
     struct fields all = { 0 };
 
-    if (!mark && strcmp(c->name, "parallel") == 0) {
-        struct field *braces = arena_alloc(&an->arena, sizeof *braces);
-
-        *braces = (struct field){ .text = "{}", .len = 2, .at = c->at };
-        mark = braces;
-    }
+    own.argc = from;
+    mark = xargs_mark(an, &own);
     for (size_t i = from; i < c->argc; i++) {
         struct field field = c->argv[i];
 
