@@ -68,6 +68,21 @@
     "gdb --version; tmux -V; sqlite3 --version' >/dev/null\n"                                      \
     "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n"
 
+/* Claude Code: one executable, which needs no Node.js. Nothing but the model is asked over the
+ * network, no update is looked for, and a terminal begins without questions. */
+#define CLAUDE_STEPS                                                                               \
+    "registry=${registry%/}/@anthropic-ai\n"                                                       \
+    "from_npm claude-code-linux-x64 2.1.325 "                                                      \
+    "06a67332f3ffce02cb2f7e12fbb3b36c6f9cca8169ee0c161d4e64a15c2cc8c9"                             \
+    "53033fb4cd90266d8f94933bed376457c69e8070c7a76d8223409c685df518df\n"                           \
+    "ln -s ../lib/node_modules/claude-code-linux-x64/claude \"$bin/claude\"\n"                     \
+    "echo '{\"hasCompletedOnboarding\":true,\"bypassPermissionsModeAccepted\":true,\"projects\":{" \
+    "\"/home/user\":{\"hasTrustDialogAccepted\":true},"                                            \
+    "\"/workspace\":{\"hasTrustDialogAccepted\":true}}}' > \"$1/home/user/.claude.json\"\n"        \
+    "chown 1000:1000 \"$1/home/user/.claude.json\"\n"                                              \
+    "chroot \"$1\" env HOME=/tmp/home claude --version >/dev/null\n"                               \
+    "rm -rf \"$1/tmp/home\"\n"
+
 const struct recipe recipes[] = {
     {
         .name = "base",
@@ -77,6 +92,16 @@ const struct recipe recipes[] = {
         .steps = COMMON_STEPS NODE_STEPS BASE_STEPS,
         .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
         .free_mib = 2048,
+    },
+    {
+        .name = "claude",
+        .description = "what base has, and Claude Code",
+        .suite = "bookworm",
+        .packages = BASE_PACKAGES,
+        .steps = COMMON_STEPS NODE_STEPS CLAUDE_STEPS BASE_STEPS,
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8",
+                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1" },
+        .free_mib = 3072,
     },
     {
         .name = "code-interpreter-v1",
