@@ -205,6 +205,18 @@ DOCTOR_RUN(check_idmap)
         set_failed(host, check, ret, what, error);
 }
 
+DOCTOR_RUN(check_layers)
+{
+    int error = host->probes->detached_clone();
+
+    if (error == PROBE_YES)
+        doctor_set(ret, DOCTOR_OK, "mounted nowhere");
+    else if (error == EINVAL)
+        doctor_set(ret, DOCTOR_OK, "attached in the keeper's own mounts, before Linux 6.15");
+    else
+        set_failed(host, check, ret, "cannot be cloned", error);
+}
+
 DOCTOR_RUN(check_loop)
 {
     check_device(host, check, ret);

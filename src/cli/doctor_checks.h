@@ -89,6 +89,7 @@ DOCTOR_RUN(check_swap);
 DOCTOR_RUN(check_filesystem);
 DOCTOR_RUN(check_overlay);
 DOCTOR_RUN(check_idmap);
+DOCTOR_RUN(check_layers);
 DOCTOR_RUN(check_loop);
 DOCTOR_RUN(check_seccomp);
 DOCTOR_RUN(check_landlock);

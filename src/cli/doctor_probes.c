@@ -135,6 +135,18 @@ static int probe_idmapped_mount(const char *state)
     return r;
 }
 
+/* Before Linux 6.15 a mount that is attached nowhere cannot be cloned: EINVAL. */
+static int probe_detached_clone(void)
+{
+    auto_close int tree = (int) syscall(SYS_open_tree, AT_FDCWD, "/", OPEN_TREE_CLONE | O_CLOEXEC);
+    auto_close int clone = -1;
+
+    if (tree < 0)
+        return errno;
+    clone = (int) syscall(SYS_open_tree, tree, "", OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
+    return clone < 0 ? errno : PROBE_YES;
+}
+
 static int body_overlay(const char *arg)
 {
     static const char *const dirs[] = { "/tmp/lower", "/tmp/upper", "/tmp/work", "/tmp/all" };
@@ -297,6 +309,7 @@ static int probe_templates(const char *state, char *out, size_t size)
 const struct doctor_probes doctor_probes = {
     .user_namespace = probe_user_namespace,
     .idmapped_mount = probe_idmapped_mount,
+    .detached_clone = probe_detached_clone,
     .overlay = probe_overlay,
     .seccomp_notify = probe_seccomp_notify,
     .landlock_abi = probe_landlock_abi,

@@ -31,6 +31,7 @@ struct doctor_criu {
 struct doctor_probes {
     int (*user_namespace)(void); /* one with a mapped root, and mounts in it */
     int (*idmapped_mount)(const char *state);
+    int (*detached_clone)(void); /* EINVAL: only what is attached can be cloned */
     int (*overlay)(void);        /* mounted on a tmpfs, in a mount namespace */
     int (*seccomp_notify)(void); /* a filter with a listener */
     int (*landlock_abi)(void);   /* 0: none */

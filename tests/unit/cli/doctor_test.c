@@ -71,6 +71,7 @@ static int say_templates(const char *state, char *out, size_t size)
 static const struct doctor_probes probes = {
     .user_namespace = say,
     .idmapped_mount = say_state,
+    .detached_clone = say,
     .overlay = say,
     .seccomp_notify = say,
     .landlock_abi = say_landlock,
@@ -276,6 +277,17 @@ static void a_switch_that_is_missing_is_not_a_feature_that_is_missing(void)
     CHECK(strstr(examine("io_uring")->fix, "none needed") != NULL);
 }
 
+static void an_older_way_to_mount_layers_is_no_failure(void)
+{
+    make_host();
+    CHECK_STR(examine("layers")->value, "mounted nowhere");
+    answer = EINVAL;
+    CHECK_STR(examine("layers")->value, "attached in the keeper's own mounts, before Linux 6.15");
+    CHECK_INT(examine("layers")->status, DOCTOR_OK);
+    answer = ENOSYS;
+    CHECK_INT(examine("layers")->status, DOCTOR_FAIL);
+}
+
 static void an_old_landlock_is_not_told_to_be_turned_on(void)
 {
     make_host();
@@ -412,6 +424,7 @@ CHECK_MAIN(T(every_row_is_whole_and_its_id_its_own), T(a_host_with_everything_ca
            T(probes_that_fail_say_why), T(the_criu_is_the_one_that_the_keeper_takes),
            T(a_refusal_says_nothing_to_who_is_not_root),
            T(a_switch_that_is_missing_is_not_a_feature_that_is_missing),
+           T(an_older_way_to_mount_layers_is_no_failure),
            T(an_old_landlock_is_not_told_to_be_turned_on), T(kernels_before_the_least_are_refused),
            T(what_pausing_uses_is_named), T(a_missing_layer_is_named_in_the_verdict),
            T(settings_that_weaken_are_warned_of_with_their_value),
