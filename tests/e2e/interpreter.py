@@ -212,8 +212,7 @@ def turns():
     begun(first[1])
     waiting = []
     for i in range(4):
-        waiting.append(b.open("order.append(%d)" % i))
-        time.sleep(0.2)  # it is answered just before it stands in the queue
+        waiting.append(b.open("order.append(%d)" % i))  # the head of its answer is there: it stands in the queue
     held = connections()
     hang_up(*waiting[1])
     end = time.time() + 30

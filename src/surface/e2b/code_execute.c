@@ -182,11 +182,10 @@ static int wait_turn(struct execution *e, const struct code_turn *turn)
     return 0;
 }
 
-static int run_in_turn(struct execution *e, const struct code_request *request, struct err *err)
+static int run_in_turn(struct execution *e, const struct code_request *request,
+                       const struct code_turn *turn, struct err *err)
 {
     const struct code_language *language = e->context->language;
-    struct code_turn turn;
-    int r = 0;
 
     e->cell.cell = (struct ops_cell){ .program = language->program,
                                       .option = language->option,
@@ -195,23 +194,32 @@ static int run_in_turn(struct execution *e, const struct code_request *request, 
                       json_pack("{s:s, s:O?}", "code", request->code, "env", request->env),
                       err) < 0)
         return -1;
-    code_turn_join(e->context, &turn);
-    if (wait_turn(e, &turn) == 0)
-        r = run_cell(e, err);
-    code_turn_leave(e->context, &turn);
-    return r;
+    return wait_turn(e, turn) == 0 ? run_cell(e, err) : 0;
 }
 
-static int stream(struct execution *e, const struct code_request *request, struct err *err)
+static int begin_stream(struct execution *e, struct err *err)
 {
     if (!(e->out = malloc(OUT_SIZE)))
         return err_set(err, ERR_NO_MEMORY, "no memory for the execution");
     if (code_cell_init(&e->cell, err) < 0 ||
         exchange_add_header(e->x, "Cache-Control", "no-cache", err) < 0 ||
-        exchange_add_header(e->x, "X-Accel-Buffering", "no", err) < 0 ||
-        exchange_begin(e->x, 200, "application/x-ndjson", -1, err) < 0)
+        exchange_add_header(e->x, "X-Accel-Buffering", "no", err) < 0)
         return -1;
-    if (run_in_turn(e, request, err) < 0)
+    return exchange_begin(e->x, 200, "application/x-ndjson", -1, err);
+}
+
+/* In the queue before the answer begins: a client that has the head of the answer is before all that ask later. */
+static int stream(struct execution *e, const struct code_request *request, struct err *err)
+{
+    struct code_turn turn;
+    int r;
+
+    code_turn_join(e->context, &turn);
+    r = begin_stream(e, err);
+    if (r == 0)
+        r = run_in_turn(e, request, &turn, err);
+    code_turn_leave(e->context, &turn);
+    if (r < 0)
         return -1;
     put_json(e, json_pack("{s:s}", "type", "end_of_execution"));
     if (e->cell.gone)
