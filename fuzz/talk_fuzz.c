@@ -1,4 +1,4 @@
-/* talk_fuzz.c - a session with a hostile server: its answer to the handshake, frames, JSON in them; and plain answers with lengths,
+/* talk_fuzz.c - a session or a tunnel with a hostile server: its answer to the handshake, frames, JSON in them; and plain answers with lengths,
  * chunks and lines of JSON. The first byte says which. Nothing may be read outside of what came, or wait for ever. */
 #include "http/ws_client.h"
 #include "remote/ask.h"
@@ -28,7 +28,7 @@ static int server(const uint8_t *data, size_t size)
     return ends[0];
 }
 
-static void frames(const uint8_t *data, size_t size)
+static void frames(const uint8_t *data, size_t size, bool raw)
 {
     static struct talk t;
     struct talk_event event;
@@ -37,6 +37,7 @@ static void frames(const uint8_t *data, size_t size)
 
     memset(&t, 0, sizeof t);
     t.call = CALL_NONE;
+    t.raw = raw;
     t.call.fd = server(data, size);
     must((t.call.buf = malloc(CALL_BUFFER)) != NULL);
     while ((r = talk_next(&t, &event, &err)) == 1 && event.type != TALK_CLOSED) {
@@ -76,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || size > 60000)
         return 0;
     if (data[0] & 1)
-        frames(data + 1, size - 1);
+        frames(data + 1, size - 1, data[0] & 2);
     else
         answer(data + 1, size - 1);
     return 0;

@@ -61,6 +61,7 @@ const struct route routes[] = {
     { METHOD_GET,    "/v1/sandboxes/:id/ports",                 SCOPE_READ, 0,         v1_port_list },
     { METHOD_POST,   "/v1/sandboxes/:id/ports/:port/link",      SCOPE_RUN,  4 * KiB,   v1_port_link },
     { METHOD_ANY,    "/v1/sandboxes/:id/ports/:port/*",         SCOPE_RUN,  BODY_ANY,  v1_port_relay },
+    { METHOD_GET,    "/v1/sandboxes/:id/tunnel/:port",          SCOPE_RUN,  0,         v1_port_tunnel },
 
     { METHOD_POST,   "/v1/sandboxes/:id/exec",                  SCOPE_RUN,  4 * MiB,   v1_exec },
     { METHOD_POST,   "/v1/sandboxes/:id/processes",             SCOPE_RUN,  1 * MiB,   v1_process_start },

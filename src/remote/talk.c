@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PATH         "/v1/session"
+#define SESSION      "/v1/session"
 #define HEAD_MAX_OUT 16384
 
 /* Masks keep bytes of a page from looking like HTTP to a proxy. They need not be secret. */
@@ -29,26 +29,28 @@ static int check_accept(const struct talk *t, const char *key, struct err *err)
     return 0;
 }
 
-/* Head and order in one go: the server begins with both. */
-static int send_order(struct talk *t, const struct remote *remote, const char *key, char *order,
-                      struct err *err)
+/* Head and order in one go: the server begins with both. order: NULL for none. */
+static int send_order(struct talk *t, const struct remote *remote, const char *path,
+                      const char *key, char *order, struct err *err)
 {
     char extra[160], head[HEAD_MAX_OUT], frame[WS_CLIENT_HEAD_MAX];
-    struct call_request request = { .method = "GET", .path = PATH, .extra = extra };
+    struct call_request request = { .method = "GET", .path = path, .extra = extra };
     uint8_t mask[4];
-    struct iovec parts[3];
-    size_t len = strlen(order), total;
+    struct iovec parts[3] = { 0 };
+    size_t len = order ? strlen(order) : 0, total;
     ssize_t n = 0;
 
     (void) snprintf(extra, sizeof extra,
                     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                     "Sec-WebSocket-Key: %s\r\n",
                     key);
-    next_mask(t, mask);
     parts[0] = (struct iovec){ head, call_head(remote, &request, head, sizeof head) };
-    parts[1] = (struct iovec){ frame, ws_client_put(frame, WS_TEXT, len, mask) };
-    parts[2] = (struct iovec){ order, len };
-    ws_unmask(order, len, mask, 0);
+    if (order) {
+        next_mask(t, mask);
+        parts[1] = (struct iovec){ frame, ws_client_put(frame, WS_TEXT, len, mask) };
+        parts[2] = (struct iovec){ order, len };
+        ws_unmask(order, len, mask, 0);
+    }
     if (parts[0].iov_len == 0)
         return err_set(err, ERR_TOO_BIG, "the request is too long");
     total = parts[0].iov_len + parts[1].iov_len + len;
@@ -73,7 +75,8 @@ static int send_order(struct talk *t, const struct remote *remote, const char *k
     return 0;
 }
 
-static int begin(struct talk *t, const struct remote *remote, char *order, struct err *err)
+static int begin(struct talk *t, const struct remote *remote, const char *path, char *order,
+                 struct err *err)
 {
     char key[WS_CLIENT_KEY_SIZE];
     uint8_t random[20];
@@ -85,15 +88,23 @@ static int begin(struct talk *t, const struct remote *remote, char *order, struc
     t->call.buf = malloc(CALL_BUFFER);
     if (!t->call.buf)
         return err_set(err, ERR_NO_MEMORY, "no memory for a session");
-    if (remote_dial(remote, &t->call.fd, err) < 0 || send_order(t, remote, key, order, err) < 0 ||
-        call_answer(&t->call, err) < 0)
+    if (remote_dial(remote, &t->call.fd, err) < 0 ||
+        send_order(t, remote, path, key, order, err) < 0 || call_answer(&t->call, err) < 0)
         return -1;
     if (t->call.status != 101)
         return ask_check(&t->call, err) < 0
                    ? -1
-                   : err_set(err, ERR_PROTOCOL, "the server answered a session with status %d",
+                   : err_set(err, ERR_PROTOCOL, "the server answered a WebSocket with status %d",
                              t->call.status);
     return check_accept(t, key, err);
+}
+
+static void clear(struct talk *t, bool raw)
+{
+    memset(t, 0, offsetof(struct talk, out));
+    t->out_at = t->out_len = 0;
+    t->call = CALL_NONE;
+    t->raw = raw;
 }
 
 int talk_open(struct talk *t, const struct remote *remote, json_t *take_order, struct err *err)
@@ -101,12 +112,19 @@ int talk_open(struct talk *t, const struct remote *remote, json_t *take_order, s
     auto_free char *order = json_dumps(take_order, JSON_COMPACT);
 
     json_decref(take_order);
-    memset(t, 0, offsetof(struct talk, out));
-    t->out_at = t->out_len = 0;
-    t->call = CALL_NONE;
+    clear(t, false);
     if (!order)
         return err_set(err, ERR_NO_MEMORY, "no memory for the request");
-    if (begin(t, remote, order, err) == 0)
+    if (begin(t, remote, SESSION, order, err) == 0)
+        return 0;
+    talk_close(t);
+    return -1;
+}
+
+int talk_tunnel(struct talk *t, const struct remote *remote, const char *path, struct err *err)
+{
+    clear(t, true);
+    if (begin(t, remote, path, NULL, err) == 0)
         return 0;
     talk_close(t);
     return -1;
@@ -159,12 +177,12 @@ static int begin_frame(struct talk *t, struct err *err)
         return err_set(err, ERR_PROTOCOL, "the server sent a message in pieces");
     if (t->frame.op != WS_BINARY && t->frame.len > CALL_BUFFER / 2)
         return err_set(err, ERR_PROTOCOL, "the server sent a message that is too long");
-    if (t->frame.op == WS_BINARY && t->frame.len == 0)
+    if (t->frame.op == WS_BINARY && t->frame.len == 0 && !t->raw)
         return err_set(err, ERR_PROTOCOL, "the server sent output without saying of which stream");
     c->at += (size_t) n;
     t->in_frame = true;
     t->left = t->frame.len;
-    t->stream = 0;
+    t->stream = t->raw;
     return 1;
 }
 
@@ -241,8 +259,9 @@ static int step(struct talk *t, struct talk_event *ret, struct err *err)
             return r < 0 ? -1 : 2;
     }
     here = c->have - c->at;
+    t->in_frame = t->frame.op != WS_BINARY || t->left > 0;
     if (t->frame.op == WS_BINARY)
-        return here == 0 ? 2 : take_output(t, ret, err);
+        return t->left == 0 ? 0 : here == 0 ? 2 : take_output(t, ret, err);
     if (here < t->frame.len)
         return 2;
     c->at += (size_t) t->frame.len;
@@ -277,6 +296,13 @@ bool talk_stdin(struct talk *t, const void *data, size_t len)
 bool talk_stdin_end(struct talk *t)
 {
     static const char text[] = "{\"type\":\"stdin_end\"}";
+
+    return queue(t, WS_TEXT, text, sizeof text - 1);
+}
+
+bool talk_end(struct talk *t)
+{
+    static const char text[] = "{\"type\":\"end\"}";
 
     return queue(t, WS_TEXT, text, sizeof text - 1);
 }

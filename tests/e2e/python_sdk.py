@@ -256,6 +256,18 @@ def cells(box):
     check("soon", time.monotonic() - begun < 30)
 
 
+def tunnels(box):
+    box.commands.start(["python3", "-c", "import socket\ns = socket.create_server((\"127.0.0.1\", 7100))\nwhile True:\n    c, _ = s.accept()\n"
+                        "    data = b''\n    while got := c.recv(65536): data += got\n    c.sendall(data[::-1]); c.close()"])
+    check("a server listens inside", within(30, lambda: 7100 in [port.port for port in box.ports.list()]))
+    data = os.urandom(300000)
+    with box.ports.connect(7100) as tunnel:
+        tunnel.send(data)
+        tunnel.send_end()
+        same("a tunnel passes bytes both ways, and the end of one direction", data[::-1], b"".join(tunnel))
+    fails("a tunnel to a port where nothing listens is refused", cove.ApiError, box.ports.connect, 7101)
+
+
 def terminals(box):
     with box.pty.create(rows=30, columns=100) as terminal:
         terminal.send("stty size; echo $((40+2))\n")
@@ -503,7 +515,7 @@ def restarts(box):
 
 os.environ["COVE_URL"] = URL
 box = lives()
-for part in (commands, files, broken_downloads, cells, terminals, git, the_rest, operating, ways):
+for part in (commands, files, broken_downloads, cells, terminals, tunnels, git, the_rest, operating, ways):
     if os.environ.get("ONLY", part.__name__) == part.__name__:
         part(box)
 asyncio.run(asynchronously(box.id))

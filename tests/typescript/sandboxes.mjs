@@ -1,7 +1,7 @@
 // The SDK against a real server.
 import http from 'node:http'
 import net from 'node:net'
-import { AuthenticationError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, Cove, InvalidRequestError, NotFoundError, ProtocolError, RequestTimeoutError, Sandbox, SandboxNotFoundError, Tenant } from '@cove/sdk'
+import { AuthenticationError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, Cove, CoveError, InvalidRequestError, NotFoundError, ProtocolError, RequestTimeoutError, Sandbox, SandboxNotFoundError, Tenant } from '@cove/sdk'
 import { spawner, SandboxProcess } from '@cove/sdk/agent'
 import { end, holds, is, like, part, refuses, until } from './say.mjs'
 
@@ -133,6 +133,13 @@ await part('ports and previews', async () => {
   is('a server inside answers', 'hi\n', await (await box.ports.request(8123, '/index.html')).text())
   const link = await box.ports.link(8123)
   like('a link names the port', /8123/, link.url)
+  const tunnel = await box.ports.connect(8123)
+  tunnel.send('GET /index.html HTTP/1.0\r\n\r\n')
+  let answer = ''
+  for await (const data of tunnel) answer += text(data)
+  tunnel.close()
+  like('a tunnel passes bytes both ways', /^HTTP\/1\.0 200 OK[^]*hi\n$/, answer)
+  await refuses('a tunnel to a port where nothing listens is refused', CoveError, /nothing listens/, () => box.ports.connect(8124))
   await server.kill()
 })
 

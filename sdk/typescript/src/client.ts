@@ -57,7 +57,7 @@ export interface CoveOptions {
 /** Operations other than GET, PUT and DELETE that do no more the second time. */
 const repeatablePosts = new Set<string>(['extendSandbox', 'resumeSandbox', 'linkPort', 'createPrivateNetwork', 'signFile', 'makeDirectory', 'chmodFile', 'analyzeCommand', 'toolRead', 'toolSearch'])
 /** GETs and PUTs that go to servers inside, which may do anything. */
-const onceOnly = new Set<string>(['relayGet', 'relayPut', 'relayDelete', 'session', 'terminal'])
+const onceOnly = new Set<string>(['relayGet', 'relayPut', 'relayDelete', 'session', 'terminal', 'tunnel'])
 const LONGEST_WAIT_S = 5
 
 const environment = (name: string): string | undefined => {

@@ -65,6 +65,7 @@ export const operations = {
   attachProcess: ['GET', '/v1/sandboxes/{id}/processes/{proc}/output'],
   writeStdin: ['POST', '/v1/sandboxes/{id}/processes/{proc}/stdin'],
   signalProcess: ['POST', '/v1/sandboxes/{id}/processes/{proc}/signal'],
+  tunnel: ['GET', '/v1/sandboxes/{id}/tunnel/{port}'],
   terminal: ['GET', '/v1/sandboxes/{id}/terminal'],
   readFile: ['GET', '/v1/sandboxes/{id}/files'],
   writeFile: ['PUT', '/v1/sandboxes/{id}/files'],

@@ -5,7 +5,7 @@
 import type { Cove, RequestOptions } from './client.js'
 import { CommandHandle } from './commands.js'
 import { apiError, ConnectionFailedError, ProtocolError } from './errors.js'
-import { openSocket, type Message, type Socket } from './websocket.js'
+import { jsonOf, openSocket, type Socket } from './websocket.js'
 
 export interface PtyOptions extends RequestOptions {
   rows?: number
@@ -93,16 +93,6 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   close(): void {
     this.socket.close()
   }
-}
-
-function jsonOf(message: Message): Record<string, unknown> {
-  try {
-    const value: unknown = typeof message === 'string' ? JSON.parse(message) : undefined
-    if (value && typeof value === 'object') return value as Record<string, unknown>
-  } catch {
-    // below
-  }
-  throw new ProtocolError('the server sent a message that is no JSON object')
 }
 
 export class Pty {

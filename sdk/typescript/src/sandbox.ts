@@ -13,6 +13,8 @@ import { Interpreter, type CodeContext, type Execution, type RunCodeOptions } fr
 import { Pty } from './pty.js'
 import type { components, operations as Schema } from './schema.js'
 import { randomBytes } from './websocket.js'
+import { Tunnel } from './tunnel.js'
+import { openSocket } from './websocket.js'
 
 type Schemas = components['schemas']
 export type SandboxInfo = Schemas['Sandbox']
@@ -366,5 +368,10 @@ export class Ports {
     const op = relays[method]
     if (!op) throw new ConfigurationError(`unknown method '${method}'`, { field: 'method' })
     return this.client.request(op, { path: { id: this.sandbox, port, path: path.replace(/^\/+/, '') || '.' }, ...rest })
+  }
+
+  /** A connection to the port, whatever protocol is spoken there. */
+  async connect(port: number, options: RequestOptions = {}): Promise<Tunnel> {
+    return new Tunnel(await openSocket(this.client.address('tunnel', { id: this.sandbox, port }), this.client.headers, options.signal))
   }
 }

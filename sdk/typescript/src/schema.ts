@@ -876,6 +876,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sandboxes/{id}/tunnel/{port}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id, the name, or the beginning of the id (5 characters or more) */
+                id: components["parameters"]["id"];
+                port: number;
+            };
+            cookie?: never;
+        };
+        /**
+         * A connection to a TCP port inside, over WebSocket
+         * @description Binary messages are bytes of the connection, both ways, in messages of any size. Text messages are JSON: either side sends `{"type":"end"}` when it sends no more, and the other direction goes on; the server sends `{"type":"error","error":{…}}` when the connection breaks. When both sides have ended, the server closes with 1000. 502 `port_closed`: nothing listens there; 429: `relay_most` connections to ports of this sandbox are open. `relay_idle` ends a tunnel through which nothing goes.
+         */
+        get: operations["tunnel"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes/{id}/terminal": {
         parameters: {
             query?: never;
@@ -4603,6 +4627,30 @@ export interface operations {
                     };
                 };
             };
+            default: components["responses"]["Error"];
+        };
+    };
+    tunnel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id, the name, or the beginning of the id (5 characters or more) */
+                id: components["parameters"]["id"];
+                port: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description switching to WebSocket */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            502: components["responses"]["Error"];
             default: components["responses"]["Error"];
         };
     };

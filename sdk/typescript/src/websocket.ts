@@ -1,6 +1,6 @@
 // A WebSocket with headers, for Node, Bun and Deno: the global class cannot send a key. Where there is no node:http (browsers) the global class
 // is used, which works where the server needs no key. Messages are texts and bytes; pings are answered; close is an event.
-import { ConfigurationError, ConnectionFailedError, apiError } from './errors.js'
+import { ConfigurationError, ConnectionFailedError, ProtocolError, apiError } from './errors.js'
 
 export type Message = string | Uint8Array
 
@@ -9,6 +9,17 @@ export interface Socket {
   /** The next message, or undefined: the connection is closed. */
   receive(): Promise<Message | undefined>
   close(): void
+}
+
+/** A text of the server as the JSON object that it is. */
+export function jsonOf(message: Message): Record<string, unknown> {
+  try {
+    const value: unknown = typeof message === 'string' ? JSON.parse(message) : undefined
+    if (value && typeof value === 'object') return value as Record<string, unknown>
+  } catch {
+    // below
+  }
+  throw new ProtocolError('the server sent a message that is no JSON object')
 }
 
 /** The largest message that is taken. */
@@ -220,7 +231,7 @@ function nodeSocket(stream: Stream, head: Uint8Array): Socket {
 
 function openGlobal(url: URL, headers: Record<string, string>): Promise<Socket> {
   if (Object.keys(headers).some((name) => /^(x-api-key|authorization)$/i.test(name))) {
-    return Promise.reject(new ConfigurationError('terminals with a key need Node, Bun or Deno: a browser cannot send the key with a WebSocket'))
+    return Promise.reject(new ConfigurationError('terminals and tunnels with a key need Node, Bun or Deno: a browser cannot send the key with a WebSocket'))
   }
   const inbox = new Inbox()
   const socket = new WebSocket(url.href.replace(/^http/, 'ws'))

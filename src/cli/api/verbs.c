@@ -6,11 +6,11 @@
 
 /* Each has a file in this folder. */
 static const struct verb *const api_verbs[] = {
-    &run_verb,   &shell_verb,  &exec_verb,    &create_verb,   &ps_verb,     &info_verb,
-    &kill_verb,  &pause_verb,  &resume_verb,  &snapshot_verb, &fork_verb,   &logs_verb,
-    &stats_verb, &login_verb,  &context_verb, &version_verb,  &volume_verb, &tenant_verb,
-    &key_verb,   &secret_verb, &network_verb, &pool_verb,     &audit_verb,  &preview_verb,
-    &cp_verb,    &mcp_verb,
+    &run_verb,   &shell_verb,  &exec_verb,         &create_verb,   &ps_verb,     &info_verb,
+    &kill_verb,  &pause_verb,  &resume_verb,       &snapshot_verb, &fork_verb,   &logs_verb,
+    &stats_verb, &login_verb,  &context_verb,      &version_verb,  &volume_verb, &tenant_verb,
+    &key_verb,   &secret_verb, &network_verb,      &pool_verb,     &audit_verb,  &preview_verb,
+    &cp_verb,    &mcp_verb,    &port_forward_verb,
 };
 
 /* Other words for the same. */

@@ -115,6 +115,7 @@ int v1_process_signal(struct exchange *x, struct err *err);
 int v1_refusal_list(struct exchange *x, struct err *err);
 int v1_port_list(struct exchange *x, struct err *err);
 int v1_port_relay(struct exchange *x, struct err *err);
+int v1_port_tunnel(struct exchange *x, struct err *err);
 int v1_terminal(struct exchange *x, struct err *err);
 
 int v1_file_get(struct exchange *x, struct err *err);

@@ -19,7 +19,8 @@ from .client import AsyncCove
 from .commands import AsyncCommands
 from .files import AsyncFiles
 from .git import AsyncGit
-from .pty import AsyncPty
+from .pty import SILENCE, AsyncPty
+from .tunnel import AsyncTunnel
 
 S = TypeVar("S", bound="AsyncSandbox")
 SLOW = 600.0
@@ -290,3 +291,7 @@ class AsyncPorts:
         async with await self._client.stream(operation, id=self._id, port=port, path=path.lstrip("/"), query=query, body=body,
                                              headers=list((headers or {}).items()), timeout=timeout, any_status=True) as stream:
             return Answer(stream.status, stream.headers, await stream.read())
+
+    async def connect(self, port: int) -> AsyncTunnel:
+        """A connection to the port, whatever protocol is spoken there."""
+        return AsyncTunnel(await self._client.websocket("tunnel", id=self._id, port=port, timeout=SILENCE))

@@ -63,6 +63,7 @@ OPERATIONS: dict[str, Operation] = {name: Operation(*row) for name, row in {
     "relayPost": ("POST", "/v1/sandboxes/{id}/ports/{port}/{path}", ONCE),
     "relayDelete": ("DELETE", "/v1/sandboxes/{id}/ports/{port}/{path}", ONCE),
     "relayPatch": ("PATCH", "/v1/sandboxes/{id}/ports/{port}/{path}", ONCE),
+    "tunnel": ("GET", "/v1/sandboxes/{id}/tunnel/{port}", ONCE),
     "exec": ("POST", "/v1/sandboxes/{id}/exec", ONCE),
     "startProcess": ("POST", "/v1/sandboxes/{id}/processes", ONCE),
     "listProcesses": ("GET", "/v1/sandboxes/{id}/processes", REPEAT),

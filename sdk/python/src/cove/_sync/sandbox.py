@@ -20,7 +20,8 @@ from .client import Cove
 from .commands import Commands
 from .files import Files
 from .git import Git
-from .pty import Pty
+from .pty import SILENCE, Pty
+from .tunnel import Tunnel
 
 S = TypeVar("S", bound="Sandbox")
 SLOW = 600.0
@@ -291,3 +292,7 @@ class Ports:
         with self._client.stream(operation, id=self._id, port=port, path=path.lstrip("/"), query=query, body=body,
                                              headers=list((headers or {}).items()), timeout=timeout, any_status=True) as stream:
             return Answer(stream.status, stream.headers, stream.read())
+
+    def connect(self, port: int) -> Tunnel:
+        """A connection to the port, whatever protocol is spoken there."""
+        return Tunnel(self._client.websocket("tunnel", id=self._id, port=port, timeout=SILENCE))
