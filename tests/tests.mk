@@ -73,6 +73,11 @@ $(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
 
+# The server's tables of requests: tests/static/spec_test.
+$(BUILD)/helpers/forms: tests/helpers/forms.c $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
+
 # A command line that asks the keeper and agents themselves, for tests of these: its verbs for sandboxes are not the product's. What
 # it starts is beside it.
 DIRECT := $(BUILD)/direct/cove

@@ -140,7 +140,7 @@ same("but not delete it", 404, s.ask("DELETE", "/v1/templates/shared", key=TEAM)
 # ---- refusals and failures ----
 for name, body, field in (
         ("no name", {}, "name"), ("a name with blanks", {"name": "a b"}, "name"),
-        ("an unknown type", {"name": "x", "steps": [step("MOUNT", "/")]}, "steps[0]"),
+        ("an unknown type", {"name": "x", "steps": [step("MOUNT", "/")]}, "steps[0].type"),
         ("COPY without files", {"name": "x", "steps": [step("COPY", "a", "/b")]}, "steps[0]"),
         ("COPY that leads out", {"name": "x", "steps": [step("COPY", "../a", "/b", files=files)]}, "steps[0]"),
         ("ENV without a value", {"name": "x", "steps": [step("ENV", "A")]}, "steps[0]"),

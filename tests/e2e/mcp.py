@@ -198,8 +198,8 @@ check("and says that it has", within(10, lambda: "has ended" in call("bash_outpu
 
 # ---- refusals say what to do next ----
 for sentence, name, arguments, words in (
-        ("a missing argument", "bash", {}, "command is missing.*Correct the argument"),
-        ("an unknown argument", "ls", {"dir": "/"}, "dir is unknown.*Correct the argument"),
+        ("a missing argument", "bash", {}, "command: is required.*Correct the argument"),
+        ("an unknown argument", "ls", {"dir": "/"}, "dir: unknown field.*Correct the argument"),
         ("a file that is not there", "read", {"file_path": "nope"}, "No such file.*ls or glob"),
         ("a directory in a file's place", "read", {"file_path": "/tmp"}, "Use ls"),
         ("a sandbox that is not there", "bash", {"command": "true", "sandbox_id": "nope"}, "Leave out sandbox_id"),

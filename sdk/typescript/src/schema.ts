@@ -1668,30 +1668,67 @@ export interface components {
                 layer?: "policy" | "quota";
             };
         };
-        /** @description numbers, or texts such as "512m"; what is left out has its preset */
+        /** @description numbers, or texts such as "512m"; what is left out has its default */
         Limits: {
-            memory?: number | string;
-            cpus?: number | string;
-            disk?: number | string;
-            inodes?: number | string;
-            pids?: number | string;
-            files?: number | string;
-            ptys?: number | string;
-            /** @description bytes per second read from the disk, and as many written; absent: no limit */
+            /**
+             * @description memory, swap and page cache included
+             * @default 536870912
+             */
+            memory: number | string;
+            /**
+             * @description cores, fractions allowed
+             * @default 1
+             */
+            cpus: number | string;
+            /**
+             * @description bytes the sandbox may write
+             * @default 1073741824
+             */
+            disk: number | string;
+            /**
+             * @description files the sandbox may make
+             * @default 262144
+             */
+            inodes: number | string;
+            /**
+             * @description processes and threads
+             * @default 512
+             */
+            pids: number | string;
+            /**
+             * @description open files per process
+             * @default 16384
+             */
+            files: number | string;
+            /**
+             * @description pseudo terminals
+             * @default 64
+             */
+            ptys: number | string;
+            /** @description bytes per second read from the disk, and as many written; default: no limit */
             io?: number | string;
-            /** @description disk reads per second, and as many writes; absent: no limit */
+            /** @description disk reads per second, and as many writes; default: no limit */
             iops?: number | string;
         };
         /** @description 0 is no limit; docs/tenants.md */
         Quotas: {
+            /** @description sandboxes at once */
             sandboxes?: number;
+            /** @description thousandths of a core, of all sandboxes together */
             cpu_milli?: number;
+            /** @description memory of all sandboxes together */
             memory_bytes?: number;
+            /** @description disk of all sandboxes together */
             disk_bytes?: number;
+            /** @description sandboxes created in a second */
             creates_per_s?: number;
+            /** @description requests in a second */
             requests_per_s?: number;
+            /** @description streams at once */
             streams?: number;
+            /** @description snapshots, paused sandboxes and volumes together */
             stored_bytes?: number;
+            /** @description snapshots and paused sandboxes */
             images?: number;
         };
         ChangeTenant: {
@@ -1701,10 +1738,11 @@ export interface components {
              */
             isolation?: "jail" | "gvisor" | "vm";
             quotas?: components["schemas"]["Quotas"];
-            /** @description the default network; null: none any more */
-            network?: components["schemas"]["Network"] | null;
+            /** @description the default network of its sandboxes; null: none any more */
+            network?: components["schemas"]["NetworkRules"] | null;
         };
         AddTenant: {
+            /** @description unique on the server */
             name: string;
             /**
              * @description the least isolation that its sandboxes have
@@ -1712,7 +1750,8 @@ export interface components {
              */
             isolation?: "jail" | "gvisor" | "vm";
             quotas?: components["schemas"]["Quotas"];
-            network?: components["schemas"]["Network"] | null;
+            /** @description the default network of its sandboxes; null: none any more */
+            network?: components["schemas"]["NetworkRules"] | null;
         };
         Tenant: {
             name?: string;
@@ -1733,6 +1772,7 @@ export interface components {
             network?: components["schemas"]["Network"] | null;
         };
         CreateKey: {
+            /** @description whose sandboxes the key is for */
             tenant: string;
             /**
              * @description operator: only of the tenant local
@@ -1740,8 +1780,9 @@ export interface components {
              * @enum {string}
              */
             scope: "read" | "run" | "admin" | "operator";
+            /** @description what it is for */
             label?: string;
-            /** @description seconds from now; never without it */
+            /** @description seconds from now; default: never */
             expires?: number;
         };
         Key: {
@@ -1804,7 +1845,7 @@ export interface components {
             reason?: string;
         };
         PruneAudit: {
-            /** @description seconds */
+            /** @description age in seconds */
             older_than: number;
         };
         Pool: {
@@ -1833,17 +1874,24 @@ export interface components {
             max?: number;
         };
         SetPool: {
-            min?: number;
+            /**
+             * @description sandboxes that always wait
+             * @default 0
+             */
+            min: number;
+            /** @description sandboxes that wait at most */
             max: number;
         };
-        /** @description docs/network.md */
+        /** @description what it may reach; docs/network.md */
         Network: {
             /**
-             * @description without it: list if something is allowed, else public
+             * @description default: list if something is allowed, else public
              * @enum {string}
              */
             mode?: "off" | "public" | "list";
+            /** @description hosts and addresses that it may reach */
             allow?: string[];
+            /** @description hosts and addresses that it may not reach */
             deny?: string[];
             proxy?: components["schemas"]["NetworkProxy"];
             /** @description names of secrets that it gets placeholders for; only at the create. docs/secrets.md */
@@ -1851,16 +1899,33 @@ export interface components {
             /** @description at a create only: private networks that it is in from the start; with nothing beside it the mode is off */
             join?: components["schemas"]["Join"][];
         };
+        /** @description docs/network.md */
+        NetworkRules: {
+            /**
+             * @description default: list if something is allowed, else public
+             * @enum {string}
+             */
+            mode?: "off" | "public" | "list";
+            /** @description hosts and addresses that it may reach */
+            allow?: string[];
+            /** @description hosts and addresses that it may not reach */
+            deny?: string[];
+            proxy?: components["schemas"]["NetworkProxy"];
+        };
         /** @description what connections go through; answers have no username and no password */
         NetworkProxy: {
-            /** @enum {string} */
+            /**
+             * @description what it speaks
+             * @enum {string}
+             */
             type: "http" | "socks5";
             /** @description host:port; at a public address */
             address: string;
+            /** @description of a proxy that wants a login */
             username?: string;
+            /** @description of a proxy that wants a login */
             password?: string;
         };
-        /** @description docs/previews.md */
         Preview: {
             /**
              * @description no token is needed
@@ -1883,17 +1948,20 @@ export interface components {
             token: string;
         };
         Join: {
-            network: components["schemas"]["Label"];
-            alias?: components["schemas"]["Label"];
-            ports?: components["schemas"]["Ports"];
+            /** @description its name */
+            network: string;
+            /** @description what the others call it; default: the sandbox's name, or else its id */
+            alias?: string;
+            /** @description that the others may reach; default: none */
+            ports?: number[];
         };
         Label: string;
         Ports: number[];
         Membership: {
-            /** @description what the others call it; the sandbox's name, or else its id, if not said */
-            alias?: components["schemas"]["Label"];
-            /** @description that the others may reach; none if not said */
-            ports?: components["schemas"]["Ports"];
+            /** @description what the others call it; default: the sandbox's name, or else its id */
+            alias?: string;
+            /** @description that the others may reach; default: none */
+            ports?: number[];
         };
         PrivateMember: {
             sandbox: string;
@@ -1959,27 +2027,31 @@ export interface components {
             /** @description unique in the tenant */
             name?: string;
             limits?: components["schemas"]["Limits"];
-            /** @description of every command in it */
+            /** @description variables of every command in it */
             env?: {
                 [key: string]: string;
             };
+            /** @description kept and shown; lists can be filtered by it */
             metadata?: {
                 [key: string]: string;
             };
             /**
-             * @description 0 is no deadline
+             * @description seconds until on_timeout; 0: no deadline, for administrators of the tenant local
              * @default 300
              */
             timeout: number;
             network?: components["schemas"]["Network"];
+            /** @description who may look at its ports; docs/previews.md */
             preview?: components["schemas"]["Preview"];
+            /** @description volumes that it has from the start */
             volumes?: components["schemas"]["Mount"][];
             /**
+             * @description what happens at the deadline
              * @default kill
              * @enum {string}
              */
             on_timeout: "kill" | "pause";
-            /** @description id or name of what it is made of; template, root and volumes are then the snapshot's, and so is each limit that is not said. 400 `limit_invalid` where its processes or files do not fit into those that are */
+            /** @description id or name of what it is made of; template, root and volumes are then the snapshot's, and so is each limit that is not said. 400 `limit_invalid` where its processes or files do not fit into the limits */
             snapshot?: string;
             /**
              * @description false, with `snapshot`: its files only, it starts anew
@@ -2002,6 +2074,7 @@ export interface components {
             root: boolean;
             /** @description what isolates it from the host: `jail` or `gvisor`. Default: the server's setting `isolation`, or the tenant's least level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level */
             isolation?: string;
+            /** @description a create with the same key again answers with the same sandbox */
             idempotency_key?: string;
         };
         Sandbox: {
@@ -2113,34 +2186,52 @@ export interface components {
             ended_at: string | null;
         };
         CreateBuild: {
-            /** @description NAME or NAME:TAG */
-            name: string;
-            /** @description more tags */
-            tags?: string[];
-            limits?: components["schemas"]["Limits"];
             /**
-             * @description a template that was built
+             * @description a template that was built, or is installed
              * @default base
              */
             from: string;
+            /** @description run one after the other */
             steps?: {
-                /** @enum {string} */
+                /**
+                 * @description what it does; docs/builds.md
+                 * @enum {string}
+                 */
                 type: "RUN" | "COPY" | "ENV" | "WORKDIR" | "USER";
+                /** @description by its type */
                 args: string[];
                 /** @description of COPY: the name of an upload */
                 files?: string;
-                /** @description this step and those behind it run though they are known */
-                force?: boolean;
+                /** @description another name of files */
+                filesHash?: string;
+                /**
+                 * @description this step and those behind it run though they are known
+                 * @default false
+                 */
+                force: boolean;
             }[];
             /** @description a command that runs in every sandbox made of it */
             start?: string;
             /** @description succeeds when the start command is ready; without it, 20 s are waited */
             ready?: string;
-            /** @description every step runs */
-            force?: boolean;
-            network?: components["schemas"]["Network"];
-            /** @default 3600 */
+            /**
+             * @description every step runs
+             * @default false
+             */
+            force: boolean;
+            /** @description what the build may reach; docs/network.md */
+            network?: components["schemas"]["NetworkRules"];
+            /**
+             * @description seconds that one step may take
+             * @default 3600
+             */
             step_timeout: number;
+            /** @description NAME or NAME:TAG */
+            name: string;
+            /** @description more tags */
+            tags?: string[];
+            /** @description cpus, memory and disk of its sandboxes */
+            limits?: components["schemas"]["Limits"];
         };
         Snapshot: {
             id: string;
@@ -2157,27 +2248,36 @@ export interface components {
         Exec: {
             /** @description run by the user's login shell */
             command?: string;
+            /** @description a program and its arguments */
             args?: string[];
+            /** @description variables of this command */
             env?: {
                 [key: string]: string;
             };
+            /** @description its directory; default: the template's, or the user's home */
             cwd?: string;
+            /** @description whose rights it has; default: the template's user */
             user?: string;
+            /** @description a name of the process in lists */
             tag?: string;
+            /** @description seconds until it is ended */
             timeout?: number;
-            /** @description seconds of processor time */
+            /** @description seconds of processor time, of all its processes together */
             cpu_timeout?: number;
-            /** @description all of it; then it ends */
+            /** @description all of its input; then it ends */
             stdin?: string;
             /**
-             * @description of each stream
+             * @description bytes of each stream
              * @default 1048576
              */
             output_limit: number;
-            /** @enum {string} */
+            /**
+             * @description answer with events, in this form
+             * @enum {string}
+             */
             stream?: "ndjson" | "sse";
             /**
-             * @description of a stream
+             * @description what happens to it when the reader of a stream goes away
              * @default kill
              * @enum {string}
              */
@@ -2185,27 +2285,36 @@ export interface components {
         };
         /** @description one of command, args and code */
         Run: {
+            /** @description NAME or NAME:TAG */
             template?: string;
             limits?: components["schemas"]["Limits"];
-            network?: components["schemas"]["Network"];
-            /** @default false */
+            /** @description what it may reach; docs/network.md */
+            network?: components["schemas"]["NetworkRules"];
+            /**
+             * @description whether root inside may be used
+             * @default false
+             */
             root: boolean;
             /** @description by path, absolute or relative to the user's home; missing directories are made */
             files?: {
                 [key: string]: string | {
+                    /** @description what is in it */
                     data: string;
                     /**
+                     * @description of data
                      * @default utf-8
                      * @enum {string}
                      */
                     encoding: "utf-8" | "base64";
-                    /** @description octal, such as "755" */
+                    /** @description octal permission bits, such as "755" */
                     mode?: string;
                 };
             };
             /** @description run by the user's login shell */
             command?: string;
+            /** @description a program and its arguments */
             args?: string[];
+            /** @description a program in the language */
             code?: string;
             /**
              * @description of code
@@ -2213,30 +2322,39 @@ export interface components {
              * @enum {string}
              */
             language: "python" | "javascript" | "bash" | "sh";
-            /** @description all of it; then it ends */
+            /** @description all of its input; then it ends */
             stdin?: string;
+            /** @description variables of this command */
             env?: {
                 [key: string]: string;
             };
+            /** @description its directory; default: the template's, or the user's home */
             cwd?: string;
+            /** @description whose rights it has; default: the template's user */
             user?: string;
-            /** @default 60 */
+            /**
+             * @description seconds until it is ended
+             * @default 60
+             */
             timeout: number;
-            /** @description seconds of processor time */
+            /** @description seconds of processor time, of all its processes together */
             cpu_timeout?: number;
             /**
-             * @description of each stream
+             * @description bytes of each stream
              * @default 1048576
              */
             output_limit: number;
             /** @description paths of files to answer with */
             return_files?: string[];
             /**
-             * @description of all returned files together
+             * @description bytes of all returned files together
              * @default 1048576
              */
             files_limit: number;
-            /** @enum {string} */
+            /**
+             * @description answer with events, in this form
+             * @enum {string}
+             */
             stream?: "ndjson" | "sse";
         };
         RunResult: components["schemas"]["Accounting"] & {
@@ -2267,27 +2385,42 @@ export interface components {
         };
         /** @description command or args */
         StartProcess: {
+            /** @description run by the user's login shell */
             command?: string;
+            /** @description a program and its arguments */
             args?: string[];
+            /** @description variables of this command */
             env?: {
                 [key: string]: string;
             };
+            /** @description its directory; default: the template's, or the user's home */
             cwd?: string;
+            /** @description whose rights it has; default: the template's user */
             user?: string;
+            /** @description a name of the process in lists */
             tag?: string;
+            /** @description seconds until it is ended */
             timeout?: number;
-            /** @description seconds of processor time */
+            /** @description seconds of processor time, of all its processes together */
             cpu_timeout?: number;
             /**
-             * @description whether it stays open
+             * @description whether its input stays open
              * @default false
              */
             stdin: boolean;
-            /** @default 262144 */
+            /**
+             * @description bytes of each stream that can be read again
+             * @default 262144
+             */
             output_kept: number;
-            /** @default false */
+            /**
+             * @description it has a terminal
+             * @default false
+             */
             pty: boolean;
+            /** @description height of the terminal */
             rows?: number;
+            /** @description width of the terminal */
             columns?: number;
         };
         Accounting: {
@@ -2363,33 +2496,49 @@ export interface components {
             /** @description of a symlink */
             target?: string;
         };
-        /** @description on top of a preset; docs/policy.md */
+        /** @description rules on top of the preset's; docs/policy.md */
         PolicyRules: {
-            /** @enum {string} */
-            preset?: "minimal" | "standard" | "development";
+            /**
+             * @description rules to begin with
+             * @enum {string}
+             */
+            preset?: "minimal" | "standard" | "development" | "open";
+            /** @description tools that may be used; default: all */
             allowed_tools?: string[];
+            /** @description tools that may not be used */
             blocked_tools?: string[];
+            /** @description commands that may not run */
             command_blacklist?: string[];
+            /** @description commands that may run, and no others */
             command_whitelist?: string[];
+            /** @description files that may not be read or written */
             blocked_paths?: string[];
+            /** @description rules of the preset that do not count */
             waived_rules?: string[];
+            /** @description root inside may be used */
             allow_root?: boolean;
             /** @description whether network tools are no violation */
             network?: boolean;
-            /** @enum {string} */
+            /**
+             * @description the highest risk that may run
+             * @enum {string}
+             */
             max_risk?: "none" | "low" | "medium" | "high" | "critical";
             /**
-             * @description it is always on
+             * @description the audit log is always on
              * @constant
              */
             enable_audit_log?: true;
         };
         /** @description exactly one of command, code, path and tool */
         PolicyQuestion: {
+            /** @description a command for a shell */
             command?: string;
+            /** @description a program */
             code?: string;
             /** @description of code */
             language?: string;
+            /** @description a file */
             path?: string;
             /**
              * @description of path
@@ -2397,12 +2546,14 @@ export interface components {
              * @enum {string}
              */
             access: "read" | "write";
+            /** @description the name of a tool */
             tool?: string;
             /**
+             * @description rules to ask
              * @default standard
              * @enum {string}
              */
-            preset: "minimal" | "standard" | "development";
+            preset: "minimal" | "standard" | "development" | "open";
             security?: components["schemas"]["PolicyRules"];
         };
         /** @enum {string} */
@@ -2457,123 +2608,170 @@ export interface components {
                 by_risk?: components["schemas"]["RiskCounts"];
             };
         };
-        /** @description tool_name or tool, arguments or input; GET /tools and docs/tools.md have the arguments of each */
         ToolCall: {
-            /** @enum {string} */
-            tool_name?: "Bash" | "BashOutput" | "KillProcess" | "Read" | "Write" | "Edit" | "MultiEdit" | "Glob" | "Grep" | "LS";
-            /** @description the same as tool_name */
+            /** @description the name of a tool of GET /tools */
+            tool_name?: string;
+            /** @description another name of tool_name */
             tool?: string;
+            /** @description of the tool: GET /tools and docs/tools.md have them */
             arguments?: Record<string, never>;
-            /** @description the same as arguments */
+            /** @description another name of arguments */
             input?: Record<string, never>;
+            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
         };
-        /** @description command is needed, unless restart is set */
         ToolBash: {
+            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
+            /** @description the command to run; may be absent with restart */
             command?: string;
-            /** @description milliseconds */
+            /** @description milliseconds after which the command is ended */
             timeout?: number;
+            /** @description the same in seconds */
             timeout_seconds?: number;
             /** @description milliseconds of processor time */
             cpu_timeout?: number;
-            /** @default false */
+            /**
+             * @description start it and return at once; its output is read with bash_output
+             * @default false
+             */
             run_in_background: boolean;
-            /** @description the same */
+            /** @description another name of run_in_background */
             background?: boolean;
-            /** @description directory of this command; without it: where the session's shell is */
+            /** @description directory for this command (default: where the shell is) */
             cwd?: string;
-            /** @description the same as cwd */
+            /** @description another name of cwd */
             working_directory?: string;
-            /** @description variables of this command */
+            /** @description variables for this command */
             env?: {
                 [key: string]: string;
             };
+            /** @description user of the sandbox to run as */
             user?: string;
             /**
-             * @description the shell whose directory, variables and functions count
+             * @description name of the shell whose directory, variables and functions count
              * @default main
              */
             session: string;
             /**
-             * @description forget the session's state first; command may be absent
+             * @description forget the session's directory, variables and functions first
              * @default false
              */
             restart: boolean;
             /**
-             * @description a shell of its own that begins anew and leaves nothing behind
+             * @description a shell of its own, which begins anew and leaves nothing behind
              * @default false
              */
             one_shot: boolean;
+            /** @description what the command does, in a few words */
             description?: string;
-            /** @description without a meaning here */
+            /** @description has no meaning here */
             dangerouslyDisableSandbox?: unknown;
         };
-        /** @description file_path or path */
         ToolRead: {
+            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
+            /** @description the file to read */
             file_path?: string;
+            /** @description another name of file_path */
             path?: string;
-            /** @description first line */
-            offset?: number;
-            /** @description lines */
+            /**
+             * @description first line to read, from 1
+             * @default 1
+             */
+            offset: number;
+            /** @description lines to read (default: all, up to 4 MiB) */
             limit?: number;
-            /** @default false */
+            /**
+             * @description put its number before each line
+             * @default false
+             */
             line_numbers: boolean;
             /**
+             * @description base64: the bytes of a file that is not a text
              * @default utf-8
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
-            /** @description without a meaning here */
+            /** @description has no meaning here */
             pages?: unknown;
-            /** @description without a meaning here */
+            /** @description has no meaning here */
             allow_large?: unknown;
         };
-        /** @description file_path or path */
         ToolWrite: {
+            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
+            /** @description the file to write; missing directories are made */
             file_path?: string;
+            /** @description another name of file_path */
             path?: string;
+            /** @description all of the file */
             content: string;
             /**
+             * @description base64: content is base64 of the bytes to write
              * @default utf-8
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
         };
-        /** @description pattern or query */
         ToolGrep: {
+            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
-            /** @description POSIX extended */
+            /** @description regular expression to search for */
             pattern?: string;
-            /** @description the same as pattern */
+            /** @description another name of pattern */
             query?: string;
+            /** @description file or directory to search (default: the working directory) */
             path?: string;
+            /** @description only files whose name is like this, such as *.js */
             glob?: string;
-            /** @description the same as glob */
+            /** @description another name of glob */
             include?: string;
             /**
+             * @description content: matching lines; files_with_matches: paths; count: matches of each file
              * @default content
              * @enum {string}
              */
             output_mode: "content" | "files_with_matches" | "count";
-            "-i"?: boolean;
-            /** @description the same as -i */
+            /**
+             * @description ignore case
+             * @default false
+             */
+            "-i": boolean;
+            /** @description another name of -i */
             ignore_case?: boolean;
-            "-n"?: boolean;
-            /** @description the same as -n */
+            /**
+             * @description line numbers, in output_mode content
+             * @default true
+             */
+            "-n": boolean;
+            /** @description another name of -n */
             line_numbers?: boolean;
+            /** @description lines to show behind each match, in output_mode content */
             "-A"?: number;
+            /** @description lines to show before each match, in output_mode content */
             "-B"?: number;
+            /** @description lines to show around each match, in output_mode content */
             "-C"?: number;
-            /** @description the same as -C */
+            /** @description another name of -C */
             context?: number;
-            head_limit?: number;
-            /** @description the same as head_limit */
+            /**
+             * @description matches at most
+             * @default 1000
+             */
+            head_limit: number;
+            /** @description another name of head_limit */
             limit?: number;
-            fixed_strings?: boolean;
-            hidden?: boolean;
+            /**
+             * @description pattern is a text, not a regular expression
+             * @default false
+             */
+            fixed_strings: boolean;
+            /**
+             * @description also files whose name begins with a dot
+             * @default false
+             */
+            hidden: boolean;
         };
         /** @description what every tool answers, and below it what some add */
         ToolAnswer: {
@@ -2643,43 +2841,57 @@ export interface components {
             /** @description LS */
             entries?: Record<string, never>[];
         };
+        /** @description other limits than the preset's */
         ToolLimits: {
+            /** @description processors, such as 0.5 */
             cpu_cores?: number;
+            /** @description memory, in MiB */
             memory_mb?: number;
+            /** @description disk, in MiB */
             disk_mb?: number;
-            /** @description of a command that was given none */
+            /** @description of a command that is given no timeout */
             timeout_seconds?: number;
+            /** @description processes at once */
             max_processes?: number;
         };
+        /** @description what the sandbox may reach */
         ToolNetwork: {
+            /** @description whether the sandbox has a network */
             enabled?: boolean;
+            /** @description hosts it may reach, such as pypi.org; none: every public address */
             allowed_domains?: string[];
         };
         ToolSandboxMake: {
             /**
+             * @description limits and policy to begin with; development has more of everything, and a network
              * @default standard
              * @enum {string}
              */
             preset: "minimal" | "standard" | "development";
+            /** @description what the sandbox is made of (default: the server's) */
             template?: string;
             /** @description the same as template; 'base' is the default template where none was built */
             e2b_template?: string;
-            /** @description of configurations for E2B; means nothing here */
-            sandbox_type?: string;
-            /** @description of configurations for E2B; means nothing here, and is kept nowhere */
-            e2b_api_key?: string;
-            /** @description what isolates it from the host: jail or gvisor; without it, the server's default */
+            /** @description of configurations for E2B; has no meaning here */
+            sandbox_type?: unknown;
+            /** @description of configurations for E2B; has no meaning here, and is not kept */
+            e2b_api_key?: unknown;
+            /** @description what isolates it from the host: jail or gvisor (default: the server's) */
             isolation?: string;
             resource_limits?: components["schemas"]["ToolLimits"];
             network?: components["schemas"]["ToolNetwork"];
             security?: components["schemas"]["PolicyRules"];
+            /** @description the sandbox ends after so long without use */
             session_timeout_minutes?: number;
-            /** @default true */
+            /**
+             * @description end it after the session, rather than pause it
+             * @default true
+             */
             auto_cleanup: boolean;
-            /** @description absolute */
+            /** @description absolute path where relative ones begin */
             working_directory?: string;
             /**
-             * @description in place of the default sandbox
+             * @description use this sandbox for calls without a sandbox_id from now on; the one that was used ends
              * @default false
              */
             default: boolean;
@@ -3031,6 +3243,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description seconds from now */
                     timeout: number;
                 };
             };
@@ -3054,6 +3267,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
+                     * @description where its memory is kept; docs/pause.md
                      * @default auto
                      * @enum {string}
                      */
@@ -3095,7 +3309,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description the new deadline; without it the old one stays, if it is still to come, else it has the time of its create */
+                    /** @description seconds from now until its deadline; without it the old deadline stays, or, where that is over, it has the time of its create */
                     timeout?: number;
                 };
             };
@@ -3121,7 +3335,7 @@ export interface operations {
                     /** @description unique in its tenant */
                     name?: string;
                     /**
-                     * @description with its processes
+                     * @description with its processes, or only its files
                      * @default true
                      */
                     memory?: boolean;
@@ -3157,9 +3371,12 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @default 1 */
+                    /**
+                     * @description how many copies
+                     * @default 1
+                     */
                     count?: number;
-                    /** @description of each copy; without it that of the sandbox */
+                    /** @description seconds until each copy's deadline; default: that of the sandbox */
                     timeout?: number;
                 };
             };
@@ -3351,9 +3568,10 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
+                    /** @description every tenant may use it */
                     public: boolean;
                 };
             };
@@ -3380,7 +3598,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     /**
@@ -3388,6 +3606,7 @@ export interface operations {
                      * @default default
                      */
                     from?: string;
+                    /** @description tags that the build gets */
                     tags: string[];
                 };
             };
@@ -3460,7 +3679,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": components["schemas"]["CreateBuild"];
             };
@@ -3656,7 +3875,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Network"];
+                "application/json": components["schemas"]["NetworkRules"];
             };
         };
         responses: {
@@ -3686,6 +3905,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
+                     * @description a host or an address that it may reach
                      * @example api.example.com
                      * @example 10.0.0.5:5432
                      */
@@ -3826,7 +4046,10 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @default 3600 */
+                    /**
+                     * @description how long the link can be used
+                     * @default 3600
+                     */
                     expires_seconds?: number;
                 };
             };
@@ -3892,7 +4115,7 @@ export interface operations {
                      * @default 1g
                      */
                     size?: number | string;
-                    /** @description one per 16 KiB unless said, at most one per 8 KiB */
+                    /** @description files that it can hold; default: one per 16 KiB, at most one per 8 KiB */
                     inodes?: number;
                 };
             };
@@ -3989,7 +4212,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    name: components["schemas"]["Label"];
+                    /** @description unique in the tenant; a part of its members' names */
+                    name: string;
                 };
             };
         };
@@ -4131,7 +4355,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Network"];
+                "application/json": components["schemas"]["NetworkRules"];
             };
         };
         responses: {
@@ -4190,6 +4414,7 @@ export interface operations {
                     /** @description one line; never returned */
                     value: string;
                     /**
+                     * @description where requests may carry it; docs/secrets.md
                      * @example [
                      *       "api.example.com",
                      *       "*.example.org:443",
@@ -4609,8 +4834,12 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description a number, or a name such as TERM */
                     signal: number | string;
-                    /** @default false */
+                    /**
+                     * @description also to every process that it started
+                     * @default false
+                     */
                     all?: boolean;
                 };
             };
@@ -5036,15 +5265,19 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description absolute, or relative to the user's home */
                     path: string;
-                    /** @enum {string} */
+                    /**
+                     * @description what the URL is for
+                     * @enum {string}
+                     */
                     operation: "read" | "write";
                     /**
                      * @description seconds
                      * @default 3600
                      */
                     expires_in?: number;
-                    /** @description whose rights; absent */
+                    /** @description whose rights; default: the template's user */
                     user?: string;
                 };
             };
@@ -5080,11 +5313,19 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description absolute, or relative to the user's home */
                     path: string;
+                    /** @description whose rights; default: the template's user */
                     user?: string;
-                    /** @example 755 */
+                    /**
+                     * @description octal permission bits
+                     * @example 755
+                     */
                     mode?: string;
-                    /** @default true */
+                    /**
+                     * @description missing directories above it are made
+                     * @default true
+                     */
                     parents?: boolean;
                 };
             };
@@ -5108,10 +5349,16 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description absolute, or relative to the user's home */
                     path: string;
+                    /** @description the new path */
                     to: string;
+                    /** @description whose rights; default: the template's user */
                     user?: string;
-                    /** @default true */
+                    /**
+                     * @description missing directories above it are made
+                     * @default true
+                     */
                     parents?: boolean;
                 };
             };
@@ -5140,11 +5387,19 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description absolute, or relative to the user's home */
                     path: string;
-                    /** @example 600 */
+                    /**
+                     * @description octal permission bits
+                     * @example 755
+                     */
                     mode: string;
+                    /** @description whose rights; default: the template's user */
                     user?: string;
-                    /** @default false */
+                    /**
+                     * @description also everything below it
+                     * @default false
+                     */
                     recursive?: boolean;
                 };
             };

@@ -56,6 +56,7 @@ struct build_view {
 /* A build whose steps are still to come; the template's name is the caller's from now on. */
 int build_prepare(struct ops *ops, const struct build_want *want, struct build_view *ret,
                   struct err *err);
+extern const struct form build_form;
 /* Its steps: {"from", "steps": [{"type", "args", "files", "force"}], "force", "start", "ready", "network", "step_timeout"}.
  * e2b: defaults and words of that dialect. ERR_STATE: it has its steps already; ERR_TOO_MANY. */
 int build_submit(struct ops *ops, const char *build, json_t *body, bool e2b, struct err *err);

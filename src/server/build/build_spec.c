@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "base/sha256.h"
 #include "server/form/form.h"
+#include "server/net/network_rules.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -137,25 +138,45 @@ static int check_step(struct caller *caller, const struct build_step *step, size
     return 0;
 }
 
+struct step_body {
+    const char *type, *files;
+    json_t *args;
+    bool force;
+};
+#define STEP_AT(field) offsetof(struct step_body, field)
+
+/* In the order of enum step_type. */
+static const char *const type_names[] = { "RUN", "COPY", "ENV", "WORKDIR", "USER", NULL };
+_Static_assert(ARRAY_LEN(type_names) == STEP_TYPES + 1, "every type has a name");
+
+/* clang-format off */
+static const struct form_field step_fields[] = {
+    { "type", FORM_TEXT, .at = STEP_AT(type), .help = "what it does; docs/builds.md", .needed = true, .choices = type_names },
+    { "args", FORM_ARRAY, .at = STEP_AT(args), .help = "by its type", .needed = true },
+    { "files", FORM_TEXT, .at = STEP_AT(files), .help = "of COPY: the name of an upload" },
+    { "filesHash", FORM_TEXT, .at = STEP_AT(files) },
+    { "force", FORM_BOOL, .at = STEP_AT(force), .help = "this step and those behind it run though they are known", .fallback = "false" },
+};
+/* clang-format on */
+static const struct form step_form = FORM_OF(step_fields, .open = true);
+
 static int read_step(struct caller *caller, json_t *item, size_t number, struct build_step *ret,
                      struct err *err)
 {
-    const char *type = json_string_value(json_object_get(item, "type"));
-    const json_t *files = json_object_get(item, "files");
-    size_t i;
+    struct step_body body = { .type = NULL };
+    char within[40];
+    size_t i = 0;
 
-    if (!type)
-        return bad_step(caller, number, "an object with 'type' is needed", err);
-    for (i = 0; i < STEP_TYPES && strcmp(types[i].name, type) != 0; i++)
-        ;
-    if (i == STEP_TYPES)
-        return bad_step(caller, number, "type: RUN, COPY, ENV, WORKDIR or USER is needed", err);
-    if (!files)
-        files = json_object_get(item, "filesHash");
-    *ret = (struct build_step){ .type = (enum step_type) i,
-                                .args = json_object_get(item, "args"),
-                                .files = json_string_value(files),
-                                .force = json_is_true(json_object_get(item, "force")) };
+    if (!json_is_object(item))
+        return bad_step(caller, number, "must be an object", err);
+    (void) snprintf(within, sizeof within, "steps[%zu].", number);
+    if (form_read_within(caller, within, item, &step_form, &body, err) < 0)
+        return -1;
+    while (strcmp(types[i].name, body.type) != 0)
+        i++;
+    *ret = (struct build_step){
+        .type = (enum step_type) i, .args = body.args, .files = body.files, .force = body.force
+    };
     return read_args(caller, ret->args, ret, number, err) < 0
                ? -1
                : check_step(caller, ret, number, err);
@@ -169,29 +190,29 @@ struct body {
 };
 #define AT(field) offsetof(struct body, field)
 
+/* clang-format off */
 static const struct form_field fields[] = {
-    { "from", FORM_TEXT, AT(from), 0, 0 },
-    { "steps", FORM_ARRAY, AT(steps), 0, 0 },
-    { "start", FORM_TEXT, AT(start), 0, 0 },
-    { "ready", FORM_TEXT, AT(ready), 0, 0 },
-    { "force", FORM_BOOL, AT(force), 0, 0 },
-    { "network", FORM_OBJECT, AT(network), 0, 0 },
-    { "step_timeout", FORM_SECONDS, AT(step_ms), 1000, BUILD_STEP_MS },
+    { "from", FORM_TEXT, .at = AT(from), .help = "a template that was built, or is installed", .fallback = "base" },
+    { "steps", FORM_ARRAY, .at = AT(steps), 0, BUILD_STEPS_MAX, "run one after the other", .items = &step_form },
+    { "start", FORM_TEXT, .at = AT(start), 0, BUILD_TEXT_MAX, "a command that runs in every sandbox made of it" },
+    { "ready", FORM_TEXT, .at = AT(ready), 0, BUILD_TEXT_MAX,
+      "succeeds when the start command is ready; without it, 20 s are waited" },
+    { "force", FORM_BOOL, .at = AT(force), .help = "every step runs", .fallback = "false" },
+    { "network", FORM_OBJECT, .at = AT(network), .help = "what the build may reach; docs/network.md", .items = &network_form },
+    { "step_timeout", FORM_SECONDS, .at = AT(step_ms), 1000, BUILD_STEP_MS, "seconds that one step may take", .fallback = "3600" },
 };
+/* clang-format on */
+_Static_assert(BUILD_STEP_MS == 3600000, "the default of step_timeout");
+const struct form build_form = FORM_OF(fields);
 
 int spec_read(struct caller *caller, json_t *body, bool e2b, struct build_spec **ret,
               struct err *err)
 {
-    struct body said = { .step_ms = BUILD_STEP_MS };
+    struct body said = { .from = NULL };
     struct build_spec *spec;
 
-    if (form_read(caller, body, fields, ARRAY_LEN(fields), &said, err) < 0)
+    if (form_read(caller, body, &build_form, &said, err) < 0)
         return -1;
-    if (json_array_size(said.steps) > BUILD_STEPS_MAX)
-        return form_bad(caller, err, "steps", "at most %d", BUILD_STEPS_MAX);
-    if ((said.start && strlen(said.start) > BUILD_TEXT_MAX) ||
-        (said.ready && strlen(said.ready) > BUILD_TEXT_MAX))
-        return form_bad(caller, err, "start", "longer than %d bytes", BUILD_TEXT_MAX);
     spec = calloc(1, sizeof *spec);
     if (spec)
         spec->steps = calloc(json_array_size(said.steps) + 1, sizeof *spec->steps);
@@ -200,7 +221,7 @@ int spec_read(struct caller *caller, json_t *body, bool e2b, struct build_spec *
         return err_set(err, ERR_NO_MEMORY, "no memory for a build");
     }
     spec->body = json_incref(body);
-    spec->from = said.from ? said.from : "base";
+    spec->from = said.from;
     spec->start = said.start;
     spec->ready = said.ready;
     spec->force = said.force;

@@ -10,12 +10,12 @@ static int add_list(struct policy *policy, enum policy_list list, json_t *value,
     json_t *item;
 
     if (!json_is_array(value))
-        return err_set(err, ERR_INVALID, "security.%s is not an array", policy_list_name(list));
+        return err_set(err, ERR_INVALID, "security.%s: must be an array", policy_list_name(list));
     json_array_foreach(value, i, item)
     {
         if (!json_is_string(item))
-            return err_set(err, ERR_INVALID, "security.%s has an item that is not a text",
-                           policy_list_name(list));
+            return err_set(err, ERR_INVALID, "security.%s: item %zu must be a string",
+                           policy_list_name(list), i);
         if (policy_add(policy, list, json_string_value(item), err) < 0)
             return err_wrap(err, "security.%s", policy_list_name(list));
     }
@@ -25,7 +25,7 @@ static int add_list(struct policy *policy, enum policy_list list, json_t *value,
 static int set_bool(const char *key, json_t *value, bool *out, struct err *err)
 {
     if (!json_is_boolean(value))
-        return err_set(err, ERR_INVALID, "security.%s is neither true nor false", key);
+        return err_set(err, ERR_INVALID, "security.%s: must be true or false", key);
     *out = json_is_true(value);
     return 0;
 }
@@ -37,7 +37,7 @@ static int set_risk(struct policy *policy, json_t *value, struct err *err)
 
     if (risk == POLICY_RISK_COUNT)
         return err_set(err, ERR_INVALID,
-                       "security.max_risk must be none, low, medium, high or critical");
+                       "security.max_risk: must be none, low, medium, high or critical");
     policy->max_risk = risk;
     return 0;
 }
@@ -62,7 +62,7 @@ static int set_member(struct policy *policy, const char *key, json_t *value, str
                      : err_set(err, ERR_UNSUPPORTED,
                                "security.enable_audit_log: the audit log is always on");
     }
-    return err_set(err, ERR_INVALID, "security.%s is unknown", key);
+    return err_set(err, ERR_INVALID, "security.%s: unknown field", key);
 }
 
 int policy_from_json(struct policy *ret, json_t *security, const char *preset,
@@ -74,7 +74,7 @@ int policy_from_json(struct policy *ret, json_t *security, const char *preset,
 
     policy_init(ret);
     if (named && !json_is_string(named)) {
-        err_set(err, ERR_INVALID, "security.preset is not a text");
+        err_set(err, ERR_INVALID, "security.preset: must be a string");
         goto undo;
     }
     if (named)

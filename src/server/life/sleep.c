@@ -25,19 +25,19 @@
 #define WAKE_LEAST_MS 300000 /* of a sandbox that a request woke: what SDKs of E2B expect */
 #define SAVED_MS      60000  /* a bound on hanging: a save is as long as there is memory */
 
-static const char *const tier_names[] = {
-    [STORE_AWAKE] = "auto", [STORE_HOT] = "hot", [STORE_WARM] = "warm", [STORE_DISK] = "disk"
+const char *const sleep_tier_names[] = {
+    [STORE_AWAKE] = "auto", [STORE_HOT] = "hot", [STORE_WARM] = "warm", [STORE_DISK] = "disk", NULL
 };
 
 const char *sleep_tier_name(int tier)
 {
-    return tier > STORE_AWAKE && tier <= STORE_DISK ? tier_names[tier] : NULL;
+    return tier > STORE_AWAKE && tier <= STORE_DISK ? sleep_tier_names[tier] : NULL;
 }
 
 bool sleep_tier_parse(const char *text, int *ret)
 {
-    for (size_t i = 0; i < ARRAY_LEN(tier_names); i++)
-        if (strcmp(tier_names[i], text) == 0) {
+    for (size_t i = 0; sleep_tier_names[i]; i++)
+        if (strcmp(sleep_tier_names[i], text) == 0) {
             *ret = (int) i;
             return true;
         }

@@ -16,6 +16,8 @@
 #include "server/app/app.h"
 #include "store/store.h"
 
+/* "auto", "hot", "warm", "disk", NULL */
+extern const char *const sleep_tier_names[];
 const char *sleep_tier_name(int tier); /* "hot", "warm", "disk"; NULL: awake */
 /* "auto" is STORE_AWAKE: this server chooses. false: none of them. */
 bool sleep_tier_parse(const char *text, int *ret);

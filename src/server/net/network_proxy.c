@@ -10,9 +10,25 @@
 #include <string.h>
 
 struct body {
-    const char *type, *address, *username;
-    json_t *password; /* may be empty */
+    const char *type, *address, *username, *password;
 };
+
+#define AT(field) offsetof(struct body, field)
+#define LOGIN     "{\"maxLength\": 255, \"writeOnly\": true}"
+static const char *const types[] = { "http", "socks5", NULL };
+
+/* clang-format off */
+static const struct form_field fields[] = {
+    { "type", FORM_TEXT, .at = AT(type), .help = "what it speaks", .needed = true, .choices = types },
+    { "address", FORM_TEXT, .at = AT(address), .help = "host:port; at a public address", .needed = true },
+    { "username", FORM_TEXT, .at = AT(username), .help = "of a proxy that wants a login", .schema = LOGIN },
+    { "password", FORM_CONTENT, .at = AT(password), .help = "of a proxy that wants a login", .schema = LOGIN },
+};
+/* clang-format on */
+#undef AT
+const struct form network_proxy_form = FORM_OF(fields);
+/* Where the type is known. */
+static const struct form untyped_form = { .rows = fields + 1, .count = ARRAY_LEN(fields) - 1 };
 
 static int blame(struct caller *caller, const char *field, const char *below, struct err *err)
 {
@@ -37,40 +53,27 @@ static int may_be_there(struct caller *caller, const struct upstream *upstream, 
 static int read_proxy(struct caller *caller, const char *field, json_t *value,
                       enum upstream_kind kind, bool trusted, struct upstream *ret, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "type", FORM_TEXT, offsetof(struct body, type), 0, 0 },
-        { "address", FORM_TEXT, offsetof(struct body, address), 0, 0 },
-        { "username", FORM_TEXT, offsetof(struct body, username), 0, 0 },
-        { "password", FORM_ANY, offsetof(struct body, password), 0, 0 },
-    };
     struct upstream upstream = { .kind = kind, .trusted = trusted };
+    bool untyped = kind != UPSTREAM_NONE && !json_object_get(value, "type");
     struct body body = { .type = NULL };
+    char within[64];
 
     *ret = (struct upstream){ .kind = UPSTREAM_NONE };
     if (!value || json_is_null(value))
         return 0;
     if (!json_is_object(value))
-        return form_bad(caller, err, field, "an object with 'address' is needed");
-    if (form_read(caller, value, fields, ARRAY_LEN(fields), &body, err) < 0)
-        return err_wrap(err, "%s", field);
+        return form_bad(caller, err, field, "must be an object");
+    (void) snprintf(within, sizeof within, "%s.", field);
+    if (form_read_within(caller, within, value, untyped ? &untyped_form : &network_proxy_form,
+                         &body, err) < 0)
+        return -1;
     if (body.type && upstream_kind_parse(body.type, &upstream.kind, err) < 0)
         return blame(caller, field, "type", err);
-    if (upstream.kind == UPSTREAM_NONE) {
-        err_set(err, ERR_INVALID, "'http' or 'socks5' is needed");
-        return blame(caller, field, "type", err);
-    }
-    if (!body.address || upstream_set_address(&upstream, body.address, err) < 0) {
-        if (!body.address)
-            err_set(err, ERR_INVALID, "host:port is needed");
+    if (upstream_set_address(&upstream, body.address, err) < 0)
         return blame(caller, field, "address", err);
-    }
     if (!trusted && may_be_there(caller, &upstream, err) < 0)
         return blame(caller, field, "address", err);
-    if (body.password && !json_is_string(body.password)) {
-        err_set(err, ERR_INVALID, "is not a text");
-        return blame(caller, field, "password", err);
-    }
-    if (upstream_set_login(&upstream, body.username, json_string_value(body.password), err) < 0)
+    if (upstream_set_login(&upstream, body.username, body.password, err) < 0)
         return blame(caller, field, "username", err);
     *ret = upstream;
     return 0;

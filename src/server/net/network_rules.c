@@ -16,6 +16,40 @@ struct body {
     json_t *allow, *deny, *proxy;
 };
 
+#define AT(field)      offsetof(struct body, field)
+#define JOIN_AT(field) offsetof(struct network_join, field)
+static const char *const modes[] = { "off", "public", "list", NULL };
+
+/* clang-format off */
+static const struct form_field rules_fields[] = {
+    { "mode", FORM_TEXT, .at = AT(mode), .help = "default: list if something is allowed, else public", .choices = modes },
+    { "allow", FORM_ARRAY, .at = AT(allow), .help = "hosts and addresses that it may reach", .schema = "{\"maxItems\": 128}" },
+    { "deny", FORM_ARRAY, .at = AT(deny), .help = "hosts and addresses that it may not reach", .schema = "{\"maxItems\": 128}" },
+    { "proxy", FORM_OBJECT, .at = AT(proxy), .help = "what connections go through; answers have no username and no password",
+      .items = &network_proxy_form },
+};
+const struct form network_form = FORM_OF(rules_fields, .help = "docs/network.md");
+
+static const struct form_field join_fields[] = {
+    { "network", FORM_TEXT, .at = JOIN_AT(network), .help = "its name", .needed = true, .schema = NETWORK_LABEL_PATTERN },
+    { "alias", FORM_TEXT, .at = JOIN_AT(alias), .help = "what the others call it; default: the sandbox's name, or else its id",
+      .schema = NETWORK_LABEL_PATTERN },
+    { "ports", FORM_ARRAY, .at = JOIN_AT(ports), .help = "that the others may reach; default: none",
+      .schema = "{\"maxItems\": 32, \"items\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 65535}}" },
+};
+const struct form network_join_form = FORM_OF(join_fields);
+const struct form network_member_form = { .rows = join_fields + 1, .count = ARRAY_LEN(join_fields) - 1 };
+
+static const struct form_field create_fields[] = {
+    { "secrets", FORM_ARRAY, .help = "names of secrets that it gets placeholders for; only at the create. docs/secrets.md",
+      .schema = "{\"maxItems\": 32}" },
+    { "join", FORM_ARRAY,
+      .help = "at a create only: private networks that it is in from the start; with nothing beside it the mode is off",
+      .items = &network_join_form, .schema = "{\"maxItems\": 8}" },
+};
+const struct form network_create_form = FORM_OF(create_fields, .beside = &network_form);
+/* clang-format on */
+
 int network_may_name(struct caller *caller, const struct reach_rule *rule, struct err *err)
 {
     return may_name_rule(rule, app_config(caller->app)->network_ranges, "network_ranges", err);
@@ -41,7 +75,7 @@ static int add_rules(struct caller *caller, const char *field, json_t *list, boo
     {
         (void) snprintf(name, sizeof name, "%s.%s[%zu]", field, deny ? "deny" : "allow", i);
         if (!json_is_string(item))
-            return form_bad(caller, err, name, "is not a text");
+            return form_bad(caller, err, name, "must be a string");
         if (trusted ? reach_add(rules, deny, json_string_value(item), err) < 0
                     : network_add(caller, rules, deny, json_string_value(item), err) < 0) {
             (void) err_wrap(err, "%s", name);
@@ -54,16 +88,11 @@ static int add_rules(struct caller *caller, const char *field, json_t *list, boo
 static int read_rules(struct caller *caller, const char *field, json_t *object, bool trusted,
                       struct reach *ret, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "mode", FORM_TEXT, offsetof(struct body, mode), 0, 0 },
-        { "allow", FORM_ARRAY, offsetof(struct body, allow), 0, 0 },
-        { "deny", FORM_ARRAY, offsetof(struct body, deny), 0, 0 },
-        { "proxy", FORM_OBJECT, offsetof(struct body, proxy), 0, 0 },
-    };
     struct body body = { .mode = NULL };
     char name[64];
 
-    if (form_read(caller, object, fields, ARRAY_LEN(fields), &body, err) < 0)
+    (void) snprintf(name, sizeof name, "%s.", field);
+    if (form_read_within(caller, name, object, &network_form, &body, err) < 0)
         return -1;
     *ret = (struct reach){ .mode = json_array_size(body.allow) > 0 ? REACH_LIST : REACH_PUBLIC };
     if (body.mode && reach_mode_parse(body.mode, &ret->mode, err) < 0) {

@@ -12,6 +12,17 @@
 
 #include <jansson.h>
 
+/* What a caller writes; a create may also have secrets and private networks to join, which its surface takes out first. */
+extern const struct form network_form, network_create_form;
+
+/* A private network to join; of network_member_form, the path of the request names the network. */
+struct network_join {
+    const char *network, *alias;
+    json_t *ports;
+};
+extern const struct form network_join_form, network_member_form;
+#define NETWORK_LABEL_PATTERN "{\"pattern\": \"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$\"}"
+
 /* {"mode": "off" | "public" | "list", "allow": […], "deny": […], "proxy": {…}}; without a mode it is "list" if something is allowed,
  * else "public". Blames `field`, or what is below it. */
 int network_read(struct caller *caller, const char *field, json_t *object, struct reach *ret,

@@ -40,24 +40,35 @@ bool preview_mask_ok(const char *mask)
     return host_parse(slice_of(longest), &ignored_host, &ignored) == 0;
 }
 
-int preview_rules_read(struct caller *caller, json_t *json, struct preview_rules *rules,
-                       struct err *err)
-{
-    struct body {
-        bool is_public, auto_resume;
-        const char *mask_host;
-    } body = { rules->is_public, rules->auto_resume, rules->mask_host };
-    static const struct form_field fields[] = {
-        { "public", FORM_BOOL, offsetof(struct body, is_public), 0, 0 },
-        { "auto_resume", FORM_BOOL, offsetof(struct body, auto_resume), 0, 0 },
-        { "mask_host", FORM_TEXT, offsetof(struct body, mask_host), 0, 0 },
-    };
+struct body {
+    bool is_public, auto_resume;
+    const char *mask_host;
+};
 
-    if (form_read(caller, json, fields, ARRAY_LEN(fields), &body, err) < 0)
+#define AT(field) offsetof(struct body, field)
+/* clang-format off */
+static const struct form_field fields[] = {
+    { "public", FORM_BOOL, .at = AT(is_public), .help = "no token is needed", .fallback = "false" },
+    { "auto_resume", FORM_BOOL, .at = AT(auto_resume), .help = "a request to a port wakes it when it is paused", .fallback = "false" },
+    { "mask_host", FORM_TEXT, .at = AT(mask_host), .help = "the Host that servers inside see; ${PORT} stands for the port",
+      .schema = "{\"maxLength\": 255}", .nullable = true },
+};
+/* clang-format on */
+#undef AT
+const struct form preview_form = FORM_OF(fields);
+
+int preview_rules_read(struct caller *caller, const char *within, json_t *json,
+                       struct preview_rules *rules, struct err *err)
+{
+    struct body body = { .mask_host = rules->mask_host };
+    char field[32];
+
+    if (form_read_within(caller, within, json, &preview_form, &body, err) < 0)
         return -1;
+    (void) snprintf(field, sizeof field, "%smask_host", within);
     if (!preview_mask_ok(body.mask_host))
-        return form_bad(caller, err, "mask_host",
-                        "a host is needed, perhaps with a port: localhost:" MASK_PORT);
+        return form_bad(caller, err, field,
+                        "must be a host, perhaps with a port: localhost:" MASK_PORT);
     rules->is_public = body.is_public;
     rules->auto_resume = body.auto_resume;
     if (body.mask_host != rules->mask_host)

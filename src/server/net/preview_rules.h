@@ -23,9 +23,10 @@ bool preview_mask_ok(const char *mask);
 /* "": no mask, or one that does not fit. */
 void preview_mask_print(const char *mask, uint16_t port, char out[PREVIEW_MASK_MAX]);
 
-/* A member of a request's body, all fields optional; what it does not say is left. */
-int preview_rules_read(struct caller *caller, json_t *json, struct preview_rules *rules,
-                       struct err *err);
+extern const struct form preview_form;
+/* An object of a request; a mask that is not given is left. within: before the names of fields in messages, "preview." or "". */
+int preview_rules_read(struct caller *caller, const char *within, json_t *json,
+                       struct preview_rules *rules, struct err *err);
 json_t *preview_rules_json(const struct preview_rules *rules);
 /* As the store keeps them; the caller's to free. */
 char *preview_rules_text(const struct preview_rules *rules);

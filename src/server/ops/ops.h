@@ -52,7 +52,8 @@ struct ops_mount {
     bool read_only;
 };
 
-/* A list of {name, path, read_only}. Blames the field. */
+extern const struct form ops_mount_form; /* {name, path, read_only} */
+/* A list of these. Blames the field. */
 int ops_mounts_read(struct caller *caller, const char *field, json_t *list,
                     struct ops_mount mounts[VOLUMES_MAX], size_t *ret_count, struct err *err);
 

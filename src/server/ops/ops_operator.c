@@ -38,17 +38,20 @@ static int note(struct ops *ops, const char *tenant, const char *action, const c
 /* ---- tenants ---- */
 
 #define AT(field) offsetof(struct store_quotas, field)
+/* clang-format off */
 static const struct form_field quota_fields[] = {
-    { "sandboxes", FORM_COUNT, AT(sandboxes), 0, INT64_MAX },
-    { "cpu_milli", FORM_COUNT, AT(cpu_milli), 0, INT64_MAX },
-    { "memory_bytes", FORM_COUNT, AT(memory_bytes), 0, INT64_MAX },
-    { "disk_bytes", FORM_COUNT, AT(disk_bytes), 0, INT64_MAX },
-    { "creates_per_s", FORM_COUNT, AT(creates_per_s), 0, INT64_MAX },
-    { "requests_per_s", FORM_COUNT, AT(requests_per_s), 0, INT64_MAX },
-    { "streams", FORM_COUNT, AT(streams), 0, INT64_MAX },
-    { "stored_bytes", FORM_COUNT, AT(stored_bytes), 0, INT64_MAX },
-    { "images", FORM_COUNT, AT(images), 0, INT64_MAX },
+    { "sandboxes", FORM_COUNT, .at = AT(sandboxes), 0, INT64_MAX, "sandboxes at once" },
+    { "cpu_milli", FORM_COUNT, .at = AT(cpu_milli), 0, INT64_MAX, "thousandths of a core, of all sandboxes together" },
+    { "memory_bytes", FORM_COUNT, .at = AT(memory_bytes), 0, INT64_MAX, "memory of all sandboxes together" },
+    { "disk_bytes", FORM_COUNT, .at = AT(disk_bytes), 0, INT64_MAX, "disk of all sandboxes together" },
+    { "creates_per_s", FORM_COUNT, .at = AT(creates_per_s), 0, INT64_MAX, "sandboxes created in a second" },
+    { "requests_per_s", FORM_COUNT, .at = AT(requests_per_s), 0, INT64_MAX, "requests in a second" },
+    { "streams", FORM_COUNT, .at = AT(streams), 0, INT64_MAX, "streams at once" },
+    { "stored_bytes", FORM_COUNT, .at = AT(stored_bytes), 0, INT64_MAX, "snapshots, paused sandboxes and volumes together" },
+    { "images", FORM_COUNT, .at = AT(images), 0, INT64_MAX, "snapshots and paused sandboxes" },
 };
+/* clang-format on */
+const struct form ops_quotas_form = FORM_OF(quota_fields);
 /* The least isolation is a name, beside the numbers. */
 _Static_assert((ARRAY_LEN(quota_fields) + 1) * sizeof(uint64_t) == sizeof(struct store_quotas),
                "every quota has a row");
@@ -58,7 +61,7 @@ static json_t *quotas_json(const struct store_quotas *quotas)
     json_t *json = json_object();
 
     for (size_t i = 0; i < ARRAY_LEN(quota_fields); i++) {
-        const uint64_t *value = (const uint64_t *) ((const char *) quotas + quota_fields[i].offset);
+        const uint64_t *value = (const uint64_t *) ((const char *) quotas + quota_fields[i].at);
 
         (void) json_object_set_new(json, quota_fields[i].name, json_integer((json_int_t) *value));
     }
@@ -148,8 +151,8 @@ static int read_quotas(struct ops *ops, const struct ops_tenant_change *change,
 {
     if (change->isolation && read_isolation(ops, change->isolation, &quotas->isolation, err) < 0)
         return -1;
-    return change->quotas ? form_read(ops->caller, change->quotas, quota_fields,
-                                      ARRAY_LEN(quota_fields), quotas, err)
+    return change->quotas ? form_read_within(ops->caller, "quotas.", change->quotas,
+                                             &ops_quotas_form, quotas, err)
                           : 0;
 }
 

@@ -13,6 +13,8 @@ struct audit_page; /* server/guard/audit.h */
 
 /* ---- tenants ---- */
 
+extern const struct form ops_quotas_form;
+
 /* Of an add or a change; what is absent stays as it is. */
 struct ops_tenant_change {
     const char *isolation; /* the least of its sandboxes, by name; NULL: absent */

@@ -309,28 +309,35 @@ struct mount_body {
     bool read_only;
 };
 
+/* clang-format off */
+static const struct form_field mount_fields[] = {
+    { "name", FORM_TEXT, .at = offsetof(struct mount_body, name), .help = "of a volume of the same tenant", .needed = true },
+    { "path", FORM_TEXT, .at = offsetof(struct mount_body, path),
+      .help = "where it is mounted; not /, /proc, /sys or /dev, nor behind a link", .needed = true,
+      .schema = "{\"maxLength\": 127, \"examples\": [\"/data\"]}" },
+    { "read_only", FORM_BOOL, .at = offsetof(struct mount_body, read_only),
+      .help = "any number of sandboxes read a volume at a time and at most one writes", .fallback = "false" },
+};
+/* clang-format on */
+const struct form ops_mount_form = FORM_OF(mount_fields);
+
 int ops_mounts_read(struct caller *caller, const char *field, json_t *list,
                     struct ops_mount mounts[VOLUMES_MAX], size_t *ret_count, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "name", FORM_TEXT, offsetof(struct mount_body, name), 0, 0 },
-        { "path", FORM_TEXT, offsetof(struct mount_body, path), 0, 0 },
-        { "read_only", FORM_BOOL, offsetof(struct mount_body, read_only), 0, 0 },
-    };
     size_t count = json_array_size(list);
 
     if (count > VOLUMES_MAX)
-        return form_bad(caller, err, field, "at most %d", VOLUMES_MAX);
+        return form_bad(caller, err, field, "must have at most %d items", VOLUMES_MAX);
     for (size_t i = 0; i < count; i++) {
         struct mount_body body = { .name = NULL };
         json_t *item = json_array_get(list, i);
+        char within[40];
 
         if (!json_is_object(item))
-            return form_bad(caller, err, field, "is a list of objects");
-        if (form_read(caller, item, fields, ARRAY_LEN(fields), &body, err) < 0)
+            return form_bad(caller, err, field, "item %zu must be an object", i);
+        (void) snprintf(within, sizeof within, "%s[%zu].", field, i);
+        if (form_read_within(caller, within, item, &ops_mount_form, &body, err) < 0)
             return -1;
-        if (!body.name || !body.path)
-            return form_bad(caller, err, field, "name and path are needed");
         if (!name_ok(body.name) || strlen(body.name) >= sizeof mounts[i].name) {
             err_set(err, ERR_NO_VOLUME, "there is no volume '%.63s'", body.name);
             return caller_blame(caller, field, NULL, NULL);

@@ -15,12 +15,16 @@
 
 typedef int route_handler(struct exchange *x, struct err *err);
 
+struct form;
+
 struct route {
     enum method method;
     const char *path;
     enum scope scope;
     uint64_t body_limit;
     route_handler *handler;
+    const struct form
+        *form; /* of a body that is a JSON object; NULL: it is something else, or there is none */
 };
 
 extern const struct route routes[];

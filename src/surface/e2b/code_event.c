@@ -232,7 +232,7 @@ static const char *const types[CODE_EVENT_COUNT] = {
 };
 
 /* Every field of the types it is on must be there, once. */
-static const struct form_field {
+static const struct event_field {
     const char *name;
     size_t offset;
     enum kind kind;
@@ -262,7 +262,7 @@ bool code_event_is(const struct code_event *event, const char *cell)
     return (event->type == CODE_BEGIN || event->type == CODE_END) && is_text(event->id, cell);
 }
 
-static struct slice *field_of(struct code_event *event, const struct form_field *field)
+static struct slice *field_of(struct code_event *event, const struct event_field *field)
 {
     return (struct slice *) (void *) ((char *) event + field->offset);
 }

@@ -120,10 +120,11 @@ struct tags_body {
 };
 
 static const struct form_field tags_fields[] = {
-    { "target", FORM_TEXT, offsetof(struct tags_body, target), 0, 0 },
-    { "name", FORM_TEXT, offsetof(struct tags_body, name), 0, 0 },
-    { "tags", FORM_ARRAY, offsetof(struct tags_body, tags), 0, 0 },
+    { "target", FORM_TEXT, offsetof(struct tags_body, target) },
+    { "name", FORM_TEXT, offsetof(struct tags_body, name) },
+    { "tags", FORM_ARRAY, offsetof(struct tags_body, tags) },
 };
+static const struct form tags_form = FORM_OF(tags_fields, .open = true);
 
 /* *ret_json keeps the texts: the caller's to json_decref. */
 static int read_tags(struct exchange *x, json_t **ret_json, struct tags_body *body,
@@ -132,8 +133,7 @@ static int read_tags(struct exchange *x, json_t **ret_json, struct tags_body *bo
     *body = (struct tags_body){ .tags = NULL };
     if (exchange_json(x, ret_json, err) < 0)
         return -1;
-    if (form_read_known(exchange_caller(x), *ret_json, tags_fields, ARRAY_LEN(tags_fields), body,
-                        err) == 0 &&
+    if (form_read(exchange_caller(x), *ret_json, &tags_form, body, err) == 0 &&
         (json_array_size(body->tags) > 0 ||
          form_bad(exchange_caller(x), err, "tags", "at least one is needed") == 0) &&
         form_texts(exchange_caller(x), "tags", body->tags, ret, ret_count, err) == 0)
@@ -190,20 +190,21 @@ struct make_body {
 
 static int make(struct exchange *x, json_t *json, struct build_view *ret, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "name", FORM_TEXT, offsetof(struct make_body, name), 0, 0 },
-        { "alias", FORM_TEXT, offsetof(struct make_body, alias), 0, 0 },
-        { "tags", FORM_ARRAY, offsetof(struct make_body, tags), 0, 0 },
+    static const struct form_field rows[] = {
+        { "name", FORM_TEXT, offsetof(struct make_body, name) },
+        { "alias", FORM_TEXT, offsetof(struct make_body, alias) },
+        { "tags", FORM_ARRAY, offsetof(struct make_body, tags) },
         { "cpuCount", FORM_COUNT, offsetof(struct make_body, cpus), 1, 1024 },
         { "memoryMB", FORM_COUNT, offsetof(struct make_body, memory), 128, 1048576 },
         { "minFreeDiskMb", FORM_COUNT, offsetof(struct make_body, disk), 0, 1048576 },
     };
+    static const struct form form = FORM_OF(rows, .open = true);
     struct make_body body = { .name = NULL };
     struct ops ops = ops_of(exchange_caller(x));
     auto_free const char **tags = NULL;
     struct build_want want = { .tags = NULL };
 
-    if (form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0)
+    if (form_read(exchange_caller(x), json, &form, &body, err) < 0)
         return -1;
     if (!body.name && !body.alias)
         return form_bad(exchange_caller(x), err, "name", "a template's name is needed");

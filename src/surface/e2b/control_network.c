@@ -105,19 +105,20 @@ int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes
                     struct reach *reach, struct err *err)
 {
     static const struct form_field rows[] = {
-        { "denyOut", FORM_ARRAY, offsetof(struct network, deny_out), 0, 0 },
-        { "allowOut", FORM_ARRAY, offsetof(struct network, allow_out), 0, 0 },
-        { "allowPublicTraffic", FORM_BOOL, offsetof(struct network, public_traffic), 0, 0 },
-        { "egressProxy", FORM_ANY, offsetof(struct network, proxy), 0, 0 },
-        { "rules", FORM_ANY, offsetof(struct network, rules), 0, 0 },
-        { "maskRequestHost", FORM_TEXT, offsetof(struct network, mask), 0, 0 },
-        { "httpsPorts", FORM_ANY, offsetof(struct network, https), 0, 0 },
+        { "denyOut", FORM_ARRAY, offsetof(struct network, deny_out) },
+        { "allowOut", FORM_ARRAY, offsetof(struct network, allow_out) },
+        { "allowPublicTraffic", FORM_BOOL, offsetof(struct network, public_traffic) },
+        { "egressProxy", FORM_ANY, offsetof(struct network, proxy) },
+        { "rules", FORM_ANY, offsetof(struct network, rules) },
+        { "maskRequestHost", FORM_TEXT, offsetof(struct network, mask) },
+        { "httpsPorts", FORM_ANY, offsetof(struct network, https) },
     };
+    static const struct form form = FORM_OF(rows);
     struct network got = { .public_traffic = notes->public_traffic };
     char field[64];
 
-    if (network && form_read(exchange_caller(x), network, rows, ARRAY_LEN(rows), &got, err) < 0)
-        return err_wrap(err, "network");
+    if (network && form_read_within(exchange_caller(x), "network.", network, &form, &got, err) < 0)
+        return -1;
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
         if (!control_says(json_object_get(network, refused[i].field)))
             continue;
@@ -127,7 +128,7 @@ int control_network(struct exchange *x, json_t *network, struct e2b_notes *notes
     }
     if (got.mask && !preview_mask_ok(got.mask))
         return form_bad(exchange_caller(x), err, "network.maskRequestHost",
-                        "a host is needed, perhaps with a port: localhost:${PORT}");
+                        "must be a host, perhaps with a port: localhost:${PORT}");
     if (got.mask)
         (void) snprintf(notes->mask_host, sizeof notes->mask_host, "%s", got.mask);
     notes->public_traffic = got.public_traffic;
@@ -147,8 +148,7 @@ int control_internet(struct exchange *x, const json_t *value, struct e2b_notes *
                      struct err *err)
 {
     if (value && !json_is_boolean(value))
-        return form_bad(exchange_caller(x), err, "allow_internet_access",
-                        "true or false is needed");
+        return form_bad(exchange_caller(x), err, "allow_internet_access", "must be true or false");
     notes->internet = value ? json_is_true(value) : -1;
     return 0;
 }

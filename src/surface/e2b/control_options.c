@@ -19,22 +19,26 @@ struct body {
 
 /* clang-format off */
 static const struct form_field fields[] = {
-    { "templateID",            FORM_TEXT,   AT(template), 0, 0 },
-    { "timeout",               FORM_ANY,    AT(timeout), 0, 0 },
-    { "metadata",              FORM_OBJECT, AT(metadata), 0, 0 },
-    { "envVars",               FORM_OBJECT, AT(env), 0, 0 },
-    { "allow_internet_access", FORM_ANY,    AT(internet), 0, 0 },
-    { "network",               FORM_OBJECT, AT(network), 0, 0 },
-    { "autoPause",             FORM_BOOL,   AT(auto_pause), 0, 0 },
-    { "autoPauseMemory",       FORM_BOOL,   AT(auto_pause_memory), 0, 0 },
-    { "memory",                FORM_BOOL,   AT(memory),            0, 0 },
-    { "autoResume",            FORM_OBJECT, AT(auto_resume), 0, 0 },
-    { "mcp",                   FORM_OBJECT, AT(mcp), 0, 0 }, /* the SDK's own work, with a template for it */
-    { "iam",                   FORM_OBJECT, AT(iam), 0, 0 },
-    { "volumeMounts",          FORM_ARRAY,  AT(mounts), 0, 0 },
+    { "templateID",            FORM_TEXT,   AT(template), .needed = true },
+    { "timeout",               FORM_ANY,    AT(timeout) },
+    { "metadata",              FORM_OBJECT, AT(metadata) },
+    { "envVars",               FORM_OBJECT, AT(env) },
+    { "allow_internet_access", FORM_ANY,    AT(internet) },
+    { "network",               FORM_OBJECT, AT(network) },
+    { "autoPause",             FORM_BOOL,   AT(auto_pause) },
+    { "autoPauseMemory",       FORM_BOOL,   AT(auto_pause_memory), .fallback = "true" },
+    { "memory",                FORM_BOOL,   AT(memory),            .fallback = "true" },
+    { "autoResume",            FORM_OBJECT, AT(auto_resume) },
+    { "mcp",                   FORM_OBJECT, AT(mcp) }, /* the SDK's own work, with a template for it */
+    { "iam",                   FORM_OBJECT, AT(iam) },
+    { "volumeMounts",          FORM_ARRAY,  AT(mounts) },
+    { "secure",                FORM_BOOL,   AT(secure) }, /* last: not of a create of the second version */
 };
-static const struct form_field field_secure = { "secure", FORM_BOOL, AT(secure), 0, 0 };
 /* clang-format on */
+static const struct form first_form = FORM_OF(fields, .open = true);
+static const struct form second_form = { .rows = fields,
+                                         .count = ARRAY_LEN(fields) - 1,
+                                         .open = true };
 
 static int unsupported(struct exchange *x, const char *field, const char *why, struct err *err)
 {
@@ -114,17 +118,14 @@ static int check_unknown_features(struct exchange *x, const struct body *body, s
 int control_options(struct exchange *x, json_t *json, bool v2, struct control_create *ret,
                     struct reach *reach, struct err *err)
 {
-    struct body body = { .auto_pause_memory = true, .secure = v2, .memory = true };
+    struct body body = { .secure = v2 };
     struct ops_template_ref ref;
 
     *ret = (struct control_create){ .notes = E2B_NOTES };
-    if (form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0 ||
-        (!v2 && form_read_known(exchange_caller(x), json, &field_secure, 1, &body, err) < 0) ||
+    if (form_read(exchange_caller(x), json, v2 ? &second_form : &first_form, &body, err) < 0 ||
         ops_mounts_read(exchange_caller(x), "volumeMounts", body.mounts, ret->volumes,
                         &ret->ops.volume_count, err) < 0)
         return -1;
-    if (!body.template)
-        return form_bad(exchange_caller(x), err, "templateID", "a template's name is needed");
     ret->notes.secure = body.secure;
     ret->metadata = body.metadata;
     ret->ops.isolation = json_string_value(json_object_get(body.metadata, E2B_ISOLATION));

@@ -122,7 +122,8 @@ int control_set_timeout(struct exchange *x, struct err *err)
 /* Only ever later. */
 int control_refresh(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = { { "duration", FORM_COUNT, 0, 0, REFRESH_MOST } };
+    static const struct form_field rows[] = { { "duration", FORM_COUNT, 0, 0, REFRESH_MOST } };
+    static const struct form form = FORM_OF(rows, .open = true);
     uint64_t seconds = REFRESH_MS / 1000;
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_sandbox sandbox;
@@ -134,7 +135,7 @@ int control_refresh(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &seconds, err);
+    r = form_read(exchange_caller(x), json, &form, &seconds, err);
     json_decref(json);
     if (r < 0 || check_running(&ops, id, &sandbox, err) < 0)
         return -1;
@@ -151,22 +152,23 @@ struct life_body {
 };
 
 static const struct form_field life_fields[] = {
-    { "timeout", FORM_ANY, offsetof(struct life_body, timeout), 0, 0 },
-    { "memory", FORM_BOOL, offsetof(struct life_body, memory), 0, 0 },
-    { "autoPause", FORM_ANY, offsetof(struct life_body, auto_pause), 0, 0 },
+    { "timeout", FORM_ANY, offsetof(struct life_body, timeout) },
+    { "memory", FORM_BOOL, offsetof(struct life_body, memory), .fallback = "true" },
+    { "autoPause", FORM_ANY, offsetof(struct life_body, auto_pause) },
 };
+static const struct form life_form = FORM_OF(life_fields, .open = true);
 
 /* *ret_ms: how long it lives from now on. `memory` of a resume says nothing: what was saved is what there is. */
 static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, bool *ret_memory,
                      struct err *err)
 {
-    struct life_body body = { .memory = true };
+    struct life_body body = { .timeout = NULL };
     json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read_known(exchange_caller(x), json, life_fields, ARRAY_LEN(life_fields), &body, err);
+    r = form_read(exchange_caller(x), json, &life_form, &body, err);
     *ret_memory = body.memory;
     if (r == 0 && body.auto_pause)
         r = err_set(err, ERR_UNSUPPORTED, "autoPause: can only be said at the create");

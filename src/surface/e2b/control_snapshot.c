@@ -43,14 +43,15 @@ static int read_name(struct exchange *x, const char *text, char ret[KEEPER_NAME_
 
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
-    static const struct form_field fields[] = { { "name", FORM_TEXT, 0, 0, 0 } };
+    static const struct form_field rows[] = { { "name", FORM_TEXT } };
+    static const struct form form = FORM_OF(rows, .open = true);
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_save save = { .replace = true };
     struct ops_snapshot made;
     const char *text = NULL;
     char name[KEEPER_NAME_MAX], buffer[ID_LEN + 1];
 
-    if (form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &text, err) < 0 ||
+    if (form_read(exchange_caller(x), json, &form, &text, err) < 0 ||
         (text && read_name(x, text, name, err) < 0))
         return -1;
     save.name = text ? name : NULL;
@@ -139,10 +140,11 @@ struct fork_body {
 
 static int read_fork(struct exchange *x, size_t *ret_count, uint64_t *ret_ms, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "timeout", FORM_ANY, offsetof(struct fork_body, timeout), 0, 0 },
-        { "count", FORM_ANY, offsetof(struct fork_body, count), 0, 0 },
+    static const struct form_field rows[] = {
+        { "timeout", FORM_ANY, offsetof(struct fork_body, timeout) },
+        { "count", FORM_ANY, offsetof(struct fork_body, count) },
     };
+    static const struct form form = FORM_OF(rows, .open = true);
     struct fork_body body = { .timeout = NULL };
     json_int_t count = 1;
     json_t *json;
@@ -150,7 +152,7 @@ static int read_fork(struct exchange *x, size_t *ret_count, uint64_t *ret_ms, st
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err);
+    r = form_read(exchange_caller(x), json, &form, &body, err);
     if (r == 0)
         r = control_timeout(x, body.timeout, 1, PRESET_FORK_MS, ret_ms, err);
     if (r == 0 && body.count) {

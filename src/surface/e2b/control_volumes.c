@@ -18,7 +18,8 @@ static json_t *volume_json(const struct ops_volume *volume, bool token)
 
 int control_volume_create(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = { { "name", FORM_TEXT, 0, 0, 0 } };
+    static const struct form_field rows[] = { { "name", FORM_TEXT, .needed = true } };
+    static const struct form form = FORM_OF(rows, .open = true);
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_volume volume;
     const char *name = NULL;
@@ -27,10 +28,9 @@ int control_volume_create(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read_known(exchange_caller(x), json, fields, ARRAY_LEN(fields), &name, err);
+    r = form_read(exchange_caller(x), json, &form, &name, err);
     if (r == 0)
-        r = name ? ops_volume_create(&ops, name, SIZE, 0, &volume, err)
-                 : form_bad(exchange_caller(x), err, "name", "is needed");
+        r = ops_volume_create(&ops, name, SIZE, 0, &volume, err);
     json_decref(json);
     return r < 0 ? -1 : exchange_reply_json(x, 201, volume_json(&volume, true), err);
 }

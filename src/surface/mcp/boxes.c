@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MOST    100
-#define LINK_SECONDS 3600
+#define LIST_MOST 100
 
 /* The text is freed here. */
 static int give(struct text *text, json_t **ret, struct err *err)
@@ -50,7 +49,7 @@ static int create(struct exchange *x, json_t *arguments, json_t **ret, struct er
 
 /* ---- list_sandboxes ---- */
 
-static const struct args no_args = { NULL, 0 };
+static const struct form no_form = { .count = 0 };
 
 static int list(struct exchange *x, json_t *arguments, json_t **ret, struct err *err)
 {
@@ -60,7 +59,7 @@ static int list(struct exchange *x, json_t *arguments, json_t **ret, struct err 
     struct text said = { 0 };
     struct ops_sandbox *box;
 
-    if (args_read(ops.caller, arguments, "", &no_args, NULL, err) < 0 ||
+    if (form_read(ops.caller, arguments, &no_form, NULL, err) < 0 ||
         ops_sandbox_list(&ops, &filter, &page, err) < 0)
         return -1;
     (void) text_addf(
@@ -85,12 +84,12 @@ struct which {
 };
 
 /* clang-format off */
-static const struct arg remove_rows[] = {
-    { "sandbox_id", ARG_TEXT, .at = offsetof(struct which, sandbox), .most = 64, .needed = true,
+static const struct form_field remove_rows[] = {
+    { "sandbox_id", FORM_TEXT, .at = offsetof(struct which, sandbox), .most = 64, .needed = true,
       .help = "the sandbox to end, with all its files" },
 };
 /* clang-format on */
-static const struct args remove_args = ARGS_OF(remove_rows);
+static const struct form remove_form = FORM_OF(remove_rows);
 
 static int remove_box(struct exchange *x, json_t *arguments, json_t **ret, struct err *err)
 {
@@ -99,7 +98,7 @@ static int remove_box(struct exchange *x, json_t *arguments, json_t **ret, struc
     struct which which = { 0 };
     struct text said = { 0 };
 
-    if (args_read(ops.caller, arguments, "", &remove_args, &which, err) < 0 ||
+    if (form_read(ops.caller, arguments, &remove_form, &which, err) < 0 ||
         ops_sandbox_resolve(&ops, which.sandbox, session.sandbox, err) < 0 ||
         ops_sandbox_kill(&ops, session.sandbox, err) < 0)
         return -1;
@@ -111,28 +110,28 @@ static int remove_box(struct exchange *x, json_t *arguments, json_t **ret, struc
 /* ---- preview_url ---- */
 
 /* clang-format off */
-static const struct arg preview_rows[] = {
-    { "port", ARG_NUMBER, .at = offsetof(struct which, port), .least = 1, .most = 65535, .needed = true,
+static const struct form_field preview_rows[] = {
+    { "port", FORM_COUNT, .at = offsetof(struct which, port), .least = 1, .most = 65535, .needed = true,
       .help = "port that a server in the sandbox listens on" },
-    { "sandbox_id", ARG_TEXT, .at = offsetof(struct which, sandbox), .most = 64,
+    { "sandbox_id", FORM_CONTENT, .at = offsetof(struct which, sandbox), .most = 64,
       .help = "the sandbox (default: your own)" },
-    { "expires_seconds", ARG_NUMBER, .at = offsetof(struct which, seconds), .least = 1, .most = OPS_LINK_SECONDS_MOST,
-      .help = "how long the address can be used (default: one hour)" },
+    { "expires_seconds", FORM_COUNT, .at = offsetof(struct which, seconds), .least = 1, .most = OPS_LINK_SECONDS_MOST,
+      .help = "how long the address can be used", .fallback = "3600" },
 };
 /* clang-format on */
-static const struct args preview_args = ARGS_OF(preview_rows);
+static const struct form link_form = FORM_OF(preview_rows);
 
 static int preview(struct exchange *x, json_t *arguments, json_t **ret, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
-    struct which which = { .seconds = LINK_SECONDS };
+    struct which which = { 0 };
     struct session session;
     struct text said = { 0 };
     char token[STORE_LINK_MAX];
     auto_free char *url = NULL;
     uint64_t expires;
 
-    if (args_read(ops.caller, arguments, "", &preview_args, &which, err) < 0 ||
+    if (form_read(ops.caller, arguments, &link_form, &which, err) < 0 ||
         session_find(&ops, which.sandbox, &session, err) < 0 ||
         ops_preview_link(&ops, session.sandbox, (uint16_t) which.port, which.seconds, token,
                          sizeof token, &expires, err) < 0 ||
@@ -147,12 +146,12 @@ static int preview(struct exchange *x, json_t *arguments, json_t **ret, struct e
 const struct mcp_own mcp_owns[] = {
     { "create_sandbox", "Create a sandbox",
       "Makes another sandbox: with other limits, another template, or a network. Not needed for ordinary work: every tool makes a "
-      "sandbox by itself.", TOOL_RUNS, false, false, create, &tools_config_args },
-    { "list_sandboxes", "List sandboxes", "Lists your sandboxes, newest first.", TOOL_READS, false, false, list, &no_args },
-    { "delete_sandbox", "Delete a sandbox", "Ends a sandbox and removes its files.", TOOL_WRITES, true, false, remove_box, &remove_args },
+      "sandbox by itself.", TOOL_RUNS, false, false, create, &tools_config_form },
+    { "list_sandboxes", "List sandboxes", "Lists your sandboxes, newest first.", TOOL_READS, false, false, list, &no_form },
+    { "delete_sandbox", "Delete a sandbox", "Ends a sandbox and removes its files.", TOOL_WRITES, true, false, remove_box, &remove_form },
     { "preview_url", "Preview a port",
       "Gives an address by which people can open a server that runs in the sandbox, such as a web application.",
-      TOOL_RUNS, false, true, preview, &preview_args },
+      TOOL_RUNS, false, true, preview, &link_form },
 };
 /* clang-format on */
 const size_t mcp_own_count = ARRAY_LEN(mcp_owns);

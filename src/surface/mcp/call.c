@@ -138,8 +138,8 @@ static int pin(const struct mcp_call *call, json_t *arguments, json_t **ret, str
 
     if (call->pinned && asked && !json_is_null(asked) &&
         (!json_is_string(asked) || strcmp(json_string_value(asked), call->pinned) != 0))
-        return args_bad(exchange_caller(call->x), "", "sandbox_id",
-                        "is not the sandbox of this connection", err);
+        return form_bad(exchange_caller(call->x), err, "sandbox_id",
+                        "must be the sandbox of this connection");
     *ret = arguments ? json_copy(arguments) : json_object();
     if (!*ret ||
         (call->pinned && json_object_set_new(*ret, "sandbox_id", json_string(call->pinned)) < 0)) {
@@ -154,19 +154,14 @@ static int run_tool(struct run *run, const struct tool *tool, json_t *arguments,
                     struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(run->call->x));
-    json_t *own = json_copy(arguments), *id = json_object_get(arguments, "sandbox_id"),
-           *answered = NULL;
-    struct tools_order order = { .tool = tool,
-                                 .sandbox = json_string_value(id),
-                                 .arguments = own,
-                                 .watch = watch,
-                                 .watch_context = run };
-    int r;
+    json_t *own = json_copy(arguments), *answered = NULL;
+    struct tools_order order = {
+        .tool = tool, .arguments = own, .watch = watch, .watch_context = run
+    };
+    int r = form_read(ops.caller, arguments, &tool_where_form, &order.sandbox, err);
 
     (void) json_object_del(own, "sandbox_id");
-    if (id && !json_is_null(id) && !json_is_string(id))
-        r = args_bad(ops.caller, "", "sandbox_id", "is not a text", err);
-    else
+    if (r == 0)
         r = tools_call(&ops, &order, &answered, err);
     json_decref(own);
     if (r < 0)

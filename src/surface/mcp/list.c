@@ -5,14 +5,6 @@
 
 #define LIST_TTL_MS 3600000
 
-/* Every tool that works in a sandbox can be told in which. */
-/* clang-format off */
-static const struct arg where_rows[] = {
-    { "sandbox_id", ARG_TEXT, .help = "the sandbox to work in (default: your own, which is made when it is needed)" },
-};
-/* clang-format on */
-static const struct args where_args = ARGS_OF(where_rows);
-
 static json_t *annotations(const char *title, enum tool_effect effect, bool harms)
 {
     return json_pack("{s:s, s:b, s:b, s:b, s:b}", "title", title, "readOnlyHint",
@@ -28,18 +20,16 @@ static json_t *tool_json(const char *name, const char *title, const char *brief,
 }
 
 /* A pinned client is not told of other sandboxes. */
-static json_t *schema_of(const struct mcp_call *call, const struct args *args, bool anywhere)
+static json_t *schema_of(const struct mcp_call *call, const struct form *form, bool anywhere)
 {
-    json_t *schema = args_schema(args), *properties = json_object_get(schema, "properties"), *where;
+    struct form whole = *form;
+    json_t *schema;
 
+    if (anywhere && !call->pinned)
+        whole.beside = &tool_where_form;
+    schema = form_schema(&whole, FORM_LISTED);
     if (call->pinned)
-        (void) json_object_del(properties, "sandbox_id");
-    if (call->pinned || !anywhere)
-        return schema;
-    where = args_schema(&where_args);
-
-    (void) json_object_update(properties, json_object_get(where, "properties"));
-    json_decref(where);
+        (void) json_object_del(json_object_get(schema, "properties"), "sandbox_id");
     return schema;
 }
 
@@ -51,7 +41,7 @@ int mcp_tools_list(struct mcp_call *call, struct err *err)
         const struct tool *tool = &tools_table[i];
 
         (void) json_array_append_new(
-            list, tool_json(tool->plain, tool->name, tool->brief, schema_of(call, tool->args, true),
+            list, tool_json(tool->plain, tool->name, tool->brief, schema_of(call, tool->form, true),
                             annotations(tool->name, tool->effect, tool->effect != TOOL_READS)));
     }
     for (size_t i = 0; i < mcp_own_count; i++) {
@@ -60,7 +50,7 @@ int mcp_tools_list(struct mcp_call *call, struct err *err)
         if (call->pinned && !own->inside)
             continue;
         (void) json_array_append_new(
-            list, tool_json(own->name, own->title, own->brief, schema_of(call, own->args, false),
+            list, tool_json(own->name, own->title, own->brief, schema_of(call, own->form, false),
                             annotations(own->title, own->effect, own->ends)));
     }
     result = json_pack("{s:o}", "tools", list);

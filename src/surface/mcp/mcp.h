@@ -47,7 +47,7 @@ struct mcp_own {
     bool inside; /* works in one sandbox: a pinned client has it, too */
     /* *ret: a text for the model. */
     int (*run)(struct exchange *x, json_t *arguments, json_t **ret, struct err *err);
-    const struct args *args;
+    const struct form *form;
 };
 extern const struct mcp_own mcp_owns[];
 extern const size_t mcp_own_count;

@@ -1,5 +1,5 @@
 #include "base/own.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/guard/policy_config.h"
 #include "server/guard/policy_gate_own.h"
 #include "server/guard/quota.h"
@@ -61,28 +61,69 @@ static json_t *report_json(const struct policy_report *report)
                      "paths", paths);
 }
 
+struct rules {
+    const char *preset, *max_risk;
+    json_t *lists[POLICY_LIST_COUNT];
+    bool root, network, audit;
+};
+
+#define AT(field)        offsetof(struct rules, field)
+#define LIST(kind, text) .at = AT(lists[POLICY_##kind]), .help = (text)
+#define REGEXES          "{\"items\": {\"type\": \"string\", \"format\": \"regex\"}}"
+static const char *const risks[] = { "none", "low", "medium", "high", "critical", NULL };
+static const char *const presets[] = { "minimal", "standard", "development", "open", NULL };
+static const char *const accesses[] = { "read", "write", NULL };
+
+/* clang-format off */
+static const struct form_field rules_rows[] = {
+    { "preset", FORM_TEXT, .at = AT(preset), .help = "rules to begin with", .choices = presets },
+    { "allowed_tools", FORM_ARRAY, LIST(ALLOWED_TOOLS, "tools that may be used; default: all") },
+    { "blocked_tools", FORM_ARRAY, LIST(BLOCKED_TOOLS, "tools that may not be used") },
+    { "command_blacklist", FORM_ARRAY, LIST(COMMAND_BLACKLIST, "commands that may not run"), .schema = REGEXES },
+    { "command_whitelist", FORM_ARRAY, LIST(COMMAND_WHITELIST, "commands that may run, and no others"), .schema = REGEXES },
+    { "blocked_paths", FORM_ARRAY, LIST(BLOCKED_PATHS, "files that may not be read or written") },
+    { "waived_rules", FORM_ARRAY, LIST(WAIVED_RULES, "rules of the preset that do not count") },
+    { "allow_root", FORM_BOOL, .at = AT(root), .help = "root inside may be used" },
+    { "network", FORM_BOOL, .at = AT(network), .help = "whether network tools are no violation" },
+    { "max_risk", FORM_TEXT, .at = AT(max_risk), .help = "the highest risk that may run", .choices = risks },
+    { "enable_audit_log", FORM_BOOL, .at = AT(audit), .help = "the audit log is always on", .schema = "{\"const\": true}" },
+};
+#undef AT
+const struct form policy_rules_form = FORM_OF(rules_rows);
+
+#define AT(field) offsetof(struct question, field)
+static const struct form_field question_rows[] = {
+    { "command", FORM_CONTENT, .at = AT(command), .most = POLICY_COMMAND_MAX, .help = "a command for a shell" },
+    { "code", FORM_CONTENT, .at = AT(code), .most = POLICY_COMMAND_MAX, .help = "a program" },
+    { "language", FORM_CONTENT, .at = AT(language), .most = 32, .help = "of code" },
+    { "path", FORM_CONTENT, .at = AT(path), .most = 4096, .help = "a file" },
+    { "access", FORM_TEXT, .at = AT(access), .help = "of path", .choices = accesses, .fallback = "read" },
+    { "tool", FORM_CONTENT, .at = AT(tool), .most = 64, .help = "the name of a tool" },
+    { "preset", FORM_TEXT, .at = AT(preset), .help = "rules to ask", .choices = presets, .fallback = "standard" },
+    { "security", FORM_OBJECT, .at = AT(security), .help = "rules on top of the preset's; docs/policy.md", .items = &policy_rules_form },
+};
+/* clang-format on */
+#undef AT
+const struct form policy_question_form =
+    FORM_OF(question_rows, .help = "exactly one of command, code, path and tool");
+
+int policy_rules_read(struct caller *caller, json_t *security, struct err *err)
+{
+    struct rules ignored;
+
+    return security
+               ? form_read_within(caller, "security.", security, &policy_rules_form, &ignored, err)
+               : 0;
+}
+
 static int read_question(struct exchange *x, json_t *body, struct question *q, struct err *err)
 {
-    static const struct arg rows[] = {
-        { "command", ARG_TEXT, .at = offsetof(struct question, command),
-          .most = POLICY_COMMAND_MAX },
-        { "code", ARG_TEXT, .at = offsetof(struct question, code), .most = POLICY_COMMAND_MAX },
-        { "language", ARG_TEXT, .at = offsetof(struct question, language), .most = 32 },
-        { "path", ARG_TEXT, .at = offsetof(struct question, path), .most = 4096 },
-        { "access", ARG_TEXT, .at = offsetof(struct question, access), .most = 8 },
-        { "tool", ARG_TEXT, .at = offsetof(struct question, tool), .most = 64 },
-        { "preset", ARG_TEXT, .at = offsetof(struct question, preset), .most = 32 },
-        { "security", ARG_OBJECT, .at = offsetof(struct question, security) },
-    };
-    static const struct args args = ARGS_OF(rows);
-
-    if (args_read(exchange_caller(x), body, "", &args, q, err) < 0)
+    if (form_read(exchange_caller(x), body, &policy_question_form, q, err) < 0 ||
+        policy_rules_read(exchange_caller(x), q->security, err) < 0)
         return -1;
     if (!!q->command + !!q->code + !!q->path + !!q->tool != 1)
-        return args_bad(exchange_caller(x), "", "command",
-                        "or code, path or tool is needed, and only one of them", err);
-    if (q->access && strcmp(q->access, "read") != 0 && strcmp(q->access, "write") != 0)
-        return args_bad(exchange_caller(x), "", "access", "is neither read nor write", err);
+        return form_bad(exchange_caller(x), err, "command",
+                        "exactly one of command, code, path and tool is required");
     return 0;
 }
 
@@ -105,8 +146,7 @@ static int analyze(struct exchange *x, json_t *body, json_t **ret, struct err *e
         policy_analyze_code(policy, q.language ? q.language : "", q.code, &report);
     else if (q.path)
         policy_analyze_path(policy, q.path,
-                            q.access && strcmp(q.access, "write") == 0 ? POLICY_WRITE : POLICY_READ,
-                            &report);
+                            strcmp(q.access, "write") == 0 ? POLICY_WRITE : POLICY_READ, &report);
     else
         policy_analyze_tool(policy, q.tool, &report);
     quota_policy_used(exchange_caller(x), report.cpu_us);
@@ -182,12 +222,11 @@ int policy_route_violations(struct exchange *x, struct err *err)
 
     if (wanted && risk == POLICY_RISK_COUNT) {
         json_decref(by_risk);
-        return args_bad(exchange_caller(x), "", "risk", "must be low, medium, high or critical",
-                        err);
+        return form_bad(exchange_caller(x), err, "risk", "must be low, medium, high or critical");
     }
     if (many && (parse_u64(many, &limit, err) < 0 || limit < 1 || limit > GATE_SEEN)) {
         json_decref(by_risk);
-        return args_bad(exchange_caller(x), "", "limit", "is not between 1 and 256", err);
+        return form_bad(exchange_caller(x), err, "limit", "must be between 1 and %d", GATE_SEEN);
     }
     policy_gate_counts(gate, tenant, &counts);
     for (int i = POLICY_RISK_LOW; i < POLICY_RISK_COUNT; i++)

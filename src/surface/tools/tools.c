@@ -2,7 +2,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/guard/audit.h"
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
@@ -18,34 +18,34 @@ const struct tool tools_table[] = {
     { "Bash", "bash", "runs a command in a shell that keeps its directory, variables and functions",
       "Runs a command with bash in the sandbox. The shell keeps its directory, variables and functions between calls of a session. "
       "A command that takes long or serves something: set run_in_background, then read its output with bash_output.",
-      TOOL_RUNS, tool_bash, &tool_bash_args },
+      TOOL_RUNS, tool_bash, &tool_bash_form },
     { "BashOutput", "bash_output", "shows what a background process has written so far",
       "Shows what a background process has written so far, whether it still runs, and from where to go on reading.",
-      TOOL_READS, tool_bash_output, &tool_bash_output_args },
+      TOOL_READS, tool_bash_output, &tool_bash_output_form },
     { "KillProcess", "kill_process", "ends a background process and its children",
       "Ends a background process and all that it started.",
-      TOOL_RUNS, tool_kill, &tool_kill_args },
+      TOOL_RUNS, tool_kill, &tool_kill_form },
     { "Read", "read", "reads a text file; tells images and other binary files apart",
       "Reads a file of the sandbox. Images come back as images.",
-      TOOL_READS, tool_read, &tool_read_args },
+      TOOL_READS, tool_read, &tool_read_form },
     { "Write", "write", "writes a whole file; makes missing directories",
       "Writes a whole file in the sandbox; missing directories are made. To change a part of a file, use edit.",
-      TOOL_WRITES, tool_write, &tool_write_args },
+      TOOL_WRITES, tool_write, &tool_write_form },
     { "Edit", "edit", "replaces one text by another in a file",
       "Replaces one text by another in a file of the sandbox.",
-      TOOL_WRITES, tool_edit, &tool_edit_args },
+      TOOL_WRITES, tool_edit, &tool_edit_form },
     { "MultiEdit", "multi_edit", "several edits of one file: all of them or none",
       "Makes several edits of one file in the sandbox: all of them or none.",
-      TOOL_WRITES, tool_multi_edit, &tool_multi_edit_args },
+      TOOL_WRITES, tool_multi_edit, &tool_multi_edit_form },
     { "Glob", "glob", "finds files by name, newest first",
       "Finds files of the sandbox by name, newest first.",
-      TOOL_READS, tool_glob, &tool_glob_args },
+      TOOL_READS, tool_glob, &tool_glob_form },
     { "Grep", "grep", "searches files with a regular expression",
       "Searches files of the sandbox with a regular expression.",
-      TOOL_READS, tool_grep, &tool_grep_args },
+      TOOL_READS, tool_grep, &tool_grep_form },
     { "LS", "ls", "lists a directory",
       "Lists a directory of the sandbox.",
-      TOOL_READS, tool_ls, &tool_ls_args },
+      TOOL_READS, tool_ls, &tool_ls_form },
 };
 /* clang-format on */
 const size_t tools_count = ARRAY_LEN(tools_table);
@@ -55,10 +55,10 @@ void tool_arguments(const struct tool *tool, char *out, size_t size)
     size_t len = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; i < tool->args->count && len < size; i++)
-        if (tool->args->rows[i].help)
+    for (size_t i = 0; i < tool->form->count && len < size; i++)
+        if (tool->form->rows[i].help)
             len += (size_t) snprintf(out + len, size - len, "%s%s", len > 0 ? ", " : "",
-                                     tool->args->rows[i].name);
+                                     tool->form->rows[i].name);
 }
 
 static const struct tool *tool_find(const char *name)
@@ -207,21 +207,32 @@ static int call_tool(struct exchange *x, const struct tool *tool, const char *sa
 
 /* ---- routes ---- */
 
+static json_t *any_object(void)
+{
+    return json_pack("{s:s}", "type", "object");
+}
+
 struct execute {
     const char *name, *sandbox;
     json_t *arguments;
 };
 
 /* clang-format off */
-static const struct arg execute_rows[] = {
-    { "tool_name", ARG_TEXT, .at = offsetof(struct execute, name), .most = 64, .needed = true },
-    { "tool", ARG_TEXT, .at = offsetof(struct execute, name), .most = 64 },
-    { "arguments", ARG_OBJECT, .at = offsetof(struct execute, arguments) },
-    { "input", ARG_OBJECT, .at = offsetof(struct execute, arguments) },
-    { "sandbox_id", ARG_TEXT, .at = offsetof(struct execute, sandbox), .most = 64 },
+#define SANDBOX_HELP "the sandbox to work in (default: your own, which is made when it is needed)"
+static const struct form_field execute_rows[] = {
+    { "tool_name", FORM_TEXT, .at = offsetof(struct execute, name), .most = 64, .help = "the name of a tool of GET /tools", .needed = true },
+    { "tool", FORM_TEXT, .at = offsetof(struct execute, name), .most = 64 },
+    { "arguments", FORM_OBJECT, .at = offsetof(struct execute, arguments), .help = "of the tool: GET /tools and docs/tools.md have them",
+      .describe = any_object },
+    { "input", FORM_OBJECT, .at = offsetof(struct execute, arguments), .describe = any_object },
+    { "sandbox_id", FORM_CONTENT, .at = offsetof(struct execute, sandbox), .most = 64, .help = SANDBOX_HELP },
+};
+static const struct form_field where_rows[] = {
+    { "sandbox_id", FORM_CONTENT, .most = 64, .help = SANDBOX_HELP },
 };
 /* clang-format on */
-static const struct args execute_args = ARGS_OF(execute_rows);
+const struct form tools_execute_form = FORM_OF(execute_rows);
+const struct form tool_where_form = FORM_OF(where_rows, .open = true);
 
 int tools_route_execute(struct exchange *x, struct err *err)
 {
@@ -233,11 +244,10 @@ int tools_route_execute(struct exchange *x, struct err *err)
     if (exchange_json(x, &body, err) < 0)
         return -1;
     none = json_object();
-    r = args_read(exchange_caller(x), body, "", &execute_args, &order, err);
+    r = form_read(exchange_caller(x), body, &tools_execute_form, &order, err);
     tool = r == 0 ? tool_find(order.name) : NULL;
     if (r == 0 && !tool)
-        r = args_bad(exchange_caller(x), "", "tool_name",
-                     "is not a tool of this server: see GET /tools", err);
+        r = form_bad(exchange_caller(x), err, "tool_name", "unknown tool: see GET /tools");
     if (r == 0)
         r = call_tool(x, tool, order.sandbox, order.arguments ? order.arguments : none, err);
     json_decref(none);
@@ -245,24 +255,21 @@ int tools_route_execute(struct exchange *x, struct err *err)
     return r;
 }
 
-/* The arguments at the top, beside sandbox_id; `preset` where the tool's own default is not meant. */
-static int direct(struct exchange *x, const char *name, const char *preset_key,
-                  const char *preset_value, struct err *err)
+/* The arguments at the top, beside sandbox_id; `other` where the tool's own default is not meant. */
+static int direct(struct exchange *x, const char *name, const struct form_field *other,
+                  struct err *err)
 {
     json_t *body = NULL, *id;
     const char *sandbox = NULL;
-    int r = 0;
+    int r;
 
     if (exchange_json(x, &body, err) < 0)
         return -1;
     id = json_incref(json_object_get(body, "sandbox_id"));
+    r = form_read(exchange_caller(x), body, &tool_where_form, &sandbox, err);
     (void) json_object_del(body, "sandbox_id");
-    if (id && json_is_string(id))
-        sandbox = json_string_value(id);
-    else if (id && !json_is_null(id))
-        r = args_bad(exchange_caller(x), "", "sandbox_id", "is not a text", err);
-    if (preset_key && !json_object_get(body, preset_key))
-        (void) json_object_set_new(body, preset_key, json_string(preset_value));
+    if (other && !json_object_get(body, other->name))
+        (void) json_object_set_new(body, other->name, json_string(other->fallback));
     if (r == 0)
         r = call_tool(x, tool_find(name), sandbox, body, err);
     json_decref(id);
@@ -272,22 +279,22 @@ static int direct(struct exchange *x, const char *name, const char *preset_key,
 
 int tools_route_bash(struct exchange *x, struct err *err)
 {
-    return direct(x, "Bash", NULL, NULL, err);
+    return direct(x, "Bash", NULL, err);
 }
 
 int tools_route_read(struct exchange *x, struct err *err)
 {
-    return direct(x, "Read", NULL, NULL, err);
+    return direct(x, "Read", NULL, err);
 }
 
 int tools_route_write(struct exchange *x, struct err *err)
 {
-    return direct(x, "Write", NULL, NULL, err);
+    return direct(x, "Write", NULL, err);
 }
 
 int tools_route_search(struct exchange *x, struct err *err)
 {
-    return direct(x, "Grep", "output_mode", "content", err);
+    return direct(x, "Grep", tool_search_body_form.rows, err);
 }
 
 int tools_route_list(struct exchange *x, struct err *err)
@@ -300,7 +307,7 @@ int tools_route_list(struct exchange *x, struct err *err)
         (void) json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:o}", "name", tools_table[i].name, "description",
                             tools_table[i].help, "arguments", arguments, "input_schema",
-                            args_schema(tools_table[i].args)));
+                            form_schema(tools_table[i].form, FORM_LISTED)));
     }
     return exchange_reply_json(x, 200, json_pack("{s:o}", "tools", list), err);
 }

@@ -8,7 +8,7 @@
 #ifndef COVE_SURFACE_TOOLS_TOOLS_H
 #define COVE_SURFACE_TOOLS_TOOLS_H
 
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/serve/exchange.h"
 #include "surface/tools/tools_session.h"
 
@@ -38,7 +38,7 @@ struct tool {
     const char *brief; /* for a model: when and how to use it */
     enum tool_effect effect;
     int (*run)(struct tool_call *call, struct err *err);
-    const struct args *args;
+    const struct form *form; /* of its arguments */
 };
 extern const struct tool tools_table[];
 extern const size_t tools_count;
@@ -56,9 +56,15 @@ struct tools_order {
 };
 int tools_call(struct ops *ops, const struct tools_order *order, json_t **ret, struct err *err);
 
-extern const struct args tool_bash_args, tool_bash_output_args, tool_kill_args, tool_read_args,
-    tool_write_args, tool_edit_args, tool_multi_edit_args, tool_glob_args, tool_grep_args,
-    tool_ls_args;
+/* sandbox_id: every tool that works in a sandbox can be told in which. Tools do not read it. */
+extern const struct form tool_where_form;
+/* The bodies of routes: sandbox_id and the arguments of one tool; any tool. */
+extern const struct form tool_bash_body_form, tool_read_body_form, tool_write_body_form,
+    tool_search_body_form, tools_execute_form;
+
+extern const struct form tool_bash_form, tool_bash_output_form, tool_kill_form, tool_read_form,
+    tool_write_form, tool_edit_form, tool_multi_edit_form, tool_glob_form, tool_grep_form,
+    tool_ls_form;
 
 int tool_bash(struct tool_call *call, struct err *err);
 int tool_bash_output(struct tool_call *call, struct err *err);

@@ -2,12 +2,13 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "server/app/app.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/guard/audit.h"
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
 #include "surface/tools/tools.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- sandboxes ---- */
@@ -93,7 +94,8 @@ static int query_number(struct exchange *x, const char *name, uint64_t most, uin
     if (!text)
         return 0;
     if (parse_u64(text, ret, err) < 0 || *ret > most)
-        return args_bad(exchange_caller(x), "", name, "is not a number in its bounds", err);
+        return form_bad(exchange_caller(x), err, name, "must be a whole number up to %" PRIu64,
+                        most);
     return 0;
 }
 

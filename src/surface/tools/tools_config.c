@@ -2,10 +2,11 @@
 
 #include "base/own.h"
 #include "egress/reach.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/guard/policy_config.h"
 #include "server/guard/policy_gate.h"
 #include "server/net/network_rules.h"
+#include "surface/tools/tools_routes.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -61,22 +62,21 @@ int tools_config_preset(struct app *app, struct tools_config *config, const char
 }
 
 struct limits_wish {
-    uint64_t memory, disk, timeout, processes;
-    double cores;
+    uint64_t cpu_milli, memory, disk, timeout, processes;
 };
 
 #define AT(member) offsetof(struct limits_wish, member)
 /* clang-format off */
-static const struct arg limits_rows[] = {
-    { "cpu_cores", ARG_REAL, .at = AT(cores), .most = 1024, .help = "processors, such as 0.5" },
-    { "memory_mb", ARG_NUMBER, .at = AT(memory), 8, 4u << 20, "memory, in MiB" },
-    { "disk_mb", ARG_NUMBER, .at = AT(disk), 1, 16u << 20, "disk, in MiB" },
-    { "timeout_seconds", ARG_NUMBER, .at = AT(timeout), 1, 86400, "of a command that is given no timeout" },
-    { "max_processes", ARG_NUMBER, .at = AT(processes), 4, 30000, "processes at once" },
+static const struct form_field limits_rows[] = {
+    { "cpu_cores", FORM_MILLI, .at = AT(cpu_milli), 10, 1024000, "processors, such as 0.5" },
+    { "memory_mb", FORM_COUNT, .at = AT(memory), 8, 4u << 20, "memory, in MiB" },
+    { "disk_mb", FORM_COUNT, .at = AT(disk), 1, 16u << 20, "disk, in MiB" },
+    { "timeout_seconds", FORM_COUNT, .at = AT(timeout), 1, 86400, "of a command that is given no timeout" },
+    { "max_processes", FORM_COUNT, .at = AT(processes), 4, 30000, "processes at once" },
 };
 /* clang-format on */
 #undef AT
-static const struct args limits_args = ARGS_OF(limits_rows);
+static const struct form limits_form = FORM_OF(limits_rows);
 
 static int read_limits(struct exchange *x, json_t *object, struct tools_config *config,
                        struct err *err)
@@ -85,14 +85,11 @@ static int read_limits(struct exchange *x, json_t *object, struct tools_config *
                              .disk = config->limits.disk_bytes / MEGA,
                              .timeout = config->timeout_ms / 1000,
                              .processes = config->limits.processes,
-                             .cores = (double) config->limits.cpu_milli / 1000 };
+                             .cpu_milli = config->limits.cpu_milli };
 
-    if (args_read(exchange_caller(x), object, "resource_limits.", &limits_args, &w, err) < 0)
+    if (form_read_within(exchange_caller(x), "resource_limits.", object, &limits_form, &w, err) < 0)
         return -1;
-    if (w.cores < 0.01)
-        return args_bad(exchange_caller(x), "resource_limits.", "cpu_cores",
-                        "is not between 0.01 and 1024", err);
-    config->limits.cpu_milli = (uint64_t) (w.cores * 1000 + 0.5);
+    config->limits.cpu_milli = w.cpu_milli;
     config->limits.memory_bytes = w.memory * MEGA;
     config->limits.disk_bytes = w.disk * MEGA;
     config->limits.processes = w.processes;
@@ -106,13 +103,13 @@ struct network_wish {
 };
 
 /* clang-format off */
-static const struct arg network_rows[] = {
-    { "enabled", ARG_BOOL, .at = offsetof(struct network_wish, enabled), .help = "whether the sandbox has a network" },
-    { "allowed_domains", ARG_ARRAY, .at = offsetof(struct network_wish, domains),
+static const struct form_field network_rows[] = {
+    { "enabled", FORM_BOOL, .at = offsetof(struct network_wish, enabled), .help = "whether the sandbox has a network" },
+    { "allowed_domains", FORM_ARRAY, .at = offsetof(struct network_wish, domains),
       .help = "hosts it may reach, such as pypi.org; none: every public address" },
 };
 /* clang-format on */
-static const struct args network_args = ARGS_OF(network_rows);
+static const struct form reach_form = FORM_OF(network_rows);
 
 /* Without domains: every public address. Domains without `enabled` are a wish that was not finished. */
 static int read_network(struct exchange *x, json_t *object, struct tools_config *config,
@@ -122,30 +119,31 @@ static int read_network(struct exchange *x, json_t *object, struct tools_config 
     json_t *domains, *item;
     size_t i, len = 0;
 
-    if (args_read(exchange_caller(x), object, "network.", &network_args, &w, err) < 0)
+    if (form_read_within(exchange_caller(x), "network.", object, &reach_form, &w, err) < 0)
         return -1;
     domains = w.domains;
     if (!w.enabled && json_array_size(domains) > 0)
-        return args_bad(exchange_caller(x), "network.", "allowed_domains", "needs enabled", err);
+        return form_bad(exchange_caller(x), err, "network.allowed_domains", "needs enabled");
     json_array_foreach(domains, i, item)
     {
         struct reach_rule rule;
 
         if (!json_is_string(item) || reach_rule_parse(json_string_value(item), &rule, err) < 0)
-            return args_bad(exchange_caller(x), "network.", "allowed_domains",
-                            "has an item that is not a domain", err);
+            return form_bad(exchange_caller(x), err, "network.allowed_domains",
+                            "item %zu must be a domain", i);
         if (network_may_name(exchange_caller(x), &rule, err) < 0) {
             (void) exchange_blame(x, "network.allowed_domains", NULL, NULL);
             return err_wrap(err, "network.allowed_domains");
         }
     }
     if (json_array_size(domains) > REACH_MAX)
-        return args_bad(exchange_caller(x), "network.", "allowed_domains", "has too many items",
-                        err);
+        return form_bad(exchange_caller(x), err, "network.allowed_domains",
+                        "must have at most %d items", REACH_MAX);
     if (json_array_size(domains) > 0)
         len = json_dumpb(domains, config->domains, sizeof config->domains - 1, JSON_COMPACT);
     if (len >= sizeof config->domains)
-        return args_bad(exchange_caller(x), "network.", "allowed_domains", "is too long", err);
+        return form_bad(exchange_caller(x), err, "network.allowed_domains", "longer than %d bytes",
+                        TOOLS_DOMAINS_MAX - 1);
     config->domains[len] = '\0';
     config->network = w.enabled;
     config->network_said = true;
@@ -181,6 +179,8 @@ static int read_security(struct exchange *x, json_t *object, bool asked,
 
     if (!policy)
         return err_set(err, ERR_NO_MEMORY, "no memory for the policy");
+    if (policy_rules_read(exchange_caller(x), object, err) < 0)
+        return -1;
     if (policy_from_json(policy, object, config->preset, &field, err) < 0) {
         (void) snprintf(name, sizeof name, "security%s%s", field ? "." : "", field ? field : "");
         return exchange_blame(x, name, NULL, NULL);
@@ -193,7 +193,8 @@ static int read_security(struct exchange *x, json_t *object, bool asked,
     policy_done(policy);
     text = json_dumps(object, JSON_COMPACT);
     if (!text || strlen(text) >= sizeof config->security)
-        return args_bad(exchange_caller(x), "", "security", "is longer than 3071 bytes", err);
+        return form_bad(exchange_caller(x), err, "security", "longer than %d bytes",
+                        TOOLS_SECURITY_MAX - 1);
     (void) strcpy(config->security, text);
     return 0;
 }
@@ -202,8 +203,7 @@ static int read_workdir(struct exchange *x, const char *path, struct tools_confi
                         struct err *err)
 {
     if (path[0] != '/' || strstr(path, "/../") || strlen(path) >= sizeof config->workdir)
-        return args_bad(exchange_caller(x), "", "working_directory", "is not an absolute path",
-                        err);
+        return form_bad(exchange_caller(x), err, "working_directory", "must be an absolute path");
     (void) strcpy(config->workdir, path);
     return 0;
 }
@@ -219,35 +219,39 @@ struct config_wish {
 #define AT(member) offsetof(struct config_wish, member)
 static const char *const preset_names[] = { "minimal", "standard", "development", NULL };
 /* clang-format off */
-static const struct arg config_rows[] = {
-    { "preset", ARG_TEXT, .at = AT(preset), .most = 32, .choices = preset_names,
-      .help = "limits and policy to begin with (default: standard); development has more of everything, and a network" },
-    { "template", ARG_TEXT, .at = AT(template), .most = 63, .help = "what the sandbox is made of (default: the server's)" },
-    { "e2b_template", ARG_TEXT, .at = AT(e2b_template), .most = 63 },
-    { "sandbox_type", .type = ARG_IGNORED }, /* of configurations that were written for E2B, as the next */
-    { "e2b_api_key", .type = ARG_IGNORED },
-    { "isolation", ARG_TEXT, .at = AT(isolation), .most = 31 },
-    { "resource_limits", ARG_OBJECT, .at = AT(limits), .help = "other limits than the preset's", .items = &limits_args },
-    { "network", ARG_OBJECT, .at = AT(network), .help = "what the sandbox may reach", .items = &network_args },
-    { "security", ARG_OBJECT, .at = AT(security) },
-    { "session_timeout_minutes", ARG_NUMBER, .at = AT(minutes), 1, 525600, "the sandbox ends after so long without use" },
-    { "auto_cleanup", ARG_BOOL, .at = AT(cleanup) },
-    { "working_directory", ARG_TEXT, .at = AT(workdir), .most = 1023, .help = "absolute path where relative ones begin" },
-    { "default", ARG_BOOL, .at = AT(as_default),
-      .help = "use this sandbox for calls without a sandbox_id from now on; the one that was used ends" },
+static const struct form_field config_rows[] = {
+    { "preset", FORM_TEXT, .at = AT(preset), .choices = preset_names, .fallback = "standard",
+      .help = "limits and policy to begin with; development has more of everything, and a network" },
+    { "template", FORM_CONTENT, .at = AT(template), .most = 63, .help = "what the sandbox is made of (default: the server's)" },
+    { "e2b_template", FORM_CONTENT, .at = AT(e2b_template), .most = 63, .unlisted = true,
+      .help = "the same as template; 'base' is the default template where none was built" },
+    { "sandbox_type", FORM_IGNORED, .help = "of configurations for E2B; has no meaning here", .unlisted = true },
+    { "e2b_api_key", FORM_IGNORED, .help = "of configurations for E2B; has no meaning here, and is not kept", .unlisted = true },
+    { "isolation", FORM_CONTENT, .at = AT(isolation), .most = 31, .unlisted = true,
+      .help = "what isolates it from the host: jail or gvisor (default: the server's)" },
+    { "resource_limits", FORM_OBJECT, .at = AT(limits), .help = "other limits than the preset's", .items = &limits_form },
+    { "network", FORM_OBJECT, .at = AT(network), .help = "what the sandbox may reach", .items = &reach_form },
+    { "security", FORM_OBJECT, .at = AT(security), .help = "rules on top of the preset's; docs/policy.md", .items = &policy_rules_form,
+      .unlisted = true },
+    { "session_timeout_minutes", FORM_COUNT, .at = AT(minutes), 1, 525600, "the sandbox ends after so long without use" },
+    { "auto_cleanup", FORM_BOOL, .at = AT(cleanup), .help = "end it after the session, rather than pause it", .fallback = "true",
+      .unlisted = true },
+    { "working_directory", FORM_CONTENT, .at = AT(workdir), .most = 1023, .help = "absolute path where relative ones begin" },
+    { "default", FORM_BOOL, .at = AT(as_default),
+      .help = "use this sandbox for calls without a sandbox_id from now on; the one that was used ends", .fallback = "false" },
 };
 /* clang-format on */
 #undef AT
-const struct args tools_config_args = ARGS_OF(config_rows);
+const struct form tools_config_form = FORM_OF(config_rows);
 
 int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
                       bool *ret_default, struct err *err)
 {
-    struct config_wish w = { .preset = "standard", .cleanup = true };
+    struct config_wish w = { .preset = NULL };
     json_t *own = NULL;
     int r = 0;
 
-    if (args_read(exchange_caller(x), object, "", &tools_config_args, &w, err) < 0)
+    if (form_read(exchange_caller(x), object, &tools_config_form, &w, err) < 0)
         return -1;
     *ret_default = w.as_default;
     if (tools_config_preset(exchange_app(x), ret, w.preset, err) < 0)

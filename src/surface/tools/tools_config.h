@@ -9,7 +9,7 @@
 #ifndef COVE_SURFACE_TOOLS_TOOLS_CONFIG_H
 #define COVE_SURFACE_TOOLS_TOOLS_CONFIG_H
 
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/serve/exchange.h"
 #include "wire/agent.h"
 #include "wire/limits.h"
@@ -50,7 +50,7 @@ extern const size_t tools_preset_count;
 int tools_config_preset(struct app *app, struct tools_config *config, const char *name,
                         struct err *err);
 /* What a request's object may have. */
-extern const struct args tools_config_args;
+extern const struct form tools_config_form;
 /* All of it; `default` goes to ret_default. */
 int tools_config_read(struct exchange *x, json_t *object, struct tools_config *ret,
                       bool *ret_default, struct err *err);

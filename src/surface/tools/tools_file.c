@@ -1,7 +1,7 @@
 /* Read, Write, Edit, MultiEdit. */
 #include "base/base64.h"
 #include "base/own.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "surface/tools/tools.h"
 #include "surface/tools/tools_text.h"
 
@@ -17,10 +17,9 @@
 static int place(struct tool_call *call, const char *path, char out[AGENT_PATH_MAX],
                  struct ops_file *ret, struct err *err)
 {
-    if (!path[0])
-        return args_bad(call->ops->caller, "", "file_path", "is empty", err);
     if (session_path(call->session, path, out, AGENT_PATH_MAX) < 0)
-        return args_bad(call->ops->caller, "", "file_path", "is too long", err);
+        return form_bad(call->ops->caller, err, "file_path", "longer than %u bytes",
+                        AGENT_PATH_MAX - 1);
     *ret = (struct ops_file){ .sandbox = call->session->sandbox, .path = out };
     return 0;
 }
@@ -218,24 +217,25 @@ struct read_wish {
 #define AT(member) offsetof(struct read_wish, member)
 static const char *const encodings[] = { "utf-8", "base64", NULL };
 /* clang-format off */
-static const struct arg read_rows[] = {
-    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to read", .needed = true },
-    { "path", ARG_TEXT, .at = AT(path) },
-    { "offset", ARG_NUMBER, .at = AT(offset), 0, INT64_MAX, "first line to read, from 1 (default: 1)" },
-    { "limit", ARG_NUMBER, .at = AT(limit), 1, INT64_MAX, "lines to read (default: all, up to 4 MiB)" },
-    { "line_numbers", ARG_BOOL, .at = AT(numbers), .help = "put its number before each line" },
-    { "encoding", ARG_TEXT, .at = AT(encoding), .choices = encodings,
+static const struct form_field read_rows[] = {
+    { "file_path", FORM_TEXT, .at = AT(path), .help = "the file to read", .needed = true },
+    { "path", FORM_TEXT, .at = AT(path) },
+    { "offset", FORM_COUNT, .at = AT(offset), 0, INT64_MAX, "first line to read, from 1", .fallback = "1" },
+    { "limit", FORM_COUNT, .at = AT(limit), 1, INT64_MAX, "lines to read (default: all, up to 4 MiB)" },
+    { "line_numbers", FORM_BOOL, .at = AT(numbers), .help = "put its number before each line", .fallback = "false" },
+    { "encoding", FORM_TEXT, .at = AT(encoding), .choices = encodings, .fallback = "utf-8",
       .help = "base64: the bytes of a file that is not a text" },
-    { "pages", .type = ARG_IGNORED },
-    { "allow_large", .type = ARG_IGNORED },
+    { "pages", FORM_IGNORED },
+    { "allow_large", FORM_IGNORED },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_read_args = ARGS_OF(read_rows);
+const struct form tool_read_form = FORM_OF(read_rows);
+const struct form tool_read_body_form = FORM_OF(read_rows, .beside = &tool_where_form);
 
 int tool_read(struct tool_call *call, struct err *err)
 {
-    struct read_wish w = { .encoding = encodings[0], .offset = 1 };
+    struct read_wish w = { .path = NULL };
     struct reading reading = { .line = 1 };
     struct source source = { .stream = STREAM_NONE };
     auto_free struct file_info *info = calloc(1, sizeof *info);
@@ -245,7 +245,7 @@ int tool_read(struct tool_call *call, struct err *err)
 
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for the file");
-    if (args_read(call->ops->caller, call->arguments, "", &tool_read_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_read_form, &w, err) < 0 ||
         place(call, w.path, at, &file, err) < 0)
         return -1;
     reading.offset = w.offset > 0 ? w.offset : 1;
@@ -297,20 +297,21 @@ struct write_wish {
 
 #define AT(member) offsetof(struct write_wish, member)
 /* clang-format off */
-static const struct arg write_rows[] = {
-    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to write; missing directories are made", .needed = true },
-    { "path", ARG_TEXT, .at = AT(path) },
-    { "content", ARG_TEXT, .at = AT(content), .help = "all of the file", .needed = true },
-    { "encoding", ARG_TEXT, .at = AT(encoding), .choices = encodings,
+static const struct form_field write_rows[] = {
+    { "file_path", FORM_TEXT, .at = AT(path), .help = "the file to write; missing directories are made", .needed = true },
+    { "path", FORM_TEXT, .at = AT(path) },
+    { "content", FORM_CONTENT, .at = AT(content), .help = "all of the file", .needed = true },
+    { "encoding", FORM_TEXT, .at = AT(encoding), .choices = encodings, .fallback = "utf-8",
       .help = "base64: content is base64 of the bytes to write" },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_write_args = ARGS_OF(write_rows);
+const struct form tool_write_form = FORM_OF(write_rows);
+const struct form tool_write_body_form = FORM_OF(write_rows, .beside = &tool_where_form);
 
 int tool_write(struct tool_call *call, struct err *err)
 {
-    struct write_wish w = { .encoding = encodings[0] };
+    struct write_wish w = { .path = NULL };
     auto_free struct file_info *info = calloc(1, sizeof *info);
     struct text bytes = { 0 };
     char at[AGENT_PATH_MAX];
@@ -319,11 +320,11 @@ int tool_write(struct tool_call *call, struct err *err)
 
     if (!info)
         return err_set(err, ERR_NO_MEMORY, "no memory for the file");
-    if (args_read(call->ops->caller, call->arguments, "", &tool_write_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_write_form, &w, err) < 0 ||
         place(call, w.path, at, &file, err) < 0)
         return -1;
     if (strcmp(w.encoding, "base64") == 0 && text_from_base64(&bytes, w.content) < 0)
-        return args_bad(call->ops->caller, "", "content", "is not base64", err);
+        return form_bad(call->ops->caller, err, "content", "must be base64");
     r = bytes.data ? write_file(call, &file, bytes.data, bytes.len, info, err)
                    : write_file(call, &file, w.content, strlen(w.content), info, err);
     free(bytes.data);
@@ -408,36 +409,36 @@ struct edit_wish {
 
 #define AT(member) offsetof(struct edit_wish, member)
 /* clang-format off */
-static const struct arg edit_rows[] = {
-    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to change", .needed = true },
-    { "path", ARG_TEXT, .at = AT(path) },
-    { "old_string", ARG_TEXT, .at = AT(edit.old), .help = "text to replace; in the file exactly once, unless replace_all is set",
+static const struct form_field edit_rows[] = {
+    { "file_path", FORM_TEXT, .at = AT(path), .help = "the file to change", .needed = true },
+    { "path", FORM_TEXT, .at = AT(path) },
+    { "old_string", FORM_CONTENT, .at = AT(edit.old), .help = "text to replace; in the file exactly once, unless replace_all is set",
       .needed = true },
-    { "new_string", ARG_TEXT, .at = AT(edit.new), .help = "text to put in its place", .needed = true },
-    { "replace_all", ARG_BOOL, .at = AT(edit.all), .help = "replace every occurrence" },
+    { "new_string", FORM_CONTENT, .at = AT(edit.new), .help = "text to put in its place", .needed = true },
+    { "replace_all", FORM_BOOL, .at = AT(edit.all), .help = "replace every occurrence", .fallback = "false" },
 };
 /* clang-format on */
-const struct args tool_edit_args = ARGS_OF(edit_rows);
+const struct form tool_edit_form = FORM_OF(edit_rows);
 
 /* clang-format off */
-static const struct arg item_rows[] = {
-    { "old_string", ARG_TEXT, .at = offsetof(struct edit, old), .help = "text to replace", .needed = true },
-    { "new_string", ARG_TEXT, .at = offsetof(struct edit, new), .help = "text to put in its place", .needed = true },
-    { "replace_all", ARG_BOOL, .at = offsetof(struct edit, all), .help = "replace every occurrence" },
+static const struct form_field item_rows[] = {
+    { "old_string", FORM_CONTENT, .at = offsetof(struct edit, old), .help = "text to replace", .needed = true },
+    { "new_string", FORM_CONTENT, .at = offsetof(struct edit, new), .help = "text to put in its place", .needed = true },
+    { "replace_all", FORM_BOOL, .at = offsetof(struct edit, all), .help = "replace every occurrence", .fallback = "false" },
 };
 /* clang-format on */
-static const struct args item_args = ARGS_OF(item_rows);
+static const struct form item_form = FORM_OF(item_rows);
 
 /* clang-format off */
-static const struct arg multi_edit_rows[] = {
-    { "file_path", ARG_TEXT, .at = AT(path), .help = "the file to change", .needed = true },
-    { "path", ARG_TEXT, .at = AT(path) },
-    { "edits", ARG_ARRAY, .at = AT(list), .help = "edits, each on the result of the one before", .needed = true,
-      .items = &item_args },
+static const struct form_field multi_edit_rows[] = {
+    { "file_path", FORM_TEXT, .at = AT(path), .help = "the file to change", .needed = true },
+    { "path", FORM_TEXT, .at = AT(path) },
+    { "edits", FORM_ARRAY, .at = AT(list), 1, 1000, "edits, each on the result of the one before", .needed = true,
+      .items = &item_form },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_multi_edit_args = ARGS_OF(multi_edit_rows);
+const struct form tool_multi_edit_form = FORM_OF(multi_edit_rows);
 
 int tool_edit(struct tool_call *call, struct err *err)
 {
@@ -445,7 +446,7 @@ int tool_edit(struct tool_call *call, struct err *err)
     char at[AGENT_PATH_MAX];
     struct ops_file file;
 
-    if (args_read(call->ops->caller, call->arguments, "", &tool_edit_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_edit_form, &w, err) < 0 ||
         place(call, w.path, at, &file, err) < 0)
         return -1;
     return apply(call, &file, &w.edit, 1, err);
@@ -459,21 +460,18 @@ int tool_multi_edit(struct tool_call *call, struct err *err)
     struct ops_file file;
     size_t count;
 
-    if (args_read(call->ops->caller, call->arguments, "", &tool_multi_edit_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_multi_edit_form, &w, err) < 0 ||
         place(call, w.path, at, &file, err) < 0)
         return -1;
     count = json_array_size(w.list);
-    if (count < 1 || count > 1000)
-        return args_bad(call->ops->caller, "", "edits", "has not 1 to 1000 items", err);
     if (!(edits = calloc(count, sizeof *edits)))
         return err_set(err, ERR_NO_MEMORY, "no memory for the edits");
     for (size_t i = 0; i < count; i++) {
         (void) snprintf(within, sizeof within, "edits[%zu].", i);
         if (!json_is_object(json_array_get(w.list, i)))
-            return args_bad(call->ops->caller, "", "edits", "has an item that is not an object",
-                            err);
-        if (args_read(call->ops->caller, json_array_get(w.list, i), within, &item_args, &edits[i],
-                      err) < 0)
+            return form_bad(call->ops->caller, err, "edits", "item %zu must be an object", i);
+        if (form_read_within(call->ops->caller, within, json_array_get(w.list, i), &item_form,
+                             &edits[i], err) < 0)
             return -1;
     }
     return apply(call, &file, edits, count, err);

@@ -1,6 +1,6 @@
 /* Glob, Grep, LS. */
 #include "base/own.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "surface/tools/tools.h"
 #include "surface/tools/tools_rg.h"
 #include "surface/tools/tools_text.h"
@@ -10,10 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FOUND_MAX   10000 /* entries that are looked at for the newest of them */
-#define GLOB_LIMIT  100
-#define GREP_LIMIT  1000
-#define LS_LIMIT    1000
+#define FOUND_MAX   10000      /* entries that are looked at for the newest of them */
 #define OUTPUT_MAX  (1u << 20) /* bytes of an answer's text */
 #define IGNORE_MOST 64
 
@@ -23,7 +20,7 @@ static int place(struct tool_call *call, const char *path, char out[AGENT_PATH_M
     if (!path || !path[0])
         path = ".";
     if (session_path(call->session, path, out, AGENT_PATH_MAX) < 0)
-        return args_bad(call->ops->caller, "", "path", "is too long", err);
+        return form_bad(call->ops->caller, err, "path", "longer than %u bytes", AGENT_PATH_MAX - 1);
     *ret = (struct ops_file){ .sandbox = call->session->sandbox, .path = out };
     return 0;
 }
@@ -108,19 +105,19 @@ struct glob_wish {
 
 #define AT(member) offsetof(struct glob_wish, member)
 /* clang-format off */
-static const struct arg glob_rows[] = {
-    { "pattern", ARG_TEXT, .at = AT(pattern), .most = 4000, .help = "such as **/*.py or src/*.{c,h}", .needed = true },
-    { "path", ARG_TEXT, .at = AT(path), .help = "directory to search (default: the working directory)" },
-    { "limit", ARG_NUMBER, .at = AT(limit), 1, FOUND_MAX, "files at most (default: 100)" },
-    { "hidden", ARG_BOOL, .at = AT(hidden), .help = "also files whose name begins with a dot" },
+static const struct form_field glob_rows[] = {
+    { "pattern", FORM_CONTENT, .at = AT(pattern), .most = 4000, .help = "such as **/*.py or src/*.{c,h}", .needed = true },
+    { "path", FORM_CONTENT, .at = AT(path), .help = "directory to search (default: the working directory)" },
+    { "limit", FORM_COUNT, .at = AT(limit), 1, FOUND_MAX, "files at most", .fallback = "100" },
+    { "hidden", FORM_BOOL, .at = AT(hidden), .help = "also files whose name begins with a dot", .fallback = "false" },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_glob_args = ARGS_OF(glob_rows);
+const struct form tool_glob_form = FORM_OF(glob_rows);
 
 int tool_glob(struct tool_call *call, struct err *err)
 {
-    struct glob_wish w = { .limit = GLOB_LIMIT };
+    struct glob_wish w = { .pattern = NULL };
     auto_free struct found *items = calloc(FOUND_MAX, sizeof *items);
     struct findings found = { items, 0 };
     struct agent_request request = { .op = AGENT_GLOB, .limit = FOUND_MAX };
@@ -131,7 +128,7 @@ int tool_glob(struct tool_call *call, struct err *err)
 
     if (!items)
         return err_set(err, ERR_NO_MEMORY, "no memory for the list");
-    if (args_read(call->ops->caller, call->arguments, "", &tool_glob_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_glob_form, &w, err) < 0 ||
         place(call, w.path, at, &file, err) < 0)
         return -1;
     request.pattern = w.pattern;
@@ -259,43 +256,46 @@ struct grep_wish {
 
 #define AT(member) offsetof(struct grep_wish, member)
 /* In the order of enum grep_mode. */
+#define OUTPUT_MODE_HELP                                                                           \
+    "content: matching lines; files_with_matches: paths; count: matches of each file"
 static const char *const grep_modes[] = { "content", "files_with_matches", "count", NULL };
 /* clang-format off */
-static const struct arg grep_rows[] = {
-    { "pattern", ARG_TEXT, .at = AT(pattern), .most = 4000, .help = "regular expression to search for", .needed = true },
-    { "query", ARG_TEXT, .at = AT(pattern), .most = 4000 },
-    { "path", ARG_TEXT, .at = AT(path), .help = "file or directory to search (default: the working directory)" },
-    { "glob", ARG_TEXT, .at = AT(include), .most = 1000, .help = "only files whose name is like this, such as *.js" },
-    { "include", ARG_TEXT, .at = AT(include), .most = 1000 },
-    { "output_mode", ARG_TEXT, .at = AT(mode), .choices = grep_modes,
-      .help = "content: matching lines; files_with_matches: paths (default); count: matches of each file" },
-    { "-i", ARG_BOOL, .at = AT(ignore_case), .help = "ignore case" },
-    { "ignore_case", ARG_BOOL, .at = AT(ignore_case) },
-    { "-n", ARG_BOOL, .at = AT(numbers), .help = "line numbers, in output_mode content (default: true)" },
-    { "line_numbers", ARG_BOOL, .at = AT(numbers) },
-    { "-A", ARG_NUMBER, .at = AT(after), 0, 100, "lines to show behind each match, in output_mode content" },
-    { "-B", ARG_NUMBER, .at = AT(before), 0, 100, "lines to show before each match, in output_mode content" },
-    { "-C", ARG_NUMBER, .at = AT(around), 0, 100, "lines to show around each match, in output_mode content" },
-    { "context", ARG_NUMBER, .at = AT(around), 0, 100 },
-    { "head_limit", ARG_NUMBER, .at = AT(limit), 1, 100000, "matches at most (default: 1000)" },
-    { "limit", ARG_NUMBER, .at = AT(limit), 1, 100000 },
-    { "fixed_strings", ARG_BOOL, .at = AT(fixed), .help = "pattern is a text, not a regular expression" },
-    { "hidden", ARG_BOOL, .at = AT(hidden), .help = "also files whose name begins with a dot" },
+static const struct form_field grep_rows[] = {
+    { "pattern", FORM_TEXT, .at = AT(pattern), .most = 4000, .help = "regular expression to search for", .needed = true },
+    { "query", FORM_TEXT, .at = AT(pattern), .most = 4000 },
+    { "path", FORM_CONTENT, .at = AT(path), .help = "file or directory to search (default: the working directory)" },
+    { "glob", FORM_CONTENT, .at = AT(include), .most = 1000, .help = "only files whose name is like this, such as *.js" },
+    { "include", FORM_CONTENT, .at = AT(include), .most = 1000 },
+    { "output_mode", FORM_TEXT, .at = AT(mode), .choices = grep_modes, .fallback = "files_with_matches",
+      .help = OUTPUT_MODE_HELP },
+    { "-i", FORM_BOOL, .at = AT(ignore_case), .help = "ignore case", .fallback = "false" },
+    { "ignore_case", FORM_BOOL, .at = AT(ignore_case) },
+    { "-n", FORM_BOOL, .at = AT(numbers), .help = "line numbers, in output_mode content", .fallback = "true" },
+    { "line_numbers", FORM_BOOL, .at = AT(numbers) },
+    { "-A", FORM_COUNT, .at = AT(after), 0, 100, "lines to show behind each match, in output_mode content" },
+    { "-B", FORM_COUNT, .at = AT(before), 0, 100, "lines to show before each match, in output_mode content" },
+    { "-C", FORM_COUNT, .at = AT(around), 0, 100, "lines to show around each match, in output_mode content" },
+    { "context", FORM_COUNT, .at = AT(around), 0, 100 },
+    { "head_limit", FORM_COUNT, .at = AT(limit), 1, 100000, "matches at most", .fallback = "1000" },
+    { "limit", FORM_COUNT, .at = AT(limit), 1, 100000 },
+    { "fixed_strings", FORM_BOOL, .at = AT(fixed), .help = "pattern is a text, not a regular expression", .fallback = "false" },
+    { "hidden", FORM_BOOL, .at = AT(hidden), .help = "also files whose name begins with a dot", .fallback = "false" },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_grep_args = ARGS_OF(grep_rows);
+const struct form tool_grep_form = FORM_OF(grep_rows);
 
-static int read_grep(struct tool_call *call, struct grep_wish *w, struct err *err)
-{
-    if (args_read(call->ops->caller, call->arguments, "", &tool_grep_args, w, err) < 0)
-        return -1;
-    return w->pattern[0] ? 0 : args_bad(call->ops->caller, "", "pattern", "is empty", err);
-}
+/* POST /search answers with lines. */
+static const struct form_field search_rows[] = {
+    { "output_mode", FORM_TEXT, .choices = grep_modes, .fallback = "content",
+      .help = OUTPUT_MODE_HELP },
+};
+static const struct form search_rest = FORM_OF(grep_rows, .beside = &tool_where_form);
+const struct form tool_search_body_form = FORM_OF(search_rows, .beside = &search_rest);
 
 int tool_grep(struct tool_call *call, struct err *err)
 {
-    struct grep_wish w = { .mode = grep_modes[GREP_FILES], .limit = GREP_LIMIT, .numbers = true };
+    struct grep_wish w = { .pattern = NULL };
     auto_free struct grep *grep = calloc(1, sizeof *grep);
     struct agent_request request = { .op = AGENT_GREP };
     char at[AGENT_PATH_MAX];
@@ -306,7 +306,8 @@ int tool_grep(struct tool_call *call, struct err *err)
 
     if (!grep)
         return err_set(err, ERR_NO_MEMORY, "no memory for the matches");
-    if (read_grep(call, &w, err) < 0 || place(call, w.path, at, &file, err) < 0)
+    if (form_read(call->ops->caller, call->arguments, &tool_grep_form, &w, err) < 0 ||
+        place(call, w.path, at, &file, err) < 0)
         return -1;
     while (strcmp(grep_modes[mode], w.mode) != 0)
         mode++;
@@ -388,19 +389,19 @@ struct ls_wish {
 
 #define AT(member) offsetof(struct ls_wish, member)
 /* clang-format off */
-static const struct arg ls_rows[] = {
-    { "path", ARG_TEXT, .at = AT(path), .help = "directory to list (default: the working directory)" },
-    { "ignore", ARG_ARRAY, .at = AT(ignore), .help = "patterns of names to leave out" },
-    { "limit", ARG_NUMBER, .at = AT(limit), 1, FOUND_MAX, "entries at most (default: 1000)" },
+static const struct form_field ls_rows[] = {
+    { "path", FORM_CONTENT, .at = AT(path), .help = "directory to list (default: the working directory)" },
+    { "ignore", FORM_ARRAY, .at = AT(ignore), .help = "patterns of names to leave out" },
+    { "limit", FORM_COUNT, .at = AT(limit), 1, FOUND_MAX, "entries at most", .fallback = "1000" },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_ls_args = ARGS_OF(ls_rows);
+const struct form tool_ls_form = FORM_OF(ls_rows);
 
 int tool_ls(struct tool_call *call, struct err *err)
 {
     struct listing l = { 0 };
-    struct ls_wish w = { .limit = LS_LIMIT };
+    struct ls_wish w = { .path = NULL };
     char at[AGENT_PATH_MAX];
     struct ops_file file;
     bool cut = false;
@@ -408,15 +409,15 @@ int tool_ls(struct tool_call *call, struct err *err)
     json_t *item;
     int r;
 
-    if (args_read(call->ops->caller, call->arguments, "", &tool_ls_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_ls_form, &w, err) < 0 ||
         place(call, w.path, at, &file, err) < 0)
         return -1;
     l.ignore = w.ignore;
     json_array_foreach(l.ignore, i, item)
     {
         if (!json_is_string(item) || json_string_length(item) > 255 || i >= IGNORE_MOST)
-            return args_bad(call->ops->caller, "", "ignore",
-                            "is not a list of at most 64 short patterns", err);
+            return form_bad(call->ops->caller, err, "ignore",
+                            "must have at most %d strings of at most 255 bytes", IGNORE_MOST);
     }
     l.entries = json_array();
     r = ops_file_list(call->ops, &file, 1, w.limit, take_entry, &l, &cut, err);

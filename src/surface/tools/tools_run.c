@@ -1,6 +1,6 @@
 /* Bash, BashOutput, KillProcess. */
 #include "base/own.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "surface/tools/tools.h"
 #include "surface/tools/tools_shell.h"
 #include "surface/tools/tools_text.h"
@@ -96,84 +96,50 @@ struct bash {
 
 #define AT(member) offsetof(struct bash, member)
 /* clang-format off */
-static const struct arg bash_rows[] = {
-    { "command", ARG_TEXT, .at = AT(command), .most = 256 * 1024, .help = "the command to run", .needed = true },
-    { "timeout", ARG_NUMBER, .at = AT(timeout_ms), 1, TIMEOUT_MOST, "milliseconds after which the command is ended" },
-    { "timeout_seconds", ARG_NUMBER, .at = AT(timeout_s), 1, TIMEOUT_MOST / 1000 },
-    { "cpu_timeout", ARG_NUMBER, .at = AT(cpu_timeout_ms), 1, TIMEOUT_MOST },
-    { "run_in_background", ARG_BOOL, .at = AT(background),
-      .help = "start it and return at once; its output is read with bash_output" },
-    { "background", ARG_BOOL, .at = AT(background) },
-    { "cwd", ARG_TEXT, .at = AT(cwd), .most = 4000, .help = "directory for this command (default: where the shell is)" },
-    { "working_directory", ARG_TEXT, .at = AT(cwd), .most = 4000 },
-    { "env", ARG_OBJECT, .at = AT(env), .help = "variables for this command" },
-    { "user", ARG_TEXT, .at = AT(user), .most = 63, .help = "user of the sandbox to run as" },
-    { "session", ARG_TEXT, .at = AT(session), .most = SHELL_NAME_MAX,
-      .help = "name of the shell whose directory, variables and functions count (default: main)" },
-    { "restart", ARG_BOOL, .at = AT(restart), .help = "forget the session's directory, variables and functions first" },
-    { "one_shot", ARG_BOOL, .at = AT(one_shot), .help = "a shell of its own, which begins anew and leaves nothing behind" },
-    { "description", ARG_TEXT, .at = AT(description), .most = 4096, .help = "what the command does, in a few words" },
-    { "dangerouslyDisableSandbox", .type = ARG_IGNORED },
+static const struct form_field bash_rows[] = {
+    { "command", FORM_CONTENT, .at = AT(command), .most = 256 * 1024, .help = "the command to run; may be absent with restart" },
+    { "timeout", FORM_COUNT, .at = AT(timeout_ms), 1, TIMEOUT_MOST, "milliseconds after which the command is ended" },
+    { "timeout_seconds", FORM_COUNT, .at = AT(timeout_s), 1, TIMEOUT_MOST / 1000, "the same in seconds", .unlisted = true },
+    { "cpu_timeout", FORM_COUNT, .at = AT(cpu_timeout_ms), 1, TIMEOUT_MOST, "milliseconds of processor time", .unlisted = true },
+    { "run_in_background", FORM_BOOL, .at = AT(background),
+      .help = "start it and return at once; its output is read with bash_output", .fallback = "false" },
+    { "background", FORM_BOOL, .at = AT(background) },
+    { "cwd", FORM_CONTENT, .at = AT(cwd), .most = 4000, .help = "directory for this command (default: where the shell is)" },
+    { "working_directory", FORM_CONTENT, .at = AT(cwd), .most = 4000 },
+    { "env", FORM_OBJECT, .at = AT(env), .help = "variables for this command" },
+    { "user", FORM_CONTENT, .at = AT(user), .most = 63, .help = "user of the sandbox to run as" },
+    { "session", FORM_CONTENT, .at = AT(session), .most = SHELL_NAME_MAX,
+      .help = "name of the shell whose directory, variables and functions count",
+      .schema = "{\"pattern\": \"^[A-Za-z0-9._-]+$\", \"default\": \"main\"}" },
+    { "restart", FORM_BOOL, .at = AT(restart), .help = "forget the session's directory, variables and functions first", .fallback = "false" },
+    { "one_shot", FORM_BOOL, .at = AT(one_shot), .help = "a shell of its own, which begins anew and leaves nothing behind", .fallback = "false" },
+    { "description", FORM_CONTENT, .at = AT(description), .most = 4096, .help = "what the command does, in a few words" },
+    { "dangerouslyDisableSandbox", FORM_IGNORED },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_bash_args = ARGS_OF(bash_rows);
+const struct form tool_bash_form = FORM_OF(bash_rows);
+const struct form tool_bash_body_form = FORM_OF(bash_rows, .beside = &tool_where_form);
 
 static int read_bash(struct tool_call *call, struct bash *bash, struct err *err)
 {
-    /* A restart needs no command. */
-    if (json_is_true(json_object_get(call->arguments, "restart")))
-        bash->command = "";
-    if (args_read(call->ops->caller, call->arguments, "", &tool_bash_args, bash, err) < 0)
+    if (form_read(call->ops->caller, call->arguments, &tool_bash_form, bash, err) < 0)
         return -1;
+    if (!bash->command && !bash->restart)
+        return form_bad(call->ops->caller, err, "command", "is required");
+    if (!bash->command)
+        bash->command = "";
     if (!bash->command[0] && !bash->restart)
-        return args_bad(call->ops->caller, "", "command", "is empty", err);
+        return form_bad(call->ops->caller, err, "command", "must not be empty");
     if (bash->one_shot && (bash->session || bash->restart))
-        return args_bad(call->ops->caller, "", "one_shot", "has no session to name or restart",
-                        err);
+        return form_bad(call->ops->caller, err, "one_shot", "has no session to name or restart");
     if (!shell_name_ok(bash->session))
-        return args_bad(call->ops->caller, "", "session",
-                        "is not a name of letters, digits, '.', '_' and '-'", err);
+        return form_bad(call->ops->caller, err, "session",
+                        "must be a name of letters, digits, '.', '_' and '-'");
     if (bash->timeout_s > 0)
         bash->timeout_ms = bash->timeout_s * 1000;
     else if (bash->timeout_ms == 0 && !bash->background)
         bash->timeout_ms = call->session->timeout_ms;
-    return 0;
-}
-
-/* {"K": "V"} → "K=V" …; both arrays are the caller's to free, the texts with ret_buffer. */
-static int read_env(struct tool_call *call, json_t *env, const char ***ret, size_t *ret_count,
-                    char **ret_buffer, struct err *err)
-{
-    struct text all = { 0 };
-    const char *key, **items = calloc(json_object_size(env) + 1, sizeof *items);
-    size_t n = 0, at = 0;
-    json_t *value;
-
-    json_object_foreach(env, key, value)
-    {
-        if (!json_is_string(value) || !key[0] || strchr(key, '=')) {
-            free(items);
-            free(all.data);
-            return args_bad(call->ops->caller, "env.", key, "is not a text under a name", err);
-        }
-        if (text_addf(&all, "%s=%s", key, json_string_value(value)) < 0 ||
-            text_add(&all, "", 1) < 0)
-            break;
-        n++;
-    }
-    if (!items || n < json_object_size(env)) {
-        free(items);
-        free(all.data);
-        return err_set(err, ERR_NO_MEMORY, "no memory for the environment");
-    }
-    for (size_t i = 0; i < n; i++) {
-        items[i] = all.data + at;
-        at += strlen(items[i]) + 1;
-    }
-    *ret = items;
-    *ret_count = n;
-    *ret_buffer = all.data;
     return 0;
 }
 
@@ -227,10 +193,11 @@ int tool_bash(struct tool_call *call, struct err *err)
 
     if (read_bash(call, &bash, err) < 0)
         return -1;
-    if (bash.env && read_env(call, bash.env, &env, &command.env_count, &env_texts, err) < 0)
+    if (bash.env &&
+        form_assignments(call->ops->caller, "env", bash.env, &env, &command.env_count, err) < 0)
         return -1;
     if (bash.cwd && session_path(call->session, bash.cwd, cwd, sizeof cwd) < 0)
-        return args_bad(call->ops->caller, "", "cwd", "is too long", err);
+        return form_bad(call->ops->caller, err, "cwd", "longer than %u bytes", AGENT_PATH_MAX - 1);
     command.env = env;
     command.user = bash.user;
     command.timeout_ms = bash.timeout_ms;
@@ -329,15 +296,15 @@ struct output_wish {
 
 #define AT(member) offsetof(struct output_wish, member)
 /* clang-format off */
-static const struct arg output_rows[] = {
-    { "process_id", ARG_ID, .at = AT(proc), 1, UINT32_MAX, "the process, as run_in_background named it", .needed = true },
-    { "bash_id", ARG_ID, .at = AT(proc), 1, UINT32_MAX },
-    { "stdout_from", ARG_NUMBER, .at = AT(from[0]), 0, INT64_MAX, "byte of its stdout to begin with (default: 0)" },
-    { "stderr_from", ARG_NUMBER, .at = AT(from[1]), 0, INT64_MAX, "byte of its stderr to begin with (default: 0)" },
+static const struct form_field output_rows[] = {
+    { "process_id", FORM_ID, .at = AT(proc), 1, UINT32_MAX, "the process, as run_in_background named it", .needed = true },
+    { "bash_id", FORM_ID, .at = AT(proc), 1, UINT32_MAX },
+    { "stdout_from", FORM_COUNT, .at = AT(from[0]), 0, INT64_MAX, "byte of its stdout to begin with", .fallback = "0" },
+    { "stderr_from", FORM_COUNT, .at = AT(from[1]), 0, INT64_MAX, "byte of its stderr to begin with", .fallback = "0" },
 };
 /* clang-format on */
 #undef AT
-const struct args tool_bash_output_args = ARGS_OF(output_rows);
+const struct form tool_bash_output_form = FORM_OF(output_rows);
 
 int tool_bash_output(struct tool_call *call, struct err *err)
 {
@@ -347,7 +314,7 @@ int tool_bash_output(struct tool_call *call, struct err *err)
     struct ops_output output;
     int r;
 
-    if (args_read(call->ops->caller, call->arguments, "", &tool_bash_output_args, &w, err) < 0 ||
+    if (form_read(call->ops->caller, call->arguments, &tool_bash_output_form, &w, err) < 0 ||
         find_process(call, w.proc, &wanted, err) < 0)
         return -1;
     r = read_now(call, &wanted, w.from, got, err);
@@ -385,34 +352,34 @@ struct kill_wish {
 };
 
 /* clang-format off */
-static const struct arg kill_rows[] = {
-    { "process_id", ARG_ID, .at = offsetof(struct kill_wish, proc), 1, UINT32_MAX,
+static const struct form_field kill_rows[] = {
+    { "process_id", FORM_ID, .at = offsetof(struct kill_wish, proc), 1, UINT32_MAX,
       "the process, as run_in_background named it", .needed = true },
-    { "shell_id", ARG_ID, .at = offsetof(struct kill_wish, proc), 1, UINT32_MAX },
-    { "signal", ARG_TEXT, .at = offsetof(struct kill_wish, name), .most = 16,
-      .help = "KILL (default), TERM, INT, HUP, QUIT, USR1, USR2, STOP or CONT" },
+    { "shell_id", FORM_ID, .at = offsetof(struct kill_wish, proc), 1, UINT32_MAX },
+    { "signal", FORM_TEXT, .at = offsetof(struct kill_wish, name), .most = 16,
+      .help = "KILL, TERM, INT, HUP, QUIT, USR1, USR2, STOP or CONT", .fallback = "KILL" },
 };
 /* clang-format on */
-const struct args tool_kill_args = ARGS_OF(kill_rows);
+const struct form tool_kill_form = FORM_OF(kill_rows);
 
 int tool_kill(struct tool_call *call, struct err *err)
 {
-    struct kill_wish w = { .name = "KILL" };
+    struct kill_wish w = { .name = NULL };
     uint64_t reached = 0;
     uint32_t number = 0;
     struct wanted_process wanted;
     const char *name;
     char said[96];
 
-    if (args_read(call->ops->caller, call->arguments, "", &tool_kill_args, &w, err) < 0)
+    if (form_read(call->ops->caller, call->arguments, &tool_kill_form, &w, err) < 0)
         return -1;
     name = strncmp(w.name, "SIG", 3) == 0 ? w.name + 3 : w.name;
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         if (strcmp(signals[i].name, name) == 0)
             number = signals[i].number;
     if (number == 0)
-        return args_bad(call->ops->caller, "", "signal",
-                        "must be one of KILL, TERM, INT, HUP, QUIT, USR1, USR2, STOP, CONT", err);
+        return form_bad(call->ops->caller, err, "signal",
+                        "must be KILL, TERM, INT, HUP, QUIT, USR1, USR2, STOP or CONT");
     if (find_process(call, w.proc, &wanted, err) < 0)
         return -1;
     if (!wanted.running) {

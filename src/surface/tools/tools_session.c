@@ -5,7 +5,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
-#include "server/form/tools_args.h"
+#include "server/form/form.h"
 #include "server/guard/policy_gate.h"
 
 #include <stdio.h>

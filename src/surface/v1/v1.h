@@ -16,12 +16,24 @@
 /* The sandbox of the route; user and path of the query. A path that is missing or too long is refused. */
 int v1_query_file(struct exchange *x, struct ops_file *ret, struct err *err);
 
+/* Of names of sandboxes and volumes, as a part of a JSON Schema. */
+#define V1_NAME_PATTERN "{\"pattern\": \"^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$\"}"
+
+/* The bodies of routes. */
+extern const struct form v1_run_form, v1_create_form, v1_extend_form, v1_pause_form, v1_resume_form,
+    v1_save_form, v1_fork_form, v1_allow_form, v1_template_form, v1_tag_form, v1_build_form,
+    v1_volume_form, v1_networks_form, v1_link_form, v1_exec_form, v1_process_form, v1_signal_form,
+    v1_sign_form, v1_mkdir_form, v1_move_form, v1_chmod_form, v1_pool_form, v1_tenant_form,
+    v1_tenant_change_form, v1_key_form, v1_verify_form, v1_prune_form, v1_secret_form;
+
 /* ---- writing ---- */
 
 /* Puts bytes under `name`, and "<name>_encoding": "utf-8" or "base64". */
 int v1_put_bytes(json_t *to, const char *name, const char *data, size_t len);
 /* Numbers, or texts such as "512m", by the rows of limit_table; the field "limits". */
 int v1_limits_read(struct exchange *x, json_t *object, struct limits *limits, struct err *err);
+json_t *v1_limits_schema(void);
+#define V1_LIMITS_HELP "numbers, or texts such as \"512m\"; what is left out has its default"
 json_t *v1_limits_json(const struct limits *limits);
 json_t *v1_sandbox_json(const struct ops_sandbox *sandbox);
 json_t *v1_result_json(const struct exec_result *result);
@@ -46,8 +58,9 @@ struct v1_stream {
 /* By the Accept header. */
 enum v1_wish { V1_PLAIN, V1_NDJSON, V1_SSE };
 enum v1_wish v1_accepts(struct exchange *x);
+extern const char *const v1_stream_names[]; /* what the field "stream" may say */
 /* The same, and before it what the field "stream" says; NULL: nothing. */
-int v1_read_wish(struct exchange *x, const char *stream, enum v1_wish *ret, struct err *err);
+enum v1_wish v1_read_wish(struct exchange *x, const char *stream);
 
 int v1_stream_begin(struct v1_stream *stream, struct exchange *x, bool sse, struct err *err);
 /* The event's "type" is also the SSE event's name. The reference is taken. */

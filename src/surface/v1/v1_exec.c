@@ -5,51 +5,56 @@
 
 #include <string.h>
 
-#define AT(field)     offsetof(struct exec_body, field)
-#define OUTPUT_PRESET (1024 * 1024)
-#define OUTPUT_MOST   (16 * 1024 * 1024)
-#define TIMEOUT_MOST  86400000ull
-#define RING_LEAST    4096
-#define RING_MOST     (16 * 1024 * 1024)
+#define AT(field)    offsetof(struct exec_body, field)
+#define OUTPUT_MOST  (16 * 1024 * 1024)
+#define TIMEOUT_MOST 86400000ull
+#define RING_LEAST   4096
+#define RING_MOST    (16 * 1024 * 1024)
 
 /* One shape for all that starts a process; each route refuses what means nothing to it. */
 struct exec_body {
     const char *command, *cwd, *user, *tag, *stream, *on_disconnect;
     json_t *args, *env, *input;
     uint64_t timeout_ms, cpu_timeout_ms, output_limit, output_kept, rows, columns;
-    bool pty;
+    bool pty, keep_input;
 };
+
+static const char *const kill_or_keep[] = { "kill", "keep", NULL };
+
+/* clang-format off */
+/* What every command has. */
+#define COMMAND_FIELDS \
+    { "command", FORM_TEXT, .at = AT(command), .help = "run by the user's login shell" }, \
+    { "args", FORM_ARRAY, .at = AT(args), .least = 1, .help = "a program and its arguments" }, \
+    { "env", FORM_OBJECT, .at = AT(env), .help = "variables of this command" }, \
+    { "cwd", FORM_TEXT, .at = AT(cwd), .help = "its directory; default: the template's, or the user's home" }, \
+    { "user", FORM_TEXT, .at = AT(user), .help = "whose rights it has; default: the template's user" }, \
+    { "tag", FORM_TEXT, .at = AT(tag), .help = "a name of the process in lists" }, \
+    { "timeout", FORM_SECONDS, .at = AT(timeout_ms), 1, TIMEOUT_MOST, "seconds until it is ended" }, \
+    { "cpu_timeout", FORM_SECONDS, .at = AT(cpu_timeout_ms), 1, TIMEOUT_MOST, \
+      "seconds of processor time, of all its processes together" }, \
 
 static const struct form_field exec_fields[] = {
-    { "command", FORM_TEXT, AT(command), 0, 0 },
-    { "args", FORM_ARRAY, AT(args), 0, 0 },
-    { "env", FORM_OBJECT, AT(env), 0, 0 },
-    { "cwd", FORM_TEXT, AT(cwd), 0, 0 },
-    { "user", FORM_TEXT, AT(user), 0, 0 },
-    { "tag", FORM_TEXT, AT(tag), 0, 0 },
-    { "timeout", FORM_SECONDS, AT(timeout_ms), 1, TIMEOUT_MOST },
-    { "cpu_timeout", FORM_SECONDS, AT(cpu_timeout_ms), 1, TIMEOUT_MOST },
-    { "stdin", FORM_ANY, AT(input), 0, 0 },
-    { "output_limit", FORM_COUNT, AT(output_limit), 0, OUTPUT_MOST },
-    { "stream", FORM_TEXT, AT(stream), 0, 0 },
-    { "on_disconnect", FORM_TEXT, AT(on_disconnect), 0, 0 },
+    COMMAND_FIELDS
+    { "stdin", FORM_STRING, .at = AT(input), .help = "all of its input; then it ends" },
+    { "output_limit", FORM_COUNT, .at = AT(output_limit), 0, OUTPUT_MOST, "bytes of each stream", .fallback = "1048576" },
+    { "stream", FORM_TEXT, .at = AT(stream), .help = "answer with events, in this form", .choices = v1_stream_names },
+    { "on_disconnect", FORM_TEXT, .at = AT(on_disconnect), .help = "what happens to it when the reader of a stream goes away",
+      .choices = kill_or_keep, .schema = "{\"default\": \"kill\"}" },
 };
+const struct form v1_exec_form = FORM_OF(exec_fields, .help = "command or args");
 
 static const struct form_field process_fields[] = {
-    { "command", FORM_TEXT, AT(command), 0, 0 },
-    { "args", FORM_ARRAY, AT(args), 0, 0 },
-    { "env", FORM_OBJECT, AT(env), 0, 0 },
-    { "cwd", FORM_TEXT, AT(cwd), 0, 0 },
-    { "user", FORM_TEXT, AT(user), 0, 0 },
-    { "tag", FORM_TEXT, AT(tag), 0, 0 },
-    { "timeout", FORM_SECONDS, AT(timeout_ms), 1, TIMEOUT_MOST },
-    { "cpu_timeout", FORM_SECONDS, AT(cpu_timeout_ms), 1, TIMEOUT_MOST },
-    { "stdin", FORM_ANY, AT(input), 0, 0 },
-    { "output_kept", FORM_COUNT, AT(output_kept), RING_LEAST, RING_MOST },
-    { "pty", FORM_BOOL, AT(pty), 0, 0 },
-    { "rows", FORM_COUNT, AT(rows), 1, 10000 },
-    { "columns", FORM_COUNT, AT(columns), 1, 10000 },
+    COMMAND_FIELDS
+    { "stdin", FORM_BOOL, .at = AT(keep_input), .help = "whether its input stays open", .fallback = "false" },
+    { "output_kept", FORM_COUNT, .at = AT(output_kept), RING_LEAST, RING_MOST, "bytes of each stream that can be read again",
+      .schema = "{\"default\": 262144}" },
+    { "pty", FORM_BOOL, .at = AT(pty), .help = "it has a terminal", .fallback = "false" },
+    { "rows", FORM_COUNT, .at = AT(rows), 1, 10000, "height of the terminal" },
+    { "columns", FORM_COUNT, .at = AT(columns), 1, 10000, "width of the terminal" },
 };
+const struct form v1_process_form = FORM_OF(process_fields, .help = "command or args");
+/* clang-format on */
 
 /* A request that starts something, from the body to the end of the handler. */
 struct exec_order {
@@ -74,8 +79,6 @@ static int translate(struct exchange *x, struct exec_order *order, struct err *e
     if (!body->command == !body->args)
         return form_bad(exchange_caller(x), err, body->command ? "args" : "command",
                         "either a command or args is needed");
-    if (body->args && json_array_size(body->args) == 0)
-        return form_bad(exchange_caller(x), err, "args", "at least one is needed");
     *command = (struct ops_command){ .command = body->command,
                                      .cwd = body->cwd,
                                      .user = body->user,
@@ -95,13 +98,13 @@ static int translate(struct exchange *x, struct exec_order *order, struct err *e
     return 0;
 }
 
-static int order_read(struct exchange *x, struct exec_order *order, const struct form_field *fields,
-                      size_t count, struct err *err)
+static int order_read(struct exchange *x, struct exec_order *order, const struct form *form,
+                      struct err *err)
 {
-    *order = (struct exec_order){ .body = { .output_limit = OUTPUT_PRESET } };
+    *order = (struct exec_order){ .json = NULL };
     if (exchange_json(x, &order->json, err) < 0)
         return -1;
-    if (form_read(exchange_caller(x), order->json, fields, count, &order->body, err) == 0 &&
+    if (form_read(exchange_caller(x), order->json, form, &order->body, err) == 0 &&
         translate(x, order, err) == 0)
         return 0;
     order_done(order);
@@ -111,23 +114,16 @@ static int order_read(struct exchange *x, struct exec_order *order, const struct
 int v1_order_read(struct exchange *x, json_t *take_json, struct v1_order *ret, struct err *err)
 {
     struct exec_order order = { .json = take_json };
-    bool input = false, bad = true;
+    int r = form_read(exchange_caller(x), take_json, &v1_process_form, &order.body, err);
 
-    if (form_read(exchange_caller(x), take_json, process_fields, ARRAY_LEN(process_fields),
-                  &order.body, err) == 0 &&
-        translate(x, &order, err) == 0) {
-        input = json_is_true(order.body.input);
-        bad = order.body.input && !json_is_boolean(order.body.input);
-        if (bad)
-            (void) form_bad(exchange_caller(x), err, "stdin",
-                            "true or false is needed: whether it stays open");
-    }
-    order.command.flags = (order.body.pty ? AGENT_PTY : 0) | (input ? AGENT_STDIN : 0);
+    if (r == 0)
+        r = translate(x, &order, err);
+    order.command.flags =
+        (order.body.pty ? AGENT_PTY : 0) | (order.body.keep_input ? AGENT_STDIN : 0);
     *ret = (struct v1_order){ order.json, order.args, order.env, order.command };
-    if (!bad)
-        return 0;
-    v1_order_done(ret);
-    return -1;
+    if (r < 0)
+        v1_order_done(ret);
+    return r;
 }
 
 void v1_order_done(struct v1_order *order)
@@ -196,8 +192,6 @@ static int run_and_stream(struct exchange *x, struct exec_order *order, bool sse
 
     if (!then || strcmp(then, "kill") == 0)
         order->command.flags |= AGENT_KILL_ON_CLOSE;
-    else if (strcmp(then, "keep") != 0)
-        return form_bad(exchange_caller(x), err, "on_disconnect", "'kill' or 'keep' is needed");
     if (quota_stream_begin(exchange_caller(x), err) < 0)
         return -1;
     r = ops_run_start(&ops, exchange_param(x, "id"), &order->command, &run, err);
@@ -215,17 +209,14 @@ int v1_exec(struct exchange *x, struct err *err)
     enum v1_wish wish;
     int r;
 
-    if (order_read(x, &order, exec_fields, ARRAY_LEN(exec_fields), err) < 0)
+    if (order_read(x, &order, &v1_exec_form, err) < 0)
         return -1;
     if (order.body.input) {
         order.command.input = json_string_value(order.body.input);
         order.command.input_len = json_string_length(order.body.input);
     }
-    if (order.body.input && !order.command.input)
-        r = form_bad(exchange_caller(x), err, "stdin", "a text is needed");
-    else if (v1_read_wish(x, order.body.stream, &wish, err) < 0)
-        r = -1;
-    else if (wish == V1_PLAIN && order.body.on_disconnect)
+    wish = v1_read_wish(x, order.body.stream);
+    if (wish == V1_PLAIN && order.body.on_disconnect)
         r = form_bad(exchange_caller(x), err, "on_disconnect", "only of a stream");
     else
         r = wish == V1_PLAIN ? run_and_wait(x, &order, err)
@@ -243,14 +234,11 @@ int v1_process_start(struct exchange *x, struct err *err)
     struct ops_run run;
     int r;
 
-    if (order_read(x, &order, process_fields, ARRAY_LEN(process_fields), err) < 0)
+    if (order_read(x, &order, &v1_process_form, err) < 0)
         return -1;
-    order.command.flags = AGENT_DETACH | (order.body.pty ? AGENT_PTY : 0) |
-                          (json_is_true(order.body.input) ? AGENT_STDIN : 0);
-    if (order.body.input && !json_is_boolean(order.body.input))
-        r = form_bad(exchange_caller(x), err, "stdin",
-                     "true or false is needed: whether it stays open");
-    else if (!order.body.pty && (order.body.rows || order.body.columns))
+    order.command.flags =
+        AGENT_DETACH | (order.body.pty ? AGENT_PTY : 0) | (order.body.keep_input ? AGENT_STDIN : 0);
+    if (!order.body.pty && (order.body.rows || order.body.columns))
         r = form_bad(exchange_caller(x), err, order.body.rows ? "rows" : "columns",
                      "only of a pty");
     else

@@ -183,41 +183,45 @@ struct change_body {
 };
 
 #define AT(field) offsetof(struct change_body, field)
-static const struct form_field mkdir_fields[] = {
-    { "path", FORM_TEXT, AT(path), 0, 0 },
-    { "user", FORM_TEXT, AT(user), 0, 0 },
-    { "mode", FORM_TEXT, AT(mode), 0, 0 },
-    { "parents", FORM_BOOL, AT(parents), 0, 0 },
-};
-static const struct form_field move_fields[] = {
-    { "path", FORM_TEXT, AT(path), 0, 0 },
-    { "to", FORM_TEXT, AT(to), 0, 0 },
-    { "user", FORM_TEXT, AT(user), 0, 0 },
-    { "parents", FORM_BOOL, AT(parents), 0, 0 },
-};
-static const struct form_field chmod_fields[] = {
-    { "path", FORM_TEXT, AT(path), 0, 0 },
-    { "user", FORM_TEXT, AT(user), 0, 0 },
-    { "mode", FORM_TEXT, AT(mode), 0, 0 },
-    { "recursive", FORM_BOOL, AT(recursive), 0, 0 },
-};
+/* clang-format off */
+#define PATH_FIELD  { "path", FORM_TEXT, .at = AT(path), 0, AGENT_PATH_MAX - 1, "absolute, or relative to the user's home", .needed = true }
+#define USER_FIELD  { "user", FORM_TEXT, .at = AT(user), .help = "whose rights; default: the template's user" }
+#define MODE_HELP   "octal permission bits"
+#define MODE_SCHEMA "{\"examples\": [\"755\"]}"
+#define PARENTS     { "parents", FORM_BOOL, .at = AT(parents), .help = "missing directories above it are made", .fallback = "true" }
 
-static int path_ok(struct exchange *x, const char *field, const char *path, struct err *err)
-{
-    if (!path)
-        return form_bad(exchange_caller(x), err, field, "a path is needed");
-    return strlen(path) < AGENT_PATH_MAX ? 0
-                                         : form_bad(exchange_caller(x), err, field,
-                                                    "longer than %u bytes", AGENT_PATH_MAX - 1);
-}
+static const struct form_field mkdir_fields[] = {
+    PATH_FIELD,
+    USER_FIELD,
+    { "mode", FORM_TEXT, .at = AT(mode), .help = MODE_HELP, .schema = MODE_SCHEMA },
+    PARENTS,
+};
+const struct form v1_mkdir_form = FORM_OF(mkdir_fields);
+
+static const struct form_field move_fields[] = {
+    PATH_FIELD,
+    { "to", FORM_TEXT, .at = AT(to), 0, AGENT_PATH_MAX - 1, "the new path", .needed = true },
+    USER_FIELD,
+    PARENTS,
+};
+const struct form v1_move_form = FORM_OF(move_fields);
+
+static const struct form_field chmod_fields[] = {
+    PATH_FIELD,
+    { "mode", FORM_TEXT, .at = AT(mode), .help = MODE_HELP, .needed = true, .schema = MODE_SCHEMA },
+    USER_FIELD,
+    { "recursive", FORM_BOOL, .at = AT(recursive), .help = "also everything below it", .fallback = "false" },
+};
+const struct form v1_chmod_form = FORM_OF(chmod_fields);
+/* clang-format on */
 
 /* Reads the body, checks path and mode, and calls `act` while the texts last. */
-static int change(struct exchange *x, const struct form_field *fields, size_t count,
+static int change(struct exchange *x, const struct form *form,
                   int (*act)(struct exchange *, struct ops *, const struct ops_file *,
                              const struct change_body *, uint32_t mode, struct err *),
                   struct err *err)
 {
-    struct change_body body = { .parents = true };
+    struct change_body body = { .path = NULL };
     struct ops ops = ops_of(exchange_caller(x));
     uint32_t mode = UINT32_MAX;
     json_t *json;
@@ -225,12 +229,10 @@ static int change(struct exchange *x, const struct form_field *fields, size_t co
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, count, &body, err);
-    if (r == 0)
-        r = path_ok(x, "path", body.path, err);
+    r = form_read(exchange_caller(x), json, form, &body, err);
     if (r == 0 && body.mode && parse_mode(body.mode, &mode, err) < 0)
         r = form_bad(exchange_caller(x), err, "mode",
-                     "octal permission bits are needed, such as \"644\"");
+                     "must be octal permission bits, such as \"644\"");
     if (r == 0) {
         struct ops_file file = { .sandbox = exchange_param(x, "id"),
                                  .user = body.user,
@@ -256,8 +258,7 @@ static int act_move(struct exchange *x, struct ops *ops, const struct ops_file *
                     const struct change_body *body, uint32_t mode, struct err *err)
 {
     (void) mode;
-    if (path_ok(x, "to", body->to, err) < 0 ||
-        ops_file_move(ops, file, body->to, body->parents ? AGENT_PARENTS : 0, err) < 0)
+    if (ops_file_move(ops, file, body->to, body->parents ? AGENT_PARENTS : 0, err) < 0)
         return -1;
     return exchange_reply_json(x, 204, NULL, err);
 }
@@ -265,9 +266,6 @@ static int act_move(struct exchange *x, struct ops *ops, const struct ops_file *
 static int act_chmod(struct exchange *x, struct ops *ops, const struct ops_file *file,
                      const struct change_body *body, uint32_t mode, struct err *err)
 {
-    if (mode == UINT32_MAX)
-        return form_bad(exchange_caller(x), err, "mode",
-                        "octal permission bits are needed, such as \"644\"");
     if (ops_file_chmod(ops, file, mode, body->recursive ? AGENT_RECURSIVE : 0, err) < 0)
         return -1;
     return exchange_reply_json(x, 204, NULL, err);
@@ -275,15 +273,15 @@ static int act_chmod(struct exchange *x, struct ops *ops, const struct ops_file 
 
 int v1_file_mkdir(struct exchange *x, struct err *err)
 {
-    return change(x, mkdir_fields, ARRAY_LEN(mkdir_fields), act_mkdir, err);
+    return change(x, &v1_mkdir_form, act_mkdir, err);
 }
 
 int v1_file_move(struct exchange *x, struct err *err)
 {
-    return change(x, move_fields, ARRAY_LEN(move_fields), act_move, err);
+    return change(x, &v1_move_form, act_move, err);
 }
 
 int v1_file_chmod(struct exchange *x, struct err *err)
 {
-    return change(x, chmod_fields, ARRAY_LEN(chmod_fields), act_chmod, err);
+    return change(x, &v1_chmod_form, act_chmod, err);
 }

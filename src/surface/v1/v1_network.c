@@ -49,18 +49,21 @@ int v1_network_put(struct exchange *x, struct err *err)
     return reply_rules(x, rules, err);
 }
 
+static const struct form_field allow_fields[] = {
+    { "rule", FORM_TEXT, .help = "a host or an address that it may reach", .needed = true,
+      .schema = "{\"examples\": [\"api.example.com\", \"10.0.0.5:5432\"]}" },
+};
+const struct form v1_allow_form = FORM_OF(allow_fields);
+
 /* One rule more: what an agent's owner says after it read why something was refused. */
 static int allow(struct exchange *x, json_t *json, struct reach *rules, struct err *err)
 {
-    static const struct form_field fields[] = { { "rule", FORM_TEXT, 0, 0, 0 } };
     struct ops ops = ops_of(exchange_caller(x));
     struct reach_rule checked;
     const char *rule = NULL;
 
-    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &rule, err) < 0)
+    if (form_read(exchange_caller(x), json, &v1_allow_form, &rule, err) < 0)
         return -1;
-    if (!rule)
-        return form_bad(exchange_caller(x), err, "rule", "is needed");
     if (reach_rule_parse(rule, &checked, err) < 0 ||
         network_may_name(exchange_caller(x), &checked, err) < 0)
         return exchange_blame(x, "rule", NULL, NULL);

@@ -18,13 +18,20 @@ struct tenant_body {
 };
 
 #define AT(field) offsetof(struct tenant_body, field)
+/* clang-format off */
 static const struct form_field tenant_fields[] = {
-    { "isolation", FORM_TEXT, AT(isolation), 0, 0 },
-    { "quotas", FORM_OBJECT, AT(quotas), 0, 0 },
-    { "network", FORM_OBJECT, AT(network), 0, 0 },
-    { "name", FORM_TEXT, AT(name), 0, 0 }, /* last: of an add alone */
+    { "name", FORM_TEXT, .at = AT(name), .help = "unique on the server", .needed = true }, /* of an add alone */
+    { "isolation", FORM_TEXT, .at = AT(isolation), .help = "the least isolation that its sandboxes have",
+      .schema = "{\"enum\": [\"jail\", \"gvisor\", \"vm\"]}" },
+    { "quotas", FORM_OBJECT, .at = AT(quotas), .help = "0 is no limit; docs/tenants.md", .items = &ops_quotas_form },
+    { "network", FORM_OBJECT, .at = AT(network), .help = "the default network of its sandboxes; null: none any more",
+      .items = &network_form, .nullable = true },
 };
+/* clang-format on */
 #undef AT
+const struct form v1_tenant_form = FORM_OF(tenant_fields);
+const struct form v1_tenant_change_form = { .rows = tenant_fields + 1,
+                                            .count = ARRAY_LEN(tenant_fields) - 1 };
 
 /* add: the name is in the body, else in the path. */
 static int change_tenant(struct exchange *x, json_t *json, bool add, json_t **ret, struct err *err)
@@ -36,11 +43,9 @@ static int change_tenant(struct exchange *x, json_t *json, bool add, json_t **re
 
     if (!network)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
-    if (form_read(exchange_caller(x), json, tenant_fields, ARRAY_LEN(tenant_fields) - (add ? 0 : 1),
-                  &body, err) < 0)
+    if (form_read(exchange_caller(x), json, add ? &v1_tenant_form : &v1_tenant_change_form, &body,
+                  err) < 0)
         return -1;
-    if (add && !body.name)
-        return form_bad(exchange_caller(x), err, "name", "is needed");
     if (body.network &&
         network_read_trusted(exchange_caller(x), "network", body.network, network, err) < 0)
         return -1;
@@ -105,13 +110,17 @@ int v1_tenant_remove(struct exchange *x, struct err *err)
 /* ---- keys ---- */
 
 #define AT(field) offsetof(struct ops_key, field)
+/* clang-format off */
 static const struct form_field key_fields[] = {
-    { "tenant", FORM_TEXT, AT(tenant), 0, 0 },
-    { "scope", FORM_TEXT, AT(scope), 0, 0 },
-    { "label", FORM_TEXT, AT(label), 0, 0 },
-    { "expires", FORM_SECONDS, AT(expires_ms), 1, EXPIRES_MOST_MS },
+    { "tenant", FORM_TEXT, .at = AT(tenant), .help = "whose sandboxes the key is for", .needed = true },
+    { "scope", FORM_TEXT, .at = AT(scope), .help = "operator: only of the tenant local",
+      .schema = "{\"enum\": [\"read\", \"run\", \"admin\", \"operator\"], \"default\": \"run\"}" },
+    { "label", FORM_TEXT, .at = AT(label), .help = "what it is for", .schema = "{\"maxLength\": 63}" },
+    { "expires", FORM_SECONDS, .at = AT(expires_ms), 1, EXPIRES_MOST_MS, "seconds from now; default: never" },
 };
+/* clang-format on */
 #undef AT
+const struct form v1_key_form = FORM_OF(key_fields);
 
 int v1_key_create(struct exchange *x, struct err *err)
 {
@@ -122,9 +131,7 @@ int v1_key_create(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, key_fields, ARRAY_LEN(key_fields), &key, err);
-    if (r == 0 && !key.tenant)
-        r = form_bad(exchange_caller(x), err, "tenant", "is needed");
+    r = form_read(exchange_caller(x), json, &v1_key_form, &key, err);
     if (r == 0)
         r = ops_key_create(&ops, &key, &made, err);
     json_decref(json);
@@ -176,9 +183,13 @@ int v1_audit_list(struct exchange *x, struct err *err)
         err);
 }
 
+static const struct form_field verify_fields[] = {
+    { "head", FORM_TEXT, .help = "a hash that was noted earlier and must still be there" },
+};
+const struct form v1_verify_form = FORM_OF(verify_fields);
+
 int v1_audit_verify(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = { { "head", FORM_TEXT, 0, 0, 0 } };
     struct ops ops = ops_of(exchange_caller(x));
     json_t *json, *chain = NULL;
     const char *head = NULL;
@@ -186,18 +197,20 @@ int v1_audit_verify(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &head, err);
+    r = form_read(exchange_caller(x), json, &v1_verify_form, &head, err);
     if (r == 0)
         r = ops_audit_verify(&ops, head, &chain, err);
     json_decref(json);
     return r < 0 ? -1 : exchange_reply_json(x, 200, chain, err);
 }
 
+static const struct form_field prune_fields[] = {
+    { "older_than", FORM_SECONDS, 0, 1, EXPIRES_MOST_MS, "age in seconds", .needed = true },
+};
+const struct form v1_prune_form = FORM_OF(prune_fields);
+
 int v1_audit_prune(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "older_than", FORM_SECONDS, 0, 1, EXPIRES_MOST_MS },
-    };
     struct ops ops = ops_of(exchange_caller(x));
     uint64_t older_ms = 0, count = 0;
     json_t *json;
@@ -205,9 +218,7 @@ int v1_audit_prune(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &older_ms, err);
-    if (r == 0 && older_ms == 0)
-        r = form_bad(exchange_caller(x), err, "older_than", "a number of seconds is needed");
+    r = form_read(exchange_caller(x), json, &v1_prune_form, &older_ms, err);
     json_decref(json);
     if (r < 0 || ops_audit_prune(&ops, older_ms, &count, err) < 0)
         return -1;

@@ -56,28 +56,28 @@ fail:
 struct rule_body {
     uint64_t least, most;
 };
-#define NOT_GIVEN UINT64_MAX
 
+/* clang-format off */
 static const struct form_field rule_fields[] = {
-    { "min", FORM_COUNT, offsetof(struct rule_body, least), 0, STORE_POOL_MOST },
-    { "max", FORM_COUNT, offsetof(struct rule_body, most), 0, STORE_POOL_MOST },
+    { "min", FORM_COUNT, .at = offsetof(struct rule_body, least), 0, STORE_POOL_MOST, "sandboxes that always wait", .fallback = "0" },
+    { "max", FORM_COUNT, .at = offsetof(struct rule_body, most), 0, STORE_POOL_MOST, "sandboxes that wait at most", .needed = true },
 };
+/* clang-format on */
+const struct form v1_pool_form = FORM_OF(rule_fields);
 
 static int read_rule(struct exchange *x, struct store_pool_rule *ret, struct err *err)
 {
-    struct rule_body body = { 0, NOT_GIVEN };
+    struct rule_body body = { 0, 0 };
     const char *template = exchange_param(x, "template");
     json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, rule_fields, ARRAY_LEN(rule_fields), &body, err);
+    r = form_read(exchange_caller(x), json, &v1_pool_form, &body, err);
     json_decref(json);
     if (r < 0)
         return -1;
-    if (body.most == NOT_GIVEN)
-        return form_bad(exchange_caller(x), err, "max", "is needed");
     if (body.least > body.most)
         return form_bad(exchange_caller(x), err, "min", "is greater than max");
     if (strlen(template) >= sizeof ret->template)

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#define PRESET_S 3600
-
 static int reply_rules(struct exchange *x, const struct preview_rules *rules, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
@@ -41,7 +39,7 @@ int v1_preview_put(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = preview_rules_read(exchange_caller(x), json, &rules, err);
+    r = preview_rules_read(exchange_caller(x), "", json, &rules, err);
     json_decref(json);
     if (r < 0 || ops_preview_set(&ops, exchange_param(x, "id"), &rules, err) < 0)
         return -1;
@@ -77,17 +75,21 @@ static int link_for(struct exchange *x, uint64_t seconds, struct err *err)
                                err);
 }
 
+static const struct form_field link_fields[] = {
+    { "expires_seconds", FORM_COUNT, 0, 1, OPS_LINK_SECONDS_MOST, "how long the link can be used",
+      .fallback = "3600" },
+};
+const struct form v1_link_form = FORM_OF(link_fields);
+
 int v1_port_link(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = { { "expires_seconds", FORM_COUNT, 0, 1,
-                                                  OPS_LINK_SECONDS_MOST } };
-    uint64_t seconds = PRESET_S;
+    uint64_t seconds = 0;
     json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &seconds, err);
+    r = form_read(exchange_caller(x), json, &v1_link_form, &seconds, err);
     json_decref(json);
     return r < 0 ? -1 : link_for(x, seconds, err);
 }

@@ -2,6 +2,7 @@
 #include "base/own.h"
 #include "egress/egress.h"
 #include "egress/peer.h"
+#include "server/net/network_rules.h"
 #include "server/net/private.h"
 #include "surface/v1/v1.h"
 
@@ -40,32 +41,17 @@ static int read_label(struct exchange *x, const char *field, const char *text,
     return 0;
 }
 
-struct join_body {
-    const char *network, *alias;
-    json_t *ports;
-};
-
-#define AT(field) offsetof(struct join_body, field)
-
-/* prefix: of the fields' names in refusals, with its dot, or "". */
-static int read_join(struct exchange *x, const char *prefix, json_t *json, bool named,
+/* Without a network: the path names it. prefix: of the fields' names in refusals, with its dot, or "". */
+static int read_join(struct exchange *x, const char *prefix, json_t *json, const struct form *form,
                      struct private_member *ret, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "alias", FORM_TEXT, AT(alias), 0, 0 },
-        { "ports", FORM_ARRAY, AT(ports), 0, 0 },
-        { "network", FORM_TEXT, AT(network), 0, 0 },
-    };
-    struct join_body body = { NULL, NULL, NULL };
+    struct network_join body = { NULL, NULL, NULL };
     char field[64];
 
-    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields) - (named ? 0 : 1), &body,
-                  err) < 0)
+    if (form_read_within(exchange_caller(x), prefix, json, form, &body, err) < 0)
         return -1;
     (void) snprintf(field, sizeof field, "%snetwork", prefix);
-    if (named && !body.network)
-        return form_bad(exchange_caller(x), err, field, "is needed");
-    if (named && read_label(x, field, body.network, ret->network, err) < 0)
+    if (body.network && read_label(x, field, body.network, ret->network, err) < 0)
         return -1;
     (void) snprintf(field, sizeof field, "%salias", prefix);
     if (body.alias && read_label(x, field, body.alias, ret->alias, err) < 0)
@@ -93,8 +79,9 @@ int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, 
         (void) snprintf(prefix, sizeof prefix, "network.join[%zu].", i);
         out[i] = (struct private_member){ .port_count = 0 };
         if (!json_is_object(item))
-            return form_bad(exchange_caller(x), err, "network.join", "is a list of objects");
-        if (read_join(x, prefix, item, true, &out[i], err) < 0)
+            return form_bad(exchange_caller(x), err, "network.join", "item %zu must be an object",
+                            i);
+        if (read_join(x, prefix, item, &network_join_form, &out[i], err) < 0)
             return -1;
         for (size_t before = 0; before < i; before++)
             if (strcmp(out[before].network, out[i].network) == 0)
@@ -173,9 +160,14 @@ int v1_networks_list(struct exchange *x, struct err *err)
     return exchange_reply_json(x, 200, json_pack("{s:o}", "networks", list), err);
 }
 
+static const struct form_field make_fields[] = {
+    { "name", FORM_TEXT, .help = "unique in the tenant; a part of its members' names",
+      .needed = true, .schema = NETWORK_LABEL_PATTERN },
+};
+const struct form v1_networks_form = FORM_OF(make_fields);
+
 int v1_networks_make(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = { { "name", FORM_TEXT, 0, 0, 0 } };
     struct private_network network;
     char name[PRIVATE_LABEL_MAX];
     struct ops ops = ops_of(exchange_caller(x));
@@ -186,10 +178,9 @@ int v1_networks_make(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &text, err);
+    r = form_read(exchange_caller(x), json, &v1_networks_form, &text, err);
     if (r == 0)
-        r = text ? read_label(x, "name", text, name, err)
-                 : form_bad(exchange_caller(x), err, "name", "is needed");
+        r = read_label(x, "name", text, name, err);
     json_decref(json);
     if (r < 0 || ops_private_make(&ops, name, &network, &made, err) < 0)
         return -1;
@@ -225,7 +216,7 @@ int v1_networks_join(struct exchange *x, struct err *err)
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = read_join(x, "", json, false, &join, err);
+    r = read_join(x, "", json, &network_member_form, &join, err);
     json_decref(json);
     if (r < 0)
         return -1;

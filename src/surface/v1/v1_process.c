@@ -217,21 +217,28 @@ static int read_signal(struct exchange *x, json_t *value, uint32_t *ret, struct 
             number = i;
     if (number < 1 || number > 64)
         return form_bad(exchange_caller(x), err, "signal",
-                        "a number from 1 to 64 or a name such as TERM is needed");
+                        "must be a number from 1 to 64 or a name such as TERM");
     *ret = (uint32_t) number;
     return 0;
 }
 
+struct signal_body {
+    json_t *signal;
+    bool all;
+};
+
+/* clang-format off */
+static const struct form_field signal_fields[] = {
+    { "signal", FORM_ANY, .at = offsetof(struct signal_body, signal), .help = "a number, or a name such as TERM", .needed = true,
+      .schema = "{\"oneOf\": [{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 64}, {\"type\": \"string\", \"examples\": [\"TERM\"]}]}" },
+    { "all", FORM_BOOL, .at = offsetof(struct signal_body, all), .help = "also to every process that it started", .fallback = "false" },
+};
+/* clang-format on */
+const struct form v1_signal_form = FORM_OF(signal_fields);
+
 int v1_process_signal(struct exchange *x, struct err *err)
 {
-    struct {
-        json_t *signal;
-        bool all;
-    } body = { .all = false };
-    const struct form_field fields[] = {
-        { "signal", FORM_ANY, 0, 0, 0 },
-        { "all", FORM_BOOL, (size_t) ((char *) &body.all - (char *) &body), 0, 0 },
-    };
+    struct signal_body body = { .all = false };
     struct ops ops = ops_of(exchange_caller(x));
     uint32_t proc, number = 0;
     uint64_t count = 0;
@@ -240,7 +247,7 @@ int v1_process_signal(struct exchange *x, struct err *err)
 
     if (read_proc(x, &proc, err) < 0 || exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err);
+    r = form_read(exchange_caller(x), json, &v1_signal_form, &body, err);
     if (r == 0)
         r = read_signal(x, body.signal, &number, err);
     json_decref(json);

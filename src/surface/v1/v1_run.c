@@ -9,13 +9,11 @@
 
 #include <string.h>
 
-#define AT(field)       offsetof(struct run_body, field)
-#define OUTPUT_DEFAULT  (1024 * 1024)
-#define OUTPUT_MOST     (16 * 1024 * 1024)
-#define TIMEOUT_DEFAULT 60000
-#define TIMEOUT_MOST    3600000
-#define FILES_MOST      256
-#define CODE_MOST       120000 /* it is one argument of a program: the kernel takes 128 KiB */
+#define AT(field)    offsetof(struct run_body, field)
+#define OUTPUT_MOST  (16 * 1024 * 1024)
+#define TIMEOUT_MOST 3600000
+#define FILES_MOST   256
+#define CODE_MOST    120000 /* it is one argument of a program: the kernel takes 128 KiB */
 
 struct run_body {
     const char *template, *command, *code, *language, *cwd, *user, *stream, *input;
@@ -24,27 +22,37 @@ struct run_body {
     bool root;
 };
 
+/* Names in the order of `languages`. */
+static const char *const language_names[] = { "python", "javascript", "bash", "sh", NULL };
+static json_t *files_schema(void);
+
+/* clang-format off */
 static const struct form_field fields[] = {
-    { "template", FORM_TEXT, AT(template), 0, 0 },
-    { "limits", FORM_OBJECT, AT(limits), 0, 0 },
-    { "network", FORM_OBJECT, AT(network), 0, 0 },
-    { "root", FORM_BOOL, AT(root), 0, 0 },
-    { "files", FORM_OBJECT, AT(files), 0, 0 },
-    { "command", FORM_TEXT, AT(command), 0, 0 },
-    { "args", FORM_ARRAY, AT(args), 0, 0 },
-    { "code", FORM_TEXT, AT(code), 0, 0 },
-    { "language", FORM_TEXT, AT(language), 0, 0 },
-    { "stdin", FORM_ANY, AT(input_json), 0, 0 },
-    { "env", FORM_OBJECT, AT(env), 0, 0 },
-    { "cwd", FORM_TEXT, AT(cwd), 0, 0 },
-    { "user", FORM_TEXT, AT(user), 0, 0 },
-    { "timeout", FORM_SECONDS, AT(timeout_ms), 1, TIMEOUT_MOST },
-    { "cpu_timeout", FORM_SECONDS, AT(cpu_timeout_ms), 1, TIMEOUT_MOST },
-    { "output_limit", FORM_COUNT, AT(output_limit), 0, OUTPUT_MOST },
-    { "return_files", FORM_ARRAY, AT(wanted), 0, 0 },
-    { "files_limit", FORM_COUNT, AT(files_limit), 0, OUTPUT_MOST },
-    { "stream", FORM_TEXT, AT(stream), 0, 0 },
+    { "template", FORM_TEXT, .at = AT(template), .help = "NAME or NAME:TAG" },
+    { "limits", FORM_OBJECT, .at = AT(limits), .help = V1_LIMITS_HELP, .describe = v1_limits_schema },
+    { "network", FORM_OBJECT, .at = AT(network), .help = "what it may reach; docs/network.md", .items = &network_form },
+    { "root", FORM_BOOL, .at = AT(root), .help = "whether root inside may be used", .fallback = "false" },
+    { "files", FORM_OBJECT, .at = AT(files),
+      .help = "by path, absolute or relative to the user's home; missing directories are made", .describe = files_schema },
+    { "command", FORM_TEXT, .at = AT(command), .help = "run by the user's login shell" },
+    { "args", FORM_ARRAY, .at = AT(args), .least = 1, .help = "a program and its arguments" },
+    { "code", FORM_TEXT, .at = AT(code), .most = CODE_MOST, .help = "a program in the language" },
+    { "language", FORM_TEXT, .at = AT(language), .help = "of code", .choices = language_names, .schema = "{\"default\": \"python\"}" },
+    { "stdin", FORM_STRING, .at = AT(input_json), .help = "all of its input; then it ends" },
+    { "env", FORM_OBJECT, .at = AT(env), .help = "variables of this command" },
+    { "cwd", FORM_TEXT, .at = AT(cwd), .help = "its directory; default: the template's, or the user's home" },
+    { "user", FORM_TEXT, .at = AT(user), .help = "whose rights it has; default: the template's user" },
+    { "timeout", FORM_SECONDS, .at = AT(timeout_ms), 1, TIMEOUT_MOST, "seconds until it is ended", .fallback = "60" },
+    { "cpu_timeout", FORM_SECONDS, .at = AT(cpu_timeout_ms), 1, TIMEOUT_MOST,
+      "seconds of processor time, of all its processes together" },
+    { "output_limit", FORM_COUNT, .at = AT(output_limit), 0, OUTPUT_MOST, "bytes of each stream", .fallback = "1048576" },
+    { "return_files", FORM_ARRAY, .at = AT(wanted), 0, FILES_MOST, "paths of files to answer with" },
+    { "files_limit", FORM_COUNT, .at = AT(files_limit), 0, OUTPUT_MOST, "bytes of all returned files together",
+      .fallback = "1048576" },
+    { "stream", FORM_TEXT, .at = AT(stream), .help = "answer with events, in this form", .choices = v1_stream_names },
 };
+/* clang-format on */
+const struct form v1_run_form = FORM_OF(fields, .help = "one of command, args and code");
 
 static const struct {
     const char *language, *program, *option;
@@ -85,24 +93,18 @@ static void order_done(struct order *o)
 
 /* ---- what is to run ---- */
 
-static int read_code(struct exchange *x, struct order *o, struct err *err)
+static void read_code(struct order *o)
 {
     const char *language = o->body.language ? o->body.language : "python";
+    size_t i = 0; /* language_names has the same */
 
-    if (strlen(o->body.code) > CODE_MOST)
-        return form_bad(exchange_caller(x), err, "code", "more than %d bytes: put it into a file",
-                        CODE_MOST);
-    for (size_t i = 0; i < ARRAY_LEN(languages); i++)
-        if (strcmp(languages[i].language, language) == 0) {
-            o->code_args[0] = languages[i].program;
-            o->code_args[1] = languages[i].option;
-            o->code_args[2] = o->body.code;
-            o->command.args = o->code_args;
-            o->command.arg_count = ARRAY_LEN(o->code_args);
-            return 0;
-        }
-    return form_bad(exchange_caller(x), err, "language",
-                    "'python', 'javascript', 'bash' or 'sh' is needed");
+    while (strcmp(languages[i].language, language) != 0)
+        i++;
+    o->code_args[0] = languages[i].program;
+    o->code_args[1] = languages[i].option;
+    o->code_args[2] = o->body.code;
+    o->command.args = o->code_args;
+    o->command.arg_count = ARRAY_LEN(o->code_args);
 }
 
 static int read_command(struct exchange *x, struct order *o, struct err *err)
@@ -114,10 +116,6 @@ static int read_command(struct exchange *x, struct order *o, struct err *err)
                         "one of command, args and code is needed");
     if (body->language && !body->code)
         return form_bad(exchange_caller(x), err, "language", "only of code");
-    if (body->args && json_array_size(body->args) == 0)
-        return form_bad(exchange_caller(x), err, "args", "at least one is needed");
-    if (body->input_json && !json_is_string(body->input_json))
-        return form_bad(exchange_caller(x), err, "stdin", "a text is needed");
     o->command = (struct ops_command){ .command = body->command,
                                        .cwd = body->cwd,
                                        .user = body->user,
@@ -127,8 +125,10 @@ static int read_command(struct exchange *x, struct order *o, struct err *err)
                                        .flags = AGENT_KILL_ON_CLOSE,
                                        .input = json_string_value(body->input_json),
                                        .input_len = json_string_length(body->input_json) };
-    if (body->code)
-        return read_code(x, o, err);
+    if (body->code) {
+        read_code(o);
+        return 0;
+    }
     if (form_texts(exchange_caller(x), "args", body->args, &o->args, &o->command.arg_count, err) <
         0)
         return -1;
@@ -143,11 +143,23 @@ struct file_body {
     json_t *data;
 };
 #define FILE_AT(field) offsetof(struct file_body, field)
+static const char *const encodings[] = { "utf-8", "base64", NULL };
+/* clang-format off */
 static const struct form_field file_fields[] = {
-    { "data", FORM_ANY, FILE_AT(data), 0, 0 },
-    { "encoding", FORM_TEXT, FILE_AT(encoding), 0, 0 },
-    { "mode", FORM_TEXT, FILE_AT(mode), 0, 0 },
+    { "data", FORM_STRING, .at = FILE_AT(data), .help = "what is in it", .needed = true },
+    { "encoding", FORM_TEXT, .at = FILE_AT(encoding), .help = "of data", .choices = encodings, .fallback = "utf-8" },
+    { "mode", FORM_TEXT, .at = FILE_AT(mode), .help = "octal permission bits, such as \"755\"" },
 };
+/* clang-format on */
+static const struct form file_form = FORM_OF(file_fields);
+
+/* A text, or a file_form. */
+static json_t *files_schema(void)
+{
+    return json_pack("{s:s, s:i, s:{s:[{s:s}, o]}}", "type", "object", "maxProperties", FILES_MOST,
+                     "additionalProperties", "oneOf", "type", "string",
+                     form_schema(&file_form, FORM_WHOLE));
+}
 
 static int decode(struct exchange *x, struct ops_once_file *file, void **ret_decoded,
                   struct err *err)
@@ -176,24 +188,21 @@ static int read_file(struct exchange *x, const char *path, json_t *value, struct
         return form_bad(exchange_caller(x), err, "files", "a path is empty or too long");
     if (json_is_object(value)) {
         body.data = NULL;
-        if (form_read(exchange_caller(x), value, file_fields, ARRAY_LEN(file_fields), &body, err) <
-            0)
-            return err_wrap(err, "files: %.80s", path);
+        if (form_read(exchange_caller(x), value, &file_form, &body, err) < 0) {
+            (void) err_wrap(err, "files: '%.80s'", path);
+            return exchange_blame(x, "files", NULL, NULL);
+        }
     }
     if (!json_is_string(body.data))
         return form_bad(exchange_caller(x), err, "files",
-                        "'%.80s' is a text, or {data, encoding, mode}", path);
+                        "'%.80s' must be a string, or {data, encoding, mode}", path);
     if (body.mode && parse_mode(body.mode, &ret->mode, err) < 0)
         return form_bad(exchange_caller(x), err, "files",
-                        "'%.80s': mode: octal permission bits are needed", path);
+                        "'%.80s': mode: must be octal permission bits", path);
     ret->data = json_string_value(body.data);
     ret->len = json_string_length(body.data);
-    if (!body.encoding || strcmp(body.encoding, "utf-8") == 0)
-        return 0;
-    if (strcmp(body.encoding, "base64") == 0)
-        return decode(x, ret, ret_decoded, err);
-    return form_bad(exchange_caller(x), err, "files",
-                    "'%.80s': encoding: 'utf-8' or 'base64' is needed", path);
+    return body.encoding && strcmp(body.encoding, "base64") == 0 ? decode(x, ret, ret_decoded, err)
+                                                                 : 0;
 }
 
 static int read_files(struct exchange *x, struct order *o, struct err *err)
@@ -245,18 +254,14 @@ static int read_sandbox(struct exchange *x, struct order *o, struct err *err)
 
 static int order_read(struct exchange *x, struct order *o, struct err *err)
 {
-    *o = (struct order){ .body = { .output_limit = OUTPUT_DEFAULT,
-                                   .files_limit = OUTPUT_DEFAULT,
-                                   .timeout_ms = TIMEOUT_DEFAULT } };
+    *o = (struct order){ .json = NULL };
     if (exchange_json(x, &o->json, err) < 0)
         return -1;
-    if (form_read(exchange_caller(x), o->json, fields, ARRAY_LEN(fields), &o->body, err) < 0 ||
+    if (form_read(exchange_caller(x), o->json, &v1_run_form, &o->body, err) < 0 ||
         read_command(x, o, err) < 0 || read_files(x, o, err) < 0 || read_sandbox(x, o, err) < 0 ||
         form_texts(exchange_caller(x), "return_files", o->body.wanted, &o->wanted, &o->wanted_count,
                    err) < 0)
         return -1;
-    if (o->wanted_count > FILES_MOST)
-        return form_bad(exchange_caller(x), err, "return_files", "%d at most", FILES_MOST);
     return 0;
 }
 
@@ -409,13 +414,10 @@ static int serve(struct exchange *x, struct order *o, enum v1_wish wish, struct 
 int v1_run(struct exchange *x, struct err *err)
 {
     struct order o;
-    enum v1_wish wish;
     int r = order_read(x, &o, err);
 
     if (r == 0)
-        r = v1_read_wish(x, o.body.stream, &wish, err);
-    if (r == 0)
-        r = serve(x, &o, wish, err);
+        r = serve(x, &o, v1_read_wish(x, o.body.stream), err);
     order_done(&o);
     return r;
 }

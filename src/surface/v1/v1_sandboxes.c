@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define AT(type, field) offsetof(struct type, field)
-#define PAGE_PRESET     50
-#define LEAST_MS        1000
-#define MOST_MS         31536000000ull /* the configuration may say less */
+#define AT(field)    offsetof(struct create_body, field)
+#define PAGE_DEFAULT 50
+#define LEAST_MS     1000
+#define MOST_MS      31536000000ull /* the configuration may say less */
 
 static int reply_sandbox(struct exchange *x, int status, const struct ops_sandbox *sandbox,
                          struct err *err)
@@ -30,26 +30,39 @@ struct create_body {
 };
 #define NOT_SAID UINT64_MAX
 
+static const char *const ends[] = { "kill", "pause", NULL };
+
+/* clang-format off */
 static const struct form_field create_fields[] = {
-    { "template", FORM_TEXT, AT(create_body, template), 0, 0 },
-    { "snapshot", FORM_TEXT, AT(create_body, snapshot), 0, 0 },
-    { "memory", FORM_BOOL, AT(create_body, memory), 0, 0 },
-    { "auto_resume", FORM_BOOL, AT(create_body, auto_resume), 0, 0 },
-    { "idle_pause_seconds", FORM_SECONDS, AT(create_body, idle_pause_ms), 0, MOST_MS },
-    { "idle_disk_seconds", FORM_SECONDS, AT(create_body, idle_disk_ms), 0, MOST_MS },
-    { "name", FORM_TEXT, AT(create_body, name), 0, 0 },
-    { "on_timeout", FORM_TEXT, AT(create_body, on_timeout), 0, 0 },
-    { "idempotency_key", FORM_TEXT, AT(create_body, idempotency_key), 0, 0 },
-    { "limits", FORM_OBJECT, AT(create_body, limits), 0, 0 },
-    { "env", FORM_OBJECT, AT(create_body, env), 0, 0 },
-    { "metadata", FORM_OBJECT, AT(create_body, metadata), 0, 0 },
-    { "network", FORM_OBJECT, AT(create_body, network), 0, 0 },
-    { "preview", FORM_OBJECT, AT(create_body, preview), 0, 0 },
-    { "volumes", FORM_ARRAY, AT(create_body, volumes), 0, 0 },
-    { "timeout", FORM_SECONDS, AT(create_body, timeout_ms), 0, MOST_MS },
-    { "root", FORM_BOOL, AT(create_body, root), 0, 0 },
-    { "isolation", FORM_TEXT, AT(create_body, isolation), 0, 0 },
+    { "template", FORM_TEXT, .at = AT(template), .help = "NAME or NAME:TAG" },
+    { "name", FORM_TEXT, .at = AT(name), .help = "unique in the tenant", .schema = V1_NAME_PATTERN },
+    { "limits", FORM_OBJECT, .at = AT(limits), .help = V1_LIMITS_HELP, .describe = v1_limits_schema },
+    { "env", FORM_OBJECT, .at = AT(env), .help = "variables of every command in it" },
+    { "metadata", FORM_OBJECT, .at = AT(metadata), .help = "kept and shown; lists can be filtered by it" },
+    { "timeout", FORM_SECONDS, .at = AT(timeout_ms), 0, MOST_MS,
+      "seconds until on_timeout; 0: no deadline, for administrators of the tenant local", .schema = "{\"default\": 300}" },
+    { "network", FORM_OBJECT, .at = AT(network), .help = "what it may reach; docs/network.md", .items = &network_create_form },
+    { "preview", FORM_OBJECT, .at = AT(preview), .help = "who may look at its ports; docs/previews.md", .items = &preview_form },
+    { "volumes", FORM_ARRAY, .at = AT(volumes), 0, VOLUMES_MAX, "volumes that it has from the start", .items = &ops_mount_form },
+    { "on_timeout", FORM_TEXT, .at = AT(on_timeout), .help = "what happens at the deadline", .choices = ends, .fallback = "kill" },
+    { "snapshot", FORM_TEXT, .at = AT(snapshot),
+      .help = "id or name of what it is made of; template, root and volumes are then the snapshot's, and so is each limit that "
+              "is not said. 400 `limit_invalid` where its processes or files do not fit into the limits" },
+    { "memory", FORM_BOOL, .at = AT(memory), .help = "false, with `snapshot`: its files only, it starts anew", .fallback = "true" },
+    { "auto_resume", FORM_BOOL, .at = AT(auto_resume), .help = "a request to it wakes it when it is paused", .fallback = "false" },
+    { "idle_pause_seconds", FORM_SECONDS, .at = AT(idle_pause_ms), 0, MOST_MS, "pause it when it was idle for so long; 0: never" },
+    { "idle_disk_seconds", FORM_SECONDS, .at = AT(idle_disk_ms), 0, MOST_MS,
+      "move it to disk when it was idle for so long; 0: never" },
+    { "root", FORM_BOOL, .at = AT(root), .help = "whether root inside may be used", .fallback = "false" },
+    { "isolation", FORM_TEXT, .at = AT(isolation),
+      .help = "what isolates it from the host: `jail` or `gvisor`. Default: the server's setting `isolation`, or the tenant's least "
+              "level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level" },
+    { "idempotency_key", FORM_TEXT, .at = AT(idempotency_key), .help = "a create with the same key again answers with the same sandbox",
+      .schema = "{\"maxLength\": 127}" },
 };
+/* clang-format on */
+#undef AT
+const struct form v1_create_form = FORM_OF(create_fields);
 
 /* Of a snapshot's own limits, 0 would be the one that is meant. */
 static bool is_none(const struct limits *limits, const char *key, struct err *err)
@@ -78,8 +91,8 @@ int v1_limits_read(struct exchange *x, json_t *object, struct limits *limits, st
         else if (json_is_real(value))
             (void) snprintf(number, sizeof number, "%g", json_real_value(value));
         else if (!text)
-            return form_bad(exchange_caller(x), err, "limits", "'%.40s' is not a number or a text",
-                            key);
+            return form_bad(exchange_caller(x), err, "limits",
+                            "'%.40s' must be a number or a string", key);
         if (limits_parse(limits, key, text ? text : number, err) < 0 || is_none(limits, key, err)) {
             (void) snprintf(field, sizeof field, "limits.%.40s", key);
             return exchange_blame(x, field, NULL, NULL);
@@ -96,7 +109,7 @@ static int check_metadata(struct exchange *x, json_t *metadata, struct err *err)
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return form_bad(exchange_caller(x), err, "metadata", "'%.40s' is not a text", key);
+            return form_bad(exchange_caller(x), err, "metadata", "'%.40s' must be a string", key);
         if (strncmp(key, "cove.", 5) == 0)
             return form_bad(exchange_caller(x), err, "metadata",
                             "names that begin with 'cove.' are reserved");
@@ -155,12 +168,8 @@ static int translate(struct exchange *x, const struct create_body *body, struct 
         create->idle_disk_ms = &body->idle_disk_ms;
     if (!body->snapshot)
         limits_preset(&create->limits);
-    if (body->on_timeout) {
-        if (strcmp(body->on_timeout, "pause") == 0)
-            create->on_timeout = ON_TIMEOUT_PAUSE;
-        else if (strcmp(body->on_timeout, "kill") != 0)
-            return form_bad(exchange_caller(x), err, "on_timeout", "'kill' or 'pause' is needed");
-    }
+    if (strcmp(body->on_timeout, "pause") == 0)
+        create->on_timeout = ON_TIMEOUT_PAUSE;
     return check_snapshot(x, body, err) < 0 || read_key(x, &create->idempotency_key, err) < 0 ||
                    v1_limits_read(x, body->limits, &create->limits, err) < 0 ||
                    check_metadata(x, body->metadata, err) < 0
@@ -177,7 +186,7 @@ static int take_joins(struct exchange *x, struct create_body *body, struct priva
     if (!list)
         return 0;
     if (!json_is_array(list))
-        return form_bad(exchange_caller(x), err, "network.join", "is a list of objects");
+        return form_bad(exchange_caller(x), err, "network.join", "must be an array");
     if (v1_joins_read(x, list, joins, &create->join_count, err) < 0)
         return -1;
     create->joins = joins;
@@ -196,7 +205,7 @@ static int take_secrets(struct exchange *x, json_t *json, struct create_body *bo
     if (!list)
         return 0;
     if (!json_is_array(list))
-        return form_bad(exchange_caller(x), err, "network.secrets", "is a list of names");
+        return form_bad(exchange_caller(x), err, "network.secrets", "must be an array");
     if (json_object_set(json, "secrets", list) < 0)
         return err_set(err, ERR_NO_MEMORY, "no memory for names");
     create->secrets.names = list;
@@ -208,9 +217,9 @@ static int take_secrets(struct exchange *x, json_t *json, struct create_body *bo
 
 int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *ret, struct err *err)
 {
-    struct create_body body = {
-        .idle_pause_ms = NOT_SAID, .idle_disk_ms = NOT_SAID, .timeout_ms = NOT_SAID, .memory = true
-    };
+    struct create_body body = { .idle_pause_ms = NOT_SAID,
+                                .idle_disk_ms = NOT_SAID,
+                                .timeout_ms = NOT_SAID };
     auto_free char *metadata = NULL;
     auto_free const char **env = NULL;
     auto_free struct reach *network = NULL;
@@ -220,8 +229,7 @@ int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *r
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_create wanted;
 
-    if (form_read(exchange_caller(x), json, create_fields, ARRAY_LEN(create_fields), &body, err) <
-            0 ||
+    if (form_read(exchange_caller(x), json, &v1_create_form, &body, err) < 0 ||
         translate(x, &body, &wanted, err) < 0 ||
         form_assignments(exchange_caller(x), "env", body.env, &env, &wanted.env_count, err) < 0)
         return -1;
@@ -247,8 +255,8 @@ int v1_create(struct exchange *x, json_t *json, bool tied, struct ops_sandbox *r
         return -1;
     wanted.volumes = volumes;
     if (body.preview) {
-        if (preview_rules_read(exchange_caller(x), body.preview, &preview, err) < 0)
-            return err_wrap(err, "preview");
+        if (preview_rules_read(exchange_caller(x), "preview.", body.preview, &preview, err) < 0)
+            return -1;
         wanted.preview = &preview;
     }
     if (body.metadata) {
@@ -364,7 +372,7 @@ int v1_sandbox_list(struct exchange *x, struct err *err)
     auto_free char *own = metadata ? strdup(metadata) : NULL;
     struct ops_filter filter = { .name = exchange_query(x, "name") };
     struct ops ops = ops_of(exchange_caller(x));
-    uint64_t limit = PAGE_PRESET;
+    uint64_t limit = PAGE_DEFAULT;
     struct ops_page page;
     int r;
 
@@ -401,17 +409,30 @@ int v1_sandbox_kill(struct exchange *x, struct err *err)
     return exchange_reply_json(x, 204, NULL, err);
 }
 
-/* {"timeout": seconds}; *ret stays 0 without one. */
-static int read_timeout(struct exchange *x, uint64_t *ret, struct err *err)
+/* {"timeout": seconds} */
+static const struct form_field extend_fields[] = {
+    { "timeout", FORM_SECONDS, 0, LEAST_MS, MOST_MS, "seconds from now", .needed = true },
+};
+const struct form v1_extend_form = FORM_OF(extend_fields);
+
+static const struct form_field resume_fields[] = {
+    { "timeout", FORM_SECONDS, 0, LEAST_MS, MOST_MS,
+      "seconds from now until its deadline; without it the old deadline stays, or, where that is "
+      "over, it has the time of its "
+      "create" },
+};
+const struct form v1_resume_form = FORM_OF(resume_fields);
+
+/* *ret stays 0 without one. */
+static int read_timeout(struct exchange *x, const struct form *form, uint64_t *ret, struct err *err)
 {
-    static const struct form_field fields[] = { { "timeout", FORM_SECONDS, 0, LEAST_MS, MOST_MS } };
     json_t *json;
     int r;
 
     *ret = 0;
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), ret, err);
+    r = form_read(exchange_caller(x), json, form, ret, err);
     json_decref(json);
     return r;
 }
@@ -422,11 +443,8 @@ int v1_sandbox_extend(struct exchange *x, struct err *err)
     struct ops_sandbox sandbox;
     uint64_t timeout_ms;
 
-    if (read_timeout(x, &timeout_ms, err) < 0)
-        return -1;
-    if (timeout_ms == 0)
-        return form_bad(exchange_caller(x), err, "timeout", "a number of seconds is needed");
-    if (ops_sandbox_extend(&ops, exchange_param(x, "id"), timeout_ms, &sandbox, err) < 0)
+    if (read_timeout(x, &v1_extend_form, &timeout_ms, err) < 0 ||
+        ops_sandbox_extend(&ops, exchange_param(x, "id"), timeout_ms, &sandbox, err) < 0)
         return -1;
     return reply_sandbox(x, 200, &sandbox, err);
 }
@@ -436,7 +454,7 @@ int v1_sandbox_resume(struct exchange *x, struct err *err)
     struct ops ops = ops_of(exchange_caller(x));
     uint64_t timeout_ms;
 
-    if (read_timeout(x, &timeout_ms, err) < 0 ||
+    if (read_timeout(x, &v1_resume_form, &timeout_ms, err) < 0 ||
         ops_sandbox_resume(&ops, exchange_param(x, "id"), timeout_ms, err) < 0)
         return -1;
     return v1_sandbox_get(x, err);

@@ -9,22 +9,26 @@ struct secret_body {
     json_t *hosts;
 };
 
+/* clang-format off */
+static const struct form_field secret_fields[] = {
+    { "value", FORM_TEXT, .at = offsetof(struct secret_body, value), .help = "one line; never returned", .needed = true,
+      .schema = "{\"maxLength\": 8192}" },
+    { "hosts", FORM_ARRAY, .at = offsetof(struct secret_body, hosts),
+      .help = "where requests may carry it; docs/secrets.md", .needed = true,
+      .schema = "{\"minItems\": 1, \"maxItems\": 16, "
+                "\"examples\": [[\"api.example.com\", \"*.example.org:443\", \"http://plain.example.com\"]]}" },
+};
+/* clang-format on */
+const struct form v1_secret_form = FORM_OF(secret_fields);
+
 static int set(struct exchange *x, json_t *json, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "value", FORM_TEXT, offsetof(struct secret_body, value), 0, 0 },
-        { "hosts", FORM_ARRAY, offsetof(struct secret_body, hosts), 0, 0 },
-    };
     struct secret_body body = { .value = NULL };
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_secret secret;
 
-    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0)
+    if (form_read(exchange_caller(x), json, &v1_secret_form, &body, err) < 0)
         return -1;
-    if (!body.value)
-        return form_bad(exchange_caller(x), err, "value", "is needed");
-    if (!body.hosts)
-        return form_bad(exchange_caller(x), err, "hosts", "the hosts that it is for are needed");
     secret = (struct ops_secret){ body.value, json_string_length(json_object_get(json, "value")),
                                   body.hosts };
     return ops_secret_set(&ops, exchange_param(x, "name"), &secret, err);

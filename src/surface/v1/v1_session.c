@@ -287,13 +287,15 @@ struct order_body {
 };
 #define AT(field) offsetof(struct order_body, field)
 
+static const char *const kill_or_keep[] = { "kill", "keep", NULL };
 static const struct form_field order_fields[] = {
-    { "sandbox", FORM_ANY, AT(sandbox), 0, 0 },
-    { "process", FORM_OBJECT, AT(process), 0, 0 },
-    { "on_disconnect", FORM_TEXT, AT(on_disconnect), 0, 0 },
-    { "keep", FORM_BOOL, AT(keep), 0, 0 },
-    { "wait", FORM_BOOL, AT(wait), 0, 0 },
+    { "sandbox", FORM_ANY, .at = AT(sandbox) },
+    { "process", FORM_OBJECT, .at = AT(process) },
+    { "on_disconnect", FORM_TEXT, .at = AT(on_disconnect), .choices = kill_or_keep },
+    { "keep", FORM_BOOL, .at = AT(keep) },
+    { "wait", FORM_BOOL, .at = AT(wait) },
 };
+static const struct form order_form = FORM_OF(order_fields);
 
 static int tell_sandbox(struct session *s, const struct ops_sandbox *sandbox, struct err *err)
 {
@@ -333,7 +335,7 @@ static int find_sandbox(struct session *s, const struct order_body *body, char r
         return ops_sandbox_resolve(&s->ops, json_string_value(body->sandbox), ret, err);
     if (!json_is_object(body->sandbox))
         return form_bad(exchange_caller(s->x), err, "sandbox",
-                        "an id, a name, or what a new sandbox is like is needed");
+                        "must be an id, a name, or an object that describes a new sandbox");
     if (make_sandbox(s, body, &made, err) < 0)
         return -1;
     memcpy(ret, made.id, sizeof made.id);
@@ -347,10 +349,8 @@ static int start(struct session *s, const struct order_body *body, const char *s
     struct v1_order order;
     int r;
 
-    if (then && strcmp(then, "kill") != 0 && strcmp(then, "keep") != 0)
-        return form_bad(exchange_caller(s->x), err, "on_disconnect", "'kill' or 'keep' is needed");
     if (!body->process)
-        return s->tied ? 0 : form_bad(exchange_caller(s->x), err, "process", "a command is needed");
+        return s->tied ? 0 : form_bad(exchange_caller(s->x), err, "process", "is required");
     if (v1_order_read(s->x, json_incref(body->process), &order, err) < 0)
         return -1;
     if (!then || strcmp(then, "kill") == 0)
@@ -375,7 +375,7 @@ static int begin(struct session *s, struct err *err)
 
     if (read_order(s, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(s->x), json, order_fields, ARRAY_LEN(order_fields), &body, err);
+    r = form_read(exchange_caller(s->x), json, &order_form, &body, err);
     if (r == 0)
         r = find_sandbox(s, &body, sandbox, err);
     if (r == 0)

@@ -7,31 +7,27 @@
 
 #include <string.h>
 
-#define PRESET_MS (3600u * 1000)
-
 struct sign_body {
     const char *path, *operation, *user;
     uint64_t expires_ms;
 };
 
+static const char *const operations[] = { "read", "write", NULL };
+
+#define AT(field) offsetof(struct sign_body, field)
+/* clang-format off */
 static const struct form_field fields[] = {
-    { "path", FORM_TEXT, offsetof(struct sign_body, path), 0, 0 },
-    { "operation", FORM_TEXT, offsetof(struct sign_body, operation), 0, 0 },
-    { "user", FORM_TEXT, offsetof(struct sign_body, user), 0, 0 },
-    { "expires_in", FORM_SECONDS, offsetof(struct sign_body, expires_ms), 1000,
-      SIGN_SECONDS_MOST * 1000ull },
+    { "path", FORM_TEXT, .at = AT(path), 0, AGENT_PATH_MAX - 1, "absolute, or relative to the user's home", .needed = true },
+    { "operation", FORM_TEXT, .at = AT(operation), .help = "what the URL is for", .needed = true, .choices = operations },
+    { "expires_in", FORM_SECONDS, .at = AT(expires_ms), 1000, SIGN_SECONDS_MOST * 1000ull, "seconds", .fallback = "3600" },
+    { "user", FORM_TEXT, .at = AT(user), .help = "whose rights; default: the template's user" },
 };
+/* clang-format on */
+#undef AT
+const struct form v1_sign_form = FORM_OF(fields);
 
 static int check(struct exchange *x, const struct sign_body *body, struct err *err)
 {
-    if (!body->path)
-        return form_bad(exchange_caller(x), err, "path", "is missing");
-    if (strlen(body->path) >= AGENT_PATH_MAX)
-        return form_bad(exchange_caller(x), err, "path", "longer than %u bytes",
-                        AGENT_PATH_MAX - 1);
-    if (!body->operation ||
-        (strcmp(body->operation, "read") != 0 && strcmp(body->operation, "write") != 0))
-        return form_bad(exchange_caller(x), err, "operation", "read or write is needed");
     if (body->operation[0] == 'w' && exchange_caller(x)->scope < SCOPE_RUN)
         return err_set(err, ERR_DENIED, "a key of scope read may not sign URLs for writing");
     return 0;
@@ -61,13 +57,13 @@ static int sign(struct exchange *x, const struct sign_body *body, struct err *er
 
 int v1_file_sign(struct exchange *x, struct err *err)
 {
-    struct sign_body body = { .expires_ms = PRESET_MS };
+    struct sign_body body = { .path = NULL };
     json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err);
+    r = form_read(exchange_caller(x), json, &v1_sign_form, &body, err);
     if (r == 0)
         r = check(x, &body, err);
     if (r == 0)

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PAGE_PRESET 50
-#define LEAST_MS    1000
-#define MOST_MS     31536000000ull /* the configuration may say less */
+#define PAGE_DEFAULT 50
+#define LEAST_MS     1000
+#define MOST_MS      31536000000ull /* the configuration may say less */
 
 /* ---- pause ---- */
 
@@ -18,23 +18,28 @@ struct pause_body {
     bool memory;
 };
 
+/* clang-format off */
 static const struct form_field pause_fields[] = {
-    { "tier", FORM_TEXT, offsetof(struct pause_body, tier), 0, 0 },
-    { "memory", FORM_BOOL, offsetof(struct pause_body, memory), 0, 0 },
+    { "tier", FORM_TEXT, .at = offsetof(struct pause_body, tier), .help = "where its memory is kept; docs/pause.md",
+      .choices = sleep_tier_names, .fallback = "auto" },
+    { "memory", FORM_BOOL, .at = offsetof(struct pause_body, memory),
+      .help = "false keeps its files only, on disk; a resume then starts it anew", .fallback = "true" },
 };
+/* clang-format on */
+const struct form v1_pause_form = FORM_OF(pause_fields);
 
 static int read_pause(struct exchange *x, struct ops_pause *ret, struct err *err)
 {
-    struct pause_body body = { .memory = true };
+    struct pause_body body = { .tier = NULL };
     json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, pause_fields, ARRAY_LEN(pause_fields), &body, err);
+    r = form_read(exchange_caller(x), json, &v1_pause_form, &body, err);
     *ret = (struct ops_pause){ .files_only = !body.memory };
-    if (r == 0 && body.tier && !sleep_tier_parse(body.tier, &ret->tier))
-        r = form_bad(exchange_caller(x), err, "tier", "'auto', 'hot', 'warm' or 'disk' is needed");
+    if (r == 0)
+        (void) sleep_tier_parse(body.tier, &ret->tier);
     if (r == 0 && ret->files_only && (ret->tier == STORE_HOT || ret->tier == STORE_WARM))
         r = form_bad(exchange_caller(x), err, "memory", "only on disk a sandbox can be without it");
     json_decref(json);
@@ -74,20 +79,24 @@ struct save_body {
     bool memory;
 };
 
+/* clang-format off */
 static const struct form_field save_fields[] = {
-    { "name", FORM_TEXT, offsetof(struct save_body, name), 0, 0 },
-    { "memory", FORM_BOOL, offsetof(struct save_body, memory), 0, 0 },
+    { "name", FORM_TEXT, .at = offsetof(struct save_body, name), .help = "unique in its tenant", .schema = "{\"maxLength\": 63}" },
+    { "memory", FORM_BOOL, .at = offsetof(struct save_body, memory), .help = "with its processes, or only its files",
+      .fallback = "true" },
 };
+/* clang-format on */
+const struct form v1_save_form = FORM_OF(save_fields);
 
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
-    struct save_body body = { .memory = true };
+    struct save_body body = { .name = NULL };
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_snapshot made;
     struct ops_save save;
     json_t *answer;
 
-    if (form_read(exchange_caller(x), json, save_fields, ARRAY_LEN(save_fields), &body, err) < 0)
+    if (form_read(exchange_caller(x), json, &v1_save_form, &body, err) < 0)
         return -1;
     save = (struct ops_save){ .name = body.name, .files_only = !body.memory };
     if (ops_snapshot_create(&ops, exchange_param(x, "id"), &save, &made, err) < 0)
@@ -111,7 +120,7 @@ int v1_snapshot_create(struct exchange *x, struct err *err)
 
 int v1_snapshot_list(struct exchange *x, struct err *err)
 {
-    uint64_t limit = PAGE_PRESET, after = 0;
+    uint64_t limit = PAGE_DEFAULT, after = 0;
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_snapshots page;
     json_t *array;
@@ -158,10 +167,14 @@ struct fork_body {
     uint64_t count, timeout_ms;
 };
 
+/* clang-format off */
 static const struct form_field fork_fields[] = {
-    { "count", FORM_COUNT, offsetof(struct fork_body, count), 1, OPS_FORK_MOST },
-    { "timeout", FORM_SECONDS, offsetof(struct fork_body, timeout_ms), LEAST_MS, MOST_MS },
+    { "count", FORM_COUNT, .at = offsetof(struct fork_body, count), 1, OPS_FORK_MOST, "how many copies", .fallback = "1" },
+    { "timeout", FORM_SECONDS, .at = offsetof(struct fork_body, timeout_ms), LEAST_MS, MOST_MS,
+      "seconds until each copy's deadline; default: that of the sandbox" },
 };
+/* clang-format on */
+const struct form v1_fork_form = FORM_OF(fork_fields);
 
 static json_t *fork_json(const struct ops_fork *fork)
 {
@@ -188,14 +201,14 @@ static int reply_forks(struct exchange *x, const struct fork_body *body, struct 
 
 int v1_sandbox_fork(struct exchange *x, struct err *err)
 {
-    struct fork_body body = { .count = 1 };
+    struct fork_body body = { .count = 0 };
     struct ops_fork *forks;
     json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fork_fields, ARRAY_LEN(fork_fields), &body, err);
+    r = form_read(exchange_caller(x), json, &v1_fork_form, &body, err);
     json_decref(json);
     if (r < 0)
         return -1;

@@ -24,18 +24,13 @@ enum v1_wish v1_accepts(struct exchange *x)
     return V1_PLAIN;
 }
 
-int v1_read_wish(struct exchange *x, const char *stream, enum v1_wish *ret, struct err *err)
+const char *const v1_stream_names[] = { "ndjson", "sse", NULL };
+
+enum v1_wish v1_read_wish(struct exchange *x, const char *stream)
 {
-    *ret = v1_accepts(x);
     if (!stream)
-        return 0;
-    if (strcmp(stream, "ndjson") == 0)
-        *ret = V1_NDJSON;
-    else if (strcmp(stream, "sse") == 0)
-        *ret = V1_SSE;
-    else
-        return form_bad(exchange_caller(x), err, "stream", "'ndjson' or 'sse' is needed");
-    return 0;
+        return v1_accepts(x);
+    return strcmp(stream, "sse") == 0 ? V1_SSE : V1_NDJSON;
 }
 
 int v1_stream_begin(struct v1_stream *stream, struct exchange *x, bool sse, struct err *err)

@@ -82,20 +82,23 @@ int v1_template_delete(struct exchange *x, struct err *err)
     return exchange_reply_json(x, 204, NULL, err);
 }
 
+static const struct form_field patch_fields[] = {
+    { "public", FORM_BOOL, .help = "every tenant may use it", .needed = true },
+};
+const struct form v1_template_form = FORM_OF(patch_fields);
+
 int v1_template_patch(struct exchange *x, struct err *err)
 {
-    static const struct form_field fields[] = { { "public", FORM_ANY, 0, 0, 0 } };
     struct ops ops = ops_of(exchange_caller(x));
-    json_t *json, *wish = NULL;
+    bool wish = false;
+    json_t *json;
     int r;
 
     if (exchange_json(x, &json, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &wish, err);
-    if (r == 0 && !json_is_boolean(wish))
-        r = form_bad(exchange_caller(x), err, "public", "true or false is needed");
+    r = form_read(exchange_caller(x), json, &v1_template_form, &wish, err);
     if (r == 0)
-        r = ops_template_publish(&ops, exchange_param(x, "name"), json_is_true(wish), err);
+        r = ops_template_publish(&ops, exchange_param(x, "name"), wish, err);
     json_decref(json);
     return r < 0 ? -1 : reply_template(x, exchange_param(x, "name"), err);
 }
@@ -105,24 +108,25 @@ struct tag_body {
     json_t *tags;
 };
 
+/* clang-format off */
+static const struct form_field tag_fields[] = {
+    { "from", FORM_TEXT, .at = offsetof(struct tag_body, from), .help = "the tag of the build", .fallback = "default" },
+    { "tags", FORM_ARRAY, .at = offsetof(struct tag_body, tags), 1, 0, "tags that the build gets", .needed = true },
+};
+/* clang-format on */
+const struct form v1_tag_form = FORM_OF(tag_fields);
+
 static int tag(struct exchange *x, json_t *json, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "from", FORM_TEXT, offsetof(struct tag_body, from), 0, 0 },
-        { "tags", FORM_ARRAY, offsetof(struct tag_body, tags), 0, 0 },
-    };
     struct ops ops = ops_of(exchange_caller(x));
-    struct tag_body body = { .from = "default" };
+    struct tag_body body = { .from = NULL };
     auto_free const char **tags = NULL;
     struct ops_template_ref ref;
     char build[OPS_BUILD_ID_MAX];
     size_t count = 0;
 
-    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0)
-        return -1;
-    if (json_array_size(body.tags) == 0)
-        return form_bad(exchange_caller(x), err, "tags", "at least one is needed");
-    if (form_texts(exchange_caller(x), "tags", body.tags, &tags, &count, err) < 0)
+    if (form_read(exchange_caller(x), json, &v1_tag_form, &body, err) < 0 ||
+        form_texts(exchange_caller(x), "tags", body.tags, &tags, &count, err) < 0)
         return -1;
     (void) snprintf(ref.name, sizeof ref.name, "%s", exchange_param(x, "name"));
     (void) snprintf(ref.tag, sizeof ref.tag, "%s", body.from);
@@ -163,30 +167,54 @@ static json_t *build_json(const struct build_view *b)
         "created_at", form_time(b->created_ms), "ended_at", form_time(b->ended_ms));
 }
 
-/* What is about the template is taken out of the body; the rest are the steps. */
+struct build_body {
+    const char *name;
+    json_t *tags, *limits;
+};
+
+/* clang-format off */
+static const struct form_field build_fields[] = {
+    { "name", FORM_TEXT, .at = offsetof(struct build_body, name), .help = "NAME or NAME:TAG", .needed = true },
+    { "tags", FORM_ARRAY, .at = offsetof(struct build_body, tags), .help = "more tags" },
+    { "limits", FORM_OBJECT, .at = offsetof(struct build_body, limits), .help = "cpus, memory and disk of its sandboxes",
+      .describe = v1_limits_schema },
+};
+/* clang-format on */
+const struct form v1_build_form = FORM_OF(build_fields, .beside = &build_form);
+
+/* Reads what is about the template and takes it out of the body; the rest are the steps. The values live in *ret_own. */
+static int read_about(struct exchange *x, json_t *json, json_t **ret_own, struct build_body *ret,
+                      struct err *err)
+{
+    *ret_own = json_object();
+    for (size_t i = 0; i < v1_build_form.count; i++) {
+        const char *name = v1_build_form.rows[i].name;
+        json_t *value = json_object_get(json, name);
+
+        if (value && json_object_set(*ret_own, name, value) < 0)
+            return err_set(err, ERR_NO_MEMORY, "no memory for a build");
+        (void) json_object_del(json, name);
+    }
+    return form_read(exchange_caller(x), *ret_own, &v1_build_form, ret, err);
+}
+
 static int create(struct exchange *x, json_t *json, struct err *err)
 {
-    json_t *name = json_incref(json_object_get(json, "name")),
-           *list = json_incref(json_object_get(json, "tags")),
-           *bounds = json_incref(json_object_get(json, "limits"));
+    struct build_body body = { .name = NULL };
     struct ops ops = ops_of(exchange_caller(x));
     auto_free const char **tags = NULL;
     struct build_want want = { .tags = NULL };
     struct limits limits = { .memory_bytes = 0 };
     struct build_view view;
-    int r = 0;
+    json_t *own = NULL;
+    int r = read_about(x, json, &own, &body, err);
 
-    (void) json_object_del(json, "name");
-    (void) json_object_del(json, "tags");
-    (void) json_object_del(json, "limits");
-    if (!json_is_string(name))
-        r = form_bad(exchange_caller(x), err, "name", "NAME or NAME:TAG is needed");
-    if (r == 0 && ops_template_ref_read(json_string_value(name), &want.ref, err) < 0)
+    if (r == 0 && ops_template_ref_read(body.name, &want.ref, err) < 0)
         r = exchange_blame(x, "name", NULL, NULL);
-    if (r == 0 && list)
-        r = form_texts(exchange_caller(x), "tags", list, &tags, &want.tag_count, err);
-    if (r == 0 && bounds)
-        r = v1_limits_read(x, bounds, &limits, err);
+    if (r == 0 && body.tags)
+        r = form_texts(exchange_caller(x), "tags", body.tags, &tags, &want.tag_count, err);
+    if (r == 0 && body.limits)
+        r = v1_limits_read(x, body.limits, &limits, err);
     want.tags = tags;
     want.cpu_milli = limits.cpu_milli;
     want.memory_bytes = limits.memory_bytes;
@@ -202,9 +230,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
         (void) build_cancel(&ops, view.id, &ignored);
         r = -1;
     }
-    json_decref(name);
-    json_decref(list);
-    json_decref(bounds);
+    json_decref(own);
     if (r < 0 || build_get(&ops, view.id, &view, err) < 0)
         return -1;
     return exchange_reply_json(x, 202, build_json(&view), err);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(type, field) offsetof(struct type, field)
-#define SIZE_DEFAULT    (1024 * VOLUME_MIB)
+#define AT(field)    offsetof(struct volume_body, field)
+#define SIZE_DEFAULT (1024 * VOLUME_MIB)
 
 static json_t *volume_json(const struct ops_volume *v)
 {
@@ -24,7 +24,7 @@ static int read_size(struct exchange *x, json_t *value, uint64_t *ret, struct er
         *ret = (uint64_t) json_integer_value(value);
     else if (!json_is_string(value) || parse_size(json_string_value(value), ret, err) < 0)
         return form_bad(exchange_caller(x), err, "size",
-                        "a number of bytes, or a text such as '512m', is needed");
+                        "must be a number of bytes, or a string such as '512m'");
     return 0;
 }
 
@@ -34,21 +34,25 @@ struct volume_body {
     uint64_t inodes;
 };
 
+/* clang-format off */
+static const struct form_field volume_fields[] = {
+    { "name", FORM_TEXT, .at = AT(name), .help = "unique in the tenant", .needed = true, .schema = V1_NAME_PATTERN },
+    { "size", FORM_ANY, .at = AT(size),
+      .help = "what it can hold, its file system included; rounded up to whole MiB, at least 16",
+      .schema = "{\"default\": \"1g\", \"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"string\", \"examples\": [\"512m\"]}]}" },
+    { "inodes", FORM_COUNT, .at = AT(inodes), VOLUME_INODES_LEAST, VOLUME_BYTES_MOST, "files that it can hold; default: one per 16 KiB, at most one per 8 KiB" },
+};
+/* clang-format on */
+const struct form v1_volume_form = FORM_OF(volume_fields);
+
 static int make(struct exchange *x, json_t *json, struct ops_volume *ret, struct err *err)
 {
-    static const struct form_field fields[] = {
-        { "name", FORM_TEXT, AT(volume_body, name), 0, 0 },
-        { "size", FORM_ANY, AT(volume_body, size), 0, 0 },
-        { "inodes", FORM_COUNT, AT(volume_body, inodes), 1, VOLUME_BYTES_MOST },
-    };
     struct volume_body body = { .name = NULL };
     struct ops ops = ops_of(exchange_caller(x));
     uint64_t bytes = SIZE_DEFAULT;
 
-    if (form_read(exchange_caller(x), json, fields, ARRAY_LEN(fields), &body, err) < 0)
+    if (form_read(exchange_caller(x), json, &v1_volume_form, &body, err) < 0)
         return -1;
-    if (!body.name)
-        return form_bad(exchange_caller(x), err, "name", "is needed");
     if (body.size && read_size(x, body.size, &bytes, err) < 0)
         return -1;
     return ops_volume_create(&ops, body.name, bytes, body.inodes, ret, err);

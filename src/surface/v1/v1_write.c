@@ -35,6 +35,34 @@ int v1_put_bytes(json_t *to, const char *name, const char *data, size_t len)
                : 0;
 }
 
+/* By the rows of limit_table, which limits_parse reads by, too. */
+json_t *v1_limits_schema(void)
+{
+    json_t *properties = json_object();
+
+    for (size_t i = 0; i < limit_count; i++) {
+        const struct limit_info *limit = &limit_table[i];
+        bool cpus = limit->unit == LIMIT_CPUS;
+        uint64_t unit = cpus ? 1000 : 1;
+        json_t *schema = json_pack(
+            "{s:[s, s], s:o}", "type", cpus ? "number" : "integer", "string", "description",
+            json_sprintf("%s%s", limit->help, limit->preset ? "" : "; default: no limit"));
+
+        (void) json_object_set_new(schema, "minimum",
+                                   limit->least % unit
+                                       ? json_real((double) limit->least / (double) unit)
+                                       : json_integer((json_int_t) (limit->least / unit)));
+        (void) json_object_set_new(schema, "maximum",
+                                   json_integer((json_int_t) (limit->most / unit)));
+        if (limit->preset)
+            (void) json_object_set_new(schema, "default",
+                                       json_integer((json_int_t) (limit->preset / unit)));
+        (void) json_object_set_new(properties, limit->name, schema);
+    }
+    return json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties",
+                     properties);
+}
+
 json_t *v1_limits_json(const struct limits *limits)
 {
     json_t *json = json_object();
