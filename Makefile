@@ -101,7 +101,7 @@ $(BUILD)/cove-dial: $(call objs,src/dial/main.c $(LIB_SRCS))
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lssl -lcrypto
 
 # What is assembled in with .incbin is no header that the compiler would tell of.
-$(BUILD)/obj/src/template/template_kernels.o: $(wildcard kernels/*)
+$(BUILD)/obj/src/template/template_kernels.o: $(wildcard kernels/* inside/*)
 
 # Static: the privileged program loads nothing after it was built, and forks faster.
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))
@@ -207,7 +207,7 @@ deb:
 	tools/deps deb
 	+$(MAKE) $(DEB)
 
-$(DEB): Makefile README.md $(wildcard src/*/*.[ch] src/*/*/*.[ch] kernels/* spec/* docs/* debian/* debian/source/* packaging/* packaging/grafana/* tools/criu)
+$(DEB): Makefile README.md $(wildcard src/*/*.[ch] src/*/*/*.[ch] kernels/* inside/* spec/* docs/* debian/* debian/source/* packaging/* packaging/grafana/* tools/criu)
 	packaging/make-deb $(BUILD) $(VERSION)
 
 # What 'make test' skips for want of a template.

@@ -63,6 +63,7 @@ int image_tools_make(const struct template_maker *maker, int *ret_fd, struct err
     auto_close int fd = memfd_create("cove-tools", MFD_CLOEXEC);
     struct template_file file;
     const char *path, *text;
+    mode_t mode;
 
     if (!maker->agent)
         return err_set(err, ERR_UNAVAILABLE, "sudo for the template: there is no cove-agent");
@@ -70,8 +71,8 @@ int image_tools_make(const struct template_maker *maker, int *ret_fd, struct err
         return err_sys(err, errno, "memory for cove's files");
     if (put_agent(fd, maker->agent, err) < 0)
         return -1;
-    for (size_t i = 0; template_kernels_at(i, &path, &text); i++)
-        if (put_file(fd, path, text, 0644, err) < 0)
+    for (size_t i = 0; template_kernels_at(i, &path, &text, &mode); i++)
+        if (put_file(fd, path, text, mode, err) < 0)
             return -1;
     for (size_t i = 0; template_files_at(i, FILES_IMAGE, &file); i++)
         if (put_file(fd, file.path, file.text, file.mode, err) < 0)

@@ -104,6 +104,21 @@ const struct recipe recipes[] = {
         .free_mib = 3072,
     },
     {
+        .name = "mcp-gateway",
+        .description = "Debian 12 with Python, Node.js 22 and git, for MCP servers",
+        .suite = "bookworm",
+        .packages =
+            "bash coreutils findutils diffutils grep sed gawk tar gzip bzip2 xz-utils unzip "
+            "procps netbase ca-certificates curl git python3 python-is-python3 python3-pip "
+            "python3-venv tzdata",
+        .steps = COMMON_STEPS NODE_STEPS
+        "chroot \"$1\" sh -ec 'python -c \"import venv, ssl\"; node --version; npm --version; "
+        "git --version' >/dev/null\n"
+        "rm -rf \"$1/root/.npm\" \"$1/root/.cache\"\n",
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .free_mib = 1536,
+    },
+    {
         .name = "code-interpreter-v1",
         .description = "Debian 13 with IPython, pandas, plots, R, Java and TypeScript, for cells",
         .suite = "trixie",

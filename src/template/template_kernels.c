@@ -12,32 +12,36 @@
 #include <unistd.h>
 
 #define DIRECTORY "opt/cove/kernels"
+#define MCP       "opt/cove/mcp"
+#define GATEWAY   "opt/cove/bin/mcp-gateway"
 
 /* Assembled in, byte by byte: no copy on disk can be older or newer than the program. */
 #define EMBED(name, file)                                                                          \
     __asm__(".section .rodata\n"                                                                   \
             ".global kernel_" #name "\n"                                                           \
             "kernel_" #name ":\n"                                                                  \
-            ".incbin \"kernels/" file "\"\n"                                                       \
+            ".incbin \"" file "\"\n"                                                               \
             ".byte 0\n"                                                                            \
             ".previous\n");                                                                        \
     extern const char kernel_##name[];
 
-EMBED(pump, "kernel.py")
-EMBED(fork, "fork.py")
-EMBED(python, "python.py")
-EMBED(python_errors, "python_errors.py")
-EMBED(python_rich, "python_rich.py")
-EMBED(python_magics, "python_magics.py")
-EMBED(python_charts, "python_charts.py")
-EMBED(python_ipython, "python_ipython.py")
-EMBED(python_notebook, "python_notebook.py")
-EMBED(javascript, "javascript.cjs")
-EMBED(bash, "bash.py")
-EMBED(r, "r.py")
-EMBED(r_source, "r.R")
-EMBED(java, "java.py")
-EMBED(java_source, "Java.java")
+EMBED(pump, "kernels/kernel.py")
+EMBED(fork, "kernels/fork.py")
+EMBED(python, "kernels/python.py")
+EMBED(python_errors, "kernels/python_errors.py")
+EMBED(python_rich, "kernels/python_rich.py")
+EMBED(python_magics, "kernels/python_magics.py")
+EMBED(python_charts, "kernels/python_charts.py")
+EMBED(python_ipython, "kernels/python_ipython.py")
+EMBED(python_notebook, "kernels/python_notebook.py")
+EMBED(javascript, "kernels/javascript.cjs")
+EMBED(bash, "kernels/bash.py")
+EMBED(r, "kernels/r.py")
+EMBED(r_source, "kernels/r.R")
+EMBED(java, "kernels/java.py")
+EMBED(java_source, "kernels/Java.java")
+EMBED(mcp_gateway, "inside/mcp_gateway.py")
+EMBED(mcp_servers, "inside/mcp_servers.py")
 
 static const struct {
     const char *path, *text;
@@ -57,7 +61,14 @@ static const struct {
     { DIRECTORY "/r.R", kernel_r_source },
     { DIRECTORY "/java.py", kernel_java },
     { DIRECTORY "/Java.java", kernel_java_source },
+    { MCP "/mcp_servers.py", kernel_mcp_servers },
+    { GATEWAY, kernel_mcp_gateway },
 };
+
+static mode_t mode_of(const char *path)
+{
+    return strcmp(path, GATEWAY) == 0 ? 0755 : 0644;
+}
 
 static bool is_there(int root_fd, const char *path, const char *text)
 {
@@ -71,31 +82,34 @@ static bool is_there(int root_fd, const char *path, const char *text)
 
 int template_put_kernels(int root_fd, struct err *err)
 {
-    static const char *const dirs[] = { "opt", "opt/cove", DIRECTORY };
+    static const char *const old[] = { DIRECTORY, MCP, GATEWAY };
+    static const char *const dirs[] = { "opt", "opt/cove", "opt/cove/bin", DIRECTORY, MCP };
     bool same = true;
 
     for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
         same = same && is_there(root_fd, kernels[i].path, kernels[i].text);
     if (same)
         return 0;
-    if (tree_remove(root_fd, DIRECTORY, err) < 0)
-        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(old); i++)
+        if (tree_remove(root_fd, old[i], err) < 0)
+            return -1;
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (tree_mkdir(root_fd, dirs[i], 0755, 0, err) < 0)
             return -1;
     for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
-        if (tree_put(root_fd, kernels[i].path, kernels[i].text, strlen(kernels[i].text), 0644, 0,
-                     err) < 0)
+        if (tree_put(root_fd, kernels[i].path, kernels[i].text, strlen(kernels[i].text),
+                     mode_of(kernels[i].path), 0, err) < 0)
             return -1;
     return 0;
 }
 
-bool template_kernels_at(size_t i, const char **ret_path, const char **ret_text)
+bool template_kernels_at(size_t i, const char **ret_path, const char **ret_text, mode_t *ret_mode)
 {
     if (i >= ARRAY_LEN(kernels))
         return false;
     *ret_path = kernels[i].path;
     *ret_text = kernels[i].text;
+    *ret_mode = mode_of(kernels[i].path);
     return true;
 }
 

@@ -346,7 +346,7 @@ await part('volumes', async () => {
 
 await part('what is not there yet says so', async () => {
   const box = await sandbox()
-  await refuses('an MCP gateway', SandboxError, /^(404|501): /, () => Sandbox.create({ mcp: { time: {} } }))
+  await refuses("an MCP server of Docker's catalogue", SandboxError, /cannot be had here: 'time'/, () => Sandbox.create({ mcp: { time: {} } }))
   await refuses('Secret.list', SecretError, /^(403|404|501): /, () => Secret.list().nextItems())
   await refuses('Secret.create', SecretError, /^(403|404|501): /, () => Secret.create('s', 'v'))
   is('a template that is not there', false, await Template.exists('no-such-template'))

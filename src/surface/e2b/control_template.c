@@ -63,7 +63,7 @@ int control_template_name(const char *text, char ret[KEEPER_NAME_MAX], struct er
 
 bool control_template_standard(const char *name)
 {
-    static const char *const names[] = { "base", "code-interpreter-v1" };
+    static const char *const names[] = { "base", "code-interpreter-v1", "mcp-gateway" };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(names[i], name) == 0)
