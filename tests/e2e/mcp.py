@@ -276,6 +276,31 @@ for sentence, body, field in (("a session's name that leads elsewhere is refused
 same("a state that was tampered with harms the session alone, and restart heals it", (True, "ok\n"), (
     bash("echo 'exit 9' > ~/.cache/cove/shell-main") is not None and bash("echo never")["exit_code"] in (0, 9),
     out("echo ok", restart=True)))
+for sentence, make in (("a FIFO in place of the state", "mkfifo"), ("a directory in place of the state", "mkdir"), ("a link to a device in place of the state", "ln -s /dev/zero")):
+    bash("cd ~/.cache/cove && rm -f shell-main && %s shell-main; kill -9 $$" % make)
+    begun = bash("echo on; X=8", timeout=20000)
+    same(sentence + " delays no call", (0, "on\n"), (begun["exit_code"], begun["stdout"]))
+    same("restart replaces " + sentence, ("anew\n", "8\n"), (out("echo anew; X=8", restart=True), out("echo $X")))
+same("a FIFO where the next state is written delays no call", "7\n",
+     (bash("X=7; mkfifo ~/.cache/cove/shell-main.$$", timeout=20000), out("echo $X"))[1])
+
+# ---- the shell's state outlives what happens to the sandbox ----
+box = bash("cd /tmp; X=kept; f() { echo f$1; }")["sandbox_id"]
+PROBE = "echo $PWD $X $(f z)"
+if os.environ.get("SAVES") == "yes":
+    same("the sandbox is paused to disk, and resumed", (200, 200),
+         tuple(server.ask("POST", "/v1/sandboxes/%s/%s" % (box, what), body).status for what, body in (("pause", {"tier": "disk"}), ("resume", {}))))
+    same("the state outlives a pause to disk", "/tmp kept fz\n", out(PROBE))
+    forked = server.ask("POST", "/v1/sandboxes/%s/fork" % box, {"count": 1}).json["forks"][0]["sandbox"]["id"]
+    same("a fork begins with the state of its source", "/tmp kept fz\n", out(PROBE, sandbox_id=forked))
+    bash("X=other", sandbox_id=forked)
+    same("a fork's later state is its own", ("/tmp kept fz\n", "/tmp other fz\n"), (out(PROBE), out(PROBE, sandbox_id=forked)))
+    server.ask("DELETE", "/v1/sandboxes/" + forked)
+else:
+    print("skip - the shell's state over a pause to disk and a fork: no criu that works here")
+server.end()
+server.start()
+same("the state outlives a restart of the server", "/tmp kept fz\n", out(PROBE))
 same("calls of one session run at the same time", True, (lambda begun: (
     [t.start() or t for t in (threading.Thread(target=bash, args=("sleep 1.5",)) for _ in range(3))][0] and
     [t.join() for t in threading.enumerate() if t is not threading.current_thread()] and time.time() - begun < 4))(time.time()))

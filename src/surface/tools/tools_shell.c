@@ -16,13 +16,14 @@
  * The state is read at the top, not in a function: there `declare` would make locals. Readonly variables of bash itself
  * cannot be set again: these errors are dropped. Options come last, so that errexit does not end the reading. A trace
  * (set -x) shows the command and nothing of this. The file is made beside and renamed: a call that is killed while it
- * writes leaves the old one. */
+ * writes leaves the old one. What stands in the place of either file and is no file (a FIFO, a directory) is not opened:
+ * the call would wait for another end of the FIFO until its timeout. */
 /* clang-format off */
 static const char script[] =
     "builtin set -- \"$1\" \"${HOME:-/tmp}/.cache/cove/shell-$2\" \"$3\" \"$4\" \"$5\" \"${6:-${HOME:-/}}\" \"${@:7}\"\n"
     "__cove_pwd= __cove_old= __cove_here=$PWD __cove_given=\n"
-    "if [ \"$4\" ]; then command rm -f -- \"$2\"; fi\n"
-    "if [ -r \"$2\" ]; then . \"$2\" >/dev/null 2>&1; fi\n"
+    "if [ \"$4\" ]; then command rm -rf -- \"$2\"; fi\n"
+    "if [ -f \"$2\" ] && [ -r \"$2\" ]; then . \"$2\" >/dev/null 2>&1; fi\n"
     "{ __cove_flags=$-; builtin set +x; } 2>/dev/null\n"
     "__cove_file=$2 __cove_pwd=${__cove_pwd:-$6}\n"
     "if [ \"$3\" ]; then\n"
@@ -39,11 +40,12 @@ static const char script[] =
     "  builtin unset __cove_command __cove_set __cove_here BASH_EXECUTION_STRING\n"
     "  [ \"$PWD\" = \"$__cove_given\" ] || __cove_pwd=$PWD __cove_old=${OLDPWD:-}\n"
     "  [ -d \"${__cove_file%/*}\" ] || command mkdir -p -m 0700 -- \"${__cove_file%/*}\" 2>/dev/null\n"
+    "  if [ -e \"$__cove_file.$$\" ] || [ -h \"$__cove_file.$$\" ]; then command rm -rf -- \"$__cove_file.$$\"; fi\n"
     "  { builtin declare -p && builtin declare -f && builtin declare -F && builtin alias -p && builtin trap -p &&\n"
     "    builtin umask -p && builtin printf '__cove_pwd=%q __cove_old=%q\\n' \"$__cove_pwd\" \"$__cove_old\" &&\n"
     "    builtin printf '%s' \"$__cove_undo\" && builtin printf '__cove_last() { return %d; }\\n' \"$__cove_status\" &&\n"
     "    builtin shopt -p && builtin set +o && { [[ $__cove_flags != *x* ]] || builtin echo 'set -x'; }\n"
-    "  } 2>/dev/null >\"$__cove_file.$$\" && command mv -f -- \"$__cove_file.$$\" \"$__cove_file\" 2>/dev/null || {\n"
+    "  } 2>/dev/null >\"$__cove_file.$$\" && [ ! -d \"$__cove_file\" ] && command mv -f -- \"$__cove_file.$$\" \"$__cove_file\" 2>/dev/null || {\n"
     "    command rm -f -- \"$__cove_file.$$\"\n"
     "    builtin echo \"cove: the shell's state cannot be kept in $__cove_file: the next call begins with the one before\" >&2; }\n"
     "  builtin return \"$__cove_status\"\n"
