@@ -1,9 +1,9 @@
 """lazy_inside.py - holds much memory and answers questions about it: a file /tmp/ask/N-WHAT is one, a line "N-WHAT …" the answer."""
-import hashlib
 import mmap
 import os
 import sys
 import time
+import zlib
 
 data = bytearray(os.urandom(int(sys.argv[1]) << 20))
 area = mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -11,7 +11,7 @@ area.write(os.urandom(len(area)))
 
 
 def digest(what):
-    return hashlib.sha256(what).hexdigest()
+    return zlib.crc32(what)  # quick also where a processor is emulated
 
 
 want, want_area, seen = digest(data), digest(area), set()

@@ -19,9 +19,9 @@ not_ok() { echo "not ok - $1: $(printf '%s' "${2:-}" | head -c 400 | tr '\n' ' '
 is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$3', not '$2'"; fi; }
 like() { if printf '%s' "$3" | grep -Eqz -- "$2"; then ok "$1"; else not_ok "$1" "'$3' is not like '$2'"; fi; }
 holds() { local sentence=$1 said; shift; if said=$("$@" 2>&1); then ok "$sentence"; else not_ok "$sentence" "$* ended with $?: $said"; fi; }
-# Until a command succeeds. An emulated machine on a busy host is slow: what must come is waited for, five minutes.
+# Until a command succeeds. An emulated machine on a busy host is slow, up to a hundred times: what must come is waited for.
 within() {
-    local end=$((SECONDS + 300))
+    local end=$((SECONDS + 900))
     until "$@" >/dev/null 2>&1; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
 }
 finish() { [ $failures -eq 0 ] || journalctl -u cove -b -o short-monotonic | tail -n 60; exit $((failures > 0)); }
