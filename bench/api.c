@@ -100,7 +100,7 @@ static void round_create_keeper(struct api *api)
     struct err err;
     uint64_t begin;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     begin = io_now_us();
     if (lane_create(&api->lane, &limits, &sandbox, &err) < 0)
         return note(api, &err);

@@ -146,7 +146,7 @@ int compare_init(struct compare *compare, const struct rig *rig, struct peers *p
                  struct err *err)
 {
     static const char *const names[] = {
-        [COVE_PRESET] = "cove, client library",
+        [COVE_DISK] = "cove, client library",
         [COVE_MEMORY] = "cove, client library, disk 64m",
     };
 
@@ -159,7 +159,7 @@ int compare_init(struct compare *compare, const struct rig *rig, struct peers *p
         struct keeper_sandbox sandbox;
 
         times->name = names[i];
-        limits_preset(&times->limits);
+        limits_default(&times->limits);
         if (i == COVE_MEMORY)
             times->limits.disk_bytes = 64u << 20;
         if (lane_create(&compare->lane, &times->limits, &sandbox, err) < 0)
@@ -174,8 +174,8 @@ void compare_round(struct compare *compare, unsigned round)
     const struct contender fixed[] = {
         /* An exec stands beside what it is compared with, and not behind a destroy, whose clean-up in
          * the kernel goes on for a while. */
-        { bare_round, 0, 1 },           { exec_round, COVE_PRESET, 1 },
-        { exec_round, COVE_MEMORY, 1 }, { cove_round, COVE_PRESET, 1 },
+        { bare_round, 0, 1 },           { exec_round, COVE_DISK, 1 },
+        { exec_round, COVE_MEMORY, 1 }, { cove_round, COVE_DISK, 1 },
         { cove_round, COVE_MEMORY, 1 }, { cli_round, 0, 1 },
     };
     size_t peer_count = compare->peers ? compare->peers->count : 0;
@@ -228,7 +228,7 @@ static double ratio_at(struct series *a, struct series *b, double percent)
 
 static void report_create(struct compare *compare)
 {
-    struct cove_times *cove = &compare->cove[COVE_PRESET];
+    struct cove_times *cove = &compare->cove[COVE_DISK];
     uint64_t base = series_at(&cove->first, 50);
     struct peer_times *bwrap = find_peer(compare, "bwrap"), *runc = find_peer(compare, "runc");
 
@@ -255,7 +255,7 @@ static void report_create(struct compare *compare)
 
 static void report_whole(struct compare *compare)
 {
-    uint64_t base = series_at(&compare->cove[COVE_PRESET].whole, 50);
+    uint64_t base = series_at(&compare->cove[COVE_DISK].whole, 50);
 
     report_series_head("Create, `true`, everything removed");
     report_series("no sandbox: fork, exec, wait", &compare->fork_true, base, NULL);
@@ -266,12 +266,12 @@ static void report_whole(struct compare *compare)
     report_series_head("Create alone, until the reply");
     for (size_t i = 0; i < COVE_WAYS; i++)
         report_series(compare->cove[i].name, &compare->cove[i].create,
-                      series_at(&compare->cove[COVE_PRESET].create, 50), NULL);
+                      series_at(&compare->cove[COVE_DISK].create, 50), NULL);
 }
 
 static void report_exec(struct compare *compare)
 {
-    struct cove_times *cove = &compare->cove[COVE_PRESET];
+    struct cove_times *cove = &compare->cove[COVE_DISK];
     uint64_t base = series_at(&cove->exec, 50);
     double ratio = ratio_at(&cove->exec, &compare->fork_true, 50);
 
@@ -290,7 +290,7 @@ static void report_exec(struct compare *compare)
 
 static void report_destroy(struct compare *compare)
 {
-    uint64_t base = series_at(&compare->cove[COVE_PRESET].destroy, 50);
+    uint64_t base = series_at(&compare->cove[COVE_DISK].destroy, 50);
 
     report_section("3. destroy of a living sandbox");
     report_series_head("");

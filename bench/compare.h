@@ -23,7 +23,7 @@ struct cove_times {
     struct err why; /* of the last failure */
 };
 
-enum compare_cove { COVE_PRESET, COVE_MEMORY, COVE_WAYS };
+enum compare_cove { COVE_DISK, COVE_MEMORY, COVE_WAYS };
 
 struct compare {
     const struct rig *rig; /* borrowed */

@@ -115,7 +115,7 @@ int crowd_init(struct crowd *crowd, struct rig *rig, size_t count, uint64_t disk
                struct err *err)
 {
     *crowd = (struct crowd){ .rig = rig, .count = count };
-    limits_preset(&crowd->limits);
+    limits_default(&crowd->limits);
     if (disk_bytes)
         crowd->limits.disk_bytes = disk_bytes;
     crowd->members = calloc(count, sizeof *crowd->members);

@@ -117,7 +117,7 @@ int growth_run(struct rig *rig, size_t many, unsigned rounds, bool quiet, struct
     struct err ignored;
     int rc;
 
-    limits_preset(&g.limits);
+    limits_default(&g.limits);
     g.ids = calloc(many, sizeof *g.ids);
     if (!g.ids)
         return err_sys(err, ENOMEM, "beside %zu", many);

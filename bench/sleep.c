@@ -74,7 +74,7 @@ static int make(struct lane *lane, const struct workload *w, struct keeper_sandb
 {
     struct limits limits;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     limits.memory_bytes = w->memory_mib * MiB;
     if (lane_create(lane, &limits, ret, err) < 0)
         return -1;

@@ -70,12 +70,12 @@ static void check_limits(const char *text)
         struct limits limits;
         struct err err;
 
-        limits_preset(&limits);
+        limits_default(&limits);
         if (limits_parse(&limits, limit_table[i].name, text, &err) == 0)
             (void) limits_check(&limits, UINT64_MAX, UINT64_MAX, &err);
         else
             must(err.kind == ERR_LIMIT &&
-                 limit_value(&limits, &limit_table[i]) == limit_table[i].preset);
+                 limit_value(&limits, &limit_table[i]) == limit_table[i].fallback);
     }
 }
 

@@ -13,7 +13,7 @@ int door_open(struct agent *agent, int listener, struct err *err);
 /* A connection from outside. -1: it was not taken, and the caller still has it; if there are too many it was told so. */
 int door_admit(struct agent *agent, int fd);
 
-/* Whoever waits outside, not yet accepted, is let go. */
+/* Connections that were not accepted yet are closed. */
 void door_turn_away(struct agent *agent);
 
 #endif

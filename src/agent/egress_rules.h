@@ -19,7 +19,7 @@
         192, 0, 2, 1                                                                               \
     }
 
-/* Before the agent cuts its rights down: gVisor takes CAP_NET_RAW from whoever sets its capabilities, so what rules are set through is
+/* Before the agent cuts its rights down: gVisor takes CAP_NET_RAW from a process that sets its capabilities, so what rules are set through is
  * opened now. Failure shows later. */
 void egress_rules_prepare(void);
 

@@ -1,6 +1,6 @@
 /* trunk.h - a guest's second door: operations come as streams of the mux over the trunk, instead of connections to a socket.
  *
- * Whoever writes to the trunk is outside by construction: no process inside has it open. Each stream of kind MUX_AGENT is a connection of
+ * A writer of the trunk is outside by construction: no process inside has it open. Each stream of kind MUX_AGENT is a connection of
  * its own (door_admit).
  *
  * Owns:    the trunk. Callers: main.c, once. */

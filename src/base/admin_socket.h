@@ -23,7 +23,7 @@
 /* A listening socket, O_CLOEXEC and O_NONBLOCK. A file that an earlier server left is replaced: the caller holds a lock
  * that says that no other server is there. */
 int admin_listen(const char *directory, gid_t group, int *ret_fd, struct err *err);
-/* ERR_UNAVAILABLE: nobody listens. ERR_DENIED: the caller is neither root nor a member of the group. */
+/* ERR_UNAVAILABLE: no server listens. ERR_DENIED: the caller is neither root nor a member of the group. */
 int admin_connect(const char *directory, int *ret_fd, struct err *err);
 
 struct admin_rule {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define DOMAIN_PRESET "cove.localhost"
-#define OUT_PRESET    "cove-tls"
+#define DOMAIN_DEFAULT "cove.localhost"
+#define OUT_DEFAULT    "cove-tls"
 
 struct cert_values {
     const char *domain, *out;
@@ -20,8 +20,8 @@ struct cert_values {
 
 /* clang-format off */
 static const struct option dev_options[] = {
-    { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE, "for this and all below it (" DOMAIN_PRESET ")" },
-    { 0, "out",    OPTION_TEXT, AT(out),    "DIR",  COMPLETE_DIR,  "where the files go (./" OUT_PRESET ")" },
+    { 0, "domain", OPTION_TEXT, AT(domain), "NAME", COMPLETE_NONE, "for this and all below it (" DOMAIN_DEFAULT ")" },
+    { 0, "out",    OPTION_TEXT, AT(out),    "DIR",  COMPLETE_DIR,  "where the files go (./" OUT_DEFAULT ")" },
     { 0, "force",  OPTION_FLAG, AT(force),  NULL,   COMPLETE_NONE, "replace what is there" },
 };
 
@@ -84,7 +84,7 @@ static void show(const struct cert_values *values, const char *dir, bool kept)
 
 static int cert_dev(int argc, char **argv)
 {
-    struct cert_values values = { .domain = DOMAIN_PRESET, .out = OUT_PRESET };
+    struct cert_values values = { .domain = DOMAIN_DEFAULT, .out = OUT_DEFAULT };
     char whole[PATH_MAX];
     struct err err;
     char **operands;

@@ -1,7 +1,7 @@
 /* listing.h - things one below the other: columns for people, JSON for programs, or names alone.
  *
  * Owns:    the table or the JSON array, from init to end.
- * Callers: whoever lists. Each item is given in the form that is asked for: cells into `table`, an object
+ * Callers: verbs that list. Each item is given in the form that is asked for: cells into `table`, an object
  *          into `json`, or a name and a line break to stdout.
  * Never:   decides what an item looks like. */
 #ifndef COVE_CLI_LISTING_H

@@ -2,7 +2,7 @@
  *
  *   --network off|public|list|none   --allow RULE   --deny RULE   --proxy URL   --proxy-login FILE
  *
- * Callers: the verbs tenant and template. Whoever uses them is the operator: a proxy may be anywhere. */
+ * Callers: the verbs tenant and template. Their user is the operator: a proxy may be anywhere. */
 #ifndef COVE_CLI_NETWORK_OPTION_H
 #define COVE_CLI_NETWORK_OPTION_H
 

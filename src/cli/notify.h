@@ -12,7 +12,7 @@
 #include <sys/un.h>
 
 struct notify {
-    int fd; /* -1: nobody to tell */
+    int fd; /* -1: no supervisor */
     struct sockaddr_un to;
     socklen_t to_len;
     uint64_t watchdog_ms; /* how often a sign of life is owed; 0: never */

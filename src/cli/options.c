@@ -232,15 +232,16 @@ static void help_limit(FILE *out, const struct limit_info *limit)
     static const char *const values[] = {
         [LIMIT_BYTES] = "SIZE", [LIMIT_COUNT] = "N", [LIMIT_CPUS] = "N"
     };
-    char help[160], preset[32];
+    char help[160], value[32];
 
     if (limit->unit == LIMIT_BYTES)
-        (void) report_size(preset, sizeof preset, limit->preset);
+        (void) report_size(value, sizeof value, limit->fallback);
     else if (limit->unit == LIMIT_CPUS)
-        (void) snprintf(preset, sizeof preset, "%g", (double) limit->preset / 1000);
+        (void) snprintf(value, sizeof value, "%g", (double) limit->fallback / 1000);
     else
-        (void) snprintf(preset, sizeof preset, "%llu", (unsigned long long) limit->preset);
-    (void) snprintf(help, sizeof help, "%s (%s)", limit->help, limit->preset ? preset : "no limit");
+        (void) snprintf(value, sizeof value, "%llu", (unsigned long long) limit->fallback);
+    (void) snprintf(help, sizeof help, "%s (%s)", limit->help,
+                    limit->fallback ? value : "no limit");
     help_row(out, 0, limit->name, values[limit->unit], help);
 }
 

@@ -66,7 +66,7 @@ enum options_result {
 };
 
 /* argv[0] is the verb's name. Operands are moved to the front of *ret_operands, which points into
- * argv and ends with NULL. `values` is filled, never cleared: presets may stand in it. */
+ * argv and ends with NULL. `values` is filled, never cleared: defaults may be in it already. */
 enum options_result options_parse(const struct verb *verb, int argc, char **argv, void *values,
                                   char ***ret_operands, int *ret_count, struct err *err);
 

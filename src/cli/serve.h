@@ -36,7 +36,7 @@ struct serve {
     uid_t uid;
     gid_t gid;        /* of the user */
     gid_t keeper_gid; /* who may reach the keeper's socket */
-    gid_t admin_gid;  /* and the server's, besides root; ADMIN_ROOT: nobody */
+    gid_t admin_gid;  /* and the server's, besides root; ADMIN_ROOT: no group */
     bool verbose;
 };
 

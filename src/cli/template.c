@@ -395,7 +395,7 @@ static int run_action(int argc, char **argv)
     char **names;
     int count, code;
 
-    limits_preset(&values.warm.limits);
+    limits_default(&values.warm.limits);
     code = subverb_parse(&template_verb, name, argc, argv, &values, "", 0, INT_MAX, &names, &count);
     for (size_t i = 0; code < 0 && i < ARRAY_LEN(actions); i++)
         if (strcmp(name, actions[i].name) == 0)

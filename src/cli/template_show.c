@@ -81,7 +81,7 @@ int template_show_all(bool as_json)
     auto_close int store_fd = -1;
     struct err err = { 0 };
     size_t found = 0;
-    const char *preset;
+    const char *chosen;
     struct listing l;
 
     /* No state, no templates: an empty list is the answer, not an error. */
@@ -89,10 +89,10 @@ int template_show_all(bool as_json)
         return report_error(&err);
     if (store_fd >= 0 && template_list(store_fd, &list, &found, &err) < 0)
         return report_error(&err);
-    preset = store_fd >= 0 ? template_default(store_fd) : NULL;
+    chosen = store_fd >= 0 ? template_default(store_fd) : NULL;
     listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
     for (size_t i = 0; i < found; i++) {
-        bool is_default = preset && strcmp(list[i].name, preset) == 0;
+        bool is_default = chosen && strcmp(list[i].name, chosen) == 0;
 
         if (as_json)
             entry_json(&l.json, &list[i], is_default);
@@ -118,7 +118,7 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
 {
     auto_close int store_fd = -1, template_fd = -1;
     const struct recipe *recipe = recipe_find(name);
-    const char *preset;
+    const char *chosen;
     char hash[RECIPE_HASH_MAX] = "";
     struct err ignored;
 
@@ -126,9 +126,9 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
         template_find(store_fd, name, &ret->manifest, &template_fd, err) < 0 ||
         tree_measure(template_fd, ret->manifest.root, &ret->size, err) < 0)
         return -1;
-    preset = template_default(store_fd);
+    chosen = template_default(store_fd);
     ret->name = name;
-    ret->is_default = preset && strcmp(preset, name) == 0;
+    ret->is_default = chosen && strcmp(chosen, name) == 0;
     (void) snprintf(ret->path, sizeof ret->path, "%.3800s/templates/%s/%s", report_state(), name,
                     ret->manifest.root);
     ret->users_known = template_users(report_state(), name, &ret->users, &ignored) == 0;

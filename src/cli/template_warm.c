@@ -20,7 +20,7 @@
 #include <signal.h>
 #include <string.h>
 
-#define READY_PRESET_MS 60000
+#define READY_DEFAULT_MS 60000
 
 /* ---- records ---- */
 
@@ -149,12 +149,12 @@ struct making {
 
 static void set_size(struct making *m, bool e2b)
 {
-    struct limits preset;
+    struct limits usual;
 
-    limits_preset(&preset);
+    limits_default(&usual);
     m->limits = m->values->limits;
     m->root = m->values->root || e2b;
-    if (e2b && m->limits.cpu_milli == preset.cpu_milli) /* and not said otherwise */
+    if (e2b && m->limits.cpu_milli == usual.cpu_milli) /* and not said otherwise */
         m->limits.cpu_milli = LIMITS_E2B_CPU_MILLI;
 }
 
@@ -209,7 +209,7 @@ static int make_sandbox(struct making *m, struct keeper_sandbox *ret, struct err
 
 static int prepare(struct making *m, const char *sandbox, struct err *err)
 {
-    uint64_t within = m->values->ready_ms ? m->values->ready_ms : READY_PRESET_MS;
+    uint64_t within = m->values->ready_ms ? m->values->ready_ms : READY_DEFAULT_MS;
     uint64_t until = io_now_ms() + within;
     uint32_t proc;
 

@@ -2,12 +2,12 @@
  *
  * Owns:    one agent stream. Closing it leaves the process running, unless it was started with
  *          AGENT_KILL_ON_CLOSE.
- * Callers: whoever runs commands. Pull style, so that a caller can poll several things at once:
+ * Callers: code that runs commands. Pull style, so that a caller can poll several things at once:
  *
  *   exec_start(&exec, link, "box", &request, &err);
  *   while ((r = exec_next(&exec, &event, &err)) == 1 && event.type != EXEC_END) ...
  *
- * Never:   buffers output: whoever does not call exec_next stops the process, nobody else. */
+ * Never:   buffers output: a caller that does not call exec_next stops the process, and nothing else. */
 #ifndef COVE_CLIENT_EXEC_H
 #define COVE_CLIENT_EXEC_H
 
@@ -24,7 +24,7 @@ struct exec_result {
     /* With a CPU limit: whether another command ran meanwhile, and what the agent itself used. */
     bool beside;
     uint64_t agent_cpu_ms;
-    uint64_t sandbox_peak_bytes; /* set by whoever asks the keeper; else 0 */
+    uint64_t sandbox_peak_bytes; /* set by callers that ask the keeper; else 0 */
 };
 
 struct exec_event {

@@ -2,7 +2,7 @@
  *
  * Owns:    one connected SOCK_SEQPACKET descriptor. Sandboxes that were made or tied with the
  *          flag TIED on this connection end when it closes.
- * Callers: client/sandbox.c and whoever wants an agent connection. One thread at a time per link;
+ * Callers: client/sandbox.c and users of an agent connection. One thread at a time per link;
  *          links share nothing.
  * Never:   retries. A keeper that went away is ERR_UNAVAILABLE; open a new link. */
 #ifndef COVE_CLIENT_LINK_H

@@ -176,16 +176,16 @@ static int order_new(struct disks *disks, const struct limits *limits, uint32_t 
 
 void disks_refill(struct disks *disks)
 {
-    struct limits preset;
+    struct limits usual;
     struct err err;
 
     if (io_now_ms() < disks->pool_pause_ms)
         return;
-    limits_preset(&preset);
+    limits_default(&usual);
     for (uint32_t i = 0; i < DISK_POOL; i++) {
         if (disks->pool[i].number)
             continue;
-        if (order_new(disks, &preset, i, &disks->pool[i].number, &err) < 0) {
+        if (order_new(disks, &usual, i, &disks->pool[i].number, &err) < 0) {
             log_line(LOG_WARNING, "pool of disks stays short: %s", err.msg);
             disks->pool_pause_ms = io_now_ms() + POOL_PAUSE_MS;
             return;
@@ -196,11 +196,11 @@ void disks_refill(struct disks *disks)
 int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, uint64_t *ret_number,
                int *ret_mount_fd, struct err *err)
 {
-    struct limits preset;
+    struct limits usual;
 
-    limits_preset(&preset);
-    for (size_t i = 0; limits->disk_bytes == preset.disk_bytes &&
-                       limits->disk_inodes == preset.disk_inodes && i < DISK_POOL;
+    limits_default(&usual);
+    for (size_t i = 0; limits->disk_bytes == usual.disk_bytes &&
+                       limits->disk_inodes == usual.disk_inodes && i < DISK_POOL;
          i++) {
         if (disks->pool[i].mount_fd < 0)
             continue;

@@ -34,7 +34,7 @@ struct disks {
     struct {
         uint64_t number;
         int mount_fd;  /* -1: on order */
-    } pool[DISK_POOL]; /* images of the preset size */
+    } pool[DISK_POOL]; /* images of the default size */
 };
 
 enum keeper_disk disk_kind(const struct limits *limits, bool tied);

@@ -1,6 +1,6 @@
 /* merge_maker.h - one disk of several: for chains of forks that became too long.
  *
- * The disks that it reads are never written again, so whoever has them goes on meanwhile.
+ * The disks that it reads are never written again, so their sandboxes continue meanwhile.
  *
  * Callers: disk_maker.c, in a process for this one order. */
 #ifndef COVE_DISK_MERGE_MAKER_H

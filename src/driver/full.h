@@ -1,7 +1,7 @@
 /* full.h - whether the host's disk is full: who hears of that, and what is refused then.
  *
  * Owns:    the process of disk/room.h.
- * Callers: host.c; whoever is about to take room for a sandbox, a volume or an image. */
+ * Callers: host.c; code that is about to take room for a sandbox, a volume or an image. */
 #ifndef COVE_DRIVER_FULL_H
 #define COVE_DRIVER_FULL_H
 

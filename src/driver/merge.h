@@ -20,7 +20,7 @@ bool merge_needed(const struct layers *layers);
 void merge_before(struct keeper *keeper, struct sandbox *sandbox);
 
 void merge_got(struct keeper *keeper, const struct disk_answer *answer);
-/* The maker is gone; whoever is NEW fails with it. */
+/* The maker is gone; orders that are NEW fail with it. */
 void merge_lost(struct keeper *keeper);
 
 #endif

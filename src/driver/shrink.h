@@ -11,7 +11,7 @@
 
 /* 1: begun, and told by ops_shrunk; 0: it is compressed already. ERR_TOO_MANY: another one is being compressed. */
 int shrink_begin(struct keeper *keeper, const char *image, struct err *err);
-/* Somebody wants the image: whoever compresses it ends. */
+/* The image is wanted: the process that compresses it ends. */
 void shrink_cancel(struct keeper *keeper, const char *image);
 
 #endif

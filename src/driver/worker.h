@@ -45,7 +45,7 @@ int worker_start(struct keeper *keeper, struct sandbox *sandbox, const char *nam
                  worker_deed *deed, const struct keeper_request *request, worker_end *end,
                  struct err *err);
 
-/* True: in a process whose end is nobody's business, a child's child. */
+/* True: in a process whose end is not waited for, a child's child. */
 bool worker_fork_apart(void);
 
 /* Removes what images_clear does. Does not wait. */

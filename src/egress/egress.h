@@ -96,7 +96,7 @@ struct egress_dial {
     char tenant[EGRESS_ID_MAX], from[EGRESS_ID_MAX], to[EGRESS_ID_MAX];
     uint16_t port;
 };
-/* On any thread, with the gateway locked: takes note and returns. Whoever it tells answers with egress_dialed. */
+/* On any thread, with the gateway locked: takes note and returns. The listener answers with egress_dialed. */
 typedef void egress_dial_fn(void *context, const struct egress_dial *dial);
 
 struct egress_config {
@@ -110,7 +110,7 @@ struct egress_config {
     /* PEM text, beside those of this host; NULL: none. Borrowed until egress_stop */
     const char *authorities;
     egress_event_fn *event;
-    egress_ask_fn *ask; /* NULL: nobody can be asked */
+    egress_ask_fn *ask; /* NULL: no question can be asked */
     egress_dial_fn *dial;
     void *context;
 };

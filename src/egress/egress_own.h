@@ -1,7 +1,7 @@
 /* egress_own.h - the inside of the gateway, for its parts: loop.c, host.c, box.c, share.c, flow_state.c, flow.c, refuse.c, owner.c, via.c, relay.c,
  * question.c, lookup.c, peer.c, peer_set.c, open.c, transform.c.
  *
- * All of it belongs to whoever holds egress->lock: the loop while it works, other threads while they change rules. What is
+ * All of it belongs to the holder of egress->lock: the loop while it works, other threads while they change rules. What is
  * ended is put aside and freed at the end of the loop's round, since an event that the kernel gave out before may still
  * point to it. */
 #ifndef COVE_EGRESS_EGRESS_OWN_H

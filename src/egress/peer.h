@@ -1,7 +1,7 @@
 /* peer.h - the made-up addresses of private networks: 198.19.N.M is member M of network N of the tenant whose sandbox asks.
  *
  * The range is reserved for benchmarks (RFC 2544) and no public host has it. Here it means private networks and nothing
- * else: no rule leads it to the outside, and whoever is not in the network finds nobody there. There are none of IPv6.
+ * else: no rule leads it to the outside, and a sandbox outside of the network finds nothing there. There are none of IPv6.
  *
  * Pure. */
 #ifndef COVE_EGRESS_PEER_H

@@ -39,7 +39,7 @@ int upstream_parse(const char *text, struct upstream *ret, struct err *err);
 /* NULL and "" are none; a password needs a user. */
 int upstream_set_login(struct upstream *upstream, const char *user, const char *password,
                        struct err *err);
-/* Both as one text, for whoever keeps it: "user\npassword"; "" if there is none. */
+/* Both as one text, to be kept: "user\npassword"; "" if there is none. */
 #define UPSTREAM_JOINED_MAX (2 * UPSTREAM_LOGIN_MAX)
 void upstream_join_login(const struct upstream *upstream, char out[UPSTREAM_JOINED_MAX]);
 /* What upstream_join_login made; `text` is changed. */

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* ERR_DENIED as root: whoever starts the gateway chooses another user. */
+/* ERR_DENIED as root: the program that starts the gateway chooses another user. */
 int rights_drop(struct err *err);
 
 #endif

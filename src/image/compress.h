@@ -1,8 +1,8 @@
-/* compress.h - the memory of an image that nobody has needed for long, made smaller; and made plain again for a load.
+/* compress.h - the memory of an image that was not needed for long, made smaller; and made plain again for a load.
  *
  * A compressed image is a directory of its own beside the plain one, <id>.pack, in which the files that criu parses are
  * the same (linked), pages-*.img are empty, and `packed` has their chunks, `chunks` the list of them (pack.h). When it is
- * on disk for good the two change names at once: whoever is killed when, <id> is whole, and the other is swept away.
+ * on disk for good the two change names at once: whenever a process is killed, <id> is whole, and the other is swept away.
  * What was signed of the parsed files stays signed as it was; of the pages, the list is, in their place.
  *
  * Plain pages for a load are files without names: they are gone with the last who reads them.

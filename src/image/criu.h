@@ -34,15 +34,15 @@ struct criu_job {
     const struct criu *criu;
     struct criu_process *process; /* from criu_start; NULL: criu_run starts one */
     bool restore;
-    bool lazy;           /* restore: pages that can come later are left out, fill.c brings them */
-    bool leave_running;  /* dump: the processes go on afterwards */
-    pid_t pid;           /* dump: whose tree */
-    uint32_t owner;      /* host id of the sandbox */
-    int images_fd;       /* directory of criu's files */
-    int work_fd;         /* directory of its log */
-    int lock_fd;         /* the image's: criu holds it as long as it lives, whoever started it */
-    const char *freezer; /* dump: the sandbox's freezer directory; NULL: none */
-    const char *root;    /* restore: where the root is attached */
+    bool lazy;          /* restore: pages that can come later are left out, fill.c brings them */
+    bool leave_running; /* dump: the processes go on afterwards */
+    pid_t pid;          /* dump: whose tree */
+    uint32_t owner;     /* host id of the sandbox */
+    int images_fd;      /* directory of criu's files */
+    int work_fd;        /* directory of its log */
+    int lock_fd; /* the image's: criu holds it as long as it lives, also when its parent is gone */
+    const char *freezer;               /* dump: the sandbox's freezer directory; NULL: none */
+    const char *root;                  /* restore: where the root is attached */
     const struct cgroup_entry *cgroup; /* restore: where the processes are to be */
     size_t external_count;
     char external[CRIU_EXTERNALS_MAX][CRIU_TEXT_MAX]; /* mounts that are not its business */

@@ -1,7 +1,7 @@
 /* image.h - saved sandboxes on disk: <state>/images/<id>/, with meta and, with processes, memory/ for criu's files.
  *
  * An image is written as <id>.new and gets its name by one rename, when everything in it is there: a name without
- * ".new" is whole. Whoever works on an image holds a lock on its directory, so that a keeper that comes after a crash knows
+ * ".new" is whole. A process that works on an image holds a lock on its directory, so that a keeper that comes after a crash knows
  * whether somebody still does.
  *
  * meta carries a code (HMAC, with a key that only root reads) over itself and over the hashes of all of memory/: criu
@@ -9,7 +9,7 @@
  * of any size, and the kernel's to read, as is the file of every disk.
  *
  * Owns:    <state>/images, <state>/image.key, and the table of what is there.
- * Callers: save.c and loader.c in their workers, ops_image.c, adopt.c and whoever asks which disks are whose. */
+ * Callers: save.c and loader.c in their workers, ops_image.c, adopt.c and code that asks which disks are whose. */
 #ifndef COVE_IMAGE_IMAGE_H
 #define COVE_IMAGE_IMAGE_H
 
@@ -27,7 +27,7 @@
 #define IMAGE_KEY_LEN  32
 #define IMAGE_FILE_MAX 64
 
-/* For whoever asked; what was being written is in the log. */
+/* For the caller; what was being written is in the log. */
 #define IMAGE_NO_ROOM "the host's disk has no room for the image"
 
 /* A volume that a sandbox has although it sleeps. */

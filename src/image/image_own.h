@@ -1,4 +1,4 @@
-/* image_own.h - what image.c and compress.c share, and nobody else needs. */
+/* image_own.h - what image.c and compress.c share, and no other file needs. */
 #ifndef COVE_IMAGE_IMAGE_OWN_H
 #define COVE_IMAGE_IMAGE_OWN_H
 

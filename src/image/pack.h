@@ -1,6 +1,6 @@
 /* pack.h - pages of memory, compressed: a list of chunks with the hash of each, and the chunks.
  *
- * The list is small and authenticated as a whole by whoever keeps it (compress.c); a chunk is compared with its hash in
+ * The list is small and authenticated as a whole by its owner (compress.c); a chunk is compared with its hash in
  * the memory that it is then decompressed from. So nothing that was not written here is ever parsed. What compresses
  * and what decompresses is a child with a filter that lets it read and write what it was given, and end: the bytes are a
  * tenant's, and all that they could ever spoil is themselves.

@@ -4,7 +4,7 @@
  * chunk of the image that has the page, after it was compared with its hash; what is not in the image is zero.
  * Nothing that was not compared reaches a process: with a chunk that differs everything stops, and stays as it is.
  *
- * All that it knows is in struct pages, which is mapped memory, and in descriptors. Both are shared with whoever looks after it
+ * All that it knows is in struct pages, which is mapped memory, and in descriptors. Both are shared with the process that looks after it
  * (fill.c), so that another can go on where one was killed; unless that was in the middle of a change, which `torn` tells.
  *
  * Callers: fill.c, in a process of its own. */

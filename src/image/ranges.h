@@ -1,6 +1,6 @@
 /* ranges.h - which addresses of a process wait for which bytes of a file: sorted, apart from each other.
  *
- * The memory is mapped, not of the heap: whoever changes a table may be killed, and another go on with it (fill.h).
+ * The memory is mapped, not of the heap: a process that changes a table may be killed, and another continue with it (fill.h).
  *
  * Callers: pagemap.c, fill.c, pages.c. Pure. */
 #ifndef COVE_IMAGE_RANGES_H

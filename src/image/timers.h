@@ -1,7 +1,7 @@
 /* timers.h - timerfds in a dump, made so that criu restores them running.
  *
  * A periodic timer that has expired and was not read yet has, as the kernel tells it, no time left; criu sets that, which
- * means: off. One whose period is shorter than a dump takes always is in that state, whoever reads it. It is given a
+ * means: off. One whose period is shorter than a dump takes always is in that state at every read. It is given a
  * nanosecond.
  *
  * Callers: save.c, before an image is signed. */

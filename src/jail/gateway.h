@@ -28,7 +28,7 @@ void gateways_close(struct gateways *g);
 /* The routes alone, in the caller's network namespace: what was bound to a foreign address can be again. */
 int gateway_routes(struct err *err);
 
-/* May be called again for the same sandbox, by whoever comes after a server that died. */
+/* May be called again for the same sandbox, by the server that comes after one that died. */
 int gateway_open(struct gateways *g, const struct nets *nets, int pidfd, int ret_fds[GATEWAY_FDS],
                  struct err *err);
 

@@ -8,7 +8,7 @@
  *
  * "volatile": no fsync reaches the disk, which dies with the sandbox or is synced when that is saved. "index" and
  * "nfs_export" give files handles that a checkpoint can store. No redirects and no files of which only the attributes were
- * copied, whatever the host's preset is: layers are merged one day (disk/merge.c). */
+ * copied, whatever the host's default is: layers are merged one day (disk/merge.c). */
 #include "jail/root.h"
 
 #include "base/own.h"

@@ -22,7 +22,7 @@ int create_check(struct keeper *keeper, const struct driver *driver,
 /* A slot for one that was checked: NEW, with its name and ids. */
 struct sandbox *create_slot(struct keeper *keeper, const struct driver *driver,
                             const struct keeper_request *request, int connection, struct err *err);
-/* It runs: written down, and told to whoever waits. */
+/* It runs: written down, and told to the request that waits. */
 void create_running(struct keeper *keeper, struct sandbox *sandbox);
 
 /* Where the microseconds went, for the log. */

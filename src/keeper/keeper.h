@@ -52,7 +52,7 @@ struct sandbox {
     uint64_t kill_since_ms,
         kill_next_ms; /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
     bool kill_told, remove_told; /* that it takes long, that it fails */
-    struct keeper_image saved;   /* what became of it, for whoever waits */
+    struct keeper_image saved;   /* what became of it, for the request that waits */
     struct err failure;          /* why it could not start */
     int tied_to;                 /* connection, -1: none */
     uint64_t tie_until_ms; /* adopted and tied: destroyed then, unless tied again; 0: not waiting */
@@ -117,7 +117,7 @@ struct keeper {
          64]; /* a bit for each slot that waits for time to pass (tick.c), and maybe others */
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting;      /* of them NEW or STARTING */
-    uint32_t pooled;        /* of them made ahead, for nobody yet */
+    uint32_t pooled;        /* of them made ahead, without an owner yet */
     uint64_t pool_heard_ms; /* when somebody asked for the list of those */
     uint64_t host_memory, host_cpu_milli;
     bool sweep;    /* files that nobody speaks of may be there: removed when nobody works on any */

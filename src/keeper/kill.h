@@ -1,6 +1,6 @@
 /* kill.h - the death of a sandbox's processes, and of those who work on it.
  *
- * Whoever wants a sandbox gone calls sandbox_stop(), in whatever state it is; this is how it is done.
+ * Code that ends a sandbox calls sandbox_stop(), in whatever state the sandbox is; this is how it is done.
  *
  * Callers: sandbox.c, tick.c.
  * Never:   waits. What is not dead at once is killed again by tick.c, until it is. */

@@ -17,7 +17,7 @@ void sandbox_reset(struct sandbox *sandbox);
 /* A sandbox that was being saved goes on; or it died meanwhile, and is stopped. */
 void sandbox_back(struct keeper *keeper, struct sandbox *sandbox);
 
-/* Stops it, and remembers why for whoever waits. */
+/* Stops it, and remembers why for requests that wait. */
 void sandbox_fail(struct keeper *keeper, struct sandbox *sandbox, const struct err *err);
 
 /* Of a STOPPING one without processes: what is left of it goes, and then it is GONE; or tick.c tries again. */

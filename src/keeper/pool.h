@@ -1,4 +1,4 @@
-/* pool.h - sandboxes that were made ahead, for nobody yet.
+/* pool.h - sandboxes that were made ahead, without an owner yet.
  *
  * One is like any other but for KEEPER_FLAG_POOLED: it runs, and nobody can connect to it. A create that says
  * KEEPER_FLAG_TAKE gets it if template, build, profile and limits are its own, and from then on it is the create's:

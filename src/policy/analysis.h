@@ -7,7 +7,7 @@
  *
  * Bounds: depth, steps and memory. Past one of them the analysis ends where it is and the report says so: what was found
  * before counts. Steps are counted work, the same on every machine, and grow with the text: a short text cannot cost
- * much. A step is some 20 ns; whoever adds a loop over what a command says calls spend() for it (fuzz/shell_cost.c looks
+ * much. A step is some 20 ns; code with a loop over what a command says calls spend() for it (fuzz/shell_cost.c looks
  * for loops that do not). The clock is only the net below that, for what was forgotten. */
 #ifndef COVE_POLICY_ANALYSIS_H
 #define COVE_POLICY_ANALYSIS_H

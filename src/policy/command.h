@@ -12,7 +12,7 @@ struct command {
     const char *name;      /* argv[0] without directory and version */
     const char *shown;     /* all of it, for people */
     const struct flow *in; /* NULL: nothing in particular */
-    struct sink *out;      /* NULL: nobody reads */
+    struct sink *out;      /* NULL: not read */
     struct span at;
 };
 

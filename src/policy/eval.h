@@ -4,7 +4,7 @@
 
 #include "policy/ast.h"
 
-/* Parses and runs a text. `in` is what it reads, `out` takes what it prints; NULL: nobody reads. */
+/* Parses and runs a text. `in` is what it reads, `out` takes what it prints; NULL: not read. */
 void eval_source(struct analysis *an, const struct source *src, const struct flow *in,
                  struct sink *out);
 

@@ -5,7 +5,7 @@
  *
  * Owns:    the connection, and one piece of input that has not left yet.
  * Callers: cli/api/session.c, cli/api/port_forward.c; fuzz/talk_fuzz.c feeds it a hostile server.
- * Never:   buffers output: whoever does not call talk_next stops the command, nobody else. */
+ * Never:   buffers output: a caller that does not call talk_next stops the command, and nothing else. */
 #ifndef COVE_REMOTE_TALK_H
 #define COVE_REMOTE_TALK_H
 

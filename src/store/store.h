@@ -78,13 +78,13 @@ enum quota_unit { QUOTA_COUNT_UNIT, QUOTA_BYTES_UNIT, QUOTA_CPUS_UNIT, QUOTA_LEV
 struct quota_info {
     const char *name; /* option, without dashes; '_' for '-' in the column and in JSON */
     enum quota_unit unit;
-    size_t offset;   /* in struct store_quotas: uint64_t */
-    uint64_t preset; /* of a new tenant */
+    size_t offset;     /* in struct store_quotas: uint64_t */
+    uint64_t fallback; /* the default: of a new tenant */
     const char *help;
 };
 extern const struct quota_info quota_table[];
 extern const size_t quota_table_count;
-void store_quotas_preset(struct store_quotas *quotas);
+void store_quotas_default(struct store_quotas *quotas);
 
 /* The tenant that loopback uses without a key; there from the start, without limits, never removed. */
 #define STORE_LOCAL_TENANT "local"
@@ -230,7 +230,7 @@ struct store_sandbox {
     uint64_t timeout_ms; /* that its create asked for */
     uint64_t idle_pause_ms,
         idle_disk_ms;         /* idle for so long: it is paused, moved to disk; 0: not */
-    bool auto_resume;         /* a request to it wakes it, whoever paused it */
+    bool auto_resume;         /* a request to it wakes it, whatever paused it */
     bool forgets;             /* a pause at its deadline keeps its files only */
     struct store_sleep sleep; /* not for store_sandbox_add */
 };
@@ -334,7 +334,7 @@ int store_link_init(struct store *store, const char *sandbox, uint16_t port, str
                     struct err *err);
 int store_link_make(struct store *store, const struct store_link *link, char ret[STORE_LINK_MAX],
                     struct err *err);
-/* Fills in expires and key_id of a link that store_link_init began. ERR_DENIED with a sentence for whoever showed the text:
+/* Fills in expires and key_id of a link that store_link_init began. ERR_DENIED with a sentence for the client that showed the text:
  * not good (altered, for another port, taken back), over, or its key is no longer good. */
 int store_link_check(struct store *store, const char *text, struct store_link *link,
                      struct err *err);
@@ -376,7 +376,7 @@ typedef int store_vault_each(void *arg, const struct store_vault *secret, struct
 /* By name. */
 int store_vault_list(struct store *store, const char *tenant, store_vault_each *each, void *arg,
                      struct err *err);
-/* Another number after every change, whoever made it. */
+/* Another number after every change, by this process or another. */
 int store_vault_stamp(struct store *store, uint64_t *ret, struct err *err);
 
 /* What a sandbox has to do with secrets, a text that is sealed. It goes with the sandbox's record. */
@@ -399,7 +399,7 @@ enum store_snapshot_state {
     STORE_SNAPSHOT_TEMPORARY,
     STORE_SNAPSHOT_TEMPLATE
 };
-/* Pure: it is whole, and stays when whoever made it is gone. */
+/* Pure: it is whole, and stays when its maker is gone. */
 static inline bool store_snapshot_stays(int state)
 {
     return state == STORE_SNAPSHOT_READY || state == STORE_SNAPSHOT_TEMPLATE;

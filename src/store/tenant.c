@@ -30,10 +30,10 @@ static uint64_t *quota_field(struct store_quotas *quotas, size_t i)
     return (uint64_t *) ((char *) quotas + quota_table[i].offset);
 }
 
-void store_quotas_preset(struct store_quotas *quotas)
+void store_quotas_default(struct store_quotas *quotas)
 {
     for (size_t i = 0; i < ARRAY_LEN(quota_table); i++)
-        *quota_field(quotas, i) = quota_table[i].preset;
+        *quota_field(quotas, i) = quota_table[i].fallback;
 }
 
 static void read_tenant(sqlite3_stmt *stmt, struct store_tenant *ret)

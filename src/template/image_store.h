@@ -4,7 +4,7 @@
  *   .layers/<key>.manifest   what its templates' manifests say
  *   .layers/new.<pid>        being made; its maker holds a lock on it
  *   .layers/blobs/<hex>      a layer or config that was downloaded; <hex>.part: as far as it came
- *   .layers/lock             held, shared, by whoever imports; by who collects, alone
+ *   .layers/lock             held, shared, by imports; by a collection, alone
  *
  * Owns:    that directory. A file with one link is no template's, and goes with 'cove gc'. */
 #ifndef COVE_TEMPLATE_IMAGE_STORE_H

@@ -2,7 +2,7 @@
  *
  * Owns:    which parts of the host's /etc are copied (a list of what is harmless and needed; all
  *          else stays out), and the directories around it. /usr itself is bound by the keeper.
- * Callers: whoever starts a keeper or builds templates.
+ * Callers: code that starts a keeper or builds templates.
  * Never:   copies what not every user of the host may read. */
 #ifndef COVE_TEMPLATE_TEMPLATE_HOST_H
 #define COVE_TEMPLATE_TEMPLATE_HOST_H

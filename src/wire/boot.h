@@ -47,7 +47,7 @@
     (BOOT_CAP(12) /* NET_ADMIN */ | BOOT_CAP(13) /* NET_RAW */ | BOOT_CAP(21) /* SYS_ADMIN */)
 
 /* Where the keeper reaches the agent: an abstract socket of the sandbox's own network namespace, so that a
- * checkpoint finds it and nothing of the host is named. Whoever connects from inside is sent away: the keeper, being in no
+ * checkpoint finds it and nothing of the host is named. A connection from inside is refused: the keeper, being in no
  * process namespace that the agent sees, is process 0 to it. */
 #define BOOT_AGENT_SOCKET "cove-agent"
 

@@ -35,7 +35,7 @@ enum keeper_op {
     KEEPER_DESTROY,      /* the reply comes when nothing of it is left */
     KEEPER_TIE,          /* from now on the sandbox ends when this connection does */
     KEEPER_WAIT,         /* the reply comes when the sandbox is gone, with the reason */
-    KEEPER_GATEWAY,      /* descriptors of enum keeper_gateway: whoever holds them is its way out */
+    KEEPER_GATEWAY,      /* descriptors of enum keeper_gateway: their holder is its network */
     KEEPER_SAVE,         /* a sandbox into an image; it ends, or goes on */
     KEEPER_LOAD,         /* a sandbox from an image: the same one again, or a new one */
     KEEPER_IMAGE,        /* one image */
@@ -64,7 +64,7 @@ enum keeper_gateway {
 /* For KEEPER_CREATE */
 #define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */
 #define KEEPER_FLAG_TIED 2u /* destroyed when the connection that made it closes */
-/* Made ahead, for nobody yet: it is in no list but that of the pool, nobody can connect to its agent, and it ends
+/* Made ahead, without an owner yet: it is in no list but that of the pool, nobody can connect to its agent, and it ends
  * when nobody asks for that list any more. For KEEPER_LIST: the list of the pool. */
 #define KEEPER_FLAG_POOLED 4u
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */

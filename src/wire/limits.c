@@ -14,7 +14,7 @@
 #define AT(field) offsetof(struct limits, field)
 
 const struct limit_info limit_table[] = {
-    /* name      field                        unit          least     most      preset    help */
+    /* name      field                        unit          least     most      default   help */
     { "memory", AT(memory_bytes), LIMIT_U64, LIMIT_BYTES, 8 * MiB, 4 * TiB, 512 * MiB,
       "memory, swap and page cache included" },
     { "cpus", AT(cpu_milli), LIMIT_U64, LIMIT_CPUS, 10, 1024000, 1000, "cores, fractions allowed" },
@@ -62,10 +62,10 @@ void limit_set(struct limits *limits, const struct limit_info *info, uint64_t va
     memcpy(at, &narrow, sizeof narrow);
 }
 
-void limits_preset(struct limits *limits)
+void limits_default(struct limits *limits)
 {
     for (size_t i = 0; i < limit_count; i++)
-        limit_set(limits, &limit_table[i], limit_table[i].preset);
+        limit_set(limits, &limit_table[i], limit_table[i].fallback);
 }
 
 static int parse_value(const struct limit_info *info, const char *text, uint64_t *ret,
@@ -141,7 +141,7 @@ int limits_check(const struct limits *limits, uint64_t host_memory, uint64_t hos
         const struct limit_info *info = &limit_table[i];
         uint64_t value = limit_value(limits, info);
 
-        if (value == 0 && info->preset == 0)
+        if (value == 0 && info->fallback == 0)
             continue;
         if (value < info->least || value > info->most)
             return out_of_bounds(info, value, err);

@@ -30,7 +30,7 @@ struct limit_info {
     enum limit_field field;
     enum limit_unit unit;
     uint64_t least, most;
-    uint64_t preset; /* 0: no limit, unless one is asked for */
+    uint64_t fallback; /* the default; 0: no limit, unless one is asked for */
     const char *help;
 };
 
@@ -46,8 +46,8 @@ static inline bool limits_io(const struct limits *limits)
     return limits->io_kib || limits->io_ops;
 }
 
-void limits_preset(struct limits *limits);
-/* What is not as preset in sandboxes that E2B's SDKs make: they have two cores (and root). */
+void limits_default(struct limits *limits);
+/* What differs from the defaults in sandboxes that E2B's SDKs make: they have two cores (and root). */
 #define LIMITS_E2B_CPU_MILLI 2000
 
 /* What is 0 is as it is there. */

@@ -14,7 +14,7 @@ bool volume_id_ok(const char *text)
     return true;
 }
 
-uint64_t volume_inodes_preset(uint64_t bytes)
+uint64_t volume_inodes_default(uint64_t bytes)
 {
     return bytes / (2 * VOLUME_INODE_BYTES);
 }

@@ -47,7 +47,7 @@ struct volume_user {
 #define VOLUME_INODES_LEAST 64ull
 
 bool volume_id_ok(const char *text);
-uint64_t volume_inodes_preset(uint64_t bytes);
+uint64_t volume_inodes_default(uint64_t bytes);
 /* ERR_LIMIT, names the one that is wrong. */
 int volume_size_check(uint64_t bytes, uint64_t inodes, struct err *err);
 

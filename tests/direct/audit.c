@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LS_PRESET 50
+#define LS_DEFAULT 50
 
 struct audit_values {
     const char *tenant, *sandbox, *action, *outcome, *head;
@@ -128,7 +128,7 @@ static int audit_ls(int argc, char **argv)
 {
     static const char *const headings[] = { ">SEQ",    "TIME",    "USER",  "ACTION",
                                             "OUTCOME", "SANDBOX", ">EXIT", "DETAIL" };
-    struct audit_values values = { .limit = LS_PRESET };
+    struct audit_values values = { .limit = LS_DEFAULT };
     struct audit_filter filter;
     auto_store struct store *store = NULL;
     struct table table;

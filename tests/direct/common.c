@@ -55,7 +55,7 @@ int common_create(struct link *link, const struct sandbox_options *options, uint
         return saved_create(link, options, flags, ret, err);
     if (options->no_memory)
         return err_set(err, ERR_USAGE, "--no-memory: only with --snapshot");
-    limits_preset(&preset);
+    limits_default(&preset);
     limits_complete(&spec.limits, &preset);
     if (volume_wishes(&options->volumes, spec.volumes, err) < 0)
         return -1;

@@ -43,7 +43,7 @@ const struct verb cp_verb = {
 };
 /* clang-format on */
 
-#define MOST_PRESET (16ull << 30)
+#define MOST_DEFAULT (16ull << 30)
 
 struct place {
     bool is_sandbox;
@@ -204,7 +204,7 @@ static int copy_places(struct copy *copy, struct place *places, size_t count, st
 
 int verb_cp(int argc, char **argv)
 {
-    struct cp_options options = { .most_bytes = MOST_PRESET };
+    struct cp_options options = { .most_bytes = MOST_DEFAULT };
     auto_free struct place *places = NULL;
     struct copy copy = { .shows = isatty(STDERR_FILENO) };
     struct link link;

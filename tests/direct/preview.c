@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PRESET_MS (3600u * 1000)
-#define MOST_S    (7u * 24 * 3600)
+#define DEFAULT_MS (3600u * 1000)
+#define MOST_S     (7u * 24 * 3600)
 
 struct preview_values {
     const char *server;
@@ -93,7 +93,7 @@ static int print_link(struct store *store, const struct preview_values *values, 
 
 int verb_preview(int argc, char **argv)
 {
-    struct preview_values values = { .server = "http://localhost:8000", .expires_ms = PRESET_MS };
+    struct preview_values values = { .server = "http://localhost:8000", .expires_ms = DEFAULT_MS };
     struct store *store = NULL;
     struct err err = { 0 };
     char **operands;

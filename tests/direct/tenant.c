@@ -123,7 +123,7 @@ static int tenant_add(int argc, char **argv)
                          &names, &count);
     if (code >= 0)
         return code;
-    store_quotas_preset(&quotas);
+    store_quotas_default(&quotas);
     code =
         apply(&values, &quotas, &err) < 0 ||
                 network_values_read(&values.network, &network, &err) < 0 ||

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SIZE_PRESET (1024 * VOLUME_MIB)
+#define SIZE_DEFAULT (1024 * VOLUME_MIB)
 
 struct volume_values {
     const char *tenant;
@@ -68,7 +68,7 @@ const struct verb volume_verb = {
 };
 /* clang-format on */
 
-static const struct volume_values presets = { .tenant = STORE_LOCAL_TENANT, .bytes = SIZE_PRESET };
+static const struct volume_values presets = { .tenant = STORE_LOCAL_TENANT, .bytes = SIZE_DEFAULT };
 
 static int fill(const struct volume_values *values, const char *name, struct store_volume *ret,
                 struct err *err)
@@ -77,7 +77,7 @@ static int fill(const struct volume_values *values, const char *name, struct sto
                                   .inodes = values->inodes,
                                   .created_ms = store_now_ms() };
     if (!ret->inodes)
-        ret->inodes = volume_inodes_preset(ret->bytes);
+        ret->inodes = volume_inodes_default(ret->bytes);
     if (!name_ok(name) || !name_ok(values->tenant))
         return err_set(err, ERR_INVALID, "a volume's name is a-z, 0-9, inner '-', '_', '.'");
     (void) snprintf(ret->name, sizeof ret->name, "%s", name);

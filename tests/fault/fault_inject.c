@@ -55,7 +55,7 @@ static int create(struct link *link, const char *id, uint64_t disk_bytes, uint32
 {
     struct sandbox_spec spec = { .id = id, .template = "host", .flags = flags };
 
-    limits_preset(&spec.limits);
+    limits_default(&spec.limits);
     if (disk_bytes)
         spec.limits.disk_bytes = disk_bytes;
     return sandbox_create(link, &spec, &out->sandbox, &out->err);

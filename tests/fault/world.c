@@ -168,7 +168,7 @@ int world_create(const struct world *w, const char *id, bool ready, struct keepe
     struct link link;
     int rc = link_open(&link, w->state, err);
 
-    limits_preset(&spec.limits);
+    limits_default(&spec.limits);
     if (!ready)
         spec.limits.disk_bytes = 16u << 20;
     link.patience_ms = 10000;

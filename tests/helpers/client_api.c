@@ -253,7 +253,7 @@ static void a_sandbox_can_be_waited_for(void)
     struct link owner;
     char state[64];
 
-    limits_preset(&spec.limits);
+    limits_default(&spec.limits);
     (void) snprintf(state, sizeof state, "%s", getenv("COVE_STATE"));
     CHECK_INT(link_open(&owner, state, &err), 0);
     CHECK_INT(sandbox_create(&owner, &spec, &made, &err), 0);

@@ -32,7 +32,7 @@ static int ask_create(struct link *link, int argc, char **argv, struct err *err)
     struct sandbox_spec spec = { .template = "host" };
     struct keeper_sandbox made;
 
-    limits_preset(&spec.limits);
+    limits_default(&spec.limits);
     spec.limits.memory_bytes = 64 << 20;
     spec.limits.disk_bytes = 16 << 20;
     if (argc > 1 && isolation_parse(argv[1], &spec.isolation, err) < 0)

@@ -395,7 +395,7 @@ static void leaves_early(void)
 
         keeper_request_init(&r, KEEPER_CREATE);
         r.flags = KEEPER_FLAG_TIED;
-        limits_preset(&r.limits);
+        limits_default(&r.limits);
         if (i % 2)
             r.limits.disk_bytes = 16u << 20;
         (void) strcpy(r.template, "host");

@@ -29,7 +29,7 @@ struct refusals {
 
 int refusals_open(struct refusals *refusals, struct loop *loop, int fd, struct err *err);
 
-/* Whoever holds the listener besides us answers from now on; the counts stay. False: there was none. */
+/* Another holder of the listener answers from now on; the counts stay. False: there was none. */
 bool refusals_close(struct refusals *refusals, struct loop *loop);
 
 /* Pure but for memory. */

@@ -1,6 +1,6 @@
 /* procs.h - the table of processes: handles, memory, and what stays of those that ended.
  *
- * Nothing is freed in the middle of a turn: whoever might have made a process superfluous calls
+ * Nothing is freed in the middle of a turn: code that might have made a process superfluous calls
  * procs_unsettle, and procs_sweep looks at it when the turn is over. */
 #ifndef COVE_AGENT_PROC_PROCS_H
 #define COVE_AGENT_PROC_PROCS_H

@@ -3,7 +3,7 @@
  * Each directory is opened relative to the one above it, without following links, and only the
  * deepest WALK_OPEN_MAX stay open. To come back to one that was closed, ".." of its child is opened
  * and must be the directory that was left (device and inode), and reading goes on where it stopped.
- * So ten thousand levels need few descriptors, no C stack, and memory for one path; and whoever moves
+ * So ten thousand levels need few descriptors, no C stack, and memory for one path; and a process that moves
  * directories about during the walk ends it with an error, but never leads it elsewhere.
  *
  *     while ((step = walk_next(&walk, err)) > 0)

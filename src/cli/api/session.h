@@ -2,7 +2,7 @@
  *
  * Owns:    the terminal's mode and the signal mask while it runs.
  * Callers: run, shell, exec.
- * Never:   waits for one side only: whoever stalls stops nobody but the command itself. */
+ * Never:   waits for one side only: a side that stalls stops the command itself and nothing else. */
 #ifndef COVE_CLI_API_SESSION_H
 #define COVE_CLI_API_SESSION_H
 

@@ -1,6 +1,6 @@
 /* save.h - a sandbox into an image.
  *
- * The waiting is done by a process of its own (cove-saver), which needs nobody: should the keeper die, it finishes, and
+ * The waiting is done by a process of its own (cove-saver), which depends on no other process: should the keeper die, it finishes, and
  * the next keeper waits for its lock (save_settle.c). save.c has both halves. */
 #ifndef COVE_DRIVER_JAIL_SAVE_H
 #define COVE_DRIVER_JAIL_SAVE_H
@@ -17,7 +17,7 @@ int save_begin(struct keeper *keeper, struct sandbox *sandbox, const struct keep
  * whole. False: somebody still does. */
 bool save_settle(struct keeper *keeper, struct sandbox *sandbox);
 
-/* What was to be saved could not be put back as confined as it was: it is killed, and whoever waits hears why. */
+/* What was to be saved could not be put back as confined as it was: it is killed, and the waiting request hears why. */
 void save_unconfined(struct keeper *keeper, struct sandbox *sandbox, const struct err *why);
 
 /* The sandbox is an image now: its disk is the image's. */

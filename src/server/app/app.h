@@ -53,7 +53,7 @@ int app_link_take(struct app *app, struct link *ret, struct err *err);
 void app_link_give(struct app *app, struct link *link, bool healthy);
 /* Whether the keeper answers, and what it says of itself. */
 bool app_keeper_up(struct app *app, struct keeper_hello *ret);
-/* At the end: whoever waits for the keeper hears that it went away, and nobody asks it any more. What it was asked for it does. */
+/* At the end: threads that wait for the keeper hear that it went away, and no thread asks it any more. What it was asked for it does. */
 void app_cut(struct app *app);
 
 #endif

@@ -374,7 +374,7 @@ void config_help(FILE *out)
     for (size_t i = 0; i < setting_count; i++)
         (void) fprintf(out, "  %-22s %s%s (%s)\n", settings[i].name,
                        settings[i].change == LIVE ? "" : "* ", settings[i].help,
-                       settings[i].preset[0] ? settings[i].preset : "none");
+                       settings[i].fallback[0] ? settings[i].fallback : "none");
     (void) fputs(
         "\nSIGHUP reads all of them again, and the certificate. Those with * need a restart.\n",
         out);
@@ -405,7 +405,7 @@ int config_load(struct config *config, int argc, char **argv, bool *ret_check, s
 
     memset(config, 0, sizeof *config);
     for (size_t i = 0; i < setting_count; i++)
-        if (config_set(config, settings[i].name, settings[i].preset, err) < 0)
+        if (config_set(config, settings[i].name, settings[i].fallback, err) < 0)
             return -1;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {

@@ -1,7 +1,7 @@
 /* config.h - coved's settings: one table drives the file, the flags, the environment and the docs.
  *
  * A setting `listen` is `listen = 127.0.0.1:8000` in the file, `--listen` as a flag and COVE_LISTEN in
- * the environment. Flags win over the environment, which wins over the file, which wins over the preset. */
+ * the environment. Flags win over the environment, which wins over the file, which wins over the default. */
 #ifndef COVE_SERVER_APP_CONFIG_H
 #define COVE_SERVER_APP_CONFIG_H
 
@@ -15,7 +15,8 @@
 struct config {
     char state[256];
     char listen[128];
-    char admin_group[64]; /* whose members may use <state>/cove.sock, besides root; "": nobody's */
+    char
+        admin_group[64]; /* whose members may use <state>/cove.sock, besides root; "": no group's */
     char domain[128];
     char public_domain[128]; /* what clients are told; may have a port */
     char tls_listen[128];    /* "": TLS, if at all, is on listen */
@@ -36,7 +37,7 @@ struct config {
     uint64_t relay_idle_ms; /* no byte either way between a client and a port of a sandbox */
     uint64_t visitor_ms;    /* the same before an answer begins, for visitors without a token */
     uint64_t relay_most;    /* exchanges with the ports of one sandbox at once */
-    uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: preset and greatest */
+    uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: default and greatest */
     uint64_t pause_hot_bytes,
         pause_disk_after_ms;              /* what stays in memory when it is paused, and how long */
     uint64_t idle_pause_ms, idle_disk_ms; /* of sandboxes that do not say; 0: never */
@@ -82,7 +83,7 @@ struct setting {
     const char *name; /* with '_' in the file, '-' in flags */
     enum setting_type type;
     size_t offset, size;
-    const char *preset;
+    const char *fallback; /* the default, as a file has it */
     uint64_t least, most;
     enum setting_change change;
     const char *help;

@@ -11,7 +11,7 @@ static void write_sample(FILE *out)
         const struct setting *s = &settings[i];
 
         (void) fprintf(out, "\n# %s%s\n#%s = %s\n", s->help, s->change == LIVE ? "" : " (restart)",
-                       s->name, s->preset);
+                       s->name, s->fallback);
     }
 }
 
@@ -34,7 +34,7 @@ static void write_man(FILE *out)
         const struct setting *s = &settings[i];
 
         (void) fprintf(out, ".TP\n\\fB%s\\fR = ", s->name);
-        roff_text(out, s->preset[0] ? s->preset : "(none)");
+        roff_text(out, s->fallback[0] ? s->fallback : "(none)");
         (void) fputc('\n', out);
         roff_line(out, s->help);
         if (s->change != LIVE)

@@ -105,14 +105,14 @@ static int make_sandbox(struct run *run, const char *image, struct err *err)
                                  .idle_pause_ms = &never,
                                  .idle_disk_ms = &never,
                                  .network = run->network,
-                                 .network_preset = spec->e2b && !spec->network,
+                                 .network_implied = spec->e2b && !spec->network,
                                  .timeout_ms = spec->step_ms + SPARE_MS };
     struct ops_sandbox made;
     char metadata[128];
 
     (void) snprintf(metadata, sizeof metadata, "{\"build\":\"%s\"}", record->id);
     create.metadata = metadata;
-    limits_preset(&create.limits);
+    limits_default(&create.limits);
     if (record->cpu_milli)
         create.limits.cpu_milli = record->cpu_milli;
     if (record->memory_bytes)

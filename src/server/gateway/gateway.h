@@ -1,7 +1,7 @@
 /* gateway.h - coved's side of the gateway, which is a program of its own (cove-gateway): what it is told, and what it says.
  *
  * A thread connects to it, tells it the settings and all private networks, and reads what it says; when it is gone, the thread connects
- * again, and whoever has rules to tell is told so (`up`). Sandboxes lose their connections then, and nothing else.
+ * again, and every owner of rules is told so (`up`). Sandboxes lose their connections then, and nothing else.
  *
  * The gateway reads what attackers write, so what it says may be an attacker's word: it is checked (egress/message.h), an
  * event or a question counts only for a sandbox that has a gateway, and a dial only from a member of a private network to a

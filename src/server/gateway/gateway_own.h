@@ -41,7 +41,7 @@ struct call call_for(enum message_kind kind, const char *sandbox);
 /* One message, whose serial is put in here, and its answer. `patient`: waits a little for a gateway that has just ended. */
 int call_gateway(struct gateway *gateway, struct call *call, struct message_out *out,
                  const int *fds, size_t count, bool patient, struct err *err);
-/* What waits for no answer, to whoever is there. `out` is done with. */
+/* A message that waits for no answer, to the gateway if there is one. `out` is freed. */
 void tell_gateway(struct gateway *gateway, struct message_out *out, const int *fds, size_t count);
 
 #endif

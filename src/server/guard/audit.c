@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#define PAGE_PRESET 100
-#define PAGE_MOST   1000
+#define PAGE_DEFAULT 100
+#define PAGE_MOST    1000
 
 #define REFUSALS_PER_S 20 /* records of refused strangers */
 
@@ -310,7 +310,7 @@ int audit_page_as(struct app *app, const struct audit_filter *filter, audit_form
     struct audit_filter asked = *filter;
     struct collect c = { .form = form, .records = json_array() };
 
-    c.limit = filter->limit == 0          ? PAGE_PRESET
+    c.limit = filter->limit == 0          ? PAGE_DEFAULT
               : filter->limit > PAGE_MOST ? PAGE_MOST
                                           : filter->limit;
     asked.limit = c.limit + 1;

@@ -2,7 +2,7 @@
  *
  * There is no HTTP here. A surface has one in its exchange (exchange_caller); anything else that asks can make one.
  *
- * Owns:    nothing; texts are borrowed from whoever made it. One thread at a time. */
+ * Owns:    nothing; texts are borrowed from its maker. One thread at a time. */
 #ifndef COVE_SERVER_GUARD_CALLER_H
 #define COVE_SERVER_GUARD_CALLER_H
 
@@ -30,7 +30,7 @@ struct caller {
     char key_id[32];  /* "" for the local tenant */
     const char *user; /* for whom the tenant asks, by its own word (X-Cove-User); NULL: not said */
     enum scope scope;
-    /* nobody we know: the tenant is the owner of the public port that was asked for */
+    /* an unknown person: the tenant is the owner of the public port that was asked for */
     bool visitor;
     const char *request, *peer; /* for the audit: id of the request, address without port */
     int fd;                     /* POLLRDHUP or readable: the caller is gone (or sends more) */

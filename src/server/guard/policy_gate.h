@@ -60,7 +60,7 @@ int policy_gate_sieve_open(struct app *app, const char *sandbox, struct gate_sie
 bool policy_gate_sieve_passes(struct gate_sieve *sieve, const char *path);
 void policy_gate_sieve_close(struct gate_sieve *sieve);
 
-/* Rules of a sandbox's own: the JSON text of a `security` object (docs/tools.md), checked. Whoever made the sandbox
+/* Rules of a sandbox's own: the JSON text of a `security` object (docs/tools.md), checked. The maker of the sandbox
  * keeps the text in its metadata under GATE_METADATA, where a later process finds it. */
 #define GATE_METADATA "cove.security"
 

@@ -1,4 +1,4 @@
-/* crew.h - threads that pause and end sandboxes for deadlines and idleness, so that nobody waits for one that is slow.
+/* crew.h - threads that pause and end sandboxes for deadlines and idleness, so that no request waits for a slow one.
  *
  * Ends come before pauses, pauses before saves. Each kind has a share of the threads, and each tenant a share of each kind: sandboxes of
  * one tenant that do not stand still, or do not die, are waited for by that tenant's share alone. Of two tasks, the one whose
@@ -6,7 +6,7 @@
  *
  * Owns:    the threads and the queue, from start to stop. Threads are started as they are needed.
  * Callers: deadline.c, idle.c.
- * Never:   tries again. A task that fails says so in the log, and whoever gave it finds out in its next round. */
+ * Never:   tries again. A task that fails says so in the log, and its giver finds out in the next round. */
 #ifndef COVE_SERVER_LIFE_CREW_H
 #define COVE_SERVER_LIFE_CREW_H
 
@@ -31,7 +31,7 @@ struct crew_task {
     char id[ID_LEN + 1];
     char tenant[STORE_TENANT_MAX];
     uint64_t deadline_ms; /* that passed; 0: it is not about one */
-    int how;              /* of whoever runs it */
+    int how;              /* for the function that runs it */
     void (*run)(struct app *app, const struct crew_task *task);
 };
 

@@ -17,7 +17,7 @@ struct app;
 int deadline_start(struct app *app, struct err *err);
 void deadline_stop(void);
 /* Pure: how far the clock was set since *ahead_ms was noted, and notes it; 0 for what is only drift. Both are real
- * time less a clock that nobody can set. */
+ * time less a clock that cannot be set. */
 int64_t deadline_jump(int64_t *ahead_ms, int64_t now_ahead_ms);
 /* A deadline may be earlier than it was: look again. */
 void deadline_changed(struct app *app);

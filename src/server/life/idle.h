@@ -3,7 +3,7 @@
  * A sandbox that was made with idle times is looked at every few seconds. It is idle while it uses no processor, has no
  * request, stream or terminal open, and no connection to the outside: one that works is never put to sleep, nor one
  * that waits for an answer from outside. What sleeps in memory and is meant to be on disk is moved there. Both take as
- * long as they take, in this thread and nobody else's.
+ * long as they take, in this thread and no other.
  *
  * Owns:    one thread, and what it saw of each such sandbox at the last look.
  * Callers: main.c; deadline.c, after it paused something. */

@@ -39,7 +39,7 @@ struct plan_item {
     uint32_t target;      /* the answer */
 };
 
-/* Whoever is in more demand is served first when the budget does not do for all. Returns the bytes that the targets
+/* The template in more demand is served first when the budget does not do for all. Returns the bytes that the targets
  * cost. */
 uint64_t pool_plan(struct plan_item *items, size_t count, uint64_t budget_bytes);
 

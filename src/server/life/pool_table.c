@@ -179,12 +179,12 @@ void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t 
 }
 
 /* Of which size and profile some wait at any time, where a rule wants that: that of the template's image, or without one
- * the preset. */
+ * the default. */
 static void standing_kind(const char *template, struct pool_kind *ret)
 {
     *ret = (struct pool_kind){ .root = false };
     (void) snprintf(ret->template, sizeof ret->template, "%s", template);
-    limits_preset(&ret->limits);
+    limits_default(&ret->limits);
     for (size_t i = 0; i < pools.image_count; i++)
         if (strcmp(pools.images[i].kind.template, template) == 0)
             *ret = pools.images[i].kind;

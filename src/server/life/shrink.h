@@ -1,4 +1,4 @@
-/* shrink.h - images that nobody used for as long as image_compress_after says are compressed, one after the other, in the
+/* shrink.h - images that were not used for as long as image_compress_after says are compressed, one after the other, in the
  * background; and what they take then counts for the quotas.
  *
  * Owns:    the thread.

@@ -57,7 +57,7 @@ int sleep_pause(struct app *app, const char *sandbox, const struct sleep_ask *as
  * but not less than least_ms. */
 int sleep_wake(struct app *app, const char *sandbox, uint64_t timeout_ms, uint64_t least_ms,
                bool *ret_woken, struct err *err);
-/* For whoever has something for a sandbox, of which `record` was read before: wakes it if it sleeps and may be woken by
+/* For callers with a request for a sandbox, of which `record` was read before: wakes it if it sleeps and may be woken by
  * that; ERR_STATE if it may not. *ret_woken: by this call. */
 int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_woken,
                  struct err *err);

@@ -1,4 +1,4 @@
-/* turn.h - one at a time for each sandbox: whoever pauses, wakes, saves or ends it has its turn.
+/* turn.h - one at a time for each sandbox: a thread that pauses, wakes, saves or ends it has its turn.
  *
  * Turns of different sandboxes have nothing to do with each other. A turn may last as long as it takes to write a
  * sandbox's memory to disk; those who wait for it wait for one and the same resume.

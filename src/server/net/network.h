@@ -44,7 +44,7 @@ void network_ended(struct app *app, const char *sandbox);
 /* Whether it has a connection to the outside open, or waits for a name. */
 bool network_busy(struct app *app, const char *sandbox);
 
-/* What the gateway has to tell of the sandbox by now is told when this returns: whoever looks next sees it. */
+/* What the gateway has to tell of the sandbox by now is told when this returns: the next reader sees it. */
 void network_catch_up(struct app *app, const char *sandbox);
 
 /* All zero where there is no gateway. */

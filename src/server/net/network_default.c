@@ -72,9 +72,9 @@ static int add_default(struct app *app, enum store_network_kind kind, const char
 }
 
 int network_settle(struct app *app, const char *tenant, const char *template,
-                   const struct reach *asked, bool preset, struct reach **ret, struct err *err)
+                   const struct reach *asked, bool implied, struct reach **ret, struct err *err)
 {
-    bool said = asked && !preset;
+    bool said = asked && !implied;
     auto_free struct reach *rules = calloc(1, sizeof *rules);
 
     *ret = NULL;

@@ -1,6 +1,6 @@
 /* network_rules.h - the rules of a sandbox's way out: as a caller writes them, as they are shown, as they are kept.
  *
- * What is shown and what is kept differ by what is nobody's business: the login of a proxy, which is kept sealed.
+ * What is shown and what is kept differ by the login of a proxy, which is kept sealed and never shown.
  *
  * Callers: network.c, network_default.c, ops*.c and the dialects. */
 #ifndef COVE_SERVER_NET_NETWORK_RULES_H

@@ -91,21 +91,22 @@ struct ops_create {
     const char *metadata;        /* JSON text of an object; NULL: {} */
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
     const char *idempotency_key; /* NULL: none */
-    uint64_t timeout_ms; /* 0: the configured preset; OPS_NEVER_MS: no deadline, for the operator */
+    uint64_t
+        timeout_ms; /* 0: the configured default; OPS_NEVER_MS: no deadline, for the operator */
     const char *timeout_field; /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
     const char *isolation;  /* by name; NULL: the default, or with a snapshot its own */
     uint32_t chosen;        /* enum isolation; set by the operation */
     bool e2b;               /* the setting e2b_policy counts for it */
-    struct limits limits;   /* begin with limits_preset(); with a snapshot 0 is what that has */
+    struct limits limits;   /* begin with limits_default(); with a snapshot 0 is what that has */
     bool files_only;        /* of a snapshot: not its processes */
     const char *const *env; /* K=V for every command in it; NULL: none */
     size_t env_count;
     /* what it may reach; NULL: what its template or tenant say, or nothing */
     const struct reach *network;
-    /* nobody asked for `network`: what template or tenant say comes before it */
-    bool network_preset;
+    /* the surface chose `network`, not the request: what template or tenant say comes before it */
+    bool network_implied;
     /* who may reach its ports (preview.h); NULL: nothing said */
     const struct preview_rules *preview;
     const struct private_member *joins; /* private networks that it is in from the start */
@@ -126,7 +127,7 @@ struct ops_create {
     size_t kept_volume_count;
     bool auto_resume;                             /* a request to it wakes it when it is paused */
     bool forgets;                                 /* a pause at its deadline keeps its files only */
-    const uint64_t *idle_pause_ms, *idle_disk_ms; /* NULL: the configured preset; 0: never */
+    const uint64_t *idle_pause_ms, *idle_disk_ms; /* NULL: the configured default; 0: never */
 };
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
@@ -286,12 +287,12 @@ struct ops_command {
     uint64_t timeout_ms;          /* 0: none */
     uint64_t cpu_timeout_ms;      /* processor time of all its processes; 0: no limit */
     bool measure;                 /* the result has the sandbox's own peak of memory */
-    uint64_t ring_bytes;          /* output kept for those who attach; 0: the agent's preset */
+    uint64_t ring_bytes;          /* output kept for those who attach; 0: the agent's default */
     uint32_t flags;               /* AGENT_PTY, STDIN, DETACH, KILL_ON_CLOSE */
     uint32_t rows, columns;
     const void *input; /* all of stdin, which then ends; sets AGENT_STDIN. NULL: none */
     size_t input_len;
-    ops_watch_fn *watch; /* of ops_run_collect: sees its events; NULL: nobody does */
+    ops_watch_fn *watch; /* of ops_run_collect: sees its events; NULL: no watcher */
     void *watch_context;
 };
 

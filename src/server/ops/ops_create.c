@@ -100,7 +100,7 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
 
         if (create->snapshot && limit_value(&create->limits, &limit_table[i]) == 0)
             continue; /* its own */
-        limits_preset(&limits);
+        limits_default(&limits);
         limit_set(&limits, &limit_table[i], limit_value(&create->limits, &limit_table[i]));
         if (limits_check(&limits, UINT64_MAX, UINT64_MAX, err) == 0)
             continue;
@@ -162,7 +162,7 @@ static int hash_request(struct ops *ops, const struct ops_create *create, char o
 
         if (value ||
             limit_table[i]
-                .preset) /* limits that are not set leave the hash as it was without them */
+                .fallback) /* limits that are not set leave the hash as it was without them */
             (void) json_array_append_new(limits, json_integer((json_int_t) value));
     }
     request = json_pack("{s:s*, s:s?, s:s?, s:s?, s:I, s:i, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*}",

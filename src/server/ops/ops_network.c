@@ -43,7 +43,7 @@ int ops_network_settle(struct ops *ops, const struct ops_create *create, struct 
     const char *template = named ? named : create->default_template;
 
     return network_settle(ops->app, ops->caller->tenant, template, create->network,
-                          create->network_preset, ret, err);
+                          create->network_implied, ret, err);
 }
 
 int ops_network_settle_again(struct ops *ops, const struct ops_create *create, const char *sandbox,
@@ -52,7 +52,7 @@ int ops_network_settle_again(struct ops *ops, const struct ops_create *create, c
     auto_free struct reach *network = NULL;
 
     if (network_settle(ops->app, ops->caller->tenant, template, create->network,
-                       create->network_preset, &network, err) < 0)
+                       create->network_implied, &network, err) < 0)
         return -1;
     return network ? network_apply(ops->app, sandbox, network, err) : 0;
 }

@@ -173,7 +173,7 @@ int ops_tenant_add(struct ops *ops, const char *name, const struct ops_tenant_ch
 {
     struct store_quotas quotas;
 
-    store_quotas_preset(&quotas);
+    store_quotas_default(&quotas);
     if (ops_operator_only(ops, "tenant.add", err) < 0 || read_quotas(ops, change, &quotas, err) < 0)
         return -1;
     if (store_tenant_add(ops->app->store, name, &quotas, err) < 0) {

@@ -2,7 +2,7 @@
  *
  * A signed link that names no sandbox could be of any: the signature is a hash over the sandbox's token, so there is
  * nothing to look it up by. The sandboxes whose links were found last are tried first, from memory. Only then are all of
- * them tried, and for that strangers have a share of one processor, each address a part of the share: whoever invents
+ * them tried, and for that strangers have a share of one processor, each address a part of the share: a client that invents
  * signatures is answered "too many" and costs no more than the share.
  *
  * Owns:    the list of those found last, and what is left of the shares. Any thread.
@@ -20,7 +20,7 @@ typedef bool ops_signed_fits(void *context, const char *token);
 int ops_signed_find(struct caller *caller, ops_signed_fits *fits, void *context,
                     char ret_id[ID_LEN + 1], struct err *err);
 
-/* The caller becomes the owner of the sandbox, whoever that is: for dialects that check a token of the sandbox
+/* The caller becomes the owner of the sandbox: for dialects that check a token of the sandbox
  * next. ERR_NO_SANDBOX. */
 int ops_owner_identify(struct caller *caller, const char *sandbox, struct err *err);
 

@@ -1,4 +1,4 @@
-/* ops_tie.h - a sandbox that ends with whoever made it.
+/* ops_tie.h - a sandbox that ends with its maker.
  *
  * Two things hold it: a link to the keeper, which ends the sandbox when the link closes (also when this server is killed), and
  * a deadline a few minutes ahead, moved on for as long as the maker is there (should keeper and server be killed together).

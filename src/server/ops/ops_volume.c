@@ -42,7 +42,7 @@ static int fill(struct ops *ops, const char *name, uint64_t bytes, uint64_t inod
                 struct store_volume *ret, struct err *err)
 {
     *ret = (struct store_volume){ .bytes = volume_round(bytes),
-                                  .inodes = inodes ? inodes : volume_inodes_preset(bytes),
+                                  .inodes = inodes ? inodes : volume_inodes_default(bytes),
                                   .created_ms = store_now_ms() };
     if (!name_ok(name)) {
         err_set(err, ERR_INVALID, "name: 1 to 63 of a-z, 0-9, '-', '_', '.'");

@@ -3,7 +3,7 @@
  * A token comes as ?cove_token=…, once; then as a cookie of that port's host alone. It is a link (store.h), which opens
  * one port for a while, or the sandbox's traffic token, which opens all. Neither goes on into the sandbox.
  *
- * A cookie is sent by a browser whoever made it ask, so it counts for pages of this sandbox and for people who go there:
+ * A browser sends a cookie whatever page made it ask, so the cookie counts for pages of this sandbox and for people who go there:
  * not for the page of another sandbox, which is the same site.
  *
  * Callers: surface/e2b/ports.c and v1_ports.c for requests to ports. */

@@ -8,7 +8,7 @@
 
 #include "server/serve/exchange.h"
 
-/* Visitors of a public port, whom nobody knows, have half of them: the other half is left to those with a token or a key.
+/* Visitors of a public port, who are unknown, have half of them: the other half is left to those with a token or a key.
  * ERR_TOO_MANY, with Retry-After and the rule "relay_most" or "visitors". After 0, slots_give is owed. */
 int slots_take(struct exchange *x, const char *sandbox, struct err *err);
 void slots_give(const struct exchange *x, const char *sandbox);

@@ -38,7 +38,7 @@ int exchange_change_param(struct exchange *x, const char *name, const char *valu
 /* For surfaces that know who asks by something else than a key. */
 void exchange_set_caller(struct exchange *x, const char *tenant, const char *key_id,
                          enum scope scope);
-/* Nobody we know asks a port that is public: counted apart from what its tenant does (quota.h, slots.h). */
+/* An unknown person asks a port that is public: counted apart from what its tenant does (quota.h, slots.h). */
 void exchange_set_visitor(struct exchange *x);
 /* Of the query, decoded; NULL if it is not there. */
 const char *exchange_query(struct exchange *x, const char *name);

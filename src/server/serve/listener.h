@@ -1,7 +1,7 @@
 /* listener.h - where clients connect: `listen`, with `tls_listen` a second address for TLS alone, and the socket of
  * administrators (admin.h).
  *
- * Sockets that whoever started us listens on already are taken (LISTEN_FDS, as systemd and `cove up` do it), from
+ * Sockets that the parent process listens on already are taken (LISTEN_FDS, as systemd and `cove up` do it), from
  * descriptor 3 on, in that order: then no connection is refused while the server is being restarted.
  *
  * Callers: server.c. */

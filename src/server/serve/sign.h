@@ -1,4 +1,4 @@
-/* sign.h - URLs that let whoever has them read or write one file for a while, without a key.
+/* sign.h - URLs whose holders may read or write one file for a while, without a key.
  *
  * A signature is an HMAC-SHA-256, with a secret of the store, of everything that it allows: tenant, the key it was made with,
  * sandbox, operation, user, path and the second in which it ends. All but the tenant are in the URL's query in

@@ -397,13 +397,13 @@ int code_context_list(struct exchange *x, struct err *err)
     return exchange_reply_json(x, 200, list, err);
 }
 
-static const char *text_member(const json_t *body, const char *name, const char *preset,
+static const char *text_member(const json_t *body, const char *name, const char *otherwise,
                                struct err *err)
 {
     const json_t *value = json_object_get(body, name);
 
     if (!value || json_is_null(value))
-        return preset;
+        return otherwise;
     if (!json_is_string(value))
         err_set(err, ERR_INVALID, "%s: a text is needed", name);
     return json_string_value(value);

@@ -14,9 +14,9 @@
 
 /* The sandbox of the route. "<id>-<client id>", as old SDKs say it, is its first part. */
 const char *control_id(struct exchange *x, char buffer[ID_LEN + 1]);
-/* The body's whole number of seconds, in milliseconds; absent: `preset`. One below `least_s` is refused with the
+/* The body's whole number of seconds, in milliseconds; absent: `default_ms`. One below `least_s` is refused with the
  * sentence that SDKs know, as is one beyond the configured greatest. */
-int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t preset_ms,
+int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t default_ms,
                     uint64_t *ret_ms, struct err *err);
 
 /* Pure: "Name", "name:default", "namespace/name" → "name". A tag of another name is ERR_NO_TEMPLATE, what cannot be a
@@ -50,7 +50,7 @@ struct control_create {
     struct ops_mount volumes[VOLUMES_MAX];
     char template[2 * KEEPER_NAME_MAX];
 };
-/* `v2`: the later path, which has other presets. */
+/* `v2`: the later path, which has other defaults. */
 int control_options(struct exchange *x, json_t *body, bool v2, struct control_create *ret,
                     struct reach *reach, struct err *err);
 /* Whether a field holds anything at all: null, [] and {} do not. */

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINES_PRESET 1000
-#define LINES_MOST   1000
-#define WALK_MOST    20000 /* records that one question looks at */
+#define LINES_DEFAULT 1000
+#define LINES_MOST    1000
+#define WALK_MOST     20000 /* records that one question looks at */
 
 /* In the order of their weight. */
 static const char *const levels[] = { "debug", "info", "warn", "error" };
@@ -85,7 +85,7 @@ static int collect(struct exchange *x, struct audit_filter *filter, struct searc
     const char *id = control_id(x, buffer);
     int r;
 
-    search->limit = LINES_PRESET;
+    search->limit = LINES_DEFAULT;
     if (query_count(x, "limit", 0, LINES_MOST, &search->limit, err) < 0)
         return -1;
     filter->limit = WALK_MOST;

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define PRESET_V1_MS 15000
-#define PRESET_V2_MS 300000
-#define AT(field)    offsetof(struct body, field)
+#define V1_DEFAULT_MS 15000
+#define V2_DEFAULT_MS 300000
+#define AT(field)     offsetof(struct body, field)
 
 struct body {
     const char *template;
@@ -85,7 +85,7 @@ static int read_network(struct exchange *x, const struct body *body, struct cont
         return -1;
     ret->ops.network = control_reach(x, reach);
     /* SDKs say "true" for their users, who said nothing. */
-    ret->ops.network_preset = ret->notes.internet != 0 && !control_says_reach(body->network);
+    ret->ops.network_implied = ret->notes.internet != 0 && !control_says_reach(body->network);
     if (!ret->notes.public_traffic && !ret->notes.secure)
         return form_bad(exchange_caller(x), err, "network.allowPublicTraffic",
                         "cannot be false for a sandbox that is not secure");
@@ -131,8 +131,8 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->ops.isolation = json_string_value(json_object_get(body.metadata, E2B_ISOLATION));
     ret->env = body.env;
     if (control_template_ref(body.template, &ref, err) < 0 ||
-        control_timeout(x, body.timeout, 1, v2 ? PRESET_V2_MS : PRESET_V1_MS, &ret->ops.timeout_ms,
-                        err) < 0 ||
+        control_timeout(x, body.timeout, 1, v2 ? V2_DEFAULT_MS : V1_DEFAULT_MS,
+                        &ret->ops.timeout_ms, err) < 0 ||
         check_metadata(x, body.metadata, err) < 0 || read_lifecycle(x, &body, ret, err) < 0 ||
         read_network(x, &body, ret, reach, err) < 0 || check_unknown_features(x, &body, err) < 0)
         return -1;
@@ -151,7 +151,7 @@ int control_options(struct exchange *x, json_t *json, bool v2, struct control_cr
     ret->ops.root = true;  /* sudo works without a password: what SDKs' users expect */
     if (ret->ops.snapshot) /* its own */
         return 0;
-    limits_preset(&ret->ops.limits);
+    limits_default(&ret->ops.limits);
     ret->ops.limits.cpu_milli = LIMITS_E2B_CPU_MILLI;
     return 0;
 }

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PRESET_V1_MS 15000  /* of the older paths */
-#define PRESET_V2_MS 300000 /* of /v2 */
-#define REFRESH_MOST 3600   /* seconds */
-#define REFRESH_MS   60000
+#define V1_DEFAULT_MS 15000  /* of the older paths */
+#define V2_DEFAULT_MS 300000 /* of /v2 */
+#define REFRESH_MOST  3600   /* seconds */
+#define REFRESH_MS    60000
 
 const char *control_id(struct exchange *x, char buffer[ID_LEN + 1])
 {
@@ -23,14 +23,14 @@ const char *control_id(struct exchange *x, char buffer[ID_LEN + 1])
     return buffer;
 }
 
-int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t preset_ms,
+int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t default_ms,
                     uint64_t *ret_ms, struct err *err)
 {
     uint64_t most_s = app_config(exchange_app(x))->sandbox_timeout_most_ms / 1000;
     json_int_t seconds = json_integer_value(value);
 
     if (!value || json_is_null(value)) {
-        *ret_ms = preset_ms < most_s * 1000 ? preset_ms : most_s * 1000;
+        *ret_ms = default_ms < most_s * 1000 ? default_ms : most_s * 1000;
         return 0;
     }
     if (!json_is_integer(value))
@@ -114,7 +114,8 @@ int control_set_timeout(struct exchange *x, struct err *err)
     if (!json_object_get(json, "timeout"))
         r = form_bad(exchange_caller(x), err, "timeout", "a whole number of seconds is needed");
     else
-        r = control_timeout(x, json_object_get(json, "timeout"), 0, PRESET_V1_MS, &timeout_ms, err);
+        r = control_timeout(x, json_object_get(json, "timeout"), 0, V1_DEFAULT_MS, &timeout_ms,
+                            err);
     json_decref(json);
     return r < 0 ? -1 : set_end(x, timeout_ms, err);
 }
@@ -159,7 +160,7 @@ static const struct form_field life_fields[] = {
 static const struct form life_form = FORM_OF(life_fields, .open = true);
 
 /* *ret_ms: how long it lives from now on. `memory` of a resume says nothing: what was saved is what there is. */
-static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, bool *ret_memory,
+static int read_life(struct exchange *x, uint64_t default_ms, uint64_t *ret_ms, bool *ret_memory,
                      struct err *err)
 {
     struct life_body body = { .timeout = NULL };
@@ -173,12 +174,12 @@ static int read_life(struct exchange *x, uint64_t preset_ms, uint64_t *ret_ms, b
     if (r == 0 && body.auto_pause)
         r = err_set(err, ERR_UNSUPPORTED, "autoPause: can only be said at the create");
     if (r == 0)
-        r = control_timeout(x, body.timeout, 1, preset_ms, ret_ms, err);
+        r = control_timeout(x, body.timeout, 1, default_ms, ret_ms, err);
     json_decref(json);
     return r;
 }
 
-static int reply_connect(struct exchange *x, uint64_t preset_ms, struct err *err)
+static int reply_connect(struct exchange *x, uint64_t default_ms, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_sandbox sandbox;
@@ -186,7 +187,7 @@ static int reply_connect(struct exchange *x, uint64_t preset_ms, struct err *err
     uint64_t timeout_ms;
     bool resumed, memory;
 
-    if (read_life(x, preset_ms, &timeout_ms, &memory, err) < 0 ||
+    if (read_life(x, default_ms, &timeout_ms, &memory, err) < 0 ||
         ops_sandbox_connect(&ops, control_id(x, buffer), timeout_ms, &resumed, &sandbox, err) < 0)
         return -1;
     return control_reply_sandbox(x, resumed ? 201 : 200, &sandbox, err);
@@ -194,12 +195,12 @@ static int reply_connect(struct exchange *x, uint64_t preset_ms, struct err *err
 
 int control_connect_v1(struct exchange *x, struct err *err)
 {
-    return reply_connect(x, PRESET_V1_MS, err);
+    return reply_connect(x, V1_DEFAULT_MS, err);
 }
 
 int control_connect_v2(struct exchange *x, struct err *err)
 {
-    return reply_connect(x, PRESET_V2_MS, err);
+    return reply_connect(x, V2_DEFAULT_MS, err);
 }
 
 int control_pause(struct exchange *x, struct err *err)
@@ -213,7 +214,7 @@ int control_pause(struct exchange *x, struct err *err)
     uint64_t ignored;
     bool memory;
 
-    if (read_life(x, PRESET_V1_MS, &ignored, &memory, err) < 0 ||
+    if (read_life(x, V1_DEFAULT_MS, &ignored, &memory, err) < 0 ||
         get_living(&ops, id, &sandbox, err) < 0)
         return -1;
     /* One that fell asleep by itself still has its time: to its owner it runs. */
@@ -235,7 +236,7 @@ int control_resume(struct exchange *x, struct err *err)
     uint64_t timeout_ms;
     bool memory;
 
-    if (read_life(x, PRESET_V1_MS, &timeout_ms, &memory, err) < 0 ||
+    if (read_life(x, V1_DEFAULT_MS, &timeout_ms, &memory, err) < 0 ||
         get_living(&ops, id, &sandbox, err) < 0)
         return -1;
     if (sandbox.life == LIFE_RUNNING)

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define PRESET_FORK_MS 15000
-#define PAGE_MOST      100
+#define FORK_DEFAULT_MS 15000
+#define PAGE_MOST       100
 
 static json_t *snapshot_json(struct exchange *x, const struct ops_snapshot *s)
 {
@@ -154,7 +154,7 @@ static int read_fork(struct exchange *x, size_t *ret_count, uint64_t *ret_ms, st
         return -1;
     r = form_read(exchange_caller(x), json, &form, &body, err);
     if (r == 0)
-        r = control_timeout(x, body.timeout, 1, PRESET_FORK_MS, ret_ms, err);
+        r = control_timeout(x, body.timeout, 1, FORK_DEFAULT_MS, ret_ms, err);
     if (r == 0 && body.count) {
         count = json_integer_value(body.count);
         if (!json_is_integer(body.count) || count < 1 || count > OPS_FORK_MOST)

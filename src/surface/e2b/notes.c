@@ -19,11 +19,11 @@ int e2b_notes_print(const struct e2b_notes *notes, char *out, size_t size, struc
     return 0;
 }
 
-static bool flag(const json_t *json, const char *name, bool preset)
+static bool flag(const json_t *json, const char *name, bool otherwise)
 {
     const json_t *value = json_object_get(json, name);
 
-    return json_is_boolean(value) ? json_is_true(value) : preset;
+    return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
 void e2b_notes_read(const char *text, struct e2b_notes *ret)

@@ -17,7 +17,7 @@
 #define TYPE_STREAM "application/connect+json"
 
 #define READ_PIECE           16384
-#define KEEPALIVE_PRESET_S   90
+#define KEEPALIVE_DEFAULT_S  90
 #define KEEPALIVE_MOST_S     3600
 #define TIMEOUT_DIGITS       10 /* as the protocol says */
 #define FAREWELL_PATIENCE_MS 3000
@@ -380,7 +380,7 @@ static int read_settings(struct rpc *rpc, struct err *err)
 {
     struct slice ping = head_get(exchange_head(rpc->x), "Keepalive-Ping-Interval");
     struct slice timeout = head_get(exchange_head(rpc->x), "Connect-Timeout-Ms");
-    uint64_t seconds = KEEPALIVE_PRESET_S;
+    uint64_t seconds = KEEPALIVE_DEFAULT_S;
 
     if (ping.at && (!slice_number(ping, &seconds) || seconds == 0))
         return err_set(err, ERR_INVALID, "Keepalive-Ping-Interval: a number of seconds is needed");

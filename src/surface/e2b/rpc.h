@@ -31,7 +31,7 @@ struct rpc {
     uint64_t timeout_ms;   /* what the client allows for the whole call; 0: any time */
     uint64_t deadline_ms;  /* of rpc_wait, as io_now_ms counts; 0: none */
     uint64_t sent_ms;      /* the last message */
-    bool gone;             /* nobody listens any more */
+    bool gone;             /* the client is gone */
     /* what was read and is not used yet */
     struct envelope envelope;
     char *in;

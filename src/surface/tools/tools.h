@@ -20,7 +20,7 @@ struct tool_call {
     const struct session *session; /* the sandbox, and what it was made with */
     json_t *arguments;             /* borrowed from the request */
     json_t *answer;                /* an object: the tool adds to it */
-    ops_watch_fn *watch;           /* sees the output of a command as it comes; NULL: nobody does */
+    ops_watch_fn *watch;           /* sees the output of a command as it comes; NULL: no watcher */
     void *watch_context;
 };
 

@@ -43,7 +43,7 @@ int tools_config_preset(struct app *app, struct tools_config *config, const char
             continue;
         memset(config, 0, sizeof *config);
         config->preset = preset->name;
-        limits_preset(&config->limits);
+        limits_default(&config->limits);
         /* A preset fits every host and its settings; what is asked for by number is refused when it does not. */
         config->limits.cpu_milli =
             preset->cpu_milli < cores * 1000 ? preset->cpu_milli : cores * 1000;

@@ -21,9 +21,9 @@ int v1_query_file(struct exchange *x, struct ops_file *ret, struct err *err)
     return 0;
 }
 
-#define LIST_PRESET 1000
-#define LIST_MOST   10000
-#define DEPTH_MOST  64
+#define LIST_DEFAULT 1000
+#define LIST_MOST    10000
+#define DEPTH_MOST   64
 
 int v1_file_stat(struct exchange *x, struct err *err)
 {
@@ -69,7 +69,7 @@ static int reply_items(struct exchange *x, const char *name, struct v1_items *it
 int v1_file_list(struct exchange *x, struct err *err)
 {
     struct v1_items items = { .convert = v1_entry_json };
-    uint64_t depth = 1, limit = LIST_PRESET;
+    uint64_t depth = 1, limit = LIST_DEFAULT;
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_file file;
     bool truncated = false;
@@ -108,7 +108,7 @@ static int read_flag(struct exchange *x, const char *name, uint32_t flag,
 int v1_file_glob(struct exchange *x, struct err *err)
 {
     struct v1_items items = { .convert = v1_entry_json };
-    struct agent_request request = { .op = AGENT_GLOB, .limit = LIST_PRESET };
+    struct agent_request request = { .op = AGENT_GLOB, .limit = LIST_DEFAULT };
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_file file;
     bool truncated = false;
@@ -152,7 +152,7 @@ int v1_file_search(struct exchange *x, struct err *err)
                   { "fixed", AGENT_FIXED },
                   { "files_only", AGENT_FILES_ONLY } };
     struct v1_items items = { .convert = match_json };
-    struct agent_request request = { .op = AGENT_GREP, .limit = LIST_PRESET };
+    struct agent_request request = { .op = AGENT_GREP, .limit = LIST_DEFAULT };
     uint64_t before = 0, after = 0;
     struct ops ops = ops_of(exchange_caller(x));
     struct ops_file file;

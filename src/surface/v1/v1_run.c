@@ -235,7 +235,7 @@ static int read_sandbox(struct exchange *x, struct order *o, struct err *err)
     struct ops_create *create = &o->once.create;
 
     *create = (struct ops_create){ .template = o->body.template, .root = o->body.root };
-    limits_preset(&create->limits);
+    limits_default(&create->limits);
     if (v1_limits_read(x, o->body.limits, &create->limits, err) < 0 ||
         form_assignments(exchange_caller(x), "env", o->body.env, &o->env, &create->env_count, err) <
             0)

@@ -167,7 +167,7 @@ static int translate(struct exchange *x, const struct create_body *body, struct 
     if (body->idle_disk_ms != NOT_SAID)
         create->idle_disk_ms = &body->idle_disk_ms;
     if (!body->snapshot)
-        limits_preset(&create->limits);
+        limits_default(&create->limits);
     if (strcmp(body->on_timeout, "pause") == 0)
         create->on_timeout = ON_TIMEOUT_PAUSE;
     return check_snapshot(x, body, err) < 0 || read_key(x, &create->idempotency_key, err) < 0 ||

@@ -46,7 +46,7 @@ json_t *v1_limits_schema(void)
         uint64_t unit = cpus ? 1000 : 1;
         json_t *schema = json_pack(
             "{s:[s, s], s:o}", "type", cpus ? "number" : "integer", "string", "description",
-            json_sprintf("%s%s", limit->help, limit->preset ? "" : "; default: no limit"));
+            json_sprintf("%s%s", limit->help, limit->fallback ? "" : "; default: no limit"));
 
         (void) json_object_set_new(schema, "minimum",
                                    limit->least % unit
@@ -54,9 +54,9 @@ json_t *v1_limits_schema(void)
                                        : json_integer((json_int_t) (limit->least / unit)));
         (void) json_object_set_new(schema, "maximum",
                                    json_integer((json_int_t) (limit->most / unit)));
-        if (limit->preset)
+        if (limit->fallback)
             (void) json_object_set_new(schema, "default",
-                                       json_integer((json_int_t) (limit->preset / unit)));
+                                       json_integer((json_int_t) (limit->fallback / unit)));
         (void) json_object_set_new(properties, limit->name, schema);
     }
     return json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties",

@@ -46,7 +46,7 @@ static int parse(const struct verb *verb, const char *line)
     int argc = 0;
 
     memset(&values, 0, sizeof values);
-    limits_preset(&values.limits);
+    limits_default(&values.limits);
     (void) snprintf(copy, sizeof copy, "test %s", line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;

@@ -263,7 +263,7 @@ static void create_fills_in_id_and_template(void)
     struct link link;
     struct err err;
 
-    limits_preset(&spec.limits);
+    limits_default(&spec.limits);
     CHECK_INT(link_open(&link, dir, &err), 0);
     CHECK_INT(sandbox_create(&link, &spec, &sandbox, &err), 0);
     CHECK(id_ok(sandbox.id));

@@ -49,7 +49,7 @@ static void a_limit_that_cannot_be_held_is_refused(void)
     struct io_limits io = { .version = 0, .top_fd = -1, .own_fd = -1 };
     struct limits limits;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     CHECK_INT(io_limit_check(&io, &limits, &err), 0);
     limits.io_ops = 100;
     CHECK_INT(io_limit_check(&io, &limits, &err), -1);

@@ -8,7 +8,7 @@ static void preset(struct config *config)
 
     memset(config, 0, sizeof *config);
     for (size_t i = 0; i < setting_count; i++)
-        CHECK_INT(config_set(config, settings[i].name, settings[i].preset, &err), 0);
+        CHECK_INT(config_set(config, settings[i].name, settings[i].fallback, &err), 0);
 }
 
 static void every_row_is_complete(void)

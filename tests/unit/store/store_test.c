@@ -239,7 +239,7 @@ static void tenants_are_added_changed_and_removed(void)
     struct store_tenant tenant;
 
     begin();
-    store_quotas_preset(&quotas);
+    store_quotas_default(&quotas);
     CHECK(store_tenant_add(store, "Team A", &quotas, &err) == -1 && err.kind == ERR_INVALID);
     CHECK(store_tenant_add(store, "team-a", &quotas, &err) == 0);
     CHECK(store_tenant_add(store, "team-a", &quotas, &err) == -1);

@@ -123,7 +123,7 @@ static int add_tenant(const char *name)
 {
     struct store_quotas quotas;
 
-    store_quotas_preset(&quotas);
+    store_quotas_default(&quotas);
     return store_tenant_add(store, name, &quotas, &err);
 }
 

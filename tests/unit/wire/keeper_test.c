@@ -14,7 +14,7 @@ static struct keeper_request request_of(enum keeper_op op)
         strcpy(r.sandbox, "i01234567890123456789");
     if (op == KEEPER_CREATE) {
         strcpy(r.template, "host");
-        limits_preset(&r.limits);
+        limits_default(&r.limits);
     }
     if (keeper_ops[op].needs_image)
         strcpy(r.image, "i01234567890123456789");
@@ -22,7 +22,7 @@ static struct keeper_request request_of(enum keeper_op op)
         strcpy(r.volumes[0].volume, VOLUME);
     if (op == KEEPER_VOLUME_MAKE) {
         r.limits.disk_bytes = VOLUME_BYTES_LEAST;
-        r.limits.disk_inodes = volume_inodes_preset(VOLUME_BYTES_LEAST);
+        r.limits.disk_inodes = volume_inodes_default(VOLUME_BYTES_LEAST);
     }
     return r;
 }

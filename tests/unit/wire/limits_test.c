@@ -15,7 +15,7 @@ static void every_row_is_complete_and_its_preset_is_within_bounds(void)
         const struct limit_info *row = &limit_table[i];
 
         CHECK(row->name && row->name[0] && row->help && row->help[0]);
-        CHECK(row->preset == 0 || (row->least <= row->preset && row->preset <= row->most));
+        CHECK(row->fallback == 0 || (row->least <= row->fallback && row->fallback <= row->most));
         CHECK(row->least > 0);
         for (size_t k = 0; k < i; k++) {
             CHECK(limit_table[k].offset != row->offset);
@@ -29,7 +29,7 @@ static void presets_pass(void)
     struct limits limits;
     struct err err;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     CHECK_INT(limits.memory_bytes, 512 << 20);
     CHECK_INT(limits.cpu_milli, 1000);
     CHECK_INT(limits_check(&limits, HOST_MEMORY, HOST_CPUS, &err), 0);
@@ -47,8 +47,8 @@ static void each_limit_is_refused_just_outside_its_bounds(void)
             char want[160];
             struct err err;
 
-            limits_preset(&limits);
-            if (row->preset == 0 && bad[k] == 0) /* no limit */
+            limits_default(&limits);
+            if (row->fallback == 0 && bad[k] == 0) /* no limit */
                 continue;
             limit_set(&limits, row, bad[k]);
             CHECK_INT(limits_check(&limits, UINT64_MAX, UINT64_MAX, &err), -1);
@@ -75,7 +75,7 @@ static void bounds_are_said_as_people_write_them(void)
         struct limits limits;
         struct err err;
 
-        limits_preset(&limits);
+        limits_default(&limits);
         CHECK_INT(limits_parse(&limits, cases[i].name, cases[i].text, &err), 0);
         CHECK_INT(limits_check(&limits, UINT64_MAX, UINT64_MAX, &err), -1);
         CHECK_STR(err.msg, cases[i].want);
@@ -88,7 +88,7 @@ static void bounds_themselves_are_allowed(void)
         struct limits limits;
         struct err err;
 
-        limits_preset(&limits);
+        limits_default(&limits);
         limit_set(&limits, &limit_table[i], limit_table[i].least);
         CHECK_INT(limits_check(&limits, UINT64_MAX, UINT64_MAX, &err), 0);
         limit_set(&limits, &limit_table[i], limit_table[i].most);
@@ -101,12 +101,12 @@ static void more_than_the_host_has_is_a_kind_of_its_own(void)
     struct limits limits;
     struct err err;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     limits.memory_bytes = 2 * HOST_MEMORY;
     CHECK_INT(limits_check(&limits, HOST_MEMORY, HOST_CPUS, &err), -1);
     CHECK_INT(err.kind, ERR_LIMIT_HOST);
     CHECK_STR(err.msg, "limit 'memory': 131072 MiB is more than this host has (65536 MiB)");
-    limits_preset(&limits);
+    limits_default(&limits);
     limits.cpu_milli = 8500;
     CHECK_INT(limits_check(&limits, HOST_MEMORY, HOST_CPUS, &err), -1);
     CHECK_INT(err.kind, ERR_LIMIT_HOST);
@@ -118,7 +118,7 @@ static void each_unit_is_parsed_its_own_way(void)
     struct limits limits;
     struct err err;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     CHECK_INT(limits_parse(&limits, "memory", "1.5g", &err), 0);
     CHECK(limits.memory_bytes == 3ull << 29);
     CHECK_INT(limits_parse(&limits, "cpus", "0.25", &err), 0);
@@ -149,7 +149,7 @@ static void what_does_not_parse_names_the_limit(void)
         struct limits before, limits;
         struct err err;
 
-        limits_preset(&before);
+        limits_default(&before);
         limits = before;
         CHECK_INT(limits_parse(&limits, cases[i].name, cases[i].text, &err), -1);
         CHECK_STR(err.msg, cases[i].refusal);
@@ -165,7 +165,7 @@ static void limits_of_the_version_before_are_read_as_they_are(void)
     struct limits limits, preset;
 
     memcpy(&limits, before, sizeof limits);
-    limits_preset(&preset);
+    limits_default(&preset);
     CHECK(memcmp(&limits, &preset, sizeof limits) == 0);
     CHECK(!limits_io(&limits));
 }
@@ -175,7 +175,7 @@ static void io_limits_are_none_unless_they_are_asked_for(void)
     struct limits limits;
     struct err err;
 
-    limits_preset(&limits);
+    limits_default(&limits);
     CHECK(!limits_io(&limits));
     CHECK_INT(limits_parse(&limits, "io", "10m", &err), 0);
     CHECK_INT(limits.io_kib, 10 * 1024);

@@ -53,8 +53,8 @@ static void sizes_have_bounds(void)
     const uint64_t least = VOLUME_BYTES_LEAST, most = VOLUME_BYTES_MOST;
     struct err err;
 
-    CHECK_INT(volume_size_check(least, volume_inodes_preset(least), &err), 0);
-    CHECK_INT(volume_size_check(most, volume_inodes_preset(most), &err), 0);
+    CHECK_INT(volume_size_check(least, volume_inodes_default(least), &err), 0);
+    CHECK_INT(volume_size_check(most, volume_inodes_default(most), &err), 0);
     CHECK_INT(volume_size_check(least - VOLUME_MIB, 64, &err), -1);
     CHECK_INT(volume_size_check(most + VOLUME_MIB, 64, &err), -1);
     CHECK_INT(volume_size_check(least + 1, 64, &err), -1);
