@@ -24,7 +24,7 @@ await part('runCode', async () => {
   is('imports', '3.14159', (await box.runCode('import math\nround(math.pi, 5)')).text)
   is('files of the sandbox', 'from files', (await box.files.write('/home/user/in.txt', 'from files'), await box.runCode("open('/home/user/in.txt').read()")).text)
   is('it begins in the home', '/home/user', (await box.runCode('import os\nos.getcwd()')).text)
-  is('as the user', 'user', (await box.runCode('import getpass\ngetpass.getuser()')).text)
+  is('as root, as with E2B', 'root', (await box.runCode('import getpass\ngetpass.getuser()')).text)
   is('a large text', 300_000, (await box.runCode("'x' * 300000")).text?.length)
   is('top-level await', '5', (await box.runCode('import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n    return 5\nawait f()')).text)
   is('a shell command', ['from shell\n'], (await box.runCode('!echo from shell')).logs.stdout)
