@@ -550,6 +550,16 @@ def streams():
     s.events.clear()
     box.put("/tmp/w/new.txt", b"2")
     check("a second one is written", s.until(("WRITE", "new.txt")), s.events)
+    for what in ("new", "old"):  # a later event says that all of the upload's have come
+        s.events.clear()
+        box.put("/tmp/w/big", b"b" * 300000)
+        box.sh("cd /tmp/w; touch mark; rm mark")
+        check("an upload of 300 kB to the %s file is over" % what, s.until(("REMOVE", "mark")), s.events)
+        kinds = [e["type"].replace("EVENT_TYPE_", "") for e in s.events if e["name"] == "big"]
+        check("it has few events: %s file" % what, 1 <= kinds.count("WRITE") <= 3 and len(kinds) <= 5, kinds)
+    box.sh("rm /tmp/w/big")
+    s.until(("REMOVE", "big"))
+    s.events.clear()
     box.sh("cd /tmp/w; chmod 600 new.txt; mv new.txt old.txt; mv old.txt /tmp/out.txt; mv /tmp/out.txt in.txt; rm in.txt; touch sub/unseen")
     check("chmod, rename, leaving, coming and going", s.until(("CHMOD", "new.txt"), ("RENAME", "new.txt"), ("CREATE", "old.txt"), ("RENAME", "old.txt"),
                                                               ("CREATE", "in.txt"), ("REMOVE", "in.txt")), s.events)

@@ -9,9 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define GATHER_MS 1000
 
 int file_reply_entry(struct worker *w, const char *path, uint32_t extra, uint64_t count,
                      struct err *err)
@@ -142,29 +145,57 @@ int file_read(struct worker *w, struct err *err)
     return answer_data_end(w, err);
 }
 
+/* Bytes that came and are not in the file yet. A write each time that some come would be an event each time for those who
+ * watch the file: 300 kB came in 30 pieces. */
+struct gathered {
+    size_t len;
+    uint8_t data[256 * 1024];
+};
+
+static int write_gathered(struct gathered *g, int fd, const char *path, struct err *err)
+{
+    size_t done = 0;
+
+    while (done < g->len) {
+        ssize_t n = write(fd, g->data + done, g->len - done);
+
+        /* The greatest file that there may be is as large as the disk. */
+        if (n < 0 && errno != EINTR)
+            return path_err(err, errno == EFBIG ? ENOSPC : errno, path);
+        done += n > 0 ? (size_t) n : 0;
+    }
+    g->len = 0;
+    return 0;
+}
+
+/* A caller that sends now and then finds in the file what was sent. */
+static bool must_write(const struct worker *w, const struct gathered *g)
+{
+    struct pollfd p = { .fd = w->sock, .events = POLLIN };
+
+    return g->len > sizeof g->data - FRAME_DATA_MAX ||
+           (g->len > 0 && w->early_len == 0 && poll(&p, 1, GATHER_MS) == 0);
+}
+
 int file_receive(struct worker *w, int fd, const char *path, uint64_t *ret_bytes, struct err *err)
 {
-    uint8_t *data = answer_data_room();
+    static struct gathered g;
+    struct frame_head head;
+    struct err ignored;
 
-    *ret_bytes = 0;
+    *ret_bytes = g.len = 0;
     for (;;) {
-        struct frame_head head;
-        size_t done = 0;
-
-        if (answer_receive(w, &head, data, err) < 0)
+        if (must_write(w, &g) && write_gathered(&g, fd, path, err) < 0)
             return -1;
+        if (answer_receive(w, &head, g.data + g.len, err) < 0) {
+            (void) write_gathered(&g, fd, path, &ignored);
+            return -1;
+        }
         if (head.type == FRAME_DATA_END)
-            return 0;
+            return write_gathered(&g, fd, path, err);
         if (head.type != FRAME_DATA)
             return err_set(err, ERR_PROTOCOL, "write: a %s frame", frame_name(head.type));
-        while (done < head.len) {
-            ssize_t n = write(fd, data + done, head.len - done);
-
-            /* The greatest file that there may be is as large as the disk. */
-            if (n < 0 && errno != EINTR)
-                return path_err(err, errno == EFBIG ? ENOSPC : errno, path);
-            done += n > 0 ? (size_t) n : 0;
-        }
+        g.len += head.len;
         *ret_bytes += head.len;
     }
 }
