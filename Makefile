@@ -101,7 +101,7 @@ $(BUILD)/cove-dial: $(call objs,src/dial/main.c $(LIB_SRCS))
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lssl -lcrypto
 
 # What is assembled in with .incbin is no header that the compiler would tell of.
-$(BUILD)/obj/src/template/template_kernels.o: $(wildcard kernels/* inside/*)
+$(addprefix $(BUILD)/obj/src/template/,template_kernels.o template_java.o): $(wildcard kernels/* inside/*)
 
 # Static: the privileged program loads nothing after it was built, and forks faster.
 $(BUILD)/cove-keeper: $(call objs,$(KEEPER_SRCS) $(LIB_SRCS))

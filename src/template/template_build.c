@@ -5,6 +5,7 @@
 #include "template/build_apt.h"
 #include "template/child.h"
 #include "template/template_files.h"
+#include "template/template_java.h"
 #include "template/template_kernels.h"
 #include "template/template_store.h"
 #include "template/tree.h"
@@ -194,6 +195,7 @@ static int finish_tree(struct building *b, struct manifest *manifest, struct err
     if (empty_dev(root_fd, err) < 0 || template_files_put(root_fd, FILES_TREE, err) < 0 ||
         tree_mkdir(root_fd, "workspace", 0755, TEMPLATE_UID, err) < 0 ||
         template_put_kernels(root_fd, err) < 0 || template_put_sudo(b->maker, root_fd, err) < 0 ||
+        (template_has_java(root_fd) && template_put_java(root_fd, err) < 0) ||
         template_check_tree(root_fd, MANIFEST_TREE, err) < 0 ||
         tree_measure(b->build_fd, "root", &size, err) < 0)
         return -1;

@@ -114,7 +114,8 @@ static const char home_bashrc[] =
  * want, and nothing is lost: the sandbox is theirs alone. pip takes every refusal for a bad moment and tries five times
  * more, for ten seconds; the first of them comes at once, and has to do. */
 static const char etc_pip[] = "[global]\nbreak-system-packages = true\n"
-                              "disable-pip-version-check = true\nretries = 1\n";
+                              "disable-pip-version-check = true\nretries = 1\n"
+                              "root-user-action = ignore\n";
 
 /* `npm install -g` without root; ~/.local/bin is in PATH. npm, too, asks again what was refused, but waits 70 seconds. Debian's
  * npm reads /etc/npmrc, others look below /usr, which may be the host's; all of them read the one at home. */

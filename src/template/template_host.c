@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/own.h"
 #include "template/template_files.h"
+#include "template/template_java.h"
 #include "template/template_kernels.h"
 #include "template/template_store.h"
 #include "template/tree.h"
@@ -323,6 +324,8 @@ static int stamp(const struct template_maker *maker, int etc_fd, char out[65], s
     const struct visit visit = { stamp_source, &hash };
 
     hash = template_kernels_hash(template_files_hash(hash, FILES_HOST));
+    if (template_has_java(AT_FDCWD))
+        hash = hash_text(hash, "java");
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         hash = hash_text(hash, dirs[i].path);
     for (size_t i = 0; i < ARRAY_LEN(sources); i++)
@@ -378,7 +381,8 @@ static int fill(const struct template_maker *maker, int root_fd, int host_etc_fd
             return err_wrap(err, "copy /etc/%s", sources[i].path);
     /* Last: a file of ours wins over a copy. */
     if (template_files_put(root_fd, FILES_HOST, err) < 0 ||
-        template_put_kernels(root_fd, err) < 0 || template_put_sudo(maker, root_fd, err) < 0)
+        template_put_kernels(root_fd, err) < 0 || template_put_sudo(maker, root_fd, err) < 0 ||
+        (template_has_java(AT_FDCWD) && template_put_java(root_fd, err) < 0))
         return -1;
     if (template_check_tree(root_fd, MANIFEST_HOST, err) < 0)
         return -1;

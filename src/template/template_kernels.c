@@ -2,28 +2,15 @@
 
 #include "base/hash.h"
 #include "base/own.h"
+#include "template/embed.h"
 #include "template/tree.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define DIRECTORY "opt/cove/kernels"
 #define MCP       "opt/cove/mcp"
 #define GATEWAY   "opt/cove/bin/mcp-gateway"
-
-/* Assembled in, byte by byte: no copy on disk can be older or newer than the program. */
-#define EMBED(name, file)                                                                          \
-    __asm__(".section .rodata\n"                                                                   \
-            ".global kernel_" #name "\n"                                                           \
-            "kernel_" #name ":\n"                                                                  \
-            ".incbin \"" file "\"\n"                                                               \
-            ".byte 0\n"                                                                            \
-            ".previous\n");                                                                        \
-    extern const char kernel_##name[];
 
 EMBED(pump, "kernels/kernel.py")
 EMBED(fork, "kernels/fork.py")
@@ -70,16 +57,6 @@ static mode_t mode_of(const char *path)
     return strcmp(path, GATEWAY) == 0 ? 0755 : 0644;
 }
 
-static bool is_there(int root_fd, const char *path, const char *text)
-{
-    auto_close int fd = openat(root_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    size_t len = strlen(text);
-    auto_free char *have = malloc(len + 1);
-
-    return fd >= 0 && have && pread(fd, have, len + 1, 0) == (ssize_t) len &&
-           memcmp(have, text, len) == 0;
-}
-
 int template_put_kernels(int root_fd, struct err *err)
 {
     static const char *const old[] = { DIRECTORY, MCP, GATEWAY };
@@ -87,7 +64,7 @@ int template_put_kernels(int root_fd, struct err *err)
     bool same = true;
 
     for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
-        same = same && is_there(root_fd, kernels[i].path, kernels[i].text);
+        same = same && tree_holds(root_fd, kernels[i].path, kernels[i].text);
     if (same)
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(old); i++)

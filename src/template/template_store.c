@@ -5,6 +5,7 @@
 #include "client/image.h"
 #include "client/sandbox.h"
 #include "client/warm.h"
+#include "template/template_java.h"
 #include "template/template_kernels.h"
 #include "template/tree.h"
 
@@ -413,7 +414,8 @@ int template_refresh_sudo(const struct template_maker *maker, const char *state,
         if (root_fd < 0)
             continue;
         before = ours_in(root_fd);
-        if (template_put_kernels(root_fd, err) < 0 || template_put_sudo(maker, root_fd, err) < 0)
+        if (template_put_kernels(root_fd, err) < 0 || template_put_sudo(maker, root_fd, err) < 0 ||
+            (template_has_java(root_fd) && template_put_java(root_fd, err) < 0))
             return err_wrap(err, "template '%s'", list[i].name);
         if (ours_in(root_fd) != before) /* what runs in its memory image is of the version before */
             template_changed(maker, list[i].name);

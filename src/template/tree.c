@@ -102,6 +102,16 @@ static int set_owner(int fd, mode_t mode, uid_t uid)
     return fchown(fd, uid, uid) < 0 ? -1 : fchmod(fd, mode);
 }
 
+bool tree_holds(int dir_fd, const char *name, const char *text)
+{
+    auto_close int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    size_t len = strlen(text);
+    auto_free char *have = malloc(len + 1);
+
+    return fd >= 0 && have && pread(fd, have, len + 1, 0) == (ssize_t) len &&
+           memcmp(have, text, len) == 0;
+}
+
 int tree_put(int dir_fd, const char *name, const void *data, size_t len, mode_t mode, uid_t uid,
              struct err *err)
 {

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,9 @@ int tree_measure(int dir_fd, const char *name, struct tree_size *ret, struct err
 
 /* A file or directory with all below it. What is not there is removed already. */
 int tree_remove(int dir_fd, const char *name, struct err *err);
+
+/* Whether there is a file with just this text. */
+bool tree_holds(int dir_fd, const char *name, const char *text);
 
 /* A new file with this content, owner and mode, whatever the umask. */
 int tree_put(int dir_fd, const char *name, const void *data, size_t len, mode_t mode, uid_t uid,

@@ -91,6 +91,16 @@ def typescript():
     same("with await", "3", got[0]["text"] if got else None)
 
 
+def limits():
+    """What programs of the template take for their share, in a sandbox of one core and 512 MiB."""
+    a = ask("POST", "/v1/run", {"template": "code-interpreter-v1", "limits": {"memory": "512m", "cpus": 1}, "timeout": 60, "command": r"""nproc
+        python3 -c 'import os; print(os.cpu_count(), os.process_cpu_count())'
+        node -p 'os.cpus().length + " " + os.totalmem() / 1048576'
+        printf 'class A { public static void main(String[] a) { var r = Runtime.getRuntime(); System.out.println(r.availableProcessors() + " " + (r.maxMemory() >> 20 <= 128)); } }' > A.java
+        java A.java"""})
+    same("nproc, python, node and java see the sandbox's limits", "1\n1 1\n1 512\n1 true\n", a.json.get("stdout"))
+
+
 def notebooks():
     n = Box()
     n.run(notebook.PROBE)
@@ -129,7 +139,7 @@ def parts():
         return warm()
     print("# first cell without a memory image: %d ms" % first_cell())
     b = Box()
-    for part in (frames, figures, ipython, typescript, notebooks):
+    for part in (frames, figures, ipython, typescript, limits, notebooks):
         part()
     same("the sandbox is killed", 204, ask("DELETE", "/sandboxes/" + b.id).status)
 

@@ -34,6 +34,10 @@ CASES = [
     ("node's processors", "node", "/usr/bin/node -p 'os.cpus().length'", lambda m, c: str(c)),
     ("node's heap, which is less than its memory", "node",
      "/usr/bin/node -p 'v8.getHeapStatistics().heap_size_limit < %d'" % (520 << 20), lambda m, c: "true"),
+    ("java's heap and processors", "java",
+     "java -XX:+PrintFlagsFinal -version 2>/dev/null | awk '/ MaxHeapSize / { print ($4 < %d ? \"less\" : $4) } / ActiveProcessorCount / { print $4 }' | sort" % (300 << 20),
+     lambda m, c: "%d\nless" % c),
+    ("python's process_cpu_count, from 3.13 on", None, "echo ${PYTHON_CPU_COUNT:-all}", lambda m, c: str(c) if c < os.cpu_count() else "all"),
     ("Go's GOMAXPROCS", None, "echo ${GOMAXPROCS:-all}", lambda m, c: str(c) if c < os.cpu_count() else "all"),
 ]
 

@@ -14,10 +14,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define DEFAULT_PATH     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define USER_BIN         ".local/bin"
-#define DEFAULT_TERM     "xterm-256color"
-#define OWN_TEXTS        8 /* HOME USER LOGNAME SHELL PATH TERM OMP_NUM_THREADS GOMAXPROCS */
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define USER_BIN     ".local/bin"
+#define DEFAULT_TERM "xterm-256color"
+#define OWN_TEXTS                                                                                  \
+    9 /* HOME USER LOGNAME SHELL PATH TERM OMP_NUM_THREADS GOMAXPROCS PYTHON_CPU_COUNT */
 #define SPAWN_CORES_MOST 65536u
 #define ARGS_MAX         65536u
 #define ENV_MAX          2048u /* the environment is searched for every entry of it */
@@ -119,6 +120,7 @@ static void put_cores(char **envp, size_t *count, char **at, unsigned cores)
     (void) snprintf(number, sizeof number, "%u", cores);
     env_put(envp, count, own_text(at, "OMP_NUM_THREADS", number)); /* nproc, too */
     env_put(envp, count, own_text(at, "GOMAXPROCS", number));
+    env_put(envp, count, own_text(at, "PYTHON_CPU_COUNT", number)); /* from 3.13 on */
 }
 
 static const char *template_path(const struct spawn_base *base)
@@ -151,7 +153,7 @@ static int build_env(struct spawn *spawn, const struct spawn_base *base,
 
     spawn->envp = calloc(env_count(base->env) + request->env.count + OWN_TEXTS + 1, sizeof(char *));
     spawn->texts = malloc(sizeof user->name * 2 + sizeof user->home + sizeof user->shell +
-                          sizeof user->home + strlen(template_path(base)) + 240);
+                          sizeof user->home + strlen(template_path(base)) + 288);
     if (!spawn->envp || !spawn->texts)
         return err_set(err, ERR_NO_MEMORY, "environment");
     at = spawn->texts;
