@@ -186,6 +186,21 @@ int sandbox_wait(struct link *link, const char *sandbox, struct err *err)
     return ask(link, KEEPER_WAIT, sandbox, &reply, err);
 }
 
+int keeper_templates(struct link *link, char (**ret)[KEEPER_NAME_MAX], size_t *ret_count,
+                     struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+    void *list;
+
+    keeper_request_init(&request, KEEPER_TEMPLATES);
+    if (link_list(link, &request, &reply, reply.template, sizeof reply.template[0], &list,
+                  ret_count, err) < 0)
+        return -1;
+    *ret = list;
+    return 0;
+}
+
 int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err)
 {
     struct keeper_request request;

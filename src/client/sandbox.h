@@ -46,5 +46,8 @@ int sandbox_list_pool(struct link *link, struct keeper_sandbox **ret_list, size_
                       struct err *err);
 
 int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err);
+/* The names of the templates that creates may name; *ret is the caller's to free. */
+int keeper_templates(struct link *link, char (**ret)[KEEPER_NAME_MAX], size_t *ret_count,
+                     struct err *err);
 
 #endif

@@ -133,6 +133,9 @@ int host_tick(struct keeper *keeper);
 /* No create wants the processors: prepares for the next. */
 void host_idle(struct keeper *keeper);
 void host_describe(const struct keeper *keeper, struct keeper_hello *ret);
+/* One page of the templates that creates may name. */
+int host_templates(const struct keeper *keeper, uint32_t from, struct keeper_reply *reply,
+                   struct err *err);
 /* ERR_DISK_FULL if `bytes` more would take from what is to stay free. */
 int host_check_room(const struct keeper *keeper, uint64_t bytes, struct err *err);
 

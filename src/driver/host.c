@@ -15,6 +15,7 @@
 #include "jail/root.h"
 #include "keeper/sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -215,6 +216,32 @@ void host_describe(const struct keeper *k, struct keeper_hello *ret)
                     "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s",
                     cgroups->hierarchy[cgroups->of[CG_MEMORY]].version,
                     confine_has_landlock() ? "Landlock, " : "", runsc_text());
+}
+
+int host_templates(const struct keeper *k, uint32_t from, struct keeper_reply *reply,
+                   struct err *err)
+{
+    int fd = openat(k->host->templates_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir) {
+        err_sys(err, errno, "list templates");
+        own_close(&fd);
+        return -1;
+    }
+    for (uint32_t i = 0; (entry = readdir(dir)); i++) {
+        if (i < from || !name_ok(entry->d_name) ||
+            !template_exists(k->host->templates_fd, entry->d_name))
+            continue;
+        if (reply->count == KEEPER_LIST_MAX) {
+            reply->next = i;
+            break;
+        }
+        memcpy(reply->template[reply->count++], entry -> d_name, strlen(entry->d_name));
+    }
+    (void) closedir(dir);
+    return 0;
 }
 
 int host_check_room(const struct keeper *k, uint64_t bytes, struct err *err)

@@ -101,6 +101,14 @@ static int op_list(struct keeper *k, int index, const struct keeper_request *req
     return 0;
 }
 
+static int op_templates(struct keeper *k, int index, const struct keeper_request *request,
+                        struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                        struct err *err)
+{
+    (void) index, (void) sandbox, (void) ret_fds;
+    return host_templates(k, request->cursor, reply, err);
+}
+
 static int op_connect(struct keeper *k, int index, const struct keeper_request *request,
                       struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                       struct err *err)
@@ -232,6 +240,7 @@ static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_VOLUME_USERS] = op_volume,
     [KEEPER_VOLUME_DROP] = op_volume,
     [KEEPER_COMPRESS] = op_compress,
+    [KEEPER_TEMPLATES] = op_templates,
 };
 
 /* ---- connections ---- */

@@ -29,6 +29,7 @@ const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
     [KEEPER_VOLUME_USERS] = { "volume users", 0, 0, 0, 1, VOLUME_FIELD_MUST, 0 },
     [KEEPER_VOLUME_DROP] = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
     [KEEPER_COMPRESS] = { "compress", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_TEMPLATES] = { "templates", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
 };
 
 static const char *const life_names[] = {
@@ -240,6 +241,8 @@ static bool entry_ends(const struct keeper_reply *r, enum keeper_op op, uint32_t
     if (op == KEEPER_VOLUME_USERS)
         return memchr(r->user[i].sandbox, '\0', sizeof r->user[i].sandbox) &&
                memchr(r->user[i].path, '\0', sizeof r->user[i].path);
+    if (op == KEEPER_TEMPLATES)
+        return text_ends(r->template[i]);
     return answers_images(op) ? image_ends(&r->image[i]) : sandbox_ends(&r->sandbox[i]);
 }
 

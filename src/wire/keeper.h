@@ -47,6 +47,7 @@ enum keeper_op {
     KEEPER_VOLUME_USERS, /* the sandboxes that have it, KEEPER_LIST_MAX from `cursor` on */
     KEEPER_VOLUME_DROP,  /* refused while a sandbox has it */
     KEEPER_COMPRESS, /* the memory of an image; the reply comes when it is done, or at once (flags) */
+    KEEPER_TEMPLATES, /* names of the templates that are installed, KEEPER_LIST_MAX from `cursor` on */
     KEEPER_OP_COUNT
 };
 
@@ -204,6 +205,7 @@ struct keeper_reply {
         struct volume_info volume[KEEPER_LIST_MAX];
         struct volume_user user[KEEPER_LIST_MAX];
         struct keeper_image image[KEEPER_LIST_MAX];
+        char template[KEEPER_LIST_MAX][KEEPER_NAME_MAX];
         uint64_t reclaimed; /* bytes */
     };
 };

@@ -224,7 +224,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Templates that were built and that the tenant may use, its own first */
+        /** Templates that the tenant may use. Built ones, its own first, and the names of installed ones */
         get: operations["listTemplates"];
         put?: never;
         post?: never;
@@ -3505,7 +3505,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description built ones */
                         templates: components["schemas"]["Template"][];
+                        /** @description those of the host, by name */
+                        installed: string[];
+                        /** @description of a create that names none */
+                        default: string;
                     };
                 };
             };

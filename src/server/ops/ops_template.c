@@ -10,6 +10,7 @@
 #include "server/ops/ops_own.h"
 #include "store/template.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(OPS_BUILD_ID_MAX == STORE_BUILD_ID_MAX && OPS_TAG_MAX == STORE_TAG_MAX,
@@ -109,6 +110,31 @@ int ops_template_list(struct ops *ops, ops_template_each *each, void *arg, struc
     struct listing l = { ops, each, arg };
 
     return store_template_list(ops->app->store, ops->caller->tenant, list_one, &l, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int ops_template_installed(struct ops *ops, char (**ret)[KEEPER_NAME_MAX], size_t *ret_count,
+                           char ret_default[KEEPER_NAME_MAX], struct err *err)
+{
+    struct keeper_hello hello;
+    struct link link;
+    int r;
+
+    if (app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = keeper_hello(&link, &hello, err);
+    if (r == 0)
+        r = keeper_templates(&link, ret, ret_count, err);
+    ops_box_close(ops, &link, r, err);
+    if (r < 0)
+        return -1;
+    qsort(*ret, *ret_count, sizeof **ret, by_name);
+    (void) snprintf(ret_default, KEEPER_NAME_MAX, "%s", hello.default_template);
+    return 0;
 }
 
 /* ---- changes ---- */

@@ -25,16 +25,33 @@ static int add_template(void *arg, const struct ops_template *template, struct e
     return json_array_append_new(arg, template_json(template));
 }
 
+/* Names, and which one a create gets that names none. */
+static int add_installed(struct ops *ops, json_t *json, struct err *err)
+{
+    auto_free char(*names)[KEEPER_NAME_MAX] = NULL;
+    json_t *array = json_array();
+    char preset[KEEPER_NAME_MAX];
+    size_t count = 0;
+
+    (void) json_object_set_new(json, "installed", array);
+    if (ops_template_installed(ops, &names, &count, preset, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        (void) json_array_append_new(array, json_string(names[i]));
+    (void) json_object_set_new(json, "default", json_string(preset));
+    return 0;
+}
+
 int v1_template_list(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
-    json_t *array = json_array();
+    json_t *array = json_array(), *json = json_pack("{s:o}", "templates", array);
 
-    if (ops_template_list(&ops, add_template, array, err) < 0) {
-        json_decref(array);
-        return -1;
-    }
-    return exchange_reply_json(x, 200, json_pack("{s:o}", "templates", array), err);
+    if (ops_template_list(&ops, add_template, array, err) == 0 &&
+        add_installed(&ops, json, err) == 0)
+        return exchange_reply_json(x, 200, json, err);
+    json_decref(json);
+    return -1;
 }
 
 static int add_tag(void *arg, const struct ops_tag *tag, struct err *err)

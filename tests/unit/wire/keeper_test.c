@@ -434,6 +434,11 @@ static void texts_of_a_reply_end(void)
     CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_VOLUME_USERS, &err), 0);
     memset(r.user[0].path, 'x', sizeof r.user[0].path);
     CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_VOLUME_USERS, &err), -1);
+    r = reply_of(KEEPER_TEMPLATES);
+    r.count = 1;
+    memset(r.template[0], 'x', sizeof r.template[0]);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_TEMPLATES, &err), -1);
+
     r = reply_of(KEEPER_VOLUME_LIST);
     r.count = 1;
     memset(r.volume[0].id, 'x', sizeof r.volume[0].id);
