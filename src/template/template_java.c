@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-EMBED(java_launcher, "kernels/java.sh")
+EMBED(java_launcher, "inside/java.sh")
 
 bool template_has_java(int root_fd)
 {

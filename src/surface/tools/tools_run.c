@@ -184,7 +184,6 @@ static int run_wait(struct tool_call *call, struct ops_command *command, const s
 int tool_bash(struct tool_call *call, struct err *err)
 {
     auto_free const char **env = NULL;
-    auto_free char *env_texts = NULL;
     struct bash bash = { 0 };
     struct ops_command command = { 0 };
     struct shell_call shell;
