@@ -82,7 +82,7 @@ rate = {name: done / seconds for name, seconds in took.items()}
 print("# python one-shots, %d of each, %d at once, per second" % (done, CORES))
 for name in WAYS:
     print("#   %-20s %8.1f" % (name, rate[name]))
-print("# one request: %.2f times three requests, %.0f %% of bare processes" %
+print("# one request: %.2f times three requests (target 1.5), %.0f %% of bare processes (target 70)" %
       (rate["POST /v1/run"] / rate["three requests"], 100 * rate["POST /v1/run"] / rate["bare processes"]))
 check("each gave its answer", not wrong, wrong[:1])
 server.end()
