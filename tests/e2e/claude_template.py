@@ -3,6 +3,7 @@ at the model. Run by claude_template_test."""
 import json
 import os
 import pathlib
+import re
 import time
 
 from served import STATE, Server, check, finish, same, within
@@ -82,9 +83,22 @@ def from_snapshot():
     server.ask("DELETE", "/v1/snapshots/%s" % snapshot.id)
 
 
+def page():
+    """The lines of docs/claude.md that make a snapshot and a copy."""
+    text = (pathlib.Path(__file__).parents[2] / "docs/claude.md").read_text()
+    code = next(block for block in re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M) if "claude-waits" in block)
+    names = {}
+    exec(compile(code, "docs/claude.md", "exec"), names)
+    check("docs/claude.md: Claude Code runs in a copy of the snapshot", names["copy"].commands.connect(names["waiting"].proc).info().running)
+    names["first"].kill()
+    names["copy"].kill()
+    server.ask("DELETE", "/v1/snapshots/%s" % names["snapshot"].id)
+
+
 cold()
 if os.environ["SAVES"] == "yes":
     from_snapshot()
+    page()
 same("nothing is left", [], [info.id for info in cove.Sandbox.list()])
 server.end()
 finish()

@@ -15,6 +15,7 @@ def everywhere(env):
 BEFORE = {
     "README.md": "echo 'print(1)' >script.py; echo x >token.txt; echo x >big.tar; ID=$(cove create); ln -s $NODE_MODULES node_modules",
     "docs/api.md": "mkdir project here; touch project/a.py; echo x >big.tar",
+    "docs/claude.md": "echo x >key.txt",
     "docs/cli.md": "mkdir project; touch project/out.png Makefile; echo x >data; cove create --name box; cove create --name k7f2; ID=$(cove create)",
     "docs/e2b.md": "sed -n '/^```js/,/^```/{/^```/!p}' $PAGE | head -n 4 >app.mjs; ln -s $NODE_MODULES node_modules",
     "docs/isolation.md": "cove tenant add acme",
@@ -53,6 +54,7 @@ ROWS = [
     Row("README.md", r"sandboxes/ID/", instead="sandboxes/$ID/"),
     Row("CONTRIBUTING.md", r"^(make|tests/run)", THIS_TEST),
     Row("examples/README.md", r"^npm install", NPM),
+    Row("docs/claude.md", r"^cove template build", BASE),
     Row("docs/api.md", r"state=running", before="ID=$(cove create)"),
     Row("docs/api.md", r"/snapshots -d", before="ID=$(cove create)"),
     Row("docs/api.md", r"\"make -j4\"", instead="\"echo out; sleep 100\""),

@@ -1,4 +1,5 @@
 """The examples of docs/python.md, in order, with what they print; and the programs of examples/python. Run by python_test."""
+import asyncio
 import contextlib
 import io
 import os
@@ -28,6 +29,20 @@ for code, wanted in blocks:
         same(title, wanted, out.getvalue())
     except Exception as error:
         check(title, False, "%s: %s" % (type(error).__name__, error))
+
+# ---- docs/claude.md: its programs are those of examples/python; the callback's lines are run here, the snapshot's by claude_template_test ----
+for code in re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/claude.md").read_text(), re.S | re.M):
+    named = re.match(r"# (examples/python/(\S+))\n", code)
+    if named:
+        same("docs/claude.md shows %s as it is" % named[2], (ROOT / named[1]).read_text().split("\n")[1:], code.split("\n")[1:])
+    elif "can_use_tool" in code:
+        exec(compile(code, "docs/claude.md", "exec"), names)
+
+        async def callback():
+            async with names["SandboxExecutor"](names["SandboxConfig"]()) as executor:
+                return await names["options"](executor)
+        options = asyncio.run(callback())
+        check("docs/claude.md: the callback and its hook are options of the Agent SDK", callable(options.can_use_tool) and "PreToolUse" in options.hooks, options)
 
 EXAMPLES = {
     "agent.py": r"FAILED.*OK\nthe tests pass; calc.py is:.*a \+ b.*",

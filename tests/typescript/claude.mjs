@@ -1,7 +1,8 @@
 // Claude Code and the Agent SDK, both as they are on npm, with their hands in a sandbox. The model is model.py, which follows a script and
 // writes down what it was sent.
 import { spawn } from 'node:child_process'
-import { createReadStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { Readable } from 'node:stream'
 import { createSdkMcpServer, query, tool } from '@anthropic-ai/claude-agent-sdk'
 import { end, holds, is, like, part, refuses } from './say.mjs'
@@ -27,7 +28,7 @@ async function model(script) {
 }
 
 await part('Claude Code inside', async () => {
-  const box = await Sandbox.create({ template: 'host', timeoutMs: 300_000, limits: { memory: '2g', disk: '2g', pids: 512 } })
+  const box = await Sandbox.create({ template: 'host', timeoutMs: 300_000, limits: { memory: '2g', disk: '2g', pids: 512 }, envs: silent })
   try {
     await box.files.write('claude', Readable.toWeb(createReadStream(process.env.CLAUDE_CLI)), { mode: '755' })
     await box.files.write('model.py', readFileSync(`${home}/model.py`))
@@ -57,11 +58,14 @@ await part('Claude Code inside', async () => {
     like('a tool of this program answers', /HOST-CLOCK/, sent)
     holds('the environment of this program stays here', !sent.includes('HOST-ENVIRONMENT'))
     is('nothing was written on the host', false, existsSync(`${home}/made`))
+    await box.files.write('model.log', '')
+    const ran = await run('claude_inside.mjs', { SANDBOX: box.id, CLAUDE: '/home/user/claude', ANTHROPIC_BASE_URL: 'http://127.0.0.1:5055' })
+    holds('the example claude_inside.mjs runs Claude Code in the sandbox', ran.code === 0 && /the end\nfiles: .*made/.test(ran.said) && (await box.files.read('model.log')).includes(box.id), ran.said)
     await refuses('an option that claudeInside sets is refused', ConfigurationError, /sets cwd itself/, async () => claudeInside(box, { more: { cwd: '/' } }))
   } finally {
     await box.kill()
   }
-})
+}, 400_000)
 
 await part('tools of the sandbox', async () => {
   const project = `${home}/project`
@@ -92,5 +96,43 @@ await part('tools of the sandbox', async () => {
     await box.kill()
   }
 })
+
+// What an example prints, and the code that it ends with.
+async function run(name, env) {
+  const child = spawn(process.execPath, ['--no-warnings', `${home}/examples/${name}`], { cwd: `${home}/examples`, env: { ...process.env, ...silent, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  child.stdout.on('data', (data) => (said += data))
+  child.stderr.on('data', (data) => (said += data))
+  const code = await new Promise((go) => child.once('close', go))
+  return { code, said }
+}
+
+await part('examples', async () => {
+  const page = readFileSync(`${home}/claude.md`, 'utf8')
+  const blocks = [...page.matchAll(/^```js\n\/\/ examples\/typescript\/(\S+)\n(.*?)^```$/gms)]
+  is('docs/claude.md shows every example', readdirSync(`${home}/examples`).filter((file) => file.endsWith('.mjs')).sort(), blocks.map(([, name]) => name).sort())
+  for (const [, name, code] of blocks) is(`docs/claude.md shows ${name} as it is`, readFileSync(`${home}/examples/${name}`, 'utf8').split('\n').slice(1).join('\n'), code)
+
+  const tools = await model([{ tool: 'Bash', input: { command: 'echo print > fizzbuzz.py; pwd' } }, { text: 'written and run' }])
+  let ran = await run('claude_tools.mjs', { ANTHROPIC_BASE_URL: tools.url, CLAUDE: process.env.CLAUDE_CLI })
+  tools.sent()
+  holds('claude_tools.mjs: the agent here writes files in a sandbox', ran.code === 0 && /written and run\nfiles: .*fizzbuzz\.py/.test(ran.said), ran.said)
+
+  const web = await model([
+    { tool: 'Write', input: { file_path: '/home/user/site/index.html', content: '<h1>Welcome</h1>' } },
+    { tool: 'Bash', input: { command: 'cd /home/user/site && exec python3 -m http.server 3000', run_in_background: true } },
+    { tool: 'Bash', input: { command: "until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 3000))' 2>/dev/null; do sleep 0.1; done" } },
+    { text: 'the page is ready' }])
+  ran = await run('web_app.mjs', { ANTHROPIC_BASE_URL: web.url, CLAUDE: process.env.CLAUDE_CLI, KEEP: '1' })
+  web.sent()
+  holds('web_app.mjs: an agent builds a web application', ran.code === 0 && /the page is ready\nit answers: 200 <h1>Welcome<\/h1>\n/.test(ran.said), ran.said)
+  const link = /look at it: (http:\S+)/.exec(ran.said)?.[1] ?? ''
+  like('web_app.mjs: the link names the port of the sandbox', /^http:\/\/3000-i\w+\..*token=/, link)
+  const { host, pathname, search } = new URL(link)
+  const shown = await new Promise((go, fail) => get({ host: '127.0.0.1', port: new URL(process.env.COVE_URL).port, path: pathname + search, headers: { Host: host } }, go).once('error', fail))
+  shown.resume()
+  holds('web_app.mjs: the server knows the link', [200, 302, 303].includes(shown.statusCode), shown.statusCode)
+  for await (const info of Sandbox.list()) await (await Sandbox.connect(info.id)).kill()
+}, 400_000)
 
 end()
