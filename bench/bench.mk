@@ -1,5 +1,5 @@
 # `make bench`: builds, installs the peers that are missing, measures. BENCH_ROUNDS=200 BENCH_COUNT=1000
-# BENCH_SDK=100 BENCH_PYTHON=300; docs/benchmarks.md has the rest.
+# BENCH_SDK=100 BENCH_PYTHON=300 BENCH_TYPESCRIPT=300; docs/benchmarks.md has the rest.
 
 BENCH_SRCS := $(wildcard bench/*.c)
 
@@ -19,6 +19,8 @@ bench:
 	$(BUILD)/cove-bench
 	BUILD=$(BUILD) bench/sdk/run
 	BUILD=$(BUILD) bench/python/run
+	BUILD=$(BUILD) bench/typescript/run
+	BUILD=$(BUILD) bench/claude/run
 	BUILD=$(BUILD) bench/network/run
 	BUILD=$(BUILD) bench/contexts/run
 	BUILD=$(BUILD) bench/pool/run

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import tarfile
 import tempfile
 import threading
 import time
@@ -410,6 +411,36 @@ def operating(box):
     fails("loopback is not the operator", cove.ForbiddenError, client.tenants.list)
 
 
+def building(box):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("greeting")
+        entry.size = 6
+        archive.addfile(entry, io.BytesIO(b"hello\n"))
+    files = client.builds.put_files(packed.getvalue())
+    lines = []
+    build = client.builds.create("made:one", from_template="host", tags=["two"], steps=[
+        {"type": "COPY", "args": ["greeting", "/home/user/greeting", "", ""], "files": files}, {"type": "RUN", "args": ["cat greeting; echo built", "user"]},
+        {"type": "ENV", "args": ["COLOUR", "blue"]}])
+    same("a build is followed to its end", "ready", build.wait(on_log=lines.append).state)
+    check("the lines of a build's log are shown", any("built" in line.text for line in lines) and len(list(build.logs(follow=False))) == len(lines), lines[-3:])
+    with cove.Sandbox.create("made:one", client=client) as made:
+        same("a sandbox of the template has what was built", "hello\nblue\n", made.commands.run("cat greeting; echo $COLOUR").stdout)
+    failing = client.builds.create("made:bad", from_template="host", steps=[{"type": "RUN", "args": ["exit 3", "user"]}])
+    error = fails("a build that fails is an error with the build", cove.BuildError, failing.wait)
+    same("the error says where the build failed", ("failed", "1"), (error.build.state, error.build.step))
+    slow = client.builds.create("made:slow", from_template="host", steps=[{"type": "RUN", "args": ["sleep 600", "user"]}])
+    slow.cancel()
+    same("a build is cancelled", "cancelled", fails("a build that was cancelled is not ready", cove.BuildError, client.builds.get(slow.id).wait).build.state)
+    same("builds of a template are listed, newest first", [slow.id, failing.id, build.id], [one.id for one in client.builds.list(template="made")])
+    template = client.templates.tag("made", "three", from_tag="one")
+    same("a template has its tags", (True, True), (template.own, {"one", "two", "three"} <= {tag["tag"] for tag in client.templates.get("made").tags}))
+    same("a tag is removed once", (True, False), (client.templates.untag("made", "three"), client.templates.untag("made", "three")))
+    same("a template is published, and taken back", (True, False), (client.templates.publish("made").public, client.templates.publish("made", public=False).public))
+    same("a template is removed once, and no longer listed", (True, True, False), ("made" in [one.name for one in client.templates.list()], client.templates.remove("made"),
+                                                                                    client.templates.remove("made")))
+
+
 def ways(box):
     with cove.Cove("unix:" + STATE + "/cove.sock") as other:
         same("over the unix socket", "unix\n", cove.Sandbox(box.info, other).commands.run("echo unix").stdout)
@@ -515,7 +546,7 @@ def restarts(box):
 
 os.environ["COVE_URL"] = URL
 box = lives()
-for part in (commands, files, broken_downloads, cells, terminals, tunnels, git, the_rest, operating, ways):
+for part in (commands, files, broken_downloads, cells, terminals, tunnels, git, the_rest, operating, building, ways):
     if os.environ.get("ONLY", part.__name__) == part.__name__:
         part(box)
 asyncio.run(asynchronously(box.id))

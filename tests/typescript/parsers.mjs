@@ -1,4 +1,5 @@
 // The pure parts of the SDK, with whatever a server could send: whole, in pieces of every size, and wrong.
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -110,7 +111,8 @@ await part('a program that does not read', async () => {
 
   const total = 3 * MESSAGE_MOST
   const server = createServer().on('upgrade', (request, stream) => {
-    stream.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+    const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+    stream.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
     const head = Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0]) // 65,536 bytes
     for (let sent = 0; sent < total; sent += 0x10000) stream.write(Buffer.concat([head, Buffer.alloc(0x10000, sent / 0x10000)]))
     stream.end(Buffer.from([0x88, 0]))

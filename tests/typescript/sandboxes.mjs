@@ -1,7 +1,7 @@
 // The SDK against a real server.
 import http from 'node:http'
 import net from 'node:net'
-import { AuthenticationError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, Cove, CoveError, InvalidRequestError, NotFoundError, ProtocolError, RequestTimeoutError, Sandbox, SandboxNotFoundError, Tenant } from '@cove/sdk'
+import { AuthenticationError, BuildError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, Cove, CoveError, ForbiddenError, InvalidRequestError, NotFoundError, Operator, ProtocolError, RequestTimeoutError, Sandbox, SandboxNotFoundError, Tenant } from '@cove/sdk'
 import { spawner, SandboxProcess } from '@cove/sdk/agent'
 import { end, holds, is, like, part, refuses, until } from './say.mjs'
 
@@ -170,6 +170,53 @@ await part('one request', async () => {
   const result = await Sandbox.run('cat in.txt; cp in.txt out.txt; exit 5', { files: { 'in.txt': 'data' }, returnFiles: ['out.txt'] })
   is('a command in a sandbox of its own', [5, 'data', 'data'], [result.exitCode, result.stdout, result.files[0].data])
   is('code in a sandbox of its own', '42\n', (await Sandbox.run({ code: 'print(6*7)' })).stdout)
+})
+
+await part('templates', async () => {
+  const { builds, templates } = new Tenant()
+  const lines = []
+  const build = await builds.create({ name: 'ts-made:one', from: 'host', steps: [{ type: 'RUN', args: ['echo hello > greeting; echo built', 'user'] }, { type: 'ENV', args: ['COLOUR', 'blue'] }] })
+  is('a build is followed to its end', 'ready', (await build.wait({ onLog: (line) => lines.push(line.text) })).state)
+  holds("the lines of a build's log are shown", lines.some((line) => line.includes('built')), lines)
+  const made = await Sandbox.create({ template: 'ts-made:one' })
+  is('a sandbox of the template has what was built', 'hello\nblue\n', (await made.commands.run('cat greeting; echo $COLOUR')).stdout)
+  await made.kill()
+  const failing = await builds.create({ name: 'ts-made:bad', from: 'host', steps: [{ type: 'RUN', args: ['exit 3', 'user'] }] })
+  const error = await refuses('a build that fails is an error', BuildError, /./, () => failing.wait())
+  is('the error says where the build failed', ['failed', '1'], [error?.build.state, error?.build.step])
+  const slow = await builds.create({ name: 'ts-made:slow', from: 'host', steps: [{ type: 'RUN', args: ['sleep 600', 'user'] }] })
+  await slow.cancel()
+  is('a build is cancelled', 'cancelled', await (await builds.get(slow.id)).wait().catch((err) => err.build.state))
+  is('builds of a template are listed, newest first', [slow.id, failing.id, build.id], (await builds.list({ template: 'ts-made' })).map((one) => one.id))
+  is('files for a build are taken', 3, (await builds.putFiles('0'.repeat(64), new Uint8Array(3))).bytes)
+  await templates.tag('ts-made', ['two'], { from: 'one' })
+  is('a template has its tags', ['one', 'two'], (await templates.get('ts-made')).tags.map((tag) => tag.tag).filter((tag) => tag !== 'default').sort())
+  is('a tag is removed once', [true, false], [await templates.untag('ts-made', 'two'), await templates.untag('ts-made', 'two')])
+  await refuses('a tenant cannot publish', ForbiddenError, /./, () => templates.publish('ts-made'))
+  holds('a template is listed', (await templates.list()).some((one) => one.name === 'ts-made'))
+  is('a template is removed once', [true, false], [await templates.remove('ts-made'), await templates.remove('ts-made')])
+})
+
+await part('the operator', async () => {
+  const { tenants, keys } = new Operator(new Cove({ apiKey: process.env.OPERATOR_KEY }))
+  is('a tenant is made', 1, (await tenants.add({ name: 'ts-team', quotas: { sandboxes: 1 } })).quotas.sandboxes)
+  is('a tenant is changed', 2, (await tenants.change('ts-team', { quotas: { sandboxes: 2 } })).quotas.sandboxes)
+  holds('a tenant is listed', (await tenants.list()).some((one) => one.name === 'ts-team'))
+  const made = await keys.create({ tenant: 'ts-team', label: 'test' })
+  is("the key is the tenant's", 'ts-team', (await new Tenant(new Cove({ apiKey: made.key })).stats()).tenant)
+  holds('a key is listed, without the key', (await keys.list({ tenant: 'ts-team' })).some((one) => one.id === made.id && !one.key))
+  await keys.revoke(made.id)
+  is('a key is revoked', 'revoked', (await keys.list({ tenant: 'ts-team' })).find((one) => one.id === made.id).state)
+  is('a tenant is removed once', ['ts-team', true, false], [(await tenants.get('ts-team')).name, await tenants.remove('ts-team'), await tenants.remove('ts-team')])
+  await refuses('a key of another scope is refused', ForbiddenError, /./, () => new Operator().tenants.list())
+})
+
+await part('a server that is no WebSocket server', async () => {
+  const server = http.createServer().on('upgrade', (_, stream) => stream.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n'))
+  await new Promise((go) => server.listen(0, '127.0.0.1', go))
+  const strange = await Sandbox.connect(box.id, { client: new Cove({ url: `http://127.0.0.1:${server.address().port}`, fetch: (address, init) => fetch(String(address).replace(/:\d+\//, `:${new URL(process.env.COVE_URL).port}/`), init) }) })
+  await refuses('a wrong Sec-WebSocket-Accept is refused', ProtocolError, /did not accept the WebSocket/, () => strange.pty.create())
+  server.close()
 })
 
 await part('what a tenant has', async () => {

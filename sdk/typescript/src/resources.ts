@@ -1,9 +1,10 @@
-// What a tenant has beside sandboxes: snapshots, volumes, secrets, private networks, pools. And the server itself.
+// What a tenant has beside sandboxes: snapshots, volumes, secrets, private networks, templates. And the server itself.
 //
 //   const cove = new Tenant()
 //   await cove.volumes.create({ name: 'data', size: '2g' })
 import { defaultClient, type Answer, type Body, type Cove, type RequestOptions } from './client.js'
 import type { SnapshotInfo } from './sandbox.js'
+import { Builds, Templates } from './templates.js'
 
 export class Snapshots {
   constructor(private readonly client: Cove) {}
@@ -99,6 +100,8 @@ export class Tenant {
   readonly volumes: Volumes
   readonly secrets: Secrets
   readonly networks: PrivateNetworks
+  readonly templates: Templates
+  readonly builds: Builds
 
   constructor(client: Cove = defaultClient()) {
     this.client = client
@@ -106,6 +109,8 @@ export class Tenant {
     this.volumes = new Volumes(client)
     this.secrets = new Secrets(client)
     this.networks = new PrivateNetworks(client)
+    this.templates = new Templates(client)
+    this.builds = new Builds(client)
   }
 
   /** What policy says of a command, without running it. */

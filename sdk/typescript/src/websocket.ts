@@ -174,8 +174,16 @@ export async function openSocket(address: string, headers: Record<string, string
   return http ? openNode(http, url, headers, signal) : openGlobal(url, headers)
 }
 
-function openNode(http: Http, url: URL, headers: Record<string, string>, signal?: AbortSignal): Promise<Socket> {
+/** What a server answers that has understood this key (RFC 6455). */
+export async function acceptOf(key: string): Promise<string> {
+  const name = 'node:crypto'
+  const { createHash } = (await import(/* webpackIgnore: true */ name)) as typeof import('node:crypto')
+  return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+}
+
+async function openNode(http: Http, url: URL, headers: Record<string, string>, signal?: AbortSignal): Promise<Socket> {
   const key = btoa(String.fromCharCode(...randomBytes(16)))
+  const accept = await acceptOf(key)
   const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': key }
   return new Promise((resolve, reject) => {
     const request = http.request(url, { headers: { ...headers, ...upgrade }, signal })
@@ -193,7 +201,11 @@ function openNode(http: Http, url: URL, headers: Record<string, string>, signal?
         reject(apiError(response.statusCode ?? 0, body))
       })
     })
-    request.on('upgrade', (_, stream, head) => resolve(nodeSocket(stream as Stream, head)))
+    request.on('upgrade', (response, stream, head) => {
+      if (response.headers['sec-websocket-accept'] === accept) return resolve(nodeSocket(stream as Stream, head))
+      stream.destroy()
+      reject(new ProtocolError(`${url.host} did not accept the WebSocket: is this the address of a cove server?`))
+    })
     request.end()
   })
 }

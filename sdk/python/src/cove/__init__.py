@@ -12,6 +12,7 @@ from ._async.commands import AsyncCommandHandle
 from ._async.files import AsyncWatch
 from ._async.pty import AsyncTerminal
 from ._async.sandbox import AsyncSandbox
+from ._async.templates import AsyncBuild
 from ._async.tunnel import AsyncTunnel
 from ._core.git import FileStatus, GitBranches, GitStatus
 from ._core.request import Answer
@@ -21,10 +22,12 @@ from ._sync.commands import CommandHandle
 from ._sync.files import Watch
 from ._sync.pty import Terminal
 from ._sync.sandbox import Sandbox
+from ._sync.templates import Build
 from ._sync.tunnel import Tunnel
 from ._version import __version__
+from .builds import BuildInfo, BuildLine, BuildStep, TemplateInfo
 from .interpreter import CodeInterpreter
-from .errors import (ApiError, AuthenticationError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, CoveError,
+from .errors import (ApiError, AuthenticationError, BuildError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, CoveError,
                      DiskFullError, ForbiddenError, InvalidRequestError, NotFoundError, PathNotFoundError, PolicyError, ProtocolError,
                      QuotaError, RequestTimeoutError, SandboxNotFoundError, ServerError, StreamError, TooManyError, UnavailableError,
                      UnsupportedError)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
+    from .builds import BuildInfo
     from .models import CommandResult
 
 
@@ -125,6 +126,14 @@ class CommandError(CoveError):
         super().__init__(f"the command ended with exit code {result.exit_code} ({result.exit_reason})" + (f": {last}" if last else ""),
                          code=result.exit_reason)
         self.result = result
+
+
+class BuildError(CoveError):
+    """A build ended, and its template is not ready. `build` says where it failed; the log has more."""
+
+    def __init__(self, message: str, *, build: BuildInfo) -> None:
+        super().__init__(message, code=build.state)
+        self.build = build
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {

@@ -18,6 +18,7 @@ from ..errors import ConfigurationError, NotFoundError
 from ..models import (Analysis, Limits, NetworkRules, PolicyRules, PrivateMember, PrivateNetwork, RunFileData, RunResult, SecretInfo, Size,
                       SnapshotInfo, ToolAnswer, VolumeInfo)
 from .operating import AsyncAudit, AsyncKeys, AsyncTenants
+from .templates import AsyncBuilds, AsyncTemplates
 from .transport import AsyncAnswerStream, AsyncTransport, AsyncWebSocket
 
 
@@ -51,6 +52,8 @@ class AsyncCove:
         self.pools = AsyncPools(self)
         self.policy = AsyncPolicy(self)
         self.tools = AsyncTools(self)
+        self.templates = AsyncTemplates(self)
+        self.builds = AsyncBuilds(self)
         self.tenants = AsyncTenants(self)
         self.keys = AsyncKeys(self)
         self.audit = AsyncAudit(self)

@@ -19,6 +19,7 @@ from ..errors import ConfigurationError, NotFoundError
 from ..models import (Analysis, Limits, NetworkRules, PolicyRules, PrivateMember, PrivateNetwork, RunFileData, RunResult, SecretInfo, Size,
                       SnapshotInfo, ToolAnswer, VolumeInfo)
 from .operating import Audit, Keys, Tenants
+from .templates import Builds, Templates
 from .transport import AnswerStream, Transport, WebSocket
 
 
@@ -52,6 +53,8 @@ class Cove:
         self.pools = Pools(self)
         self.policy = Policy(self)
         self.tools = Tools(self)
+        self.templates = Templates(self)
+        self.builds = Builds(self)
         self.tenants = Tenants(self)
         self.keys = Keys(self)
         self.audit = Audit(self)
