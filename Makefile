@@ -191,6 +191,8 @@ install-files: all
 	install -m 0755 $(filter-out %/cove %.so,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/libexec/cove/
 	install -m 0644 $(filter %.so,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/libexec/cove/
 	install -m 0755 tools/criu $(DESTDIR)$(PREFIX)/libexec/cove/fetch-criu
+	install -m 0755 tools/vm $(DESTDIR)$(PREFIX)/libexec/cove/fetch-vm
+	install -m 0644 tools/packages.sh $(DESTDIR)$(PREFIX)/libexec/cove/
 	$(BUILD)/cove completion bash > $(DESTDIR)$(BASHDIR)/cove
 	$(BUILD)/cove completion zsh > $(DESTDIR)$(ZSHDIR)/_cove
 	$(BUILD)/cove completion fish > $(DESTDIR)$(FISHDIR)/cove.fish
@@ -207,7 +209,7 @@ deb:
 	tools/deps deb
 	+$(MAKE) $(DEB)
 
-$(DEB): Makefile README.md $(wildcard src/*/*.[ch] src/*/*/*.[ch] kernels/* inside/* spec/* docs/* debian/* debian/source/* packaging/* packaging/grafana/* tools/criu)
+$(DEB): Makefile README.md $(wildcard src/*/*.[ch] src/*/*/*.[ch] kernels/* inside/* spec/* docs/* debian/* debian/source/* packaging/* packaging/grafana/* tools/criu tools/vm tools/packages.sh)
 	packaging/make-deb $(BUILD) $(VERSION)
 
 # What 'make test' skips for want of a template.

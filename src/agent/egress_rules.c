@@ -21,6 +21,25 @@
 
 /* ---- addresses ---- */
 
+static int ask_kernel(int sock, const struct nlmsghdr *message, const char *what, struct err *err)
+{
+    struct {
+        struct nlmsghdr head;
+        struct nlmsgerr error;
+        char rest[256];
+    } reply;
+    ssize_t n;
+
+    if (send(sock, message, message->nlmsg_len, 0) < 0)
+        return err_sys(err, errno, "add the address %s", what);
+    n = recv(sock, &reply, sizeof reply, 0);
+    if (n < (ssize_t) NLMSG_LENGTH(sizeof reply.error) || reply.head.nlmsg_type != NLMSG_ERROR)
+        return err_set(err, ERR_INTERNAL, "add the address %s: no answer", what);
+    return reply.error.error == 0 || reply.error.error == -EEXIST
+               ? 0
+               : err_sys(err, -reply.error.error, "add the address %s", what);
+}
+
 static int add_address(int sock, uint8_t family, const char *text, uint8_t prefix, struct err *err)
 {
     struct {
@@ -30,13 +49,7 @@ static int add_address(int sock, uint8_t family, const char *text, uint8_t prefi
         uint8_t bytes[16];
     } message = { .address = {
                       .ifa_family = family, .ifa_prefixlen = prefix, .ifa_index = LO_INDEX } };
-    struct {
-        struct nlmsghdr head;
-        struct nlmsgerr error;
-        char rest[256];
-    } reply;
     uint16_t len = family == AF_INET ? 4 : 16;
-    ssize_t n;
 
     if (inet_pton(family, text, message.bytes) != 1)
         return err_set(err, ERR_INTERNAL, "invalid address '%s'", text);
@@ -45,14 +58,37 @@ static int add_address(int sock, uint8_t family, const char *text, uint8_t prefi
     message.head.nlmsg_type = RTM_NEWADDR;
     message.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
     message.head.nlmsg_len = (uint32_t) (NLMSG_LENGTH(sizeof message.address) + RTA_LENGTH(len));
-    if (send(sock, &message, message.head.nlmsg_len, 0) < 0)
-        return err_sys(err, errno, "add the address %s", text);
-    n = recv(sock, &reply, sizeof reply, 0);
-    if (n < (ssize_t) NLMSG_LENGTH(sizeof reply.error) || reply.head.nlmsg_type != NLMSG_ERROR)
-        return err_set(err, ERR_INTERNAL, "add the address %s: no answer", text);
-    return reply.error.error == 0 || reply.error.error == -EEXIST
-               ? 0
-               : err_sys(err, -reply.error.error, "add the address %s", text);
+    return ask_kernel(sock, &message.head, text, err);
+}
+
+/* Linux does not make addresses of a network that begins with 0 its own, as gVisor does: half of the addresses need a route. gVisor has no
+ * such routes, and needs none. */
+static void add_first_half(int sock)
+{
+    static const uint8_t own[4] = EGRESS_OWN4;
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+        struct rtattr device;
+        uint32_t index;
+        struct rtattr source;
+        uint8_t address[4];
+    } message = { .head = { .nlmsg_type = RTM_NEWROUTE,
+                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE,
+                            .nlmsg_len = sizeof message },
+                  .route = { .rtm_family = AF_INET,
+                             .rtm_dst_len = 1,
+                             .rtm_table = RT_TABLE_LOCAL,
+                             .rtm_protocol = RTPROT_BOOT,
+                             .rtm_scope = RT_SCOPE_HOST,
+                             .rtm_type = RTN_LOCAL },
+                  .device = { .rta_type = RTA_OIF, .rta_len = RTA_LENGTH(4) },
+                  .index = LO_INDEX,
+                  .source = { .rta_type = RTA_PREFSRC, .rta_len = RTA_LENGTH(4) } };
+    struct err ignored;
+
+    memcpy(message.address, own, sizeof own);
+    (void) ask_kernel(sock, &message.head, "0.0.0.0/1", &ignored);
 }
 
 static int add_addresses(uint8_t family, const char *const texts[], const uint8_t prefixes[],
@@ -65,6 +101,8 @@ static int add_addresses(uint8_t family, const char *const texts[], const uint8_
     for (size_t i = 0; i < count; i++)
         if (add_address(sock, family, texts[i], prefixes[i], err) < 0)
             return -1;
+    if (family == AF_INET)
+        add_first_half(sock);
     return 0;
 }
 

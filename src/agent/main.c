@@ -1,5 +1,6 @@
 /* main.c - PID 1 of a sandbox; called as `sudo`, the client of its own elevation; as
- * `entrypoint`, what starts the command of an image.
+ * `entrypoint`, what starts the command of an image; as `init`, the first process of a virtual machine's
+ * kernel.
  *
  * The agent blocks every signal and reads SIGCHLD from a descriptor. One thread, one loop; whatever
  * could take long is done by children: shepherds run commands, workers do file operations. */
@@ -8,6 +9,7 @@
 #include "agent/door.h"
 #include "agent/egress_rules.h"
 #include "agent/entrypoint.h"
+#include "agent/init.h"
 #include "agent/ops.h"
 #include "agent/proc/proc.h"
 #include "agent/proc/procs.h"
@@ -90,8 +92,8 @@ static int read_args(struct agent *agent, char **argv, char **envp, uint64_t *re
 
     if (parse_u64(argv[1], &flags, err) < 0 || parse_u64(argv[4], &agent->memory_limit, err) < 0)
         return -1;
-    if (flags & ~(uint64_t) (BOOT_ROOT | BOOT_NOTIFY | BOOT_MUX) ||
-        (flags & BOOT_NOTIFY && flags & BOOT_MUX))
+    if (flags & ~(uint64_t) (BOOT_ROOT | BOOT_NOTIFY | BOOT_MUX | BOOT_MACHINE) ||
+        (flags & BOOT_NOTIFY && flags & BOOT_MUX) || (flags & BOOT_MACHINE && !(flags & BOOT_MUX)))
         return err_set(err, ERR_INVALID, "unknown boot flags");
     if (!argv[2][0])
         return err_set(err, ERR_INVALID, "no user");
@@ -144,12 +146,13 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
         return err_wrap(err, "arguments");
     (void) prctl(PR_SET_NAME, "cove-agent", 0, 0, 0);
     guest = flags & BOOT_MUX;
+    agent->machine = flags & BOOT_MACHINE;
     if (guest && take_trunk(&trunk, err) < 0)
         return -1;
     if (guest)
         egress_rules_prepare();
-    if (rights_boot(guest, err) < 0 || loop_init(&agent->loop, err) < 0 ||
-        take_signals(agent, err) < 0)
+    if (rights_boot(guest, agent->machine && flags & BOOT_ROOT, err) < 0 ||
+        loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
         return -1;
     agent->started_ms = io_now_ms();
     if (flags & BOOT_NOTIFY) {
@@ -175,6 +178,8 @@ int main(int argc, char **argv, char **envp)
         return sudo_main(argc, argv, envp);
     if (strcmp(name, "entrypoint") == 0)
         return entrypoint_main(envp);
+    if (getpid() == 1 && strcmp(name, "init") == 0)
+        return init_main();
     if (getpid() != 1 || argc != BOOT_ARG_COUNT) {
         (void) fprintf(stderr,
                        "cove-agent " COVE_VERSION ": started by cove-keeper, as process 1\n");

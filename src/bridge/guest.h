@@ -8,19 +8,30 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct guest_start {
     /* of the agent: its program as the guest sees it, then its arguments; NULL at the end */
     char **argv;
     char **envp;
     int trunk; /* the guest's end: becomes its standard input */
-    int log;   /* for what the guest's program says */
+    int log;   /* for what the guest's program says: the end of a pipe, which is never waited for */
+    int helper; /* a program beside the guest's own holds this as long as it lives: its end is the guest's */
+    /* of the sandbox's limits; for a virtual machine */
+    uint32_t cpus;
+    uint64_t memory; /* of the machine */
+    uint64_t inodes;
+    const char *processes; /* in decimal */
 };
 
-/* The last line that was said, in plain characters; "nothing" if there is none. */
-void guest_last_words(int log, char *out, size_t size);
+/* The last line that was said on the log, in plain characters; "nothing" if there is none. */
+void guest_last_words(char *out, size_t size);
 
 /* gVisor, by runsc: returns when the guest's first process was started. */
 int guest_start_gvisor(const struct guest_start *start, struct err *err);
+
+/* A virtual machine, by QEMU, on KVM or without: returns when QEMU was started. */
+int guest_start_vm(const struct guest_start *start, struct err *err);
+int guest_start_vm_emulated(const struct guest_start *start, struct err *err);
 
 #endif

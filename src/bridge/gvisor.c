@@ -135,13 +135,13 @@ static _Noreturn void become_runsc(const struct guest_start *start)
     _exit(127);
 }
 
-static int explain(int log, int status, struct err *err)
+static int explain(int status, struct err *err)
 {
     char words[300];
 
     if (WIFSIGNALED(status))
         return err_set(err, ERR_UNAVAILABLE, "runsc was killed by signal %d", WTERMSIG(status));
-    guest_last_words(log, words, sizeof words);
+    guest_last_words(words, sizeof words);
     return err_set(err, ERR_UNAVAILABLE, "runsc failed with status %d: %s", WEXITSTATUS(status),
                    words);
 }
@@ -163,5 +163,5 @@ int guest_start_gvisor(const struct guest_start *start, struct err *err)
     while (waitpid(pid, &status, 0) < 0) /* nothing else of ours has ended before */
         if (errno != EINTR)
             return err_sys(err, errno, "wait for runsc");
-    return status == 0 ? 0 : explain(start->log, status, err);
+    return status == 0 ? 0 : explain(status, err);
 }

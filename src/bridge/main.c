@@ -7,6 +7,7 @@
  * A hostile guest can end its bridge, and so itself; it gets no more than a jail's process has, which is less than it has inside. */
 #include "base/io.h"
 #include "base/own.h"
+#include "base/parse.h"
 #include "bridge/guest.h"
 #include "bridge/reach.h"
 #include "bridge/rights.h"
@@ -23,37 +24,52 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define BACKLOG    512
-#define PER_TURN   16
-#define REST_MS    100   /* for who cannot be taken now */
-#define WELCOME_MS 60000 /* a guest that does not answer by then has failed to start */
+#define BACKLOG  512
+#define PER_TURN 16
+#define REST_MS  100 /* for who cannot be taken now */
 
-static const struct {
+static const struct guest {
     const char *isolation;
     int (*start)(const struct guest_start *start, struct err *err);
+    uint32_t welcome_ms; /* a guest that does not answer by then has failed to start */
+    bool
+        machine; /* has a console, to which it writes as much as it likes; and a helper whose end is its own */
 } guests[] = {
-    { "gvisor", guest_start_gvisor },
+    { "gvisor", guest_start_gvisor, 60000, false },
+    { "vm", guest_start_vm, 60000, true },
+    { "vm-emulated", guest_start_vm_emulated, 300000, true },
 };
 
 static struct {
     struct hub hub;
     struct hub_watch listener;
+    struct hub_watch helper;
     struct mux_state told; /* what the guest knows */
     bool full;             /* the listener rests */
+    int log;               /* what the guest's program says: a file, or a pipe */
 } bridge;
 
-void guest_last_words(int log, char *out, size_t size)
+void guest_last_words(char *out, size_t size)
 {
     char text[2048], *line;
-    off_t end = lseek(log, 0, SEEK_END);
-    ssize_t n = pread(log, text, sizeof text - 1,
-                      end > (off_t) sizeof text ? end - (off_t) sizeof text + 1 : 0);
+    off_t end = lseek(bridge.log, 0, SEEK_END);
+    ssize_t n = 0, more;
 
-    while (n > 0 && text[n - 1] == '\n')
+    if (end >= 0)
+        n = pread(bridge.log, text, sizeof text - 1,
+                  end > (off_t) sizeof text ? end - (off_t) sizeof text + 1 : 0);
+    while (end < 0 && (more = read(bridge.log, text, sizeof text - 1)) > 0)
+        n = more;
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
         n--;
     text[n > 0 ? n : 0] = '\0';
     line = strrchr(text, '\n');
-    (void) snprintf(out, size, "%s", line ? line + 1 : text[0] ? text : "nothing");
+    line = line ? line + 1 : text;
+    /* A machine's kernel has the last word; its first process knows better. */
+    for (char *at = text; (at = strstr(at, "cove-init: ")); at++)
+        line = at;
+    line[strcspn(line, "\r\n")] = '\0';
+    (void) snprintf(out, size, "%s", line[0] ? line : "nothing");
     for (char *at = out; *at; at++)
         if ((unsigned char) *at < ' ' || (unsigned char) *at > '~')
             *at = '?';
@@ -169,30 +185,33 @@ static const struct hub_calls calls = { .welcome = on_welcome, .opened = on_open
 /* ---- life ---- */
 
 /* A guest that ends before it answered may have said why. */
-static int explain(int log, struct err *err)
+static int explain(struct err *err)
 {
     char words[200];
 
-    guest_last_words(log, words, sizeof words);
+    guest_last_words(words, sizeof words);
     return err_set(err, ERR_UNAVAILABLE, "the guest ended before it answered; it said: %s", words);
 }
 
-static int serve(int trunk, int log, struct err *err)
+static int serve(const struct guest *guest, int trunk, struct err *err)
 {
     struct hub *hub = &bridge.hub;
-    uint64_t until = io_now_ms() + WELCOME_MS;
+    uint64_t until = io_now_ms() + guest->welcome_ms;
 
     if (hub_init(hub, trunk, true, &calls, NULL, err) < 0 || say_hello(hub, err) < 0)
         return -1;
+    if (guest->machine && hub_watch(hub, &bridge.helper, EPOLLIN) < 0)
+        return err_sys(err, errno, "watch the guest's helper");
     for (;;) {
         uint64_t now = io_now_ms();
         int wait =
             hub->mux.ready ? (bridge.full ? REST_MS : -1) : (int) (now < until ? until - now : 0);
 
         if (!hub->mux.ready && now >= until)
-            return err_set(err, ERR_TIMEOUT, "the guest did not answer in %d s", WELCOME_MS / 1000);
+            return err_set(err, ERR_TIMEOUT, "the guest did not answer in %u s",
+                           guest->welcome_ms / 1000);
         if (hub_turn(hub, wait, err) < 0)
-            return hub->mux.ready ? -1 : explain(log, err);
+            return hub->mux.ready ? -1 : explain(err);
         if (bridge.full) {
             bridge.full = false;
             (void) hub_watch(hub, &bridge.listener, EPOLLIN);
@@ -200,46 +219,97 @@ static int serve(int trunk, int log, struct err *err)
     }
 }
 
-static int start(char **argv, char **envp, int log, int *ret_trunk, struct err *err)
+static void on_helper(struct hub *hub, struct hub_watch *watch, uint32_t events)
 {
-    struct guest_start guest = { .argv = argv + 2, .envp = envp, .log = log };
-    auto_close int ours = -1, theirs = -1;
+    struct err err;
+
+    (void) watch, (void) events;
+    if (!hub->mux.ready)
+        (void) fail((explain(&err), &err));
+    _exit(1);
+}
+
+/* What is written to a console must not wait for us, and must not fill a file. */
+static int open_log(const struct guest *guest, int *ret_write, struct err *err)
+{
+    int pair[2];
+
+    if (!guest->machine) {
+        bridge.log = open("/run/guest.log", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+        *ret_write = bridge.log;
+        return bridge.log < 0 ? err_sys(err, errno, "make the guest's log") : 0;
+    }
+    if (pipe2(pair, O_NONBLOCK | O_CLOEXEC) < 0)
+        return err_sys(err, errno, "make the guest's console");
+    bridge.log = pair[0];
+    *ret_write = pair[1];
+    return 0;
+}
+
+static int read_limits(char **argv, struct guest_start *ret, struct err *err)
+{
+    uint64_t cpus;
+
+    ret->processes = argv[3];
+    if (parse_u64(argv[2], &cpus, err) < 0 || parse_u64(argv[4], &ret->inodes, err) < 0 ||
+        parse_u64(argv[BOOT_BRIDGE_AGENT + 4], &ret->memory, err) < 0)
+        return err_wrap(err, "arguments");
+    ret->cpus = cpus < UINT32_MAX ? (uint32_t) cpus : UINT32_MAX;
+    return 0;
+}
+
+static int start(const struct guest *guest, char **argv, char **envp, int *ret_trunk,
+                 struct err *err)
+{
+    struct guest_start with = { .argv = argv + BOOT_BRIDGE_AGENT, .envp = envp, .helper = -1 };
+    auto_close int ours = -1, theirs = -1, helper = -1;
     int pair[2];
 
     if (listen(BOOT_FD_LISTEN, BACKLOG) < 0 || fcntl(BOOT_FD_LISTEN, F_SETFL, O_NONBLOCK) < 0)
         return err_sys(err, errno, "listen");
+    if (read_limits(argv, &with, err) < 0 || open_log(guest, &with.log, err) < 0)
+        return -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "make the trunk");
     ours = pair[0];
-    guest.trunk = theirs = pair[1];
-    for (size_t i = 0; i < ARRAY_LEN(guests); i++) {
-        if (strcmp(guests[i].isolation, argv[1]) != 0)
-            continue;
-        if (guests[i].start(&guest, err) < 0)
-            return -1;
-        *ret_trunk = take_fd(&ours);
-        return 0;
-    }
-    return err_set(err, ERR_UNSUPPORTED, "isolation '%.40s' has no bridge", argv[1]);
+    with.trunk = theirs = pair[1];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "make a line to the guest's helper");
+    bridge.helper = (struct hub_watch){ .fd = pair[0], .ready = on_helper };
+    with.helper = helper = pair[1];
+    if (guest->start(&with, err) < 0)
+        return -1;
+    if (guest->machine)
+        (void) close(with.log);
+    *ret_trunk = take_fd(&ours);
+    return 0;
+}
+
+static const struct guest *find(const char *isolation, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(guests); i++)
+        if (strcmp(guests[i].isolation, isolation) == 0)
+            return &guests[i];
+    err_set(err, ERR_UNSUPPORTED, "isolation '%.40s' has no bridge", isolation);
+    return NULL;
 }
 
 int main(int argc, char **argv, char **envp)
 {
+    const struct guest *guest;
     struct err err;
-    int trunk = -1, log;
+    int trunk = -1;
 
     if (getpid() != 1 || argc != BOOT_BRIDGE_ARG_COUNT) {
         (void) fprintf(stderr,
                        "cove-bridge " COVE_VERSION ": started by cove-keeper, as process 1\n");
         return 2;
     }
-    log = open("/run/guest.log", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-    if (log < 0)
-        err_sys(&err, errno, "make the guest's log");
-    if (log < 0 || start(argv, envp, log, &trunk, &err) < 0)
+    guest = find(argv[1], &err);
+    if (!guest || start(guest, argv, envp, &trunk, &err) < 0)
         return fail(&err);
     (void) signal(SIGCHLD, SIG_IGN); /* whoever ends in the jail is reaped by the kernel */
-    if (rights_drop(&err) < 0 || serve(trunk, log, &err) < 0)
+    if (rights_drop(&err) < 0 || serve(guest, trunk, &err) < 0)
         return fail(&err);
     return 0;
 }

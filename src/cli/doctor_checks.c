@@ -5,6 +5,7 @@
 #include "base/own.h"
 #include "cli/report.h"
 #include "wire/runsc.h"
+#include "wire/vm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -312,6 +313,27 @@ DOCTOR_RUN(check_gvisor)
         return;
     }
     doctor_set(ret, check->otherwise, "runsc is not installed");
+}
+
+/* As the keeper looks (driver/vm/parts.c). */
+DOCTOR_RUN(check_vm)
+{
+    uint32_t version;
+
+    if (faccessat(host->root_fd, &(VM_PREFIX VM_QEMU)[1], R_OK, 0) < 0) {
+        doctor_set(ret, check->otherwise, "QEMU is not in " VM_PREFIX);
+        return;
+    }
+    version = host->probes->qemu();
+    if (version == 0)
+        doctor_set(ret, check->otherwise, "QEMU in " VM_PREFIX " does not tell its version");
+    else if (version < VM_QEMU_OLDEST)
+        doctor_set(ret, check->otherwise, "QEMU %u: too old, %u or later is needed", version,
+                   VM_QEMU_OLDEST);
+    else if (faccessat(host->root_fd, &(VM_PREFIX VM_KERNEL)[1], R_OK, 0) < 0)
+        doctor_set(ret, check->otherwise, "there is no kernel in " VM_PREFIX);
+    else
+        doctor_set(ret, DOCTOR_OK, "QEMU %u and a kernel, in " VM_PREFIX, version);
 }
 
 /* A file with a number, held against the row's. A file that is not there: the kernel lacks the

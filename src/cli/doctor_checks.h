@@ -100,6 +100,7 @@ DOCTOR_RUN(check_swap_space);
 DOCTOR_RUN(check_lazy_restore);
 DOCTOR_RUN(check_program);
 DOCTOR_RUN(check_gvisor);
+DOCTOR_RUN(check_vm);
 DOCTOR_RUN(check_number);
 DOCTOR_RUN(check_switch);
 DOCTOR_RUN(check_core_pattern);

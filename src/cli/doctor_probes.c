@@ -6,6 +6,7 @@
 #include "template/child.h"
 #include "template/template_store.h"
 #include "wire/runsc.h"
+#include "wire/vm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -249,6 +250,17 @@ static uint32_t probe_runsc(const char *path)
     return runsc_parse_version(text);
 }
 
+static uint32_t probe_qemu(void)
+{
+    const char *const argv[] = { VM_PREFIX VM_LOADER, "--library-path", VM_PREFIX VM_LIBRARIES,
+                                 VM_PREFIX VM_QEMU,   "--version",      NULL };
+    char text[256] = "";
+    struct err err;
+
+    (void) child_ask(argv, text, sizeof text, &err);
+    return vm_parse_qemu_version(text);
+}
+
 static int probe_criu(bool from_prefix, bool check, struct doctor_criu *ret)
 {
     char text[4096], *save = NULL;
@@ -316,6 +328,7 @@ const struct doctor_probes doctor_probes = {
     .kvm = probe_kvm,
     .disk_free = probe_disk_free,
     .runsc = probe_runsc,
+    .qemu = probe_qemu,
     .criu = probe_criu,
     .keeper = probe_keeper,
     .templates = probe_templates,

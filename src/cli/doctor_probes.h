@@ -38,6 +38,7 @@ struct doctor_probes {
     int (*kvm)(void);            /* opened and asked */
     int (*disk_free)(const char *state, uint64_t *ret_bytes, uint64_t *ret_inodes);
     uint32_t (*runsc)(const char *path); /* its date, as a number; 0: it does not say */
+    uint32_t (*qemu)(void); /* that of virtual machines: its first number; 0: it does not say */
     int (*criu)(bool from_prefix, bool check, struct doctor_criu *ret); /* 0: passes its check */
     int (*keeper)(const char *state, struct doctor_keeper *ret, char *why, size_t size);
     int (*templates)(const char *state, char *out, size_t size); /* count; names in out */

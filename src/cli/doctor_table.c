@@ -1,6 +1,7 @@
 #include "base/kernel.h"
 #include "base/own.h"
 #include "cli/doctor_checks.h"
+#include "wire/vm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -194,13 +195,17 @@ const struct doctor_check doctor_checks[] = {
       "use Linux 6.1 or newer with CONFIG_USERFAULTFD, and a /dev that has it", "dev/userfaultfd",
       TEST_NONE, 0, DOCTOR_NOTE },
 
-    { "kvm", "other drivers", "KVM", check_kvm, "sandboxes as virtual machines (a later driver)",
+    { "kvm", "other drivers", "KVM", check_kvm, "isolation 'vm': sandboxes as virtual machines",
       "enable virtualisation in the firmware, or nested virtualisation of this machine",
       "dev/kvm", TEST_EXISTS, 0, DOCTOR_NOTE },
     { "gvisor", "other drivers", "gVisor", check_gvisor,
       "isolation 'gvisor': a kernel in user space between a sandbox and the host's",
       "install runsc of Debian 13, or of bookworm-backports: apt-get install -t bookworm-backports runsc",
       "runsc", TEST_NONE, 0, DOCTOR_NOTE },
+    { "vm", "other drivers", "virtual machines", check_vm,
+      "isolation 'vm', which needs KVM, too: QEMU and the kernel of its guests",
+      "tools/vm, or fetch-vm of the package (fetches both into " VM_PREFIX ")",
+      NULL, TEST_NONE, 0, DOCTOR_NOTE },
     PROGRAM("runc", "OCI containers (for comparison, and a later driver)"),
     { "program_bwrap", "other drivers", "bwrap", check_program, "for comparison in 'make bench'",
       "apt-get install bubblewrap", "bwrap", TEST_EXISTS, 0, DOCTOR_NOTE },

@@ -32,6 +32,8 @@ static void keeper_argv(const struct keep *keep, const char *argv[ARGS_MAX])
             argv[n++] = rows[i].value;
         }
     }
+    if (keep->vm_emulated)
+        argv[n++] = "--allow-vm-emulated";
     if (keep->verbose)
         argv[n++] = "--verbose";
     argv[n] = NULL;

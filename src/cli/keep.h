@@ -13,6 +13,7 @@
 struct keep {
     /* As they were given; NULL: not. */
     const char *group, *max_sandboxes, *slots, *disk_reserve;
+    bool vm_emulated;
     bool verbose;
     struct keeper_hello hello; /* of the last that answered */
 };

@@ -23,7 +23,7 @@
 struct up_options {
     const char *config, *group, *max_sandboxes, *slots, *disk_reserve, *domain, *public_domain;
     struct serve_given server;
-    bool verbose, no_server;
+    bool verbose, no_server, vm_emulated;
 };
 
 #define AT(field) offsetof(struct up_options, field)
@@ -52,6 +52,8 @@ static const struct option up_options[] = {
       "certificate chain, PEM; without --tls-listen, HTTPS at --listen" },
     { 0, "tls-key", OPTION_TEXT, AT(server.tls_key), "FILE", COMPLETE_FILE,
       "its private key, PEM" },
+    { 0, "allow-vm-emulated", OPTION_FLAG, AT(vm_emulated), NULL, COMPLETE_NONE,
+      "virtual machines without KVM, for tests: slow, and no boundary" },
     { 0, "no-server", OPTION_FLAG, AT(no_server), NULL, COMPLETE_NONE,
       "start the keeper alone" },
     { 'v', "verbose",       OPTION_FLAG, AT(verbose),       NULL,   COMPLETE_NONE, "log more" },
@@ -209,6 +211,7 @@ static int up(const struct up_options *options, struct err *err)
             .max_sandboxes = options->max_sandboxes,
             .disk_reserve = options->disk_reserve,
             .slots = options->slots,
+            .vm_emulated = options->vm_emulated,
             .verbose = options->verbose,
         },
         .gate.start = { .listen_fd = -1, .verbose = options->verbose },

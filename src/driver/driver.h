@@ -30,6 +30,8 @@ struct image_meta;
 
 struct driver {
     uint32_t isolation; /* enum isolation: its name, and its number in the journal and in images */
+    uint32_t
+        start_ms; /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
 
     /* ---- a beginning ---- */
 
@@ -124,6 +126,7 @@ struct host_options {
     uint32_t layers;   /* from how many on an image's are merged */
     bool stage_layers; /* mount as kernels before 6.15 need it */
     bool all_pages;    /* no image is restored while its memory still comes */
+    bool vm_emulated;  /* isolation 'vm-emulated' may be asked for */
 };
 
 int host_open(struct keeper *keeper, const struct host_options *options, struct err *err);

@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "driver/gvisor/gvisor.h"
 #include "driver/jail/jail.h"
+#include "driver/vm/vm.h"
 
 #ifdef COVE_FAULT_DRIVER /* a keeper for tests (tests/driver), never the product's */
 extern const struct driver fault_driver;
@@ -14,7 +15,10 @@ static const struct driver *const drivers[] = {
     [ISOLATION_GVISOR] = &gvisor_driver,
 #ifdef COVE_FAULT_DRIVER
     [ISOLATION_VM] = &fault_driver,
+#else
+    [ISOLATION_VM] = &vm_driver,
 #endif
+    [ISOLATION_VM_EMULATED] = &vm_emulated_driver,
 };
 
 const struct driver *driver_find(uint32_t isolation, struct err *err)

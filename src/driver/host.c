@@ -8,6 +8,8 @@
 #include "driver/gvisor/runsc.h"
 #include "driver/layers.h"
 #include "driver/merge.h"
+#include "driver/vm/kvm.h"
+#include "driver/vm/parts.h"
 #include "driver/worker.h"
 #include "image/fill.h"
 #include "jail/confine.h"
@@ -151,6 +153,8 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
         root_stage_layers();
     host.layers_by_loop = o->stage_layers;
     host.dev_fd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    host.kvm_fd = kvm_try(host.dev_fd, &host.kvm_why);
+    host.vm_emulated = o->vm_emulated;
     if (open_files(k, o->all_pages, err) < 0)
         return -1;
     instance_name(k->state_fd, instance, sizeof instance);
@@ -164,6 +168,7 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
         return -1;
     compile_filters(&host);
     (void) runsc_text(); /* asked now, so that no create waits for it */
+    (void) parts_text();
     host.uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
     return host.uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
 }
@@ -212,10 +217,12 @@ void host_describe(const struct keeper *k, struct keeper_hello *ret)
     ret->disk_full = full.full;
     (void) snprintf(ret->default_template, sizeof ret->default_template, "%s",
                     template_exists(k->host->templates_fd, "base") ? "base" : "host");
-    (void) snprintf(ret->isolation, sizeof ret->isolation,
-                    "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s",
-                    cgroups->hierarchy[cgroups->of[CG_MEMORY]].version,
-                    confine_has_landlock() ? "Landlock, " : "", runsc_text());
+    (void) snprintf(
+        ret->isolation, sizeof ret->isolation,
+        "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s; vm: %s%s",
+        cgroups->hierarchy[cgroups->of[CG_MEMORY]].version,
+        confine_has_landlock() ? "Landlock, " : "", runsc_text(), parts_text(),
+        k->host->kvm_fd < 0 ? ", no KVM" : "");
 }
 
 int host_templates(const struct keeper *k, uint32_t from, struct keeper_reply *reply,

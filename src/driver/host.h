@@ -70,8 +70,11 @@ struct host {
     bool layers_by_loop; /* as kernels before 6.12 need it */
     int dev_fd;          /* the host's /dev */
     struct seccomp_filter filter_notify, filter_quiet;
-    struct seccomp_filter filter_machine;  /* of jails around guests */
-    int bridge_fd;                         /* cove-bridge */
+    struct seccomp_filter filter_machine; /* of jails around guests */
+    int bridge_fd;                        /* cove-bridge */
+    int kvm_fd;                           /* for virtual machines; -1: kvm_why */
+    const char *kvm_why;
+    bool vm_emulated;                      /* the operator allows machines without KVM */
     unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */
     struct ids ids;
     struct watch room; /* full.c: words of the process that watches the disk's room */

@@ -39,9 +39,15 @@
 /* Where descriptors are from `alone` on; the agent's own are in wire/boot.h. */
 enum {
     FD_CONTROL = BOOT_FD_CONTROL,
-    FD_BRIDGE, /* only with a machine */
-    FD_TASKS,  /* as many as there are v1 hierarchies */
+    FD_KVM = BOOT_FD_KVM, /* only of a virtual machine */
+    FD_BRIDGE,            /* only with a machine */
+    FD_TASKS,             /* as many as there are v1 hierarchies */
 };
+
+static bool is_vm(const struct child_spec *s)
+{
+    return s->machine && s->machine->vm;
+}
 
 static _Noreturn void fail(struct err *err)
 {
@@ -72,7 +78,7 @@ static void step_alone(const struct child_spec *s)
 {
     struct {
         int from, to;
-    } move[3 + CG_HIERARCHIES_MAX] = {
+    } move[4 + CG_HIERARCHIES_MAX] = {
         { s->control_fd, FD_CONTROL },
         { s->ready_fd, BOOT_FD_READY },
     };
@@ -81,6 +87,10 @@ static void step_alone(const struct child_spec *s)
     if (s->machine) {
         move[count].from = s->machine->bridge_fd;
         move[count++].to = FD_BRIDGE;
+    }
+    if (s->machine && s->machine->kvm_fd >= 0) {
+        move[count].from = s->machine->kvm_fd;
+        move[count++].to = FD_KVM;
     }
     for (size_t i = 0; i < s->cgroup->count; i++, count++) {
         move[count].from = s->cgroup->tasks_fd[i];
@@ -98,6 +108,8 @@ static void step_alone(const struct child_spec *s)
             fail_early(move[0].from, errno);
     if (!s->machine)
         (void) close(FD_BRIDGE);
+    if (!s->machine || s->machine->kvm_fd < 0)
+        (void) close(FD_KVM);
     (void) close(BOOT_FD_LISTEN);
     (void) close(BOOT_FD_NOTIFY);
     if (io_close_from(FD_TASKS + (int) s->cgroup->count, false) < 0)
@@ -240,10 +252,19 @@ static void step_give_listener(bool listening)
 /* The bridge gets the agent's arguments behind its own. Its failures go the child's way. */
 static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
 {
+    char cores[24], processes[24], inodes[24];
+
+    (void) snprintf(cores, sizeof cores, "%" PRIu64, (s->limits.cpu_milli + 999) / 1000);
+    (void) snprintf(processes, sizeof processes, "%" PRIu64, s->limits.processes);
+    (void) snprintf(inodes, sizeof inodes, "%" PRIu64, s->limits.disk_inodes);
     argv[0] = (char *) "cove-bridge";
     argv[1] = (char *) (uintptr_t) s->machine->isolation;
-    argv[2] = (char *) (uintptr_t) s->agent;
-    if (fcntl(FD_CONTROL, F_SETFD, 0) < 0)
+    argv[2] = cores;
+    argv[3] = processes;
+    argv[4] = inodes;
+    argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) s->agent;
+    if (fcntl(FD_CONTROL, F_SETFD, 0) < 0 ||
+        (s->machine->kvm_fd >= 0 && fcntl(FD_KVM, F_SETFD, 0) < 0))
         fail_sys(errno, "keep the line to the keeper");
     (void) syscall(__NR_execveat, FD_BRIDGE, "", argv, envp, AT_EMPTY_PATH);
     fail_sys(errno, "exec the bridge");
@@ -252,21 +273,17 @@ static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
 static void step_exec(const struct child_spec *s, bool listening)
 {
     char flags[16], memory[32];
-    char *args[BOOT_BRIDGE_ARG_COUNT + 1] = { NULL,
-                                              NULL,
-                                              (char *) "cove-agent",
-                                              flags,
-                                              (char *) (uintptr_t) s->template->user,
-                                              (char *) (uintptr_t) s->template->workdir,
-                                              memory,
-                                              NULL };
-    char **argv = args + 2;
+    char *args[BOOT_BRIDGE_ARG_COUNT + 1] = {
+        [BOOT_BRIDGE_AGENT] = (char *) "cove-agent", flags,  (char *) (uintptr_t) s->template->user,
+        (char *) (uintptr_t) s->template->workdir,   memory, NULL
+    };
+    char **argv = args + BOOT_BRIDGE_AGENT;
     char *envp[TEMPLATE_ENV_COUNT + 1];
     const char *at = s->template->env;
 
     (void) snprintf(flags, sizeof flags, "%d",
                     (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0) |
-                        (s->machine ? BOOT_MUX : 0));
+                        (s->machine ? BOOT_MUX : 0) | (is_vm(s) ? BOOT_MACHINE : 0));
     (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits.memory_bytes);
     for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
         envp[i] = (char *) (uintptr_t) at;
@@ -284,7 +301,8 @@ static void step_root(const struct child_spec *s, int *fds, int proc_fd, int mou
 
     if (s->machine) {
         if (machine_mounts(s->machine, s->template, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
-                           proc_fd, &err) < 0)
+                           proc_fd, &err) < 0 ||
+            (is_vm(s) && spaces_forbid_mounts(&mounts_fd, &err) < 0))
             fail(&err);
         return;
     }
@@ -300,7 +318,8 @@ static bool step_confine(const struct child_spec *s)
     bool listening = false;
     struct err err;
 
-    if (s->machine ? machine_confine(&s->limits, s->filter_machine, &err) < 0
+    if (s->machine ? machine_confine(s->machine, &s->limits,
+                                     is_vm(s) ? s->filter_quiet : s->filter_machine, &err) < 0
                    : confine_limits(&s->limits, &err) < 0 ||
                          confine_capabilities(BOOT_AGENT_CAPS, &err) < 0 ||
                          confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
@@ -321,7 +340,7 @@ _Noreturn void child_run(const struct child_spec *s)
     proc_fd = step_proc();
     step_network(proc_fd);
     step_bind_agent_socket();
-    if (s->machine)
+    if (s->machine && !is_vm(s))
         step_bound_spaces(proc_fd);
     else
         mounts_fd = step_forbid_spaces(proc_fd);

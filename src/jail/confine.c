@@ -131,7 +131,8 @@ int confine_kernel(const struct seccomp_filter *notify, const struct seccomp_fil
         return err_sys(err, errno, "no_new_privs");
     if (landlock(err) < 0)
         return -1;
-    fd = seccomp_install(notify, true);
+    errno = EBUSY;
+    fd = notify ? seccomp_install(notify, true) : -1;
     if (fd < 0 && errno != EBUSY)
         return err_sys(err, errno, "seccomp");
     if (fd < 0) {

@@ -14,7 +14,8 @@ int confine_limits(const struct limits *limits, struct err *err);
 /* Everything but BOOT_AGENT_CAPS, from the bounding set too: no exec can bring them back. */
 int confine_capabilities(uint64_t keep, struct err *err);
 
-/* no_new_privs, Landlock, seccomp. *ret_listening: BOOT_FD_NOTIFY is the listener of refused calls. */
+/* no_new_privs, Landlock, seccomp. *ret_listening: BOOT_FD_NOTIFY is the listener of refused calls. notify may be NULL: refusals are
+ * not to be heard of. */
 int confine_kernel(const struct seccomp_filter *notify, const struct seccomp_filter *quiet,
                    bool *ret_listening, struct err *err);
 

@@ -7,6 +7,7 @@
 #include "jail/mounts.h"
 #include "jail/mounts_own.h"
 #include "wire/boot.h"
+#include "wire/vm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,15 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#define OWN_MEMORY    (96ull << 20) /* the guest's kernel, its helper and the bridge */
-#define OWN_PROCESSES 256u          /* threads of theirs */
-#define OWN_FILES     16384u        /* descriptors: the guest's files are theirs */
+/* Of the guest's kernel, its helpers and the bridge. */
+static const struct {
+    uint64_t memory;
+    uint32_t processes; /* threads of theirs */
+    uint32_t files;     /* descriptors: the guest's files are theirs */
+} own[] = {
+    [false] = { 96ull << 20, 256, 16384 },
+    [true] = { VM_KERNEL_MEMORY + (208ull << 20), 64, 16384 }, /* QEMU has translated code, too */
+};
 
 /* A file to attach another one to. */
 static int make_file(int root_fd, const char *name, struct err *err)
@@ -26,15 +33,22 @@ static int make_file(int root_fd, const char *name, struct err *err)
     return fd < 0 ? err_sys(err, errno, "make /%s", name) : close(fd);
 }
 
-static int make_places(int root_fd, struct err *err)
+static int make_places(const struct machine *m, int root_fd, struct err *err)
 {
-    static const char *const dirs[] = { "proc",           "plain",           "dev", "bundle",
-                                        &MACHINE_ROOT[1], &MACHINE_AGENT[1], "run", "tmp" };
+    static const char *const dirs[] = {
+        "proc", "dev", "bundle", &MACHINE_ROOT[1], &MACHINE_AGENT[1], "run", "tmp"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (mkdirat(root_fd, dirs[i], 0755) < 0)
             return err_sys(err, errno, "make /%s", dirs[i]);
-    return make_file(root_fd, &MACHINE_PROGRAM[1], err);
+    if (!m->vm)
+        return mkdirat(root_fd, "plain", 0755) < 0 ? err_sys(err, errno, "make /plain")
+                                                   : make_file(root_fd, &MACHINE_PROGRAM[1], err);
+    return mkdirat(root_fd, &MACHINE_PROGRAM[1], 0755) < 0 ||
+                   mkdirat(root_fd, &MACHINE_DISK[1], 0755) < 0
+               ? err_sys(err, errno, "make places")
+               : 0;
 }
 
 static int attach_program(const char *program, int root_fd, struct err *err)
@@ -62,15 +76,25 @@ static int attach_root(const struct template *t, int root_mount, int root_fd, st
     return t->host_usr ? mounts_attach_clone("/usr", 0, inside, "usr", err) : 0;
 }
 
+/* runsc mounts a /proc of its own. */
+static int attach_plain(int root_fd, struct err *err)
+{
+    auto_close int plain = mountfd_proc(err);
+
+    if (plain < 0)
+        return -1;
+    return mountfd_attach(plain, root_fd, "plain") < 0 ? err_sys(err, errno, "attach /plain") : 0;
+}
+
 int machine_mounts(const struct machine *m, const struct template *t, const char *view,
                    int root_mount, int disk_fd, int proc_fd, struct err *err)
 {
     auto_close int scratch = mountfd_new(
         "tmpfs", (const char *const[]){ "source", "machine", "size", "16m", "mode", "0755", NULL },
         MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-    auto_close int plain = mountfd_proc(err), root_fd = -1;
+    auto_close int root_fd = -1;
 
-    if (scratch < 0 || plain < 0)
+    if (scratch < 0)
         return -1;
     if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0 ||
         mountfd_attach(scratch, AT_FDCWD, "/new") < 0)
@@ -78,14 +102,14 @@ int machine_mounts(const struct machine *m, const struct template *t, const char
     root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
         return err_sys(err, errno, "open the machine's root");
-    if (make_places(root_fd, err) < 0 || attach_root(t, root_mount, root_fd, err) < 0 ||
+    if (make_places(m, root_fd, err) < 0 ||
+        (m->vm ? mounts_attach_clone("/disk", 0, root_fd, &MACHINE_DISK[1], err)
+               : attach_plain(root_fd, err)) < 0 ||
+        attach_root(t, root_mount, root_fd, err) < 0 ||
         attach_program(m->program, root_fd, err) < 0 ||
         mounts_attach_clone(AGENTS_OPEN, MOUNT_ATTR_RDONLY, root_fd, &MACHINE_AGENT[1], err) < 0 ||
-        mounts_attach_clone("/dev", 0, root_fd, "dev", err) < 0)
-        return -1;
-    if (mountfd_attach(plain, root_fd, "plain") < 0)
-        return err_sys(err, errno, "attach /plain");
-    if (mounts_attach_proc(proc_fd, view, root_fd, err) < 0)
+        mounts_attach_clone("/dev", 0, root_fd, "dev", err) < 0 ||
+        mounts_attach_proc(proc_fd, view, root_fd, err) < 0)
         return -1;
     (void) close(root_mount);
     (void) close(disk_fd);
@@ -93,11 +117,11 @@ int machine_mounts(const struct machine *m, const struct template *t, const char
     return jail_pivot(root_fd, err);
 }
 
-void machine_allow(struct limits *limits)
+void machine_allow(bool vm, struct limits *limits)
 {
-    limits->memory_bytes += OWN_MEMORY;
-    limits->processes += OWN_PROCESSES;
-    limits->open_files += OWN_FILES;
+    limits->memory_bytes += own[vm].memory;
+    limits->processes += own[vm].processes;
+    limits->open_files += own[vm].files;
 }
 
 /* What makes a guest: namespaces, mounts and users below its own, and whatever it gives its helpers. */
@@ -106,14 +130,21 @@ void machine_allow(struct limits *limits)
      BOOT_CAP(CAP_NET_ADMIN) | BOOT_CAP(CAP_NET_RAW) | BOOT_CAP(CAP_SYS_PTRACE) |                  \
      BOOT_CAP(CAP_SYS_ADMIN))
 
-int machine_confine(const struct limits *limits, const struct seccomp_filter *filter,
-                    struct err *err)
+/* To read all of the template, and to have no more than that. */
+#define VM_CAPS (BOOT_CAP(CAP_DAC_READ_SEARCH) | BOOT_CAP(CAP_SETPCAP))
+
+int machine_confine(const struct machine *m, const struct limits *limits,
+                    const struct seccomp_filter *filter, struct err *err)
 {
     struct limits with = *limits;
+    bool listening = false;
 
-    machine_allow(&with);
-    if (confine_limits(&with, err) < 0 || confine_capabilities(MACHINE_CAPS, err) < 0)
+    machine_allow(m->vm, &with);
+    if (confine_limits(&with, err) < 0 ||
+        confine_capabilities(m->vm ? VM_CAPS : MACHINE_CAPS, err) < 0)
         return -1;
+    if (m->vm)
+        return confine_kernel(NULL, filter, &listening, err);
     /* No Landlock: whoever has rules of it cannot mount. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_sys(err, errno, "no_new_privs");

@@ -12,8 +12,8 @@
 
 #define STUCK_MS  2000
 #define SETTLE_MS 20
-#define START_MS  30000 /* a bound on hanging, not on being slow */
-#ifndef WORKER_MS       /* a keeper for tests is less patient */
+#define START_MS  30000u /* a bound on hanging, not on being slow */
+#ifndef WORKER_MS        /* a keeper for tests is less patient */
 #define WORKER_MS                                                                                  \
     600000 /* likewise, of a saver or loader: what it waits for has limits of its own (talk.c, criu.c) */
 #endif
@@ -27,13 +27,14 @@ static int shorter(int a, int b)
 /* Whatever a create waits for, a disk, a mount, an agent, may never come. */
 static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
 {
+    uint32_t patience = s->driver && s->driver->start_ms ? s->driver->start_ms : START_MS;
     struct err err;
 
     /* criu has its own patience, and a merge is as long as what is merged is large. */
-    if (now < s->begun_us / 1000u + START_MS || s->worker || s->unsettled || s->merging)
+    if (now < s->begun_us / 1000u + patience || s->worker || s->unsettled || s->merging)
         return;
-    err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %d s", s->info.id,
-            START_MS / 1000);
+    err_set(&err, ERR_TIMEOUT, "sandbox '%s' did not start within %u s", s->info.id,
+            patience / 1000);
     sandbox_fail(k, s, &err);
 }
 

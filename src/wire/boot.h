@@ -18,18 +18,36 @@
 
 /* A bridge (src/bridge) is started like an agent, in the jail around a guest, and starts that guest. Its arguments are
  *   argv[1]  the isolation, by name
- *   argv[2]  the agent's program, as the guest sees it
- *   argv[3]… the agent's own, from argv[1] on
- * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err. */
+ *   argv[2]  processors of the guest, argv[3] its limit of processes, argv[4] inodes of its disk; decimal
+ *   argv[5]  the agent's program, as the guest sees it
+ *   argv[6]… the agent's own, from argv[1] on
+ * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err; and one of /dev/kvm for the
+ * isolation `vm`. */
 #define BOOT_FD_CONTROL 6
+#define BOOT_FD_KVM     7
 
 #define BOOT_ROOT   1 /* profile `root`: commands may run as root */
 #define BOOT_NOTIFY 2 /* BOOT_FD_NOTIFY is there: count and answer refused system calls */
 #define BOOT_MUX                                                                                   \
     4 /* in a guest: standard input is the trunk (wire/mux.h), and none of the descriptors above is there */
 
+#define BOOT_MACHINE                                                                               \
+    8 /* with BOOT_MUX: the kernel is the guest's own. With BOOT_ROOT, root has all of its capabilities */
+
 #define BOOT_ARG_COUNT        5
-#define BOOT_BRIDGE_ARG_COUNT (BOOT_ARG_COUNT + 2)
+#define BOOT_BRIDGE_AGENT     5 /* where the agent's arguments begin */
+#define BOOT_BRIDGE_ARG_COUNT (BOOT_BRIDGE_AGENT + BOOT_ARG_COUNT)
+
+/* In a virtual machine the agent's program is the first process of the kernel, too (agent/init.h): /init of a file system in memory, which
+ * the bridge made (bridge/vm.c). Its modules are in BOOT_INIT_MODULES, to be loaded in the order of their names: those that begin with
+ * '1' before anything else, the others behind. BOOT_INIT_FILE has texts with a NUL behind each: the limit of processes, the agent's
+ * arguments from argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs BOOT_INIT_ROOT, the
+ * disk the first block device, and the trunk the virtio port BOOT_INIT_PORT. */
+#define BOOT_INIT_MODULES "modules"
+#define BOOT_INIT_FILE    "boot"
+#define BOOT_INIT_ROOT    "root"
+#define BOOT_INIT_PORT    "trunk"
+#define BOOT_INIT_DISK    "/dev/vda"
 
 /* Capabilities of the sandbox's root; numbers of <linux/capability.h>. In both profiles the agent itself has
  * BOOT_AGENT_CAPS and no more; in `strict` its commands have none, in `root` root's commands have

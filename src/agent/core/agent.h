@@ -17,6 +17,7 @@ struct agent {
     struct spawn_base base;
     uint64_t memory_limit; /* of the sandbox; 0: unknown */
     uint64_t started_ms;
+    bool machine; /* the kernel is the sandbox's own (BOOT_MACHINE) */
     struct refusals refusals;
     uint64_t resumed; /* times */
 

@@ -32,14 +32,32 @@ static int bound(uint64_t keep, uint64_t among)
     return 0;
 }
 
-int rights_boot(bool guest, struct err *err)
+/* What root has in the profile `root`. */
+static uint64_t root_caps = BOOT_ROOT_CAPS;
+
+/* All that this kernel knows. */
+static uint64_t every_cap(void)
 {
+    uint64_t caps = 0;
+
+    for (unsigned long cap = 0; cap < 64 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+        caps |= BOOT_CAP(cap);
+    return caps;
+}
+
+int rights_boot(bool guest, bool full, struct err *err)
+{
+    uint64_t own;
+
+    if (full)
+        root_caps = every_cap();
+    own = BOOT_AGENT_CAPS | (full ? root_caps : 0);
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_sys(err, errno, "dumpable");
-    if (bound(BOOT_AGENT_CAPS, UINT64_MAX) < 0)
+    if (bound(own, UINT64_MAX) < 0)
         return err_sys(err, errno, "bounding set");
     (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (set_caps(BOOT_AGENT_CAPS | (guest ? BOOT_GUEST_CAPS : 0)) < 0)
+    if (set_caps(own | (guest ? BOOT_GUEST_CAPS : 0)) < 0)
         return err_sys(err, errno, "capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_sys(err, errno, "no new privileges");
@@ -48,11 +66,11 @@ int rights_boot(bool guest, struct err *err)
 
 int rights_become(const struct user *user, bool root_profile, struct err *err)
 {
-    uint64_t bounding = root_profile ? BOOT_ROOT_CAPS : 0;
-    uint64_t caps = root_profile && user->uid == 0 ? BOOT_ROOT_CAPS : 0;
+    uint64_t bounding = root_profile ? root_caps : 0;
+    uint64_t caps = root_profile && user->uid == 0 ? root_caps : 0;
 
     /* The bounding set first: it needs SETPCAP, which goes with the uid. */
-    if (bound(bounding, BOOT_AGENT_CAPS) < 0)
+    if (bound(bounding, BOOT_AGENT_CAPS | root_caps) < 0)
         return err_sys(err, errno, "bounding set");
     if (syscall(SYS_setgroups, (size_t) user->group_count, user->groups) < 0)
         return err_sys(err, errno, "groups");
@@ -80,7 +98,7 @@ int rights_lend(const struct user *user, struct err *err)
     if ((uint32_t) syscall(SYS_setfsgid, (gid_t) -1) != user->gid ||
         (uint32_t) syscall(SYS_setfsuid, (uid_t) -1) != user->uid)
         return err_set(err, ERR_DENIED, "uid %u or gid %u cannot be lent to", user->uid, user->gid);
-    if (set_caps(BOOT_ROOT_CAPS) < 0) /* the change took those on files */
+    if (set_caps(root_caps) < 0) /* the change took those on files */
         return err_sys(err, errno, "capabilities");
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_sys(err, errno, "dumpable");

@@ -12,6 +12,7 @@
 
 #include "agent/ops.h"
 #include "agent/proc/attach.h"
+#include "agent/proc/memory.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
 #include "agent/proc/strays.h"
@@ -124,6 +125,13 @@ static void start_failed(struct proc *proc, const struct err *err)
     procs_unsettle(proc);
 }
 
+static enum agent_exit how_ended(const struct proc *proc, int status)
+{
+    if (proc->agent->machine && memory_could_kill(status) && memory_kills() > proc->killed_at)
+        return EXIT_OOM;
+    return WIFEXITED(status) ? EXIT_CODE : EXIT_SIGNAL;
+}
+
 static void take_news(struct proc *proc, const struct shepherd_news *news)
 {
     struct proc_live *live = proc->live;
@@ -150,7 +158,7 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         proc->cpu_ms = news->cpu_us / 1000;
         cpu_ended(proc, news->cpu_us);
         proc->peak_bytes = news->peak_bytes;
-        set_ended(proc, WIFEXITED(news->status) ? EXIT_CODE : EXIT_SIGNAL, news->status);
+        set_ended(proc, how_ended(proc, news->status), news->status);
         return;
     case ORDER_SIGNAL:
     case ORDER_SIGNAL_ALL:

@@ -69,6 +69,7 @@ struct proc {
     uint64_t started_us; /* monotonic */
     int64_t started_ms;  /* real */
     uint64_t refused_at; /* system calls that were refused in the sandbox when it began */
+    uint64_t killed_at;  /* in a machine: processes that were killed for want of memory by then */
     uint64_t wall_ms, cpu_ms, peak_bytes;
     bool beside;                  /* with a CPU limit: another command ran while it did */
     uint64_t agent_cpu_ms;        /* with a CPU limit: what the agent used meanwhile */

@@ -1,4 +1,5 @@
 /* start.c - from a request to a forked shepherd: the first half of proc.h's proc_start. */
+#include "agent/proc/memory.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
 #include "agent/proc/stream.h"
@@ -70,6 +71,7 @@ static struct proc *proc_new(struct agent *agent, const struct proc_request *sta
     (void) clock_gettime(CLOCK_REALTIME, &now);
     proc->started_ms = (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
     proc->refused_at = agent->refusals.total;
+    proc->killed_at = agent->machine ? memory_kills() : 0;
     live->proc = proc;
     live->tied_to = start->tied_to;
     live->sudo = start->fds != NULL;

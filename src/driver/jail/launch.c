@@ -244,7 +244,7 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
         goto out;
     limits = s->info.limits;
     if (machine)
-        machine_allow(&limits);
+        machine_allow(machine->vm, &limits);
     if (s->image_memory) { /* criu works within them, beside processes that may be as many as are allowed */
         limits.processes += LOAD_EXTRA_PROCESSES;
         limits.memory_bytes += LOAD_EXTRA_MEMORY;

@@ -83,7 +83,7 @@ const struct setting settings[] = {
     { "e2b_policy",      SETTING_TEXT,     AT(e2b_policy),      "open", 0, 0, AT_START,
       "the same, for sandboxes that E2B's SDKs make" },
     { "isolation",       SETTING_ISOLATION, AT(isolation),      "jail", 0, 0, LIVE,
-      "what isolates a sandbox from the host if its create says nothing: jail or gvisor" },
+      "what isolates a sandbox from the host if its create says nothing: jail, gvisor or vm" },
     { "policy_share",    SETTING_COUNT,    AT(policy_share),    "25", 1, 100, LIVE,
       "percent of the processors that analyses of one tenant's commands may use; more get 429" },
     { "user_requests",   SETTING_COUNT,    AT(user_requests),   "0", 0, 1000000000, LIVE,

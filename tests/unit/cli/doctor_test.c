@@ -46,6 +46,11 @@ static uint32_t say_runsc(const char *path)
     return answer ? 20221219 : 20240729;
 }
 
+static uint32_t say_qemu(void)
+{
+    return answer ? 7 : 10;
+}
+
 static int say_criu(bool from_prefix, bool check, struct doctor_criu *ret)
 {
     (void) snprintf(ret->version, sizeof ret->version, from_prefix ? "4.1.1" : "3.17.1");
@@ -78,6 +83,7 @@ static const struct doctor_probes probes = {
     .kvm = say,
     .disk_free = say_disk,
     .runsc = say_runsc,
+    .qemu = say_qemu,
     .criu = say_criu,
     .keeper = say_keeper,
     .templates = say_templates,

@@ -1,0 +1,303 @@
+#include "agent/init.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/own.h"
+#include "wire/boot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TEXTS_MAX 32768 /* of BOOT_INIT_FILE: an environment has half of it at most */
+#define ENV_MAX   128
+#define TRIES     5000
+#define TRY_US    1000
+#define CGROUP    "/sys/fs/cgroup/sandbox"
+
+/* What BOOT_INIT_FILE says. */
+struct told {
+    char texts[TEXTS_MAX];
+    const char *processes;
+    char *argv[BOOT_ARG_COUNT + 1];
+    char *envp[ENV_MAX + 1];
+};
+
+static struct told told;
+
+static int read_told(struct err *err)
+{
+    ssize_t len = io_read_text(AT_FDCWD, "/" BOOT_INIT_FILE, told.texts, sizeof told.texts);
+    size_t count = 0;
+
+    if (len <= 0 || told.texts[len - 1] != '\0')
+        return err_set(err, ERR_INTERNAL, "/" BOOT_INIT_FILE " cannot be read");
+    for (char *at = told.texts; at < told.texts + len; at += strlen(at) + 1, count++) {
+        if (count == 0)
+            told.processes = at;
+        else if (count <= BOOT_ARG_COUNT)
+            told.argv[count - 1] = at;
+        else if (count <= BOOT_ARG_COUNT + ENV_MAX)
+            told.envp[count - BOOT_ARG_COUNT - 1] = at;
+    }
+    return count > BOOT_ARG_COUNT && count <= BOOT_ARG_COUNT + ENV_MAX
+               ? 0
+               : err_set(err, ERR_INTERNAL, "/" BOOT_INIT_FILE " has %zu texts", count);
+}
+
+/* ---- file systems ---- */
+
+struct place {
+    const char *source, *target, *type;
+    unsigned long flags;
+    const char *data;
+};
+
+static int mount_all(const struct place *places, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void) mkdir(places[i].target, 0755);
+        if (mount(places[i].source, places[i].target, places[i].type, places[i].flags,
+                  places[i].data) < 0)
+            return err_sys(err, errno, "mount %s", places[i].target);
+    }
+    return 0;
+}
+
+static int mount_kernels(struct err *err)
+{
+    static const struct place places[] = {
+        { "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+        { "sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+        { "dev", "/dev", "devtmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755" },
+    };
+
+    return mount_all(places, ARRAY_LEN(places), err);
+}
+
+/* The disk is empty. */
+static int mount_root(struct err *err)
+{
+    static const struct place layers[] = {
+        { BOOT_INIT_ROOT, "/lower", "virtiofs", MS_RDONLY | MS_NODEV, NULL },
+        { BOOT_INIT_DISK, "/disk", "ext4", MS_NODEV, "noinit_itable,nobarrier,errors=remount-ro" },
+    };
+    static const struct place root = { "cove", "/new", "overlay", 0,
+                                       "lowerdir=/lower,upperdir=/disk/upper,workdir=/disk/work" };
+    struct stat st;
+
+    for (int i = 0; stat(BOOT_INIT_DISK, &st) < 0;
+         i++) { /* it is found a moment after its driver */
+        if (i == TRIES)
+            return err_set(err, ERR_INTERNAL, "there is no disk");
+        (void) usleep(TRY_US);
+    }
+    if (mount_all(layers, ARRAY_LEN(layers), err) < 0)
+        return -1;
+    if (mkdir("/disk/upper", 0755) < 0 || mkdir("/disk/work", 0700) < 0 ||
+        stat("/lower", &st) < 0 || chown("/disk/upper", st.st_uid, st.st_gid) < 0 ||
+        chmod("/disk/upper", st.st_mode & 07777) < 0)
+        return err_sys(err, errno, "prepare the disk");
+    return mount_all(&root, 1, err);
+}
+
+static int move_kernels(struct err *err)
+{
+    static const struct place places[] = {
+        { "/proc", "/new/proc", NULL, MS_MOVE, NULL },
+        { "/sys", "/new/sys", NULL, MS_MOVE, NULL },
+        { "/dev", "/new/dev", NULL, MS_MOVE, NULL },
+        { "devpts", "/new/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=0666,mode=0620" },
+        { "shm", "/new/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777" },
+        { "cove", "/new/dev/cove", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755" },
+        { "cgroup", "/new/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+    };
+    static const struct {
+        const char *target, *name;
+    } links[] = { { "/proc/self/fd", "/new/dev/fd" },
+                  { "/proc/self/fd/0", "/new/dev/stdin" },
+                  { "/proc/self/fd/1", "/new/dev/stdout" },
+                  { "/proc/self/fd/2", "/new/dev/stderr" } };
+
+    if (mount_all(places, ARRAY_LEN(places), err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(links); i++)
+        IGNORE(symlink(links[i].target, links[i].name) < 0);
+    return 0;
+}
+
+/* Its program stays executable and nobody's to read, as in other sandboxes. */
+static int copy_agent(struct err *err)
+{
+    auto_close int from = open("/init", O_RDONLY | O_CLOEXEC), to = -1;
+    char path[80], data[65536];
+    ssize_t n;
+
+    (void) snprintf(path, sizeof path, "/new%.60s", told.argv[0]);
+    to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0111);
+    if (from < 0 || to < 0)
+        return err_sys(err, errno, "make %s", path);
+    while ((n = read(from, data, sizeof data)) > 0)
+        if (io_write_all(to, data, (size_t) n) < 0)
+            return err_sys(err, errno, "write %s", path);
+    if (n < 0)
+        return err_sys(err, errno, "read the agent");
+    own_close(&to);
+    return mount(NULL, "/new/dev/cove", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) <
+                   0
+               ? err_sys(err, errno, "protect /dev/cove")
+               : 0;
+}
+
+/* ---- modules ---- */
+
+static int by_name(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Those that a kernel has already, or cannot use, are no failure: what needs one says so. */
+static void load_modules(bool first)
+{
+    struct dirent **list = NULL;
+    int count = scandir("/" BOOT_INIT_MODULES, &list, by_name, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        char path[300];
+        auto_close int fd = -1;
+
+        (void) snprintf(path, sizeof path, "/" BOOT_INIT_MODULES "/%s", list[i]->d_name);
+        if ((list[i]->d_name[0] == '1') == first) {
+            fd = open(path, O_RDONLY | O_CLOEXEC);
+            if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST)
+                (void) fprintf(stderr, "cove-init: %s: %s\n", list[i]->d_name, strerror(errno));
+            (void) unlink(path); /* its memory is the guest's */
+        }
+        free(list[i]);
+    }
+    free(list);
+}
+
+/* By a process that keeps the old root: nobody waits for these. */
+static void load_more(void)
+{
+    if (fork() != 0)
+        return;
+    load_modules(false);
+    _exit(0);
+}
+
+/* ---- the rest ---- */
+
+/* The device is found by its name: its number depends on what other devices there are. */
+static int open_port(struct err *err)
+{
+    static const char dir[] = "/sys/class/virtio-ports";
+
+    for (int i = 0; i < TRIES; i++) {
+        auto_dir DIR *ports = opendir(dir);
+        const struct dirent *entry;
+
+        while (ports && (entry = readdir(ports))) {
+            char path[320], name[64];
+            int fd;
+
+            (void) snprintf(path, sizeof path, "%s/%s/name", dir, entry->d_name);
+            if (entry->d_name[0] == '.' || io_read_text(AT_FDCWD, path, name, sizeof name) < 0)
+                continue;
+            name[strcspn(name, "\n")] = '\0';
+            (void) snprintf(path, sizeof path, "/dev/%s", entry->d_name);
+            if (strcmp(name, BOOT_INIT_PORT) == 0 && (fd = open(path, O_RDWR | O_CLOEXEC)) >= 0)
+                return fd;
+        }
+        (void) usleep(TRY_US);
+    }
+    return err_set(err, ERR_INTERNAL, "there is no port to the host");
+}
+
+static int raise_loopback(struct err *err)
+{
+    auto_close int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK };
+
+    return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0
+               ? err_sys(err, errno, "raise the loopback")
+               : 0;
+}
+
+/* The limit is one of the sandbox's, for whom forks too much; root inside may lift it, and has the machine's memory as the bound. */
+static int enter_cgroup(struct err *err)
+{
+    (void) io_write_text(AT_FDCWD, "/sys/fs/cgroup/cgroup.subtree_control", "+pids");
+    if (mkdir(CGROUP, 0755) < 0 ||
+        io_write_text(AT_FDCWD, CGROUP "/pids.max", told.processes) < 0 ||
+        io_write_text(AT_FDCWD, CGROUP "/cgroup.procs", "1") < 0)
+        return err_sys(err, errno, "limit processes");
+    return 0;
+}
+
+static int enter_root(struct err *err)
+{
+    if (chdir("/new") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
+        chdir("/") < 0)
+        return err_sys(err, errno, "enter the root");
+    return 0;
+}
+
+static void take_console(void)
+{
+    int fd = open("/dev/console", O_RDWR);
+
+    for (int i = 0; fd >= 0 && i < 3; i++)
+        if (fd != i)
+            (void) dup2(fd, i);
+    if (fd > 2)
+        (void) close(fd);
+}
+
+static int prepare(struct err *err)
+{
+    auto_close int port = -1;
+
+    if (mount_kernels(err) < 0)
+        return -1;
+    take_console();
+    if (read_told(err) < 0)
+        return -1;
+    load_modules(true);
+    if (mount_root(err) < 0)
+        return -1;
+    load_more();
+    if (move_kernels(err) < 0 || copy_agent(err) < 0 || enter_root(err) < 0 ||
+        enter_cgroup(err) < 0 || raise_loopback(err) < 0)
+        return -1;
+    port = open_port(err);
+    if (port < 0)
+        return -1;
+    return dup2(port, STDIN_FILENO) < 0 ? err_sys(err, errno, "take the port") : 0;
+}
+
+int init_main(void)
+{
+    struct err err;
+
+    if (prepare(&err) == 0) {
+        (void) execve(told.argv[0], told.argv, told.envp);
+        err_sys(&err, errno, "start the agent");
+    }
+    (void) fprintf(stderr, "cove-init: %s\n", err.msg);
+    (void) reboot(RB_AUTOBOOT); /* QEMU ends with it */
+    return 1;
+}

@@ -1,0 +1,75 @@
+#include "driver/vm/parts.h"
+
+#include "base/own.h"
+#include "driver/ask.h"
+#include "wire/vm.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define FETCH "'tools/vm', or fetch-vm of the package, fetches it"
+
+/* The last file that was asked. */
+static struct {
+    struct stat file;
+    uint32_t version; /* 0: it does not say, or does not run */
+} known;
+
+/* False: there is none. */
+static bool look(void)
+{
+    static const char *const argv[] = {
+        VM_PREFIX VM_LOADER, "--library-path", VM_PREFIX VM_LIBRARIES,
+        VM_PREFIX VM_QEMU,   "--version",      NULL
+    };
+    struct stat st;
+    char text[256];
+
+    if (stat(VM_PREFIX VM_QEMU, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (!ask_is_same(&known.file, &st)) {
+        known.file = st;
+        ask_program(argv, text, sizeof text);
+        known.version = vm_parse_qemu_version(text);
+    }
+    return true;
+}
+
+static int lacks(const char *isolation, const char *what, struct err *err)
+{
+    return err_set(err, ERR_UNSUPPORTED, "isolation '%s' is not available on this host: %s",
+                   isolation, what);
+}
+
+int parts_check(const char *isolation, struct err *err)
+{
+    char text[120];
+
+    if (!look())
+        return lacks(isolation, "QEMU is not in " VM_PREFIX " (" FETCH ")", err);
+    if (known.version == 0)
+        return lacks(isolation, "QEMU in " VM_PREFIX " does not tell its version", err);
+    if (known.version < VM_QEMU_OLDEST) {
+        (void) snprintf(text, sizeof text,
+                        "QEMU %u or later is needed, and that of " VM_PREFIX " is %u",
+                        VM_QEMU_OLDEST, known.version);
+        return lacks(isolation, text, err);
+    }
+    return access(VM_PREFIX VM_KERNEL, R_OK) == 0
+               ? 0
+               : lacks(isolation, "there is no kernel in " VM_PREFIX " (" FETCH ")", err);
+}
+
+const char *parts_text(void)
+{
+    static char text[32];
+
+    if (!look())
+        return "no QEMU";
+    if (known.version == 0)
+        return "QEMU does not run";
+    (void) snprintf(text, sizeof text,
+                    known.version < VM_QEMU_OLDEST ? "QEMU %u is too old" : "QEMU %u",
+                    known.version);
+    return text;
+}

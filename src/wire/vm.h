@@ -1,0 +1,21 @@
+/* vm.h - what virtual machines need of the host: the directory that tools/vm fills, and which QEMU of it can be used. Pure: the keeper and
+ * 'cove doctor' look for themselves. */
+#ifndef COVE_WIRE_VM_H
+#define COVE_WIRE_VM_H
+
+#include <stdint.h>
+
+#define VM_PREFIX      "/usr/local/lib/cove/vm"
+#define VM_QEMU        "/qemu"
+#define VM_LOADER      "/lib/ld.so"
+#define VM_LIBRARIES   "/lib"
+#define VM_KERNEL      "/vmlinuz"
+#define VM_QEMU_OLDEST 10u /* takes KVM as a descriptor, and memory of a template read-only */
+
+/* What the guest's kernel takes of its memory: it is given beside what the sandbox may have. */
+#define VM_KERNEL_MEMORY ((uint64_t) 48 << 20)
+
+/* The first number in what `qemu --version` says: "QEMU emulator version 10.0.2 (Debian …)"; 0: there is none. */
+uint32_t vm_parse_qemu_version(const char *text);
+
+#endif

@@ -1,0 +1,114 @@
+# columns.sh - one list of promises of a sandbox, for each isolation: drivers_test and vm_test run it. The first argument of each
+# function is the isolation, the second a sandbox of it; there is a jail named `neighbour`, which must not notice anything.
+# shellcheck shell=bash disable=SC2154
+
+well() { [ "$(cove exec neighbour -- echo fine)" = fine ]; }
+life_is() { cove ps --json 2>/dev/null | python3 -c 'import json, sys
+print(*[s["state"] for s in json.load(sys.stdin) if s["id"] == sys.argv[1]])' "$1" | grep -qx "$2"; }
+gone() { ! cove ps -q | grep -qx "$1"; }
+pid_of() { grep -ao "running sandbox=$1 .* pid=[0-9]*" "$keeper_log" | grep -o 'pid=[0-9]*' | head -n 1 | cut -d= -f2; }
+# Below the sandbox's first process, by a word of their command line.
+below() { # pid, word
+    local p
+    for p in /proc/[0-9]*; do
+        [ "$(readlink "$p/ns/cgroup" 2>/dev/null)" = "$(readlink "/proc/$1/ns/cgroup")" ] && [ "${p#/proc/}" != "$1" ] &&
+            { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "$2" && echo "${p#/proc/}"
+    done
+}
+
+# ---- what every isolation does ----
+commands() { # isolation, sandbox
+    is "$1: output and standard error arrive apart" "out|err" "$(cove exec "$2" -- sh -c 'echo out; echo err >&2' 2>"$tmp/err" | tr -d '\n')|$(cat "$tmp/err")"
+    rc_is "$1: an exit code arrives" 7 cove exec "$2" -- sh -c 'exit 7'
+    rc_is "$1: a signal is told" 137 cove exec -q "$2" -- sh -c 'kill -9 $$'
+    is "$1: standard input arrives, to its end" "$(seq 1 200000 | md5sum)" "$(seq 1 200000 | cove exec -i "$2" -- md5sum)"
+    is "$1: much output arrives whole" "$(head -c 20000000 /dev/zero | md5sum)" "$(cove exec "$2" -- head -c 20000000 /dev/zero | md5sum)"
+    is "$1: a command is the template's user" user "$(cove exec "$2" -- id -un)"
+    is "$1: the host name is the sandbox's" "box-$1" "$(cove exec "$2" -- hostname)"
+    like "$1: a terminal is one" 'dev/pts/[0-9]+.*30 100' "$(script -qec "stty rows 30 cols 100; cove exec -t $2 -- sh -c 'tty; stty size'" /dev/null </dev/null | tr -d '\0' | tr '\r\n' '  ')"
+    rc_is "$1: a command that takes too long is ended" 124 cove exec --timeout 300ms "$2" -- sh -c 'setsid sleep 77 & sleep 78'
+    fails "$1: and nothing that it started is left" cove exec "$2" -- pgrep -x sleep
+    cove exec -d "$2" -- sh -c 'echo on >/tmp/detached; exec sleep 600' >/dev/null
+    holds "$1: a detached command goes on" within 10 cove exec "$2" -- pgrep -x sleep
+    many=$(for i in $(seq 1 20); do cove exec "$2" -- echo "$i" & done | sort -n | tr '\n' ' '; wait)
+    is "$1: twenty commands at once all answer" "$(seq -s ' ' 1 20) " "$many"
+}
+files() {
+    head -c 3000000 /dev/urandom >"$tmp/file"
+    cove cp "$tmp/file" "$2:/home/user/file" && cove cp "$2:/home/user/file" "$tmp/back"
+    holds "$1: a file goes in and comes back the same" cmp "$tmp/file" "$tmp/back"
+    mkdir -p "$tmp/tree/a/b" && echo deep >"$tmp/tree/a/b/c"
+    cove cp -r "$tmp/tree" "$2:/home/user/tree" 2>/dev/null || cove cp "$tmp/tree" "$2:/home/user/tree"
+    is "$1: a directory arrives with what is below it" deep "$(cove exec "$2" -- cat tree/a/b/c)"
+    fails "$1: a file that is not there is an error" cove cp "$2:/home/user/none" "$tmp/none"
+}
+ports() { # by a server, which is what passes bytes of ports, and a sandbox of its own
+    local path=$PATH forward at
+    serve_start
+    cove create --isolation "$1" --name "ports-$1" >/dev/null
+    cove exec -d "ports-$1" -- sh -c 'mkdir -p web && cd web && echo served >index.html && exec python3 -m http.server 8123' >/dev/null
+    cove port-forward "ports-$1" 0:8123 >"$tmp/forward" 2>&1 &
+    forward=$!
+    within 20 grep -q '127.0.0.1:' "$tmp/forward"
+    at=$(grep -o '127.0.0.1:[0-9]*' "$tmp/forward" | head -n 1)
+    answers() { [ "$(curl -s --noproxy '*' -m 5 "http://$at/")" = served ]; }
+    holds "$1: a server inside is reached from outside" within 20 answers
+    kill $forward && wait $forward 2>/dev/null
+    cove kill "ports-$1"
+    serve_stop
+    export PATH=$path
+    hash -r
+}
+limits() {
+    like "$1: memory is the limit's, as seen inside" '^MemTotal: +524288 kB' "$(cove exec "$2" -- head -n 1 /proc/meminfo)"
+    rc_is "$1: a disk that is full is an error, and no more than that" 1 cove exec "$2" -- sh -c 'head -c 300M /dev/zero >~/big'
+    holds "$1: the sandbox goes on behind it" cove exec "$2" -- sh -c 'rm ~/big && echo there >~/small'
+    like "$1: stats tell memory and disk" '"memory_bytes": *[1-9].*"disk_bytes": *[1-9]' "$(cove stats --json "$2" | tr -d '\n')"
+}
+sleeping() {
+    cove exec -d "$2" -- sh -c 'while :; do date +%s%N >/tmp/now; sleep 0.05; done' >/dev/null
+    within 10 cove exec "$2" -- test -s /tmp/now
+    holds "$1: a sandbox is frozen" cove pause "$2"
+    holds "$1: and says so" life_is "$2" paused
+    holds "$1: it is thawed" cove resume "$2"
+    is "$1: and answers" back "$(cove exec "$2" -- echo back)"
+}
+killed_keeper() {
+    cove exec -d "$2" -- sh -c 'echo mine >/tmp/kept; exec sleep 601' >/dev/null
+    within 10 cove exec "$2" -- test -s /tmp/kept
+    stop_keeper KILL
+    launch_keeper
+    is "$1: a new keeper adopts it" mine "$(cove exec "$2" -- cat /tmp/kept)"
+    holds "$1: its processes went on" cove exec "$2" -- pgrep -x sleep
+    holds "$1: an adopted one is frozen and thawed" sh -c "cove pause $2 && cove resume $2 && cove exec $2 -- true"
+}
+# Whom the kernel ends for it is the kernel's choice: a process, or everything. Both are told.
+memory_told() { # sandbox
+    cove stats --json "$1" 2>/dev/null | grep -q '"oom_kills": [1-9]' || grep -aq "$1.*ran out of memory" "$keeper_log"
+}
+memory() {
+    local box
+    box=$(cove create --isolation "$1" --memory 128M --name "hungry-$1")
+    fails "$1: a command that takes more memory than there is is ended" cove exec "$box" -- python3 -c 'x = []
+while True: x.append(bytearray(8 << 20))'
+    holds "$1: that memory ran out is told" memory_told "$box"
+    holds "$1: the neighbour did not notice" well
+    cove kill "$box" >/dev/null 2>&1
+}
+processes() {
+    local box most
+    box=$(cove create --isolation "$1" --pids 64 --name "forks-$1")
+    most=$(cat /sys/fs/cgroup/pids/*/"$box"/pids.max /sys/fs/cgroup/*/"$box"/pids.max 2>/dev/null | head -n 1)
+    holds "$1: there is a limit of processes" [ "$most" -le 320 ]
+    timeout 60 cove exec --timeout 5s "$box" -- python3 -c 'import os, time
+for i in range(4000):
+    try:
+        if os.fork() == 0: time.sleep(100)
+    except OSError: break
+time.sleep(100)' >/dev/null 2>&1
+    if cove exec "$box" -- true 2>/dev/null; then ok "$1: a command that wants thousands of processes is refused them"
+    else holds "$1: a command that wants thousands of processes ends its sandbox" within 20 gone "$box"; fi
+    holds "$1: the neighbour did not notice the processes" well
+    cove kill "$box" >/dev/null 2>&1
+    holds "$1: that sandbox is gone when it is destroyed" within 10 gone "$box"
+}
