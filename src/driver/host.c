@@ -8,7 +8,6 @@
 #include "driver/gvisor/runsc.h"
 #include "driver/layers.h"
 #include "driver/merge.h"
-#include "driver/vm/kvm.h"
 #include "driver/vm/parts.h"
 #include "driver/worker.h"
 #include "image/fill.h"
@@ -133,6 +132,7 @@ static void compile_filters(struct host *host)
 
 static void init(struct host *host)
 {
+    host->kvm_fd = -1;
     host->disks_watch.fd = host->shrink.watch.fd = host->room.fd = -1;
     for (size_t i = 0; i < BASES_MAX; i++)
         host->bases[i].mount_fd = -1;
@@ -153,7 +153,6 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
         root_stage_layers();
     host.layers_by_loop = o->stage_layers;
     host.dev_fd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    host.kvm_fd = kvm_try(host.dev_fd, &host.kvm_why);
     host.vm_emulated = o->vm_emulated;
     if (open_files(k, o->all_pages, err) < 0)
         return -1;
@@ -219,10 +218,9 @@ void host_describe(const struct keeper *k, struct keeper_hello *ret)
                     template_exists(k->host->templates_fd, "base") ? "base" : "host");
     (void) snprintf(
         ret->isolation, sizeof ret->isolation,
-        "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s; vm: %s%s",
+        "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s; vm: %s",
         cgroups->hierarchy[cgroups->of[CG_MEMORY]].version,
-        confine_has_landlock() ? "Landlock, " : "", runsc_text(), parts_text(),
-        k->host->kvm_fd < 0 ? ", no KVM" : "");
+        confine_has_landlock() ? "Landlock, " : "", runsc_text(), parts_text());
 }
 
 int host_templates(const struct keeper *k, uint32_t from, struct keeper_reply *reply,

@@ -72,7 +72,7 @@ struct host {
     struct seccomp_filter filter_notify, filter_quiet;
     struct seccomp_filter filter_machine; /* of jails around guests */
     int bridge_fd;                        /* cove-bridge */
-    int kvm_fd;                           /* for virtual machines; -1: kvm_why */
+    int kvm_fd;                           /* for virtual machines; -1: not tried yet, or kvm_why */
     const char *kvm_why;
     bool vm_emulated;                      /* the operator allows machines without KVM */
     unsigned char filter_name[SHA256_LEN]; /* of both: what new sandboxes get */

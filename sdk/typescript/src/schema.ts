@@ -2072,7 +2072,7 @@ export interface components {
              * @default false
              */
             root: boolean;
-            /** @description what isolates it from the host: `jail` or `gvisor`. Default: the server's setting `isolation`, or the tenant's least level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level */
+            /** @description what isolates it from the host: `jail`, `gvisor`, `vm` or `vm-emulated`. Default: the server's setting `isolation`, or the tenant's least level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level */
             isolation?: string;
             /** @description a create with the same key again answers with the same sandbox */
             idempotency_key?: string;
@@ -2876,7 +2876,7 @@ export interface components {
             sandbox_type?: unknown;
             /** @description of configurations for E2B; has no meaning here, and is not kept */
             e2b_api_key?: unknown;
-            /** @description what isolates it from the host: jail or gvisor (default: the server's) */
+            /** @description what isolates it from the host: jail, gvisor, vm or vm-emulated (default: the server's) */
             isolation?: string;
             resource_limits?: components["schemas"]["ToolLimits"];
             network?: components["schemas"]["ToolNetwork"];

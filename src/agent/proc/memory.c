@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define ROW       "\noom_kill "
+#define ROW        "\noom_kill "
 #define SHELL_SAYS (128 + SIGKILL)
 
 uint64_t memory_kills(void)

@@ -1,7 +1,7 @@
 /* kvm.h - whether the kernel's KVM runs code, at a speed that a virtual machine can be used with. By running some, not by looking: a device
  * that is there may refuse, or take a millisecond for every instruction.
  *
- * Callers: driver/host.c at start; vm.c. */
+ * Callers: vm.c. */
 #ifndef COVE_DRIVER_VM_KVM_H
 #define COVE_DRIVER_VM_KVM_H
 

@@ -5,6 +5,7 @@
 #include "driver/jail/connect.h"
 #include "driver/jail/jail.h"
 #include "driver/jail/launch.h"
+#include "driver/vm/kvm.h"
 #include "driver/vm/parts.h"
 #include "jail/machine.h"
 #include "keeper/life.h"
@@ -45,8 +46,12 @@ static int check(const struct driver *driver, struct keeper *k, const struct kee
 static int check_vm(struct keeper *k, const struct keeper_request *r, uint64_t *ret_build,
                     struct err *err)
 {
-    if (k->host->kvm_fd < 0)
-        return lacks(&vm_driver, k->host->kvm_why, err);
+    struct host *host = k->host;
+
+    if (host->kvm_fd < 0 && !host->kvm_why) /* by the first who asks: few hosts have machines */
+        host->kvm_fd = kvm_try(host->dev_fd, &host->kvm_why);
+    if (host->kvm_fd < 0)
+        return lacks(&vm_driver, host->kvm_why, err);
     return check(&vm_driver, k, r, ret_build, err);
 }
 

@@ -228,7 +228,7 @@ static const struct form_field config_rows[] = {
     { "sandbox_type", FORM_IGNORED, .help = "of configurations for E2B; has no meaning here", .unlisted = true },
     { "e2b_api_key", FORM_IGNORED, .help = "of configurations for E2B; has no meaning here, and is not kept", .unlisted = true },
     { "isolation", FORM_CONTENT, .at = AT(isolation), .most = 31, .unlisted = true,
-      .help = "what isolates it from the host: jail or gvisor (default: the server's)" },
+      .help = "what isolates it from the host: jail, gvisor, vm or vm-emulated (default: the server's)" },
     { "resource_limits", FORM_OBJECT, .at = AT(limits), .help = "other limits than the preset's", .items = &limits_form },
     { "network", FORM_OBJECT, .at = AT(network), .help = "what the sandbox may reach", .items = &reach_form },
     { "security", FORM_OBJECT, .at = AT(security), .help = "rules on top of the preset's; docs/policy.md", .items = &policy_rules_form,

@@ -55,8 +55,8 @@ static const struct form_field create_fields[] = {
       "move it to disk when it was idle for so long; 0: never" },
     { "root", FORM_BOOL, .at = AT(root), .help = "whether root inside may be used", .fallback = "false" },
     { "isolation", FORM_TEXT, .at = AT(isolation),
-      .help = "what isolates it from the host: `jail` or `gvisor`. Default: the server's setting `isolation`, or the tenant's least "
-              "level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level" },
+      .help = "what isolates it from the host: `jail`, `gvisor`, `vm` or `vm-emulated`. Default: the server's setting `isolation`, or the "
+              "tenant's least level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level" },
     { "idempotency_key", FORM_TEXT, .at = AT(idempotency_key), .help = "a create with the same key again answers with the same sandbox",
       .schema = "{\"maxLength\": 127}" },
 };
