@@ -239,7 +239,7 @@ help:
 	@echo "make test-templates   build the templates, and run the tests that need them"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
 	@echo "make test-machines    both, and a reboot, a second machine, upgrades (FROM=HEAD~1), power cuts: hours without KVM"
-	@echo "make test-powercut    cut the power under load, ROUNDS=20 times, and look what is left"
+	@echo "make test-powercut    cut the power under load, ROUNDS=20 times, and look what is left (MACHINE=debian12: of a whole machine)"
 	@echo "make bench            measure, side by side with bwrap, runc and runsc"
 	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"
 	@echo "make soak             long runs: kill -9 rounds, create/destroy for an hour"

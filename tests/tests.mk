@@ -174,12 +174,14 @@ test-machines:
 	    $(MAKE) test-$$machine MACHINE_TESTS=reboot_test || exit 1; \
 	done
 	+$(MAKE) test-powercut
+	+$(MAKE) test-powercut MACHINE=debian12
 
-# Power cuts under load on a disk that loses what was not flushed; ROUNDS= of them, SEED= repeats a run.
-test-powercut:
+# Power cuts under load on a disk that loses what was not flushed; ROUNDS= of them, SEED= repeats a run. On this host's kernel, or
+# with MACHINE=debian12 (or debian13) a whole machine in QEMU, whose process is killed.
+test-powercut: $(if $(MACHINE),deb)
 	tools/deps machine
-	+$(parallel) all
-	tests/powercut/run
+	+$(parallel) all $(if $(MACHINE),unit helpers)
+	MACHINE=$(MACHINE) tests/powercut/run
 
 .PHONY: unit helpers agent-asan test-debian12 test-debian13 test-machines test-powercut
 .SECONDARY:

@@ -1,9 +1,11 @@
-"""A disk that loses what was not flushed: ext4 on a loop device, on a file that qemu-storage-daemon shows by FUSE.
+"""A disk that loses what was not flushed: QEMU's blklogwrites writes every write and every flush into a log, in their order.
 
-blklogwrites writes every write and every flush of that device into a log, in their order. A power cut is kill -9 of
-the daemon. The disk that the next boot finds is the one of the boot before and the log up to its last flush; with
-`torn`, some of the writes behind that flush as well, as a disk with a cache may have brought them to its platters in
-any order. Writes are whole sectors of 512 bytes, or not there."""
+A power cut is kill -9 of the process that has the disk. The disk that the next boot finds is the one of the boot before and
+the log up to its last flush; with `torn`, some of the writes behind that flush as well, as a disk with a cache may have
+brought them to its platters in any order. Writes are whole sectors of 512 bytes, or not there.
+
+A whole machine in QEMU has such a disk itself (vm.py). On this host it is ext4 on a loop device, on a file that
+qemu-storage-daemon shows by FUSE (machine.py)."""
 import os
 import shutil
 import signal
@@ -57,10 +59,32 @@ def run(*args):
     return subprocess.run(args, check=True, capture_output=True, text=True).stdout.strip()
 
 
-class CutDisk:
+class LoggedDisk:
+    def __init__(self, work):
+        self.image, self.next, self.log = work + "/disk", work + "/disk.next", work + "/writes"
+
+    def logged(self):
+        """For the next boot: the nodes of QEMU whose last, `both`, is the disk."""
+        run("cp", "--sparse=always", self.image, self.next)
+        open(self.log, "w").close()
+        return ("driver=file,node-name=disk,filename=" + self.image, "driver=file,node-name=log,filename=" + self.log,
+                "driver=blklogwrites,node-name=both,file=disk,log=log")
+
+    def off(self, torn, rng):
+        """Behind the cut: the disk as the next boot finds it."""
+        size = os.path.getsize(self.log)
+        lost, spared = replay(self.log, self.next, torn, rng)
+        shutil.move(self.next, self.image)
+        return size, lost, spared
+
+    def clean(self):
+        pass
+
+
+class CutDisk(LoggedDisk):
     def __init__(self, work, size="6G"):
-        self.image, self.next = work + "/disk", work + "/disk.next"
-        self.log, self.shown = work + "/writes", work + "/shown"
+        super().__init__(work)
+        self.shown = work + "/shown"
         self.daemon = self.loop = None
         run("truncate", "-s", size, self.image)
         run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-i", "65536", self.image)
@@ -68,13 +92,9 @@ class CutDisk:
 
     def on(self):
         """The loop device, to be mounted."""
-        run("cp", "--sparse=always", self.image, self.next)
-        open(self.log, "w").close()
+        nodes = [word for node in self.logged() for word in ("--blockdev", node)]
         self.daemon = subprocess.Popen(
-            ["qemu-storage-daemon", "--blockdev", "driver=file,node-name=disk,filename=" + self.image,
-             "--blockdev", "driver=file,node-name=log,filename=" + self.log,
-             "--blockdev", "driver=blklogwrites,node-name=both,file=disk,log=log",
-             "--export", "type=fuse,id=shown,node-name=both,writable=on,growable=off,mountpoint=" + self.shown],
+            ["qemu-storage-daemon", *nodes, "--export", "type=fuse,id=shown,node-name=both,writable=on,growable=off,mountpoint=" + self.shown],
             stdin=subprocess.DEVNULL)
         end = time.time() + 60
         while os.path.getsize(self.shown) == 0:
@@ -97,10 +117,7 @@ class CutDisk:
             assert time.time() < end, "the loop device stays: " + run("losetup", "-a")
             time.sleep(0.1)
         run("umount", "-l", self.shown)
-        size = os.path.getsize(self.log)
-        lost, spared = replay(self.log, self.next, torn, rng)
-        shutil.move(self.next, self.image)
-        return size, lost, spared
+        return super().off(torn, rng)
 
     def clean(self):
         if self.daemon and self.daemon.poll() is None:

@@ -10,16 +10,53 @@ import subprocess
 import time
 import uuid
 
+from cutdisk import CutDisk
+
 
 class Cut(Exception):
     """The power is off: no answer counts."""
 
 
-class Machine:
-    def __init__(self, work, build, disk):
-        self.work, self.build, self.disk = work, build, disk
-        self.state, self.logs = work + "/state", work + "/cove.log"
-        self.up = self.port = self.cut_at = self.group = None
+class Asked:
+    """What is booted, asked over HTTP and cut off: up is its process, logs what it says."""
+    patience, load_seconds = 120, 90  # for one answer; for the answers of a round
+
+    def __init__(self, work, disk):
+        self.work, self.disk, self.logs = work, disk, work + "/cove.log"
+        self.up = self.port = self.cut_at = None
+
+    def log_since(self, at):
+        if not os.path.exists(self.logs):
+            return ""
+        with open(self.logs, "rb") as f:
+            f.seek(at)
+            return f.read().decode("utf-8", "replace")
+
+    def ask(self, method, path, body=None, timeout=None):
+        """(status, JSON or text). An answer that came behind the cut is none."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or self.patience)
+        try:
+            data = body if isinstance(body, bytes) or body is None else json.dumps(body)
+            c.request(method, path, data, {"Content-Type": "application/json"})
+            r = c.getresponse()
+            text = r.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as e:
+            if self.cut_at:
+                raise Cut() from e
+            raise
+        finally:
+            c.close()
+        if self.cut_at:
+            raise Cut()
+        with contextlib.suppress(ValueError):
+            return r.status, json.loads(text)
+        return r.status, text
+
+
+class Machine(Asked):
+    def __init__(self, work, build):
+        super().__init__(work, CutDisk(work))
+        self.build, self.state, self.group = build, work + "/state", None
         os.makedirs(self.state)
 
     def boot(self):
@@ -45,33 +82,6 @@ class Machine:
         st = os.stat("/proc/%d/root%s/cove" % (self.up.pid, self.state))
         self.group = "cove-%x-%x" % (st.st_dev, st.st_ino)
         return time.time() - begin
-
-    def log_since(self, at):
-        if not os.path.exists(self.logs):
-            return ""
-        with open(self.logs, "rb") as f:
-            f.seek(at)
-            return f.read().decode("utf-8", "replace")
-
-    def ask(self, method, path, body=None, timeout=120):
-        """(status, JSON or text). An answer that came behind the cut is none."""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
-        try:
-            data = body if isinstance(body, bytes) or body is None else json.dumps(body)
-            c.request(method, path, data, {"Content-Type": "application/json"})
-            r = c.getresponse()
-            text = r.read().decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException) as e:
-            if self.cut_at:
-                raise Cut() from e
-            raise
-        finally:
-            c.close()
-        if self.cut_at:
-            raise Cut()
-        with contextlib.suppress(ValueError):
-            return r.status, json.loads(text)
-        return r.status, text
 
     def cove(self, *args):
         return subprocess.run(["nsenter", "-t", str(self.up.pid), "-m", self.build + "/cove", "--state", self.state + "/cove",

@@ -1,6 +1,7 @@
 """The power goes in the middle of a load, again and again, on a disk that loses what was not flushed. Run by tests/powercut/run.
 
-Each round: boot, look whether all that was answered before the cut is there and whole, load, cut. ROUNDS, SEED."""
+Each round: boot, look whether all that was answered before the cut is there and whole, load, cut. ROUNDS, SEED.
+MACHINE=debian12 or debian13: a whole machine in QEMU, else cove on this host's kernel."""
 import hashlib
 import json
 import os
@@ -10,9 +11,9 @@ import sys
 import tempfile
 import time
 
-from cutdisk import CutDisk
 from load import Known, Lanes, content
 from machine import Machine
+from vm import VirtualMachine
 
 ROUNDS, SEED = int(os.environ.get("ROUNDS", "20")), int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 BUILD = os.path.realpath(os.environ.get("BUILD", "build"))
@@ -166,7 +167,7 @@ def round_of(n, machine, known, cut_at):
 
 def load_and_cut(machine, known, lanes):
     """Cut when so many answers came, at any moment behind the last."""
-    wanted, end = rng.randint(3, 9), time.time() + 90
+    wanted, end = rng.randint(3, 9), time.time() + machine.load_seconds
     lanes.start()
     while known.answered() < wanted and time.time() < end and not lanes.trouble:
         time.sleep(0.002)
@@ -182,9 +183,9 @@ def load_and_cut(machine, known, lanes):
 def main():
     work = tempfile.mkdtemp(prefix="cove-powercut.", dir=os.environ.get("TMPDIR", "/tmp"))
     os.chmod(work, 0o711)  # the server is another user
-    disk = CutDisk(work)
-    machine, known, cut_at = Machine(work, BUILD, disk), Known(), None
-    print("# %d cuts, SEED=%d, in %s" % (ROUNDS, SEED, work), flush=True)
+    debian, known, cut_at = os.environ.get("MACHINE"), Known(), None
+    machine = VirtualMachine(work, debian) if debian else Machine(work, BUILD)
+    print("# %d cuts of %s, SEED=%d, in %s" % (ROUNDS, debian or "cove on this host", SEED, work), flush=True)
     try:
         for n in range(1, ROUNDS + 2):
             lanes = round_of(n, machine, known, cut_at)
@@ -196,7 +197,7 @@ def main():
             load_and_cut(machine, known, lanes)
             cut_at = machine.cut_at
             torn = rng.random() < 0.5
-            size, lost, spared = disk.off(torn, rng)
+            size, lost, spared = machine.disk.off(torn, rng)
             tally("writes lost by the cuts", lost)
             print("# cut %d: %s; %d MiB written, %d writes lost%s" %
                   (n, ", ".join("%d %s" % (c, w) for w, c in known.counts.items()), size >> 20, lost,
@@ -209,7 +210,7 @@ def main():
     finally:
         if machine.up and machine.up.poll() is None:
             machine.power_off()
-        disk.clean()
+        machine.disk.clean()
         shutil.rmtree(work, ignore_errors=True)
     for what in sorted(total):
         print("# %s: %d" % (what, total[what]))
