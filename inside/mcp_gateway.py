@@ -53,8 +53,8 @@ class Gateway:
                 lists = child.refresh()
             except Refused as refused:
                 log("%s: %s" % (child.name, refused))
-                continue
-            all_items += [(child, item[key], item) for item in lists[kind] if isinstance(item.get(key), str)]
+                lists = child.lists  # what the server had: a call of it says what is wrong
+            all_items += [(child, item[key], item) for item in lists.get(kind, []) if isinstance(item.get(key), str)]
         count = collections.Counter(name for _, name, _ in all_items)
         out = {}
         for child, name, item in all_items:
@@ -79,6 +79,7 @@ class Gateway:
             if not found:
                 raise Refused("unknown %s '%s'" % (kind[:-1], str(params.get(key))[:128]), PARAMS_WRONG)
             child, name, _ = found
+            child.ensure()
             return child.ask(method, {**params, key: name}, tell=tell, gone=gone)
         if method == "resources/read":
             return self.read_resource(params, gone)

@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -16,7 +17,8 @@ REPOSITORIES = "/opt/mcp-servers"
 LOG = "/var/log/mcp-gateway.log"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 REPOSITORY = re.compile(r"github/([A-Za-z0-9_-][A-Za-z0-9_.-]{0,99})/([A-Za-z0-9_-][A-Za-z0-9_.-]{0,99})\Z")
-LIST_SECONDS = 30
+LIST_SECONDS, WRITE_SECONDS = 30, 5
+PIPE_PART = 4096  # what a pipe takes at once where it takes anything (PIPE_BUF)
 LINE_MAX, LOG_MAX = 16 << 20, 4 << 20
 SERVERS_MAX, PAGES_MAX = 32, 100
 METHOD_UNKNOWN, FAILED = -32601, -32603
@@ -282,11 +284,16 @@ class Child:
             self.stale = True
 
     def send(self, message):
-        process = self.process
+        """A server that stops to read in the middle of a message is ended: the rest of the message would be taken for another."""
+        process, data, until = self.process, json.dumps(message).encode() + b"\n", time.monotonic() + WRITE_SECONDS
         try:
             with self.write_lock:
-                process.stdin.write(json.dumps(message).encode() + b"\n")
-                process.stdin.flush()
+                while data:
+                    left = until - time.monotonic()
+                    if left <= 0 or not select.select([], [process.stdin], [], left)[1]:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        raise Refused("%s does not read" % self.name)
+                    data = data[os.write(process.stdin.fileno(), data[:PIPE_PART]):]
         except (OSError, ValueError):
             raise Refused(self.why_silent(process))
 

@@ -14,8 +14,9 @@ for line in sys.stdin:
     if "id" not in asked: continue
     method, params = asked["method"], asked.get("params", {})
     if method == "initialize": result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "small", "version": "1"}}
-    elif method == "tools/list": result = {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in ("who", "shared", "end")]}
+    elif method == "tools/list": result = {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in ("who", "shared", "end", "deaf")]}
     elif params["name"] == "end": sys.exit(7)
+    elif params["name"] == "deaf": time.sleep(1000)
     else:
         text = "%s %d %s %s" % (os.environ.get("NAME"), os.getuid(), os.environ.get("GATEWAY_ACCESS_TOKEN"), params["name"])
         result = {"content": [{"type": "text", "text": text}]}
@@ -40,12 +41,17 @@ await part('mcp-gateway', async () => {
   const box = await create({ mcp: { one: server('first'), two: server('second') } })
   const it = await client(box)
   const names = (await it.listTools()).tools.map((tool) => tool.name).sort()
-  is('tools of all servers are offered; names of two servers have the server before them', ['one_end', 'one_shared', 'one_who', 'two_end', 'two_shared', 'two_who'], names)
+  is('tools of all servers are offered; names of two servers have the server before them', ['one_deaf', 'one_end', 'one_shared', 'one_who', 'two_deaf', 'two_end', 'two_shared', 'two_who'], names)
   is('a tool of the first server answers, as the user of the sandbox and without the token', 'first 1000 None who', text(await it.callTool({ name: 'one_who', arguments: {} })))
   is('a tool of the second server answers', 'second 1000 None shared', text(await it.callTool({ name: 'two_shared', arguments: {} })))
   like('a server that ends is named', /one ended with 7/, await it.callTool({ name: 'one_end', arguments: {} }).then(() => '', (err) => err.message))
   is('a server that ended is started again', 'first 1000 None who',
     await until((got) => got.startsWith('first'), () => it.callTool({ name: 'one_who', arguments: {} }).then(text, (err) => err.message)))
+  const deaf = it.callTool({ name: 'two_deaf', arguments: {} }).then(() => '', (err) => err.message)
+  like('a server that does not read is named', /two does not read/, await it.callTool({ name: 'two_who', arguments: { pad: 'x'.repeat(300_000) } }).then(() => '', (err) => err.message))
+  like('a server that does not read is ended', /two ended with -9/, await deaf)
+  is('a server that did not read is started again', 'second 1000 None who',
+    await until((got) => got.startsWith('second'), () => it.callTool({ name: 'two_who', arguments: {} }).then(text, (err) => err.message)))
   like('an unknown tool is refused by name', /unknown tool 'nope'/, await it.callTool({ name: 'nope', arguments: {} }).then(() => '', (err) => err.message))
   is('the token is what the SDK reads from the sandbox', await box.getMcpToken(), (await box.files.read('/etc/mcp-gateway/.token', { user: 'root' })))
   like("the sandbox's user cannot read the token", /Permission denied/, await box.commands.run('id -un; cat /etc/mcp-gateway/.token').then(() => 'read', (err) => err.stderr))
