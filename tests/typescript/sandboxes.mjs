@@ -1,7 +1,7 @@
 // The SDK against a real server.
 import http from 'node:http'
 import net from 'node:net'
-import { AuthenticationError, BuildError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, Cove, CoveError, ForbiddenError, InvalidRequestError, NotFoundError, Operator, ProtocolError, RequestTimeoutError, Sandbox, SandboxNotFoundError, Tenant } from '@cove/sdk'
+import { AuthenticationError, BuildError, CommandError, ConfigurationError, ConflictError, ConnectionFailedError, Cove, CoveError, ForbiddenError, InvalidRequestError, NotFoundError, Operator, ProtocolError, RequestTimeoutError, Sandbox, SandboxNotFoundError, Tenant, UnavailableError } from '@cove/sdk'
 import { spawner, SandboxProcess } from '@cove/sdk/agent'
 import { end, holds, is, like, part, refuses, until } from './say.mjs'
 
@@ -139,7 +139,7 @@ await part('ports and previews', async () => {
   for await (const data of tunnel) answer += text(data)
   tunnel.close()
   like('a tunnel passes bytes both ways', /^HTTP\/1\.0 200 OK[^]*hi\n$/, answer)
-  await refuses('a tunnel to a port where nothing listens is refused', CoveError, /nothing listens/, () => box.ports.connect(8124))
+  await refuses('a tunnel to a port where nothing listens is refused', UnavailableError, /nothing listens/, () => box.ports.connect(8124))
   await server.kill()
 })
 
