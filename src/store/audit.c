@@ -292,6 +292,7 @@ int store_audit_verify(struct store *store, struct audit_chain *ret, struct err 
 
 struct prune {
     uint64_t before_ms, upto; /* older than this time, or up to this number */
+    struct audit_entry *note; /* about it; NULL: none, or written already */
     uint64_t count;           /* that went */
     bool more;
 };
@@ -346,25 +347,36 @@ static int prune(struct db *db, void *arg, struct err *err)
         return -1;
     p->count = (uint64_t) sqlite3_changes(db->handle);
     p->more = cut == chain.anchor_seq + PRUNE_PIECE;
-    return db_run(db, err, SQL_CHAIN_ANCHOR, "ih", (int64_t) cut, hash);
+    if (db_run(db, err, SQL_CHAIN_ANCHOR, "ih", (int64_t) cut, hash) < 0)
+        return -1;
+    return p->note && p->count > 0 ? audit_write(db, p->note, err) : 0;
 }
 
-static int prune_all(struct store *store, struct prune *p, uint64_t *ret_count, struct err *err)
+static int prune_all(struct store *store, struct prune *p, const struct audit_record *note,
+                     uint64_t *ret_count, struct err *err)
 {
+    auto_free struct audit_entry *entry = note ? entry_new(note) : NULL;
+
+    if (note && !entry)
+        return err_set(err, ERR_NO_MEMORY, "no memory for an audit record");
+    p->note = entry;
     *ret_count = 0;
     do {
         if (store_write(store, prune, p, err) < 0)
             return -1;
+        if (p->count > 0)
+            p->note = NULL;
         *ret_count += p->count;
     } while (p->more);
     return 0;
 }
 
-int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count, struct err *err)
+int store_audit_prune(struct store *store, uint64_t before_ms, const struct audit_record *note,
+                      uint64_t *ret_count, struct err *err)
 {
     struct prune p = { .before_ms = before_ms };
 
-    return prune_all(store, &p, ret_count, err);
+    return prune_all(store, &p, note, ret_count, err);
 }
 
 static int read_size(struct store *store, struct chain *ret_chain, uint64_t *ret_used,
@@ -388,7 +400,8 @@ static int read_size(struct store *store, struct chain *ret_chain, uint64_t *ret
 
 /* Records are about the same size: as large a part of them goes as is too much, and a bit more, so that there is room for a
  * while. What the file had for them is used again; the file itself does not shrink. */
-int store_audit_shrink(struct store *store, uint64_t most, uint64_t *ret_count, struct err *err)
+int store_audit_shrink(struct store *store, uint64_t most, const struct audit_record *note,
+                       uint64_t *ret_count, struct err *err)
 {
     struct prune p = { .before_ms = 0 };
     struct chain chain;
@@ -402,7 +415,7 @@ int store_audit_shrink(struct store *store, uint64_t most, uint64_t *ret_count, 
         return 0;
     keep = (uint64_t) ((double) count * (double) most * 0.9 / (double) used);
     p.upto = chain.head_seq - (keep > KEEP_LEAST ? keep : KEEP_LEAST);
-    return prune_all(store, &p, ret_count, err);
+    return prune_all(store, &p, note, ret_count, err);
 }
 
 /* ---- listing ---- */

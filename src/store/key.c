@@ -235,23 +235,30 @@ int store_key_used(struct store *store, const char *id, uint64_t now_ms, bool *r
 
 static int set_revoked(struct db *db, void *arg, struct err *err)
 {
-    const char *id = arg;
+    struct store_key *key = arg;
+    unsigned char hash[SHA256_LEN];
+    char id[STORE_KEY_ID_MAX];
+    int rc;
 
+    memcpy(id, key->id, sizeof id);
     if (db_run(db, err, SQL_KEY_REVOKE, "ti", id, (int64_t) store_now_ms()) < 0)
         return -1;
-    return sqlite3_changes(db->handle) == 1
-               ? 0
-               : err_set(err, ERR_NO_PATH, "there is no key '%.12s'", id);
+    rc = look_up(db, id, key, hash, err);
+    return rc == 0 ? err_set(err, ERR_NO_PATH, "there is no key '%.12s'", id) : rc < 0 ? -1 : 0;
 }
 
-int store_key_revoke(struct store *store, const char *id, struct err *err)
+int store_key_revoke(struct store *store, const char *id, struct store_key *ret, struct err *err)
 {
-    char copy[STORE_KEY_ID_MAX];
+    struct store_key key = { 0 };
 
     if (strlen(id) != ID_DIGITS)
         return err_set(err, ERR_NO_PATH, "there is no key of that id (12 hex digits)");
-    memcpy(copy, id, sizeof copy);
-    return store_write(store, set_revoked, copy, err);
+    memcpy(key.id, id, sizeof key.id);
+    if (store_write(store, set_revoked, &key, err) < 0)
+        return -1;
+    if (ret)
+        *ret = key;
+    return 0;
 }
 
 int store_key_list(struct store *store, const char *tenant, store_key_each *each, void *arg,

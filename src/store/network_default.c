@@ -10,6 +10,13 @@ static const char *const kinds[] = {
 };
 _Static_assert(ARRAY_LEN(kinds) == STORE_NETWORK_KINDS, "every kind has a name");
 
+int network_default_write(struct db *db, enum store_network_kind kind, const char *name,
+                          const char *rules, const char *login, struct err *err)
+{
+    return rules ? db_run(db, err, SQL_NETWORK_DEFAULT_SET, "tttt", kinds[kind], name, rules, login)
+                 : db_run(db, err, SQL_NETWORK_DEFAULT_REMOVE, "tt", kinds[kind], name);
+}
+
 struct change {
     enum store_network_kind kind;
     const char *name, *rules, *login;
@@ -23,9 +30,7 @@ static int set(struct db *db, void *arg, struct err *err)
     /* In the same transaction: a tenant that was removed meanwhile leaves nothing behind. */
     if (c->kind == STORE_NETWORK_TENANT && tenant_read(db, c->name, &tenant, err) < 0)
         return -1;
-    return c->rules ? db_run(db, err, SQL_NETWORK_DEFAULT_SET, "tttt", kinds[c->kind], c->name,
-                             c->rules, c->login)
-                    : db_run(db, err, SQL_NETWORK_DEFAULT_REMOVE, "tt", kinds[c->kind], c->name);
+    return network_default_write(db, c->kind, c->name, c->rules, c->login, err);
 }
 
 static void about_default(enum store_network_kind kind, const char *name, char out[STORE_ABOUT_MAX])
@@ -33,19 +38,28 @@ static void about_default(enum store_network_kind kind, const char *name, char o
     (void) snprintf(out, STORE_ABOUT_MAX, "login/%s/%s", kinds[kind], name);
 }
 
-int store_network_default_set(struct store *store, enum store_network_kind kind, const char *name,
-                              const char *rules, const char *login, struct err *err)
+int network_default_seal(struct store *store, enum store_network_kind kind, const char *name,
+                         const char *rules, const char *login, char **ret, struct err *err)
 {
-    struct change c = { kind, name, rules, "" };
-    auto_free char *sealed = NULL;
     char about[STORE_ABOUT_MAX];
 
     if (rules && login && login[0]) {
         about_default(kind, name, about);
-        if (store_seal(store, about, login, strlen(login), &sealed, err) < 0)
-            return -1;
-        c.login = sealed;
+        return store_seal(store, about, login, strlen(login), ret, err);
     }
+    *ret = strdup("");
+    return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for rules");
+}
+
+int store_network_default_set(struct store *store, enum store_network_kind kind, const char *name,
+                              const char *rules, const char *login, struct err *err)
+{
+    auto_free char *sealed = NULL;
+    struct change c = { kind, name, rules, NULL };
+
+    if (network_default_seal(store, kind, name, rules, login, &sealed, err) < 0)
+        return -1;
+    c.login = sealed;
     return store_write(store, set, &c, err);
 }
 

@@ -76,6 +76,11 @@ void reader_give(struct store *store, struct db *db);
 
 /* Within a transaction or a reader's turn. */
 int tenant_read(struct db *db, const char *name, struct store_tenant *ret, struct err *err);
+int network_default_write(struct db *db, enum store_network_kind kind, const char *name,
+                          const char *rules, const char *login, struct err *err);
+/* Of a login, before the transaction: what network_default_write takes; the caller's to free. */
+int network_default_seal(struct store *store, enum store_network_kind kind, const char *name,
+                         const char *rules, const char *login, char **ret, struct err *err);
 int volume_usage_read(struct db *db, const char *tenant, struct store_volume_usage *ret,
                       struct err *err);
 /* Of a sandbox or a snapshot. */

@@ -89,7 +89,16 @@ void store_quotas_default(struct store_quotas *quotas);
 /* The tenant that loopback uses without a key; there from the start, without limits, never removed. */
 #define STORE_LOCAL_TENANT "local"
 
-/* ERR_EXISTS when there is one of that name. */
+#define STORE_QUOTA_KEEP UINT64_MAX /* of a write: this quota stays; of a new tenant, the default */
+/* Default rules of the network; rules NULL: none any more. login: as store_network_default_set has it. */
+struct store_network_new {
+    const char *rules, *login;
+};
+/* Quotas and network in one transaction: both are changed, or nothing. add: ERR_EXISTS when there is one of that name; else
+ * ERR_NO_PATH when there is none. network NULL: stays as it is. */
+int store_tenant_write(struct store *store, bool add, const char *name,
+                       const struct store_quotas *quotas, const struct store_network_new *network,
+                       struct err *err);
 int store_tenant_add(struct store *store, const char *name, const struct store_quotas *quotas,
                      struct err *err);
 /* ERR_NO_PATH "there is no tenant '…'". */
@@ -133,8 +142,8 @@ bool store_key_shaped(const char *text);
 /* Notes the use of a key, at most once a minute and key. *ret_noted: this call did. */
 int store_key_used(struct store *store, const char *id, uint64_t now_ms, bool *ret_noted,
                    struct err *err);
-/* ERR_NO_PATH for an unknown id; revoking twice is no error. */
-int store_key_revoke(struct store *store, const char *id, struct err *err);
+/* ERR_NO_PATH for an unknown id; revoking twice is no error. ret: the key, expired or not; may be NULL. */
+int store_key_revoke(struct store *store, const char *id, struct store_key *ret, struct err *err);
 typedef int store_key_each(void *arg, const struct store_key *key, struct err *err);
 /* tenant NULL: all. Newest first. */
 int store_key_list(struct store *store, const char *tenant, store_key_each *each, void *arg,
@@ -504,11 +513,13 @@ struct audit_chain {
 };
 /* Recomputes the chain. -1 only when it cannot be read; a broken chain is told in *ret. */
 int store_audit_verify(struct store *store, struct audit_chain *ret, struct err *err);
-/* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. */
-int store_audit_prune(struct store *store, uint64_t before_ms, uint64_t *ret_count,
-                      struct err *err);
+/* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. note: a record about it, added
+ * in the transaction that forgets the first ones, and only if there are any; may be NULL. */
+int store_audit_prune(struct store *store, uint64_t before_ms, const struct audit_record *note,
+                      uint64_t *ret_count, struct err *err);
 /* Forgets the oldest, if the store is larger than `most` bytes. The newest thousand stay. */
-int store_audit_shrink(struct store *store, uint64_t most, uint64_t *ret_count, struct err *err);
+int store_audit_shrink(struct store *store, uint64_t most, const struct audit_record *note,
+                       uint64_t *ret_count, struct err *err);
 
 /* ---- pools: what the server last said of its own, and what it was told ---- */
 

@@ -67,19 +67,30 @@ int tenant_read(struct db *db, const char *name, struct store_tenant *ret, struc
     return 0;
 }
 
+static uint64_t quota_of(const struct store_quotas *quotas, size_t i)
+{
+    return *(const uint64_t *) ((const char *) quotas + quota_table[i].offset);
+}
+
 static int check_quotas(const struct store_quotas *quotas, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(quota_table); i++)
-        if (*(const uint64_t *) ((const char *) quotas + quota_table[i].offset) > INT64_MAX / 2)
+        if (quota_of(quotas, i) > INT64_MAX / 2 && quota_of(quotas, i) != STORE_QUOTA_KEEP)
             return err_set(err, ERR_LIMIT, "%s: too large", quota_table[i].name);
     return 0;
 }
 
+static void merge_quotas(struct store_quotas *quotas, const struct store_quotas *fresh)
+{
+    for (size_t i = 0; i < ARRAY_LEN(quota_table); i++)
+        if (quota_of(fresh, i) != STORE_QUOTA_KEEP)
+            *quota_field(quotas, i) = quota_of(fresh, i);
+}
+
 /* ---- changes ---- */
 
-static int add(struct db *db, void *arg, struct err *err)
+static int add(struct db *db, const struct store_tenant *t, struct err *err)
 {
-    const struct store_tenant *t = arg;
     const struct store_quotas *q = &t->quotas;
 
     if (db_run(db, err, SQL_TENANT_ADD, "tiiiiiiiiiii", t->name, (int64_t) t->created_ms,
@@ -93,17 +104,42 @@ static int add(struct db *db, void *arg, struct err *err)
     return -1;
 }
 
-static int set(struct db *db, void *arg, struct err *err)
+static int set(struct db *db, const struct store_tenant *t, struct err *err)
 {
-    const struct store_tenant *t = arg;
     const struct store_quotas *q = &t->quotas;
 
-    if (db_run(db, err, SQL_TENANT_SET, "tiiiiiiiiii", t->name, (int64_t) q->sandboxes,
-               (int64_t) q->cpu_milli, (int64_t) q->memory_bytes, (int64_t) q->disk_bytes,
-               (int64_t) q->creates_per_s, (int64_t) q->requests_per_s, (int64_t) q->streams,
-               (int64_t) q->stored_bytes, (int64_t) q->images, (int64_t) q->isolation) < 0)
+    return db_run(db, err, SQL_TENANT_SET, "tiiiiiiiiii", t->name, (int64_t) q->sandboxes,
+                  (int64_t) q->cpu_milli, (int64_t) q->memory_bytes, (int64_t) q->disk_bytes,
+                  (int64_t) q->creates_per_s, (int64_t) q->requests_per_s, (int64_t) q->streams,
+                  (int64_t) q->stored_bytes, (int64_t) q->images, (int64_t) q->isolation);
+}
+
+struct change {
+    bool add;
+    const char *name;
+    const struct store_quotas *quotas;
+    const struct store_network_new *network;
+    const char *login; /* sealed */
+};
+
+/* What stays is read in the transaction that writes: two changes at once both count. */
+static int write_tenant(struct db *db, void *arg, struct err *err)
+{
+    const struct change *c = arg;
+    struct store_tenant t = { .created_ms = store_now_ms() };
+
+    if (c->add) {
+        (void) snprintf(t.name, sizeof t.name, "%s", c->name);
+        store_quotas_default(&t.quotas);
+    } else if (tenant_read(db, c->name, &t, err) < 0) {
         return -1;
-    return sqlite3_changes(db->handle) == 1 ? 0 : no_tenant(err, t->name);
+    }
+    merge_quotas(&t.quotas, c->quotas);
+    if ((c->add ? add : set)(db, &t, err) < 0)
+        return -1;
+    return c->network ? network_default_write(db, STORE_NETWORK_TENANT, c->name, c->network->rules,
+                                              c->login, err)
+                      : 0;
 }
 
 static int remove_tenant(struct db *db, void *arg, struct err *err)
@@ -140,29 +176,45 @@ static int remove_tenant(struct db *db, void *arg, struct err *err)
 
 /* ---- the functions of store.h ---- */
 
-int store_tenant_add(struct store *store, const char *name, const struct store_quotas *quotas,
-                     struct err *err)
+static int check_new_name(const char *name, struct err *err)
 {
-    struct store_tenant tenant = { .created_ms = store_now_ms(), .quotas = *quotas };
-
     if (!name_ok(name))
         return err_set(err, ERR_INVALID,
                        "a tenant's name is a-z, 0-9, inner '-', '_', '.', at most 63");
     if (strncmp(name, "cove.", 5) == 0) /* owners of images that are no tenant's (client/warm.h) */
         return err_set(err, ERR_INVALID, "names that begin with 'cove.' are reserved");
-    (void) snprintf(tenant.name, sizeof tenant.name, "%s", name);
-    return check_quotas(quotas, err) < 0 ? -1 : store_write(store, add, &tenant, err);
+    return 0;
+}
+
+int store_tenant_write(struct store *store, bool add, const char *name,
+                       const struct store_quotas *quotas, const struct store_network_new *network,
+                       struct err *err)
+{
+    auto_free char *login = NULL;
+    struct change c = { add, name, quotas, network, NULL };
+
+    if (add && check_new_name(name, err) < 0)
+        return -1;
+    if (!name_ok(name))
+        return no_tenant(err, name);
+    if (check_quotas(quotas, err) < 0 ||
+        (network && network_default_seal(store, STORE_NETWORK_TENANT, name, network->rules,
+                                         network->login, &login, err) < 0))
+        return -1;
+    c.login = login;
+    return store_write(store, write_tenant, &c, err);
+}
+
+int store_tenant_add(struct store *store, const char *name, const struct store_quotas *quotas,
+                     struct err *err)
+{
+    return store_tenant_write(store, true, name, quotas, NULL, err);
 }
 
 int store_tenant_set(struct store *store, const char *name, const struct store_quotas *quotas,
                      struct err *err)
 {
-    struct store_tenant tenant = { .quotas = *quotas };
-
-    if (!name_ok(name))
-        return no_tenant(err, name);
-    (void) snprintf(tenant.name, sizeof tenant.name, "%s", name);
-    return check_quotas(quotas, err) < 0 ? -1 : store_write(store, set, &tenant, err);
+    return store_tenant_write(store, false, name, quotas, NULL, err);
 }
 
 int store_tenant_remove(struct store *store, const char *name, struct err *err)

@@ -273,7 +273,7 @@ static int audit_prune(int argc, char **argv)
         (void) err_set(&err, ERR_USAGE, "audit prune: say with --older-than what may go");
         return report_error(&err);
     }
-    if (store_audit_prune(store, store_now_ms() - values.older_ms, &count, &err) < 0)
+    if (store_audit_prune(store, store_now_ms() - values.older_ms, NULL, &count, &err) < 0)
         return report_error(&err);
     (void) snprintf(detail, sizeof detail, "%" PRIu64 " records", count);
     printf("%s\n", detail);

@@ -130,7 +130,7 @@ static int key_revoke(int argc, char **argv)
         subverb_parse(&key_verb, "revoke", argc, argv, &values, "the key's id", 1, 1, &ids, &count);
     if (code >= 0)
         return code;
-    if (subverb_store(&store, &err) < 0 || store_key_revoke(store, ids[0], &err) < 0 ||
+    if (subverb_store(&store, &err) < 0 || store_key_revoke(store, ids[0], NULL, &err) < 0 ||
         subverb_audit(store, "", "key.revoke", ids[0], &err) < 0)
         return report_error(&err);
     return report_end(0);

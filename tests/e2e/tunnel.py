@@ -244,13 +244,16 @@ def killed(box):
 
 def limits(box):
     server.kill()
-    server.start("--relay-most", "2", "--relay-idle", "700ms")
-    first, second = Tunnel(box, ECHO), Tunnel(box, ECHO)
-    third = Tunnel(box, ECHO)
+    server.start("--relay-most", "2")
+    first, second, third = (Tunnel(box, ECHO) for _ in range(3))
     same("two tunnels at once are allowed, not a third", (101, 101, 429), (first.status, second.status, third.status))
-    _, _, texts, code = first.rest()
+    first.end()
+    same("a tunnel that both sides end is over", 1000, first.rest()[3])
+    check("the place of a tunnel that is over is free again", within(lambda: Tunnel(box, ECHO).status == 101))
+    server.kill()
+    server.start("--relay-idle", "300ms")
+    _, _, texts, code = Tunnel(box, ECHO).rest()
     same("an idle tunnel is ended, and told why", ("timeout", 1001), (texts[0]["error"]["code"], code))
-    check("its place is free again", within(lambda: Tunnel(box, ECHO).status == 101))
 
 
 box = None

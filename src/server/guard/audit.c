@@ -204,6 +204,48 @@ void audit_system(struct app *app, const char *tenant, const char *action, const
         note_lost(&err);
 }
 
+static void time_text(char *out, size_t size, uint64_t ms)
+{
+    time_t seconds = (time_t) (ms / 1000);
+    struct tm tm;
+    size_t n;
+
+    (void) gmtime_r(&seconds, &tm);
+    n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void) snprintf(out + n, size - n, ".%03uZ", (unsigned) (ms % 1000));
+}
+
+static void draft_prune(struct draft *d, struct caller *caller, const char *detail)
+{
+    struct audit_facts facts = AUDIT_FACTS;
+
+    facts.detail = detail;
+    draft_init(d, "audit.prune", "", &facts);
+    d->record.tenant = "";
+    d->record.user_id = "system";
+    if (caller)
+        draft_caller(d, caller);
+}
+
+int audit_prune(struct app *app, struct caller *caller, uint64_t before_ms, uint64_t *ret_count,
+                struct err *err)
+{
+    char detail[80] = "records before ";
+    struct draft d;
+
+    time_text(detail + strlen(detail), sizeof detail - strlen(detail), before_ms);
+    draft_prune(&d, caller, detail);
+    return store_audit_prune(app->store, before_ms, &d.record, ret_count, err);
+}
+
+int audit_shrink(struct app *app, uint64_t most, uint64_t *ret_count, struct err *err)
+{
+    struct draft d;
+
+    draft_prune(&d, NULL, "the oldest records: the log is too large");
+    return store_audit_shrink(app->store, most, &d.record, ret_count, err);
+}
+
 void audit_refusal(struct caller *caller, const char *action, const struct err *why)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -234,17 +276,6 @@ void audit_refusal(struct caller *caller, const char *action, const struct err *
 }
 
 /* ---- for GET /audit-logs ---- */
-
-static void time_text(char *out, size_t size, uint64_t ms)
-{
-    time_t seconds = (time_t) (ms / 1000);
-    struct tm tm;
-    size_t n;
-
-    (void) gmtime_r(&seconds, &tm);
-    n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
-    (void) snprintf(out + n, size - n, ".%03uZ", (unsigned) (ms % 1000));
-}
 
 static json_t *text_or_null(const char *text)
 {

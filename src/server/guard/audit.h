@@ -42,6 +42,12 @@ int audit_durable(struct caller *caller, const char *action, const char *sandbox
 void audit_system(struct app *app, const char *tenant, const char *action, const char *sandbox_id,
                   const struct audit_facts *facts);
 
+/* Forgets records older than before_ms, or the oldest while the store has more than `most` bytes. The record "audit.prune" is
+ * written with the first removal, or not at all if nothing went. caller NULL: the server by itself. */
+int audit_prune(struct app *app, struct caller *caller, uint64_t before_ms, uint64_t *ret_count,
+                struct err *err);
+int audit_shrink(struct app *app, uint64_t most, uint64_t *ret_count, struct err *err);
+
 /* Refusals of strangers: a flood of them makes a few records a second, the last of which counts the rest. */
 void audit_refusal(struct caller *caller, const char *action, const struct err *why);
 

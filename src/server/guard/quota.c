@@ -39,6 +39,7 @@ struct tenant {
     uint64_t held[HOLD_COUNT], stored;
     double policy_us; /* of CPU time: what is left of the share, or owed */
     uint64_t policy_at_us;
+    struct user_rate *users; /* NULL: no request of a user was counted yet */
 };
 
 struct quota {
@@ -49,7 +50,6 @@ struct quota {
     struct quota_host host;
     uint64_t host_ms;
     struct quota_counts refused;
-    struct user_rate *users;
 };
 
 struct quota *quota_new(void)
@@ -59,11 +59,6 @@ struct quota *quota_new(void)
 
     if (!quota)
         return NULL;
-    quota->users = user_rate_new();
-    if (!quota->users) {
-        free(quota);
-        return NULL;
-    }
     quota->processors = processors > 0 ? (double) processors : 1;
     (void) pthread_mutex_init(&quota->lock, NULL);
     return quota;
@@ -164,23 +159,38 @@ static int refuse(struct caller *caller, uint64_t *counter, const char *rule, co
     return -1;
 }
 
+/* A tenant's users have a table of their own: however many names a tenant makes up, those of others are remembered. */
+static int take_user(struct caller *caller, const char *name, uint64_t *ret_wait_ms,
+                     struct err *err)
+{
+    const struct config *config = app_config(caller->app);
+    struct tenant *t = enter(caller->app, caller->tenant, err);
+
+    if (!t)
+        return -1;
+    if (!t->users)
+        t->users = user_rate_new();
+    if (t->users)
+        *ret_wait_ms = user_rate_take(t->users, name, config->user_requests, config->user_window_ms,
+                                      io_now_ms());
+    leave(caller->app);
+    return t->users ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for a tenant's users");
+}
+
 /* One user of a tenant: who shows the key, or for whom it is shown. The local tenant without a key names a user or is nobody. */
 static int check_user(struct caller *caller, struct err *err)
 {
     const struct config *config = app_config(caller->app);
-    char name[sizeof caller->tenant + sizeof caller->key_id + USER_MAX + 2];
-    uint64_t wait_ms;
+    char name[sizeof caller->key_id + USER_MAX + 2];
+    uint64_t wait_ms = 0;
 
     if (config->user_requests == 0 || caller->visitor || (!caller->key_id[0] && !caller->user))
         return 0;
     if (caller->user && (!caller->user[0] || strlen(caller->user) > USER_MAX))
         return err_set(err, ERR_INVALID, "X-Cove-User: not a name of 1 to %d bytes", USER_MAX);
-    (void) snprintf(name, sizeof name, "%s/%s/%s", caller->tenant, caller->key_id,
-                    caller->user ? caller->user : "");
-    (void) pthread_mutex_lock(&caller->app->quota->lock);
-    wait_ms = user_rate_take(caller->app->quota->users, name, config->user_requests,
-                             config->user_window_ms, io_now_ms());
-    (void) pthread_mutex_unlock(&caller->app->quota->lock);
+    (void) snprintf(name, sizeof name, "%s/%s", caller->key_id, caller->user ? caller->user : "");
+    if (take_user(caller, name, &wait_ms, err) < 0)
+        return -1;
     if (wait_ms == 0)
         return 0;
     err_set(err, ERR_TOO_MANY,

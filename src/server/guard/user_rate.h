@@ -1,4 +1,4 @@
-/* user_rate.h - how many requests each user has made in the window that is open for that user.
+/* user_rate.h - how many requests each user of a tenant has made in the window that is open for that user.
  *
  * A user's window opens with a request, and the next one with the first request after its end. The table has a fixed size:
  * where it is full, the oldest window of a few is forgotten, so that a crowd of made-up users makes the limit looser, never

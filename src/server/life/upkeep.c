@@ -153,14 +153,12 @@ static void measure_all(struct app *app)
 
 /* ---- the audit log ---- */
 
-static void pruned(struct app *app, int rc, uint64_t count, const char *why, uint64_t most,
-                   const struct err *err)
+static void pruned(int rc, uint64_t count, const char *why, uint64_t most, const struct err *err)
 {
     if (rc < 0)
         log_line(LOG_WARNING, "audit log not pruned: %s", err->msg);
     if (rc < 0 || count == 0)
         return;
-    audit_system(app, "", "audit.prune", "", NULL);
     log_line(LOG_INFO, "audit log pruned records=%" PRIu64 " %s=%" PRIu64, count, why, most);
 }
 
@@ -172,8 +170,8 @@ static void prune(struct app *app)
 
     if (days == 0 || days * DAY_MS >= now)
         return;
-    rc = store_audit_prune(app->store, now - days * DAY_MS, &count, &err);
-    pruned(app, rc, count, "days", days, &err);
+    rc = audit_prune(app, NULL, now - days * DAY_MS, &count, &err);
+    pruned(rc, count, "days", days, &err);
 }
 
 static void shrink(struct app *app)
@@ -184,8 +182,8 @@ static void shrink(struct app *app)
 
     if (most == 0)
         return;
-    rc = store_audit_shrink(app->store, most, &count, &err);
-    pruned(app, rc, count, "bytes", most, &err);
+    rc = audit_shrink(app, most, &count, &err);
+    pruned(rc, count, "bytes", most, &err);
 }
 
 /* ---- the thread ---- */

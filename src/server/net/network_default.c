@@ -26,26 +26,41 @@ int network_default_get(struct app *app, enum store_network_kind kind, const cha
     return r;
 }
 
-int network_default_set(struct app *app, enum store_network_kind kind, const char *name,
-                        const struct reach *rules, struct err *err)
+int network_default_text(struct app *app, const struct reach *rules,
+                         struct network_default_text *ret, struct err *err)
 {
     auto_free struct reach *shown = NULL;
-    auto_free char *text = NULL;
-    char login[UPSTREAM_JOINED_MAX];
-    int r;
 
+    *ret = (struct network_default_text){ .text = NULL };
     if (!rules)
-        return store_network_default_set(app->store, kind, name, NULL, NULL, err);
+        return 0;
     shown = malloc(sizeof *shown);
     if (!shown)
         return err_set(err, ERR_NO_MEMORY, "no memory for rules");
     *shown = *rules;
     shown->upstream.user[0] = shown->upstream.password[0] = '\0';
-    if (network_text(app->store, shown, &text, err) < 0)
+    if (network_text(app->store, shown, &ret->text, err) < 0)
         return -1;
-    upstream_join_login(&rules->upstream, login);
-    r = store_network_default_set(app->store, kind, name, text, login, err);
-    explicit_bzero(login, sizeof login);
+    upstream_join_login(&rules->upstream, ret->login);
+    return 0;
+}
+
+void network_default_wipe(struct network_default_text *text)
+{
+    free(text->text);
+    explicit_bzero(text, sizeof *text);
+}
+
+int network_default_set(struct app *app, enum store_network_kind kind, const char *name,
+                        const struct reach *rules, struct err *err)
+{
+    struct network_default_text text;
+    int r;
+
+    if (network_default_text(app, rules, &text, err) < 0)
+        return -1;
+    r = store_network_default_set(app->store, kind, name, text.text, text.login, err);
+    network_default_wipe(&text);
     return r;
 }
 

@@ -17,6 +17,14 @@
 /* *ret_found: there is one. */
 int network_default_get(struct app *app, enum store_network_kind kind, const char *name,
                         struct reach *ret, bool *ret_found, struct err *err);
+/* Rules as the store keeps them, and the login of their proxy apart. rules NULL: text is NULL. Behind it, network_default_wipe. */
+struct network_default_text {
+    char *text;
+    char login[UPSTREAM_JOINED_MAX];
+};
+int network_default_text(struct app *app, const struct reach *rules,
+                         struct network_default_text *ret, struct err *err);
+void network_default_wipe(struct network_default_text *text);
 /* rules NULL: none any more. */
 int network_default_set(struct app *app, enum store_network_kind kind, const char *name,
                         const struct reach *rules, struct err *err);

@@ -72,12 +72,14 @@ int ops_audit_prune(struct ops *ops, uint64_t older_ms, uint64_t *ret_count, str
 {
     struct audit_facts facts = AUDIT_FACTS;
     uint64_t now = store_now_ms();
-    char detail[64];
 
-    if (ops_operator_only(ops, "audit.prune", err) < 0 ||
-        store_audit_prune(ops->app->store, older_ms < now ? now - older_ms : 0, ret_count, err) < 0)
+    if (ops_operator_only(ops, "audit.prune", err) < 0)
         return -1;
-    (void) snprintf(detail, sizeof detail, "%" PRIu64 " records", *ret_count);
-    facts.detail = detail;
-    return audit_durable(ops->caller, "audit.prune", NULL, &facts, err);
+    if (audit_prune(ops->app, ops->caller, older_ms < now ? now - older_ms : 0, ret_count, err) <
+        0) {
+        ops_audit(ops, "audit.prune", NULL, err);
+        return -1;
+    }
+    facts.detail = "0 records";
+    return *ret_count > 0 ? 0 : audit_durable(ops->caller, "audit.prune", NULL, &facts, err);
 }

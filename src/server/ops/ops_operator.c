@@ -5,6 +5,7 @@
 #include "server/form/form.h"
 #include "server/guard/audit.h"
 #include "server/guard/keys.h"
+#include "server/guard/live.h"
 #include "server/net/network_default.h"
 #include "server/net/network_rules.h"
 #include "server/ops/ops_own.h"
@@ -156,13 +157,31 @@ static int read_quotas(struct ops *ops, const struct ops_tenant_change *change,
                           : 0;
 }
 
-/* The network of a tenant that is there, then the record, then the answer. */
+/* Quotas and network, as far as they are given, in one transaction. */
+static int write_tenant(struct ops *ops, bool add, const char *name,
+                        const struct ops_tenant_change *change, struct err *err)
+{
+    struct network_default_text text;
+    struct store_network_new network;
+    struct store_quotas quotas;
+    int r;
+
+    memset(&quotas, 0xff, sizeof quotas); /* STORE_QUOTA_KEEP, each */
+    if (read_quotas(ops, change, &quotas, err) < 0 ||
+        network_default_text(ops->app, change->network, &text, err) < 0)
+        return -1;
+    network = (struct store_network_new){ text.text, text.login };
+    r = store_tenant_write(ops->app->store, add, name, &quotas,
+                           change->network_given ? &network : NULL, err);
+    network_default_wipe(&text);
+    if (r < 0)
+        ops_audit(ops, add ? "tenant.add" : "tenant.set", NULL, err);
+    return r < 0 && add ? caller_blame(ops->caller, "name", NULL, NULL) : r;
+}
+
 static int finish(struct ops *ops, const char *name, const struct ops_tenant_change *change,
                   const char *action, json_t **ret, struct err *err)
 {
-    if (change->network_given &&
-        network_default_set(ops->app, STORE_NETWORK_TENANT, name, change->network, err) < 0)
-        return -1;
     if (note(ops, name, action, change->network_given ? "with its network" : "", err) < 0)
         return -1;
     return ops_tenant_get(ops, name, ret, err);
@@ -171,29 +190,19 @@ static int finish(struct ops *ops, const char *name, const struct ops_tenant_cha
 int ops_tenant_add(struct ops *ops, const char *name, const struct ops_tenant_change *change,
                    json_t **ret, struct err *err)
 {
-    struct store_quotas quotas;
-
-    store_quotas_default(&quotas);
-    if (ops_operator_only(ops, "tenant.add", err) < 0 || read_quotas(ops, change, &quotas, err) < 0)
-        return -1;
-    if (store_tenant_add(ops->app->store, name, &quotas, err) < 0) {
-        ops_audit(ops, "tenant.add", NULL, err);
-        return caller_blame(ops->caller, "name", NULL, NULL);
-    }
-    return finish(ops, name, change, "tenant.add", ret, err);
+    return ops_operator_only(ops, "tenant.add", err) < 0 ||
+                   write_tenant(ops, true, name, change, err) < 0
+               ? -1
+               : finish(ops, name, change, "tenant.add", ret, err);
 }
 
 int ops_tenant_change(struct ops *ops, const char *name, const struct ops_tenant_change *change,
                       json_t **ret, struct err *err)
 {
-    struct store_tenant tenant;
-
-    if (ops_operator_only(ops, "tenant.set", err) < 0 ||
-        store_tenant_get(ops->app->store, name, &tenant, err) < 0 ||
-        read_quotas(ops, change, &tenant.quotas, err) < 0 ||
-        store_tenant_set(ops->app->store, name, &tenant.quotas, err) < 0)
-        return -1;
-    return finish(ops, name, change, "tenant.set", ret, err);
+    return ops_operator_only(ops, "tenant.set", err) < 0 ||
+                   write_tenant(ops, false, name, change, err) < 0
+               ? -1
+               : finish(ops, name, change, "tenant.set", ret, err);
 }
 
 int ops_tenant_remove(struct ops *ops, const char *name, struct err *err)
@@ -274,14 +283,13 @@ int ops_key_list(struct ops *ops, const char *tenant, json_t **ret, struct err *
 int ops_key_revoke(struct ops *ops, const char *id, struct err *err)
 {
     struct store_key key = { 0 };
-    struct err ignored; /* one that was not valid any more: the record names no tenant */
 
     if (ops_operator_only(ops, "key.revoke", err) < 0)
         return -1;
-    (void) key_of(ops->app, id, &key, &ignored);
-    if (store_key_revoke(ops->app->store, id, err) < 0) {
+    if (store_key_revoke(ops->app->store, id, &key, err) < 0) {
         ops_audit(ops, "key.revoke", NULL, err);
         return -1;
     }
+    live_cut(key.id, ops->caller->fd);
     return note(ops, key.tenant, "key.revoke", id, err);
 }

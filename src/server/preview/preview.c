@@ -57,6 +57,14 @@ static int check_text(struct exchange *x, struct slice text, struct door *door, 
     return 0;
 }
 
+/* For auth.c: what is opened with the link ends when its key is revoked. */
+static int hold(struct exchange *x, const struct store_link *link, struct err *err)
+{
+    return exchange_set_param(x, "link_key", link->key_id) < 0
+               ? err_set(err, ERR_INTERNAL, "no room for the id of a key")
+               : 0;
+}
+
 static int grant(struct exchange *x, const struct store_link *link, struct err *err)
 {
     char token[STORE_LINK_MAX];
@@ -144,13 +152,15 @@ int preview_token(struct exchange *x, const char *sandbox, uint16_t port, struct
     if (door_init(x, sandbox, port, &door, why) < 0)
         return -1;
     if (count == 1 && check_text(x, shown, &door, why) == 0)
-        return grant(x, &door.link, why);
+        return hold(x, &door.link, why) < 0 ? -1 : grant(x, &door.link, why);
     if (count == 1 && why->kind != ERR_DENIED)
         return -1;
     if (count > 1)
         err_set(why, ERR_DENIED, "this link is not valid: " PREVIEW_QUERY " is in it twice");
     refusal = *why;
     rc = check_cookies(x, &door, why);
+    if (rc == 1 && hold(x, &door.link, why) < 0)
+        return -1;
     if (rc != 0 || count == 0)
         return rc;
     *why = refusal;

@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "http/chunk.h"
 #include "server/app/app.h"
+#include "server/guard/live.h"
 #include "server/serve/conn.h"
 #include "server/serve/exchange.h"
 #include "server/serve/surface.h"
@@ -19,6 +20,7 @@ struct exchange {
     const struct route *route;
     const struct surface *surface; /* NULL until one is found */
     struct caller caller;
+    struct live live; /* of the key that the request was made with */
     char id[64];
     struct {
         const char *name;

@@ -130,6 +130,9 @@ static bool route_matches(struct exchange *x, const char *pattern, const struct 
 
     if (pattern[len - 1] == '*')
         return start_matches(x, pattern, head_path(&x->head));
+    /* "DELETE /v1/pools/" lacks the name behind the slash: "all of them" was not asked for. */
+    if (path && path->slash && x->head.method == METHOD_DELETE)
+        return false;
     return path && path_matches(x, (struct slice){ pattern, len }, path);
 }
 
@@ -339,6 +342,7 @@ static bool serve_exchange(struct exchange *x)
              x->id, x->caller.tenant[0] ? x->caller.tenant : "-", method_name(x->head.method),
              log_quote(quoted, sizeof quoted, path), x->status, x->sent, io_now_us() - begin);
     use_switch(x->caller.used, "");
+    live_end(&x->live);
     exchange_done(x);
     if (!x->close && x->ended && exchange_drain(x) == 0)
         return true;

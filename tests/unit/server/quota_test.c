@@ -1,5 +1,8 @@
 /* What the host must have left for one more sandbox. */
+#include "base/own.h"
+#include "server/app/app.h"
 #include "server/guard/quota.h"
+#include "store/store.h"
 
 #include "check.h"
 
@@ -61,5 +64,42 @@ static void this_host_can_be_read(void)
     CHECK(host.fds >= 3 && host.fds < 100);
 }
 
-CHECK_MAIN(T(a_roomy_host_takes_sandboxes), T(each_shortage_is_said_by_name),
+/* ---- users ---- */
+
+static struct app app;
+
+static int ask(const char *tenant, const char *user)
+{
+    struct caller caller = { .app = &app, .user = user };
+
+    (void) snprintf(caller.tenant, sizeof caller.tenant, "%s", tenant);
+    return quota_request(&caller, &err);
+}
+
+static void a_crowd_of_users_of_one_tenant_does_not_widen_the_window_of_another(void)
+{
+    static struct config config = { .user_requests = 1, .user_window_ms = 3600000 };
+    struct store_quotas none = { 0 };
+    char state[] = "/tmp/cove-quota.XXXXXX", name[32], command[64];
+
+    CHECK(mkdtemp(state) && store_open(state, &app.store, &err) == 0);
+    CHECK(store_tenant_add(app.store, "crowd", &none, &err) == 0);
+    CHECK(store_tenant_add(app.store, "calm", &none, &err) == 0);
+    atomic_store(&app.config, &config);
+    app.quota = quota_new(); /* until the end of the program */
+    CHECK(app.quota && ask("calm", "me") == 0);
+    CHECK(ask("calm", "me") == -1 && err.kind == ERR_TOO_MANY);
+    CHECK(ask("crowd", "me") == 0);
+    for (int i = 0; i < 100000; i++) {
+        (void) snprintf(name, sizeof name, "user-%d", i);
+        CHECK(ask("crowd", name) == 0);
+    }
+    CHECK(ask("calm", "me") == -1 && err.kind == ERR_TOO_MANY);
+    store_close(app.store);
+    (void) snprintf(command, sizeof command, "rm -rf %s", state);
+    IGNORE(system(command));
+}
+
+CHECK_MAIN(T(a_crowd_of_users_of_one_tenant_does_not_widen_the_window_of_another),
+           T(a_roomy_host_takes_sandboxes), T(each_shortage_is_said_by_name),
            T(a_figure_that_cannot_be_read_refuses_nothing), T(this_host_can_be_read))

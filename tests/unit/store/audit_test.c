@@ -159,6 +159,33 @@ static void two_programs_append_to_one_chain(void)
     end();
 }
 
+static int keep_action(void *arg, const struct audit_record *record, struct err *ignored)
+{
+    (void) ignored;
+    (void) snprintf(arg, 64, "%s", record->action);
+    return 0;
+}
+
+static void the_record_of_a_removal_is_written_with_it(void)
+{
+    const struct audit_record note = { .action = "audit.prune" };
+    const struct audit_filter newest = { .limit = 1 };
+    char action[64] = "";
+    uint64_t count = 99;
+
+    begin_open();
+    append_some(10);
+    CHECK(store_audit_prune(store, 500, &note, &count, &err) == 0);
+    CHECK_INT(verified().count, 10); /* nothing went, and nothing is said */
+    CHECK(store_audit_prune(store, 5000, &note, &count, &err) == 0);
+    CHECK_INT(count, 4);
+    CHECK_INT(verified().broken_at, 0);
+    CHECK_INT(verified().count, 7);
+    CHECK(store_audit_list(store, &newest, keep_action, action, &err) == 0);
+    CHECK_STR(action, "audit.prune");
+    end();
+}
+
 static void pruning_keeps_the_chain(void)
 {
     struct audit_chain chain;
@@ -166,14 +193,14 @@ static void pruning_keeps_the_chain(void)
 
     begin_open();
     append_some(10);
-    CHECK(store_audit_prune(store, 500, &count, &err) == 0);
+    CHECK(store_audit_prune(store, 500, NULL, &count, &err) == 0);
     CHECK_INT(count, 0);
-    CHECK(store_audit_prune(store, 5000, &count, &err) == 0);
+    CHECK(store_audit_prune(store, 5000, NULL, &count, &err) == 0);
     CHECK_INT(count, 4);
     chain = verified();
     CHECK_INT(chain.broken_at, 0);
     CHECK_INT(chain.first, 5);
-    CHECK(store_audit_prune(store, 1000000, &count, &err) == 0);
+    CHECK(store_audit_prune(store, 1000000, NULL, &count, &err) == 0);
     CHECK_INT(count, 6);
     append_some(2);
     chain = verified();
@@ -352,6 +379,7 @@ static void texts_are_utf8_whatever_came(void)
 CHECK_MAIN(T(an_untouched_chain_is_whole), T(a_changed_record_breaks_the_chain),
            T(a_removed_record_breaks_the_chain), T(records_cut_off_the_end_are_missed),
            T(the_chain_goes_on_after_closing), T(two_programs_append_to_one_chain),
-           T(pruning_keeps_the_chain), T(filters_choose_and_cursors_go_on),
-           T(many_threads_make_one_chain), T(a_full_disk_is_said_and_reads_go_on),
-           T(a_damaged_file_is_said_when_it_is_opened), T(texts_are_utf8_whatever_came))
+           T(pruning_keeps_the_chain), T(the_record_of_a_removal_is_written_with_it),
+           T(filters_choose_and_cursors_go_on), T(many_threads_make_one_chain),
+           T(a_full_disk_is_said_and_reads_go_on), T(a_damaged_file_is_said_when_it_is_opened),
+           T(texts_are_utf8_whatever_came))

@@ -256,6 +256,69 @@ static void tenants_are_added_changed_and_removed(void)
     end();
 }
 
+static void a_tenant_and_its_network_are_written_together_or_not_at_all(void)
+{
+    const struct store_network_new network = { "{}", "user\npassword" };
+    struct store_quotas quotas;
+    struct store_tenant tenant;
+    char *rules = NULL;
+
+    begin();
+    sql("CREATE TRIGGER broken BEFORE INSERT ON network_defaults BEGIN SELECT RAISE(ABORT, 'no'); "
+        "END");
+    store_quotas_preset(&quotas);
+    CHECK(store_tenant_write(store, true, "team", &quotas, &network, &err) == -1);
+    CHECK(store_tenant_get(store, "team", &tenant, &err) == -1 && err.kind == ERR_NO_PATH);
+    CHECK(store_tenant_add(store, "team", &quotas, &err) == 0);
+    quotas.sandboxes = 7;
+    CHECK(store_tenant_write(store, false, "team", &quotas, &network, &err) == -1);
+    CHECK(store_tenant_get(store, "team", &tenant, &err) == 0 && tenant.quotas.sandboxes == 100);
+    sql("DROP TRIGGER broken");
+    CHECK(store_tenant_write(store, false, "team", &quotas, &network, &err) == 0);
+    CHECK(store_tenant_get(store, "team", &tenant, &err) == 0 && tenant.quotas.sandboxes == 7);
+    CHECK(store_network_default_get(store, STORE_NETWORK_TENANT, "team", &rules, NULL, &err) == 0);
+    CHECK_STR(rules, "{}");
+    free(rules);
+    end();
+}
+
+#define CHANGES 100
+static void *change_one_quota(void *offset)
+{
+    struct store_quotas quotas;
+    struct err own;
+
+    for (uint64_t i = 1; i <= CHANGES; i++) {
+        memset(&quotas, 0xff, sizeof quotas); /* STORE_QUOTA_KEEP, each */
+        *(uint64_t *) ((char *) &quotas + (uintptr_t) offset) = i;
+        CHECK(store_tenant_write(store, false, "team", &quotas, NULL, &own) == 0);
+    }
+    return NULL;
+}
+
+static void two_changes_of_a_tenant_at_once_both_count(void)
+{
+    static const size_t offsets[] = { offsetof(struct store_quotas, sandboxes),
+                                      offsetof(struct store_quotas, streams) };
+    struct store_quotas quotas;
+    struct store_tenant tenant;
+    pthread_t threads[2];
+
+    begin();
+    memset(&quotas, 0xff, sizeof quotas);
+    CHECK(store_tenant_add(store, "team", &quotas, &err) == 0);
+    CHECK(store_tenant_get(store, "team", &tenant, &err) == 0 && tenant.quotas.sandboxes == 100);
+    for (size_t i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, change_one_quota, (void *) offsets[i]) == 0);
+    for (size_t i = 0; i < 2; i++)
+        (void) pthread_join(threads[i], NULL);
+    CHECK(store_tenant_get(store, "team", &tenant, &err) == 0);
+    CHECK_INT(tenant.quotas.sandboxes, CHANGES);
+    CHECK_INT(tenant.quotas.streams, CHANGES);
+    CHECK_INT(tenant.quotas.requests_per_s, 500); /* nobody changed it */
+    end();
+}
+
 static void the_local_tenant_is_there_without_limits_and_stays(void)
 {
     struct store_tenant tenant;
@@ -318,12 +381,15 @@ static void expired_and_revoked_keys_say_so(void)
                            &err) == 0);
     CHECK(store_key_find(store, text, &found, &err) == -1);
     CHECK_STR(err.msg, "this key has expired");
+    CHECK(store_key_revoke(store, key.id, &found, &err) == 0);
+    CHECK_STR(found.tenant, "local");
+    CHECK(found.revoked_ms > 0);
     CHECK(store_key_create(store, "local", STORE_SCOPE_READ, "", 0, &key, text, &err) == 0);
-    CHECK(store_key_revoke(store, key.id, &err) == 0);
-    CHECK(store_key_revoke(store, key.id, &err) == 0);
+    CHECK(store_key_revoke(store, key.id, NULL, &err) == 0);
+    CHECK(store_key_revoke(store, key.id, NULL, &err) == 0);
     CHECK(store_key_find(store, text, &found, &err) == -1);
     CHECK_STR(err.msg, "this key was revoked");
-    CHECK(store_key_revoke(store, "000000000000", &err) == -1 && err.kind == ERR_NO_PATH);
+    CHECK(store_key_revoke(store, "000000000000", NULL, &err) == -1 && err.kind == ERR_NO_PATH);
     end();
 }
 
@@ -571,6 +637,8 @@ CHECK_MAIN(T(sha256_gives_the_published_values),
            T(another_programs_database_is_refused), T(a_later_versions_store_is_refused),
            T(only_the_owner_can_read_the_store), T(a_secret_stays_the_same),
            T(tenants_are_added_changed_and_removed),
+           T(a_tenant_and_its_network_are_written_together_or_not_at_all),
+           T(two_changes_of_a_tenant_at_once_both_count),
            T(the_local_tenant_is_there_without_limits_and_stays),
            T(a_key_opens_what_its_text_says_and_nothing_else_does), T(the_file_never_holds_a_key),
            T(expired_and_revoked_keys_say_so), T(keys_go_with_their_tenant),

@@ -1,0 +1,62 @@
+#include "server/guard/live.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+static struct live *all;
+static uint64_t revoked;
+
+uint64_t live_seen(void)
+{
+    uint64_t seen;
+
+    (void) pthread_mutex_lock(&lock);
+    seen = revoked;
+    (void) pthread_mutex_unlock(&lock);
+    return seen;
+}
+
+bool live_begin(struct live *live, const char *key_id, int fd, uint64_t seen)
+{
+    bool same;
+
+    (void) snprintf(live->key_id, sizeof live->key_id, "%s", key_id);
+    live->fd = fd;
+    live->prev = NULL;
+    (void) pthread_mutex_lock(&lock);
+    live->next = all;
+    if (all)
+        all->prev = live;
+    all = live;
+    same = seen == revoked;
+    (void) pthread_mutex_unlock(&lock);
+    return same;
+}
+
+void live_end(struct live *live)
+{
+    if (!live->key_id[0])
+        return;
+    (void) pthread_mutex_lock(&lock);
+    if (live->prev)
+        live->prev->next = live->next;
+    else
+        all = live->next;
+    if (live->next)
+        live->next->prev = live->prev;
+    (void) pthread_mutex_unlock(&lock);
+    live->key_id[0] = '\0';
+}
+
+void live_cut(const char *key_id, int but_fd)
+{
+    (void) pthread_mutex_lock(&lock);
+    revoked++;
+    for (struct live *live = all; live; live = live->next)
+        if (live->fd != but_fd && strcmp(live->key_id, key_id) == 0)
+            (void) shutdown(live->fd, SHUT_RDWR);
+    (void) pthread_mutex_unlock(&lock);
+}
