@@ -69,7 +69,7 @@ const struct verb restore_verb = {
 struct restore {
     const struct restore_options *options;
     int state_fd, new_fd;
-    int keeper_lock, backup_lock;
+    int keeper_lock, server_lock, backup_lock;
     struct source *source;
     struct backup_manifest manifest;
     char *text; /* of the manifest */
@@ -169,6 +169,19 @@ static int lock_one(struct restore *r, const char *name, const char *who, int *r
     return 0;
 }
 
+/* coved's own lock (server/serve/admin.c). It is in the directory that the restore replaces, and is held on the old one. */
+static int lock_server(struct restore *r, struct err *err)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    r->server_lock = openat(r->state_fd, "server/lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (r->server_lock < 0)
+        return errno == ENOENT ? 0 : err_sys(err, errno, "open server/lock");
+    if (fcntl(r->server_lock, F_SETLK, &whole) < 0)
+        return err_set(err, ERR_STATE, "coved runs on %s: stop it first", report_state());
+    return 0;
+}
+
 static int prepare_state(struct restore *r, struct err *err)
 {
     if (mkdir(report_state(), 0700) < 0 && errno != EEXIST)
@@ -178,6 +191,7 @@ static int prepare_state(struct restore *r, struct err *err)
     if (r->state_fd < 0)
         return err_sys(err, errno, "open %s", report_state());
     if (lock_one(r, "keeper.lock", "cove runs on", &r->keeper_lock, err) < 0 ||
+        lock_server(r, err) < 0 ||
         lock_one(r, "backup.lock", "a backup or another restore works on", &r->backup_lock, err) <
             0 ||
         restore_finish(r->state_fd, err) < 0)
@@ -435,6 +449,7 @@ static void done(struct restore *r)
     free(r->text);
     own_close(&r->new_fd);
     own_close(&r->keeper_lock);
+    own_close(&r->server_lock);
     own_close(&r->backup_lock);
     own_close(&r->state_fd);
 }
@@ -442,9 +457,12 @@ static void done(struct restore *r)
 int verb_restore(int argc, char **argv)
 {
     struct restore_options options = { .force = false };
-    struct restore r = {
-        .options = &options, .state_fd = -1, .new_fd = -1, .keeper_lock = -1, .backup_lock = -1
-    };
+    struct restore r = { .options = &options,
+                         .state_fd = -1,
+                         .new_fd = -1,
+                         .keeper_lock = -1,
+                         .server_lock = -1,
+                         .backup_lock = -1 };
     struct err err;
     char **operands;
     int count, code;
