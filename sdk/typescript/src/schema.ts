@@ -1674,37 +1674,37 @@ export interface components {
              * @description memory, swap and page cache included
              * @default 536870912
              */
-            memory: number | string;
+            memory?: number | string;
             /**
              * @description cores, fractions allowed
              * @default 1
              */
-            cpus: number | string;
+            cpus?: number | string;
             /**
              * @description bytes the sandbox may write
              * @default 1073741824
              */
-            disk: number | string;
+            disk?: number | string;
             /**
              * @description files the sandbox may make
              * @default 262144
              */
-            inodes: number | string;
+            inodes?: number | string;
             /**
              * @description processes and threads
              * @default 512
              */
-            pids: number | string;
+            pids?: number | string;
             /**
              * @description open files per process
              * @default 16384
              */
-            files: number | string;
+            files?: number | string;
             /**
              * @description pseudo terminals
              * @default 64
              */
-            ptys: number | string;
+            ptys?: number | string;
             /** @description bytes per second read from the disk, and as many written; default: no limit */
             io?: number | string;
             /** @description disk reads per second, and as many writes; default: no limit */
@@ -1779,7 +1779,7 @@ export interface components {
              * @default run
              * @enum {string}
              */
-            scope: "read" | "run" | "admin" | "operator";
+            scope?: "read" | "run" | "admin" | "operator";
             /** @description what it is for */
             label?: string;
             /** @description seconds from now; default: never */
@@ -1878,7 +1878,7 @@ export interface components {
              * @description sandboxes that always wait
              * @default 0
              */
-            min: number;
+            min?: number;
             /** @description sandboxes that wait at most */
             max: number;
         };
@@ -1931,12 +1931,12 @@ export interface components {
              * @description no token is needed
              * @default false
              */
-            public: boolean;
+            public?: boolean;
             /**
              * @description a request to a port wakes it when it is paused
              * @default false
              */
-            auto_resume: boolean;
+            auto_resume?: boolean;
             /** @description the Host that servers inside see; ${PORT} stands for the port */
             mask_host?: string | null;
         };
@@ -2039,7 +2039,7 @@ export interface components {
              * @description seconds until on_timeout; 0: no deadline, for administrators of the tenant local
              * @default 300
              */
-            timeout: number;
+            timeout?: number;
             network?: components["schemas"]["Network"];
             /** @description who may look at its ports; docs/previews.md */
             preview?: components["schemas"]["Preview"];
@@ -2050,19 +2050,19 @@ export interface components {
              * @default kill
              * @enum {string}
              */
-            on_timeout: "kill" | "pause";
+            on_timeout?: "kill" | "pause";
             /** @description id or name of what it is made of; template, root and volumes are then the snapshot's, and so is each limit that is not said. 400 `limit_invalid` where its processes or files do not fit into the limits */
             snapshot?: string;
             /**
              * @description false, with `snapshot`: its files only, it starts anew
              * @default true
              */
-            memory: boolean;
+            memory?: boolean;
             /**
              * @description a request to it wakes it when it is paused
              * @default false
              */
-            auto_resume: boolean;
+            auto_resume?: boolean;
             /** @description pause it when it was idle for so long; 0: never */
             idle_pause_seconds?: number;
             /** @description move it to disk when it was idle for so long; 0: never */
@@ -2071,7 +2071,7 @@ export interface components {
              * @description whether root inside may be used
              * @default false
              */
-            root: boolean;
+            root?: boolean;
             /** @description what isolates it from the host: `jail`, `gvisor`, `vm` or `vm-emulated`. Default: the server's setting `isolation`, or the tenant's least level. 501 `unsupported` for one that this host does not have, 403 `denied` for one below the tenant's least level */
             isolation?: string;
             /** @description a create with the same key again answers with the same sandbox */
@@ -2126,7 +2126,7 @@ export interface components {
              * @description any number of sandboxes read a volume at a time and at most one writes
              * @default false
              */
-            read_only: boolean;
+            read_only?: boolean;
         };
         Volume: {
             id: string;
@@ -2190,7 +2190,7 @@ export interface components {
              * @description a template that was built, or is installed
              * @default base
              */
-            from: string;
+            from?: string;
             /** @description run one after the other */
             steps?: {
                 /**
@@ -2208,7 +2208,7 @@ export interface components {
                  * @description this step and those behind it run though they are known
                  * @default false
                  */
-                force: boolean;
+                force?: boolean;
             }[];
             /** @description a command that runs in every sandbox made of it */
             start?: string;
@@ -2218,14 +2218,14 @@ export interface components {
              * @description every step runs
              * @default false
              */
-            force: boolean;
+            force?: boolean;
             /** @description what the build may reach; docs/network.md */
             network?: components["schemas"]["NetworkRules"];
             /**
              * @description seconds that one step may take
              * @default 3600
              */
-            step_timeout: number;
+            step_timeout?: number;
             /** @description NAME or NAME:TAG */
             name: string;
             /** @description more tags */
@@ -2270,7 +2270,7 @@ export interface components {
              * @description bytes of each stream
              * @default 1048576
              */
-            output_limit: number;
+            output_limit?: number;
             /**
              * @description answer with events, in this form
              * @enum {string}
@@ -2281,7 +2281,7 @@ export interface components {
              * @default kill
              * @enum {string}
              */
-            on_disconnect: "kill" | "keep";
+            on_disconnect?: "kill" | "keep";
         };
         /** @description one of command, args and code */
         Run: {
@@ -2294,7 +2294,7 @@ export interface components {
              * @description whether root inside may be used
              * @default false
              */
-            root: boolean;
+            root?: boolean;
             /** @description by path, absolute or relative to the user's home; missing directories are made */
             files?: {
                 [key: string]: string | {
@@ -2305,7 +2305,7 @@ export interface components {
                      * @default utf-8
                      * @enum {string}
                      */
-                    encoding: "utf-8" | "base64";
+                    encoding?: "utf-8" | "base64";
                     /** @description octal permission bits, such as "755" */
                     mode?: string;
                 };
@@ -2321,7 +2321,7 @@ export interface components {
              * @default python
              * @enum {string}
              */
-            language: "python" | "javascript" | "bash" | "sh";
+            language?: "python" | "javascript" | "bash" | "sh";
             /** @description all of its input; then it ends */
             stdin?: string;
             /** @description variables of this command */
@@ -2336,21 +2336,21 @@ export interface components {
              * @description seconds until it is ended
              * @default 60
              */
-            timeout: number;
+            timeout?: number;
             /** @description seconds of processor time, of all its processes together */
             cpu_timeout?: number;
             /**
              * @description bytes of each stream
              * @default 1048576
              */
-            output_limit: number;
+            output_limit?: number;
             /** @description paths of files to answer with */
             return_files?: string[];
             /**
              * @description bytes of all returned files together
              * @default 1048576
              */
-            files_limit: number;
+            files_limit?: number;
             /**
              * @description answer with events, in this form
              * @enum {string}
@@ -2407,17 +2407,17 @@ export interface components {
              * @description whether its input stays open
              * @default false
              */
-            stdin: boolean;
+            stdin?: boolean;
             /**
              * @description bytes of each stream that can be read again
              * @default 262144
              */
-            output_kept: number;
+            output_kept?: number;
             /**
              * @description it has a terminal
              * @default false
              */
-            pty: boolean;
+            pty?: boolean;
             /** @description height of the terminal */
             rows?: number;
             /** @description width of the terminal */
@@ -2545,7 +2545,7 @@ export interface components {
              * @default read
              * @enum {string}
              */
-            access: "read" | "write";
+            access?: "read" | "write";
             /** @description the name of a tool */
             tool?: string;
             /**
@@ -2553,7 +2553,7 @@ export interface components {
              * @default standard
              * @enum {string}
              */
-            preset: "minimal" | "standard" | "development" | "open";
+            preset?: "minimal" | "standard" | "development" | "open";
             security?: components["schemas"]["PolicyRules"];
         };
         /** @enum {string} */
@@ -2635,7 +2635,7 @@ export interface components {
              * @description start it and return at once; its output is read with bash_output
              * @default false
              */
-            run_in_background: boolean;
+            run_in_background?: boolean;
             /** @description another name of run_in_background */
             background?: boolean;
             /** @description directory for this command (default: where the shell is) */
@@ -2652,17 +2652,17 @@ export interface components {
              * @description name of the shell whose directory, variables and functions count
              * @default main
              */
-            session: string;
+            session?: string;
             /**
              * @description forget the session's directory, variables and functions first
              * @default false
              */
-            restart: boolean;
+            restart?: boolean;
             /**
              * @description a shell of its own, which begins anew and leaves nothing behind
              * @default false
              */
-            one_shot: boolean;
+            one_shot?: boolean;
             /** @description what the command does, in a few words */
             description?: string;
             /** @description has no meaning here */
@@ -2679,20 +2679,20 @@ export interface components {
              * @description first line to read, from 1
              * @default 1
              */
-            offset: number;
+            offset?: number;
             /** @description lines to read (default: all, up to 4 MiB) */
             limit?: number;
             /**
              * @description put its number before each line
              * @default false
              */
-            line_numbers: boolean;
+            line_numbers?: boolean;
             /**
              * @description base64: the bytes of a file that is not a text
              * @default utf-8
              * @enum {string}
              */
-            encoding: "utf-8" | "base64";
+            encoding?: "utf-8" | "base64";
             /** @description has no meaning here */
             pages?: unknown;
             /** @description has no meaning here */
@@ -2712,7 +2712,7 @@ export interface components {
              * @default utf-8
              * @enum {string}
              */
-            encoding: "utf-8" | "base64";
+            encoding?: "utf-8" | "base64";
         };
         ToolGrep: {
             /** @description the sandbox to work in (default: your own, which is made when it is needed) */
@@ -2732,19 +2732,19 @@ export interface components {
              * @default content
              * @enum {string}
              */
-            output_mode: "content" | "files_with_matches" | "count";
+            output_mode?: "content" | "files_with_matches" | "count";
             /**
              * @description ignore case
              * @default false
              */
-            "-i": boolean;
+            "-i"?: boolean;
             /** @description another name of -i */
             ignore_case?: boolean;
             /**
              * @description line numbers, in output_mode content
              * @default true
              */
-            "-n": boolean;
+            "-n"?: boolean;
             /** @description another name of -n */
             line_numbers?: boolean;
             /** @description lines to show behind each match, in output_mode content */
@@ -2759,19 +2759,19 @@ export interface components {
              * @description matches at most
              * @default 1000
              */
-            head_limit: number;
+            head_limit?: number;
             /** @description another name of head_limit */
             limit?: number;
             /**
              * @description pattern is a text, not a regular expression
              * @default false
              */
-            fixed_strings: boolean;
+            fixed_strings?: boolean;
             /**
              * @description also files whose name begins with a dot
              * @default false
              */
-            hidden: boolean;
+            hidden?: boolean;
         };
         /** @description what every tool answers, and below it what some add */
         ToolAnswer: {
@@ -2867,7 +2867,7 @@ export interface components {
              * @default standard
              * @enum {string}
              */
-            preset: "minimal" | "standard" | "development";
+            preset?: "minimal" | "standard" | "development";
             /** @description what the sandbox is made of (default: the server's) */
             template?: string;
             /** @description the same as template; 'base' is the default template where none was built */
@@ -2887,14 +2887,14 @@ export interface components {
              * @description end it after the session, rather than pause it
              * @default true
              */
-            auto_cleanup: boolean;
+            auto_cleanup?: boolean;
             /** @description absolute path where relative ones begin */
             working_directory?: string;
             /**
              * @description use this sandbox for calls without a sandbox_id from now on; the one that was used ends
              * @default false
              */
-            default: boolean;
+            default?: boolean;
         };
         ToolConfig: components["schemas"]["ToolSandboxMake"];
         ToolSandbox: {
