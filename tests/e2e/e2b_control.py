@@ -292,7 +292,12 @@ same("and envd says 502", 502, envd("GET", "/health", v1["sandboxID"]).status)
 same("but its log is there", 200, ask("GET", "/v2/sandboxes/%s/logs" % v1["sandboxID"]).status)
 
 # ---- pauses ----
-ask("POST", "/v1" + at + "/exec", {"command": "(while :; do date +%s%N > /tmp/clock.new; mv /tmp/clock.new /tmp/clock; sleep 0.05; done) >/dev/null 2>&1 &"})
+def clock():
+    return ask("POST", "/v1" + at + "/exec", {"command": "cat /tmp/clock 2>/dev/null"}).json["stdout"]
+
+
+ask("POST", "/v1" + at + "/processes", {"command": "while :; do date +%s%N > /tmp/clock.new; mv /tmp/clock.new /tmp/clock; sleep 0.05; done"})
+check("a process in it works", wait_for(clock), clock())
 same("a running sandbox is healthy", 204, envd("GET", "/health", box["sandboxID"]).status)
 same("pause answers 204", 204, ask("POST", at + "/pause").status)
 refused("a second one is 409", ask("POST", at + "/pause", {"memory": True}), 409, "already paused")
@@ -307,10 +312,6 @@ refused("its time cannot be set", ask("POST", at + "/timeout", {"timeout": 60}),
 a = ask("POST", "/v2" + at + "/connect", {"timeout": 60})
 same("connect resumes it: 201, the same id, the same token", (201, box["sandboxID"], box["envdAccessToken"]),
      (a.status, a.json["sandboxID"], a.json["envdAccessToken"]))
-def clock():
-    return ask("POST", "/v1" + at + "/exec", {"command": "cat /tmp/clock"}).json["stdout"]
-
-
 tick = clock()
 check("its processes go on", tick and wait_for(lambda: clock() != tick), tick)
 refused("resume of one that runs is 409", ask("POST", at + "/resume", {"timeout": 60}), 409)
