@@ -17,6 +17,7 @@
 #include <time.h>
 
 #define SMALL_CHUNK 4096
+#define ID_BYTES    8 /* of a request's id */
 #define SMALL_BODY  4096
 
 struct app *exchange_app(struct exchange *x)
@@ -304,16 +305,52 @@ int exchange_reply_text(struct exchange *x, int status, const char *type, const 
     return reply_bytes(x, status, type, text, strlen(text), err);
 }
 
+/* JSON as it is written: on the stack, or on the heap if it is more than SMALL_BODY bytes. */
+struct dump {
+    char small[SMALL_BODY];
+    char *large; /* NULL: it is all in small */
+    size_t len, room;
+};
+
+static int dump_piece(const char *piece, size_t size, void *arg)
+{
+    struct dump *dump = arg;
+    size_t room = 2 * (dump->len + size);
+    char *more;
+
+    if (size > dump->room - dump->len) {
+        more = realloc(dump->large, room);
+        if (!more)
+            return -1;
+        if (!dump->large)
+            memcpy(more, dump->small, dump->len);
+        dump->large = more;
+        dump->room = room;
+    }
+    memcpy((dump->large ? dump->large : dump->small) + dump->len, piece, size);
+    dump->len += size;
+    return 0;
+}
+
 int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err *err)
 {
-    auto_free char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    struct dump dump;
+    int r;
 
-    json_decref(body);
-    if (body && !text)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the answer");
     if (!body)
         return reply_bytes(x, status, NULL, "", 0, err);
-    return reply_bytes(x, status, "application/json", text, strlen(text), err);
+    dump.large = NULL;
+    dump.len = 0;
+    dump.room = sizeof dump.small;
+    r = json_dump_callback(body, dump_piece, &dump, JSON_COMPACT);
+    json_decref(body);
+    if (r == 0)
+        r = reply_bytes(x, status, "application/json", dump.large ? dump.large : dump.small,
+                        dump.len, err);
+    else
+        r = err_set(err, ERR_NO_MEMORY, "no memory for the answer");
+    free(dump.large);
+    return r;
 }
 
 void exchange_resumable(struct exchange *x)
@@ -416,10 +453,27 @@ static bool id_text_ok(struct slice id)
     return true;
 }
 
+/* 16 hex digits. The random bytes of many ids are one system call. */
+static void make_id(char out[2 * ID_BYTES + 1])
+{
+    static _Thread_local unsigned char pool[32 * ID_BYTES];
+    static _Thread_local size_t left;
+
+    if (left == 0) {
+        (void) !getrandom(pool, sizeof pool, GRND_NONBLOCK);
+        left = sizeof pool;
+    }
+    left -= ID_BYTES;
+    for (size_t i = 0; i < ID_BYTES; i++) {
+        out[2 * i] = "0123456789abcdef"[pool[left + i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[pool[left + i] & 15];
+    }
+    out[2 * (size_t) ID_BYTES] = '\0';
+}
+
 void exchange_init(struct exchange *x, struct app *app, struct conn *conn)
 {
     struct slice id = head_get(&x->head, "X-Request-Id");
-    unsigned char random[8] = { 0 };
 
     x->app = app;
     x->conn = conn;
@@ -433,7 +487,5 @@ void exchange_init(struct exchange *x, struct app *app, struct conn *conn)
         (void) slice_copy(id, x->id, sizeof x->id);
         return;
     }
-    (void) !getrandom(random, sizeof random, GRND_NONBLOCK);
-    for (size_t i = 0; i < sizeof random; i++)
-        (void) snprintf(x->id + 2 * i, sizeof x->id - 2 * i, "%02x", random[i]);
+    make_id(x->id);
 }
