@@ -7,8 +7,8 @@ import subprocess
 import sys
 import time
 
-from asking import STATE, ask, check, refused, run, same, server
-from boxes import COVE, KEY, OTHER, Box, again, api, audit, within
+from asking import COVED, STATE, ask, check, refused, run, same, server
+from boxes import KEY, OTHER, Box, again, api, audit, within
 
 INTERNET = sys.argv[4]
 SETTINGS = ("--network-dns", "93.184.216.53", "--network-ca", INTERNET + "/ca.pem", "--policy", "minimal")
@@ -288,7 +288,7 @@ def taken(box):
 
 
 def cove(*words):
-    p = subprocess.run([COVE, *words, "--state", STATE], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    p = subprocess.run([os.path.dirname(COVED) + "/cove", "--state", STATE, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     return p.returncode, p.stdout + p.stderr
 
 

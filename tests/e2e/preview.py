@@ -206,6 +206,10 @@ def rolls():
     same("which works", 303, box.get(said.strip().split("localhost:%d" % server.port)[1]).status)
     code, again = cove("preview", "--tenant", "owner", "--roll", box.id, "3000")
     same("--roll takes it back", (0, 403), (code, box.get(said.strip().split("localhost:%d" % server.port)[1]).status))
+    for what, want, words in (("an unknown sandbox", 85, ("nobody", "80")), ("an invalid port", 64, ("nobody", "70000")),
+                              ("an invalid server", 64, ("--server", "example.com", "nobody", "80")),
+                              ("a time that is too long", 64, ("--expires", "8d", "nobody", "80"))):
+        same("cove preview refuses " + what, want, cove("preview", *words)[0])
     log = json.dumps(ask("GET", "/audit-logs?limit=500", key=KEY).json)
     same("all of that is in the audit log", [], [a for a in ("preview.link", "preview.open", "preview.roll") if a not in log])
     gone = Box(serve=False)

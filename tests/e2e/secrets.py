@@ -51,7 +51,7 @@ def within(seconds, good):
 
 
 def cove(*words, stdin=""):
-    return subprocess.run([os.path.dirname(COVED) + "/direct/cove", *words], env=dict(os.environ, COVE_STATE=STATE), input=stdin,
+    return subprocess.run([os.path.dirname(COVED) + "/cove", *words], env=dict(os.environ, COVE_STATE=STATE), input=stdin,
                           capture_output=True, text=True)
 
 
