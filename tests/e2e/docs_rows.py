@@ -67,6 +67,7 @@ ROWS = [
     Row("docs/api.md", r"ports/3000/any", before="cove exec -d $ID -- python3 -m http.server 3000; until cove exec $ID -- curl -s localhost:3000; do sleep 0.1; done; "
         "cove exec $ID -- sh -c 'mkdir -p any; touch any/path'"),
     Row("docs/benchmarks.md", r"make bench", LONG),
+    Row("docs/isolation.md", r"--isolation vm ", "needs KVM, which few test machines have: vm_test"),
     Row("docs/cli.md", r"--server https://cove.example.com|^cove login", OTHER_HOST),
     Row("docs/tenants.md", r"--server https://cove.example.com", OTHER_HOST),
     Row("docs/templates.md", r"^docker save|^cove template (import|pull)|--template python", "needs an image: image_test and pull_test make theirs"),
