@@ -27,6 +27,15 @@
 
 /* ---- places ---- */
 
+/* What may stand in the first line of a request. */
+static bool path_ok(const char *path)
+{
+    for (; *path; path++)
+        if (*path <= ' ' || *path > '~')
+            return false;
+    return true;
+}
+
 int registry_place(const char *url, struct registry_place *ret, struct err *err)
 {
     struct remote remote = { .kind = REMOTE_HTTP };
@@ -44,9 +53,8 @@ int registry_place(const char *url, struct registry_place *ret, struct err *err)
     start[len] = '\0';
     if (remote_parse(start, &remote, err) < 0)
         return -1;
-    for (const char *c = path; *c; c++)
-        if (*c <= ' ' || *c > '~')
-            return err_set(err, ERR_PROTOCOL, "the registry leads to an invalid address");
+    if (!path_ok(path))
+        return err_set(err, ERR_PROTOCOL, "the registry leads to an invalid address");
     *ret = (struct registry_place){ .tls = remote.kind == REMOTE_HTTPS, .port = remote.port };
     (void) snprintf(ret->host, sizeof ret->host, "%s", remote.host);
     if ((size_t) snprintf(ret->path, sizeof ret->path, "%s%.*s", path[0] == '/' ? "" : "/",
@@ -253,8 +261,10 @@ static int next_place(const struct registry *r, const struct call *call, struct 
 
     if (!call_header(call, "Location", url, sizeof url))
         return err_set(err, ERR_PROTOCOL, "the registry redirects to nowhere");
-    if (url[0] == '/' && url[1] != '/') {
-        (void) snprintf(at->path, sizeof at->path, "%s", url);
+    if (url[0] == '/' && url[1] != '/') { /* of the host that it was asked of: its checks hold */
+        if (!path_ok(url))
+            return err_set(err, ERR_PROTOCOL, "the registry leads to an invalid address");
+        (void) snprintf(at->path, sizeof at->path, "%.*s", (int) strcspn(url, "#"), url);
         return 0;
     }
     return registry_place(url, at, err) < 0 ? -1 : check_place(r, at, ret_public, err);

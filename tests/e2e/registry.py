@@ -81,6 +81,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(404)
         if mode == "redirect" and "moved" not in self.path:
             return self.answer(307, headers=[("Location", "/moved/" + digest)])
+        if mode == "redirect-split":  # would be a request with another first line
+            return self.answer(307, headers=[("Location", "/moved/%s HTTP/1.1 x" % digest)])
         if mode == "redirect-inner":
             return self.answer(307, headers=[("Location", "http://localhost:%d/x/%s" % (port, digest))])
         if mode == "redirect-loop":
