@@ -47,6 +47,7 @@ CLI_SRCS    := $(wildcard src/cli/*.c)
 API_SRCS    := $(wildcard src/cli/api/*.c)
 REMOTE_SRCS := $(wildcard src/remote/*.c)
 MCP_SRCS    := $(wildcard src/mcp/*.c)
+DOCKER_SRCS := $(wildcard src/dockerfile/*.c)
 TEMPLATE_SRCS := $(wildcard src/template/*.c)
 HTTP_SRCS   := $(wildcard src/http/*.c)
 STORE_SRCS  := $(wildcard src/store/*.c)
@@ -79,7 +80,7 @@ RULES_SRCS := $(addprefix src/egress/,ip.c reach.c upstream.c)
 BACKUP_SRCS := $(wildcard src/backup/*.c) $(addprefix src/image/,image.c image_files.c chunks.c) src/jail/mountfd.c $(addprefix src/http/,tar.c tar_put.c slice.c)
 
 # Static, without SQLite and TLS: the verbs of every day start as fast as a program can.
-COVE_SRCS := $(API_SRCS) $(REMOTE_SRCS) $(MCP_SRCS) $(addprefix src/cli/,common.c hints.c options.c programs.c report.c subverbs.c table.c terminal.c version.c) \
+COVE_SRCS := $(API_SRCS) $(REMOTE_SRCS) $(MCP_SRCS) $(DOCKER_SRCS) $(addprefix src/cli/,common.c hints.c options.c programs.c report.c subverbs.c table.c terminal.c version.c) \
              $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS)
 $(BUILD)/cove: $(call objs,$(COVE_SRCS))
 	$(call say,LINK)
@@ -89,7 +90,7 @@ $(BUILD)/cove: $(call objs,$(COVE_SRCS))
 PULL_SRCS := $(wildcard src/registry/*.c) $(addprefix src/oci/,reference.c document.c)
 
 # What is about this host: cove becomes this program for the verbs that it does not have itself.
-HOST_SRCS := $(CLI_SRCS) $(filter-out %/main.c,$(API_SRCS)) $(REMOTE_SRCS) $(MCP_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) \
+HOST_SRCS := $(CLI_SRCS) $(filter-out %/main.c,$(API_SRCS)) $(REMOTE_SRCS) $(MCP_SRCS) $(DOCKER_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) \
              $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
 HOST_LIBS := -ljansson -lsqlite3 -lcrypto -lzstd -pthread
 $(BUILD)/cove-host: $(call objs,$(sort $(HOST_SRCS)))

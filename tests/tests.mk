@@ -52,12 +52,15 @@ $(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUIL
 $(filter $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): $(BUILD)/tests/mcp/%: $(BUILD)/obj/tests/unit/mcp/%.o $(call objs,$(MCP_SRCS) $(wildcard src/base/*.c))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+$(filter $(BUILD)/tests/dockerfile/%,$(UNIT_TESTS)): $(BUILD)/tests/dockerfile/%: $(BUILD)/obj/tests/unit/dockerfile/%.o $(call objs,$(DOCKER_SRCS) $(wildcard src/base/*.c))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 # What coved is made of, but for its main.
 SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS))
 $(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/registry/% $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/mux/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): \
+$(filter-out $(SERVED) $(BUILD)/tests/registry/% $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/mux/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/% $(BUILD)/tests/dockerfile/%,$(UNIT_TESTS)): \
     $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
@@ -81,8 +84,8 @@ $(BUILD)/helpers/forms: tests/helpers/forms.c $(call objs,$(filter-out src/coved
 # A command line that asks the keeper and agents themselves, for tests of these: its verbs for sandboxes are not the product's. What
 # it starts is beside it.
 DIRECT := $(BUILD)/direct/cove
-DIRECT_SRCS := $(wildcard tests/direct/*.c) $(filter-out src/cli/verbs.c,$(CLI_SRCS)) $(addprefix src/cli/api/,contexts.c login.c server.c show.c host.c) \
-               $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+DIRECT_SRCS := $(wildcard tests/direct/*.c) $(filter-out src/cli/verbs.c,$(CLI_SRCS)) $(addprefix src/cli/api/,contexts.c login.c server.c show.c host.c build.c build_archive.c build_context.c build_watch.c make.c) \
+               $(DOCKER_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
 $(DIRECT): $(call objs,$(sort $(DIRECT_SRCS))) $(filter-out $(BUILD)/cove,$(PROGRAMS))
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(HOST_LIBS)

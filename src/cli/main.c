@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "base/own.h"
+#include "cli/api/build.h"
 #include "cli/elsewhere.h"
 #include "cli/help.h"
 #include "cli/hints.h"
@@ -66,6 +67,13 @@ static int before_verb(int argc, char **argv, int *ret_code)
     return i < argc ? i : argc;
 }
 
+/* 'template build' of a Dockerfile asks whichever server is in use. */
+static bool asks_server(const struct verb *verb, int count, char **words)
+{
+    return verb == &template_verb && count > 2 && strcmp(words[1], "build") == 0 &&
+           build_is_dockerfile(count - 2, words + 2);
+}
+
 int main(int argc, char **argv)
 {
     static const struct verb *const hidden[] = { &keeper_ps_verb, &keeper_kill_verb };
@@ -88,7 +96,7 @@ int main(int argc, char **argv)
     verb = verb_find(argv[at]);
     if (!verb)
         return no_verb(argv[at]);
-    if (elsewhere_check(verb->name, &err) < 0)
+    if (!asks_server(verb, argc - at, argv + at) && elsewhere_check(verb->name, &err) < 0)
         return report_error(&err);
     return verb->run(argc - at, argv + at);
 }

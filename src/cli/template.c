@@ -1,5 +1,7 @@
 #include "base/json.h"
 #include "base/own.h"
+#include "cli/api/build.h"
+#include "cli/api/server.h"
 #include "cli/report.h"
 #include "cli/substore.h"
 #include "cli/subverbs.h"
@@ -23,6 +25,7 @@ struct template_values {
     struct network_values network;
     struct warm_values warm;
     struct image_values image;
+    struct build_values build;
 };
 
 #define AT(field) offsetof(struct template_values, field)
@@ -45,6 +48,7 @@ static const struct option build_options[] = {
     { 0, "no-cache", OPTION_FLAG, AT(no_cache), NULL, COMPLETE_NONE, "neither use nor fill the cache" },
     { 0, "json",     OPTION_FLAG, AT(json),     NULL, COMPLETE_NONE, "as JSON" },
     /* clang-format on */
+    BUILD_OPTIONS(AT(build)),
 };
 
 static const struct option import_options[] = {
@@ -156,8 +160,34 @@ static int build_one(const struct template_values *values, const char *name)
     return 0;
 }
 
+static int pull_image(const char *image)
+{
+    const struct image_values values = { .name = NULL };
+
+    return template_image_pull(image, &values, false);
+}
+
+/* By a server; the host's administrator has images pulled that are missing. */
+static int make_of_file(const struct template_values *values, char **names, int count)
+{
+    bool here = !server_is_elsewhere() && geteuid() == 0;
+
+    if (count != 1)
+        return misused("template build: name one directory ('cove template build -f FILE DIR')");
+    return build_dockerfile(&values->build, names[0], values->no_cache || values->rebuild,
+                            values->json, here ? pull_image : NULL);
+}
+
 static int template_make(const struct template_values *values, char **names, int count)
 {
+    const struct build_values *b = &values->build;
+
+    if (b->file || build_is_dockerfile(count, names))
+        return make_of_file(values, names, count);
+    if (b->target || b->network || b->start || b->ready || b->tenant || b->args.count ||
+        b->secrets.count || b->tags.count)
+        return misused("template build: those options are for a Dockerfile: name its directory, as "
+                       "in 'cove template build --tag NAME .'");
     if (count == 0) {
         (void) printf("Templates that can be built:\n");
         (void) printf("  %-20s the host's own programs, read-only (made by itself)\n", "host");
@@ -291,12 +321,22 @@ static const struct verb subs[] = {
     {
         .name = "build",
         .run = run_action,
-        .synopsis = "[--rebuild] [--no-cache] [NAME…]",
-        .summary = "make a template; without a name, say which can be made",
-        .details = "Packages and finished trees are kept in COVE_CACHE (/var/cache/cove), so that "
-                   "a second\n"
-                   "build, also for another state directory, takes seconds. An interrupted build\n"
-                   "goes on with the packages it has.",
+        .synopsis = "[OPTION…] [NAME… | DIR]",
+        .summary =
+            "make a template, of a recipe or of DIR/Dockerfile; without a name, say which recipes "
+            "there are",
+        .details =
+            "  cove template build base                      a recipe, by this host's "
+            "administrator\n"
+            "  cove template build --tag app .               ./Dockerfile, by any server\n"
+            "  cove template build -f prod.Dockerfile --target web --build-arg V=2 ./app\n\n"
+            "DIR has a '/' in it, or is '.'. Ctrl-C cancels the build. The exit code is 1 when a "
+            "step failed.\n\n"
+            "Of a recipe: packages and finished trees are kept in COVE_CACHE (/var/cache/cove), so "
+            "that "
+            "a second\n"
+            "build, also for another state directory, takes seconds. An interrupted build\n"
+            "goes on with the packages it has.",
         .options = build_options,
         .option_count = ARRAY_LEN(build_options),
         .operands = COMPLETE_TEMPLATE,

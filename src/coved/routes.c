@@ -40,6 +40,7 @@ const struct route routes[] = {
     { METHOD_DELETE, "/v1/templates/:name",                     SCOPE_RUN,  0,         v1_template_delete },
     { METHOD_POST,   "/v1/templates/:name/tags",                SCOPE_RUN,  16 * KiB,  v1_template_tag, &v1_tag_form },
     { METHOD_DELETE, "/v1/templates/:name/tags/:tag",           SCOPE_RUN,  0,         v1_template_untag },
+    { METHOD_GET,    "/v1/builds/files/:hash",                  SCOPE_READ, 0,         v1_build_files_get },
     { METHOD_PUT,    "/v1/builds/files/:hash",                  SCOPE_RUN,  BODY_ANY,  v1_build_files_put },
     { METHOD_POST,   "/v1/builds",                              SCOPE_RUN,  4 * MiB,   v1_build_create, &v1_build_form },
     { METHOD_GET,    "/v1/builds",                              SCOPE_READ, 0,         v1_build_list },

@@ -273,7 +273,14 @@ static int put_command(struct merge *m, const struct oci_config *config, struct 
         return err_set(err, ERR_NO_MEMORY, "no memory for a file of the image");
     memcpy(text, config->entrypoint.text, config->entrypoint.len);
     memcpy(text + config->entrypoint.len, config->cmd.text, config->cmd.len);
-    return len == 0 ? 0 : put_file(m, "opt/cove/entrypoint", text, len, 0644, 0, err);
+    if (len == 0)
+        return 0;
+    /* Both by themselves, too: a build on the image may replace one of them. */
+    if (put_file(m, "opt/cove/entrypoint.words", config->entrypoint.text, config->entrypoint.len,
+                 0644, 0, err) < 0 ||
+        put_file(m, "opt/cove/cmd.words", config->cmd.text, config->cmd.len, 0644, 0, err) < 0)
+        return -1;
+    return put_file(m, "opt/cove/entrypoint", text, len, 0644, 0, err);
 }
 
 /* Absolute, without parts that are empty, "." or "..": each part may become the name of a directory. */

@@ -6,7 +6,7 @@
  *   /dev /proc /sys     real directories; /tmp, /run, /home, /workspace, if missing
  *   /etc/passwd, group  get root and the template's user, if missing. That user is the image's own, unless the image wants root:
  *                       then it is `user`, with uid 1000 or the next that is free
- *   /opt/cove/entrypoint   ENTRYPOINT and CMD, each word with its NUL (agent/entrypoint.c) */
+ *   /opt/cove/entrypoint   ENTRYPOINT and CMD, each word with its NUL (agent/entrypoint.c); entrypoint.words and cmd.words: each alone */
 #ifndef COVE_OCI_FINISH_H
 #define COVE_OCI_FINISH_H
 

@@ -11,7 +11,7 @@ import time
 
 from served import STATE, Server, check, finish, same, within
 
-TEAM, OTHER = os.environ["TEAM_KEY"], os.environ["OTHER_KEY"]
+TEAM, OTHER, TINY = os.environ["TEAM_KEY"], os.environ["OTHER_KEY"], os.environ["TINY_KEY"]
 s = Server().start()
 
 
@@ -216,6 +216,16 @@ same("templates outlast the server", "blue\n", run("second", "cat second"))
 b = made({"name": "warm", "start": "exec sleep 4321", "ready": "pgrep -f 'sleep 432[1]'"})
 same("a template with a start command is ready", ("ready", None), (b.get("state"), b.get("reason")))
 same("which runs in every sandbox", "1\n", run("warm", "pgrep -fc 'sleep 432[1]'"))
+
+# ---- uploads count for the quota of stored bytes ----
+big = os.urandom(3 << 20)
+a = s.ask("PUT", "/v1/builds/files/" + "1" * 64, big, key=TINY)
+same("an upload beyond the quota of stored bytes is refused", (429, "stored-bytes"), (a.status, a.error.get("rule")))
+same("a refused upload is not there", 404, s.ask("GET", "/v1/builds/files/" + "1" * 64, key=TINY).status)
+same("a smaller upload is taken", 200, s.ask("PUT", "/v1/builds/files/" + "2" * 64, big[:1800 << 10], key=TINY).status)
+same("an upload is there", 200, s.ask("GET", "/v1/builds/files/" + "2" * 64, key=TINY).status)
+same("another tenant does not have the upload", 404, s.ask("GET", "/v1/builds/files/" + "2" * 64, key=OTHER).status)
+same("uploads count together", 429, s.ask("PUT", "/v1/builds/files/" + "3" * 64, big[:1800 << 10], key=TINY).status)
 
 # ---- removal ----
 box = s.ask("POST", "/v1/sandboxes", {"template": "first"}, key=TEAM).json

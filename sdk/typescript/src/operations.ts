@@ -22,6 +22,7 @@ export const operations = {
   untagTemplate: ['DELETE', '/v1/templates/{name}/tags/{tag}'],
   listBuilds: ['GET', '/v1/builds'],
   createBuild: ['POST', '/v1/builds'],
+  getBuildFiles: ['GET', '/v1/builds/files/{hash}'],
   putBuildFiles: ['PUT', '/v1/builds/files/{hash}'],
   getBuild: ['GET', '/v1/builds/{build}'],
   cancelBuild: ['DELETE', '/v1/builds/{build}'],

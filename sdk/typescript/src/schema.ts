@@ -323,7 +323,8 @@ export interface paths {
             };
             cookie?: never;
         };
-        get?: never;
+        /** Whether files of that name are there */
+        get: operations["getBuildFiles"];
         /** Upload files for COPY, a tar archive or one in gzip; kept for a day after their last use */
         put: operations["putBuildFiles"];
         post?: never;
@@ -362,7 +363,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** The log, line by line as it comes, until the build has ended */
+        /** The log, line by line as it comes, until the build has ended; kept in memory, so a restart of the server ends it */
         get: operations["getBuildLogs"];
         put?: never;
         post?: never;
@@ -2185,6 +2186,54 @@ export interface components {
             /** Format: date-time */
             ended_at: string | null;
         };
+        BuildStep: {
+            /**
+             * @description what it does; docs/builds.md
+             * @enum {string}
+             */
+            type: "RUN" | "COPY" | "ENV" | "WORKDIR" | "USER" | "ENTRYPOINT" | "CMD" | "LABEL" | "EXPOSE";
+            /** @description by its type */
+            args: string[];
+            /** @description of COPY: the name of an upload */
+            files?: string;
+            /** @description another name of files */
+            filesHash?: string;
+            /** @description of COPY, in place of files: the number of a stage before this one */
+            stage?: number;
+            /** @description of RUN: the words of the command; without them a login shell runs args[0] */
+            exec?: string[];
+            /** @description of RUN: variables of this command alone */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description of RUN: its directory */
+            cwd?: string;
+            /** @description of RUN: what is there while the command runs, and not in the template */
+            mounts?: {
+                /**
+                 * @description what it is
+                 * @enum {string}
+                 */
+                type: "secret" | "cache" | "tmpfs";
+                /** @description of a secret or a cache */
+                id?: string;
+                /** @description an absolute path */
+                target?: string;
+                /** @description of a secret: a variable that has it */
+                env?: string;
+                /** @description an octal number */
+                mode?: string;
+                /** @description its owner */
+                uid?: string;
+                /** @description its group */
+                gid?: string;
+            }[];
+            /**
+             * @description this step and those behind it run though they are known
+             * @default false
+             */
+            force?: boolean;
+        };
         CreateBuild: {
             /**
              * @description a template that was built, or is installed
@@ -2192,24 +2241,18 @@ export interface components {
              */
             from?: string;
             /** @description run one after the other */
-            steps?: {
-                /**
-                 * @description what it does; docs/builds.md
-                 * @enum {string}
-                 */
-                type: "RUN" | "COPY" | "ENV" | "WORKDIR" | "USER";
-                /** @description by its type */
-                args: string[];
-                /** @description of COPY: the name of an upload */
-                files?: string;
-                /** @description another name of files */
-                filesHash?: string;
-                /**
-                 * @description this step and those behind it run though they are known
-                 * @default false
-                 */
-                force?: boolean;
+            steps?: components["schemas"]["BuildStep"][];
+            /** @description what steps of COPY are from; one runs only where its files are needed */
+            stages?: {
+                /** @description as of the build */
+                from: string;
+                /** @description as of the build */
+                steps?: components["schemas"]["BuildStep"][];
             }[];
+            /** @description by id, in base64; for mounts of RUN, and kept nowhere */
+            secrets?: {
+                [key: string]: string;
+            };
             /** @description a command that runs in every sandbox made of it */
             start?: string;
             /** @description succeeds when the start command is ready; without it, 20 s are waited */
@@ -3697,6 +3740,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Build"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getBuildFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the tenant's own name for the files */
+                hash: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description they are */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        present: boolean;
+                    };
                 };
             };
             default: components["responses"]["Error"];

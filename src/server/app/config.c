@@ -81,7 +81,7 @@ const struct setting settings[] = {
     { "policy",          SETTING_TEXT,     AT(policy),          "standard", 0, 0, AT_START,
       "rules for commands: minimal, standard, development or open" },
     { "e2b_policy",      SETTING_TEXT,     AT(e2b_policy),      "open", 0, 0, AT_START,
-      "the same, for sandboxes that E2B's SDKs make" },
+      "the same, for sandboxes that E2B's SDKs make, and for builds" },
     { "isolation",       SETTING_ISOLATION, AT(isolation),      "jail", 0, 0, LIVE,
       "what isolates a sandbox from the host if its create says nothing: jail, gvisor or vm" },
     { "policy_share",    SETTING_COUNT,    AT(policy_share),    "25", 1, 100, LIVE,

@@ -19,7 +19,8 @@
 #include <jansson.h>
 #include <limits.h>
 
-#define BUILD_STEPS_MAX     200
+#define BUILD_STEPS_MAX     200 /* of all stages */
+#define BUILD_STAGES_MAX    20
 #define BUILD_TEXT_MAX      65536        /* of one argument of a step */
 #define BUILD_STEP_MS       3600000u     /* what a step may take; a build may say less */
 #define BUILD_AT_ONCE       4            /* builds that run, of all tenants */
@@ -57,7 +58,8 @@ struct build_view {
 int build_prepare(struct ops *ops, const struct build_want *want, struct build_view *ret,
                   struct err *err);
 extern const struct form build_form;
-/* Its steps: {"from", "steps": [{"type", "args", "files", "force"}], "force", "start", "ready", "network", "step_timeout"}.
+/* Its steps: {"from", "steps": [{"type", "args", …}], "stages": [{"from", "steps"}], "secrets": {id: base64}, "force", "start",
+ * "ready", "network", "step_timeout"}: docs/templates.md.
  * e2b: defaults and words of that dialect. ERR_STATE: it has its steps already; ERR_TOO_MANY. */
 int build_submit(struct ops *ops, const char *build, json_t *body, bool e2b, struct err *err);
 int build_get(struct ops *ops, const char *build, struct build_view *ret, struct err *err);
@@ -84,6 +86,8 @@ int build_log(struct ops *ops, const char *build, size_t from, size_t most, unsi
 bool build_hash_ok(const char *hash);
 bool build_files_have(struct app *app, const char *tenant, const char *hash);
 struct build_upload {
+    struct app *app;
+    const char *tenant; /* borrowed */
     int fd;
     char path[PATH_MAX], temporary[PATH_MAX];
     uint64_t bytes, room;

@@ -91,18 +91,19 @@ int cache_keep(struct run *run, const char *key, struct err *err)
 /* The last step whose result is known, or 0; the record holds it. */
 int cache_find(struct run *run, size_t *ret, struct err *err)
 {
-    const struct build_spec *spec = job_spec(run->job);
+    const struct build_stage *stage = run->stage;
+    char(*keys)[KEY_MAX] = run->keys[stage - job_spec(run->job)->stages];
     struct store_build *record = job_record(run->job);
-    size_t most = spec->force ? 0 : spec->count;
+    size_t most = job_spec(run->job)->force ? 0 : stage->count;
     int found = 0;
 
-    for (size_t i = 0; i < spec->count && most > i; i++)
-        if (spec->steps[i].force)
+    for (size_t i = 0; i < stage->count && most > i; i++)
+        if (stage->steps[i].force)
             most = i;
     *ret = 0;
     (void) pthread_mutex_lock(&held);
     for (size_t n = most; n > 0 && found == 0; n--) {
-        found = store_step_get(job_app(run->job)->store, run->ops.caller->tenant, run->keys[n],
+        found = store_step_get(job_app(run->job)->store, run->ops.caller->tenant, keys[n],
                                record->snapshot, err);
         *ret = found == 1 ? n : 0;
     }

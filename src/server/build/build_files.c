@@ -6,35 +6,33 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "http/gunzip.h"
+#include "server/guard/quota.h"
+#include "server/life/uploads.h"
 #include "server/ops/ops_tar.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE  65536
-#define KEPT_S 86400
-#define FOLDER "build-files"
+#define PIECE      65536
+#define KEPT_S     86400
+#define QUOTA_LOOK (1u << 20) /* bytes of an upload between two looks at the quota */
 
 bool build_hash_ok(const char *hash)
 {
     return strlen(hash) == BUILD_HASH_LEN && strspn(hash, "0123456789abcdef") == BUILD_HASH_LEN;
 }
 
-static void folder_of(struct app *app, char out[PATH_MAX])
-{
-    (void) snprintf(out, PATH_MAX, "%s/server/" FOLDER, app_config(app)->state);
-}
-
 static int path_of(struct app *app, const char *tenant, const char *hash, char out[PATH_MAX],
                    struct err *err)
 {
-    int n =
-        snprintf(out, PATH_MAX, "%s/server/" FOLDER "/%s+%s", app_config(app)->state, tenant, hash);
+    char folder[PATH_MAX];
+    int n;
 
+    uploads_folder(app, folder);
+    n = snprintf(out, PATH_MAX, "%s/%s+%s", folder, tenant, hash);
     return n < PATH_MAX && name_ok(tenant) && build_hash_ok(hash)
                ? 0
                : err_set(err, ERR_INVALID, "files: 64 hex digits are needed");
@@ -48,36 +46,9 @@ bool build_files_have(struct app *app, const char *tenant, const char *hash)
     return path_of(app, tenant, hash, path, &ignored) == 0 && access(path, R_OK) == 0;
 }
 
-/* Of one tenant (NULL: of all); those older than `before` are removed. Returns the bytes that are left. */
-static uint64_t sweep(struct app *app, const char *tenant, time_t before)
-{
-    size_t len = tenant ? strlen(tenant) : 0;
-    char folder[PATH_MAX];
-    uint64_t bytes = 0;
-    struct dirent *item;
-    struct stat st;
-    DIR *dir;
-
-    folder_of(app, folder);
-    dir = opendir(folder);
-    while (dir && (item = readdir(dir))) {
-        if (item->d_name[0] == '.' ||
-            (tenant && (strncmp(item->d_name, tenant, len) != 0 || item->d_name[len] != '+')) ||
-            fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        if (st.st_mtime < before)
-            (void) unlinkat(dirfd(dir), item->d_name, 0);
-        else
-            bytes += (uint64_t) st.st_size;
-    }
-    if (dir)
-        (void) closedir(dir);
-    return bytes;
-}
-
 void build_files_expire(struct app *app)
 {
-    (void) sweep(app, NULL, time(NULL) - KEPT_S);
+    (void) uploads_sweep(app, NULL, time(NULL) - KEPT_S);
 }
 
 int build_upload_begin(struct app *app, const char *tenant, const char *hash,
@@ -86,13 +57,13 @@ int build_upload_begin(struct app *app, const char *tenant, const char *hash,
     char folder[PATH_MAX];
     uint64_t used;
 
-    *ret = (struct build_upload){ .fd = -1 };
-    if (path_of(app, tenant, hash, ret->path, err) < 0)
+    *ret = (struct build_upload){ .fd = -1, .app = app, .tenant = tenant };
+    if (path_of(app, tenant, hash, ret->path, err) < 0 || quota_store_more(app, tenant, 1, err) < 0)
         return -1;
-    folder_of(app, folder);
+    uploads_folder(app, folder);
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "make the folder of uploads");
-    used = sweep(app, tenant, time(NULL) - KEPT_S);
+    used = uploads_sweep(app, tenant, time(NULL) - KEPT_S);
     if (used >= BUILD_FILES_ALL_MAX)
         return err_set(err, ERR_TOO_MANY,
                        "files for builds: %llu MiB are there, as many as a tenant may have",
@@ -111,6 +82,9 @@ int build_upload_take(struct build_upload *upload, const void *data, size_t len,
     if (len > upload->room - upload->bytes)
         return err_set(err, ERR_TOO_BIG, "files: more than %llu MiB",
                        (unsigned long long) upload->room >> 20);
+    if ((upload->bytes + len) / QUOTA_LOOK != upload->bytes / QUOTA_LOOK &&
+        quota_store_more(upload->app, upload->tenant, upload->bytes + len, err) < 0)
+        return -1;
     upload->bytes += len;
     if (io_write_all(upload->fd, data, len) == 0)
         return 0;
@@ -128,8 +102,41 @@ int build_upload_end(struct build_upload *upload, bool keep, struct err *err)
         r = err_sys(err, errno, "keep an upload");
     if (!keep || r < 0)
         (void) unlink(upload->temporary);
+    else
+        quota_add_stored(upload->app, upload->tenant, upload->bytes);
     (void) close(take_fd(&upload->fd));
     return r;
+}
+
+/* ---- out of the sandbox ---- */
+
+static int take_archive(void *arg, const void *data, size_t len, bool end, struct err *err)
+{
+    (void) end;
+    return build_upload_take(arg, data, len, err);
+}
+
+int build_files_pack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
+                     struct err *err)
+{
+    struct ops_file file = { .sandbox = sandbox, .user = "root", .path = path };
+    auto_free struct build_upload *upload = malloc(sizeof *upload);
+    auto_free struct file_info *info = calloc(1, sizeof *info);
+    struct stream stream;
+    struct err ignored;
+    int r;
+
+    if (!upload || !info)
+        return err_set(err, ERR_NO_MEMORY, "no memory to pack files");
+    if (build_upload_begin(ops->app, ops->caller->tenant, hash, upload, err) < 0)
+        return -1;
+    r = ops_file_pack(ops, &file, 0, &stream, info, err);
+    if (r == 0) {
+        r = ops_tar_pack(ops, &file, false, &stream, take_archive, upload, err);
+        stream_close(&stream);
+    }
+    return r < 0 ? (build_upload_end(upload, false, &ignored), -1)
+                 : build_upload_end(upload, true, err);
 }
 
 /* ---- into the sandbox ---- */

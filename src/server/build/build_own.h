@@ -9,20 +9,45 @@
 
 /* ---- steps: build_spec.c, pure ---- */
 
-enum step_type { STEP_RUN, STEP_COPY, STEP_ENV, STEP_WORKDIR, STEP_USER, STEP_TYPES };
+enum step_type {
+    STEP_RUN,
+    STEP_COPY,
+    STEP_ENV,
+    STEP_WORKDIR,
+    STEP_USER,
+    STEP_ENTRYPOINT,
+    STEP_CMD,
+    STEP_LABEL,
+    STEP_EXPOSE,
+    STEP_TYPES
+};
 
 struct build_step {
     enum step_type type;
-    const json_t *args; /* texts; borrowed from the spec */
-    const char *files;  /* of COPY */
+    const json_t *args; /* texts; borrowed from the spec, as the others */
+    const char *files;  /* of COPY: an upload */
+    int stage;          /* of COPY: where it is from instead; -1: files */
+    /* of RUN */
+    const json_t *exec;   /* the words of the command; NULL: a login shell runs args[0] */
+    const json_t *env;    /* variables of this command alone */
+    const json_t *mounts; /* build_mount.c */
+    const char *cwd;
     bool force;
+};
+
+/* A template and steps on it. The last stage of a build is its result, the others are sources of COPY. */
+struct build_stage {
+    const char *from;
+    struct build_step *steps; /* owned */
+    size_t count, before;     /* before: steps of the stages before it */
 };
 
 struct build_spec {
     json_t *body; /* owned: what the texts point into */
-    const char *from, *start, *ready;
-    struct build_step *steps;
-    size_t count;
+    const char *start, *ready;
+    struct build_stage *stages;
+    size_t stage_count, steps; /* steps: of all stages */
+    const json_t *secrets;     /* id: base64; NULL: none */
     bool force, e2b;
     uint64_t step_ms;
     json_t *network; /* borrowed; NULL: none was said */
@@ -33,16 +58,27 @@ int spec_read(struct caller *caller, json_t *body, bool e2b, struct build_spec *
 void spec_free(struct build_spec *spec);
 const char *step_arg(const struct build_step *step, size_t index); /* "" where there is none */
 const char *step_name(enum step_type type);
+static inline const struct build_stage *spec_last(const struct build_spec *spec)
+{
+    return &spec->stages[spec->stage_count - 1];
+}
+bool variable_ok(const char *name);
+/* build_mount.c: a mount of RUN. Why it is none, or NULL. secrets: those of the build. */
+const char *mount_check(const json_t *mount, const json_t *secrets);
+const char *secrets_check(const json_t *secrets);
 /* Whether it changes files, so that a snapshot is worth it. */
 bool step_changes(const struct build_step *step);
 
 /* What steps say of those behind them. */
 struct build_state {
-    json_t *env;   /* object of texts; owned */
-    char user[64]; /* "": the template's */
+    json_t *env;                               /* object of texts; owned, as the others */
+    json_t *labels, *ports, *entrypoint, *cmd; /* entrypoint, cmd: NULL where no step said one */
+    char user[64];                             /* "": the template's */
     char workdir[PATH_MAX];
 };
-/* ENV, WORKDIR, USER. */
+int state_init(struct build_state *state);
+void state_done(struct build_state *state);
+/* ENV, WORKDIR, USER, and what is said of the template alone. */
 int state_apply(struct build_state *state, const struct build_step *step, struct err *err);
 /* A path as the step means it: relative ones are in the workdir. */
 int state_path(const struct build_state *state, const char *path, char out[PATH_MAX],
@@ -50,15 +86,17 @@ int state_path(const struct build_state *state, const char *path, char out[PATH_
 /* $NAME and ${NAME}, \$ as it is; the caller's to free. */
 char *state_expand(const struct build_state *state, const char *text);
 #define KEY_MAX STORE_HASH_MAX
-/* The key of a step from the one before it. */
-void step_key(const char *before, const struct build_step *step, char out[KEY_MAX]);
+/* The key of a step from the one before it. source: of a COPY from a stage, the last key of that; else "". */
+void step_key(const char *before, const struct build_step *step, const char *source,
+              char out[KEY_MAX]);
+/* The name of the files that a path of a stage becomes: source as above. once: a build that knows of no other's files, or "". */
+void export_key(const char *source, const char *path, const char *once, char out[KEY_MAX]);
+/* And that of a cache of RUN. */
+void mount_key(const char *tenant, const char *id, char out[KEY_MAX]);
 void key_begin(const char *tenant, const char *from, const struct build_state *state,
                char out[KEY_MAX]);
 /* What to copy out of an unpacked archive: `source` up to its first pattern. ERR_INVALID: it leads out of the archive. */
 int copy_source(const char *source, char out[PATH_MAX], struct err *err);
-
-/* The template that an image is installed as: the last part of its path, and its tag unless that is "latest". */
-void installed_name(const char *image, char *out, size_t size);
 
 /* ---- jobs: build.c ---- */
 
@@ -87,21 +125,53 @@ void job_remove_sandbox(struct job *job);
 struct run {
     struct job *job;
     struct ops ops;
-    struct build_state state;
+    const struct build_stage *stage; /* the one that runs */
+    struct build_state state;        /* of that */
     struct reach *network;
     char from[2 * STORE_NAME_MAX];
-    char (*keys)[KEY_MAX]; /* [0]: of FROM; [n]: of step n */
-    const char *step;      /* "base", "1" … */
+    char (**keys)[KEY_MAX]; /* of each stage: [0] of FROM, [n] of step n */
+    const char *step;       /* "base", "1" … */
     char number[16];
 };
 
+/* build_run.c: what a step needs of a sandbox. image NULL: of FROM. */
+int run_make_sandbox(struct run *run, const char *image, struct err *err);
+
+/* build_exec.c: commands in it. Each waits for the end; what is no 0 is an error. */
+int run_command(struct run *run, struct ops_command *command, const json_t *more_env,
+                const char *what, struct err *err);
+/* A script of ours, as root. */
+int run_script(struct run *run, const char *script, const char *const *words, size_t count,
+               const char *what, struct err *err);
+/* Variables of the steps so far, and more; the caller's to free by env_free. */
+char **env_list(const struct build_state *state, const json_t *more, size_t *ret_count);
+void env_free(char **texts, size_t count);
+
+/* build_step.c */
+int step_do(struct run *run, const struct build_step *step, struct err *err);
+/* Of a COPY from a stage: the name of the files that it copies. */
+void step_files(const struct run *run, const struct build_step *step, char out[KEY_MAX]);
+/* What it copies, out of the sandbox of that stage and into those files. */
+int step_export(struct run *run, const struct build_step *step, struct err *err);
+
+/* build_mount.c: before and after a RUN. leave comes after enter, also if that failed or the command did; then the step fails, and
+ * nothing of the mounts is kept. */
+int mounts_enter(struct run *run, const struct build_step *step, json_t *env, struct err *err);
+int mounts_leave(struct run *run, const struct build_step *step, struct err *err);
+
+/* build_warm.c: the start command. */
+int run_warm(struct run *run, struct err *err);
+
 /* The sandbox as it is now, under the key of the step. */
 int cache_keep(struct run *run, const char *key, struct err *err);
-/* The last step whose result is known, or 0; the record holds it. */
+/* Of the stage, the last step whose result is known, or 0; the record holds it. */
 int cache_find(struct run *run, size_t *ret, struct err *err);
 
 /* ---- files: build_files.c ---- */
 
+/* Out of the sandbox: what is below `path`, under that name. */
+int build_files_pack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
+                     struct err *err);
 /* Into the sandbox, below `path`. */
 int build_files_unpack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
                        struct err *err);

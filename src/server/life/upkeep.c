@@ -11,6 +11,7 @@
 #include "server/guard/audit.h"
 #include "server/guard/quota.h"
 #include "server/life/chore.h"
+#include "server/life/uploads.h"
 #include "server/net/network.h"
 #include "store/store.h"
 
@@ -112,7 +113,9 @@ static void measure(struct app *app, const char *tenant, const struct saved *sav
     if (store_sandbox_list(app->store, tenant, 0, 0, keep_id, &ids, &err) == 0 &&
         sum_up(app, &ids, &stored, &err) == 0 &&
         store_volume_usage(app->store, tenant, &volumes, &err) == 0)
-        quota_set_stored(app, tenant, stored + volumes.bytes + saved_bytes(saved, tenant));
+        quota_set_stored(app, tenant,
+                         stored + volumes.bytes + saved_bytes(saved, tenant) +
+                             uploads_sweep(app, tenant, 0));
     else /* the figure of before stays */
         log_line(LOG_WARNING, "tenant=%s stored bytes not measured: %s", tenant, err.msg);
     free(ids.list);

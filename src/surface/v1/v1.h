@@ -204,6 +204,7 @@ int v1_build_list(struct exchange *x, struct err *err);
 int v1_build_get(struct exchange *x, struct err *err);
 int v1_build_cancel(struct exchange *x, struct err *err);
 int v1_build_logs(struct exchange *x, struct err *err);
+int v1_build_files_get(struct exchange *x, struct err *err);
 int v1_build_files_put(struct exchange *x, struct err *err);
 
 int v1_openapi(struct exchange *x, struct err *err);

@@ -3,6 +3,7 @@
 
 #include "base/own.h"
 #include "server/build/build.h"
+#include "server/guard/quota.h"
 
 #include <string.h>
 
@@ -370,6 +371,29 @@ int v1_build_logs(struct exchange *x, struct err *err)
 
 /* ---- files for COPY ---- */
 
+/* So that a client need not send what is there. */
+int v1_build_files_get(struct exchange *x, struct err *err)
+{
+    const char *hash = exchange_param(x, "hash");
+
+    if (!build_hash_ok(hash)) {
+        err_set(err, ERR_INVALID, "hash: 64 hex digits are needed");
+        return exchange_blame(x, "hash", NULL, NULL);
+    }
+    if (!build_files_have(exchange_app(x), exchange_caller(x)->tenant, hash))
+        return err_set(err, ERR_NO_PATH, "there are no files of that name");
+    return exchange_reply_json(x, 200, json_pack("{s:b}", "present", 1), err);
+}
+
+static int blame_upload(struct exchange *x, const struct err *err)
+{
+    const char *quota = quota_named(err);
+
+    if (quota)
+        return exchange_blame(x, NULL, quota, "quota");
+    return err->kind == ERR_INVALID ? exchange_blame(x, "hash", NULL, NULL) : -1;
+}
+
 int v1_build_files_put(struct exchange *x, struct err *err)
 {
     auto_free struct build_upload *upload = malloc(sizeof *upload);
@@ -380,7 +404,7 @@ int v1_build_files_put(struct exchange *x, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "no memory for an upload");
     if (build_upload_begin(exchange_app(x), exchange_caller(x)->tenant, exchange_param(x, "hash"),
                            upload, err) < 0)
-        return exchange_blame(x, "hash", NULL, NULL);
+        return blame_upload(x, err);
     while ((n = exchange_read(x, buf, 65536, err)) > 0)
         if (build_upload_take(upload, buf, (size_t) n, err) < 0) {
             n = -1;
@@ -390,7 +414,7 @@ int v1_build_files_put(struct exchange *x, struct err *err)
         struct err ignored;
 
         (void) build_upload_end(upload, false, &ignored);
-        return -1;
+        return blame_upload(x, err);
     }
     if (build_upload_end(upload, true, err) < 0)
         return -1;

@@ -1,5 +1,6 @@
 #include "server/build/build_own.h"
 
+#include "base/image_name.h"
 #include "base/own.h"
 #include "check.h"
 
@@ -53,16 +54,16 @@ static void keys_depend_on_everything(void)
     key_begin("team", "base", &state, begin[0]);
     key_begin("other", "base", &state, begin[1]);
     CHECK(strcmp(begin[0], begin[1]) != 0);
-    step_key(begin[0], &step, key[0]);
-    step_key(begin[0], &step, key[1]);
+    step_key(begin[0], &step, "", key[0]);
+    step_key(begin[0], &step, "", key[1]);
     CHECK_STR(key[0], key[1]);
-    step_key(begin[1], &step, key[1]);
+    step_key(begin[1], &step, "", key[1]);
     step.args = other;
-    step_key(begin[0], &step, key[2]);
+    step_key(begin[0], &step, "", key[2]);
     step.files = "f";
-    step_key(begin[0], &step, key[3]);
+    step_key(begin[0], &step, "", key[3]);
     step.type = STEP_USER;
-    step_key(begin[0], &step, key[4]);
+    step_key(begin[0], &step, "", key[4]);
     for (size_t i = 0; i < 5; i++)
         for (size_t j = 0; j < i; j++)
             CHECK(strcmp(key[i], key[j]) != 0);
@@ -100,7 +101,7 @@ static void an_image_has_the_name_that_it_is_installed_under(void)
     char out[64];
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        installed_name(rows[i][0], out, sizeof out);
+        image_template_name(rows[i][0], out, sizeof out);
         CHECK_STR(out, rows[i][1]);
     }
 }
