@@ -235,14 +235,14 @@ DOCTOR_RUN(check_device)
 
 DOCTOR_RUN(check_kvm)
 {
-    int error;
+    const char *why;
 
     check_device(host, check, ret);
     if (ret->status != DOCTOR_OK)
         return;
-    error = host->probes->kvm();
-    if (error != PROBE_YES)
-        doctor_set(ret, check->otherwise, "/%s is there, but: %s", check->name, strerror(error));
+    why = host->probes->kvm();
+    if (why)
+        doctor_set(ret, check->otherwise, "%s", why);
 }
 
 DOCTOR_RUN(check_seccomp)

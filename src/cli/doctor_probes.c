@@ -1,6 +1,7 @@
 #include "cli/doctor_probes.h"
 
 #include "base/io.h"
+#include "base/kvm.h"
 #include "base/own.h"
 #include "client/sandbox.h"
 #include "template/child.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/kvm.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -195,13 +195,13 @@ static int probe_landlock_abi(void)
     return abi < 0 ? 0 : (int) abi;
 }
 
-static int probe_kvm(void)
+static const char *probe_kvm(void)
 {
-    auto_close int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+    auto_close int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const char *why = NULL;
+    auto_close int kvm = kvm_try(dev, &why);
 
-    if (fd < 0 || ioctl(fd, KVM_GET_API_VERSION, 0) < 0)
-        return errno;
-    return PROBE_YES;
+    return kvm < 0 ? why : NULL;
 }
 
 static int probe_disk_free(const char *state, uint64_t *ret_bytes, uint64_t *ret_inodes)

@@ -35,7 +35,7 @@ struct doctor_probes {
     int (*overlay)(void);        /* mounted on a tmpfs, in a mount namespace */
     int (*seccomp_notify)(void); /* a filter with a listener */
     int (*landlock_abi)(void);   /* 0: none */
-    int (*kvm)(void);            /* opened and asked */
+    const char *(*kvm)(void);    /* by running code; why not, or NULL */
     int (*disk_free)(const char *state, uint64_t *ret_bytes, uint64_t *ret_inodes);
     uint32_t (*runsc)(const char *path); /* its date, as a number; 0: it does not say */
     uint32_t (*qemu)(void); /* that of virtual machines: its first number; 0: it does not say */

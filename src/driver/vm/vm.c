@@ -1,11 +1,11 @@
 #include "driver/vm/vm.h"
 
+#include "base/kvm.h"
 #include "driver/disks.h"
 #include "driver/guest.h"
 #include "driver/jail/connect.h"
 #include "driver/jail/jail.h"
 #include "driver/jail/launch.h"
-#include "driver/vm/kvm.h"
 #include "driver/vm/parts.h"
 #include "jail/machine.h"
 #include "keeper/life.h"

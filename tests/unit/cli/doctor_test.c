@@ -73,6 +73,11 @@ static int say_templates(const char *state, char *out, size_t size)
     return 1;
 }
 
+static const char *say_kvm(void)
+{
+    return answer ? "it does not run code" : NULL;
+}
+
 static const struct doctor_probes probes = {
     .user_namespace = say,
     .idmapped_mount = say_state,
@@ -80,7 +85,7 @@ static const struct doctor_probes probes = {
     .overlay = say,
     .seccomp_notify = say,
     .landlock_abi = say_landlock,
-    .kvm = say,
+    .kvm = say_kvm,
     .disk_free = say_disk,
     .runsc = say_runsc,
     .qemu = say_qemu,
@@ -249,6 +254,7 @@ static void probes_that_fail_say_why(void)
     CHECK_STR(examine("seccomp")->value, "refused: Operation not permitted");
     CHECK_INT(examine("idmapped_mounts")->status, DOCTOR_FAIL);
     CHECK_INT(examine("kvm")->status, DOCTOR_NOTE);
+    CHECK_STR(examine("kvm")->value, "it does not run code");
     CHECK_INT(examine("keeper")->status, DOCTOR_NOTE);
     CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu: 'criu check' says: bad bounds");
 }

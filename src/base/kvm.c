@@ -1,4 +1,4 @@
-#include "driver/vm/kvm.h"
+#include "base/kvm.h"
 
 #include "base/io.h"
 #include "base/own.h"
