@@ -266,7 +266,7 @@ static void a_tenant_and_its_network_are_written_together_or_not_at_all(void)
     begin();
     sql("CREATE TRIGGER broken BEFORE INSERT ON network_defaults BEGIN SELECT RAISE(ABORT, 'no'); "
         "END");
-    store_quotas_preset(&quotas);
+    store_quotas_default(&quotas);
     CHECK(store_tenant_write(store, true, "team", &quotas, &network, &err) == -1);
     CHECK(store_tenant_get(store, "team", &tenant, &err) == -1 && err.kind == ERR_NO_PATH);
     CHECK(store_tenant_add(store, "team", &quotas, &err) == 0);
