@@ -309,7 +309,9 @@ int main(int argc, char **argv, char **envp)
     if (!guest || start(guest, argv, envp, &trunk, &err) < 0)
         return fail(&err);
     (void) signal(SIGCHLD, SIG_IGN); /* whoever ends in the jail is reaped by the kernel */
-    if (rights_drop(&err) < 0 || serve(guest, trunk, &err) < 0)
+    if (rights_drop(&err) < 0)
         return fail(&err);
-    return 0;
+    if (serve(guest, trunk, &err) < 0 && !bridge.hub.mux.ready)
+        return fail(&err); /* not once it is ready: that number is another's then */
+    return 1;
 }

@@ -39,6 +39,7 @@
 #define MiB       ((uint64_t) 1 << 20)
 #define CPUS_MOST 64u
 #define TEXTS_MAX 32768
+#define HOST_CPU  "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
 
 /* Descriptors of the programs. */
 enum { FD_TRUNK = 3, FD_LISTEN = 3, FD_HELPER };
@@ -254,7 +255,7 @@ static _Noreturn void become_qemu(const struct guest_start *start, bool emulated
                                  "-accel",
                                  emulated ? "tcg,tb-size=64" : "kvm,device=/dev/fdset/1",
                                  "-cpu",
-                                 emulated ? "max" : "host",
+                                 emulated ? "max" : HOST_CPU,
                                  "-smp",
                                  cpus,
                                  "-m",

@@ -127,6 +127,7 @@ static void compile_filters(struct host *host)
     seccomp_compile(&host->filter_notify, true);
     seccomp_compile(&host->filter_quiet, false);
     seccomp_compile_machine(&host->filter_machine);
+    seccomp_compile_kvm(&host->filter_kvm);
     seccomp_name(host->filter_notify.code, host->filter_notify.len, host->filter_name);
 }
 

@@ -71,6 +71,7 @@ struct host {
     int dev_fd;          /* the host's /dev */
     struct seccomp_filter filter_notify, filter_quiet;
     struct seccomp_filter filter_machine; /* of jails around guests */
+    struct seccomp_filter filter_kvm;     /* of jails around virtual machines with KVM */
     int bridge_fd;                        /* cove-bridge */
     int kvm_fd;                           /* for virtual machines; -1: not tried yet, or kvm_why */
     const char *kvm_why;

@@ -313,13 +313,19 @@ static void step_root(const struct child_spec *s, int *fds, int proc_fd, int mou
         fail(&err);
 }
 
+static const struct seccomp_filter *machine_filter(const struct child_spec *s)
+{
+    if (!s->machine->vm)
+        return s->filter_machine;
+    return s->machine->kvm_fd < 0 ? s->filter_quiet : s->filter_kvm;
+}
+
 static bool step_confine(const struct child_spec *s)
 {
     bool listening = false;
     struct err err;
 
-    if (s->machine ? machine_confine(s->machine, &s->limits,
-                                     is_vm(s) ? s->filter_quiet : s->filter_machine, &err) < 0
+    if (s->machine ? machine_confine(s->machine, &s->limits, machine_filter(s), &err) < 0
                    : confine_limits(&s->limits, &err) < 0 ||
                          confine_capabilities(BOOT_AGENT_CAPS, &err) < 0 ||
                          confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)

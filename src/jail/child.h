@@ -23,7 +23,7 @@ struct child_spec {
     const struct seccomp_filter *filter_notify;
     const struct seccomp_filter *filter_quiet;
     const struct machine *machine; /* NULL: the sandbox is the jail itself */
-    const struct seccomp_filter *filter_machine;
+    const struct seccomp_filter *filter_machine, *filter_kvm;
     char id[KEEPER_NAME_MAX];
     char hostname[KEEPER_NAME_MAX];
     char view[SYSVIEW_NAME]; /* what becomes /sys */

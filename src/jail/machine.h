@@ -11,7 +11,7 @@
  *
  * It has the sandbox's ids, cgroups and namespaces, no file of the host but these, and no network. Around runsc it has more rights than a
  * jail: the capabilities and calls that make namespaces and mounts of its own. All of them are about its own user namespace. Around a
- * virtual machine it has less: a jail's filter, and two capabilities, of which QEMU gets none.
+ * virtual machine it has less: a jail's filter (and KVM's commands, for `vm`), and two capabilities, of which QEMU gets none.
  *
  * Callers: child.c, between clone and exec. */
 #ifndef COVE_JAIL_MACHINE_H

@@ -53,6 +53,8 @@
 #define PTRACE_OLDSETOPTIONS 21 /* of <asm/ptrace-abi.h> */
 #endif
 #define SUSPEND_SECCOMP_OPTION 0x200000u /* PTRACE_O_SUSPEND_SECCOMP */
+#define IOCTL_KIND_BITS        0xff00u
+#define IOCTL_KIND_KVM         0xae00u /* KVMIO: only descriptors of /dev/kvm and its machines take these */
 
 /* The answer to what could lift the filter itself. Never a notification: who may answer notifications is what these
  * calls would change, so this answer must not depend on a listener. */
@@ -85,6 +87,7 @@ struct writer {
     struct seccomp_filter *filter;
     uint32_t refusal; /* the answer to what is refused */
     bool machine;
+    bool kvm;
 };
 
 static void put(struct writer *w, uint16_t code, uint8_t jt, uint8_t jf, uint32_t k)
@@ -141,6 +144,11 @@ static void rule_ioctl(struct writer *w)
     };
 
     static_assert(ARRAY_LEN(known) + 2 * ARRAY_LEN(dangerous) < 255, "one jump reaches the end");
+    if (w->kvm) {
+        load_arg(w, 1);
+        mask(w, IOCTL_KIND_BITS);
+        answer_if(w, IOCTL_KIND_KVM, SECCOMP_RET_ALLOW);
+    }
     load_arg(w, 1);
     for (size_t i = 0; i < ARRAY_LEN(known); i++) /* to the last answer */
         put(w, BPF_JMP | BPF_JEQ | BPF_K,
@@ -433,12 +441,17 @@ static void compile(struct writer w)
 void seccomp_compile(struct seccomp_filter *filter, bool listen)
 {
     compile((struct writer){ filter, listen ? SECCOMP_RET_USER_NOTIF : (SECCOMP_RET_ERRNO | EPERM),
-                             false });
+                             false, false });
 }
 
 void seccomp_compile_machine(struct seccomp_filter *filter)
 {
-    compile((struct writer){ filter, SECCOMP_RET_ERRNO | EPERM, true });
+    compile((struct writer){ filter, SECCOMP_RET_ERRNO | EPERM, true, false });
+}
+
+void seccomp_compile_kvm(struct seccomp_filter *filter)
+{
+    compile((struct writer){ filter, SECCOMP_RET_ERRNO | EPERM, false, true });
 }
 
 /* Not with WAIT_KILLABLE_RECV: who waits for the agent's answer must be able to freeze meanwhile, because the agent may

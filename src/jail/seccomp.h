@@ -1,6 +1,6 @@
 /* seccomp.h - the system call filter of every sandbox, compiled once at start.
  *
- * Owns:    two BPF programs: with a listener for refused calls, and without.
+ * Owns:    BPF programs: with a listener for refused calls, and without; and for jails around guests.
  * Callers: driver/host.c compiles, confine.c installs; image/filters.c and driver/jail/posture.c look at filters that
  *          are there already, which may be another version's. */
 #ifndef COVE_JAIL_SECCOMP_H
@@ -24,6 +24,9 @@ void seccomp_compile(struct seccomp_filter *filter, bool listen);
 
 /* For the jail around a guest (machine.h): the same, without a listener, but for what makes namespaces and mounts. */
 void seccomp_compile_machine(struct seccomp_filter *filter);
+
+/* For the jail around a virtual machine that has KVM: a sandbox's, without a listener, and with the commands of KVM. */
+void seccomp_compile_kvm(struct seccomp_filter *filter);
 
 /* Installs the filter on the calling thread, which must have no_new_privs. Returns the listener's
  * descriptor with `listen`, else 0, or -1 with errno. No heap, no locks: runs between clone and exec. */

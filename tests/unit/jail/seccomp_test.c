@@ -272,6 +272,33 @@ static void ioctls_are_those_of_the_table(void)
             CHECK(commands[i].number != commands[j].number);
 }
 
+/* Around a virtual machine: QEMU drives KVM by ioctls on descriptors of /dev/kvm. All else is as in a sandbox. */
+static void kvm_has_its_commands_and_no_more_than_a_sandbox_beside_them(void)
+{
+    static const uint32_t kvm[] = { 0xae00 /* GET_API_VERSION */,
+                                    0xae01 /* CREATE_VM */,
+                                    0xae41 /* CREATE_VCPU */,
+                                    0xae80 /* RUN */,
+                                    0x4020ae46 /* SET_USER_MEMORY_REGION */,
+                                    0x4040ae79 /* IOEVENTFD */,
+                                    0xc008ae05 /* SUPPORTED_CPUID */,
+                                    0x4020ae76 /* IRQFD */ };
+    static struct seccomp_filter with_kvm;
+
+    seccomp_compile_kvm(&with_kvm);
+    for (size_t i = 0; i < ARRAY_LEN(kvm); i++) {
+        CHECK_INT(ask(&with_kvm, __NR_ioctl, 7, kvm[i], 0), ALLOWED);
+        CHECK_INT(ask(&quiet, __NR_ioctl, 7, kvm[i], 0), SECCOMP_RET_ERRNO | ENOTTY);
+    }
+    for (uint32_t number = 0; number < 0x10000; number++)
+        if ((number & 0xff00) != 0xae00)
+            CHECK_INT(ask(&with_kvm, __NR_ioctl, 0, number, 0),
+                      ask(&quiet, __NR_ioctl, 0, number, 0));
+    for (uint32_t nr = 0; nr < 600; nr++)
+        for (uint64_t arg = 0; nr != __NR_ioctl && arg < 64; arg++)
+            CHECK_INT(ask(&with_kvm, nr, arg, arg, arg), ask(&quiet, nr, arg, arg, arg));
+}
+
 static void urgent_data_does_not_exist(void)
 {
     static const struct {
@@ -464,6 +491,7 @@ static void a_tracer_cannot_suspend_the_filter(void)
 }
 
 CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
+           T(kvm_has_its_commands_and_no_more_than_a_sandbox_beside_them),
            T(every_refused_row_is_refused_and_reported), T(no_row_is_in_both_lists_nor_twice),
            T(every_number_without_a_row_does_not_exist), T(limits_of_the_agent_are_out_of_reach),
            T(x32_numbers_do_not_exist), T(other_architectures_have_no_calls_at_all),
