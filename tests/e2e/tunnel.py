@@ -1,9 +1,12 @@
 """GET /v1/sandboxes/{id}/tunnel/{port}: bytes of a TCP port over a WebSocket. Run by tunnel_test: coved, state directory, log file."""
+import fcntl
 import hashlib
 import json
 import os
 import socket
+import struct
 import sys
+import termios
 import threading
 import time
 
@@ -242,6 +245,31 @@ def killed(box):
     same("a sandbox that is killed under its tunnel is told", ("sandbox_not_found", 1011), ((texts or [{}])[0].get("error", {}).get("code"), code))
 
 
+def pinged(t):
+    """The code of the error that ends a tunnel through which only pings go; None: they have kept it open for 20 s."""
+    t.s.settimeout(0.05)
+    end = time.time() + 20
+    while time.time() < end:
+        try:
+            t.s.sendall(ws.frame(ws.PING, b""))
+            m = t.next()
+        except socket.timeout:
+            continue
+        except OSError:
+            return "cut"
+        if m is None or m.op == ws.TEXT:
+            return m and json.loads(m.data)["error"]["code"]
+    return None
+
+
+def poured_full(t):
+    """Waits until nothing more comes into the receive buffer of a client that does not read."""
+    size, now = -1, 0
+    while size != now or now == 0:
+        time.sleep(0.3)
+        size, now = now, struct.unpack("i", fcntl.ioctl(t.s, termios.FIONREAD, b"\0" * 4))[0]
+
+
 def limits(box):
     server.kill()
     server.start("--relay-most", "2")
@@ -254,6 +282,15 @@ def limits(box):
     server.start("--relay-idle", "300ms")
     _, _, texts, code = Tunnel(box, ECHO).rest()
     same("an idle tunnel is ended, and told why", ("timeout", 1001), (texts[0]["error"]["code"], code))
+    same("pings alone do not keep a tunnel open", "timeout", pinged(Tunnel(box, ECHO)))
+    server.kill()
+    server.start("--relay-most", "1")
+    t = Tunnel(box, POUR)
+    poured_full(t)
+    t.s.sendall(ws.close_frame(1000, "") + b"more")
+    t.s.shutdown(socket.SHUT_WR)
+    check("a client that closes and does not read is waited for a few seconds", within(lambda: Tunnel(box, ECHO).status == 101))
+    t.s.close()
 
 
 box = None

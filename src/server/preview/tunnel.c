@@ -25,9 +25,8 @@
 #define PIECE        65536 /* of the port, in one frame */
 #define CONTROL_MAX  128   /* of a text message of the client's */
 #define PING_MS      20000
-#define SILENCE_MS   60000 /* no byte of the client's, not even a pong */
-#define CROWDED_MS   1000  /* patience with a client while too many stand still; see conn.h */
-#define CLOSE_MS     5000  /* for the client to take the last frames, and to close */
+#define CROWDED_MS   1000 /* patience with a client while too many stand still; see conn.h */
+#define CLOSE_MS     5000 /* for the client to take the last frames, and to close */
 #define DROP_IDLE_MS 1000
 
 static const char end_text[] = "{\"type\":\"end\"}";
@@ -50,6 +49,7 @@ struct tunnel {
 
     /* To the client. */
     size_t out_at, out_len;
+    bool out_is_bytes; /* of the port; else a frame of our own, which keeps no idle tunnel open */
     char pong[WS_CONTROL_MAX];
     size_t pong_len;
     bool pong_due, ping_due;
@@ -72,6 +72,7 @@ static void close_with(struct tunnel *t, unsigned code, const char *reason)
     if (t->close_code)
         return;
     t->close_code = code;
+    t->moved_ms = io_now_ms(); /* the patience with the client begins anew */
     (void) snprintf(t->reason, sizeof t->reason, "%s", reason);
 }
 
@@ -172,8 +173,8 @@ static int move_up(struct tunnel *t, struct err *err)
 
     if (t->up.len > 0)
         return send_up(t);
-    if (t->close_code)
-        return 0; /* nothing that comes now counts */
+    if (t->close_code) /* nothing that comes now counts */
+        return t->left ? err_set(err, ERR_UNAVAILABLE, "the client went away") : 0;
     if (t->in_at == t->in_have)
         return read_client(t, err);
     rc = ws_read(&t->reader, t->in + t->in_at, t->in_have - t->in_at, &used, &event, err);
@@ -192,6 +193,7 @@ static void put_frame(struct tunnel *t, enum ws_op op, const void *data, size_t 
     memcpy(t->out + head, data, len);
     t->out_at = 0;
     t->out_len = head + len;
+    t->out_is_bytes = false;
 }
 
 /* The port has ended well, or its sandbox has ended, which looks the same from here. */
@@ -223,6 +225,7 @@ static int read_port(struct tunnel *t, struct err *err)
     t->out_at = WS_OUT_HEAD_MAX - head_len;
     memcpy(t->out + t->out_at, head, head_len);
     t->out_len = head_len + (size_t) n;
+    t->out_is_bytes = true;
     return 1;
 }
 
@@ -268,7 +271,8 @@ static int move_down(struct tunnel *t, struct err *err)
     t->x->sent += (uint64_t) n;
     t->out_at += (size_t) n;
     t->out_len -= (size_t) n;
-    t->moved_ms = io_now_ms();
+    if (t->out_is_bytes)
+        t->moved_ms = io_now_ms();
     return 1;
 }
 
@@ -285,14 +289,14 @@ static int check_time(struct tunnel *t, uint64_t now, int *ret_wait, struct err 
 
     if (t->left && config->body_stall_ms < most)
         most = config->body_stall_ms;
+    if (t->close_code && !t->end_sent && CLOSE_MS < most)
+        most = CLOSE_MS; /* not if the port has ended well: the client may still want its bytes */
     if (stands && most > CROWDED_MS && atomic_load(&waits->now) > atomic_load(&waits->most))
         most = CROWDED_MS;
     if (now - t->moved_ms >= most)
         return err_set(err, ERR_TIMEOUT, "%s",
                        stands ? "the client stood still" : "nothing went through for too long");
-    /* Of a client on this host the kernel says when it is gone; it may be stopped for long. */
-    if (!t->x->conn->admin && !stands && t->up.len == 0 && now - sign_ms >= SILENCE_MS)
-        return err_set(err, ERR_TIMEOUT, "the client does not answer");
+    /* A ping keeps what is on the way awake. The answer may be long in coming, from a program that is not reading now. */
     if (now - sign_ms >= PING_MS && now - t->pinged_ms >= PING_MS) {
         t->pinged_ms = now;
         t->ping_due = true;
@@ -312,15 +316,16 @@ static int wait_for_more(struct tunnel *t, struct err *err)
 
     if (check_time(t, io_now_ms(), &wait, err) < 0)
         return -1;
-    if (t->ping_due && t->out_len == 0)
+    if (t->ping_due && t->out_len == 0 && !t->left)
         return 0;
     if (t->out_len > 0)
         fds[1].events |= conn->write_wants;
-    else if (!t->down_over)
+    else if (!t->down_over && !t->left)
         fds[0].events |= POLLIN;
     if (blocked)
         fds[0].events |= POLLOUT;
-    fds[1].events |= blocked ? POLLRDHUP : conn->read_wants;
+    if (!t->close_code) /* else nothing is read any more, and what is there would wake us for nothing */
+        fds[1].events |= blocked ? POLLRDHUP : conn->read_wants;
     if (!fds[0].events)
         fds[0].fd = -1; /* a port that has ended would wake us for nothing */
     atomic_fetch_add(&conn->waits->now, 1);
@@ -355,7 +360,7 @@ static void explain(struct tunnel *t, const struct err *why)
     struct err ignored;
     json_t *json;
 
-    if (why->kind == ERR_UNAVAILABLE || t->left || t->close_sent ||
+    if (why->kind == ERR_UNAVAILABLE || t->left || t->close_code ||
         conn_write(conn, t->out + t->out_at, t->out_len, CLOSE_MS, &ignored) < 0)
         return;
     json = json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "code",
