@@ -83,8 +83,8 @@ int state_apply(struct build_state *state, const struct build_step *step, struct
 /* A path as the step means it: relative ones are in the workdir. */
 int state_path(const struct build_state *state, const char *path, char out[PATH_MAX],
                struct err *err);
-/* $NAME and ${NAME}, \$ as it is; the caller's to free. */
-char *state_expand(const struct build_state *state, const char *text);
+/* $NAME and ${NAME}, \$ as it is, at most BUILD_TEXT_MAX bytes; the caller's to free. */
+char *state_expand(const struct build_state *state, const char *text, struct err *err);
 #define KEY_MAX STORE_HASH_MAX
 /* The key of a step from the one before it. source: of a COPY from a stage, the last key of that; else "". */
 void step_key(const char *before, const struct build_step *step, const char *source,

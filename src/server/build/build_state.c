@@ -8,48 +8,61 @@
 #include <string.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define ENV_BYTES    (1u << 20) /* of all variables of a template */
 
 /* ---- what steps say of those behind them ---- */
 
-static void put_variable(const struct build_state *state, const char *name, size_t len, FILE *out)
+static const char *variable(const struct build_state *state, const char *name, size_t len)
 {
     const json_t *value = json_object_getn(state->env, name, len);
 
     if (value)
-        (void) fputs(json_string_value(value), out);
-    else if (len == 4 && memcmp(name, "PATH", 4) == 0)
-        (void) fputs(DEFAULT_PATH, out);
+        return json_string_value(value);
+    return len == 4 && memcmp(name, "PATH", 4) == 0 ? DEFAULT_PATH : "";
 }
 
-char *state_expand(const struct build_state *state, const char *text)
+/* What is at `text`, as *ret_len bytes; returns what is behind it. */
+static const char *expand_one(const struct build_state *state, const char *text, const char **ret,
+                              size_t *ret_len)
 {
-    size_t size = 0;
-    char *result = NULL;
-    FILE *out = open_memstream(&result, &size);
+    bool braced = text[0] == '$' && text[1] == '{';
+    const char *name = text + 1 + braced;
+    size_t len = 0;
 
-    if (!out)
-        return NULL;
-    while (*text) {
-        bool braced = text[0] == '$' && text[1] == '{';
-        const char *name = text + 1 + braced;
-        size_t len = 0;
-
-        while (text[0] == '$' && (isalnum((unsigned char) name[len]) || name[len] == '_'))
-            len++;
-        if (text[0] == '\\' && text[1] == '$') {
-            (void) fputc('$', out);
-            text += 2;
-        } else if (len > 0 && (!braced || name[len] == '}')) {
-            put_variable(state, name, len, out);
-            text = name + len + braced;
-        } else {
-            (void) fputc(*text++, out);
-        }
+    while (text[0] == '$' && (isalnum((unsigned char) name[len]) || name[len] == '_'))
+        len++;
+    if (len > 0 && (!braced || name[len] == '}')) {
+        *ret = variable(state, name, len);
+        *ret_len = strlen(*ret);
+        return name + len + braced;
     }
-    if (fclose(out) == 0)
-        return result;
-    free(result);
-    return NULL;
+    *ret = text + (text[0] == '\\' && text[1] == '$');
+    *ret_len = 1;
+    return *ret + 1;
+}
+
+char *state_expand(const struct build_state *state, const char *text, struct err *err)
+{
+    size_t size = 0, made = 0, len;
+    auto_free char *result = NULL;
+    FILE *out = open_memstream(&result, &size);
+    const char *part;
+
+    while (out && *text && made <= BUILD_TEXT_MAX) {
+        text = expand_one(state, text, &part, &len);
+        made += len;
+        (void) fwrite(part, 1, len, out);
+    }
+    if (!out || fclose(out) != 0) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a value");
+        return NULL;
+    }
+    if (made > BUILD_TEXT_MAX) {
+        err_set(err, ERR_TOO_BIG, "with its variables, a value is longer than %d bytes",
+                BUILD_TEXT_MAX);
+        return NULL;
+    }
+    return take_ptr(&result);
 }
 
 int state_path(const struct build_state *state, const char *path, char out[PATH_MAX],
@@ -96,6 +109,20 @@ static void apply_facts(struct build_state *state, const struct build_step *step
         (void) json_array_extend(state->ports, (json_t *) step->args);
 }
 
+/* Variables can be made of others, so a short request can say a lot. */
+static int check_env(const struct build_state *state, struct err *err)
+{
+    size_t bytes = 0;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(state->env, name, value) bytes += strlen(name) + json_string_length(value);
+    return bytes <= ENV_BYTES
+               ? 0
+               : err_set(err, ERR_TOO_BIG, "the variables of the template are longer than %u bytes",
+                         ENV_BYTES);
+}
+
 int state_apply(struct build_state *state, const struct build_step *step, struct err *err)
 {
     char path[PATH_MAX];
@@ -104,21 +131,21 @@ int state_apply(struct build_state *state, const struct build_step *step, struct
     if (step->type == STEP_USER)
         (void) snprintf(state->user, sizeof state->user, "%s", step_arg(step, 0));
     if (step->type == STEP_WORKDIR) {
-        auto_free char *text = state_expand(state, step_arg(step, 0));
+        auto_free char *text = state_expand(state, step_arg(step, 0), err);
 
-        if (!text)
-            return err_set(err, ERR_NO_MEMORY, "no memory for a path");
-        if (state_path(state, text, path, err) < 0)
+        if (!text || state_path(state, text, path, err) < 0)
             return -1;
         memcpy(state->workdir, path, sizeof path);
     }
     for (size_t i = 0; step->type == STEP_ENV && i < json_array_size(step->args); i += 2) {
-        auto_free char *value = state_expand(state, step_arg(step, i + 1));
+        auto_free char *value = state_expand(state, step_arg(step, i + 1), err);
 
-        if (!value || json_object_set_new(state->env, step_arg(step, i), json_string(value)) < 0)
+        if (!value)
+            return -1;
+        if (json_object_set_new(state->env, step_arg(step, i), json_string(value)) < 0)
             return err_set(err, ERR_NO_MEMORY, "no memory for the environment");
     }
-    return 0;
+    return step->type == STEP_ENV ? check_env(state, err) : 0;
 }
 
 /* ---- keys ---- */

@@ -80,12 +80,12 @@ int step_export(struct run *run, const struct build_step *step, struct err *err)
 static int do_copy(struct run *run, const struct build_step *step, struct err *err)
 {
     char source[PATH_MAX] = "", to[PATH_MAX], owner[160] = "", key[KEY_MAX];
-    auto_free char *where = state_expand(&run->state, step_arg(step, 1));
+    auto_free char *where = state_expand(&run->state, step_arg(step, 1), err);
     const char *who = step_arg(step, 2)[0] ? step_arg(step, 2) : run->state.user;
     const char *files = step->files, *slash = strrchr(step_arg(step, 0), '/');
 
     if (!where)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a path");
+        return -1;
     if (who[0]) /* "x:" is x and its own group */
         (void) snprintf(owner, sizeof owner, "%s%s", who, strchr(who, ':') ? "" : ":");
     if (step->stage < 0 && copy_source(step_arg(step, 0), source, err) < 0)

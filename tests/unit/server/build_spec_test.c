@@ -15,13 +15,47 @@ static void variables_are_replaced(void)
         { "x:$NONE:y", "x::y" },
     };
     struct build_state state = { .env = json_pack("{s:s, s:s}", "A", "one", "B", "two") };
+    struct err err;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        auto_free char *got = state_expand(&state, rows[i][0]);
+        auto_free char *got = state_expand(&state, rows[i][0], &err);
 
         CHECK_STR(got, rows[i][1]);
     }
     json_decref(state.env);
+}
+
+static int set_variable(struct build_state *state, const char *name, const char *value,
+                        struct err *err)
+{
+    json_t *args = json_pack("[s, s]", name, value);
+    struct build_step step = { .type = STEP_ENV, .args = args };
+    int r = state_apply(state, &step, err);
+
+    json_decref(args);
+    return r;
+}
+
+static void variables_of_variables_stay_small(void)
+{
+    struct build_state state;
+    char name[16];
+    struct err err;
+    int r = 0;
+
+    CHECK_INT(state_init(&state), 0);
+    CHECK_INT(set_variable(&state, "A", "0123456789abcdef0123456789abcdef", &err), 0);
+    for (int i = 0; i < 11; i++) /* 64 KiB */
+        CHECK_INT(set_variable(&state, "A", "$A$A", &err), 0);
+    CHECK_INT(set_variable(&state, "B", "x$A", &err), -1);
+    CHECK_INT(err.kind, ERR_TOO_BIG);
+    for (int i = 0; i < 20 && r == 0; i++) {
+        (void) snprintf(name, sizeof name, "C%d", i);
+        r = set_variable(&state, name, "$A", &err);
+    }
+    CHECK_INT(r, -1);
+    CHECK_INT(err.kind, ERR_TOO_BIG);
+    state_done(&state);
 }
 
 static void sources_stay_in_their_files(void)
@@ -107,5 +141,5 @@ static void an_image_has_the_name_that_it_is_installed_under(void)
 }
 
 CHECK_MAIN(T(an_image_has_the_name_that_it_is_installed_under), T(variables_are_replaced),
-           T(sources_stay_in_their_files), T(keys_depend_on_everything),
-           T(paths_are_of_the_working_directory))
+           T(variables_of_variables_stay_small), T(sources_stay_in_their_files),
+           T(keys_depend_on_everything), T(paths_are_of_the_working_directory))
