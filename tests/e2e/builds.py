@@ -11,7 +11,8 @@ import time
 
 from served import STATE, Server, check, finish, same, within
 
-TEAM, OTHER, TINY = os.environ["TEAM_KEY"], os.environ["OTHER_KEY"], os.environ["TINY_KEY"]
+TEAM, OTHER, TINY, SMALL = (os.environ[n + "_KEY"] for n in ("TEAM", "OTHER", "TINY", "SMALL"))
+UPLOADS = STATE + "/server/build-files/"
 s = Server().start()
 
 
@@ -226,6 +227,55 @@ same("a smaller upload is taken", 200, s.ask("PUT", "/v1/builds/files/" + "2" * 
 same("an upload is there", 200, s.ask("GET", "/v1/builds/files/" + "2" * 64, key=TINY).status)
 same("another tenant does not have the upload", 404, s.ask("GET", "/v1/builds/files/" + "2" * 64, key=OTHER).status)
 same("uploads count together", 429, s.ask("PUT", "/v1/builds/files/" + "3" * 64, big[:1800 << 10], key=TINY).status)
+
+
+# ---- uploads at the same time ----
+def parts():
+    return [os.path.getsize(UPLOADS + n) for n in os.listdir(UPLOADS) if n.startswith("small+part-")]
+
+
+def begin_upload(name, whole, now):
+    c = s.connect()
+    c.sendall(b"PUT /v1/builds/files/%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n"
+              % (name.encode() * 64, SMALL.encode(), whole) + big[:1 << 20] * (now >> 20))
+    check("an upload is under way", within(30, lambda: parts() == [now]), parts())
+    return c
+
+
+slow = begin_upload("a", 6 << 20, 5 << 20)
+same("an upload that is under way counts for the quota", 429, s.ask("PUT", "/v1/builds/files/" + "b" * 64, big * 2, key=SMALL).status)
+slow.sendall(big[:1 << 20])
+check("an upload counts once", b" 200 " in slow.recv(4096))
+slow.close()
+s.ask("PUT", "/v1/builds/files/" + "a" * 64, b"", key=SMALL)
+slow = begin_upload("c", 7 << 20, 2 << 20)
+slow.close()
+check("an upload that is cut leaves nothing", within(30, lambda: parts() == []), parts())
+check("and what it took is free again", within(30, lambda: s.ask("PUT", "/v1/builds/files/" + "d" * 64, big * 2, key=SMALL).status == 200))
+many = [UPLOADS + "small+%064x" % i for i in range(10000)]
+for path in many:
+    open(path, "w").close()
+a = s.ask("PUT", "/v1/builds/files/" + "e" * 64, b"", key=SMALL)
+same("a tenant has at most 10000 uploads", (429, True), (a.status, "10000 uploads" in a.error.get("message", "")))
+same("another tenant has its own", 200, s.ask("PUT", "/v1/builds/files/" + "e" * 64, b"", key=OTHER).status)
+for path in many:
+    os.unlink(path)
+open(UPLOADS + "small+part-lost", "w").close()
+open(UPLOADS + "small+" + "f" * 64, "w").close()
+os.utime(UPLOADS + "small+" + "f" * 64, (0, 0))
+check("an upload that was not used for a day is removed", within(30, lambda: not os.path.exists(UPLOADS + "small+" + "f" * 64)))
+
+# ---- logs have bounds, together ----
+NOISY = {"name": "noisy", "force": True, "steps": [step("RUN", "head -c 6000000 /dev/zero | tr '\\0' x", "root")]}
+noisy = [made(NOISY, OTHER) for i in range(6)]
+same("builds with endless output are ready", {"ready"}, {b.get("state") for b in noisy})
+check("the last of them has its log", len(log(noisy[-1]["id"], OTHER)[1]) > 1000)
+same("the first of them has not", [], log(noisy[0]["id"], OTHER)[1])
+check("the log of another tenant is still there", len(log(b["id"])[1]) > 0)
+
+# ---- variables of variables ----
+b = made({"name": "swollen", "steps": [step("ENV", "A", "x" * 60000), *[step("ENV", "A", "$A" * 20000)] * 4]})
+check("variables do not grow without bounds", b.get("state") == "failed" and "longer than 65536 bytes" in (b.get("reason") or ""), b)
 
 # ---- removal ----
 box = s.ask("POST", "/v1/sandboxes", {"template": "first"}, key=TEAM).json

@@ -22,8 +22,11 @@
 #include <unistd.h>
 
 #define JOBS_KEPT    100
+#define TENANT_KEPT  25          /* of those, of one tenant */
+#define LOGS_KEPT    (16u << 20) /* bytes of their logs */
 #define LEFT_OUT     "the log is full: what follows is left out"
 #define LINE_MAX_LEN 4096
+#define SETTINGS_MAX (4u << 20) /* bytes of what a template says of itself */
 
 struct line {
     uint64_t time_ms;
@@ -161,6 +164,9 @@ static int succeed(struct job *job, json_t *said, struct err *err)
 
     if (!text)
         return err_set(err, ERR_NO_MEMORY, "no memory for the settings of a template");
+    if (strlen(text) > SETTINGS_MAX) /* labels and ports are added to those of FROM */
+        return err_set(err, ERR_TOO_BIG, "the settings of the template are longer than %u bytes",
+                       SETTINGS_MAX);
     job->record.state = STORE_BUILD_READY;
     job->record.ended_ms = store_now_ms();
     job->record.step[0] = '\0';
@@ -233,6 +239,24 @@ static void job_free(struct job *job)
     free(job);
 }
 
+static size_t log_bytes(const struct job *job)
+{
+    return job->bytes < BUILD_LOG_MAX ? job->bytes : BUILD_LOG_MAX;
+}
+
+/* Whether those of the same tenant that ended after it leave no room for it. */
+static bool is_excess(const struct job *job)
+{
+    size_t count = 0, bytes = log_bytes(job);
+
+    for (const struct job *j = jobs; j != job; j = j->next)
+        if (j->ended && strcmp(j->caller.tenant, job->caller.tenant) == 0) {
+            count++;
+            bytes += log_bytes(j);
+        }
+    return count >= TENANT_KEPT || (count > 0 && bytes > LOGS_KEPT);
+}
+
 /* With the lock: the oldest that ended, beyond those that are kept. */
 static void drop_ended(void)
 {
@@ -241,7 +265,7 @@ static void drop_ended(void)
     for (struct job **at = &jobs; *at;) {
         struct job *job = *at;
 
-        if (job->ended && kept++ >= JOBS_KEPT) {
+        if (job->ended && (kept++ >= JOBS_KEPT || is_excess(job))) {
             *at = job->next;
             job_free(job);
         } else {

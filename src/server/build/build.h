@@ -29,6 +29,7 @@
 #define BUILD_LOG_MAX       (4u << 20)   /* bytes of a log */
 #define BUILD_FILES_MAX     (1ull << 30) /* bytes of one upload */
 #define BUILD_FILES_ALL_MAX (4ull << 30) /* of all uploads of a tenant */
+#define BUILD_FILES_COUNT   10000        /* uploads of a tenant */
 #define BUILD_HASH_LEN      64           /* hex digits that name an upload */
 
 /* Removes what a server before this one left. */
@@ -90,7 +91,7 @@ struct build_upload {
     const char *tenant; /* borrowed */
     int fd;
     char path[PATH_MAX], temporary[PATH_MAX];
-    uint64_t bytes, room;
+    uint64_t bytes, room, counted; /* counted: those that the quota knows of */
 };
 int build_upload_begin(struct app *app, const char *tenant, const char *hash,
                        struct build_upload *ret, struct err *err);

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define PIECE      65536
-#define KEPT_S     86400
-#define QUOTA_LOOK (1u << 20) /* bytes of an upload between two looks at the quota */
+#define QUOTA_LOOK (1u << 20)  /* bytes of an upload between two looks at the quota */
+#define ALL_LOOK   (16u << 20) /* and at what else the tenant sends at the same time */
 
 bool build_hash_ok(const char *hash)
 {
@@ -46,15 +46,18 @@ bool build_files_have(struct app *app, const char *tenant, const char *hash)
     return path_of(app, tenant, hash, path, &ignored) == 0 && access(path, R_OK) == 0;
 }
 
-void build_files_expire(struct app *app)
+static int too_many(struct err *err)
 {
-    (void) uploads_sweep(app, NULL, time(NULL) - KEPT_S);
+    return err_set(err, ERR_TOO_MANY,
+                   "files for builds: %llu MiB are there, as many as a tenant may have",
+                   BUILD_FILES_ALL_MAX >> 20);
 }
 
 int build_upload_begin(struct app *app, const char *tenant, const char *hash,
                        struct build_upload *ret, struct err *err)
 {
     char folder[PATH_MAX];
+    struct uploads all;
     uint64_t used;
 
     *ret = (struct build_upload){ .fd = -1, .app = app, .tenant = tenant };
@@ -63,11 +66,14 @@ int build_upload_begin(struct app *app, const char *tenant, const char *hash,
     uploads_folder(app, folder);
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "make the folder of uploads");
-    used = uploads_sweep(app, tenant, time(NULL) - KEPT_S);
+    all = uploads_sweep(app, tenant);
+    used = all.bytes + all.parts;
     if (used >= BUILD_FILES_ALL_MAX)
+        return too_many(err);
+    if (all.count >= BUILD_FILES_COUNT && access(ret->path, F_OK) < 0)
         return err_set(err, ERR_TOO_MANY,
-                       "files for builds: %llu MiB are there, as many as a tenant may have",
-                       BUILD_FILES_ALL_MAX >> 20);
+                       "files for builds: there are %d uploads, as many as a tenant may have",
+                       BUILD_FILES_COUNT);
     ret->room =
         BUILD_FILES_ALL_MAX - used < BUILD_FILES_MAX ? BUILD_FILES_ALL_MAX - used : BUILD_FILES_MAX;
     if (snprintf(ret->temporary, sizeof ret->temporary, "%s/%s+part-XXXXXX", folder, tenant) >=
@@ -77,13 +83,28 @@ int build_upload_begin(struct app *app, const char *tenant, const char *hash,
     return ret->fd < 0 ? err_sys(err, errno, "make a file for an upload") : 0;
 }
 
+/* Uploads at the same time see one another. */
+static int look(struct build_upload *upload, uint64_t bytes, struct err *err)
+{
+    struct uploads all;
+
+    if (bytes / QUOTA_LOOK == upload->bytes / QUOTA_LOOK)
+        return 0;
+    if (quota_upload_more(upload->app, upload->tenant, bytes - upload->counted, err) < 0)
+        return -1;
+    upload->counted = bytes;
+    if (bytes / ALL_LOOK == upload->bytes / ALL_LOOK)
+        return 0;
+    all = uploads_sweep(upload->app, upload->tenant);
+    return all.bytes + all.parts < BUILD_FILES_ALL_MAX ? 0 : too_many(err);
+}
+
 int build_upload_take(struct build_upload *upload, const void *data, size_t len, struct err *err)
 {
     if (len > upload->room - upload->bytes)
         return err_set(err, ERR_TOO_BIG, "files: more than %llu MiB",
                        (unsigned long long) upload->room >> 20);
-    if ((upload->bytes + len) / QUOTA_LOOK != upload->bytes / QUOTA_LOOK &&
-        quota_store_more(upload->app, upload->tenant, upload->bytes + len, err) < 0)
+    if (look(upload, upload->bytes + len, err) < 0)
         return -1;
     upload->bytes += len;
     if (io_write_all(upload->fd, data, len) == 0)
@@ -102,8 +123,8 @@ int build_upload_end(struct build_upload *upload, bool keep, struct err *err)
         r = err_sys(err, errno, "keep an upload");
     if (!keep || r < 0)
         (void) unlink(upload->temporary);
-    else
-        quota_add_stored(upload->app, upload->tenant, upload->bytes);
+    quota_upload_end(upload->app, upload->tenant, upload->counted,
+                     keep && r == 0 ? upload->bytes : 0);
     (void) close(take_fd(&upload->fd));
     return r;
 }

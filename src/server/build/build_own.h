@@ -175,7 +175,5 @@ int build_files_pack(struct ops *ops, const char *sandbox, const char *path, con
 /* Into the sandbox, below `path`. */
 int build_files_unpack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
                        struct err *err);
-/* Uploads of more than a day ago. */
-void build_files_expire(struct app *app);
 
 #endif

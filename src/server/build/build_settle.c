@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/own.h"
+#include "server/life/uploads.h"
 
 #include <string.h>
 
@@ -91,5 +92,5 @@ void build_settle(struct app *app)
         ops_template_drop(app, lost.list[i].snapshot);
     free(olds.list);
     free(lost.list);
-    build_files_expire(app);
+    uploads_drop_parts(app);
 }

@@ -36,8 +36,8 @@ struct tenant {
     struct store_quotas limits;
     uint64_t read_ms;
     struct bucket requests, visits, creates; /* visits: those requests whose sender nobody knows */
-    uint64_t held[HOLD_COUNT], stored;
-    double policy_us; /* of CPU time: what is left of the share, or owed */
+    uint64_t held[HOLD_COUNT], stored, sent; /* sent: of uploads that have not ended */
+    double policy_us;                        /* of CPU time: what is left of the share, or owed */
     uint64_t policy_at_us;
     struct user_rate *users; /* NULL: no request of a user was counted yet */
 };
@@ -442,23 +442,53 @@ void quota_add_stored(struct app *app, const char *tenant, uint64_t bytes)
     (void) pthread_mutex_unlock(&app->quota->lock);
 }
 
-int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
+/* With `count`, what there is room for counts from now on. */
+static int store_more(struct app *app, const char *tenant, uint64_t more, bool count,
+                      struct err *err)
 {
     struct tenant *t = enter(app, tenant, err);
     uint64_t stored, most;
+    bool room;
 
     if (!t)
         return -1;
-    stored = t->stored;
+    stored = t->stored + t->sent;
     most = t->limits.stored_bytes;
+    room = most == 0 || (stored < most && more <= most - stored);
+    if (room && count)
+        t->sent += more;
     leave(app);
-    if (most == 0 || (stored < most && more <= most - stored))
+    if (room)
         return 0;
     return err_set(err, ERR_TOO_MANY,
                    "quota of stored-bytes: %g MiB are stored, %g MiB more are needed, %g MiB are "
                    "allowed",
                    (double) (stored >> 10) / 1024, (double) (more >> 10) / 1024,
                    (double) (most >> 10) / 1024);
+}
+
+int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
+{
+    return store_more(app, tenant, more, false, err);
+}
+
+int quota_upload_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
+{
+    return store_more(app, tenant, more, true, err);
+}
+
+void quota_upload_end(struct app *app, const char *tenant, uint64_t counted, uint64_t kept)
+{
+    struct err ignored;
+    struct tenant *t;
+
+    (void) pthread_mutex_lock(&app->quota->lock);
+    t = find_tenant(app->quota, tenant, &ignored);
+    if (t) {
+        t->sent -= counted;
+        t->stored += kept;
+    }
+    (void) pthread_mutex_unlock(&app->quota->lock);
 }
 
 int quota_image(struct app *app, const char *tenant, bool recorded, struct err *err)

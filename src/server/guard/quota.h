@@ -31,6 +31,10 @@ int quota_create(struct caller *caller, const struct quota_want *want, struct er
 int quota_store(struct caller *caller, struct err *err);
 /* The same for what the server is about to store for it: whether there is room for `more` bytes. Not told to a client here. */
 int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err);
+/* An upload that grows by `more`: what is being sent counts, and is not among what is stored. Then its end: the bytes that were
+ * counted so, and those that are stored now. */
+int quota_upload_more(struct app *app, const char *tenant, uint64_t more, struct err *err);
+void quota_upload_end(struct app *app, const char *tenant, uint64_t counted, uint64_t kept);
 /* Whether there may be one image more. recorded: it has its record already, and counts. Several at once may exceed the quota
  * by as many as are being made. */
 int quota_image(struct app *app, const char *tenant, bool recorded, struct err *err);

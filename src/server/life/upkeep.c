@@ -115,7 +115,7 @@ static void measure(struct app *app, const char *tenant, const struct saved *sav
         store_volume_usage(app->store, tenant, &volumes, &err) == 0)
         quota_set_stored(app, tenant,
                          stored + volumes.bytes + saved_bytes(saved, tenant) +
-                             uploads_sweep(app, tenant, 0));
+                             uploads_sweep(app, tenant).bytes);
     else /* the figure of before stays */
         log_line(LOG_WARNING, "tenant=%s stored bytes not measured: %s", tenant, err.msg);
     free(ids.list);

@@ -4,23 +4,35 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FOLDER "build-files"
+#define KEPT_S 86400 /* after the last use */
 
 void uploads_folder(struct app *app, char out[PATH_MAX])
 {
     (void) snprintf(out, PATH_MAX, "%s/server/" FOLDER, app_config(app)->state);
 }
 
-uint64_t uploads_sweep(struct app *app, const char *tenant, time_t before)
+/* Names are <tenant>+<hash>, and <tenant>+part-… while they are sent. */
+static bool is_part(const char *name)
+{
+    const char *plus = strchr(name, '+');
+
+    return plus && strncmp(plus + 1, "part-", 5) == 0;
+}
+
+static struct uploads sweep(struct app *app, const char *tenant, bool drop_parts)
 {
     size_t len = tenant ? strlen(tenant) : 0;
+    time_t before = time(NULL) - KEPT_S;
+    struct uploads all = { .count = 0 };
     char folder[PATH_MAX];
-    uint64_t bytes = 0;
     struct dirent *item;
     struct stat st;
     DIR *dir;
@@ -32,12 +44,24 @@ uint64_t uploads_sweep(struct app *app, const char *tenant, time_t before)
             (tenant && (strncmp(item->d_name, tenant, len) != 0 || item->d_name[len] != '+')) ||
             fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (st.st_mtime < before)
+        if (st.st_mtime < before || (drop_parts && is_part(item->d_name))) {
             (void) unlinkat(dirfd(dir), item->d_name, 0);
-        else
-            bytes += (uint64_t) st.st_size;
+            continue;
+        }
+        *(is_part(item->d_name) ? &all.parts : &all.bytes) += (uint64_t) st.st_size;
+        all.count++;
     }
     if (dir)
         (void) closedir(dir);
-    return bytes;
+    return all;
+}
+
+struct uploads uploads_sweep(struct app *app, const char *tenant)
+{
+    return sweep(app, tenant, false);
+}
+
+void uploads_drop_parts(struct app *app)
+{
+    (void) sweep(app, NULL, true);
 }

@@ -5,13 +5,20 @@
 #define COVE_SERVER_LIFE_UPLOADS_H
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 struct app;
 
+struct uploads {
+    uint64_t bytes, parts; /* parts: of those that are still being sent */
+    size_t count;          /* of both */
+};
+
 void uploads_folder(struct app *app, char out[PATH_MAX]);
-/* Of one tenant (NULL: of all); those older than `before` are removed. Returns the bytes that are left. */
-uint64_t uploads_sweep(struct app *app, const char *tenant, time_t before);
+/* Those of one tenant (NULL: of all). One that was not used for a day is removed. */
+struct uploads uploads_sweep(struct app *app, const char *tenant);
+/* Before the first request: what a server before this one was still being sent. */
+void uploads_drop_parts(struct app *app);
 
 #endif
