@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECRET_MAX (512u * 1024)
+#define SECRET_MAX  (512u * 1024)
+#define REQUEST_MAX (4u << 20) /* what a server takes */
 
 bool build_is_dockerfile(int count, char *const *words)
 {
@@ -195,7 +196,9 @@ static int base_facts(void *arg, const char *from, json_t **ret, struct err *err
     image_template_name(from, installed, sizeof installed);
     r = find_facts(from, installed, ret, err);
     if (r < 0 && err->kind == ERR_NO_TEMPLATE && bases->pull) {
-        (void) fprintf(stderr, "pulling %s …\n", from);
+        auto_free char *safe = report_safe(from);
+
+        (void) fprintf(stderr, "pulling %s …\n", safe ? safe : "an image");
         if (bases->pull(from) != 0)
             return err_set(err, ERR_NO_TEMPLATE, "the image '%.80s' could not be pulled", from);
         r = ask_facts(installed, ret, err);
@@ -248,8 +251,47 @@ static int put_name(const struct build_values *values, const char *dir, json_t *
     return 0;
 }
 
-static int send_request(const struct build_values *values, const char *dir, bool fresh,
-                        struct plan *plan, json_t *secrets, char build[64], struct err *err)
+static int count_bytes(const char *text, size_t len, void *arg)
+{
+    size_t *left = arg;
+
+    (void) text;
+    if (len > *left)
+        return -1;
+    *left -= len;
+    return 0;
+}
+
+/* Every RUN has the values of all ARG: a short Dockerfile can mean a long request. */
+static int check_size(const json_t *body, struct err *err)
+{
+    size_t left = REQUEST_MAX;
+
+    return json_dump_callback(body, count_bytes, &left, JSON_COMPACT) == 0
+               ? 0
+               : err_set(err, ERR_TOO_BIG,
+                         "the steps and secrets of the build are longer than %u MiB",
+                         REQUEST_MAX >> 20);
+}
+
+/* What a server says of steps[N], with the line of that step. */
+static void name_line(const json_t *lines, const char *file, struct err *err)
+{
+    unsigned step;
+    int at = 0;
+
+    if (sscanf(err->msg, "steps[%3u]%n", &step, &at) != 1 || at == 0 ||
+        step >= json_array_size(lines))
+        return;
+    at += (int) strspn(err->msg + at, ":. "); /* ": why", or ".field: why" */
+    (void) memmove(err->msg, err->msg + at, strlen(err->msg + at) + 1);
+    (void) err_wrap(err, "%.80s: line %lld", file,
+                    (long long) json_integer_value(json_array_get(lines, step)));
+}
+
+static int send_request(const struct build_values *values, const char *dir, const char *file,
+                        bool fresh, struct plan *plan, json_t *secrets, char build[64],
+                        struct err *err)
 {
     json_t *answer = NULL;
 
@@ -265,8 +307,12 @@ static int send_request(const struct build_values *values, const char *dir, bool
     if (values->network)
         (void) json_object_set_new(plan->body, "network",
                                    json_pack("{s:s}", "mode", values->network));
-    if (server_ask("POST", json_incref(plan->body), &answer, err, "/v1/builds") < 0)
+    if (check_size(plan->body, err) < 0)
         return -1;
+    if (server_ask("POST", json_incref(plan->body), &answer, err, "/v1/builds") < 0) {
+        name_line(plan->lines, file, err);
+        return -1;
+    }
     (void) snprintf(build, 64, "%s", show_text(answer, "id"));
     json_decref(answer);
     return build[0] ? 0 : err_set(err, ERR_PROTOCOL, "the server answered without a build");
@@ -353,7 +399,7 @@ static int build(const struct build_values *values, const char *dir, const char 
         report_note("--build-arg %s: no ARG declares it",
                     json_string_value(json_array_get(plan.unused, i)));
     if (server_find(&remote, err) == 0 &&
-        send_request(values, dir, fresh, &plan, secrets, id, err) == 0 &&
+        send_request(values, dir, file, fresh, &plan, secrets, id, err) == 0 &&
         watch_build(remote, id, plan.lines, &end, err) == 0)
         code = report_end_of(&plan, file, id, &end, begun_ms, as_json);
     plan_done(&plan);

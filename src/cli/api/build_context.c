@@ -19,7 +19,7 @@ static int read_ignore(struct context *context, const char *path, int dir_fd, bo
 {
     auto_close int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
     auto_free char *text = malloc(IGNORE_MAX + 1);
-    ssize_t n, have = 0;
+    ssize_t n = 0, have = 0;
 
     *ret_found = fd >= 0;
     if (fd < 0)
@@ -27,6 +27,8 @@ static int read_ignore(struct context *context, const char *path, int dir_fd, bo
     while (text && have <= (ssize_t) IGNORE_MAX &&
            (n = read(fd, text + have, (size_t) (IGNORE_MAX + 1 - have))) > 0)
         have += n;
+    if (n < 0)
+        return err_sys(err, errno, "read %s", path);
     if (!text || have > (ssize_t) IGNORE_MAX)
         return err_set(err, ERR_TOO_BIG, "%s: more than %u bytes", path, IGNORE_MAX);
     return ignore_parse(text, (size_t) have, &context->ignore, err) < 0 ? err_wrap(err, "%s", path)
