@@ -48,7 +48,7 @@ ROWS = [
     Row("README.md", r"^cove logs -f", until=r"\d\d:\d\d:\d\d"),
     Row("README.md", r"curl -sI https://example.com", INTERNET),
     Row("README.md", r"^cove login", OTHER_HOST),
-    Row("README.md", r"^cove template build", BASE),
+    Row("README.md", r"^cove template build base", BASE),
     Row("README.md", r"^cove doctor", DOCTOR),
     Row("README.md", r"sandboxes/ID/exec -d '\{\"command\": \"make -j2\"\}'", instead="sandboxes/$ID/exec -d '{\"command\": \"true\"}'"),
     Row("README.md", r"sandboxes/ID/", instead="sandboxes/$ID/"),
