@@ -5,10 +5,10 @@ import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, wri
 import { get } from 'node:http'
 import { Readable } from 'node:stream'
 import { createSdkMcpServer, query, tool } from '@anthropic-ai/claude-agent-sdk'
-import { end, holds, is, like, part, refuses } from './say.mjs'
+import { end, holds, is, like, part, refuses, until } from './say.mjs'
 
 const { ConfigurationError, Sandbox } = await import(`${process.env.COVE_SDK}/index.js`)
-const { claudeInside, sandboxTools } = await import(`${process.env.COVE_SDK}/agent.js`)
+const { claudeInside, sandboxCallback, sandboxTools, toolCallback } = await import(`${process.env.COVE_SDK}/agent.js`)
 const home = process.env.HOME
 const silent = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', ANTHROPIC_API_KEY: 'x' }
 
@@ -90,12 +90,70 @@ await part('tools of the sandbox', async () => {
     is('files are written in the sandbox that was given', ['made\n', 'from the model'], [await box.files.read('made'), await box.files.read('a.txt')])
     const offered = JSON.parse(sent.split('\n')[0]).tools.map((t) => t.name).filter((n) => n !== 'DeferredToolPlaceholder')
     holds('no other tools are offered', offered.length > 3 && offered.every((n) => n.startsWith('mcp__cove__')), offered)
-    await refuses('an option that would open the host is refused', ConfigurationError, /sets tools itself/, async () => sandboxTools({ more: { tools: ['Bash'] } }))
+    for (const [name, value] of [['tools', ['Bash']], ['extraArgs', { settings: '{}' }], ['managedSettings', {}]]) {
+      await refuses(`an option that would open the host is refused: ${name}`, ConfigurationError, new RegExp(`sets ${name} itself`), async () => sandboxTools({ more: { [name]: value } }))
+    }
   } finally {
     stand.sent()
     await box.kill()
   }
 })
+
+await part('the callback', async () => {
+  const project = `${home}/callback`
+  mkdirSync(`${project}/.claude`, { recursive: true })
+  writeFileSync(`${project}/inside.txt`, 'HOST-FILE')
+  writeFileSync(`${project}/.claude/settings.json`, JSON.stringify({ permissions: { allow: ['Bash', 'Read', 'Write'] } }))
+  const box = await Sandbox.create({ template: 'host', timeoutMs: 300_000 })
+  const script = [
+    { tool: 'Bash', input: { command: 'uname -n', description: 'x', dangerouslyDisableSandbox: true } }, { tool: 'Read', input: { file_path: `${project}/inside.txt` } },
+    { tool: 'Bash', input: { command: `touch ${project}/made; echo gone >&2; exit 3` } }, { tool: 'Write', input: { file_path: `${project}/a.txt`, content: 'x' } },
+    { tool: 'mcp__host__clock', input: {} }, { tool: 'WebFetch', input: { url: 'http://127.0.0.1:1/', prompt: 'x' } }, { text: 'the end' }]
+  const clock = createSdkMcpServer({ name: 'host', tools: [tool('clock', 'the clock of the host', {}, async () => ({ content: [{ type: 'text', text: 'HOST-CLOCK' }] }))] })
+  const results = (sent) => JSON.parse(sent.trim().split('\n').at(-1)).messages.flatMap((m) => (m.role === 'user' && Array.isArray(m.content) ? m.content : []))
+    .filter((b) => b.type === 'tool_result').map((b) => (typeof b.content === 'string' ? b.content : b.content.map((c) => c.text ?? '').join('')))
+  const ask = async (options) => {
+    const stand = await model(script)
+    try {
+      const base = { cwd: project, pathToClaudeCodeExecutable: process.env.CLAUDE_CLI, persistSession: false, mcpServers: { host: clock }, env: { ...process.env, ...silent, IS_SANDBOX: '1', ANTHROPIC_BASE_URL: stand.url } }
+      const messages = await all(query({ prompt: 'Continue.', options: options(base) }))
+      return { end: messages.at(-1)?.subtype, results: results(stand.sent()) }
+    } finally {
+      stand.sent()
+    }
+  }
+  try {
+    const alone = await ask((base) => ({ ...base, settingSources: [], permissionMode: 'default', canUseTool: toolCallback(box) }))
+    holds('alone, reads and harmless commands run on the host', alone.results[0].trim() !== box.id && alone.results[1].includes('HOST-FILE'), alone.results)
+    const hooked = []
+    const allows = async (about) => (hooked.push(about.tool_name), { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'allow' } })
+    const whole = await ask((more) => sandboxCallback(box, { allowTools: ['mcp__host__*'], more: { ...more, hooks: { PreToolUse: [{ hooks: [allows] }] } } }))
+    is('the run ends well', 'success', whole.end)
+    is("with the hook, every call is the sandbox's, whatever settings of the project and other hooks allow", [box.id, true], [whole.results[0], /No such file/.test(whole.results[1])])
+    is('a command that fails has its output and its code', 'gone\nError: exit code 3', whole.results[2])
+    is('nothing was written on the host', [], ['made', 'a.txt'].filter((file) => existsSync(`${project}/${file}`)))
+    is('a tool that was allowed runs here', 'HOST-CLOCK', whole.results[4])
+    like('a tool that the sandbox does not have is refused', /the tool WebFetch does not exist in the sandbox/, whole.results[5])
+    is('hooks of this program are asked as well', ['Bash', 'Read', 'Bash', 'Write', 'mcp__host__clock', 'WebFetch'], hooked)
+    await refuses('an option that sandboxCallback sets is refused', ConfigurationError, /sets allowedTools itself/, async () => sandboxCallback(box, { more: { allowedTools: ['Bash'] } }))
+
+    const call = toolCallback(box)
+    const started = (await call('Bash', { command: 'echo begun; sleep 300', run_in_background: true })).message
+    const id = /\d+/.exec(started)?.[0]
+    like('names and arguments of Claude Code are understood', /begun/, (await until((got) => /begun/.test(got.message), () => call('TaskOutput', { task_id: id, block: true }))).message)
+    is('the task is ended', 'deny', (await call('TaskStop', { task_id: id })).behavior)
+    const stop = new AbortController()
+    const waits = call('Bash', { command: 'echo $$ > pid; exec sleep 300', one_shot: true }, { signal: stop.signal })
+    const pid = await until((got) => /\d\n/.test(got), async () => ((await box.files.exists('pid')) ? await box.files.read('pid') : ''))
+    stop.abort()
+    like('a call that is aborted is a denial', /^Error: Bash failed: /, (await waits).message)
+    is('a call that is aborted ends its command', '', await until((got) => !got, async () => (await box.commands.run(`ls -d /proc/${pid.trim()} 2>/dev/null`)).stdout))
+    like('a call that the policy refuses is a denial that says so', /^Error: refused by policy: .*destructive\.rm-root/, (await call('Bash', { command: 'rm -rf /' })).message)
+  } finally {
+    await box.kill()
+  }
+  like('without the sandbox every call is a denial', /^Error: /, (await toolCallback(box)('Bash', { command: 'true' })).message)
+}, 400_000)
 
 // What an example prints, and the code that it ends with.
 async function run(name, env) {
@@ -117,6 +175,11 @@ await part('examples', async () => {
   let ran = await run('claude_tools.mjs', { ANTHROPIC_BASE_URL: tools.url, CLAUDE: process.env.CLAUDE_CLI })
   tools.sent()
   holds('claude_tools.mjs: the agent here writes files in a sandbox', ran.code === 0 && /written and run\nfiles: .*fizzbuzz\.py/.test(ran.said), ran.said)
+
+  const asked = await model([{ tool: 'Bash', input: { command: 'echo print > fizzbuzz.py; pwd' } }, { text: 'written and run' }])
+  ran = await run('claude_callback.mjs', { ANTHROPIC_BASE_URL: asked.url, CLAUDE: process.env.CLAUDE_CLI })
+  asked.sent()
+  holds('claude_callback.mjs: a call of the own Bash of Claude Code writes files in a sandbox', ran.code === 0 && /written and run\nfiles: .*fizzbuzz\.py/.test(ran.said) && !existsSync(`${home}/examples/fizzbuzz.py`), ran.said)
 
   const web = await model([
     { tool: 'Write', input: { file_path: '/home/user/site/index.html', content: '<h1>Welcome</h1>' } },

@@ -1,7 +1,8 @@
-// Claude's Agent SDK with its hands in a sandbox; for Node. Two ways (docs/typescript.md):
+// Claude's Agent SDK with its hands in a sandbox; for Node. Three ways (docs/claude.md):
 //
 //   query({ prompt, options: claudeInside(sandbox) })                // Claude Code itself runs in the sandbox
 //   query({ prompt, options: sandboxTools({ sandbox }) })            // Claude Code runs here, all its tools are the sandbox's
+//   query({ prompt, options: sandboxCallback(sandbox) })             // Claude Code runs here, the sandbox answers calls of its own tools
 //
 // This module imports nothing of the Agent SDK: the options are plain objects.
 import { EventEmitter } from 'node:events'
@@ -10,6 +11,8 @@ import { defaultClient, type Cove } from './client.js'
 import { ConfigurationError } from './errors.js'
 import type { Sandbox } from './sandbox.js'
 import { openSocket, type Socket } from './websocket.js'
+
+export { sandboxCallback, toolCallback, toolHooks, type CallbackOptions, type Permission } from './callback.js'
 
 /** What the Agent SDK hands to a spawner. */
 export interface SpawnRequest {
@@ -158,7 +161,7 @@ export function claudeInside<T extends object = object>(sandbox: Sandbox, option
 /** Options that would open a way to the host, or that sandboxTools() sets itself. */
 const FIXED = [
   'tools', 'strictMcpConfig', 'settingSources', 'permissionMode', 'verbatimPrompts', 'toolAliases', 'canUseTool', 'plugins',
-  'additionalDirectories', 'agents', 'skills', 'settings', 'disallowedTools',
+  'additionalDirectories', 'agents', 'skills', 'settings', 'managedSettings', 'disallowedTools', 'extraArgs', 'permissionPromptToolName',
 ]
 
 const SERVER = 'cove'
@@ -179,7 +182,7 @@ export function sandboxTools<T extends Record<string, unknown> = Record<string, 
   }
   const { mcpServers, allowedTools, env, ...rest } = (more ?? {}) as { mcpServers?: object; allowedTools?: string[]; env?: object }
   const url = `${client.url}/mcp${sandbox ? `?sandbox=${encodeURIComponent(sandbox.id)}` : ''}`
-  const headers = client.apiKey ? { Authorization: `Bearer ${client.apiKey}` } : {}
+  const headers: Record<string, string> = client.apiKey ? { Authorization: `Bearer ${client.apiKey}` } : {}
   return {
     ...rest,
     tools: [] as string[],
