@@ -1,6 +1,7 @@
 """The real Claude Code with the Python client: three ways to put its hands into a sandbox, and what each lets through. Run by python_claude_test, in a
 network namespace with loopback only; the server is asked over its unix socket."""
 import asyncio
+import gc
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ import claude_agent_sdk as sdk  # noqa: E402
 server = Server().start()
 os.environ["COVE_URL"] = "unix:%s/cove.sock" % STATE
 import cove  # noqa: E402
-from cove.sandbox import ResourceLimits, SandboxConfig, SandboxExecutor  # noqa: E402
+from cove.sandbox import ResourceLimits, SandboxConfig, SandboxExecutor, claude_inside  # noqa: E402
 
 CLI = os.environ["CLAUDE_CLI"]
 work = pathlib.Path(tempfile.mkdtemp(prefix="cove-claude-"))
@@ -142,6 +143,17 @@ async def inside():
               (await box.files.read("made")) == "here\n" and messages[-1]["subtype"] == "success", messages[-1:])
         same("the whole CLI inside: hooks of the host are asked", ["Bash", "mcp__host__clock"], hooked)
         check("the whole CLI inside: a tool of the host answers", "HOST-CLOCK" in asked[-1], asked[-1][-300:])
+        await box.files.write("model.log", "")
+        options = claude_inside(box, command=["/home/user/claude"], permission_mode="bypassPermissions", forward_env=[*SILENT, "ANTHROPIC_BASE_URL"],
+                                env={**SILENT, "ANTHROPIC_BASE_URL": "http://127.0.0.1:5055"})
+        messages = [message async for message in sdk.query(prompt="go on", options=options)]
+        asked = (await box.files.read("model.log")).splitlines()
+        check("claude_inside: the whole CLI runs in any sandbox", executor.sandbox_id in asked[1] and messages[-1]["subtype"] == "success", messages[-1:])
+        script = pathlib.Path(options.cli_path)
+        check("claude_inside: the script is there as long as the sandbox's object", script.exists(), script)
+        del box, model, options
+        gc.collect()
+        check("claude_inside: the script goes with the sandbox's object", not script.parent.exists(), script)
 
 
 for part in (callbacks, tools, inside):

@@ -52,11 +52,13 @@ EXAMPLES = {
     "claude_tools.py": r"Bash: no such tool\n",
     "claude_inside.py": r".+\n",
 }
+import cove  # noqa: E402
+with cove.Cove() as client:
+    client.secrets.set("ANTHROPIC_API_KEY", "stand-in", ["api.anthropic.com"])
 for name, wanted in EXAMPLES.items():
     run = subprocess.run([sys.executable, ROOT / "examples/python" / name], capture_output=True, text=True, timeout=120,
-                         env={**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"] + ":" + FAKE})
+                         env={**os.environ, "TEMPLATE": "host", "PYTHONPATH": os.environ["PYTHONPATH"] + ":" + FAKE})
     check("example %s" % name, run.returncode == 0 and re.fullmatch(wanted, run.stdout, re.S), run.stdout[-300:] + run.stderr[-300:])
-import cove  # noqa: E402
 same("they leave nothing", [], [info.id for info in cove.Sandbox.list() if info.name != "default"])
 for info in cove.Sandbox.list():
     cove.Sandbox(info, cove.Cove()).kill()

@@ -4,7 +4,7 @@
         result = await executor.execute_bash("echo hello")
         print(result.output)
 """
-from .claude import agent_options, create_sandbox_tool_callback, sandbox_hooks, write_cli_script
+from .claude import agent_options, claude_inside, create_sandbox_tool_callback, sandbox_hooks, write_cli_script
 from .config import SANDBOX_PRESETS, NetworkConfig, ResourceLimits, SandboxConfig, SandboxType, SecurityConfig
 from .executor import SandboxExecutor
 from .pool import SandboxPool
@@ -13,5 +13,5 @@ from .tools import CoveSandbox, E2BSandbox, ToolInput, ToolProxy, ToolResult
 
 __all__ = ["SANDBOX_PRESETS", "CommandAnalyzer", "CoveSandbox", "E2BSandbox", "NetworkConfig", "RateLimiter", "ResourceLimits",
            "RiskLevel", "SandboxConfig", "SandboxExecutor", "SandboxPool", "SandboxType", "SecurityConfig", "SecurityManager",
-           "SecurityViolation", "ToolInput", "ToolProxy", "ToolResult", "agent_options", "create_sandbox_tool_callback", "sandbox_hooks",
-           "write_cli_script"]
+           "SecurityViolation", "ToolInput", "ToolProxy", "ToolResult", "agent_options", "claude_inside", "create_sandbox_tool_callback",
+           "sandbox_hooks", "write_cli_script"]

@@ -2,7 +2,7 @@
 
 - `create_sandbox_tool_callback` for `can_use_tool`, with `sandbox_hooks` beside it: the built-in tools of Claude Code are answered by the sandbox.
 - `agent_options`: no built-in tools; the sandbox's tools in their place.
-- `inside_options`: Claude Code itself runs in the sandbox.
+- `claude_inside`: Claude Code itself runs in the sandbox.
 
 claude_agent_sdk is imported when it is needed: everything else of this package works without it.
 """
@@ -13,16 +13,20 @@ import shlex
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
+from .._async.sandbox import AsyncSandbox
+from .._sync.sandbox import Sandbox
 from ..errors import ConfigurationError, CoveError
 from .schemas import TOOL_SCHEMAS, ToolSchema
 from .tools import CoveSandbox, ToolInput, ToolProxy
 
 ToolCallback = Callable[[str, dict[str, Any], Any], Awaitable[Any]]
+AnySandbox = Union[Sandbox, AsyncSandbox, CoveSandbox]
 SERVER = "cove"
 # Without these, text of the prompt such as @/etc/passwd, settings of the project and commands of its .mcp.json touch the host.
 TIGHT_ENV = {"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
@@ -119,7 +123,7 @@ def _answer(text: str, failed: bool) -> dict[str, Any]:
 
 # ---- the whole CLI inside ----
 
-def write_cli_script(path: Path, sandbox: CoveSandbox, *, command: Sequence[str] = ("claude",), cwd: str = "",
+def write_cli_script(path: Path, sandbox: AnySandbox, *, command: Sequence[str] = ("claude",), cwd: str = "",
                      forward_env: Sequence[str] = (), python: str = sys.executable) -> Path:
     """An executable for `cli_path`: it starts `command` in the sandbox and connects stdin, stdout and stderr with it.
 
@@ -135,17 +139,20 @@ def write_cli_script(path: Path, sandbox: CoveSandbox, *, command: Sequence[str]
     return path
 
 
-def inside_options(sandbox: CoveSandbox, *, command: Sequence[str] = ("claude",), forward_env: Sequence[str] = (), **more: Any) -> Any:
+def claude_inside(sandbox: AnySandbox, *, command: Sequence[str] = ("claude",), forward_env: Sequence[str] = (), **more: Any) -> Any:
     """ClaudeAgentOptions whose CLI runs in the sandbox. Hooks and tools of the host keep working: they travel over stdin and stdout.
 
-    Give the key of the model as a secret of cove (docs/secrets.md), and let the network reach the model's host only.
+    Give the key of the model as a secret of cove (docs/secrets.md), and let the network reach the model's host only. The script that the SDK
+    starts is there as long as `sandbox`.
     """
     module = sdk()
     if "cli_path" in more:
-        raise ConfigurationError("agent_options(inside=True) sets cli_path itself; `command` says what is started in the sandbox", field="cli_path")
+        raise ConfigurationError("claude_inside() sets cli_path itself; `command` says what is started in the sandbox", field="cli_path")
     folder = tempfile.mkdtemp(prefix="cove-cli-")
-    sandbox.on_close.append(lambda: shutil.rmtree(folder, ignore_errors=True))
-    cwd = str(more.pop("cwd", "") or sandbox.config.working_directory)
+    remove = weakref.finalize(sandbox, shutil.rmtree, folder, ignore_errors=True)
+    cwd = str(more.pop("cwd", "") or "/home/user")
+    if isinstance(sandbox, CoveSandbox):
+        sandbox.on_close.append(remove)
     script = write_cli_script(Path(folder) / "claude", sandbox, command=command, cwd=cwd, forward_env=forward_env)
     env = dict(more.pop("env", {}))
     if sandbox.client.api_key and os.environ.get("COVE_API_KEY") != sandbox.client.api_key:

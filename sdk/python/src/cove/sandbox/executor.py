@@ -131,5 +131,5 @@ class SandboxExecutor:
         sandbox, which has to have it installed.
         """
         if inside:
-            return claude.inside_options(self._sandbox, **more)
+            return claude.claude_inside(self._sandbox, **{"cwd": self.config.working_directory, **more})
         return claude.agent_options(_Recorded(self), **more)
