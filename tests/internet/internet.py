@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """internet.py DIR - plays the internet inside a network namespace of a test: HTTP, HTTPS with an own CA, an echo server
 that speaks first, and a name server that tells the truth or lies, as its table says. Writes DIR/ready when it listens."""
-import base64, hashlib, http.server, json, os, socket, socketserver, ssl, struct, subprocess, sys, threading, time
+import base64, hashlib, http.client, http.server, json, os, socket, socketserver, ssl, struct, subprocess, sys, threading, time
 
 here = sys.argv[1]
 WWW, OTHER, PRIVATE, METADATA = '93.184.216.34', '93.184.216.35', '10.9.9.9', '169.254.169.254'
@@ -24,6 +24,7 @@ NAMES = {
     'proxy.example.com': [WWW], 'proxy6.example.com': [WWW6], 'two.example.com': ['93.184.216.36', WWW],
     'vault.example.com': [WWW], 'clear.example.com': [WWW], 'a.wild.example.com': [WWW], 'unproven.example.com': [WWW],
     **{f'c{i}.evil.test': f'c{i + 1}.evil.test' for i in range(12)}, 'c12.evil.test': [PRIVATE], 'chain.evil.test': 'c0.evil.test',
+    'api.anthropic.com': [WWW], # tests/model.py, where a test starts it at port 5055 of loopback here
     'hub.example.com': [WWW], 'code.example.com': [WWW], 'npm.example.com': [WWW], 'pypi.example.com': [WWW], 'wheels.example.com': [WWW],
 }
 seen, seen_lock = open(os.path.join(here, 'seen'), 'a', buffering=1), threading.Lock()
@@ -76,6 +77,10 @@ class Web(http.server.BaseHTTPRequestHandler):
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+    def write_down(self):
+        with seen_lock:
+            seen.write(json.dumps({'path': self.path, 'tls': hasattr(self.connection, 'cipher'),
+                                   'headers': [list(h) for h in self.headers.items()]}) + '\n')
     def do_GET(self):
         if self.path == '/late':  # answers when the test says so
             open(os.path.join(here, 'late'), 'w').close()
@@ -88,9 +93,7 @@ class Web(http.server.BaseHTTPRequestHandler):
         if self.path == '/ws' and self.headers.get('Upgrade', '').lower() == 'websocket':
             return self.echo_frames()
         if self.path.startswith('/seen'):  # what came is written down, not sent back
-            with seen_lock:
-                seen.write(json.dumps({'path': self.path, 'tls': hasattr(self.connection, 'cipher'),
-                                       'headers': [list(h) for h in self.headers.items()]}) + '\n')
+            self.write_down()
             return self.reply(b'seen\n')
         # Names that have files of their own (DIR/www/NAME) serve those.
         root = os.path.join(here, 'www', (self.headers.get('Host') or '').split(':')[0])
@@ -121,7 +124,16 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.wfile.write(bytes([head[0], len(data)]) + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
             self.wfile.flush()
         self.close_connection = True
+    def ask_model(self):
+        self.write_down()
+        model = http.client.HTTPConnection('127.0.0.1', 5055)
+        model.request('POST', self.path, self.rfile.read(int(self.headers.get('Content-Length', 0))))
+        said = model.getresponse()
+        self.reply(said.read(), said.headers['Content-Type'])
+        model.close()
     def do_POST(self):
+        if self.headers.get('Host') == 'api.anthropic.com':
+            return self.ask_model()
         left, total = int(self.headers.get('Content-Length', 0)), 0
         while left > 0:
             n = len(self.rfile.read(min(65536, left)))
@@ -150,7 +162,7 @@ class Echo6(socketserver.ThreadingTCPServer):
 
 def make_certificates():
     names = 'DNS:www.example.com,DNS:api.example.com,DNS:other.example.net,DNS:registry.example.com,DNS:git.example.com,DNS:evil.test,' \
-        'DNS:vault.example.com,DNS:clear.example.com,DNS:*.wild.example.com,DNS:hub.example.com,DNS:code.example.com,DNS:npm.example.com,DNS:pypi.example.com,DNS:wheels.example.com'
+        'DNS:api.anthropic.com,DNS:vault.example.com,DNS:clear.example.com,DNS:*.wild.example.com,DNS:hub.example.com,DNS:code.example.com,DNS:npm.example.com,DNS:pypi.example.com,DNS:wheels.example.com'
     run = lambda *a: subprocess.run(a, cwd=here, check=True, stderr=subprocess.DEVNULL)
     run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem',
         '-days', '2', '-subj', '/CN=test CA')
