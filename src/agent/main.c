@@ -9,6 +9,7 @@
 #include "agent/door.h"
 #include "agent/egress_rules.h"
 #include "agent/entrypoint.h"
+#include "agent/forget.h"
 #include "agent/init.h"
 #include "agent/ops.h"
 #include "agent/proc/proc.h"
@@ -155,6 +156,8 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
         loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
         return -1;
     agent->started_ms = io_now_ms();
+    if (agent->machine)
+        forget_begin(&agent->loop);
     if (flags & BOOT_NOTIFY) {
         (void) fcntl(BOOT_FD_NOTIFY, F_SETFD, FD_CLOEXEC);
         if (refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, err) < 0)
