@@ -37,7 +37,6 @@
 #define INITRD    "/run/initrd"
 #define FS_SOCKET "/run/root"
 #define MiB       ((uint64_t) 1 << 20)
-#define CPUS_MOST 64u
 #define TEXTS_MAX 32768
 #define HOST_CPU  "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
 
@@ -291,7 +290,8 @@ static _Noreturn void become_qemu(const struct guest_start *start, bool emulated
                                  "fd=7,set=1",
                                  NULL };
 
-    (void) snprintf(cpus, sizeof cpus, "%u", start->cpus > CPUS_MOST ? CPUS_MOST : start->cpus);
+    (void) snprintf(cpus, sizeof cpus, "%u",
+                    start->cpus > VM_CPUS_MOST ? VM_CPUS_MOST : start->cpus);
     (void) snprintf(memory, sizeof memory, "%" PRIu64 "M", memory_mib);
     (void) snprintf(object, sizeof object,
                     "memory-backend-memfd,id=memory,share=on,size=%" PRIu64 "M", memory_mib);

@@ -15,6 +15,10 @@
 /* What the guest's kernel takes of its memory: it is given beside what the sandbox may have. */
 #define VM_KERNEL_MEMORY ((uint64_t) 48 << 20)
 
+/* Threads of QEMU: one for each processor, and those that read and write the disk. QEMU ends where it cannot make one that it wants. */
+#define VM_CPUS_MOST  64u
+#define VM_IO_THREADS 64u /* QEMU's own bound */
+
 /* The first number in what `qemu --version` says: "QEMU emulator version 10.0.2 (Debian …)"; 0: there is none. */
 uint32_t vm_parse_qemu_version(const char *text);
 
