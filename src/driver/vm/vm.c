@@ -12,8 +12,9 @@
 #include "wire/vm.h"
 
 #define MEMORY_LEAST                                                                               \
-    (64ull << 20) /* a kernel and an agent start with less, and then nothing does */
-#define START_MS 60000u
+    (64ull << 20)               /* a kernel and an agent start with less, and then nothing does */
+#define DISK_LEAST (8ull << 20) /* a file system in an image in a file system */
+#define START_MS   60000u
 #define EMULATED_MS                                                                                \
     300000u /* a kernel starts in a few seconds of a processor that is shared with others */
 
@@ -35,6 +36,9 @@ static int check(const struct driver *driver, struct keeper *k, const struct kee
     if (r->limits.memory_bytes < MEMORY_LEAST)
         return err_set(err, ERR_LIMIT, "memory: isolation '%s' needs at least %llu MiB",
                        isolation_name(driver->isolation), MEMORY_LEAST >> 20);
+    if (r->limits.disk_bytes < DISK_LEAST)
+        return err_set(err, ERR_LIMIT, "disk: isolation '%s' needs at least %llu MiB",
+                       isolation_name(driver->isolation), DISK_LEAST >> 20);
     if (io_limit_check(&k->host->io, &r->limits, err) < 0 ||
         template_open(&t, k->host->templates_fd, r->template, err) < 0)
         return -1;
