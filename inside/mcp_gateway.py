@@ -34,6 +34,7 @@ PORT = 50005
 DIRECTORY = "/etc/mcp-gateway"
 START_SECONDS = 50  # E2B's SDK waits for a minute
 BODY_MAX = 4 << 20
+PROGRESS_SECONDS = 5  # for a client to take a message about progress
 SESSIONS_MAX, CONNECTIONS_MAX, REQUESTS_MAX = 1000, 128, 64
 PARAMS_WRONG, REQUEST_WRONG, NOT_JSON = -32602, -32600, -32700
 CALLS = {"tools/call": ("tools", "name"), "prompts/get": ("prompts", "name")}
@@ -238,14 +239,18 @@ class Stream:
     """The answer as events: begun by the first progress, ended by the response."""
 
     def __init__(self, handler, token):
-        self.handler, self.token, self.begun, self.lock = handler, token, False, threading.Lock()
+        self.handler, self.token, self.begun, self.broken, self.lock = handler, token, False, False, threading.Lock()
 
     def progress(self, params):
-        self.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {**params, "progressToken": self.token}})
+        """By the thread that reads from the server: one client that does not read must not hold up the others."""
+        self.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {**params, "progressToken": self.token}}, PROGRESS_SECONDS)
 
-    def event(self, message):
+    def event(self, message, seconds=Handler.timeout):
         with self.lock:
+            if self.broken:
+                return
             try:
+                self.handler.connection.settimeout(seconds)
                 if not self.begun:
                     self.begun = self.handler.close_connection = True
                     self.handler.send_response(200)
@@ -254,8 +259,15 @@ class Stream:
                     self.handler.end_headers()
                 self.handler.wfile.write(b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n")
                 self.handler.wfile.flush()
-            except OSError:
-                pass  # gone() finds out
+            except (OSError, ValueError):  # ValueError: the connection was closed meanwhile
+                self.broken = True
+                self.hang_up()  # so that gone() finds out
+
+    def hang_up(self):
+        try:
+            self.handler.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
 
 class Server(http.server.ThreadingHTTPServer):

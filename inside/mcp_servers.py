@@ -141,17 +141,29 @@ def home():
     return who.pw_dir if who else os.environ.get("HOME", "/")
 
 
+def kill_group(process):
+    """With all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
 def run_step(what, argv, cwd, env, until):
     """A command that has to succeed; its last lines are the reason if it does not."""
     try:
-        done = subprocess.run(argv, cwd=cwd, env=environment(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=max(1, until - time.monotonic()), **as_person())
-    except subprocess.TimeoutExpired:
-        raise Refused("%s: %s takes too long" % (what, shlex.join(argv)[:200]))
-    except OSError as error:
+        done = subprocess.Popen(argv, cwd=cwd, env=environment(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                start_new_session=True, **as_person())
+    except (OSError, ValueError) as error:
         raise Refused("%s: %s" % (what, error))
+    with done:
+        try:
+            said = done.communicate(timeout=max(1, until - time.monotonic()))[0]
+        except subprocess.TimeoutExpired:
+            kill_group(done)
+            raise Refused("%s: %s takes too long" % (what, shlex.join(argv)[:200]))
     if done.returncode != 0:
-        tail = done.stdout.decode("utf-8", "replace").strip().splitlines()[-3:]
+        tail = said.decode("utf-8", "replace").strip().splitlines()[-3:]
         raise Refused("%s: %s ended with %d: %s" % (what, shlex.join(argv)[:200], done.returncode, " / ".join(tail)[:600]))
 
 
@@ -232,10 +244,7 @@ class Child:
     def end(self, process=None):
         process = process or self.process
         if process:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
+            kill_group(process)
             process.wait()
 
     def hear(self, process, tail):
@@ -343,8 +352,10 @@ class Child:
                 if refused.error["code"] == METHOD_UNKNOWN:  # a server with resources need not have templates
                     break
                 raise
-            found += [one for one in page.get(key, []) if isinstance(one, dict)] if isinstance(page, dict) else []
-            cursor = page.get("nextCursor") if isinstance(page, dict) else None
+            page = page if isinstance(page, dict) else {}
+            part = page.get(key)  # null from servers in Go, for an empty list
+            found += [one for one in part if isinstance(one, dict)] if isinstance(part, list) else []
+            cursor = page.get("nextCursor")
             if not isinstance(cursor, str):
                 break
         return found

@@ -13,8 +13,9 @@ for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked: continue
     method, params = asked["method"], asked.get("params", {})
-    if method == "initialize": result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "small", "version": "1"}}
+    if method == "initialize": result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "prompts": {}}, "serverInfo": {"name": "small", "version": "1"}}
     elif method == "tools/list": result = {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in ("who", "shared", "end", "deaf")]}
+    elif method == "prompts/list": result = {"prompts": None}  # as servers in Go have it for an empty list
     elif params["name"] == "end": sys.exit(7)
     elif params["name"] == "deaf": time.sleep(1000)
     else:
