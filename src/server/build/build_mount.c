@@ -10,6 +10,10 @@
 
 #include <string.h>
 
+/* Where secrets are while the command runs; the targets are links, so that a command which removes one removes no more than that. What
+ * is removed from a disk is still in the blocks of its image, which is the template's: zeros are written over a secret first, past
+ * the page cache, because an overlay need not heed fsync. */
+#define SECRET_PATH "/.cove-secret-"
 #define SECRETS_MAX 16
 #define SECRET_MAX  (512u * 1024)
 
@@ -94,7 +98,7 @@ const char *secrets_check(const json_t *secrets)
 
 /* ---- aside and back ---- */
 
-/* $1: a number, $2: the target, $3: dir or file, $4: mode, $5: owner or "" */
+/* $1: a number, $2: the target, $3: dir or file, $4: mode, $5: owner or "". A file is a link to SECRET_PATH$1, made after this. */
 static const char enter_script[] =
     "set -e\n"
     "a=/.cove-aside/$1 t=$2\n"
@@ -102,7 +106,7 @@ static const char enter_script[] =
     "if [ \"$3\" = file ]; then\n"
     "  if [ -e \"$t\" ] || [ -L \"$t\" ]; then mv \"$t\" \"$a/file\"; fi\n"
     "  d=$(dirname \"$t\"); [ -d \"$d\" ] || mkdir -p \"$d\"\n"
-    "  (umask 077; : >\"$t\")\n"
+    "  rm -rf " SECRET_PATH "\"$1\"; ln -s " SECRET_PATH "\"$1\" \"$t\"\n"
     "  exit 0\n"
     "fi\n"
     "if [ -d \"$t\" ]; then\n"
@@ -116,7 +120,13 @@ static const char leave_script[] =
     "set -e\n"
     "a=/.cove-aside/$1 t=$2\n"
     "if [ \"$3\" = file ]; then\n"
-    "  rm -rf \"$t\"\n"
+    "  s=" SECRET_PATH "$1\n"
+    "  if [ -s \"$s\" ] && [ ! -L \"$s\" ]; then\n"
+    "    n=$((($(wc -c <\"$s\") + 65535) / 65536)) z='if=/dev/zero bs=65536 conv=notrunc'\n"
+    "    dd $z of=\"$s\" count=$n oflag=direct 2>/dev/null ||\n"
+    "      { dd $z of=\"$s\" count=$n 2>/dev/null; sync; }\n"
+    "  fi\n"
+    "  rm -rf \"$t\" \"$s\"\n"
     "  if [ -e \"$a/file\" ] || [ -L \"$a/file\" ]; then mv \"$a/file\" \"$t\"; fi\n"
     "else\n"
     "  for f in \"$t\"/* \"$t\"/.[!.]* \"$t\"/..?*; do\n"
@@ -160,12 +170,13 @@ static int put_aside(struct run *run, const json_t *mount, size_t number, bool b
 
 /* ---- secrets ---- */
 
-static int write_secret(struct run *run, const json_t *mount, const uint8_t *data, size_t len,
-                        struct err *err)
+static int write_secret(struct run *run, const json_t *mount, size_t number, const uint8_t *data,
+                        size_t len, struct err *err)
 {
+    char path[sizeof SECRET_PATH + 8];
     struct ops_file file = { .sandbox = job_record(run->job)->sandbox,
                              .user = "root",
-                             .path = text_of(mount, "target") };
+                             .path = path };
     const char *mode = text_of(mount, "mode");
     uint32_t bits = 0400;
     struct file_info info;
@@ -173,6 +184,7 @@ static int write_secret(struct run *run, const json_t *mount, const uint8_t *dat
     char owner[32];
     int r;
 
+    (void) snprintf(path, sizeof path, SECRET_PATH "%zu", number);
     if (mode && parse_mode(mode, &bits, err) < 0)
         return -1;
     if (ops_file_write(&run->ops, &file, bits, 0, &stream, err) < 0)
@@ -189,7 +201,8 @@ static int write_secret(struct run *run, const json_t *mount, const uint8_t *dat
                       "RUN --mount", err);
 }
 
-static int give_secret(struct run *run, const json_t *mount, json_t *env, struct err *err)
+static int give_secret(struct run *run, const json_t *mount, size_t number, json_t *env,
+                       struct err *err)
 {
     const json_t *value = json_object_get(job_spec(run->job)->secrets, text_of(mount, "id"));
     size_t len = json_string_length(value);
@@ -205,7 +218,7 @@ static int give_secret(struct run *run, const json_t *mount, json_t *env, struct
     if (name && r == 0 && memchr(data, '\0', (size_t) n))
         r = err_set(err, ERR_INVALID, "the secret for %.60s has a NUL in it", name);
     if (r == 0 && text_of(mount, "target"))
-        r = write_secret(run, mount, data, (size_t) n, err);
+        r = write_secret(run, mount, number, data, (size_t) n, err);
     explicit_bzero(data, len + 1);
     return r;
 }
@@ -252,7 +265,7 @@ int mounts_enter(struct run *run, const struct build_step *step, json_t *env, st
     {
         if (text_of(mount, "target") && put_aside(run, mount, i, false, err) < 0)
             return -1;
-        if (is(mount, "secret") && give_secret(run, mount, env, err) < 0)
+        if (is(mount, "secret") && give_secret(run, mount, i, env, err) < 0)
             return -1;
         if (is(mount, "cache") && fill_cache(run, mount, err) < 0)
             return -1;
