@@ -204,6 +204,12 @@ async def agents():
         failed = await tools["bash"].handler({"command": "echo oops >&2; exit 3"})
         check("a command that fails is an answer, not an error", "oops" in text(failed) and "3" in text(failed) and "is_error" not in failed, failed)
         check("what cannot be done is an error", (await tools["read"].handler({"file_path": "none"})).get("is_error") is True)
+        process = int(re.search(r"\d+", text(await tools["bash"].handler({"command": "printf one; sleep 300", "run_in_background": True})))[0])
+        shown = await until("one", lambda: tools["bash_output"].handler({"process_id": process}), text)
+        same("output of a command in the background says where to go on", "one\n[process %d is running]\n[go on with stdout_from 3 and stderr_from 0]" % process, shown)
+        await tools["kill_process"].handler({"process_id": process})
+        shown = await until("has ended", lambda: tools["bash_output"].handler({"process_id": process, "stdout_from": 3}), text)
+        check("a command in the background that ended is told, and nothing is shown twice", "[process %d has ended]" % process in shown and "one" not in shown, shown)
         await tools["write"].handler({"file_path": "p.png.b64", "content": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="})
         await tools["bash"].handler({"command": "base64 -d p.png.b64 > p.png"})
         same("a picture is a picture", "image/png", (await tools["read"].handler({"file_path": "p.png"}))["content"][0].get("mimeType"))
@@ -217,6 +223,14 @@ async def agents():
             except cove.ConfigurationError as error:
                 same("agent_options refuses %s" % name, name, error.field)
         await inside(executor)
+
+
+async def until(word, ask, text, seconds=30):
+    """The answer that has the word, or the last one."""
+    end = time.monotonic() + seconds
+    while word not in (got := text(await ask())) and time.monotonic() < end:
+        await asyncio.sleep(0.05)
+    return got
 
 
 async def inside(executor):

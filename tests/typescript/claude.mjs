@@ -140,8 +140,9 @@ await part('the callback', async () => {
     const call = toolCallback(box)
     const started = (await call('Bash', { command: 'echo begun; sleep 300', run_in_background: true })).message
     const id = /\d+/.exec(started)?.[0]
-    like('names and arguments of Claude Code are understood', /begun/, (await until((got) => /begun/.test(got.message), () => call('TaskOutput', { task_id: id, block: true }))).message)
-    is('the task is ended', 'deny', (await call('TaskStop', { task_id: id })).behavior)
+    like('names and arguments of Claude Code are understood', /^begun\n\[process \d+ is running\]$/, (await until((got) => /begun/.test(got.message), () => call('TaskOutput', { task_id: id, block: true }))).message)
+    await call('TaskStop', { task_id: id })
+    like('a task that was ended has ended', /\[process \d+ has ended\]$/, (await until((got) => /has ended/.test(got.message), () => call('TaskOutput', { task_id: id }))).message)
     const stop = new AbortController()
     const waits = call('Bash', { command: 'echo $$ > pid; exec sleep 300', one_shot: true }, { signal: stop.signal })
     const pid = await until((got) => /\d\n/.test(got), async () => ((await box.files.exists('pid')) ? await box.files.read('pid') : ''))

@@ -31,6 +31,9 @@ interface ToolAnswer {
   output?: string
   error?: string | null
   exit_code?: number | null
+  /** Of a command in the background. */
+  running?: boolean
+  process_id?: number
 }
 
 function sandboxCall(tool: string, input: Record<string, unknown>): { tool_name: string; arguments: Record<string, unknown> } {
@@ -55,6 +58,7 @@ async function execute(sandbox: Sandbox, tool: string, input: Record<string, unk
 function textOf(answer: ToolAnswer): string {
   const parts = answer.output ? [answer.output.replace(/\n+$/, '')] : []
   if (!answer.success) parts.push(answer.error ? `Error: ${answer.error}` : `Exit code: ${answer.exit_code}`)
+  if (answer.running !== undefined) parts.push(`[process ${answer.process_id} ${answer.running ? 'is running' : 'has ended'}]`)
   return parts.join('\n') || '(no output)'
 }
 

@@ -35,7 +35,7 @@ TOOL_SCHEMAS: tuple[ToolSchema, ...] = (
     ToolSchema("bash", "Bash", "Runs a shell command in the sandbox and returns its output.",
                {"command": _text("the command"), "timeout": _number("milliseconds"), "cwd": _text("where it runs"),
                 "run_in_background": _flag("returns at once; bash_output shows the output"), "description": _text("what it is for")}, ("command",)),
-    ToolSchema("bash_output", "BashOutput", "Shows what a command in the background has written since.",
+    ToolSchema("bash_output", "BashOutput", "Shows what a command in the background has written, from an offset on, and whether it is running.",
                {"process_id": _number("from the answer of bash"), "stdout_from": _number("first byte"), "stderr_from": _number("first byte")},
                ("process_id",)),
     ToolSchema("kill_process", "KillProcess", "Ends a command in the background.",

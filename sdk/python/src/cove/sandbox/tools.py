@@ -64,6 +64,8 @@ class ToolResult:
         parts = [self.output.rstrip("\n")] if self.output else []
         if not self.success:
             parts.append(f"Error: {self.error}" if self.error else f"Exit code: {self.exit_code}")
+        if "running" in self.raw:  # of a command in the background
+            parts.append(f"[process {self.raw.get('process_id')} {'is running' if self.raw['running'] else 'has ended'}]")
         return "\n".join(parts) or "(no output)"
 
 
