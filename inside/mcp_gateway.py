@@ -112,6 +112,14 @@ class Gateway:
 
 # ---- HTTP ----
 
+def host_of(address):
+    """None: the address has no host, or is none."""
+    try:
+        return urllib.parse.urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "mcp-gateway", ""
@@ -147,11 +155,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.refuse(401, REQUEST_WRONG, "Authorization: Bearer with the gateway's token is needed", headers=(("WWW-Authenticate", "Bearer"),))
             return False
         origin = self.headers.get("Origin")
-        if origin is not None:
-            host = urllib.parse.urlsplit(origin).hostname
-            if host not in ("localhost", "127.0.0.1", "::1", urllib.parse.urlsplit("//" + self.headers.get("Host", "")).hostname):
-                self.refuse(403, REQUEST_WRONG, "pages of this origin may not ask")
-                return False
+        if origin is not None and host_of(origin) not in ("localhost", "127.0.0.1", "::1", host_of("//" + self.headers.get("Host", "")) or "localhost"):
+            self.refuse(403, REQUEST_WRONG, "pages of this origin may not ask")
+            return False
         session = self.headers.get("Mcp-Session-Id")
         if session is not None and session not in self.gateway.sessions:
             self.refuse(404, REQUEST_WRONG, "unknown session: initialize again")

@@ -23,6 +23,17 @@ for line in sys.stdin:
         result = {"content": [{"type": "text", "text": text}]}
     out({"id": asked["id"], "result": result})
 `
+// A server whose lists are not what the protocol says, but for its prompts, and whose refusals are not Unicode.
+const odd = `
+import json, sys
+answers = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "prompts": {}, "resources": {}}, "serverInfo": {"name": "odd", "version": "1"}},
+           "tools/list": {"tools": None}, "prompts/list": {"prompts": [7, {"name": "greet"}]}, "resources/list": {"resources": 5}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked: continue
+    answer = {"result": answers[asked["method"]]} if asked["method"] in answers else {"error": {"code": -32601, "message": "\\ud800"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+`
 const server = (name) => ({ command: 'python3', args: ['-c', small], env: { NAME: name } })
 const text = (result) => result.content.map((one) => one.text).join('')
 const made = []
@@ -39,8 +50,11 @@ const post = async (box, body, headers = {}) =>
   fetch(box.getMcpUrl(), { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers: { Authorization: `Bearer ${await box.getMcpToken()}`, ...headers } })
 
 await part('mcp-gateway', async () => {
-  const box = await create({ mcp: { one: server('first'), two: server('second') } })
+  const box = await create({ mcp: { one: server('first'), two: server('second'), odd: { command: 'python3', args: ['-c', odd] } } })
   const it = await client(box)
+  is('lists of a server that are none are empty; its others are offered', [['greet'], []],
+    [(await it.listPrompts()).prompts.map((prompt) => prompt.name), (await it.listResources()).resources])
+  like('what a server refuses is told, whatever its text is', /./, await it.getPrompt({ name: 'greet' }).then(() => '', (err) => err.message))
   const names = (await it.listTools()).tools.map((tool) => tool.name).sort()
   is('tools of all servers are offered; names of two servers have the server before them', ['one_deaf', 'one_end', 'one_shared', 'one_who', 'two_deaf', 'two_end', 'two_shared', 'two_who'], names)
   is('a tool of the first server answers, as the user of the sandbox and without the token', 'first 1000 None who', text(await it.callTool({ name: 'one_who', arguments: {} })))
@@ -58,6 +72,7 @@ await part('mcp-gateway', async () => {
   like("the sandbox's user cannot read the token", /Permission denied/, await box.commands.run('id -un; cat /etc/mcp-gateway/.token').then(() => 'read', (err) => err.stderr))
   is('a wrong token gets 401', 401, (await post(box, {}, { Authorization: 'Bearer wrong' })).status)
   is('a page of another origin gets 403', 403, (await post(box, {}, { Origin: 'https://evil.example' })).status)
+  is('an origin that is no address gets 403', 403, (await post(box, {}, { Origin: 'http://[' })).status)
   is('text that is not JSON gets 400', [400, -32700], await post(box, '{').then(async (got) => [got.status, (await got.json()).error.code]))
   is('a batch gets 400', [400, -32600], await post(box, '[]').then(async (got) => [got.status, (await got.json()).error.code]))
   is('an unknown method is refused', -32601, (await (await post(box, { jsonrpc: '2.0', id: 1, method: 'nope' })).json()).error.code)
