@@ -27,7 +27,9 @@ static bool is_part(const char *name)
     return plus && strncmp(plus + 1, "part-", 5) == 0;
 }
 
-static struct uploads sweep(struct app *app, const char *tenant, bool drop_parts)
+enum drop { DROP_OLD, DROP_PARTS, DROP_ALL };
+
+static struct uploads sweep(struct app *app, const char *tenant, enum drop drop)
 {
     size_t len = tenant ? strlen(tenant) : 0;
     time_t before = time(NULL) - KEPT_S;
@@ -44,7 +46,8 @@ static struct uploads sweep(struct app *app, const char *tenant, bool drop_parts
             (tenant && (strncmp(item->d_name, tenant, len) != 0 || item->d_name[len] != '+')) ||
             fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (st.st_mtime < before || (drop_parts && is_part(item->d_name))) {
+        if (st.st_mtime < before || drop == DROP_ALL ||
+            (drop == DROP_PARTS && is_part(item->d_name))) {
             (void) unlinkat(dirfd(dir), item->d_name, 0);
             continue;
         }
@@ -58,10 +61,15 @@ static struct uploads sweep(struct app *app, const char *tenant, bool drop_parts
 
 struct uploads uploads_sweep(struct app *app, const char *tenant)
 {
-    return sweep(app, tenant, false);
+    return sweep(app, tenant, DROP_OLD);
 }
 
 void uploads_drop_parts(struct app *app)
 {
-    (void) sweep(app, NULL, true);
+    (void) sweep(app, NULL, DROP_PARTS);
+}
+
+void uploads_drop(struct app *app, const char *tenant)
+{
+    (void) sweep(app, tenant, DROP_ALL);
 }

@@ -1,6 +1,7 @@
 /* uploads.h - the files that tenants sent for builds: <state>/server/build-files/<tenant>+<name>.
  *
- * Callers: server/build, which makes them; upkeep.c, which counts them for the quota of stored bytes. */
+ * Callers: server/build, which makes them; upkeep.c, which counts them for the quota of stored bytes; the
+ * removal of a tenant. */
 #ifndef COVE_SERVER_LIFE_UPLOADS_H
 #define COVE_SERVER_LIFE_UPLOADS_H
 
@@ -20,5 +21,7 @@ void uploads_folder(struct app *app, char out[PATH_MAX]);
 struct uploads uploads_sweep(struct app *app, const char *tenant);
 /* Before the first request: what a server before this one was still being sent. */
 void uploads_drop_parts(struct app *app);
+/* Of a tenant that is removed: the next of that name has none of them. */
+void uploads_drop(struct app *app, const char *tenant);
 
 #endif

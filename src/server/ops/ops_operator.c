@@ -6,6 +6,7 @@
 #include "server/guard/audit.h"
 #include "server/guard/keys.h"
 #include "server/guard/live.h"
+#include "server/life/uploads.h"
 #include "server/net/network_default.h"
 #include "server/net/network_rules.h"
 #include "server/ops/ops_own.h"
@@ -213,6 +214,7 @@ int ops_tenant_remove(struct ops *ops, const char *name, struct err *err)
         ops_audit(ops, "tenant.rm", NULL, err);
         return -1;
     }
+    uploads_drop(ops->app, name);
     return note(ops, name, "tenant.rm", "", err);
 }
 
