@@ -195,6 +195,10 @@ static int base_facts(void *arg, const char *from, json_t **ret, struct err *err
         return 0;
     image_template_name(from, installed, sizeof installed);
     r = find_facts(from, installed, ret, err);
+    if (r == 0 && strchr(from, '@'))
+        report_note("FROM %s: the template '%s' that is installed is taken, without a look at its "
+                    "digest",
+                    from, installed);
     if (r < 0 && err->kind == ERR_NO_TEMPLATE && bases->pull) {
         auto_free char *safe = report_safe(from);
 
