@@ -2188,7 +2188,7 @@ export interface components {
         };
         BuildStep: {
             /**
-             * @description what it does; docs/builds.md
+             * @description what it does; docs/templates.md
              * @enum {string}
              */
             type: "RUN" | "COPY" | "ENV" | "WORKDIR" | "USER" | "ENTRYPOINT" | "CMD" | "LABEL" | "EXPOSE";

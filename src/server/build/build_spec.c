@@ -249,7 +249,7 @@ static const char *const type_names[] = { "RUN",        "COPY", "ENV",   "WORKDI
 _Static_assert(ARRAY_LEN(type_names) == STEP_TYPES + 1, "every type has a name");
 /* clang-format off */
 static const struct form_field step_fields[] = {
-    { "type", FORM_TEXT, .at = STEP_AT(type), .help = "what it does; docs/builds.md", .needed = true, .choices = type_names },
+    { "type", FORM_TEXT, .at = STEP_AT(type), .help = "what it does; docs/templates.md", .needed = true, .choices = type_names },
     { "args", FORM_ARRAY, .at = STEP_AT(args), .help = "by its type", .needed = true },
     { "files", FORM_TEXT, .at = STEP_AT(files), .help = "of COPY: the name of an upload" },
     { "filesHash", FORM_TEXT, .at = STEP_AT(files) },
