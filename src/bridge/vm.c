@@ -265,7 +265,7 @@ static _Noreturn void become_qemu(const struct guest_start *start, bool emulated
                                  "driver=file,node-name=disk,filename=" IMAGE
                                  ",discard=unmap,cache.no-flush=on,locking=off",
                                  "-device",
-                                 "virtio-blk-device,drive=disk",
+                                 "virtio-blk-device,drive=disk,werror=report,rerror=report",
                                  "-chardev",
                                  "socket,id=root,path=" FS_SOCKET,
                                  "-device",
