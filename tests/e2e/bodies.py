@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import re
+import select
 import struct
 
 from served import Server, check, finish, same, within
@@ -141,8 +142,20 @@ def run_short(**more):
 
 
 box = server.ask("POST", "/v1/sandboxes", {}, key=KEY).json["id"]
-held = [hold("/v1/run"), hold("/v1/run"), hold("/v1/sandboxes/%s/exec" % box)]
-check("large answers that are promised count", within(60, lambda: run_short(output_limit=16 * MIB).error.get("rule") == "bodies"))
+paths = ["/v1/run", "/v1/run", "/v1/sandboxes/%s/exec" % box]
+held = [hold(path) for path in paths]
+
+
+def no_room():
+    """The sessions before may still be ending, and a request is refused then: another one takes its place."""
+    for i, s in enumerate(held):
+        if select.select([s], [], [], 0)[0]:
+            s.close()
+            held[i] = hold(paths[i])
+    return run_short(output_limit=16 * MIB).error.get("rule") == "bodies"
+
+
+check("large answers that are promised count", within(60, no_room))
 same("small ones do not", 200, run_short().status)
 for s in held:
     s.close()
