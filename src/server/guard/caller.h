@@ -25,9 +25,10 @@ struct blame {
 
 struct caller {
     struct app *app;
-    char tenant[64];  /* "": unknown */
-    char home[64];    /* the operator's own tenant, while it acts for another; "" otherwise */
-    char key_id[32];  /* "" for the local tenant */
+    char tenant[64]; /* "": unknown */
+    char home[64];   /* the operator's own tenant, while it acts for another; "" otherwise */
+    char key_id[32]; /* "" for the local tenant */
+    uint64_t key_expires_ms; /* 0: never */
     const char *user; /* for whom the tenant asks, by its own word (X-Cove-User); NULL: not said */
     enum scope scope;
     /* an unknown person: the tenant is the owner of the public port that was asked for */

@@ -46,6 +46,7 @@ int key_identify(struct caller *caller, const char *text, struct err *err)
     (void) snprintf(caller->tenant, sizeof caller->tenant, "%s", key.tenant);
     (void) snprintf(caller->key_id, sizeof caller->key_id, "%s", key.id);
     caller->scope = (enum scope) key.scope;
+    caller->key_expires_ms = key.expires_ms;
     note_use(caller, &key);
     return 0;
 }

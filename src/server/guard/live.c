@@ -19,12 +19,13 @@ uint64_t live_seen(void)
     return seen;
 }
 
-bool live_begin(struct live *live, const char *key_id, int fd, uint64_t seen)
+bool live_begin(struct live *live, const char *key_id, uint64_t expires_ms, int fd, uint64_t seen)
 {
     bool same;
 
     (void) snprintf(live->key_id, sizeof live->key_id, "%s", key_id);
     live->fd = fd;
+    live->expires_ms = expires_ms;
     live->prev = NULL;
     (void) pthread_mutex_lock(&lock);
     live->next = all;
@@ -57,6 +58,15 @@ void live_cut(const char *key_id, int but_fd)
     revoked++;
     for (struct live *live = all; live; live = live->next)
         if (live->fd != but_fd && strcmp(live->key_id, key_id) == 0)
+            (void) shutdown(live->fd, SHUT_RDWR);
+    (void) pthread_mutex_unlock(&lock);
+}
+
+void live_expire(uint64_t now_ms)
+{
+    (void) pthread_mutex_lock(&lock);
+    for (struct live *live = all; live; live = live->next)
+        if (live->expires_ms && live->expires_ms <= now_ms)
             (void) shutdown(live->fd, SHUT_RDWR);
     (void) pthread_mutex_unlock(&lock);
 }

@@ -9,6 +9,7 @@
 #include "client/sandbox.h"
 #include "server/app/app.h"
 #include "server/guard/audit.h"
+#include "server/guard/live.h"
 #include "server/guard/quota.h"
 #include "server/life/chore.h"
 #include "server/life/uploads.h"
@@ -199,6 +200,7 @@ static void *run(void *arg)
     do {
         uint64_t now = io_now_ms(), days = app_config(app)->audit_days;
 
+        live_expire(store_now_ms());
         measure_all(app);
         network_secrets_poll(app);
         shrink(app);

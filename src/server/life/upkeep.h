@@ -1,5 +1,5 @@
-/* upkeep.h - what the server does by itself, in a thread of its own: measures what tenants store, and forgets audit
- * records that are older than config.audit_days, or more than config.audit_bytes has room for.
+/* upkeep.h - what the server does by itself, in a thread of its own: measures what tenants store, ends requests whose key
+ * has expired, and forgets audit records that are older than config.audit_days, or more than config.audit_bytes has room for.
  *
  * Owns:    the thread.
  * Callers: main.c. */

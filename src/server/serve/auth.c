@@ -88,13 +88,14 @@ static int act_for(struct exchange *x, struct err *err)
     return -1;
 }
 
-/* From here on the request ends when its key is revoked. A link to a port stands for the key that it was made with. */
+/* From here on the request ends when its key is revoked or expires. A link to a port stands for the key that it was made with. */
 static int hold_key(struct exchange *x, uint64_t seen, struct err *err)
 {
     const char *id = x->caller.key_id[0] ? x->caller.key_id : exchange_param(x, "link_key");
     struct store_key key;
 
-    if (!id[0] || live_begin(&x->live, id, x->conn->fd, seen) || key_of(x->app, id, &key, err) == 0)
+    if (!id[0] || live_begin(&x->live, id, x->caller.key_expires_ms, x->conn->fd, seen) ||
+        key_of(x->app, id, &key, err) == 0)
         return 0;
     return err->kind == ERR_DENIED ? unknown(x) : -1;
 }

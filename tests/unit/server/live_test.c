@@ -1,4 +1,4 @@
-/* Requests in progress end when their key is revoked. */
+/* Requests in progress end when their key is revoked or expires. */
 #include "server/guard/live.h"
 
 #include "check.h"
@@ -22,9 +22,9 @@ static void a_revoked_key_ends_its_requests_and_no_others(void)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, a) == 0 &&
           socketpair(AF_UNIX, SOCK_STREAM, 0, b) == 0 &&
           socketpair(AF_UNIX, SOCK_STREAM, 0, own) == 0);
-    CHECK(live_begin(&one, "aaaaaaaaaaaa", a[0], seen));
-    CHECK(live_begin(&two, "bbbbbbbbbbbb", b[0], seen));
-    CHECK(live_begin(&three, "aaaaaaaaaaaa", own[0], seen));
+    CHECK(live_begin(&one, "aaaaaaaaaaaa", 0, a[0], seen));
+    CHECK(live_begin(&two, "bbbbbbbbbbbb", 0, b[0], seen));
+    CHECK(live_begin(&three, "aaaaaaaaaaaa", 0, own[0], seen));
     live_cut("aaaaaaaaaaaa", own[0]);
     CHECK(is_cut(a[1]));
     CHECK(!is_cut(b[1]));
@@ -48,11 +48,33 @@ static void a_revocation_during_the_look_up_is_told(void)
     struct live live;
 
     live_cut("cccccccccccc", -1);
-    CHECK(!live_begin(&live, "cccccccccccc", -1, seen));
+    CHECK(!live_begin(&live, "cccccccccccc", 0, -1, seen));
     live_end(&live);
-    CHECK(live_begin(&live, "cccccccccccc", -1, live_seen()));
+    CHECK(live_begin(&live, "cccccccccccc", 0, -1, live_seen()));
     live_end(&live);
 }
 
+static void a_key_that_expires_ends_its_requests(void)
+{
+    int a[2], b[2];
+    struct live brief, lasting;
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, a) == 0 &&
+          socketpair(AF_UNIX, SOCK_STREAM, 0, b) == 0);
+    CHECK(live_begin(&brief, "dddddddddddd", 1000, a[0], live_seen()));
+    CHECK(live_begin(&lasting, "eeeeeeeeeeee", 0, b[0], live_seen()));
+    live_expire(999);
+    CHECK(!is_cut(a[1]));
+    live_expire(1000);
+    CHECK(is_cut(a[1]));
+    CHECK(!is_cut(b[1]));
+    live_end(&brief);
+    live_end(&lasting);
+    for (int i = 0; i < 2; i++) {
+        (void) close(a[i]);
+        (void) close(b[i]);
+    }
+}
+
 CHECK_MAIN(T(a_revoked_key_ends_its_requests_and_no_others),
-           T(a_revocation_during_the_look_up_is_told))
+           T(a_revocation_during_the_look_up_is_told), T(a_key_that_expires_ends_its_requests))
