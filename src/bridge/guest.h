@@ -14,8 +14,9 @@ struct guest_start {
     /* of the agent: its program as the guest sees it, then its arguments; NULL at the end */
     char **argv;
     char **envp;
-    int trunk; /* the guest's end: becomes its standard input */
-    int log;   /* for what the guest's program says: the end of a pipe, which is never waited for */
+    const char *volumes; /* as wire/boot.h has them */
+    int trunk;           /* the guest's end: becomes its standard input */
+    int log; /* for what the guest's program says: the end of a pipe, which is never waited for */
     int helper; /* a program beside the guest's own holds this as long as it lives: its end is the guest's */
     /* of the sandbox's limits; for a virtual machine */
     uint32_t cpus;

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "wire/boot.h"
+#include "wire/volume.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +78,7 @@ static void put_process(struct json_out *json, const struct guest_start *start)
 
 /* Where the guest's kernel has file systems of its own, and the agent's program. */
 static const char mounts[] =
-    "[{\"destination\": \"/proc\", \"type\": \"proc\", \"source\": \"proc\"},"
+    "{\"destination\": \"/proc\", \"type\": \"proc\", \"source\": \"proc\"},"
     " {\"destination\": \"/dev\", \"type\": \"tmpfs\", \"source\": \"tmpfs\"},"
     " {\"destination\": \"/dev/pts\", \"type\": \"devpts\", \"source\": \"devpts\"},"
     " {\"destination\": \"/dev/shm\", \"type\": \"tmpfs\", \"source\": \"tmpfs\", \"options\": "
@@ -85,7 +86,38 @@ static const char mounts[] =
     " {\"destination\": \"/sys\", \"type\": \"sysfs\", \"source\": \"sysfs\", \"options\": "
     "[\"ro\"]},"
     " {\"destination\": \"/dev/cove\", \"type\": \"bind\", \"source\": \"/agent\", \"options\": "
-    "[\"ro\", \"bind\"]}]";
+    "[\"ro\", \"bind\"]}";
+
+/* runsc asks the host for the state of what is mounted like this, so that a reader sees what another sandbox writes. */
+static void put_volume(struct json_out *json, size_t number, const char *text, size_t len)
+{
+    char path[VOLUME_PATH_MAX], source[32];
+
+    (void) snprintf(path, sizeof path, "%.*s", (int) len - 1, text + 1);
+    (void) snprintf(source, sizeof source, "/volumes/%zu", number);
+    json_out_object(json, NULL);
+    json_out_text(json, "destination", path);
+    json_out_text(json, "type", "bind");
+    json_out_text(json, "source", source);
+    json_out_array(json, "options");
+    json_out_text(json, NULL, "bind");
+    json_out_text(json, NULL, "nosuid");
+    json_out_text(json, NULL, "nodev");
+    json_out_text(json, NULL, text[0] == 'r' ? "ro" : "rw");
+    json_out_end(json);
+    json_out_end(json);
+}
+
+static void put_mounts(struct json_out *json, const char *volumes)
+{
+    size_t number = 0;
+
+    json_out_array(json, "mounts");
+    json_out_raw(json, NULL, mounts);
+    for (const char *at = volumes; *at; at += strcspn(at, "\n") + 1)
+        put_volume(json, number++, at, strcspn(at, "\n"));
+    json_out_end(json);
+}
 
 static int write_config(const struct guest_start *start, struct err *err)
 {
@@ -101,7 +133,7 @@ static int write_config(const struct guest_start *start, struct err *err)
     put_process(&json, start);
     json_out_raw(&json, "root", "{\"path\": \"" BUNDLE "/rootfs\"}");
     json_out_text(&json, "hostname", names.nodename);
-    json_out_raw(&json, "mounts", mounts);
+    put_mounts(&json, start->volumes);
     json_out_raw(
         &json, "linux",
         "{\"namespaces\": [{\"type\": \"pid\"}, {\"type\": \"network\"}, {\"type\": \"ipc\"},"

@@ -251,6 +251,7 @@ static int read_limits(char **argv, struct guest_start *ret, struct err *err)
     uint64_t cpus;
 
     ret->processes = argv[3];
+    ret->volumes = argv[5];
     if (parse_u64(argv[2], &cpus, err) < 0 || parse_u64(argv[4], &ret->inodes, err) < 0 ||
         parse_u64(argv[BOOT_BRIDGE_AGENT + 4], &ret->memory, err) < 0)
         return err_wrap(err, "arguments");

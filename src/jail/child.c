@@ -249,10 +249,21 @@ static void step_give_listener(bool listening)
         fail_sys(errno, "hand over the listener");
 }
 
+/* As wire/boot.h has them. */
+static void put_volumes(const struct volume_use uses[VOLUMES_MAX], char *out, size_t size)
+{
+    size_t len = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < volume_use_count(uses); i++)
+        len += (size_t) snprintf(out + len, size - len, "%c%s\n",
+                                 uses[i].flags & VOLUME_READ_ONLY ? 'r' : 'w', uses[i].path);
+}
+
 /* The bridge gets the agent's arguments behind its own. Its failures go the child's way. */
 static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
 {
-    char cores[24], processes[24], inodes[24];
+    char cores[24], processes[24], inodes[24], volumes[VOLUMES_MAX * (VOLUME_PATH_MAX + 2)];
 
     (void) snprintf(cores, sizeof cores, "%" PRIu64, (s->limits.cpu_milli + 999) / 1000);
     (void) snprintf(processes, sizeof processes, "%" PRIu64, s->limits.processes);
@@ -262,6 +273,8 @@ static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
     argv[2] = cores;
     argv[3] = processes;
     argv[4] = inodes;
+    put_volumes(s->volumes, volumes, sizeof volumes);
+    argv[5] = volumes;
     argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) s->agent;
     if (fcntl(FD_CONTROL, F_SETFD, 0) < 0 ||
         (s->machine->kvm_fd >= 0 && fcntl(FD_KVM, F_SETFD, 0) < 0))
@@ -302,6 +315,7 @@ static void step_root(const struct child_spec *s, int *fds, int proc_fd, int mou
     if (s->machine) {
         if (machine_mounts(s->machine, s->template, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
                            proc_fd, &err) < 0 ||
+            machine_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
             (is_vm(s) && spaces_forbid_mounts(&mounts_fd, &err) < 0))
             fail(&err);
         return;

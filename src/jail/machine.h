@@ -7,6 +7,7 @@
  *   /disk            of a virtual machine: the sandbox's disk, for the image that is the guest's
  *   /proc /dev       a jail's; /plain is a /proc without masks, for runsc, because the kernel lets nobody mount another one where none is in
  *                    full sight
+ *   /volumes/N       the sandbox's volumes, as far as there are any (volumes.h)
  *   /bundle /run     scratch
  *
  * It has the sandbox's ids, cgroups and namespaces, no file of the host but these, and no network. Around runsc it has more rights than a
@@ -28,6 +29,7 @@
 #define MACHINE_AGENT   "/agent"
 #define MACHINE_PROGRAM "/machine"
 #define MACHINE_DISK    "/disk"
+#define MACHINE_VOLUMES "/volumes"
 
 struct machine {
     const char *isolation; /* by name: the bridge's first argument */

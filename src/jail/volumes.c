@@ -4,11 +4,13 @@
 #include "jail/volumes.h"
 
 #include "base/own.h"
+#include "jail/machine.h"
 #include "jail/mountfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -36,9 +38,9 @@ static int explain(const char *path, int errnum, struct err *err)
 }
 
 /* The directory, made where it is missing. */
-static int open_path(const char *path, struct err *err)
+static int open_path(const char *root, const char *path, struct err *err)
 {
-    auto_close int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     char part[VOLUME_PATH_MAX];
 
     if (at < 0)
@@ -66,12 +68,38 @@ int jail_volumes(const struct volume_use uses[VOLUMES_MAX], const int *mount_fds
     size_t count = volume_use_count(uses);
 
     for (size_t i = 0; i < count; i++) {
-        auto_close int mount_fd = mount_fds[i], target = open_path(uses[i].path, err);
+        auto_close int mount_fd = mount_fds[i], target = open_path("/", uses[i].path, err);
 
         if (target < 0)
             return -1;
         if (mountfd_attach(mount_fd, target, "") < 0)
             return err_sys(err, errno, "attach a volume to '%s'", uses[i].path);
+    }
+    return 0;
+}
+
+static int attach_for_guest(size_t number, int mount_fd, struct err *err)
+{
+    char name[sizeof MACHINE_VOLUMES + 20];
+
+    (void) snprintf(name, sizeof name, MACHINE_VOLUMES "/%zu", number);
+    if (mkdir(name, 0755) < 0 || mountfd_attach(mount_fd, AT_FDCWD, name) < 0)
+        return err_sys(err, errno, "attach a volume to %s", name);
+    return 0;
+}
+
+int machine_volumes(const struct volume_use uses[VOLUMES_MAX], const int *mount_fds,
+                    struct err *err)
+{
+    size_t count = volume_use_count(uses);
+
+    if (count > 0 && mkdir(MACHINE_VOLUMES, 0755) < 0)
+        return err_sys(err, errno, "make " MACHINE_VOLUMES);
+    for (size_t i = 0; i < count; i++) {
+        auto_close int mount_fd = mount_fds[i], place = open_path(MACHINE_ROOT, uses[i].path, err);
+
+        if (place < 0 || attach_for_guest(i, mount_fd, err) < 0)
+            return -1;
     }
     return 0;
 }

@@ -19,8 +19,9 @@
 /* A bridge (src/bridge) is started like an agent, in the jail around a guest, and starts that guest. Its arguments are
  *   argv[1]  the isolation, by name
  *   argv[2]  processors of the guest, argv[3] its limit of processes, argv[4] inodes of its disk; decimal
- *   argv[5]  the agent's program, as the guest sees it
- *   argv[6]… the agent's own, from argv[1] on
+ *   argv[5]  its volumes: for each 'r' (read-only) or 'w', its path and a newline; volume N is /volumes/N of the jail
+ *   argv[6]  the agent's program, as the guest sees it
+ *   argv[7]… the agent's own, from argv[1] on
  * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err; and one of /dev/kvm for the
  * isolation `vm`. */
 #define BOOT_FD_CONTROL 6
@@ -35,7 +36,7 @@
     8 /* with BOOT_MUX: the kernel is the guest's own. With BOOT_ROOT, root has all of its capabilities */
 
 #define BOOT_ARG_COUNT        5
-#define BOOT_BRIDGE_AGENT     5 /* where the agent's arguments begin */
+#define BOOT_BRIDGE_AGENT     6 /* where the agent's arguments begin */
 #define BOOT_BRIDGE_ARG_COUNT (BOOT_BRIDGE_AGENT + BOOT_ARG_COUNT)
 
 /* In a virtual machine the agent's program is the first process of the kernel, too (agent/init.h): /init of a file system in memory, which

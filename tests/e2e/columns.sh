@@ -65,6 +65,30 @@ limits() {
     holds "$1: the sandbox goes on behind it" cove exec "$2" -- sh -c 'rm ~/big && echo there >~/small'
     like "$1: stats tell memory and disk" '"memory_bytes": *[1-9].*"disk_bytes": *[1-9]' "$(cove stats --json "$2" | tr -d '\n')"
 }
+volumes() {
+    local name="vol-$1" reader
+    cove volume create "$name" --size 32m >/dev/null
+    cove create --isolation "$1" --name "writer-$1" -v "$name:/srv/deep/data" >/dev/null
+    is "$1: a volume is the user's to write to" "user kept" "$(cove exec "writer-$1" -- sh -c 'id -un; echo kept >/srv/deep/data/file; cat /srv/deep/data/file' | tr '\n' ' ' | sed 's/ $//')"
+    reader=$(cove create --isolation "$1" -v "$name:/data:ro")
+    is "$1: a reader sees what is written, as the same user's" "kept user" "$(cove exec "$reader" -- sh -c 'cat /data/file; stat -c %U /data/file' | tr '\n' ' ' | sed 's/ $//')"
+    cove exec "writer-$1" -- sh -c 'echo later >/srv/deep/data/file; mkdir /srv/deep/data/new'
+    is "$1: and what is written later" "later new" "$(cove exec "$reader" -- sh -c 'cat /data/file; ls -d /data/new | cut -d/ -f3' | tr '\n' ' ' | sed 's/ $//')"
+    fails "$1: a reader cannot write" cove exec "$reader" -- sh -c 'echo x >/data/x'
+    fails "$1: nor can its root" cove exec -u root "$reader" -- sh -c 'echo x >/data/x'
+    is "$1: a jail reads it at the same time" later "$(cove run --isolation jail -v "$name:/data:ro" -- cat /data/file)"
+    like "$1: a full volume says so" 'No space left' "$(cove exec "writer-$1" -- sh -c 'head -c 64m /dev/zero >/srv/deep/data/big' 2>&1)"
+    cove exec "writer-$1" -- rm /srv/deep/data/big
+    stop_keeper KILL
+    launch_keeper
+    rc_is "$1: after kill -9 of the keeper a second writer is still refused" 102 cove create -v "$name:/data"
+    cove kill "writer-$1" "$reader" >/dev/null
+    is "$1: a volume outlives its sandboxes" later "$(cove run --isolation "$1" -v "$name:/data" -- cat /data/file)"
+    rc_is "$1: a path in another mount is refused" 65 cove create --isolation "$1" -v "$name:/usr/volume"
+    rc_is "$1: a path through a link is refused" 65 cove create --isolation "$1" -v "$name:/bin/volume"
+    free() { cove volume rm "$name"; }
+    holds "$1: and is removed when none has it" within 20 free
+}
 sleeping() {
     cove exec -d "$2" -- sh -c 'while :; do date +%s%N >/tmp/now; sleep 0.05; done' >/dev/null
     within 10 cove exec "$2" -- test -s /tmp/now

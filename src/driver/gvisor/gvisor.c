@@ -16,8 +16,6 @@ static int check(struct keeper *k, const struct keeper_request *r, uint64_t *ret
 
     if (runsc_find(&program, err) < 0)
         return -1;
-    if (volume_use_count(r->volumes) > 0)
-        return driver_lacks(&gvisor_driver, "have volumes", err);
     if (io_limit_check(&k->host->io, &r->limits, err) < 0 ||
         template_open(&t, k->host->templates_fd, r->template, err) < 0)
         return -1;
