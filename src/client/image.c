@@ -43,6 +43,10 @@ int image_load(struct link *link, const struct image_load_spec *spec, struct kee
     keeper_request_init(&request, KEEPER_LOAD);
     request.flags = spec->flags | (spec->files_only ? KEEPER_LOAD_FILES : 0);
     request.limits = spec->limits;
+    if (spec->isolation) {
+        request.flags |= KEEPER_LOAD_AS;
+        request.isolation = *spec->isolation;
+    }
     if (link_name(request.sandbox, "sandbox", spec->id, err) < 0 ||
         link_name(request.image, "image", spec->image, err) < 0 ||
         put(request.owner, "owner", spec->owner, err) < 0 ||

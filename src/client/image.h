@@ -22,9 +22,10 @@ struct image_load_spec {
     const char *owner; /* as it was saved with; NULL: "" */
     const char *id;    /* the image's own: the sandbox that was saved goes on; another: a new one */
     const char *name;  /* NULL: none */
-    const char *hostname; /* NULL: the name, or else the id */
-    bool files_only;      /* without the processes that it has */
-    struct limits limits; /* of a new one; what is 0 is as the image has it */
+    const char *hostname;      /* NULL: the name, or else the id */
+    bool files_only;           /* without the processes that it has */
+    const uint32_t *isolation; /* enum isolation, of files alone; NULL: the image's */
+    struct limits limits;      /* of a new one; what is 0 is as the image has it */
     /* KEEPER_FLAG_POOLED: for the pool; KEEPER_FLAG_TAKE: out of it, if there is one */
     uint32_t flags;
 };

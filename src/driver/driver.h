@@ -33,6 +33,8 @@ struct driver {
     uint32_t
         start_ms; /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
 
+    bool takes_files; /* begins on the files of an image that another driver wrote */
+
     /* ---- a beginning ---- */
 
     /* Whether this template, these limits and volumes can be had, before anything is made. ret_build: of the template. */

@@ -97,6 +97,13 @@ static int check_names(const struct keeper_request *r, struct err *err)
     return 0;
 }
 
+static int check_isolation(const struct keeper_request *r, struct err *err)
+{
+    return isolation_known(r->isolation)
+               ? 0
+               : err_set(err, ERR_INVALID, "isolation: unknown number %u", r->isolation);
+}
+
 static int check_create(const struct keeper_request *r, struct err *err)
 {
     if (check_names(r, err) < 0)
@@ -105,8 +112,8 @@ static int check_create(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->flags & ~KEEPER_FLAG_ALL)
         return err_set(err, ERR_INVALID, "flags: unknown bits");
-    if (!isolation_known(r->isolation))
-        return err_set(err, ERR_INVALID, "isolation: unknown number %u", r->isolation);
+    if (check_isolation(r, err) < 0)
+        return -1;
     if ((r->flags & KEEPER_FLAG_POOLED) &&
         (r->flags & (KEEPER_FLAG_TIED | KEEPER_FLAG_TAKE) || r->name[0] || r->hostname[0] ||
          !all_zero(r->volumes, sizeof r->volumes)))
@@ -148,9 +155,11 @@ static int check_load(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "flags: a sandbox made for the pool has no owner yet");
     if ((r->flags & KEEPER_LOAD_POOL) && strcmp(r->image, r->sandbox) == 0)
         return err_set(err, ERR_INVALID, "flags: there is no pool for a sandbox that is resumed");
-    if ((r->flags & KEEPER_LOAD_POOL) && (r->flags & KEEPER_LOAD_FILES))
+    if ((r->flags & KEEPER_LOAD_POOL) && (r->flags & (KEEPER_LOAD_FILES | KEEPER_LOAD_AS)))
         return err_set(err, ERR_INVALID, "flags: there is no pool for files alone");
-    return 0;
+    if ((r->flags & KEEPER_LOAD_AS) && strcmp(r->image, r->sandbox) == 0)
+        return err_set(err, ERR_INVALID, "flags: a sandbox that is resumed has its own isolation");
+    return check_isolation(r, err);
 }
 
 /* save and load, and those about images alone */
@@ -208,7 +217,8 @@ int keeper_request_check(const struct keeper_request *r, size_t len, struct err 
         return err_set(err, ERR_PROTOCOL, "unknown request %u", r->op);
     if (r->cursor && !keeper_ops[r->op].is_list)
         return err_set(err, ERR_PROTOCOL, "%s: reserved field set", keeper_ops[r->op].name);
-    if (r->isolation && !keeper_ops[r->op].is_create)
+    if (r->isolation && !keeper_ops[r->op].is_create &&
+        !(r->op == KEEPER_LOAD && r->flags & KEEPER_LOAD_AS))
         return err_set(err, ERR_PROTOCOL, "%s takes no isolation", keeper_ops[r->op].name);
     if (!text_ends(r->sandbox) || !text_ends(r->name) || !text_ends(r->template) ||
         !text_ends(r->hostname) || !text_ends(r->image) || !text_ends(r->owner))

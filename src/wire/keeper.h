@@ -88,7 +88,9 @@ enum keeper_gateway {
 /* Of an image that is no paused sandbox's, with its processes: KEEPER_FLAG_POOLED, or KEEPER_FLAG_TAKE for one that came
  * out of the same image. */
 #define KEEPER_LOAD_POOL (KEEPER_FLAG_POOLED | KEEPER_FLAG_TAKE)
-#define KEEPER_LOAD_ALL  (KEEPER_LOAD_FILES | KEEPER_LOAD_POOL)
+#define KEEPER_LOAD_AS                                                                             \
+    16u /* files alone, with the isolation that the request says, not the image's */
+#define KEEPER_LOAD_ALL (KEEPER_LOAD_FILES | KEEPER_LOAD_POOL | KEEPER_LOAD_AS)
 
 /* The words of the design. */
 enum keeper_life {
@@ -108,15 +110,15 @@ struct keeper_request {
     uint32_t version;
     uint32_t op; /* enum keeper_op */
     uint32_t flags;
-    uint32_t cursor;                /* of lists: the `next` of the reply before, 0 first */
-    uint32_t isolation;             /* create: enum isolation. A load has that of its image */
-    char sandbox[KEEPER_NAME_MAX];  /* id, or for all but create also name */
-    char name[KEEPER_NAME_MAX];     /* create: optional */
-    char template[KEEPER_NAME_MAX]; /* create */
-    char hostname[KEEPER_NAME_MAX]; /* create, load: "" is the name, or else the id */
-    char image[KEEPER_NAME_MAX];    /* save, load, image, drop */
-    char owner[KEEPER_NAME_MAX];    /* save: kept in the image; load: must be the same */
-    struct limits limits;           /* create, load */
+    uint32_t cursor;    /* of lists: the `next` of the reply before, 0 first */
+    uint32_t isolation; /* enum isolation: of a create, and of a load with KEEPER_LOAD_AS */
+    char sandbox[KEEPER_NAME_MAX];          /* id, or for all but create also name */
+    char name[KEEPER_NAME_MAX];             /* create: optional */
+    char template[KEEPER_NAME_MAX];         /* create */
+    char hostname[KEEPER_NAME_MAX];         /* create, load: "" is the name, or else the id */
+    char image[KEEPER_NAME_MAX];            /* save, load, image, drop */
+    char owner[KEEPER_NAME_MAX];            /* save: kept in the image; load: must be the same */
+    struct limits limits;                   /* create, load */
     struct volume_use volumes[VOLUMES_MAX]; /* create; of KEEPER_VOLUME_* only the first's id */
 };
 

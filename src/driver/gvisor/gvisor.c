@@ -50,6 +50,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
 
 const struct driver gvisor_driver = {
     .isolation = ISOLATION_GVISOR,
+    .takes_files = true,
     .check = check,
     .create = jail_create,
     .start = start,

@@ -116,6 +116,27 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
     return 0;
 }
 
+/* Processes need the kernel that they ran on; files do not. */
+static int check_as(const struct keeper_request *r, const struct image_meta *meta, bool files_only,
+                    struct err *err)
+{
+    uint32_t own = meta->image.sandbox.isolation;
+    const struct driver *driver;
+
+    if (!(r->flags & KEEPER_LOAD_AS) || r->isolation == own)
+        return 0;
+    driver = driver_find(r->isolation, err);
+    if (!driver)
+        return -1;
+    if (meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "isolation: the image has processes of a sandbox with isolation '%s'",
+                       isolation_name(own));
+    return driver->takes_files
+               ? 0
+               : driver_lacks(driver, "begin on the files of another isolation", err);
+}
+
 /* In MiB, upwards. */
 static uint64_t mib(uint64_t bytes)
 {
@@ -201,12 +222,12 @@ int load_begin(struct keeper *k, const struct keeper_request *r, const struct im
     struct keeper_request create = *r;
     bool same = strcmp(r->image, r->sandbox) == 0;
 
-    if (check_load(k, r, meta, err) < 0)
+    if (check_load(k, r, meta, err) < 0 || check_as(r, meta, r->flags & KEEPER_LOAD_FILES, err) < 0)
         return -1;
     if (same)
         shrink_cancel(k, r->image);
     create.op = KEEPER_CREATE;
-    create.isolation = meta->image.sandbox.isolation;
+    create.isolation = r->flags & KEEPER_LOAD_AS ? r->isolation : meta->image.sandbox.isolation;
     limits_complete(&create.limits, &meta->image.sandbox.limits);
     if (check_limits(k, &create.limits, meta, r->flags & KEEPER_LOAD_FILES, err) < 0)
         return -1;

@@ -99,9 +99,9 @@ static void adopt(struct keeper *k, struct sandbox *s)
 }
 
 #define BOTH                                                                                       \
-    .create = create, .start = start, .connect = jail_connect, .freeze = jail_freeze,              \
-    .frozen = jail_frozen, .stats = stats, .resumed = guest_resumed, .died = jail_died,            \
-    .leave_disk = guest_leave_disk, .let_go = jail_let_go, .kill = jail_kill,                      \
+    .takes_files = true, .create = create, .start = start, .connect = jail_connect,                \
+    .freeze = jail_freeze, .frozen = jail_frozen, .stats = stats, .resumed = guest_resumed,        \
+    .died = jail_died, .leave_disk = guest_leave_disk, .let_go = jail_let_go, .kill = jail_kill,   \
     .kill_workers = jail_kill_workers, .remove = jail_remove, .release = jail_release,             \
     .adopt = adopt, .why_lost = guest_why_lost, .settle = guest_settle, .network = jail_network,   \
     .rename = jail_rename, .stale = jail_stale

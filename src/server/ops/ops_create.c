@@ -298,6 +298,7 @@ static int load(struct link *link, const struct ops_create *create,
                                           .id = record->id,
                                           .hostname = record->name[0] ? record->name : NULL,
                                           .files_only = create->files_only,
+                                          .isolation = create->fixed ? NULL : &create->chosen,
                                           .limits = create->limits };
 
     return image_load(link, &spec, ret, err);
@@ -496,18 +497,34 @@ static int default_template(struct ops *ops, struct keeper_hello *hello, struct 
     return r;
 }
 
-/* What is asked for, or the snapshot's, or the server's own; nothing below the tenant's least. */
-static int choose_isolation(struct ops *ops, struct ops_create *create, struct err *err)
+static int refuse_weaker(struct ops *ops, uint32_t least, uint32_t chosen, struct err *err)
 {
-    const struct config *config = app_config(ops->app);
-    bool open = !create->isolation && !create->snapshot;
+    err_set(err, ERR_DENIED, "isolation: sandboxes of this tenant have '%s' or more, not '%s'",
+            isolation_name(least), isolation_name(chosen));
+    return caller_blame(ops->caller, "isolation", NULL, NULL);
+}
+
+int ops_check_isolation(struct ops *ops, uint32_t isolation, struct err *err)
+{
     uint32_t least;
 
     if (quota_isolation(ops->caller, &least, err) < 0)
         return -1;
-    if (!create->snapshot &&
-        isolation_parse(create->isolation ? create->isolation : config->isolation, &create->chosen,
-                        err) < 0)
+    return isolation_level(isolation) >= least ? 0 : refuse_weaker(ops, least, isolation, err);
+}
+
+/* What is asked for, or the snapshot's, or the server's own; nothing below the tenant's least. Saved processes have the one that they
+ * ran with; saved files may get another. */
+static int choose_isolation(struct ops *ops, struct ops_create *create, struct err *err)
+{
+    const char *said = create->isolation ? create->isolation : app_config(ops->app)->isolation;
+    bool open = !create->isolation && !create->fixed;
+    uint32_t least;
+
+    if (quota_isolation(ops->caller, &least, err) < 0)
+        return -1;
+    if (!create->fixed && (create->isolation || !create->snapshot) &&
+        isolation_parse(said, &create->chosen, err) < 0)
         return -1;
     if (isolation_level(create->chosen) >= least)
         return 0;
@@ -515,9 +532,7 @@ static int choose_isolation(struct ops *ops, struct ops_create *create, struct e
         create->chosen = least;
         return 0;
     }
-    err_set(err, ERR_DENIED, "isolation: sandboxes of this tenant have '%s' or more, not '%s'",
-            isolation_name(least), isolation_name(create->chosen));
-    return caller_blame(ops->caller, "isolation", NULL, NULL);
+    return refuse_weaker(ops, least, create->chosen, err);
 }
 
 int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct ops_sandbox *ret,

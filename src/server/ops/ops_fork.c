@@ -216,7 +216,9 @@ static int fork_all(struct forks *f, const char *source, uint64_t timeout_ms, st
     f->image = snapshot.id;
     f->network = network;
     prepare(f, timeout_ms);
-    r = secrets_kept(f->ops->app, snapshot.id, &hidden, err);
+    r = ops_check_isolation(f->ops, image.sandbox.isolation, err);
+    if (r == 0)
+        r = secrets_kept(f->ops->app, snapshot.id, &hidden, err);
     f->hidden = hidden;
     if (r == 0)
         r = add_records(f, source, err);

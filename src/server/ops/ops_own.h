@@ -19,6 +19,8 @@ void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *k
 int ops_look(struct ops *ops, const struct store_sandbox *record, struct ops_sandbox *ret,
              struct err *err);
 int ops_check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err);
+/* ERR_DENIED: it is below the tenant's least. */
+int ops_check_isolation(struct ops *ops, uint32_t isolation, struct err *err);
 
 /* Only a record: for what does not disturb one that sleeps. */
 int ops_box_look(struct ops *ops, const char *sandbox, struct link *ret_link, struct err *err);

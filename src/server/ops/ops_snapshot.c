@@ -311,14 +311,16 @@ static int take_image(struct ops *ops, struct ops_create *create, const struct s
     if (r < 0)
         return sleep_no_image(err) ? err_set(err, ERR_NO_IMAGE, "the snapshot '%s' is lost", s->id)
                                    : -1;
-    if (create->isolation &&
-        strcmp(create->isolation, isolation_name(image.sandbox.isolation)) != 0) {
-        err_set(err, ERR_UNSUPPORTED, "isolation: the snapshot is of a sandbox with isolation '%s'",
-                isolation_name(image.sandbox.isolation));
+    create->fixed = image.flags & KEEPER_IMAGE_MEMORY && !create->files_only;
+    create->chosen = image.sandbox.isolation;
+    if (create->fixed && create->isolation &&
+        strcmp(create->isolation, isolation_name(create->chosen)) != 0) {
+        err_set(err, ERR_UNSUPPORTED,
+                "isolation: the processes of the snapshot are of a sandbox with isolation '%s'",
+                isolation_name(create->chosen));
         return caller_blame(ops->caller, "isolation", NULL, NULL);
     }
     limits_complete(&create->limits, &image.sandbox.limits);
-    create->chosen = image.sandbox.isolation;
     create->root = image.sandbox.flags & KEEPER_FLAG_ROOT;
     return 0;
 }
