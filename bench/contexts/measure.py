@@ -4,8 +4,9 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "e2e"))
-import asking  # noqa: E402
+from harness import run
+
+sys.path.insert(0, "tests/e2e")
 from interpreter import Box  # noqa: E402
 
 IMPORTS = "import json, decimal, sqlite3"
@@ -62,4 +63,4 @@ def measure():
     b.kill()
 
 
-asking.run(measure)
+run(measure)

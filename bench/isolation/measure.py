@@ -1,39 +1,26 @@
 """Measures what bench/isolation/run says, and prints it as a table. Times are of one client over one connection."""
-import http.client
 import json
 import os
-import re
 import shutil
 import subprocess
-import sys
 import time
 
+from harness import Server, within
+
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "20"))
-state, log, scratch = os.environ["STATE"], os.environ["LOG"], os.environ["SCRATCH"]
-
-
-def start(*flags):
-    open(log, "w").close()
-    server = subprocess.Popen([os.environ["COVED"], "--state", state, "--listen", "127.0.0.1:0", "--policy", "minimal", *flags],
-                              stderr=open(log, "a"), stdout=subprocess.DEVNULL)
-    until = time.time() + 20
-    while time.time() < until:
-        found = re.search(r"ready listen=127\.0\.0\.1:(\d+)", open(log).read())
-        if found:
-            return server, int(found.group(1))
-        time.sleep(0.02)
-    sys.exit("the server does not start: " + open(log).read()[-300:])
+scratch = os.environ["SCRATCH"]
 
 
 class Client:
-    def __init__(self, port):
-        self.link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    """One connection to a server with these flags."""
+
+    def __init__(self, *flags):
+        self.server = Server("--policy", "minimal", *flags).start()
+        self.link = self.server.http()
 
     def ask(self, method, path, body=None):
-        self.link.request(method, path, json.dumps(body) if body is not None else None)
-        answer = self.link.getresponse()
-        text = answer.read()
-        return answer.status, json.loads(text) if text else None
+        answer = self.server.ask(method, path, body, link=self.link)
+        return answer.status, answer.json
 
 
 def one(client, isolation):
@@ -92,8 +79,7 @@ def row(name, values):
 
 def main():
     results, execs = {}, {}
-    server, port = start("--pool", "*:0-0")
-    client = Client(port)
+    client = Client("--pool", "*:0-0")
     names = ["jail"]
     try:
         one(client, "gvisor")
@@ -107,19 +93,14 @@ def main():
             execs.setdefault(name, []).append(second)
         if "gvisor" in names and shutil.which("runsc"):
             results.setdefault(("runsc run", "cold"), []).append(runsc())
-    server.terminate()
-    server.wait()
-    server, port = start("--pool", "*:2-4")
-    client = Client(port)
+    client.server.end()
+    client = Client("--pool", "*:2-4")
     for name in names:
         one(client, name)  # makes the pool of its kind
         for _ in range(ROUNDS):
-            until = time.time() + 30
-            while waiting().get(name, 0) < 1 and time.time() < until:
-                time.sleep(0.1)
+            within(30, lambda: waiting().get(name, 0) >= 1)
             results.setdefault((name, "pool"), []).append(one(client, name)[0])
-    server.terminate()
-    server.wait()
+    client.server.end()
     print(f"\n{ROUNDS} rounds, ms to the first output\n\n| | p50 | p95 | least |\n|---|---|---|---|")
     least = {key: row(f"{key[0]}, {key[1]}", values) for key, values in results.items()}
     for name, values in execs.items():

@@ -1,32 +1,26 @@
 """Creates from a pool and without, as a client sees them over one connection. Run by bench/pool/run.
 
 The two differ in one thing alone: those that are made may open a few files less, which no pool has."""
-import http.client
-import json
 import os
 import re
 import statistics
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "e2e"))
-from served import Server, check, finish, within  # noqa: E402
+from harness import Server, check, finish, within
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "100"))
 FILES = 16384
 
 server = Server("--pool", "host:8-8").start()
-c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+link = server.http()
 
 
 def ask(method, path, body=None):
-    c.request(method, path, json.dumps(body) if body is not None else None)
-    r = c.getresponse()
-    return r.status, r.read()
+    return server.ask(method, path, body, link=link)
 
 
 def pools():
-    return json.loads(ask("GET", "/v1/pools")[1])["pools"]
+    return ask("GET", "/v1/pools").json["pools"]
 
 
 def ready():
@@ -41,7 +35,7 @@ def row(name, times):
 
 def spent():
     """Of the server on creates, in ms, since its start."""
-    return 1000 * float(re.search(r"^sandbox_startup_time_seconds_sum (\S+)", ask("GET", "/metrics")[1].decode(), re.M)[1])
+    return 1000 * float(re.search(r"^sandbox_startup_time_seconds_sum (\S+)", ask("GET", "/metrics").body.decode(), re.M)[1])
 
 
 took, server_took = {"pool": [], "cold": []}, {"pool": [], "cold": []}
@@ -50,11 +44,11 @@ for n in range(ROUNDS):
     for name, files in (("pool", FILES), ("cold", FILES - 1 - n)):  # another each time: so that none is learned
         before = spent()
         begin = time.perf_counter()
-        status, body = ask("POST", "/v1/sandboxes", {"limits": {"files": files}})
+        made = ask("POST", "/v1/sandboxes", {"limits": {"files": files}})
         took[name].append(1000 * (time.perf_counter() - begin))
-        assert status == 201, body
+        assert made.status == 201, made.body
         server_took[name].append(spent() - before)
-        ask("DELETE", "/v1/sandboxes/" + json.loads(body)["id"])
+        ask("DELETE", "/v1/sandboxes/" + made.json["id"])
 print("# creates, %d rounds, ms" % ROUNDS)
 ratio = row("made", took["cold"]) / row("taken from the pool", took["pool"])
 row("made, in the server", server_took["cold"])

@@ -2,16 +2,12 @@
 
 In turns, so that whatever else the machine does is shared by all: bare processes, POST /v1/run, and the three requests
 that it stands for (create, exec, delete). As many at once as there are processors."""
-import http.client
-import json
 import os
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "e2e"))
-from served import Server, check, finish, within  # noqa: E402
+from harness import Server, check, finish, within
 
 SUBMISSIONS = int(os.environ.get("BENCH_SUBMISSIONS", "200"))
 TURNS = 10
@@ -23,9 +19,11 @@ server = Server("--pool", "host:8-32").start()
 
 
 def ask(c, method, path, body=None):
-    c.request(method, path, json.dumps(body) if body is not None else None)
-    r = c.getresponse()
-    return r.status, r.read()
+    return server.ask(method, path, body, link=c)
+
+
+def said(a):
+    return a.json["stdout"].encode() if a.status == 200 else a.body
 
 
 def bare(c):
@@ -33,16 +31,14 @@ def bare(c):
 
 
 def one(c):
-    status, body = ask(c, "POST", "/v1/run", {"args": [PYTHON, "-c", CODE], "timeout": 10, "cpu_timeout": 5})
-    return json.loads(body)["stdout"].encode() if status == 200 else body
+    return said(ask(c, "POST", "/v1/run", {"args": [PYTHON, "-c", CODE], "timeout": 10, "cpu_timeout": 5}))
 
 
 def three(c):
-    status, body = ask(c, "POST", "/v1/sandboxes", {"timeout": 60})
-    at = "/v1/sandboxes/" + json.loads(body)["id"]
-    status, body = ask(c, "POST", at + "/exec", {"args": [PYTHON, "-c", CODE], "timeout": 10})
+    at = "/v1/sandboxes/" + ask(c, "POST", "/v1/sandboxes", {"timeout": 60}).json["id"]
+    a = ask(c, "POST", at + "/exec", {"args": [PYTHON, "-c", CODE], "timeout": 10})
     ask(c, "DELETE", at)
-    return json.loads(body)["stdout"].encode() if status == 200 else body
+    return said(a)
 
 
 WAYS = {"bare processes": bare, "POST /v1/run": one, "three requests": three}
@@ -51,11 +47,11 @@ wrong = []
 
 
 def work(way, count):
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c = server.http()
     for _ in range(count):
-        said = way(c)
-        if said != b"499500\n":
-            wrong.append(said)
+        output = way(c)
+        if output != b"499500\n":
+            wrong.append(output)
 
 
 def turn(name, count):
@@ -67,8 +63,7 @@ def turn(name, count):
 
 
 def pool_full():
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    return any(p["ready"] >= 8 for p in json.loads(ask(c, "GET", "/v1/pools")[1])["pools"])
+    return any(p["ready"] >= 8 for p in server.ask("GET", "/v1/pools").json["pools"])
 
 
 for name in WAYS:

@@ -1,16 +1,14 @@
 """Where the parts meet: sandboxes that are paused to disk, saved and forked, with network rules, secrets, private networks,
-previews, volumes and pools. Run by across_test: coved, state directory, log file, directory of the internet."""
+previews, volumes and pools. Run by across_test."""
 import json
 import os
 import socket
 import subprocess
-import sys
-import time
 
-from asking import COVED, STATE, ask, check, refused, run, same, server
-from boxes import KEY, OTHER, Box, again, api, audit, within
+from harness import COVED, STATE, check, refused, run, same, server, within
+from boxes import OTHER, Box, again, api, audit
 
-INTERNET = sys.argv[4]
+INTERNET = os.environ["INTERNET"]
 SETTINGS = ("--network-dns", "93.184.216.53", "--network-ca", INTERNET + "/ca.pem", "--policy", "minimal")
 VALUE = "Value-%d-do-not-show" % os.getpid()
 WWW = "93.184.216.34 host=www.example.com path=/%s from=93.184.216.1"

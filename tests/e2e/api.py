@@ -1,24 +1,21 @@
-"""Asks the native API everything that docs/api.md promises. Run by api_test: coved, state directory, log file."""
+"""Asks the native API everything that docs/api.md promises. Run by api_test."""
 import base64
 import contextlib
 import http.client
 import json
 import os
 import re
-import signal
-import socket
 import subprocess
-import sys
 import threading
 import time
 from urllib.parse import quote
 
-from asking import COVED, LOG, STATE, ask, check, refused, run, same, server
+from harness import COVED, LOG, STATE, ask, check, must, refused, run, same, server, within
 
 
 def lines(path, body=None, method="GET", headers=None):
     """Events with the time of their arrival."""
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    c = server.http(30)
     c.request(method, path, body=json.dumps(body) if body is not None else None, headers=headers or {})
     r = c.getresponse()
     while True:
@@ -30,14 +27,11 @@ def lines(path, body=None, method="GET", headers=None):
 
 def talk(data, head_alone=False):
     """Bytes to the socket, and all that comes back, or the head of that."""
-    s = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    s = server.connect()
     out = b""
     with contextlib.suppress(OSError):
         s.sendall(data)
-        while not (head_alone and b"\r\n\r\n" in out):
-            got = s.recv(65536)
-            if not got:
-                break
+        while not (head_alone and b"\r\n\r\n" in out) and (got := s.recv(65536)):
             out += got
     s.close()
     return out
@@ -45,9 +39,7 @@ def talk(data, head_alone=False):
 
 def make(**body):
     a = ask("POST", "/v1/sandboxes", body)
-    if a.status != 201:
-        print("not ok - a sandbox is made: %s" % a.body)
-        sys.exit(1)
+    must("a sandbox is made", a.status == 201, a.body)
     return a.json
 
 
@@ -74,7 +66,7 @@ def sandboxes():
     refused("a key given twice is refused", ask("POST", "/v1/sandboxes", '{"name":"a","name":"b"}'), 400, "invalid")
     refused("a body over the route's limit is refused", ask("POST", "/v1/sandboxes", '{"name":"%s"}' % ("x" * 600000)), 413, "too_big")
 
-    a = ask("POST", "/v1/sandboxes", {}, {"Idempotency-Key": "k1"})
+    a = ask("POST", "/v1/sandboxes", {}, headers={"Idempotency-Key": "k1"})
     b = ask("POST", "/v1/sandboxes", {"idempotency_key": "k1"})
     check("an idempotency key makes one sandbox", (a.status, b.status) == (201, 200) and a.json["id"] == b.json["id"] and
           b.headers["Idempotent-Replayed"] == "true", (a.body, b.body))
@@ -85,13 +77,13 @@ def sandboxes():
     d = ask("POST", "/v1/sandboxes", {"metadata": {"b": "2", "a": "1"}, "idempotency_key": "k3"})
     check("in another order it is the same request", (c.status, d.status) == (201, 200), (c.body, d.body))
     ask("DELETE", "/v1/sandboxes/" + c.json["id"])
-    threads = [threading.Thread(target=lambda: ids.append(ask("POST", "/v1/sandboxes", {}, {"Idempotency-Key": "k2"}).json["id"]))
+    threads = [threading.Thread(target=lambda: ids.append(ask("POST", "/v1/sandboxes", {}, headers={"Idempotency-Key": "k2"}).json["id"]))
                for _ in range(6)]
     [t.start() for t in threads]
     [t.join() for t in threads]
     same("also when six ask at once", 1, len(set(ids)))
     refused("header and field that differ are refused",
-            ask("POST", "/v1/sandboxes", {"idempotency_key": "x"}, {"Idempotency-Key": "y"}), 400, "invalid", "idempotency_key")
+            ask("POST", "/v1/sandboxes", {"idempotency_key": "x"}, headers={"Idempotency-Key": "y"}), 400, "invalid", "idempotency_key")
 
     same("list by name", [box["id"]], [s["id"] for s in ask("GET", "/v1/sandboxes?name=one").json["sandboxes"]])
     same("list by metadata", [box["id"]], [s["id"] for s in ask("GET", "/v1/sandboxes?metadata=team:a,n:1").json["sandboxes"]])
@@ -176,7 +168,7 @@ def executions(box):
     same("a stream has its events in order", ["start", "stdout", "stderr", "end"], kinds)
     check("and they are sent as they come", events[3][0] - events[1][0] > 0.1, events)
     check("the last one has the accounting", events[3][1]["exit_code"] == 4 and "cpu_ms" in events[3][1], events[3])
-    a = ask("POST", at + "/exec", {"command": "echo hi"}, {"Accept": "text/event-stream"})
+    a = ask("POST", at + "/exec", {"command": "echo hi"}, headers={"Accept": "text/event-stream"})
     check("the same as SSE", a.headers["Content-Type"] == "text/event-stream" and
           re.search(rb"event: stdout\ndata: \{.*hi.*\}\n\nevent: end\ndata: ", a.body), a.body)
     events = list(lines(at + "/exec", {"command": r"printf '\303'; sleep 0.3; printf '\251'", "stream": "ndjson"}, "POST"))
@@ -186,13 +178,10 @@ def executions(box):
         return [p for p in ask("GET", at + "/processes").json["processes"] if p["running"] and text in " ".join(p["args"])]
 
     def leave(body):
-        s = socket.create_connection(("127.0.0.1", server.port))
+        s = server.connect()
         body = json.dumps(body)
         s.sendall(("POST %s/exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (at, len(body), body)).encode())
-        end = time.time() + 30
-        while not running(body[13:23]) and time.time() < end:
-            time.sleep(0.05)
-        was = bool(running(body[13:23]))
+        was = bool(within(30, lambda: running(body[13:23])))
         s.close()
         end = time.time() + (1 if "keep" in body else 30)
         while running(body[13:23]) and time.time() < end:
@@ -214,9 +203,7 @@ def processes(box):
     same("it is listed, with its tag", ("reader", True), (ask("GET", one).json["tag"], ask("GET", one).json["running"]))
     same("stdin is taken", 200, ask("POST", one + "/stdin", b"hello ").status)
     same("and ended", 200, ask("POST", one + "/stdin?end=true", b"world\n").status)
-    end = time.time() + 30
-    while ask("GET", one).json["running"] and time.time() < end:  # a byte that is not there yet cannot be asked for
-        time.sleep(0.02)
+    within(30, lambda: not ask("GET", one).json["running"])  # a byte that is not there yet cannot be asked for
     events = [e for _, e in lines(one + "/output?from=6")]
     same("attach from byte N", "world\nend\n", "".join(e["data"] for e in events if e["type"] == "stdout"))
     same("up to its end", 0, events[-1]["exit_code"])
@@ -231,19 +218,14 @@ def processes(box):
     r = [e for _, e in lines("%s/%d/output" % (at, p))][-1]
     same("and ends it", (143, "signal"), (r["exit_code"], r["exit_reason"]))
     p = ask("POST", at, {"command": "head -c 3000000 /dev/zero | tr '\\0' x", "output_kept": 4 << 20}).json["proc"]
-    end = time.time() + 30
-    while ask("GET", "%s/%d" % (at, p)).json["running"] and time.time() < end:
-        time.sleep(0.02)
+    within(30, lambda: not ask("GET", "%s/%d" % (at, p)).json["running"])
     same("output of the latest process that ended is kept, however large", 3000000,
          sum(len(e["data"]) for _, e in lines("%s/%d/output" % (at, p)) if e["type"] == "stdout"))
     refused("rows need a pty", ask("POST", at, {"command": "true", "rows": 5}), 400, "invalid", "rows")
     p = ask("POST", at, {"command": "stty size; exit", "pty": True, "rows": 33, "columns": 99}).json["proc"]
     same("a pty has its size", "33 99\r\n", "".join(e["data"] for _, e in lines("%s/%d/output" % (at, p)) if e["type"] == "stdout"))
     p = ask("POST", at, {"args": ["python3", "-m", "http.server", "8099", "--bind", "127.0.0.1"]}).json["proc"]
-    end, ports = time.time() + 30, []
-    while not ports and time.time() < end:
-        ports = ask("GET", "/v1/sandboxes/" + box + "/ports").json["ports"]
-        time.sleep(0.1)
+    ports = within(30, lambda: ask("GET", "/v1/sandboxes/" + box + "/ports").json["ports"])
     check("its port is listed", ports and ports[0]["port"] == 8099 and ports[0]["program"].startswith("python"), ports)
     ask("POST", "%s/%d/signal" % (at, p), {"signal": 9})
 
@@ -253,7 +235,7 @@ class Terminal:
     """Just enough of a WebSocket client."""
 
     def __init__(self, path):
-        self.s = socket.create_connection(("127.0.0.1", server.port), timeout=15)
+        self.s = server.connect(15)
         self.s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % path).encode())
         self.f = self.s.makefile("rb")
@@ -396,14 +378,12 @@ def files(box):
 
     t = threading.Thread(target=watch, daemon=True)
     t.start()
-    end = time.time() + 30
-    while not seen and time.time() < end:
-        time.sleep(0.02)
+    within(30, lambda: seen)
     ask("PUT", at + "?path=/tmp/new.txt", "x")
     t.join(30)
     check("watch tells changes as they happen", not t.is_alive() and seen[0]["type"] == "start", seen)
 
-    s = socket.create_connection(("127.0.0.1", server.port))
+    s = server.connect()
     ask("PUT", at + "?path=keep.txt", "old")
     s.sendall(("PUT %s?path=keep.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nnew" % at).encode())
     time.sleep(0.2)
@@ -413,8 +393,7 @@ def files(box):
 
 
 def peak():
-    with open("/proc/%d/status" % server.p.pid) as f:
-        return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1))
+    return server.status("VmHWM")
 
 
 def large(tmp):
@@ -432,7 +411,7 @@ def large(tmp):
     check("in flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
 
     # A reader that does not read: its own connection waits, and nobody else does.
-    slow = socket.create_connection(("127.0.0.1", server.port))
+    slow = server.connect()
     slow.sendall(("GET /v1/sandboxes/%s/files?path=/tmp/big HTTP/1.1\r\nHost: localhost\r\n\r\n" % box).encode())
     time.sleep(0.3)
     begin = time.time()
@@ -449,12 +428,14 @@ def refused_calls(box):
     tries = "import ctypes, sys; [ctypes.CDLL(None).syscall(165, 0, 0, 0, 0, 0) for _ in range(int(sys.argv[1]))]"
     for count in (3, 0, 2):
         ask("POST", "/v1/sandboxes/%s/exec" % box, {"args": ["python3", "-c", tries, str(count)]})
-    wanted, got, end = [[{"type": "refused_syscalls", "count": 3}], [], [{"type": "refused_syscalls", "count": 2}]], None, time.time() + 20
-    while got != wanted and time.time() < end:  # such records are gathered for a while before they are written
+    wanted = [[{"type": "refused_syscalls", "count": 3}], [], [{"type": "refused_syscalls", "count": 2}]]
+
+    def told():
         lines = subprocess.run([os.path.join(os.path.dirname(COVED), "cove"), "--state", STATE, "audit", "export", "--sandbox", box, "--action", "exec.run"],
                                capture_output=True, text=True).stdout.splitlines()
-        got = [json.loads(json.loads(line)["security_events"] or "[]") for line in lines[-3:]]
-    same("refused system calls are in the audit log, each with its execution", wanted, got)
+        return [json.loads(json.loads(line)["security_events"] or "[]") for line in lines[-3:]]
+    within(30, lambda: told() == wanted)  # such records are gathered for a while before they are written
+    same("refused system calls are in the audit log, each with its execution", wanted, told())
 
 
 # ---- the protocol ----
@@ -507,15 +488,15 @@ def pages():
         same("a page of %s lists sandboxes" % name, want, ask("GET", "/v1/sandboxes", headers=headers).status)
     for path in ("/v1/sandboxes", "/sandboxes", "/bash"):
         for kind in (None, "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-            a = ask("POST", path, b"{}", {**own, **({"Content-Type": kind} if kind else {})})
+            a = ask("POST", path, b"{}", headers={**own, **({"Content-Type": kind} if kind else {})})
             same("a form of our own page (%s) changes nothing at %s" % (kind, path), 415, a.status)
-        same("JSON of another page neither, at " + path, 403, ask("POST", path, b"{}", {**own, **json_type, "Origin": "http://localhost:1"}).status)
-        same("nor one whose browser hides the page, at " + path, 415, ask("POST", path, b"{}", {"User-Agent": "Mozilla/5.0", "Content-Type": "text/plain"}).status)
-    a = ask("POST", "/v1/sandboxes", {}, {**own, **json_type})
+        same("JSON of another page neither, at " + path, 403, ask("POST", path, b"{}", headers={**own, **json_type, "Origin": "http://localhost:1"}).status)
+        same("nor one whose browser hides the page, at " + path, 415, ask("POST", path, b"{}", headers={"User-Agent": "Mozilla/5.0", "Content-Type": "text/plain"}).status)
+    a = ask("POST", "/v1/sandboxes", {}, headers={**own, **json_type})
     same("JSON of our own page does", 201, a.status)
     same("a program needs no Content-Type", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"}).status)
     same("and curl's is good", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"},
-                                        {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": "curl/7.88.1"}).status)
+                                        headers={"Content-Type": "application/x-www-form-urlencoded", "User-Agent": "curl/7.88.1"}).status)
     same("loopback has other addresses", 200, ask("GET", "/v1/sandboxes", headers={"Host": "127.0.0.9"}).status)
     ws = ("GET /v1/sandboxes/%s/terminal HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: %s\r\n\r\n")
@@ -529,7 +510,7 @@ def pages():
 
 def described():
     """Every route is in the description, and everything described is a route."""
-    spec = ask("GET", "/openapi.yaml", raw=True).body.decode()
+    spec = ask("GET", "/openapi.yaml").body.decode()
     found, path = set(), None
     for line in spec[spec.index("\npaths:"):spec.index("\ncomponents:")].split("\n"):
         if m := re.match(r"  (/\S*):$", line):
@@ -575,9 +556,9 @@ def routes_for_pages():
                 continue
             for verb in ("GET", "POST", "PUT", "DELETE") if method == "ANY" else (method,):
                 count += 1
-                if ask(verb, path, b"{}", elsewhere).status != 403:
+                if ask(verb, path, b"{}", headers=elsewhere).status != 403:
                     taken.append((verb, path))
-                if verb == "POST" and ask(verb, path, b"{}", {**own, "Content-Type": "text/plain"}).status != 415:
+                if verb == "POST" and ask(verb, path, b"{}", headers={**own, "Content-Type": "text/plain"}).status != 415:
                     forms.append(path)
     same("a page elsewhere gets nothing of %d routes" % count, [], taken)
     same("and a form of our own page changes nothing at any", [], forms)
@@ -611,12 +592,8 @@ def restarts():
         if e["type"] == "stdout":
             got += e["data"]
     same("who attaches again misses nothing", "".join("line %d\n" % i for i in range(1, 31)), got)
-    end = time.time() + 60
-    while ask("GET", "/v1/sandboxes/" + short).status != 404 and time.time() < end:
-        time.sleep(0.1)
-    same("a deadline goes on where it was", 404, ask("GET", "/v1/sandboxes/" + short).status)
-    while ask("GET", "/v1/sandboxes/" + rest).json["state"] != "paused" and time.time() < end:
-        time.sleep(0.1)
+    check("a deadline counts from the create, over a restart", within(60, lambda: ask("GET", "/v1/sandboxes/" + short).status == 404))
+    within(60, lambda: ask("GET", "/v1/sandboxes/" + rest).json["state"] == "paused")
     r = ask("GET", "/v1/sandboxes/" + rest).json
     same("or pauses, if that was asked for", ("paused", None), (r["state"], r["deadline"]))
     r = ask("POST", "/v1/sandboxes/" + rest + "/resume", {"timeout": 60}).json
@@ -625,10 +602,7 @@ def restarts():
     same("one that somebody else ended is lost", "lost", ask("GET", "/v1/sandboxes/" + rest).json["state"])
     server.kill()
     server.start()
-    end = time.time() + 30
-    while ask("GET", "/v1/sandboxes/" + rest).status != 404 and time.time() < end:
-        time.sleep(0.1)
-    same("and its record goes", 404, ask("GET", "/v1/sandboxes/" + rest).status)
+    check("the record of a lost sandbox goes", within(30, lambda: ask("GET", "/v1/sandboxes/" + rest).status == 404))
     same("killed", 204, ask("DELETE", at).status)
 
 

@@ -9,7 +9,7 @@ import sqlite3
 import tarfile
 import time
 
-from served import STATE, Server, check, finish, same, within
+from harness import STATE, Server, check, finish, same, within
 
 TEAM, OTHER, TINY, SMALL = (os.environ[n + "_KEY"] for n in ("TEAM", "OTHER", "TINY", "SMALL"))
 UPLOADS = STATE + "/server/build-files/"

@@ -3,7 +3,7 @@ import asyncio
 import json
 import os
 
-from served import STATE, Server, check, finish, same, within
+from harness import STATE, Server, check, finish, same, within
 import claude_agent_sdk as sdk
 
 INTERNET, MODEL_LOG = os.environ["INTERNET"], os.environ["MODEL_LOG"]

@@ -6,7 +6,7 @@ import pathlib
 import re
 import time
 
-from served import STATE, Server, check, finish, same, within
+from harness import STATE, Server, check, finish, same, within
 
 server = Server().start()
 os.environ["COVE_URL"] = "unix:%s/cove.sock" % STATE

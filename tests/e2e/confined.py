@@ -18,6 +18,8 @@ import re
 import subprocess
 import sys
 
+import harness
+
 state, box, words = sys.argv[1], sys.argv[2], set(sys.argv[3:])
 build, keeper = os.environ["BUILD"], int(os.environ["KEEPER_PID"])
 AGENT_CAPS, NO_CAPS = 0x800405fb, 0
@@ -29,17 +31,14 @@ COUNTS = ("user", "pid", "net", "ipc", "uts", "mnt", "cgroup", "time")
 CALLS = {"mount": 165, "unshare": 272, "setns": 308, "bpf": 321, "io_uring_setup": 425, "keyctl": 250, "pidfd_getfd": 438,
          "perf_event_open": 298, "userfaultfd": 323}
 libc = ctypes.CDLL(None, use_errno=True)
-bad = 0
 
 
 def check(sentence, good, got=""):
-    global bad
-    bad += not good
-    print(f"{'ok' if good else 'not ok'} - {state}: {sentence}" + ("" if good else f": {str(got)[:300]!r}"), flush=True)
+    harness.check(f"{state}: {sentence}", good, got)
 
 
 def same(sentence, want, got):
-    check(sentence, want == got, f"{got}, not {want}")
+    harness.same(f"{state}: {sentence}", want, got)
 
 
 def cove(*args, timeout=60):
@@ -207,4 +206,4 @@ else:
     from_the_host(row)
     if "still" not in words:
         from_inside(row)
-sys.exit(bad > 0)
+harness.finish()

@@ -3,8 +3,8 @@ import statistics
 import threading
 import time
 
-import asking
-from asking import ask, check, same, server
+import harness
+from harness import ask, check, same, server, within
 from e2b_wire import Box as Wire
 from interpreter import Box, begun, hang_up
 
@@ -39,13 +39,7 @@ def default_python():
 
 def gone_after(seconds, code, want):
     """Asks the first context until the answer is so, or the time is over."""
-    end = time.time() + max(seconds, 30)
-    while time.time() < end:
-        got = b.run(code).text
-        if got == want:
-            return True
-        time.sleep(0.05)
-    return False
+    return within(seconds, lambda: b.run(code).text == want)
 
 
 def both_go_their_own_way():
@@ -297,4 +291,4 @@ def parts():
     same("the sandbox is killed", 204, b.kill())
 
 
-asking.run(parts)
+harness.run(parts)

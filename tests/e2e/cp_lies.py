@@ -7,8 +7,9 @@ import sys
 import tarfile
 import threading
 
+from harness import check, finish
+
 COVE, ROOT = sys.argv[1:3]
-bad = 0
 answer = {}
 
 
@@ -44,12 +45,6 @@ def archive(*entries, end=True):
     if end:
         tar.close()
     return out.getvalue() if end else out.getvalue()[:-100]
-
-
-def check(sentence, ok, why=""):
-    global bad
-    bad += not ok
-    print(("ok - " if ok else "not ok - ") + sentence + ("" if ok else ": %s" % (why,)))
 
 
 def copy(*options):
@@ -112,4 +107,4 @@ check("a link without a target is refused", code != 0 and found == [], (code, sa
 answer["stat"] = b'[]'
 code, said, found = copy()
 check("an answer of another shape is survived", found == [], (code, said, found))
-sys.exit(bad > 0)
+finish()

@@ -12,19 +12,13 @@ import sys
 import time
 
 import docs_rows
+from harness import check, finish
 
 PROGRAMS = "cove curl make sudo npm node tar export systemctl git tests/run"
 COMMAND = re.compile(r"\$ |(?:%s)(?: |$)|[A-Z][A-Z0-9_]*=[^ ]" % PROGRAMS.replace(" ", "|"))
 # Programs that change the host: each needs a row with a reason, and is none here should a row be missing.
 HARMFUL = "apt dpkg git make rm systemctl systemd-sysusers systemd-tmpfiles tools/deps"
 LONG = 60  # seconds that one command may take
-failures = 0
-
-
-def report(good, sentence, why=""):
-    global failures
-    failures += not good
-    print(("ok - %s" if good else "not ok - %s: %s") % ((sentence,) if good else (sentence, why.replace("\n", " | ")[:600])), flush=True)
 
 
 def blocks(text):
@@ -139,7 +133,7 @@ def run_page(page, rows, used):
     shell = Shell(folder)
     prepared = shell.run(here(docs_rows.BEFORE.get(page, "true")))
     if prepared[0] != "0":
-        report(False, "%s: what comes before its commands" % page, str(prepared))
+        check("%s: what comes before its commands" % page, False, prepared)
     for number, command, prints in commands(page):
         name = "%s:%d: %s" % (page, number, " ".join(command.split("#")[0].split())[:100])
         row = next((r for r in rows if r.page == page and re.search(r.fits, command)), None)
@@ -156,9 +150,9 @@ def run_page(page, rows, used):
         if time.monotonic() - begun > 2:
             print("# %.1f s: %s" % (time.monotonic() - begun, name))
         good = re.search(row.until, output) is not None if row and row.until else code == "0"
-        report(good, name, "exit %s: %s" % (code, output))
+        check(name, good, "exit %s: %s" % (code, output))
         if good and prints and not (row and not row.prints):
-            report(re.search(like(prints), output, re.S) is not None, "%s:%d prints what the page says" % (page, number), "%s, not %s" % (output, prints))
+            check("%s:%d prints what the page says" % (page, number), re.search(like(prints), output, re.S), "%s, not %s" % (output, prints))
     shell.end()
     subprocess.run(["cove", "kill", "--all"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run("cove tenant rm team-a; cove volume ls --json | jq -r '.[].name' | xargs -rn1 cove volume rm", shell=True, stdout=subprocess.DEVNULL,
@@ -173,8 +167,8 @@ def main():
             run_page(page, docs_rows.ROWS, used)
     for row in docs_rows.ROWS:
         if row not in used and (not only or row.page in only):
-            report(False, "%s has a command like '%s'" % (row.page, row.fits), "the row of tests/e2e/docs_rows.py is not needed")
-    return failures > 0
+            check("%s has a command like '%s'" % (row.page, row.fits), False, "the row of tests/e2e/docs_rows.py is not needed")
 
 
-sys.exit(main())
+main()
+finish()

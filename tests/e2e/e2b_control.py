@@ -1,73 +1,21 @@
-"""Asks E2B's control plane what its SDKs ask, byte by byte as they do. Run by e2b_control_test: coved, state, log."""
+"""Asks E2B's control plane what its SDKs ask, byte by byte as they do. Run by e2b_control_test."""
 import datetime
-import http.client
 import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from urllib.parse import quote, urlencode
 
-COVED, STATE, LOG = sys.argv[1:4]
+from harness import LOG, Server, check, finish, must, same, within
+
 KEY, READ_KEY, OTHER_KEY = (os.environ[k] for k in ("KEY", "READ_KEY", "OTHER_KEY"))
-NOBODY = "i0000aaaaaaaaaaaaaaaa"
-failed = 0
-
-
-def check(sentence, good, why=""):
-    global failed
-    if good:
-        print("ok - " + sentence)
-    else:
-        failed += 1
-        print("not ok - %s: %s" % (sentence, str(why)[:300].replace("\n", " ")))
-    sys.stdout.flush()
-
-
-def same(sentence, want, got):
-    check(sentence, want == got, "got %r, not %r" % (got, want))
-
-
-# ---- the server ----
-class Server:
-    port = 0
-
-    def start(self, *more):
-        with open(LOG, "ab") as log:
-            at = log.tell()
-            self.p = subprocess.Popen([COVED, "--state", STATE, "--listen", "127.0.0.1:%d" % self.port, *more],
-                                      stderr=log, stdin=subprocess.DEVNULL)
-        end = time.time() + 20
-        while time.time() < end:
-            with open(LOG, "rb") as f:
-                f.seek(at)
-                found = re.search(rb"ready listen=127\.0\.0\.1:(\d+)", f.read())
-            if found:
-                self.port = int(found.group(1))
-                return
-            time.sleep(0.02)
-        print("not ok - coved starts: " + open(LOG).read()[-300:])
-        sys.exit(1)
-
-    def end(self, how=signal.SIGTERM):
-        self.p.send_signal(how)
-        self.p.wait()
-
-
+UNKNOWN = "i0000aaaaaaaaaaaaaaaa"
 server = Server()
 
 
-class Answer:
-    pass
-
-
 def ask(method, path, body=None, key=KEY, headers=None, chunked=False):
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     h = dict(headers or {})
-    if key:
-        h["X-API-KEY"] = key
     if isinstance(body, (dict, list)):
         body = json.dumps(body, indent=2)
     if isinstance(body, str):
@@ -76,14 +24,7 @@ def ask(method, path, body=None, key=KEY, headers=None, chunked=False):
         h.setdefault("Content-Type", "application/json")
     if chunked:
         body = iter([body[i:i + 7] for i in range(0, len(body), 7)])
-    c.request(method, path, body=body, headers=h, encode_chunked=chunked)
-    r = c.getresponse()
-    a = Answer()
-    a.status, a.headers, a.body = r.status, r.headers, r.read()
-    a.type = r.headers.get("Content-Type", "")
-    a.json = json.loads(a.body) if a.body and "json" in a.type else None
-    c.close()
-    return a
+    return server.ask(method, path, body, key, h, encode_chunked=chunked)
 
 
 def envd(method, path, sandbox, body=None, token=None):
@@ -104,9 +45,7 @@ def refused(sentence, a, status, text=None):
 def create(path="/v2/sandboxes", **body):
     body.setdefault("templateID", "base")
     a = ask("POST", path, body)
-    if a.status != 201:
-        print("not ok - a sandbox is made: %s %s" % (a.status, a.body))
-        sys.exit(1)
+    must("a sandbox is made", a.status == 201, "%s %s" % (a.status, a.body))
     return a.json
 
 
@@ -121,15 +60,6 @@ def info(box):
 
 def moment(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-
-
-def wait_for(what, seconds=15):
-    end = time.time() + max(seconds, 30)
-    while time.time() < end:
-        if what():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def encoded(metadata):
@@ -253,7 +183,7 @@ refused("and not who may come in", ask("PUT", "/sandboxes/%s/network" % closed["
 same("refusals change nothing", {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}, info(closed)["network"])
 
 # ---- others' sandboxes, and none ----
-for who, sandbox, key in (("unknown", NOBODY, KEY), ("foreign", box["sandboxID"], OTHER_KEY), ("impossible", "x" * 300, KEY)):
+for who, sandbox, key in (("unknown", UNKNOWN, KEY), ("foreign", box["sandboxID"], OTHER_KEY), ("impossible", "x" * 300, KEY)):
     at = "/sandboxes/" + sandbox
     for method, path, body in (("GET", at, None), ("DELETE", at, None), ("POST", at + "/connect", {"timeout": 5}),
                                ("POST", "/v2" + at + "/connect", {}), ("POST", at + "/pause", {}),
@@ -264,7 +194,7 @@ for who, sandbox, key in (("unknown", NOBODY, KEY), ("foreign", box["sandboxID"]
                                ("GET", "/v2" + at + "/logs", None)):
         refused("%s: %s %s is 404" % (who, method, path.replace(sandbox, "{id}")), ask(method, path, body, key=key), 404)
 same("nobody's metrics are none", {"sandboxes": {}},
-     ask("GET", "/sandboxes/metrics?sandbox_ids=%s,%s" % (NOBODY, box["sandboxID"]), key=OTHER_KEY).json)
+     ask("GET", "/sandboxes/metrics?sandbox_ids=%s,%s" % (UNKNOWN, box["sandboxID"]), key=OTHER_KEY).json)
 same("the sandbox is still there", 200, ask("GET", "/sandboxes/" + box["sandboxID"]).status)
 
 # ---- time ----
@@ -287,7 +217,7 @@ refused("a timeout without a number is refused", ask("POST", at + "/timeout", {}
 refused("one that is too long, too", ask("POST", at + "/timeout", {"timeout": 86401}), 400, "24 hours")
 refused("connect knows the same bounds", ask("POST", at + "/connect", {"timeout": 0}), 400, "greater than 0")
 same("time that is up", 204, ask("POST", "/sandboxes/%s/timeout" % v1["sandboxID"], {"timeout": 0}).status)
-check("ends a sandbox", wait_for(lambda: ask("GET", "/sandboxes/" + v1["sandboxID"]).status == 404))
+check("ends a sandbox", within(15, lambda: ask("GET", "/sandboxes/" + v1["sandboxID"]).status == 404))
 same("and envd says 502", 502, envd("GET", "/health", v1["sandboxID"]).status)
 same("but its log is there", 200, ask("GET", "/v2/sandboxes/%s/logs" % v1["sandboxID"]).status)
 
@@ -297,7 +227,7 @@ def clock():
 
 
 ask("POST", "/v1" + at + "/processes", {"command": "while :; do date +%s%N > /tmp/clock.new; mv /tmp/clock.new /tmp/clock; sleep 0.05; done"})
-check("a process in it works", wait_for(clock), clock())
+check("a process in it works", within(15, clock), clock())
 same("a running sandbox is healthy", 204, envd("GET", "/health", box["sandboxID"]).status)
 same("pause answers 204", 204, ask("POST", at + "/pause").status)
 refused("a second one is 409", ask("POST", at + "/pause", {"memory": True}), 409, "already paused")
@@ -313,7 +243,7 @@ a = ask("POST", "/v2" + at + "/connect", {"timeout": 60})
 same("connect resumes it: 201, the same id, the same token", (201, box["sandboxID"], box["envdAccessToken"]),
      (a.status, a.json["sandboxID"], a.json["envdAccessToken"]))
 tick = clock()
-check("its processes go on", tick and wait_for(lambda: clock() != tick), tick)
+check("its processes go on", tick and within(15, lambda: clock() != tick), tick)
 refused("resume of one that runs is 409", ask("POST", at + "/resume", {"timeout": 60}), 409)
 refused("nor a change of what happens at the end", ask("POST", at + "/resume", {"autoPause": True}), 501, "autoPause")
 same("pause and resume, the old way", (204, 201),
@@ -326,8 +256,8 @@ over = time.time() + 6
 sleeper = create(timeout=3, autoPause=True, autoResume={"enabled": True})
 deaf = create(timeout=3, autoPause=True)
 for b in (sleeper, deaf):
-    check("time that is up pauses what asked for it", wait_for(lambda: info(b)["state"] == "paused"), info(b))
-wait_for(lambda: time.time() > over)
+    check("time that is up pauses what asked for it", within(15, lambda: info(b)["state"] == "paused"), info(b))
+within(15, lambda: time.time() > over)
 same("a pause outlives the deadline before it", (200, "paused"),
      (lambda a: (a.status, a.json["state"]))(ask("GET", at)))
 LIST = "/process.Process/List"
@@ -412,9 +342,9 @@ kill(*boxes[2:])
 # ---- metrics ----
 at = "/sandboxes/" + ids[0]
 ask("POST", "/v1" + at + "/exec", {"command": "head -c 3000000 /dev/zero > /home/user/zeros; cat /home/user/zeros | wc -c"})
-check("a point comes within 30 seconds", wait_for(lambda: ask("GET", at + "/metrics").json, 30))
-check("and another", wait_for(lambda: len(ask("GET", at + "/metrics").json) >= 2, 15))
-check("a point knows of a file that was written before it", wait_for(lambda: ask("GET", at + "/metrics").json[-1]["diskUsed"] >= 3000000, 60))
+check("a point comes within 30 seconds", within(30, lambda: ask("GET", at + "/metrics").json))
+check("and another", within(15, lambda: len(ask("GET", at + "/metrics").json) >= 2))
+check("a point knows of a file that was written before it", within(60, lambda: ask("GET", at + "/metrics").json[-1]["diskUsed"] >= 3000000))
 points = ask("GET", at + "/metrics").json
 same("a point has these fields", ["cpuCount", "cpuUsedPct", "diskTotal", "diskUsed", "memCache", "memTotal", "memUsed",
                                  "timestamp", "timestampUnix"], sorted(points[-1]))
@@ -428,9 +358,9 @@ same("none before it was", [], ask("GET", at + "/metrics?start=1&end=1000").json
 same("only those asked for", [p], ask("GET", at + "/metrics?start=%d&end=%d" % ((p["timestampUnix"],) * 2)).json)
 refused("not from the end to the start", ask("GET", at + "/metrics?start=10&end=5"), 400)
 same("the last of several", {ids[0], ids[1]},
-     set(ask("GET", "/sandboxes/metrics?sandbox_ids=%s,%s,%s" % (ids[0], ids[1], NOBODY)).json["sandboxes"]))
+     set(ask("GET", "/sandboxes/metrics?sandbox_ids=%s,%s,%s" % (ids[0], ids[1], UNKNOWN)).json["sandboxes"]))
 refused("of some, not of none", ask("GET", "/sandboxes/metrics"), 400)
-refused("and not of too many", ask("GET", "/sandboxes/metrics?sandbox_ids=" + ",".join([NOBODY] * 101)), 400)
+refused("and not of too many", ask("GET", "/sandboxes/metrics?sandbox_ids=" + ",".join([UNKNOWN] * 101)), 400)
 
 # ---- logs ----
 ask("POST", "/v1" + at + "/exec", {"command": "exit 3"})
@@ -508,4 +438,4 @@ same("then it is removed", 204, ask("DELETE", "/volumes/" + volume["volumeID"]).
 same("and gone", [], ask("GET", "/volumes").json)
 same("all are gone", [], ask("GET", "/v2/sandboxes").json)
 server.end()
-sys.exit(failed > 0)
+finish()

@@ -15,7 +15,7 @@ import time
 import zlib
 from urllib.parse import quote, urlencode
 
-from asking import ask, check, run, same, server
+from harness import ask, check, run, same, server, within
 
 MB = 1 << 20
 boxes = {}
@@ -39,17 +39,17 @@ class Box:
         """A unary call: chunked as JavaScript sends it, or with a length and indented as Python does."""
         text = json.dumps(message or {}, indent=2 if python else None).encode()
         h = self.headers(user, Content_Type="application/json", Connect_Protocol_Version="1", **more)
-        return ask("POST", "/filesystem.Filesystem/" + method, text if python else iter([text]), h)
+        return ask("POST", "/filesystem.Filesystem/" + method, text if python else iter([text]), headers=h)
 
     def upload(self, query, body, kind, **more):
         h = {**self.headers(), "Content-Type": kind, **more}
-        return ask("POST", "/files?" + urlencode(query), body, h)
+        return ask("POST", "/files?" + urlencode(query), body, headers=h)
 
     def put(self, path, data, **more):
         return self.upload({"path": path}, data, "application/octet-stream", **more)
 
     def get(self, path, headers=None, **query):
-        return ask("GET", "/files?" + urlencode({"path": path, **query}), headers={**self.headers(), **(headers or {})}, raw=True)
+        return ask("GET", "/files?" + urlencode({"path": path, **query}), headers={**self.headers(), **(headers or {})})
 
     def sh(self, command, user=None):
         a = ask("POST", "/v1/sandboxes/%s/exec" % self.id, {"command": command, **({"user": user} if user else {})})
@@ -193,7 +193,7 @@ def breaking_off():
     box = boxes["a"]
 
     def broken(path, first):
-        s = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        s = server.connect(20)
         lines = ["POST /files?path=%s HTTP/1.1" % quote(path), "Host: x", "Content-Type: application/octet-stream", "Content-Length: 9999999"]
         s.sendall(("\r\n".join(lines + ["%s: %s" % h for h in box.headers().items()]) + "\r\n\r\n").encode() + first)
         time.sleep(0.3)
@@ -233,12 +233,11 @@ def large():
     piece = bytes(range(256)) * 1024
 
     def memory():
-        with open("/proc/%d/status" % server.p.pid) as f:
-            return int([line for line in f if line.startswith("VmHWM")][0].split()[1]) * 1024
+        return server.status("VmHWM") << 10
     before = memory()
     a = box.upload({"path": "/home/user/large"}, (piece for _ in range(size // len(piece))), "application/octet-stream")
     same("100 MB go up", (200, str(size)), (a.status, box.sh("stat -c %s /home/user/large")))
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c = server.http()
     c.request("GET", "/files?path=large", headers=box.headers())
     r = c.getresponse()
     crc = total = 0
@@ -268,16 +267,16 @@ def compose():
     for i in range(3):
         box.put("part%d" % i, b"%d" % i * 3)
     h = box.headers(Content_Type="application/json")
-    a = ask("POST", "/files/compose", {"source_paths": ["part0", "part1", "/home/user/part2"], "destination": "whole/all"}, h)
+    a = ask("POST", "/files/compose", {"source_paths": ["part0", "part1", "/home/user/part2"], "destination": "whole/all"}, headers=h)
     same("files are put together", {"name": "all", "type": "file", "path": "/home/user/whole/all"}, a.json)
     same("in their order, and the parts are gone", "000111222", box.sh("cat whole/all; ls part* 2>/dev/null || true"))
-    refused("a missing part is 404", ask("POST", "/files/compose", {"source_paths": ["whole/all", "gone"], "destination": "y"}, h), 404, "gone")
+    refused("a missing part is 404", ask("POST", "/files/compose", {"source_paths": ["whole/all", "gone"], "destination": "y"}, headers=h), 404, "gone")
     same("and changes nothing", "000111222", box.sh("cat whole/all; ls y 2>/dev/null || true"))
     box.put("tail", b"!")
-    ask("POST", "/files/compose", {"source_paths": ["whole/all", "tail"], "destination": "whole/all"}, h)
+    ask("POST", "/files/compose", {"source_paths": ["whole/all", "tail"], "destination": "whole/all"}, headers=h)
     same("the destination may be one of them", "000111222!", box.sh("cat whole/all"))
-    refused("sources are needed", ask("POST", "/files/compose", {"destination": "y"}, h), 400)
-    refused("not too many", ask("POST", "/files/compose", {"source_paths": ["whole/all"] * 1025, "destination": "y"}, h), 400, "1024")
+    refused("sources are needed", ask("POST", "/files/compose", {"destination": "y"}, headers=h), 400)
+    refused("not too many", ask("POST", "/files/compose", {"source_paths": ["whole/all"] * 1025, "destination": "y"}, headers=h), 400, "1024")
 
 
 # ---- who may ----
@@ -294,7 +293,7 @@ def sign(box, path, operation, user="", expires=None, token=None):
 def forge(count):
     """So many requests in a row on one connection, each with another signature: how often each status came."""
     found = collections.Counter()
-    with socket.create_connection(("127.0.0.1", server.port)) as s, s.makefile("rb") as f:
+    with server.connect() as s, s.makefile("rb") as f:
         def send():
             for i in range(count):
                 sign = base64.b64encode(hashlib.sha256(b"%d" % i).digest()).decode().rstrip("=").replace("+", "%2B").replace("/", "%2F")
@@ -320,7 +319,7 @@ def access():
     no = {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "49983"}
 
     def get(query, headers=no):
-        return ask("GET", "/files?" + urlencode(query), headers=headers, raw=True)
+        return ask("GET", "/files?" + urlencode(query), headers=headers)
     refused("without a token or a signature: 401", get({"path": "s.txt"}), 401, "missing signature query parameter")
     refused("with another token", get({"path": "s.txt"}, {**no, "X-Access-Token": "f" * 64}), 401, "access token present in header but does not match")
     refused("even beside a good signature", get(sign(box, "s.txt", "read"), {**no, "X-Access-Token": "f" * 64}), 401, "does not match")
@@ -334,11 +333,11 @@ def access():
     refused("not for another user", get({**sign(box, "s.txt", "read", "user"), "username": "root"}), 401, "invalid signature")
     refused("not for a later end", get({**sign(box, "s.txt", "read", "", soon), "signature_expiration": str(soon + 9)}), 401, "invalid signature")
     refused("not for the other operation", ask("POST", "/files?" + urlencode(sign(box, "s.txt", "read")), b"x",
-                                               {**no, "Content-Type": "application/octet-stream"}), 401, "invalid signature")
-    a = ask("POST", "/files?" + urlencode(sign(box, "up.txt", "write")), b"up", {**no, "Content-Type": "application/octet-stream"})
+                                               headers={**no, "Content-Type": "application/octet-stream"}), 401, "invalid signature")
+    a = ask("POST", "/files?" + urlencode(sign(box, "up.txt", "write")), b"up", headers={**no, "Content-Type": "application/octet-stream"})
     same("one for writing writes", (200, b"up"), (a.status, box.get("up.txt").body))
     same("a link that names no sandbox finds it", b"signed", get(sign(box, "s.txt", "read", "user", soon), {}).body)
-    a = ask("POST", "/files?" + urlencode(sign(box, "up2.txt", "write")), b"up", {"Content-Type": "application/octet-stream"})
+    a = ask("POST", "/files?" + urlencode(sign(box, "up2.txt", "write")), b"up", headers={"Content-Type": "application/octet-stream"})
     same("also for writing", (200, b"up"), (a.status, box.get("up2.txt").body))
     check("a tampered one finds none", get({**sign(box, "s.txt", "read"), "path": "x"}, {}).status in (401, 404))
     answers = forge(3000)
@@ -374,7 +373,7 @@ def around():
                                                     "mem_used_mib", "disk_used", "disk_total"} == set(a.json) and a.json["mem_total"] > 0 and
           abs(a.json["ts"] - time.time()) < 60, a.body)
     for path in ("init", "upgrade", "freeze", "unfreeze", "collapse", "fsfreeze", "fsthaw"):
-        same("/%s is not for the public" % path, 404, ask("POST", "/" + path, {}, box.headers()).status)
+        same("/%s is not for the public" % path, 404, ask("POST", "/" + path, {}, headers=box.headers()).status)
     page = {"Origin": "https://page.example"}
     a = ask("OPTIONS", "/files?path=x", headers={"E2b-Sandbox-Id": box.id, **page, "Access-Control-Request-Method": "POST",
                                                  "Access-Control-Request-Headers": "x-access-token, x-odd"})
@@ -494,7 +493,7 @@ class Stream:
     """WatchDir, until it is closed; events are kept as they come."""
 
     def __init__(self, box, message, **more):
-        self.c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        self.c = server.http(30)
         text = json.dumps(message).encode()
         self.c.request("POST", "/filesystem.Filesystem/WatchDir", iter([struct.pack(">BI", 0, len(text)) + text]),
                        box.headers(Content_Type="application/connect+json", Connect_Protocol_Version="1", **more))
@@ -524,13 +523,7 @@ class Stream:
 
     def until(self, *wanted):
         """Waits for these (type, name), in any order."""
-        end = time.time() + 30
-        while time.time() < end:
-            have = [(e["type"].replace("EVENT_TYPE_", ""), e["name"]) for e in self.events]
-            if all(w in have for w in wanted):
-                return True
-            time.sleep(0.02)
-        return False
+        return within(30, lambda: set(wanted) <= {(e["type"].replace("EVENT_TYPE_", ""), e["name"]) for e in self.events})
 
     def entry(self, kind, name):
         return [e.get("entry") for e in self.events if (e["type"], e["name"]) == ("EVENT_TYPE_" + kind, name)][-1]
@@ -581,10 +574,7 @@ def streams():
     same("with the new entry", "/tmp/w/y.txt", (s.entry("CREATE", "y.txt") or {}).get("path"))
     box.rpc("Remove", {"path": "/tmp/w/y.txt"})
     check("removal has none", s.until(("REMOVE", "y.txt")) and s.entry("REMOVE", "y.txt") is None, s.events)
-    end = time.time() + 30
-    while {"keepalive": {}} not in s.others and time.time() < end:
-        time.sleep(0.05)
-    check("keepalives come when it is quiet", {"keepalive": {}} in s.others, s.others)
+    check("keepalives come when it is quiet", within(30, lambda: {"keepalive": {}} in s.others), s.others)
     box.rpc("Remove", {"path": "/tmp/w"})
     s.t.join(30)
     same("the end of the directory ends the stream", {}, s.end)
@@ -606,13 +596,12 @@ def watchers():
         return a.json["events"] if a.status == 200 else a.body
 
     def until(w, *wanted):
-        have, end = [], time.time() + 30
-        while time.time() < end:
-            have += events(w)
-            if all(x in [(e["type"].replace("EVENT_TYPE_", ""), e["name"]) for e in have] for x in wanted):
-                return have
-            time.sleep(0.05)
-        return None
+        have = []
+
+        def there():
+            have.extend(events(w))
+            return set(wanted) <= {(e["type"].replace("EVENT_TYPE_", ""), e["name"]) for e in have}
+        return have if within(30, there) else None
     a = box.rpc("CreateWatcher", {"path": "/tmp/ww", "recursive": True, "include_entry": True}, python=True)
     w = (a.json or {}).get("watcherId")
     check("a watcher has an id", w, a.body)
@@ -637,7 +626,7 @@ def watchers():
     end = time.time() + 20
     while time.time() < end and (a := box.rpc("GetWatcherEvents", {"watcherId": w})).status == 200:
         pass
-    code("events that nobody asks for are not kept for ever, and their loss is told", a, 500, "internal", "lost")
+    code("events without a reader are not kept for ever, and their loss is told", a, 500, "internal", "lost")
     box.rpc("RemoveWatcher", {"watcherId": w})
     ids = [box.rpc("CreateWatcher", {"path": "/tmp"}).json.get("watcherId") for _ in range(16)]
     code("a sandbox has so many watchers and no more", box.rpc("CreateWatcher", {"path": "/tmp"}), 429, "resource_exhausted")

@@ -2,13 +2,12 @@
 Run by tests/e2e/e2b_process_test."""
 import base64
 import os
-import socket
 import struct
 import threading
 import time
 
-import asking
-from asking import check, same
+import harness
+from harness import check, same, within
 from e2b_wire import Box, Result, envelope
 
 b = None  # the sandbox that most parts share
@@ -20,15 +19,6 @@ def b64(data):
 
 def text(data):
     return bytes(data).decode(errors="replace")
-
-
-def wait_for(condition, seconds=10):
-    end = time.time() + max(seconds, 30)
-    while time.time() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def begun(stream):
@@ -139,7 +129,7 @@ def headers():
         same("a unary call of type %r is 415" % kind, 415, b.unary("List", {}, {"Content-Type": kind})[0])
     same("parameters of the type do not matter", 200,
          b.unary("List", {}, {"Content-Type": "application/json; charset=utf-8"})[0])
-    same("GET is 405", 405, asking.ask("GET", "/process.Process/List", headers=b.headers()).status)
+    same("GET is 405", 405, harness.ask("GET", "/process.Process/List", headers=b.headers()).status)
     same("an unknown method is 404", 404, b.unary("Nothing", {})[0])
     answer_is("another version of the protocol is refused", 400, "invalid_argument",
               b.unary("List", {}, {"Connect-Protocol-Version": "2"}))
@@ -277,7 +267,7 @@ def inputs():
     stream = b.start("sleep 71 & sleep 71; true")
     same("SIGKILL", (200, {}), b.unary("SendSignal", {"process": {"pid": begun(stream)}, "signal": "SIGNAL_SIGKILL"}))
     same("ends it", "signal: killed", Result(stream).exit["status"])
-    check("and its children", wait_for(lambda: b.run("pgrep -cx -f 'sleep 71'").out == b"0\n"))
+    check("and its children", within(10, lambda: b.run("pgrep -cx -f 'sleep 71'").out == b"0\n"))
     big = b64(os.urandom(1000000))
     stream = b.stream("Start", {"process": {"cmd": "wc", "args": ["-c"]}})
     pid = begun(stream)
@@ -329,10 +319,10 @@ def disconnect():
     stream = b.start("sleep 1; echo on >/tmp/went; sleep 60")
     pid = begun(stream)
     stream.close()
-    check("a process outlives who started it", wait_for(lambda: b.run("cat /tmp/went").out == b"on\n"))
+    check("a process outlives who started it", within(10, lambda: b.run("cat /tmp/went").out == b"on\n"))
     check("it is still listed", pid in pids(b))
     b.unary("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"})
-    check("and then not", wait_for(lambda: pid not in pids(b)))
+    check("and then not", within(10, lambda: pid not in pids(b)))
 
 
 # ---- terminals ----
@@ -373,7 +363,7 @@ def deadlines():
     r = Result(stream)
     code_is("a stream ends at the client's deadline", "deadline_exceeded", r)
     check("not before, and not long after", 0.6 < time.time() - begin < 40, time.time() - begin)
-    check("its process is killed, children too", wait_for(lambda: b.run("pgrep -cx -f 'sleep 81'").out == b"0\n"))
+    check("its process is killed, children too", within(10, lambda: b.run("pgrep -cx -f 'sleep 81'").out == b"0\n"))
     stream = b.start("echo x; sleep 82", headers={"Connect-Timeout-Ms": "60000"})
     pid = begun(stream)
     r = Result(b.stream("Connect", {"process": {"pid": pid}}, {"Connect-Timeout-Ms": "500"}))
@@ -422,10 +412,10 @@ def paused():
     box = Box()
     stream = box.start("echo 1; sleep 1; echo 2")
     begun(stream)
-    same("a sandbox is paused under its process", 204, asking.ask("POST", "/sandboxes/%s/pause" % box.id, {}).status)
+    same("a sandbox is paused under its process", 204, harness.ask("POST", "/sandboxes/%s/pause" % box.id, {}).status)
     same("a call is 502 meanwhile", 502, box.unary("List", {})[0])
     time.sleep(1.2)
-    same("it goes on", 201, asking.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
+    same("it goes on", 201, harness.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
     r = Result(stream)
     same("and so does the process", (b"1\n2\n", {}), (bytes(r.out), r.end))
     box.kill()
@@ -433,7 +423,7 @@ def paused():
 
 # ---- much, and many ----
 def slow_reader():
-    s = socket.create_connection(("127.0.0.1", asking.server.port))
+    s = harness.server.connect()
     body = envelope({"process": {"cmd": "/bin/bash", "args": ["-c", "head -c 40000000 /dev/zero; touch /tmp/all-out"]},
                      "stdin": False})
     head = "POST /process.Process/Start HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(body)
@@ -457,15 +447,10 @@ def slow_reader():
     s.close()
 
 
-def memory(field):
-    with open("/proc/%d/status" % asking.server.p.pid) as f:
-        return next(int(line.split()[1]) for line in f if line.startswith(field + ":"))
-
-
 def much():
-    with open("/proc/%d/clear_refs" % asking.server.p.pid, "w") as f:
+    with open("/proc/%d/clear_refs" % harness.server.p.pid, "w") as f:
         f.write("5")  # the peak begins anew
-    before = memory("VmRSS")
+    before = harness.server.status("VmRSS")
     total = largest = 0
     end = None
     stream = b.start("head -c 104857600 /dev/zero")
@@ -480,7 +465,7 @@ def much():
     stream.close()
     same("100 MiB of output arrive", (104857600, 0), (total, (end or {}).get("exitCode")))
     check("in pieces of 32 KiB at most", 0 < largest <= 32768, largest)
-    grown = memory("VmHWM") - before
+    grown = harness.server.status("VmHWM") - before
     check("in flat memory: %d KiB more" % grown, grown < 8192, grown)
 
 
@@ -514,4 +499,4 @@ def parts():
     same("the sandbox is killed", 204, b.kill())
 
 
-asking.run(parts, settings=("--e2b-policy", "standard"))  # or nothing would be denied
+harness.run(parts, settings=("--e2b-policy", "standard"))  # or nothing would be denied

@@ -6,7 +6,7 @@ import json
 import socket
 import struct
 
-import asking
+import harness
 
 
 def envelope(message, flags=0):
@@ -63,15 +63,15 @@ class Box:
             return
         body = {"templateID": "host", "timeout": 600}
         body.update(create or {})
-        a = asking.ask("POST", "/v2/sandboxes", body, key=key, headers={"Content-Type": "application/json"})
+        a = harness.ask("POST", "/v2/sandboxes", body, key=key, headers={"Content-Type": "application/json"})
         assert a.status == 201, a.body
         self.id, self.token = a.json["sandboxID"], a.json["envdAccessToken"]
 
     def kill(self, key=None):
-        return asking.ask("DELETE", "/sandboxes/" + self.id, key=key).status
+        return harness.ask("DELETE", "/sandboxes/" + self.id, key=key).status
 
     def health(self):
-        return asking.ask("GET", "/health", headers={"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49983"}).status
+        return harness.ask("GET", "/health", headers={"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49983"}).status
 
     def headers(self, more=None):
         h = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49983", "X-Access-Token": self.token,
@@ -83,7 +83,7 @@ class Box:
 
     def send(self, method, body, headers, pieces=None, timeout=60):
         """The request; `pieces`: sizes in which the body leaves, each a chunk and a packet of its own."""
-        conn = http.client.HTTPConnection("127.0.0.1", asking.server.port, timeout=timeout)
+        conn = harness.server.http(timeout)
         conn.connect()
         conn.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         conn.putrequest("POST", method if method.startswith("/") else "/process.Process/" + method)

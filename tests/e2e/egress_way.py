@@ -1,18 +1,14 @@
-"""Asked by proxy_test: the way out of sandboxes through proxies. Arguments: as asking.py's, then the directory of
-the internet that is played, and cove."""
+"""Egress of sandboxes through proxies. Run by proxy_test; INTERNET is the directory of the internet that is played."""
 import glob
 import json
 import os
 import re
 import subprocess
-import sys
 import threading
-import time
 
-sys.path.insert(0, "tests/e2e")
-from asking import LOG, STATE, ask, check, failures, same, server
+from harness import LOG, STATE, ask, check, finish, same, server, within
 
-INTERNET, COVE = sys.argv[4:6]
+INTERNET, COVE = os.environ["INTERNET"], os.environ["COVE"]
 DNS = ["--network-dns", "93.184.216.53", "--policy", "minimal"]
 LOGIN = {"username": "cove", "password": "open:sesame"}
 PROXY, HOST = "from=93.184.216.34", "from=93.184.216.1\n"
@@ -51,14 +47,12 @@ seen_events = {}
 
 def newest(box):
     """The newest event, once there is one that no call before has seen: events come in their own time."""
-    end = time.time() + 30
-    while time.time() < end:
-        last = (events(box) or [{"seq": -1}])[-1]
-        if last["seq"] > seen_events.get(box, -1):
-            seen_events[box] = last["seq"]
-            return last
-        time.sleep(0.02)
-    return last
+    def last():
+        return (events(box) or [{"seq": -1}])[-1]
+    within(30, lambda: last()["seq"] > seen_events.get(box, -1))
+    newest_event = last()
+    seen_events[box] = newest_event["seq"]
+    return newest_event
 
 
 def told(box, act):
@@ -80,15 +74,6 @@ def through(kind, port, host="93.184.216.34", mode="public", **more):
 
 def proxied():
     return open(INTERNET + "/proxied").read().splitlines()
-
-
-def within(seconds, true):
-    end = time.time() + max(seconds, 30)
-    while time.time() < end:
-        if true():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 SPEAKS_FIRST = """python3 -c "
@@ -451,7 +436,7 @@ def main():
     server.start(*DNS)
     defaults()
     server.kill()
-    return 1 if failures else 0
 
 
-sys.exit(main())
+main()
+finish()

@@ -1,4 +1,4 @@
-"""Files over HTTP: encodings, archives, signed URLs. Run by files_test: coved, state directory, log file."""
+"""Files over HTTP: encodings, archives, signed URLs. Run by files_test."""
 import gzip
 import http.client
 import io
@@ -6,11 +6,10 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import tarfile
 import time
 
-from asking import ask, check, refused, run, same, server
+from harness import COVED, STATE, ask, check, refused, run, same, server
 
 GZIP = {"Content-Encoding": "gzip"}
 box = None
@@ -59,7 +58,7 @@ def encodings():
     refused("the limit is one of decoded bytes", ask("POST", run_it, gzip.compress(spaces), headers=GZIP), 413, "too_big")
     refused("empty members are no way around it", ask("POST", run_it, gzip.compress(b"") * 220000, headers=GZIP), 413, "too_big")
 
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    c = server.http(20)
     c.request("PUT", at, packed + b"garbage", GZIP)
     first = c.getresponse()
     first.read()
@@ -138,7 +137,7 @@ def archives():
     ask("PUT", at + "/tmp/z", archive(("a", b"newer")))
     same("what is there is replaced", b"newer", ask("GET", box + "/files?path=/tmp/z/a").body)
     sh("mkdir -p /tmp/u/no; echo x >/tmp/u/x; mkfifo /tmp/u/fifo; chmod 0 /tmp/u/no")
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    c = server.http(20)
     c.request("GET", at + "/tmp/u")
     try:
         c.getresponse().read()
@@ -189,13 +188,12 @@ def archive_size():
     same("come back", 3050, len(read_back("/tmp/many")))
 
     def peak():
-        with open("/proc/%d/status" % server.p.pid) as f:
-            return int(next(line for line in f if line.startswith("VmHWM")).split()[1])
+        return server.status("VmHWM")
 
     big = archive(("big", bytes(range(256)) * (64 << 12)))
     before = peak()
     same("64 MB go up", 200, ask("PUT", box + "/files/tar?path=/tmp/big", big).status)
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c = server.http()
     c.request("GET", box + "/files/tar?path=/tmp/big&gzip=1")
     with tarfile.open(fileobj=c.getresponse(), mode="r|gz") as t:
         same("and down", [("big", 64 << 20)], [(m.name, m.size) for m in t])
@@ -253,7 +251,7 @@ def signed():
     same("a key that may read signs for reading", 200, ask("GET", by_reader).status)
 
     def cove(*words):
-        return subprocess.run([os.path.dirname(sys.argv[1]) + "/direct/cove", *words], env=dict(os.environ, COVE_STATE=sys.argv[2]),
+        return subprocess.run([os.path.dirname(COVED) + "/direct/cove", *words], env=dict(os.environ, COVE_STATE=STATE),
                               capture_output=True, text=True)
 
     cove("key", "revoke", reader[4:16])
@@ -286,7 +284,7 @@ def deep():
     same("what lies above goes as ever", 200, ask("GET", box + "/files/tar?path=/tmp/deep/a").status)
     # Where only the end of the connection ends an answer, one that is not whole must not look like one that is.
     ask("POST", box + "/exec", {"command": "mkdir /tmp/cut && cd /tmp/cut && touch $(seq 1000) && mkdir -m 0 closed"})
-    s = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    s = server.connect(20)
     s.sendall(("GET %s/files/tar?path=/tmp/cut HTTP/1.0\r\nHost: localhost\r\n\r\n" % box).encode())
     how, got = "ended", 0
     try:
@@ -310,7 +308,7 @@ def large():
     check("two large files come over one connection", all(ask("GET", at).body == content for _ in range(2)))
     shrinks = box + "/files?path=/tmp/shrinks"
     ask("POST", box + "/exec", {"command": "head -c 100m /dev/zero | tr '\\0' x > /tmp/shrinks"})
-    s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    s = server.connect(60)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % shrinks).encode())
     head = s.recv(2000)

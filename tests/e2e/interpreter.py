@@ -4,12 +4,11 @@ import json
 import os
 import shutil
 import socket
-import threading
 import time
 
-import asking
+import harness
 import notebook
-from asking import ask, check, same
+from harness import ask, check, same, within
 
 TEMPLATE = os.environ.get("TEMPLATE", "host")
 
@@ -35,7 +34,7 @@ class Box:
 
     def open(self, code, **more):
         """The answer as it comes: connection and response."""
-        c = http.client.HTTPConnection("127.0.0.1", asking.server.port, timeout=60)
+        c = harness.server.http()
         c.request("POST", "/execute", json.dumps({"code": code, **more}), self.headers())
         return c, c.getresponse()
 
@@ -83,7 +82,7 @@ def hang_up(c, r):
 
 
 def connections():
-    return sum(os.readlink("/proc/%d/fd/%s" % (asking.server.p.pid, n)).startswith("socket:") for n in os.listdir("/proc/%d/fd" % asking.server.p.pid))
+    return sum(os.readlink("/proc/%d/fd/%s" % (harness.server.p.pid, n)).startswith("socket:") for n in os.listdir("/proc/%d/fd" % harness.server.p.pid))
 
 
 def begun(r):
@@ -162,8 +161,8 @@ def contexts():
     same("it is not listed", listed, c.ask("GET", "/contexts").json)
     same("and runs nothing", 404, c.run("1", context_id=made["id"]).status)
     same("removed twice: 404", 404, c.ask("DELETE", "/contexts/" + made["id"]).status)
-    asking.server.kill()
-    asking.server.start()
+    harness.server.kill()
+    harness.server.start()
     same("contexts survive a restart of the server", "1", c.run("y").text)
     same("removed ones stay removed", 404, c.run("1", context_id=made["id"]).status)
     c.kill()
@@ -215,9 +214,7 @@ def turns():
         waiting.append(b.open("order.append(%d)" % i))  # the head of its answer is there: it stands in the queue
     held = connections()
     hang_up(*waiting[1])
-    end = time.time() + 30
-    while connections() >= held and time.time() < end:  # it looks for who waits now and then
-        time.sleep(0.02)
+    within(30, lambda: connections() < held)  # the server looks now and then which clients still wait
     same("another context does not wait", "False",
          b.run("import os; was = os.path.exists('/tmp/turns'); open('/tmp/turns', 'w').close(); was", context_id=b.context()).text)
     for i in (0, 2, 3):
@@ -254,9 +251,7 @@ def deaths():
     same("and again", "1", b.run("1").text)
     own = b.run("import os, threading\nthreading.Timer(0.1, lambda: os._exit(1)).start()\nos.getpid()").text
     other = b.context()
-    end = time.time() + 30
-    while time.time() < end and b.run("import os; os.path.exists('/proc/%s')" % own, context_id=other).text != "False":
-        time.sleep(0.05)
+    within(30, lambda: b.run("import os; os.path.exists('/proc/%s')" % own, context_id=other).text == "False")
     same("one that ends between two cells is not noticed", "2", b.run("1+1").text)
     m = Box()
     run = m.run("x = bytearray(8 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
@@ -274,8 +269,7 @@ def deaths():
 
 
 def resident():
-    with open("/proc/%d/status" % asking.server.p.pid) as f:
-        return int(next(line for line in f if line.startswith("VmRSS")).split()[1]) << 10
+    return harness.server.status("VmRSS") << 10
 
 
 def much():
@@ -328,8 +322,8 @@ def hostile():
 
 def policy():
     """The server's own rules, where what E2B's SDKs make is not left open."""
-    asking.server.kill()
-    asking.server.start("--e2b-policy", "standard")
+    harness.server.kill()
+    harness.server.start("--e2b-policy", "standard")
     p = Box()
     run = p.run("import os; os.system('rm -rf /')")
     same("the policy judges cells", "PolicyError", run.error.get("name"))
@@ -341,8 +335,8 @@ def policy():
     check("cells are in the audit, by their hash", b"exec.cell" in a.body and b"rm -rf" not in a.body,
           (a.status, a.body[:200]))
     p.kill()
-    asking.server.kill()
-    asking.server.start()
+    harness.server.kill()
+    harness.server.start()
 
 
 def magics():
@@ -454,4 +448,4 @@ def parts():
 
 
 if __name__ == "__main__":
-    asking.run(parts)
+    harness.run(parts)

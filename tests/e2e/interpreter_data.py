@@ -4,9 +4,9 @@ import json
 import os
 import time
 
-import asking
+import harness
 import notebook
-from asking import ask, check, same
+from harness import ask, check, same
 
 
 class Box:
@@ -146,4 +146,4 @@ def parts():
     same("the sandbox is killed", 204, ask("DELETE", "/sandboxes/" + b.id).status)
 
 
-asking.run(parts)
+harness.run(parts)

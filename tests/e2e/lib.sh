@@ -126,6 +126,22 @@ start_keeper() { # flags for cove-keeper…
     launch_keeper
 }
 
+# Runs a Python program that uses tests/lib/harness.py: its lines count, and an end without its own end is a failure. Variables before the call
+# are its environment. python_prefix: a command to run the program with, such as `outside`.
+python=python3
+python_prefix=()
+coved_log=$tmp/coved.log
+run_python() { # program, arguments…
+    local rc
+    COVED=$BUILD/coved STATE=${COVE_STATE:-} LOG=$coved_log PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$lib_root/tests/lib${PYTHONPATH:+:$PYTHONPATH} \
+        "${python_prefix[@]}" timeout "${python_timeout:-900}" $python "$@"
+    rc=$?
+    [ $rc -ne 77 ] || exit 77
+    [ $rc -le 1 ] || not_ok "$1 comes to its end" "exit $rc"
+    [ $rc -eq 0 ] || failures=$((failures + 1))
+    return $rc
+}
+
 # A server for the keeper's state, and the product's own command line from then on. More than one call starts it again.
 serve_pid=
 serve_start() { # flags for coved…

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from served import STATE, Server, check, finish, same, within
+from harness import STATE, Server, check, finish, same, within
 
 KEY, READER, COVE, TMP = (os.environ[n] for n in ("KEY", "READER", "COVE", "TMP"))
 server = Server("--policy", "standard").start()

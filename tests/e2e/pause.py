@@ -1,10 +1,10 @@
-"""Pauses, resumes, idleness, snapshots and forks. Run by pause_test: coved, state directory, log file. What needs images
+"""Pauses, resumes, idleness, snapshots and forks. Run by pause_test. What needs images
 is skipped where the host cannot make them; what must hold without them is not."""
 import subprocess
 import threading
 
-from asking import STATE, check, refused, run, same, server
-from boxes import COVE, OTHER, Box, api, audit, within
+from harness import STATE, check, refused, run, same, server, within
+from boxes import COVE, OTHER, Box, api, audit
 
 def refusals():
     box = Box()

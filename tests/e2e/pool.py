@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from served import STATE, Server, check, end_with_us, finish, same, within
+from harness import STATE, Server, check, end_with_us, finish, same, within
 
 KEEPER, KEEPER_LOG, COVE, TMP, SMALL = (os.environ[n] for n in ("KEEPER", "KEEPER_LOG", "COVE", "TMP", "SMALL_KEY"))
 CONFIG = TMP + "/coved.conf"

@@ -3,11 +3,10 @@ import contextlib
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 
-from asking import COVED, ask, check, refused, run, same, server
+from harness import COVED, ask, check, refused, run, same, server, within
 
 KEY, SPARE, READ = os.environ["OWNER_KEY"], json.loads(os.environ["SPARE_KEY"]), os.environ["READ_KEY"]
 WS = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -31,15 +30,13 @@ class Box:
             with open("tests/e2e/relay_server.py", "rb") as f:
                 ask("PUT", self.at + "/files?path=server.py", f.read(), key=key)
             ask("POST", self.at + "/processes", {"command": "exec python3 server.py"}, key=key)
-            end = time.time() + 40
-            while time.time() < end and self.get("/ready", X_API_Key=KEY).status != 200:
-                time.sleep(0.05)
+            within(40, lambda: self.get("/ready", X_API_Key=KEY).status == 200)
 
     def host(self, port=3000):
         return "%d-%s.localhost:%d" % (port, self.id, server.port)
 
     def get(self, path="/", method="GET", body=None, port=3000, **headers):
-        return ask(method, path, body, {"Host": self.host(port), **{k.replace("_", "-"): v for k, v in headers.items()}})
+        return ask(method, path, body, headers={"Host": self.host(port), **{k.replace("_", "-"): v for k, v in headers.items()}})
 
     def link(self, port=3000, **body):
         return ask("POST", "%s/ports/%d/link" % (self.at, port), body, key=self.key)
@@ -55,7 +52,7 @@ box = None
 
 
 def connect():
-    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    return server.connect(20)
 
 
 def first(data):
@@ -235,7 +232,7 @@ def pages():
             ("a person who follows a link", 200, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}),
             ("a person who types it", 200, {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"})):
         same("a cookie and " + name, want, ask("GET", "/", headers={"Host": box.host(), "Cookie": cookie, **headers}).status)
-    a = ask("POST", "/", "a=b", {"Host": box.host(), "Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Origin": foreign})
+    a = ask("POST", "/", "a=b", headers={"Host": box.host(), "Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Origin": foreign})
     same("a form of another sandbox's page", 403, a.status)
     s, line = first(box.raw("/ws", WS + "Cookie: %s\r\nOrigin: %s\r\n" % (cookie, foreign)))
     same("its WebSocket", "403", line.split()[1])
@@ -326,10 +323,7 @@ def crowds():
     ask("DELETE", other.at, key=KEY)
     for s in held:
         s.close()
-    end = time.time() + 30
-    while time.time() < end and box.get("/", Cookie=cookie).status != 200:
-        time.sleep(0.1)
-    same("when they have gone there is room again", 200, box.get("/", Cookie=cookie).status)
+    check("when they have gone there is room again", within(30, lambda: box.get("/", Cookie=cookie).status == 200))
     quiet = [first(box.raw("/quiet", "Cookie: %s\r\n" % cookie))[0], first(box.raw("/ws", WS + "Cookie: %s\r\n" % cookie))[0]]
     time.sleep(2)
     for name, s in zip(("an event stream", "a WebSocket"), quiet):

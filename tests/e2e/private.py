@@ -1,14 +1,12 @@
-"""Private networks: who reaches whom, by which name, on which port, and that nobody else does. Run by private_test:
-coved, state directory, log file."""
+"""Private networks: who reaches whom, by which name, on which port, and that nobody else does. Run by private_test."""
 import hashlib
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 
-from asking import STATE, ask, check, refused, run, same, server
+from harness import STATE, ask, check, must, refused, run, same, server, within
 
 OTHER, READER, COVE = os.environ["OTHER_KEY"], os.environ["READ_KEY"], os.environ["COVE"]
 boxes = {}
@@ -143,9 +141,7 @@ else:
 
 def make(called, key=None, **body):
     a = ask("POST", "/v1/sandboxes", {"timeout": 600, "limits": {"memory": "256m"}, **body}, key=key)
-    if a.status != 201:
-        print("not ok - a sandbox is made: %s" % a.body)
-        sys.exit(1)
+    must("a sandbox is made", a.status == 201, a.body)
     boxes[called] = a.json["id"]
     ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/t.py" % boxes[called], TOOL, key=key)
     return a.json["id"]
@@ -162,20 +158,13 @@ def tool(name, *words, key=None):
 
 def start(name, command):
     a = ask("POST", "/v1/sandboxes/%s/processes" % boxes[name], {"command": command})
-    if a.status not in (200, 201):
-        print("not ok - a server is started: %s" % a.body)
-        sys.exit(1)
+    must("a server is started", a.status in (200, 201), a.body)
 
 
 def listening(name, *ports):
-    end = time.time() + 40
-    while time.time() < end:
-        a = ask("GET", "/v1/sandboxes/%s/ports" % boxes[name])
-        if set(ports) <= {p["port"] for p in a.json["ports"]}:
-            return
-        time.sleep(0.1)
-    print("not ok - servers inside listen: %s" % a.body)
-    sys.exit(1)
+    def there():
+        return set(ports) <= {p["port"] for p in ask("GET", "/v1/sandboxes/%s/ports" % boxes[name]).json["ports"]}
+    must("servers inside listen", within(40, there), ports)
 
 
 def join(network, name, key=None, **body):
@@ -191,20 +180,11 @@ def events(name, **want):
     return [e for e in got if all(e.get(k) == v for k, v in want.items())]
 
 
-def soon(good, seconds=10):
-    end = time.time() + max(seconds, 30)
-    while time.time() < end:
-        if good():
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def seen(sentence, name, **want):
     """An event of private networks, which comes a moment later."""
     def there():
         return events(name, rule="private", **want)
-    check(sentence, soon(there), events(name)[-3:])
+    check(sentence, within(10, there), events(name)[-3:])
     return (there() or [{}])[-1]
 
 
@@ -361,23 +341,23 @@ def two_networks():
     check("not by address either", "HTTP 403" in tool("db2", "tries", boxes["db.address"] + "/8080"), tool("db2", "tries", boxes["db.address"] + "/8080"))
     same("a network goes with its members", 204, ask("DELETE", "/v1/networks/back").status)
     same("and is gone", 404, ask("DELETE", "/v1/networks/back").status)
-    check("so that its names are none", soon(lambda: "none" in tool("web", "names", "db.back.internal")), "")
+    check("so that its names are none", within(10, lambda: "none" in tool("web", "names", "db.back.internal")), "")
 
 
 # ---- ends ----
 def held(name, host, port, path):
     start(name, "exec python3 /tmp/t.py hold %s %s %s" % (host, port, path))
-    check("a connection stands: %s" % path, soon(lambda: sh(name, "cat %s 2>/dev/null" % path) == "open"), sh(name, "cat %s" % path))
+    check("a connection stands: %s" % path, within(10, lambda: sh(name, "cat %s 2>/dev/null" % path) == "open"), sh(name, "cat %s" % path))
 
 
 def leaving():
     held("web", "db", 9001, "/tmp/1")
     join("app", "db", ports=[8080, 9000])
-    check("a port that is closed cuts what is open", soon(lambda: sh("web", "cat /tmp/1") == "cut"), sh("web", "cat /tmp/1"))
+    check("a port that is closed cuts what is open", within(10, lambda: sh("web", "cat /tmp/1") == "cut"), sh("web", "cat /tmp/1"))
     join("app", "db", ports=[8080, 9000, 9001])
     held("web", "db", 9001, "/tmp/2")
     same("it leaves", 204, leave("app", "db").status)
-    check("which cuts what is open", soon(lambda: sh("web", "cat /tmp/2") == "cut"), sh("web", "cat /tmp/2"))
+    check("which cuts what is open", within(10, lambda: sh("web", "cat /tmp/2") == "cut"), sh("web", "cat /tmp/2"))
     same("and ends its name and its address", "db none -2\n%s/9001 HTTP 403" % boxes["db.address"],
          tool("web", "names", "db") + "\n" + tool("web", "tries", boxes["db.address"] + "/9001"))
     check("and its own ways", "none" in tool("db", "names", "web"), tool("db", "names", "web"))
@@ -415,8 +395,8 @@ def pausing():
 def restarting():
     server.kill()
     server.start("--network-connections", "12", "--network-connects", "20", "--network-bytes", "2000000", "--policy", "minimal")
-    check("after a restart the names are there", soon(lambda: tool("web", "names", "db") == "db " + boxes["db.address"]), tool("web", "names", "db"))
-    check("and the servers behind them", soon(lambda: tool("web", "say", "db", 9001) == "hello"), tool("web", "say", "db", 9001))
+    check("after a restart the names are there", within(10, lambda: tool("web", "names", "db") == "db " + boxes["db.address"]), tool("web", "names", "db"))
+    check("and the servers behind them", within(10, lambda: tool("web", "say", "db", 9001) == "hello"), tool("web", "say", "db", 9001))
 
 
 # ---- limits: 12 connections, 20 new ones a second, 2 MB a second ----
@@ -438,11 +418,11 @@ def limits():
     start("web", "exec python3 /tmp/t.py greet 7001 127.0.0.1")
     listening("web", 7001)
     start("db", "exec python3 /tmp/t.py count web 7001 8 30 /tmp/count")
-    check("eight are held", soon(lambda: sh("db", "cat /tmp/count") == "8"), sh("db", "cat /tmp/count"))
+    check("eight are held", within(10, lambda: sh("db", "cat /tmp/count") == "8"), sh("db", "cat /tmp/count"))
     same("they count for who is reached, too", "4", tool("third", "count", "web", 7001, 8, 0.1).split(" ")[0])
     seen("which is said to who is refused", "third", event="refused", reason="the other sandbox has as many connections as it may")
     sh("db", "touch /tmp/count.end")
-    check("when they end, they count no more", soon(lambda: len([e for e in events("db") if e["event"] == "connect" and e["port"] == 7001]) >= 8), events("db")[-3:])
+    check("when they end, they count no more", within(10, lambda: len([e for e in events("db") if e["event"] == "connect" and e["port"] == 7001]) >= 8), events("db")[-3:])
     time.sleep(1) # a second's new connections are saved up again
     begun = time.time()
     got = together(lambda: tool("web", "count", "db", 9001, 20, 0), lambda: tool("third", "count", "db", 9001, 20, 0))
@@ -468,8 +448,8 @@ def limits():
 def ending():
     held("web", "db", 9001, "/tmp/3")
     ask("DELETE", "/v1/sandboxes/" + boxes["db"])
-    check("the end of a sandbox cuts what is open", soon(lambda: sh("web", "cat /tmp/3") == "cut"), sh("web", "cat /tmp/3"))
-    check("its name ends with it", soon(lambda: "none" in tool("web", "names", "db")), tool("web", "names", "db"))
+    check("the end of a sandbox cuts what is open", within(10, lambda: sh("web", "cat /tmp/3") == "cut"), sh("web", "cat /tmp/3"))
+    check("its name ends with it", within(10, lambda: "none" in tool("web", "names", "db")), tool("web", "names", "db"))
     check("and its place in the network", "db" not in [m["alias"] for m in ask("GET", "/v1/networks/app").json["members"]], "")
 
 
@@ -486,11 +466,11 @@ def command_line():
     same("as JSON", {"one", "web"}, {m["alias"] for m in json.loads(cove("ls", "--json", "cli")[1])})
     start("c1", "exec python3 /tmp/t.py greet 9001 127.0.0.1")
     listening("c1", 9001)
-    check("what the command line does counts within a moment", soon(lambda: tool("web", "say", "one", 9001) == "hello"), tool("web", "say", "one", 9001))
+    check("what the command line does counts within a moment", within(10, lambda: tool("web", "say", "one", 9001) == "hello"), tool("web", "say", "one", 9001))
     check("a network that is not there is said", "there is no network 'nope'" in cove("join", "nope", "web")[1], cove("join", "nope", "web"))
     check("so is a bad port", "ports are numbers" in cove("join", "--port", "0", "cli", "web")[1], cove("join", "--port", "0", "cli", "web"))
     same("cove network leave", 0, cove("leave", "cli", "c1")[0])
-    check("counts, too", soon(lambda: "none" in tool("web", "names", "one")), "")
+    check("counts, too", within(10, lambda: "none" in tool("web", "names", "one")), "")
     same("cove network rm", 0, cove("rm", "cli")[0])
     check("another time it is not there", cove("rm", "cli")[0] != 0, cove("rm", "cli"))
 

@@ -11,7 +11,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "python/cli"))
-from served import STATE, Server, check, finish, same  # noqa: E402
+from harness import STATE, Server, check, finish, same  # noqa: E402
 import claude_agent_sdk as sdk  # noqa: E402
 
 server = Server().start()

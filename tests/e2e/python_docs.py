@@ -11,7 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKE = str(ROOT / "tests/e2e/python/fake")
 sys.path.insert(0, FAKE)
-from served import Server, check, finish, same  # noqa: E402
+from harness import Server, check, finish, same  # noqa: E402
 
 server = Server().start()
 os.environ["COVE_URL"] = "http://127.0.0.1:%d" % server.port

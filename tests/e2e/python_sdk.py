@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from served import STATE, Server, check, finish, same, within
+from harness import STATE, Server, check, finish, same, within
 
 import cove
 from cove._core.operations import CELLS, OPERATIONS
@@ -195,7 +195,7 @@ def broken_downloads(box):
     cuts = [2]
 
     def relay(one):
-        other = socket.create_connection(("127.0.0.1", server.port))
+        other = server.connect()
         left = 400000 if cuts[0] > 0 else None
         cuts[0] -= 1
 

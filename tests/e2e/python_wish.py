@@ -14,7 +14,7 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "python/fake"))
-from served import Server, check, finish, same, within  # noqa: E402
+from harness import Server, check, finish, same, within  # noqa: E402
 import claude_agent_sdk as fake  # noqa: E402
 
 server = Server().start()

@@ -1,4 +1,4 @@
-"""HTTP and WebSocket servers inside a sandbox, through coved. Run by relay_test: coved, state directory, log file."""
+"""HTTP and WebSocket servers inside a sandbox, through coved. Run by relay_test."""
 import contextlib
 import hashlib
 import http.client
@@ -12,14 +12,10 @@ import subprocess
 import threading
 import time
 
-from asking import COVED, LOG, ask, check, refused, run, same, server
+from harness import COVED, LOG, ask, check, refused, run, same, server, within
 
 OWN, OTHER, READ = (os.environ[k] for k in ("OWN_KEY", "OTHER_KEY", "READ_KEY"))
 MIB = 1 << 20
-
-
-def connect(timeout=20.0):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=timeout)
 
 
 def until_end(s):
@@ -34,7 +30,7 @@ def until_end(s):
 
 
 def talk(data, timeout=20.0):
-    s = connect(timeout)
+    s = server.connect(timeout)
     s.sendall(data)
     out, _ = until_end(s)
     s.close()
@@ -53,16 +49,14 @@ class Box:
         with open("tests/e2e/relay_server.py", "rb") as f:
             ask("PUT", self.at + "/files?path=server.py", f.read())
         p = ask("POST", self.at + "/processes", {"command": "exec python3 server.py"}).json["proc"]
-        end = time.time() + 40
-        while time.time() < end and self.get("/ready").status != 200:
-            time.sleep(0.05)
+        within(40, lambda: self.get("/ready").status == 200)
         return p
 
     def host(self, port=3000):
         return "%d-%s.%s:%d" % (port, self.id, Box.domain, server.port)
 
     def get(self, path, method="GET", body=None, port=3000, **headers):
-        return ask(method, path, body, {"Host": self.host(port), **{k.replace("_", "-"): v for k, v in headers.items()}})
+        return ask(method, path, body, headers={"Host": self.host(port), **{k.replace("_", "-"): v for k, v in headers.items()}})
 
     def raw(self, path, more="Connection: close\r\n", method="GET", version="1.1", body=b""):
         return ("%s %s HTTP/%s\r\nHost: %s\r\n%s\r\n" % (method, path, version, self.host(), more)).encode() + body
@@ -114,7 +108,7 @@ def bodies():
     before = memory()
     got = json.loads(box.get("/up", "POST", data).body)
     same("100 MiB go in with a length", (len(data), sha), (got["size"], got["sha"]))
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c = server.http()
     c.request("POST", "/up", (data[i:i + 100000] for i in range(0, len(data), 100000)), {"Host": box.host()}, encode_chunked=True)
     got = json.loads(c.getresponse().read())
     same("and in chunks", (len(data), sha), (got["size"], got["sha"]))
@@ -127,13 +121,12 @@ def bodies():
 
 
 def memory():
-    with open("/proc/%d/status" % server.p.pid) as f:
-        return [int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS")][0]
+    return server.status("VmRSS") << 10
 
 
 def duplex(data):
     """Writes and reads at once."""
-    s = connect()
+    s = server.connect(20)
     sent = threading.Thread(target=lambda: s.sendall(box.raw("/duplex", "Content-Length: %d\r\n" % len(data), "POST", body=data)))
     sent.start()
     r = http.client.HTTPResponse(s)
@@ -145,12 +138,12 @@ def duplex(data):
 
 
 def answers():
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/one", "") + box.raw("/two", "") + box.raw("/three"))
     out, _ = until_end(s)
     same("three pipelined requests have three answers, in order", [b"/one", b"/two", b"/three"],
          [p.split(b'"target": "')[1].split(b'"')[0] for p in out.split(b"HTTP/1.1 200 OK")[1:]])
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    c = server.http(20)
     ports = set()
     for path in ("/a", "/big?n=70000&kind=chunked", "/raw?name=toend", "/raw?name=204", "/raw?name=304", "/b"):
         c.request("GET", path, headers={"Host": box.host()})
@@ -178,17 +171,17 @@ def answers():
     out = talk(box.raw("/raw?name=hints"))
     check("early hints come before the answer, an unasked 100 does not", out.startswith(b"HTTP/1.1 103 ") and b"Link: </a>" in out and
           b" 100 " not in out and out.endswith(b"\r\n\r\nok"), out)
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/up", "Expect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n", "POST"))
     first = s.recv(1000)
     s.sendall(b"hello")
     out, _ = until_end(s)
     check("a client that waits for 100 gets the server's", first == b"HTTP/1.1 100 Continue\r\n\r\n" and b'"size": 5' in out, first + out)
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/early", "Expect: 100-continue\r\nContent-Length: 5\r\n", "POST"))
     out, _ = until_end(s)
     check("or its refusal, and nothing is sent", out.startswith(b"HTTP/1.1 413 ") and b" 100 " not in out, out)
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/early", "Content-Length: %d\r\n" % (64 * MIB), "POST"))
     with contextlib.suppress(OSError):
         for _ in range(64):
@@ -198,42 +191,37 @@ def answers():
 
 
 def streams():
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/sse"))
     times, out = [], b""
     while got := s.recv(65536):
         times += [time.time()] * got.count(b"data: ")
         out += got
     check("events come as they are made", len(times) == 5 and times[4] - times[0] > 0.1 and out.endswith(b"0\r\n\r\n"), out)
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/endless?name=client"))
     s.recv(1000)
     s.close()
     check("a client that goes ends its exchange inside", left("client"))
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/hang?name=waiting"))
     check("a request that is not answered is inside", left("waits: waiting"))
     s.close()
     check("also one that waits for its answer", left("waiting"))
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/big?n=%d" % (20 * MIB)))
     time.sleep(0.5)
     same("a client that does not read holds up nobody", 200, box.get("/").status)
     out, _ = until_end(s)
     same("and gets all when it does", 20 * MIB, len(out.split(b"\r\n\r\n", 1)[1]))
     both = [box.raw("/sse?n=3") for _ in range(20)]
-    socks = [connect() for _ in both]
+    socks = [server.connect(20) for _ in both]
     [s.sendall(r) for s, r in zip(socks, both)]
     same("twenty streams at once", 20, sum(until_end(s)[0].endswith(b"0\r\n\r\n") for s in socks))
 
 
 def left(name):
-    end = time.time() + 30
-    while time.time() < end:
-        if name in json.loads(box.get("/left").body):
-            return True
-        time.sleep(0.1)
-    return False
+    return within(30, lambda: name in json.loads(box.get("/left").body))
 
 
 def frame(op, data):
@@ -278,8 +266,8 @@ def websocket(s, sentence):
 
 
 def upgrades():
-    websocket(connect(), "a WebSocket")
-    s = connect()
+    websocket(server.connect(20), "a WebSocket")
+    s = server.connect(20)
     s.sendall(box.raw("/reverse", "Connection: Upgrade\r\nUpgrade: reverse\r\n") + b"abc")
     s.sendall(b"def")
     head = b""
@@ -289,11 +277,8 @@ def upgrades():
     out, _ = until_end(s)
     out = head + out
     check("any protocol: the end of one direction is passed on, the other goes on", out.endswith(b"\r\n\r\nfedcba"), out)
-    end = time.time() + 30  # soon, not at once
-    while box.id not in (records := json.dumps(ask("GET", "/audit-logs?action=port.upgrade").json)) and time.time() < end:
-        time.sleep(0.05)
-    check("an upgrade is in the audit log", box.id in records, records)
-    s = connect()
+    check("an upgrade is in the audit log", within(30, lambda: box.id in json.dumps(ask("GET", "/audit-logs?action=port.upgrade").json)), box.id)
+    s = server.connect(20)
     s.sendall(("GET %s/ports/3000/ws HTTP/1.1\r\nHost: localhost\r\n%s\r\n" % (box.at, WS)).encode() + frame(1, b"hi"))
     out = b""
     while not out.endswith(b"\x81\x02hi") and (got := s.recv(1000)):
@@ -371,14 +356,14 @@ def rights():
     page = "http://3000-%s.localhost:%d" % (second.id, server.port)
     same("nor the page of another sandbox", 403, box.get("/", "POST", b"", Origin=page).status)
     same("its own page can", 200, box.get("/", "POST", b"", Origin="http://" + box.host(8080)).status)
-    same("but not ask the API", 403, ask("POST", "/v1/sandboxes", "{}", {"Origin": "http://" + box.host()}).status)
+    same("but not ask the API", 403, ask("POST", "/v1/sandboxes", "{}", headers={"Origin": "http://" + box.host()}).status)
     # A page can add any header to what it asks of its own host, and a GET of one's own host has no Origin.
     for port, path in ((3000, "/"), (49999, "/contexts"), (49983, "/health")):
         a = ask("GET", path, headers={"Host": "3999-%s.localhost" % second.id, "E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": str(port)})
         same("nor reach port %d of another sandbox by headers: its host decides" % port, (502, second.id, 3999),
              (a.status, a.json["sandboxId"], a.json.get("port")))
     here = "localhost:%d" % server.port
-    same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", {"Host": here, "Origin": "http://" + here, "Content-Type": "application/json"}).status)
+    same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", headers={"Host": here, "Origin": "http://" + here, "Content-Type": "application/json"}).status)
     for name, origin in (("another port of localhost", "http://3000-%s.localhost:1" % box.id), ("another domain", "http://3000-%s.evil.example:%d" % (box.id, server.port)),
                          ("TLS", "https://" + box.host())):
         same("a page that calls itself the sandbox's, but is of " + name, 403, box.get("/", "POST", b"", Origin=origin).status)
@@ -391,12 +376,12 @@ def endings():
     socks = []
     for kind in ("chunked", "end"):
         for version in ("1.1", "1.0"):
-            s = connect()
+            s = server.connect(20)
             s.sendall(dying.raw("/endless?kind=" + kind, version=version))
             socks.append((kind, version, s))
-    waits = connect()
+    waits = server.connect(20)
     waits.sendall(dying.raw("/hang"))
-    pipe = connect()
+    pipe = server.connect(20)
     pipe.sendall(dying.raw("/ws", WS))
     pipe.recv(1000)
     for _, _, s in socks:
@@ -418,8 +403,7 @@ def endings():
 
 
 def restart(*more):
-    server.p.terminate()
-    server.p.wait(40)
+    server.end()
     server.start(*more)
 
 
@@ -516,12 +500,12 @@ def idle():
     restart("--relay-idle", "1s", "--stall-timeout", "1s")
     a = box.get("/hang")
     check("a server that does not answer is given up", a.status == 504, a.body)
-    s = connect()
+    s = server.connect(20)
     s.sendall(box.raw("/ws", WS))
     s.recv(1000)
     same("so is a pipe that nobody uses", b"", until_end(s)[0])
     for wait in (3, 6, 12, 24):  # for the server to begin, where the machine is busy, and then to give up
-        s = connect()
+        s = server.connect(20)
         s.sendall(box.raw("/big?n=%d" % (50 * MIB)))
         time.sleep(wait)
         got = len(until_end(s)[0])

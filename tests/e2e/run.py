@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 
-from served import STATE, Server, check, finish, same, within
+from harness import STATE, Server, check, finish, same, within
 
 KEY, READER = os.environ["KEY"], os.environ["READER"]
 server = Server("--policy", "standard").start()

@@ -1,10 +1,10 @@
 """Secrets that are used but never seen: a sandbox has placeholders, the gateway puts the values into requests to their
 hosts, in plain HTTP and in TLS that it opens for that; nothing inside, no answer and no file ever shows one."""
-import base64, json, os, re, stat, subprocess, sys, time
-import asking
-from asking import ask, check, refused, run, same, server, COVED, LOG, STATE
+import base64, json, os, re, stat, subprocess
 
-INTERNET = sys.argv[4]
+from harness import COVED, LOG, STATE, ask, check, refused, run, same, server, within
+
+INTERNET = os.environ["INTERNET"]
 ONE, OTHER = ("%s-Value-%d-do-not-show" % (w, os.getpid()) for w in ("0ne", "0ther"))
 NEXT, CLI = ("%s-Value-%d-do-not-show" % (w, os.getpid()) for w in ("n3xt", "c11"))
 VAULT = ["vault.example.com", "http://clear.example.com", "*.wild.example.com", "hub.example.com", "unproven.example.com"]
@@ -41,13 +41,6 @@ def seen(path, header):
     """What the last request for that path had as a header."""
     found = [e for e in map(json.loads, open(INTERNET + "/seen")) if e["path"] == path]
     return ",".join(v for n, v in found[-1]["headers"] if n.lower() == header) if found else "never came"
-
-
-def within(seconds, good):
-    end = time.time() + max(seconds, 30)
-    while not good() and time.time() < end:
-        time.sleep(0.2)
-    return good()
 
 
 def cove(*words, stdin=""):

@@ -1,9 +1,8 @@
 """What programs inside a sandbox see of their limits. Run by seen_test."""
-import json
 import os
 import shutil
 
-from served import Server, check, finish, same, within
+from harness import Server, check, finish, same, within
 
 server = Server("--policy", "open").start()
 HALF = {"memory": "512m", "cpus": 0.5}

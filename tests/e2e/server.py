@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from served import LOG, STATE, Server, check, finish, log_since, log_size, read_all, same, status_of, within
+from harness import STATE, Server, check, finish, log_since, log_size, read_all, same, status_of, within
 
 tmp = os.environ["TMP"]
 GET = b"GET /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -338,11 +338,16 @@ def audit(*args):
 
 
 check("a log with old records is whole", audit("verify").startswith("whole records=4 first=1"), audit("verify"))
-at = log_size()
-p = subprocess.Popen([os.environ["COVED"], "--state", old_state, "--listen", "127.0.0.1:0", "--audit-days", "5"], stderr=open(LOG, "ab"))
-check("records older than audit_days are forgotten", within(10, lambda: "audit log pruned records=3 days=5" in log_since(at)), log_since(at))
-p.terminate()
-p.wait()
+
+
+def serve(sentence, wanted, *settings):
+    at = log_size()
+    s = Server(*settings, state=old_state).start()
+    check(sentence, within(30, lambda: wanted in log_since(at)), log_since(at))
+    s.end()
+
+
+serve("records older than audit_days are forgotten", "audit log pruned records=3 days=5", "--audit-days", "5")
 check("the chain goes on from there", audit("verify").startswith("whole records=2 first=4 "), audit("verify"))
 check("and says that it was cut", "audit.prune" in audit("ls"), audit("ls"))
 same("cove audit prune cuts, too", "1 records\n", audit("prune", "--older-than", "12h"))
@@ -366,14 +371,6 @@ def grow(ages):
     db.execute("UPDATE chain SET head_seq = ?, head_hash = ?", [seq, head])
     db.commit()
     db.close()
-
-
-def serve(sentence, wanted, *settings):
-    at = log_size()
-    p = subprocess.Popen([os.environ["COVED"], "--state", old_state, "--listen", "127.0.0.1:0", *settings], stderr=open(LOG, "ab"))
-    check(sentence, within(30, lambda: wanted in log_since(at)), log_since(at))
-    p.terminate()
-    p.wait()
 
 
 old_state = tmp + "/year"

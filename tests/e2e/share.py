@@ -3,27 +3,19 @@ import os
 import re
 import resource
 import signal
-import sys
-import time
 
-from asking import ask, check, run, same, server
+from harness import ask, check, must, run, same, server, within
 
-GREEDY, MODEST, INTERNET = os.environ["GREEDY"], os.environ["MODEST"], sys.argv[4]
+GREEDY, MODEST, INTERNET = os.environ["GREEDY"], os.environ["MODEST"], os.environ["INTERNET"]
 SETTINGS = ("--network-dns", "93.184.216.53", "--policy", "minimal", "--network-connects", "1000", "--network-ca", INTERNET + "/ca.pem")
 DESCRIPTORS = 1200
 ALL = DESCRIPTORS // 4  # connections of all sandboxes: half of the descriptors, and each takes two
 
 
-def within(what, seconds=30):
-    end = time.time() + seconds
-    while time.time() < end and not what():
-        time.sleep(0.1)
-    return what()
-
-
 def make(key, network=None):
     a = ask("POST", "/v1/sandboxes", {"timeout": 600, "network": network or {"mode": "public"}}, key=key)
-    return (key, a.json["id"]) if a.status == 201 else sys.exit("not ok - a sandbox is made: %s" % a.body)
+    must("a sandbox is made", a.status == 201, a.body)
+    return key, a.json["id"]
 
 
 def put(box, path, text):
@@ -76,7 +68,7 @@ time.sleep(600)
 
 
 def held(box):
-    return within(lambda: re.search(r"held (\d+)", say(box, "cat /tmp/out")), 60)
+    return within(60, lambda: re.search(r"held (\d+)", say(box, "cat /tmp/out")))
 
 
 def connections():
@@ -98,7 +90,7 @@ def connections():
     for key, box in boxes:
         ask("DELETE", "/v1/sandboxes/" + box, key=key)
     back = lambda: metric("cove_network_share_used", share="connections") <= 20
-    check("what a sandbox had is free when it ends", within(back), metric("cove_network_share_used", share="connections"))
+    check("what a sandbox had is free when it ends", within(30, back), metric("cove_network_share_used", share="connections"))
     ask("DELETE", "/v1/sandboxes/" + other[1], key=MODEST)
 
 
@@ -107,7 +99,7 @@ def of_a_sandbox():
     small = make(MODEST, {"mode": "public"})
     start(small, HOLD, "30")
     check("a sandbox has a limit of its own", int(held(small).group(1)) == 25, held(small).group(1))
-    check("and an event says that", within(lambda: "this sandbox has 25 connections at once, and may not have more" in reasons(small)), reasons(small))
+    check("and an event says that", within(30, lambda: "this sandbox has 25 connections at once, and may not have more" in reasons(small)), reasons(small))
     ask("DELETE", "/v1/sandboxes/" + small[1], key=MODEST)
 
 
@@ -135,14 +127,14 @@ def lookups():
     for box in boxes:
         start(box, ASK)
     full = lambda: limited("lookups") > 20
-    check("a tenant asks for more names than its share", within(full), limited("lookups"))
+    check("a tenant asks for more names than its share", within(30, full), limited("lookups"))
     check("and has at most half of all look-ups", metric("cove_network_share_tenant", share="lookups") <= 12, metric("cove_network_share_tenant", share="lookups"))
     other = make(MODEST)
     good = [say(other, "curl -sS -m 5 http://%s/" % name) for name in ("www.example.com", "api.example.com", "git.example.com", "short.example.com") * 3]
     check("another tenant's names are all answered", all(g.startswith("93.184.216.34 host=") for g in good), good)
     failed = lambda: any(int(n) > 0 for n in re.findall(r"failed (\d+)", say(boxes[0], "tail -n 1 /tmp/out")))
-    check("what is too many is a failure of the server, not a silence", within(failed), say(boxes[0], "tail -n 1 /tmp/out"))
-    check("an event says why", within(lambda: any("look-ups of names at once" in r for r in reasons(boxes[0]) | reasons(boxes[1]))), reasons(boxes[0]))
+    check("what is too many is a failure of the server, not a silence", within(30, failed), say(boxes[0], "tail -n 1 /tmp/out"))
+    check("an event says why", within(30, lambda: any("look-ups of names at once" in r for r in reasons(boxes[0]) | reasons(boxes[1]))), reasons(boxes[0]))
     for key, box in boxes + [other]:
         ask("DELETE", "/v1/sandboxes/" + box, key=key)
 
@@ -178,11 +170,11 @@ def handshakes():
     for box in boxes[:2]:
         start(box, SHAKE, "flood")
     full = lambda: limited("handshakes") > 20
-    check("a tenant begins more handshakes than its share", within(full), limited("handshakes"))
+    check("a tenant begins more handshakes than its share", within(30, full), limited("handshakes"))
     check("and has at most half of all in a second", metric("cove_network_share_tenant", share="handshakes") <= 8, metric("cove_network_share_tenant", share="handshakes"))
     put(boxes[2], "/tmp/run.py", SHAKE)
     same("another tenant's handshakes are all made", "good 10", say(boxes[2], "python3 /tmp/run.py 10"))
-    check("an event says why", within(lambda: any("TLS handshakes in a second" in r for r in reasons(boxes[0]) | reasons(boxes[1]))), reasons(boxes[0]))
+    check("an event says why", within(30, lambda: any("TLS handshakes in a second" in r for r in reasons(boxes[0]) | reasons(boxes[1]))), reasons(boxes[0]))
 
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))

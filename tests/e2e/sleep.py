@@ -1,5 +1,4 @@
-"""Sandboxes that are paused to disk, snapshots, forks, and a server that is killed in the middle. Run by sleep_test:
-coved, state directory, log file."""
+"""Sandboxes that are paused to disk, snapshots, forks, and a server that is killed in the middle. Run by sleep_test."""
 import glob
 import json
 import os
@@ -9,8 +8,8 @@ import sys
 import threading
 import time
 
-from asking import STATE, ask, check, refused, run, same, server
-from boxes import COVE, OTHER, Box, again, api, audit, within
+from harness import STATE, ask, check, refused, run, same, server, within
+from boxes import COVE, OTHER, Box, again, api, audit
 
 SMALL = os.environ["SMALL_KEY"]
 # A program with something in mind: it answers with its own count and what it was told at the start.
@@ -203,8 +202,7 @@ server.start()
 probe = Box()
 able = probe.post("pause", {"tier": "disk"}).json
 probe.end()
-server.p.terminate()
-server.p.wait()
+server.end()
 if able["tier"] != "disk":
     print("skip - sandboxes on disk: %s" % able["fallback_reason"])
     sys.exit(77)

@@ -6,13 +6,10 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
-import time
 
-import asking
-from asking import ask, check, run, same, server, STATE
+from harness import COVED, STATE, ask, check, run, same, server, within
 
-KEY, ADMIN, COVE, CONF = os.environ["KEY"], os.environ["ADMIN"], os.environ["COVE"], sys.argv[4]
+KEY, ADMIN, COVE, CONF = os.environ["KEY"], os.environ["ADMIN"], os.environ["COVE"], os.environ["CONF"]
 HOST, HOST6, ELSEWHERE, PRIVATE = "93.184.216.1", "2606:2800:220::1", "93.184.216.35", "10.9.9.9"
 SETTINGS = ("--config", CONF, "--network-dns", "93.184.216.53", "--policy", "minimal")
 
@@ -20,13 +17,6 @@ SETTINGS = ("--config", CONF, "--network-dns", "93.184.216.53", "--policy", "min
 def configure(**settings):
     with open(CONF, "w") as f:
         f.write("".join("%s = %s\n" % row for row in settings.items()))
-
-
-def within(what, seconds=30):
-    end = time.time() + seconds
-    while time.time() < end and not what():
-        time.sleep(0.1)
-    return what()
 
 
 def make(network):
@@ -93,7 +83,7 @@ def old_rules(box, rules):
     same("rules of before are there", 1, changed)
     server.start(*SETTINGS)
     ready = lambda: "93.184.216.35" in inside(box, "curl -sS -m 8 http://%s/" % ELSEWHERE)
-    check("the next server takes them up", within(ready), inside(box, "curl -sS -m 8 http://%s/" % ELSEWHERE))
+    check("the next server takes them up", within(30, ready), inside(box, "curl -sS -m 8 http://%s/" % ELSEWHERE))
 
 
 def attacks():
@@ -119,7 +109,7 @@ def attacks():
         out = inside(box, "curl -sS -m 8 http://%s/" % address)
         check("%s is not reached" % sentence, "path=/" not in out, out)
     for kind in "loopback", "host":
-        check("an event says why: " + kind, within(lambda k=kind: any(e["rule"] == k for e in events(box))), events(box))
+        check("an event says why: " + kind, within(30, lambda k=kind: any(e["rule"] == k for e in events(box))), events(box))
 
 
 # ---- coved's own listener ----
@@ -146,7 +136,7 @@ except OSError as e: print(e.strerror, flush=True)" >/tmp/held 2>&1 </dev/null &
 def listed():
     configure(network_ranges="10.9.9.0/24, 93.184.216.0/24")
     server.p.send_signal(signal.SIGHUP)
-    check("the setting counts without a restart", within(lambda: not make({"allow": [PRIVATE]}).startswith("failed")), make({"allow": [PRIVATE]}))
+    check("the setting counts without a restart", within(30, lambda: not make({"allow": [PRIVATE]}).startswith("failed")), make({"allow": [PRIVATE]}))
     box = make({"allow": [PRIVATE + ":80", PRIVATE + ":25", "*.evil.test:80"]})
     out = inside(box, "curl -sS -m 8 http://10.9.9.9/")
     check("what the operator lists and a rule names is reached", out.startswith("10.9.9.9 host=10.9.9.9"), out)
@@ -157,14 +147,14 @@ def listed():
     refused("not what is not listed", ask("POST", "/v1/sandboxes", {"network": {"allow": ["10.9.8.1"]}}, key=KEY), "10.9.8.1", "network_ranges")
     refused("not this host, though it is listed", ask("POST", "/v1/sandboxes", {"network": {"allow": [HOST]}}, key=KEY), HOST, "addresses of this host")
     inside(box, HOLD)
-    check("a connection there is open", within(lambda: "220" in inside(box, "cat /tmp/held")), inside(box, "cat /tmp/held"))
+    check("a connection there is open", within(30, lambda: "220" in inside(box, "cat /tmp/held")), inside(box, "cat /tmp/held"))
     configure()
     server.p.send_signal(signal.SIGHUP)
-    check("it is cut when the range is taken away", within(lambda: "reset" in inside(box, "cat /tmp/held")), inside(box, "cat /tmp/held"))
+    check("it is cut when the range is taken away", within(30, lambda: "reset" in inside(box, "cat /tmp/held")), inside(box, "cat /tmp/held"))
     out = inside(box, "curl -sS -m 8 http://10.9.9.9/")
     check("and not reached again", "path=/" not in out, out)
     configure(network_ranges="127.0.0.0/8")
-    done = subprocess.run([asking.COVED, "--config", CONF, "--check-config"], capture_output=True, text=True)
+    done = subprocess.run([COVED, "--config", CONF, "--check-config"], capture_output=True, text=True)
     check("a setting that lists loopback is an error", done.returncode != 0 and "sandboxes never reach loopback addresses" in done.stderr, done.stderr)
     configure()
 

@@ -1,4 +1,4 @@
-"""GET /v1/sandboxes/{id}/tunnel/{port}: bytes of a TCP port over a WebSocket. Run by tunnel_test: coved, state directory, log file."""
+"""GET /v1/sandboxes/{id}/tunnel/{port}: bytes of a TCP port over a WebSocket. Run by tunnel_test."""
 import fcntl
 import hashlib
 import json
@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, "sdk/python/src")
 from cove._core import websocket as ws  # noqa: E402
 
-from asking import ask, check, refused, run, same, server  # noqa: E402
+from harness import ask, check, run, same, server, within  # noqa: E402
 
 OWN, OTHER, READ = (os.environ[k] for k in ("OWN_KEY", "OTHER_KEY", "READ_KEY"))
 MIB = 1 << 20
@@ -59,7 +59,7 @@ class Tunnel:
     ended = False
 
     def __init__(self, box, port, key=None):
-        self.s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        self.s = server.connect(60)
         more = "X-API-Key: %s\r\n" % key if key else ""
         self.s.sendall(("GET /v1/sandboxes/%s/tunnel/%s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n" % (
             box, port, more, "".join("%s: %s\r\n" % h for h in ws.upgrade_headers(ws.new_key())))).encode())
@@ -126,24 +126,14 @@ class Tunnel:
 
 
 def memory():
-    with open("/proc/%d/status" % server.p.pid) as f:
-        return [int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS")][0]
-
-
-def within(test, seconds=40):
-    end = time.time() + seconds
-    while time.time() < end:
-        if test():
-            return True
-        time.sleep(0.02)
-    return False
+    return server.status("VmRSS") << 10
 
 
 def made(**more):
     box = ask("POST", "/v1/sandboxes", {"timeout": 600, **more}).json["id"]
     ask("PUT", "/v1/sandboxes/%s/files?path=inside.py" % box, INSIDE)
     ask("POST", "/v1/sandboxes/%s/processes" % box, {"command": "exec python3 inside.py"})
-    if not within(lambda: there(box, "ready")):
+    if not within(40, lambda: there(box, "ready")):
         check("servers start inside", False, box)
         sys.exit(1)
     return box
@@ -184,9 +174,9 @@ def ordinary(box):
     t = Tunnel(box, NOTE)
     t.send(b"abc")
     t.s.close()
-    check("a client that just goes away ends the connection inside", within(lambda: content(box, "noted") == b"end "))
+    check("a client that just goes away ends the connection inside", within(40, lambda: content(box, "noted") == b"end "))
     same("a tunnel with a key of the tenant", 101, Tunnel(box, ECHO, OWN).status)
-    check("tunnels are in the audit", within(lambda: box in json.dumps(ask("GET", "/audit-logs?action=port.tunnel").json)))
+    check("tunnels are in the audit", within(40, lambda: box in json.dumps(ask("GET", "/audit-logs?action=port.tunnel").json)))
 
 
 def refusals(box):
@@ -277,7 +267,7 @@ def limits(box):
     same("two tunnels at once are allowed, not a third", (101, 101, 429), (first.status, second.status, third.status))
     first.end()
     same("a tunnel that both sides end is over", 1000, first.rest()[3])
-    check("the place of a tunnel that is over is free again", within(lambda: Tunnel(box, ECHO).status == 101))
+    check("the place of a tunnel that is over is free again", within(40, lambda: Tunnel(box, ECHO).status == 101))
     server.kill()
     server.start("--relay-idle", "300ms")
     _, _, texts, code = Tunnel(box, ECHO).rest()
@@ -289,7 +279,7 @@ def limits(box):
     poured_full(t)
     t.s.sendall(ws.close_frame(1000, "") + b"more")
     t.s.shutdown(socket.SHUT_WR)
-    check("a client that closes and does not read is waited for a few seconds", within(lambda: Tunnel(box, ECHO).status == 101))
+    check("a client that closes and does not read is waited for a few seconds", within(40, lambda: Tunnel(box, ECHO).status == 101))
     t.s.close()
 
 

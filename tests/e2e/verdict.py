@@ -1,9 +1,8 @@
 """Verdicts: CPU time of a whole command, out of memory before timeouts, and none of it by the neighbours. Run by verdict_test."""
-import os
 import subprocess
 import threading
 
-from served import Server, check, finish, same, within
+from harness import Server, check, finish, same, within
 
 server = Server("--policy", "open").start()
 

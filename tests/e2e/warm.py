@@ -1,13 +1,12 @@
-"""Sandboxes of a template with a memory image, over HTTP. Run by warm_test: coved, state directory, log file. The template host
+"""Sandboxes of a template with a memory image, over HTTP. Run by warm_test. The template host
 has an image for E2B's sandboxes: a server that counts at port 8123, and a kernel with slow.py imported."""
-import http.client
 import json
 import os
 import re
 import subprocess
 import time
 
-from asking import STATE, ask, check, run, same, server
+from harness import STATE, ask, check, run, same, server, within
 
 COUNT = 'python3 -c \'import socket; print(socket.create_connection(("127.0.0.1", 8123)).recv(9).decode().strip())\''
 
@@ -24,9 +23,7 @@ class Box:
                 "X-Access-Token": self.token or ""}
 
     def cell(self, code, **more):
-        c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        c.request("POST", "/execute", json.dumps({"code": code, **more}), self.headers())
-        events = [json.loads(line) for line in c.getresponse().read().splitlines()]
+        events = map(json.loads, ask("POST", "/execute", {"code": code, **more}, headers=self.headers()).body.splitlines())
         return "".join(e.get("text") or e.get("value") or "" for e in events if e["type"] in ("result", "error"))
 
     def said(self, command):
@@ -112,13 +109,6 @@ def pool(warm=True):
     return {"ready": 0, "target": 0, "hits": 0, "misses": 0}
 
 
-def until(holds):
-    end = time.time() + 20
-    while not holds() and time.time() < end:
-        time.sleep(0.05)
-    return holds()
-
-
 def keeper_said(pattern):
     with open(os.environ["KEEPER_LOG"], errors="replace") as f:
         return re.findall(pattern, f.read())
@@ -145,10 +135,10 @@ def still(pid):
 
 def pooled():
     same("a rule of a template is one of its image", 200, ask("PUT", "/v1/pools/host", {"min": 2, "max": 2}).status)
-    check("those that come out of it wait, without any demand", until(lambda: pool()["ready"] == 2), ask("GET", "/v1/pools").body)
+    check("those that come out of it wait, without any demand", within(20, lambda: pool()["ready"] == 2), ask("GET", "/v1/pools").body)
     same("and no others", 0, pool(False)["ready"])
     check("with their memory counted", ask("GET", "/v1/pools").json["memory_bytes"] > 2 * (4 << 20), ask("GET", "/v1/pools").body)
-    check("they stand still", until(lambda: all(still(pid) for pid in waiting().values())) and len(waiting()) == 2, waiting())
+    check("they stand still", within(20, lambda: all(still(pid) for pid in waiting().values())) and len(waiting()) == 2, waiting())
     for how in (("exec", "true"), ("resume",)):
         got = subprocess.run([os.environ["COVE"], "--state", STATE, how[0], min(waiting()), *how[1:]], capture_output=True, text=True)
         check("nobody can %s one" % how[0], "is in the pool" in got.stderr, got)
@@ -156,7 +146,7 @@ def pooled():
     made, a = set(waiting()), Box(envVars={"MINE": "a"})
     server.kill()  # the next is taken from the keeper's pool that another server finds
     server.start()
-    until(lambda: pool()["ready"] == 2)
+    within(20, lambda: pool()["ready"] == 2)
     b = Box(envVars={"MINE": "b"})
     taken = [keeper_said(r"taken sandbox=%s .*made_as=(\w+)" % x.id) for x in (a, b)]
     check("creates take them, also after kill -9 of the server", all(taken), taken)
@@ -170,9 +160,9 @@ def pooled():
     check("they were told when they were taken", told["why"] == "fork" and float(told["at"]) >= begun - 0.01, (told, begun))
     same("and run under the limits that were asked for", "2", a.said("nproc"))
     a.kill(), b.kill()
-    check("others take their places", until(lambda: pool()["ready"] == 2), pool())
+    check("others take their places", within(20, lambda: pool()["ready"] == 2), pool())
     ask("DELETE", "/v1/pools/host")
-    check("without the rule they go", until(lambda: not waiting()), waiting())
+    check("without the rule they go", within(20, lambda: not waiting()), waiting())
 
 
 run(first, cells, plain, pooled)

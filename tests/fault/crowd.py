@@ -7,12 +7,10 @@ import socket
 import statistics
 import struct
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
-from served import STATE, Server, check, finish, read_all, same, status_of, within  # noqa: E402
+from harness import STATE, Server, check, finish, read_all, same, status_of, within
 
 COVE = os.environ["COVE"]
 CROWD = int(os.environ.get("CROWD", "1500"))
@@ -31,13 +29,11 @@ def connections(s):
 
 
 def threads(s):
-    with open("/proc/%d/status" % s.p.pid) as f:
-        return int(next(line.split()[1] for line in f if line.startswith("Threads:")))
+    return s.status("Threads")
 
 
 def memory_mib(s):
-    with open("/proc/%d/status" % s.p.pid) as f:
-        return int(next(line.split()[1] for line in f if line.startswith("VmRSS:"))) // 1024
+    return s.status("VmRSS") // 1024
 
 
 class Healthy:

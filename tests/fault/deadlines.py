@@ -1,4 +1,4 @@
-"""Deadlines and kills beside sandboxes that are hard to pause and to kill. Run by deadlines_test: coved, state directory, log file.
+"""Deadlines and kills beside sandboxes that are hard to pause and to kill. Run by deadlines_test.
 `mine` is the hostile tenant, `other` the healthy one."""
 import json
 import os
@@ -8,9 +8,8 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
-from asking import STATE, ask, check, failures, server  # noqa: E402
-from boxes import COVE, KEY, OTHER, Box, api, within  # noqa: E402
+from harness import STATE, ask, check, finish, server, within
+from boxes import COVE, KEY, OTHER, Box, api
 
 THREADS = int(os.environ.get("THREADS", "1500"))
 CROWDS = int(os.environ.get("CROWDS", "3"))
@@ -234,9 +233,5 @@ try:
         subprocess.check_output([COVE, "ps", "--json", "--state", STATE]))), "")
 finally:
     os.kill(KEEPER, signal.SIGCONT)
-    server.p.send_signal(signal.SIGTERM)
-    try:
-        server.p.wait(60)
-    except subprocess.TimeoutExpired:
-        server.kill()
-sys.exit(1 if failures else 0)
+    server.end()
+finish()

@@ -9,12 +9,10 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
-from served import STATE, Server, check, finish, same, within  # noqa: E402
+from harness import STATE, Server, check, finish, same, within
 
 ROUNDS = int(os.environ.get("ROUNDS", "10"))
 KEEPER_ROUNDS = int(os.environ.get("KEEPER_ROUNDS", str(ROUNDS)))
@@ -73,7 +71,7 @@ def reader(box):
     at, text, want = 0, "", 1
     while not stop:
         with contextlib.suppress(*GONE):
-            c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=10)
+            c = s.http(10)
             c.request("GET", "/v1/sandboxes/%s/processes/%d/output?from=%d" % (box, proc, at))
             r = c.getresponse()
             counts["attached"] += 1

@@ -10,12 +10,10 @@ import signal
 import socket
 import statistics
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
-from served import check, finish, same, within  # noqa: E402
+from harness import check, finish, request, same, within
 
 COVE, STATE, TMP, LOG = (os.environ[n] for n in ("COVE", "COVE_STATE", "TMP", "LOG"))
 ROUNDS = int(os.environ.get("ROUNDS", "12"))
@@ -74,14 +72,8 @@ class Up:
 
 
 def ask(method, path, body=None, timeout=30):
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
-    try:
-        c.request(method, path, json.dumps(body) if body is not None else None)
-        r = c.getresponse()
-        text = r.read()
-        return r.status, json.loads(text) if text else {}
-    finally:
-        c.close()
+    a = request(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout), method, path, body)
+    return a.status, a.json or {}
 
 
 def patient(method, path, body=None):

@@ -5,6 +5,8 @@ internet_in=cove-in-$$
 internet_host=cove-host-$$
 internet_dir=$tmp/internet
 internet_pid=
+export INTERNET=$internet_dir # for Python programs, which run outside (run_python)
+python_prefix=(outside)
 
 outside() { nsenter --net="/run/netns/$internet_host" -- "$@"; }
 

@@ -2,7 +2,6 @@
 import contextlib
 import glob
 import http.client
-import json
 import os
 import re
 import signal
@@ -11,6 +10,7 @@ import time
 import uuid
 
 from cutdisk import CutDisk
+from harness import request, within
 
 
 class Cut(Exception):
@@ -36,21 +36,14 @@ class Asked:
         """(status, JSON or text). An answer that came behind the cut is none."""
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or self.patience)
         try:
-            data = body if isinstance(body, bytes) or body is None else json.dumps(body)
-            c.request(method, path, data, {"Content-Type": "application/json"})
-            r = c.getresponse()
-            text = r.read().decode("utf-8", "replace")
+            a = request(c, method, path, body, headers={"Content-Type": "application/json"})
         except (OSError, http.client.HTTPException) as e:
             if self.cut_at:
                 raise Cut() from e
             raise
-        finally:
-            c.close()
         if self.cut_at:
             raise Cut()
-        with contextlib.suppress(ValueError):
-            return r.status, json.loads(text)
-        return r.status, text
+        return a.status, a.body.decode("utf-8", "replace") if a.json is None else a.json
 
 
 class Machine(Asked):
@@ -72,11 +65,10 @@ class Machine(Asked):
         with open(self.logs, "ab") as log:
             self.up = subprocess.Popen(["unshare", "-m", "sh", "-ec", script], stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=log, env={**os.environ, "COVE_POOL": "off"})
-        end = time.time() + 120
-        while not (found := re.search(r"ready listen=127\.0\.0\.1:(\d+)", self.log_since(at))):
-            if self.up.poll() is not None or time.time() > end:
-                raise RuntimeError("cove does not start: " + self.log_since(at)[-2000:])
-            time.sleep(0.05)
+        within(120, lambda: "ready listen=" in self.log_since(at) or self.up.poll() is not None)
+        found = re.search(r"ready listen=127\.0\.0\.1:(\d+)", self.log_since(at))
+        if not found:
+            raise RuntimeError("cove does not start: " + self.log_since(at)[-2000:])
         self.port = int(found.group(1))
         self.disk.mounted()
         st = os.stat("/proc/%d/root%s/cove" % (self.up.pid, self.state))

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+from harness import check, failures, passed
 from load import Known, Lanes, content
 from machine import Machine
 from vm import VirtualMachine
@@ -19,14 +20,7 @@ ROUNDS, SEED = int(os.environ.get("ROUNDS", "20")), int(os.environ.get("SEED", "
 BUILD = os.path.realpath(os.environ.get("BUILD", "build"))
 PROMISED_MS = 100  # docs/tenants.md: what a power cut may take of creates, ends and executions
 rng = random.Random(SEED)
-passed = failed = 0
 total = {}
-
-
-def check(sentence, good, why=""):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    print("%s - %s%s" % ("ok" if good else "not ok", sentence, "" if good else ": " + str(why)[:600].replace("\n", " ")), flush=True)
 
 
 def tally(what, n=1):
@@ -214,8 +208,8 @@ def main():
         shutil.rmtree(work, ignore_errors=True)
     for what in sorted(total):
         print("# %s: %d" % (what, total[what]))
-    print("%d passed, %d failed" % (passed, failed))
-    sys.exit(1 if failed or not passed else 0)
+    print("%d passed, %d failed" % (len(passed), len(failures)))
+    sys.exit(1 if failures or not passed else 0)
 
 
 main()

@@ -1,9 +1,8 @@
 """Sandboxes as tests of pauses use them. KEY and OTHER_KEY are keys of two tenants, COVE is the command line."""
 import os
-import sys
 import time
 
-from asking import ask
+from harness import ask, must, within
 
 KEY, OTHER, COVE = os.environ["KEY"], os.environ["OTHER_KEY"], os.environ["COVE"]
 
@@ -16,9 +15,7 @@ class Box:
     def __init__(self, **body):
         body.setdefault("timeout", 600)
         a = api("POST", "/v1/sandboxes", body)
-        if a.status != 201:
-            print("not ok - a sandbox is made: %s" % a.body)
-            sys.exit(1)
+        must("a sandbox is made", a.status == 201, a.body)
         self.of(a.json["id"])
 
     def of(self, box):
@@ -45,16 +42,6 @@ class Box:
 
 def again(box):
     return Box.__new__(Box).of(box)
-
-
-def within(seconds, what):
-    end = time.time() + max(seconds, 30)
-    while time.time() < end:
-        got = what()
-        if got:
-            return got
-        time.sleep(0.1)
-    return what()
 
 
 def audit(action, box=None):
