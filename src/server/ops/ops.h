@@ -96,8 +96,10 @@ struct ops_create {
     const char *timeout_field; /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
-    const char *isolation;  /* by name; NULL: the default, or with a snapshot the snapshot's */
-    uint32_t chosen;        /* enum isolation; set by the operation */
+    const char *isolation; /* by name; NULL: the default, or with a snapshot the snapshot's */
+    const char
+        *wish; /* of a template that was built, by its label; NULL: none. Set by the operation */
+    uint32_t chosen;        /* enum isolation. Likewise */
     bool fixed;             /* it is that of the processes in `image`. Likewise */
     bool e2b;               /* the setting e2b_policy counts for it */
     struct limits limits;   /* begin with limits_default(); with a snapshot 0 is what that has */

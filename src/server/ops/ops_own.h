@@ -19,6 +19,9 @@ void ops_view(const struct store_sandbox *record, const struct keeper_sandbox *k
 int ops_look(struct ops *ops, const struct store_sandbox *record, struct ops_sandbox *ret,
              struct err *err);
 int ops_check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err);
+/* What a create without saved processes gets; less than the tenant's least only if it asks for that. */
+int ops_wanted_isolation(struct ops *ops, const struct ops_create *create, uint32_t *ret,
+                         struct err *err);
 /* ERR_DENIED: it is below the tenant's least. */
 int ops_check_isolation(struct ops *ops, uint32_t isolation, struct err *err);
 

@@ -313,13 +313,6 @@ static int take_image(struct ops *ops, struct ops_create *create, const struct s
                                    : -1;
     create->fixed = image.flags & KEEPER_IMAGE_MEMORY && !create->files_only;
     create->chosen = image.sandbox.isolation;
-    if (create->fixed && create->isolation &&
-        strcmp(create->isolation, isolation_name(create->chosen)) != 0) {
-        err_set(err, ERR_UNSUPPORTED,
-                "isolation: the processes of the snapshot are of a sandbox with isolation '%s'",
-                isolation_name(create->chosen));
-        return caller_blame(ops->caller, "isolation", NULL, NULL);
-    }
     limits_complete(&create->limits, &image.sandbox.limits);
     create->root = image.sandbox.flags & KEEPER_FLAG_ROOT;
     return 0;

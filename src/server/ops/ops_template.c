@@ -331,6 +331,22 @@ static char *kept_env(const json_t *said)
     return text;
 }
 
+/* Processes of the image that would have another isolation than is wanted stay there: the start command runs anew. */
+static int choose_processes(struct ops *ops, struct ops_create *create, struct err *err)
+{
+    uint32_t wanted;
+
+    if (!create->fixed)
+        return 0;
+    if (ops_wanted_isolation(ops, create, &wanted, err) < 0)
+        return -1;
+    if (wanted != create->chosen) {
+        create->files_only = true;
+        create->fixed = false;
+    }
+    return 0;
+}
+
 static int apply(struct ops *ops, struct ops_create *create, const struct ops_template_ref *ref,
                  const struct store_build *build, struct ops_source *source, struct err *err)
 {
@@ -349,9 +365,13 @@ static int apply(struct ops *ops, struct ops_create *create, const struct ops_te
         create->limits.memory_bytes = build->memory_bytes;
     if (create->limits.disk_bytes < build->disk_bytes)
         create->limits.disk_bytes = build->disk_bytes;
-    if (ops_source_from(ops, create, &record, env, NULL, source, err) < 0)
+    create->wish = json_string_value(
+        json_object_get(json_object_get(source->settings, "labels"), OPS_LABEL_ISOLATION));
+    if (ops_source_from(ops, create, &record, env, NULL, source, err) < 0 ||
+        choose_processes(ops, create, err) < 0)
         return -1;
-    source->cold = !record.memory && json_object_get(source->settings, "start");
+    source->cold =
+        (!record.memory || create->files_only) && json_object_get(source->settings, "start");
     memcpy(source->owner, record.tenant, sizeof source->owner);
     (void) snprintf(source->name, sizeof source->name, "%s%s%s", ref->name,
                     strcmp(ref->tag, STORE_DEFAULT_TAG) == 0 ? "" : ":",

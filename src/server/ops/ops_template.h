@@ -12,6 +12,8 @@
 
 #define OPS_TAG_MAX      64
 #define OPS_BUILD_ID_MAX 37
+/* A template that was built may say by a label which isolation its sandboxes have. */
+#define OPS_LABEL_ISOLATION "cove.isolation"
 
 struct ops_template_ref {
     char name[OPS_NAME_MAX];
