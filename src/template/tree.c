@@ -127,6 +127,7 @@ int tree_copy(int from_fd, int dir_fd, const char *name, mode_t mode, uint64_t m
 {
     auto_close int fd = create(dir_fd, name);
     uint64_t copied = 0;
+    struct stat st;
 
     if (fd < 0)
         return err_sys(err, errno, "make %s", name);
@@ -141,7 +142,8 @@ int tree_copy(int from_fd, int dir_fd, const char *name, mode_t mode, uint64_t m
         if (copied > most)
             return err_set(err, ERR_TOO_BIG, "copy %s: it grew past its limit", name);
     }
-    if (set_owner(fd, mode, 0) < 0)
+    if (set_owner(fd, mode, 0) < 0 || fstat(from_fd, &st) < 0 ||
+        futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0)
         return err_sys(err, errno, "copy %s", name);
     return 0;
 }

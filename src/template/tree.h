@@ -28,7 +28,8 @@ bool tree_holds(int dir_fd, const char *name, const char *text);
 int tree_put(int dir_fd, const char *name, const void *data, size_t len, mode_t mode, uid_t uid,
              struct err *err);
 
-/* A new file with the content of an open one, of at most `most` bytes; owned by root. */
+/* A new file with the content and the times of an open one, of at most `most` bytes; owned by root. python takes compiled
+ * files for those of a source by the source's time. */
 int tree_copy(int from_fd, int dir_fd, const char *name, mode_t mode, uint64_t most,
               struct err *err);
 
