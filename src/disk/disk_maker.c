@@ -1,5 +1,5 @@
-/* For each order: a blank image of that size (made by mkfs once, then kept), a sparse copy of it, a loop device, a
- * detached mount. All but the file is held by descriptors only: a maker that is killed in between leaves a
+/* For each order: a blank image of that size (made by mkfs once, then kept), a sparse file, a loop device, a copy of the
+ * blank on it, a detached mount. All but the file is held by descriptors only: a maker that is killed in between leaves a
  * file at most, which disks_sweep finds. */
 #include "disk/disk_maker.h"
 
@@ -285,8 +285,7 @@ static int open_image(struct maker *m, const struct disk_order *order, const str
         return fd < 0 ? err_sys(err, errno, "open a disk") : take_fd(&fd);
     }
     fd = openat(m->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0 ||
-        disk_copy_data(blank->fd, fd) < 0) {
+    if (fd < 0 || ftruncate(fd, (off_t) (blank->mib * MiB)) < 0) {
         err_sys(err, errno, "make an image");
         if (fd >= 0)
             (void) unlinkat(m->dir_fd, name, 0);
@@ -319,6 +318,11 @@ static int make_disk(struct maker *m, const struct disk_order *order, const stru
     loop = disk_maker_loop(m->dev_fd, m->control_fd, image, base, err);
     if (loop < 0)
         return -1;
+    /* Through the device, whose cache the file system works on. A file with data would be written to the host's disk when
+     * it becomes a device, and whoever waits for the sandbox would wait for that; most disks are gone before the kernel
+     * writes anything of them. */
+    if (order->job == DISK_NEW && disk_copy_data(blank->fd, loop) < 0)
+        return err_sys(err, errno, "fill an image");
     fd = disk_maker_mount(loop, base, err);
     if (fd < 0)
         return -1;
