@@ -63,7 +63,7 @@ def turn(name, count):
 
 
 def pool_full():
-    return any(p["ready"] >= 8 for p in server.ask("GET", "/v1/pools").json["pools"])
+    return all(p["ready"] >= p["target"] for p in server.ask("GET", "/v1/pools").json["pools"])
 
 
 for name in WAYS:

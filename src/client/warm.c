@@ -16,7 +16,7 @@ static bool has_volumes(const struct sandbox_spec *spec)
 bool warm_fits(const struct sandbox_spec *spec, const struct keeper_image *image)
 {
     return (image->flags & KEEPER_IMAGE_MEMORY) && !has_volumes(spec) &&
-           spec->isolation == image->sandbox.isolation &&
+           !(spec->flags & KEEPER_FLAG_ONCE) && spec->isolation == image->sandbox.isolation &&
            !(spec->flags & KEEPER_FLAG_ROOT) == !(image->sandbox.flags & KEEPER_FLAG_ROOT) &&
            memcmp(&spec->limits, &image->sandbox.limits, sizeof spec->limits) == 0 &&
            (!spec->template || strcmp(spec->template, image->sandbox.template) == 0);

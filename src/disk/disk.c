@@ -22,9 +22,9 @@
 #define POOL_PAUSE_MS  1000
 #define MAKER_PAUSE_MS 50
 
-enum keeper_disk disk_kind(const struct limits *limits, bool tied)
+enum keeper_disk disk_kind(const struct limits *limits, bool saved)
 {
-    return tied && limits->disk_bytes <= limits->memory_bytes / 2 ? DISK_MEMORY : DISK_IMAGE;
+    return !saved && limits_disk_in_memory(limits) ? DISK_MEMORY : DISK_IMAGE;
 }
 
 static int make_dirs(int mount_fd, uint32_t uid_base, struct err *err)

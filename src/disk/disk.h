@@ -37,7 +37,8 @@ struct disks {
     } pool[DISK_POOL]; /* images of the default size */
 };
 
-enum keeper_disk disk_kind(const struct limits *limits, bool tied);
+/* saved: it may be, one day; what is in memory has nothing that could. */
+enum keeper_disk disk_kind(const struct limits *limits, bool saved);
 
 /* A detached tmpfs whose directories belong to uid_base. */
 int disk_make_memory(const struct limits *limits, uint32_t uid_base, int *ret_mount_fd,

@@ -32,7 +32,7 @@ static bool fits(const struct sandbox *s, const struct keeper_request *r, uint64
 {
     return waits(s) && s->build == build && s->info.isolation == r->isolation &&
            strcmp(s->info.template, r->template) == 0 && strcmp(s->origin, r->image) == 0 &&
-           !((s->info.flags ^ r->flags) & KEEPER_FLAG_ROOT) &&
+           !((s->info.flags ^ r->flags) & (KEEPER_FLAG_ROOT | KEEPER_FLAG_ONCE)) &&
            memcmp(&s->info.limits, &r->limits, sizeof r->limits) == 0;
 }
 

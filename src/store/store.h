@@ -531,6 +531,7 @@ struct store_pool {
     char template[STORE_TEMPLATE_MAX];
     bool root;
     bool warm; /* of the template's memory image */
+    bool once; /* for one command each; such rows are not saved */
     uint64_t isolation;
     uint64_t memory_bytes, disk_bytes, disk_inodes, cpu_milli, processes, open_files, ptys;
     uint64_t ready, target, least, most; /* now; wanted; and the bounds of that */

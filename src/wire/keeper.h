@@ -69,8 +69,10 @@ enum keeper_gateway {
  * when nobody asks for that list any more. For KEEPER_LIST: the list of the pool. */
 #define KEEPER_FLAG_POOLED 4u
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
-#define KEEPER_FLAG_TAKE   8u
-#define KEEPER_FLAG_ALL    15u
+#define KEEPER_FLAG_TAKE 8u
+/* For one command, and never saved: a disk that fits in its memory (limits_disk_in_memory) is there. */
+#define KEEPER_FLAG_ONCE   16u
+#define KEEPER_FLAG_ALL    31u
 #define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
 #define KEEPER_FLAG_LOADED 0x20000u /* in answers: it is in the pool, and came out of an image */
 

@@ -46,6 +46,12 @@ static inline bool limits_io(const struct limits *limits)
     return limits->io_kib || limits->io_ops;
 }
 
+/* What is written counts as memory then: at most half of it can be. */
+static inline bool limits_disk_in_memory(const struct limits *limits)
+{
+    return limits->disk_bytes <= limits->memory_bytes / 2;
+}
+
 void limits_default(struct limits *limits);
 /* What differs from the defaults in sandboxes that E2B's SDKs make: they have two cores (and root). */
 #define LIMITS_E2B_CPU_MILLI 2000

@@ -69,6 +69,12 @@ a = run(command="i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i+1)); done; echo 
 check("limited: processes", "all" not in a.json["stdout"] and "fork" in a.json["stderr"], a.json)
 a = run(command="head -c 9000000 /dev/zero > f; ls -s f >/dev/null; df . >/dev/null; exit 3", limits={"disk": "4m"})
 check("limited: disk", "No space left" in a.json["stderr"], a.json)
+a = run(command="df -P / | awk 'NR == 2 { print $2 }'; head -c 50000000 /dev/zero > f", limits={"memory": "64m"})
+check("without a limit of its own, the disk is half the memory", (a.json["stdout"], a.json["exit_reason"]) == ("32768\n", "exit")
+      and "No space left" in a.json["stderr"], a.json)
+check("and is in memory", a.json["memory_peak_bytes"] > 32 << 20, a.json)
+a = run(command="head -c 150000000 /dev/zero > f && sync f && echo whole", limits={"memory": "64m", "disk": "200m"})
+same("a larger disk is one of its own, and no memory", ("whole\n", "exit"), (a.json["stdout"], a.json["exit_reason"]))
 a = run(command="yes | head -c 3000000", output_limit=1000)
 same("limited: output", (1000, True, 3000000), (len(a.json["stdout"]), a.json["stdout_truncated"], a.json["stdout_bytes"]))
 for sentence, body, field in (
@@ -142,11 +148,15 @@ check("metrics count the ends", 'cove_executions_total{ended="cpu_timeout"} 1' i
 
 
 def hits():
-    return sum(p["hits"] for p in server.ask("GET", "/v1/pools").json["pools"])
+    return sum(p["hits"] for p in server.ask("GET", "/v1/pools").json["pools"] if p["once"])
 
 
 before = hits()
-check("a run takes a sandbox from the pool", within(60, lambda: run(command="true").status == 200 and hits() > before))
+check("a run takes a sandbox from a pool of its own", within(60, lambda: run(command="true").status == 200 and hits() > before))
+before = hits()
+a = server.ask("POST", "/v1/sandboxes", {"limits": {"disk": 256 << 20}, "timeout": 60})
+same("a create with the same limits does not: it may be paused one day", (201, before), (a.status, hits()))
+server.ask("DELETE", "/v1/sandboxes/" + a.json["id"])
 none_left("nothing is left")
 server.end()
 finish()

@@ -1857,6 +1857,8 @@ export interface components {
             isolation?: "jail" | "gvisor" | "vm";
             /** @description they come out of the template's memory image */
             warm?: boolean;
+            /** @description for POST /v1/run: one command each, with the disk in memory */
+            once?: boolean;
             limits?: components["schemas"]["Limits"];
             /** @description that wait now */
             ready?: number;
@@ -2330,6 +2332,7 @@ export interface components {
         Run: {
             /** @description NAME or NAME:TAG */
             template?: string;
+            /** @description numbers, or texts such as "512m"; what is left out has its default; of disk, half of memory at most */
             limits?: components["schemas"]["Limits"];
             /** @description what it may reach; docs/network.md */
             network?: components["schemas"]["NetworkRules"];

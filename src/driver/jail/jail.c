@@ -53,7 +53,9 @@ static int check(struct keeper *k, const struct keeper_request *r, uint64_t *ret
 
 void jail_create(struct keeper *k, struct sandbox *s)
 {
-    s->info.disk_kind = (uint16_t) disk_kind(&s->info.limits, s->info.flags & KEEPER_FLAG_TIED);
+    bool saved = !(s->info.flags & (KEEPER_FLAG_TIED | KEEPER_FLAG_ONCE));
+
+    s->info.disk_kind = (uint16_t) disk_kind(&s->info.limits, saved);
     disks_begin(k, s);
 }
 

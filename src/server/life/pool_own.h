@@ -12,6 +12,7 @@
 struct pool_kind {
     char template[KEEPER_NAME_MAX];
     bool root, warm;
+    bool once; /* KEEPER_FLAG_ONCE */
     uint32_t isolation;
     struct limits limits;
 };
@@ -29,6 +30,7 @@ struct pool {
     uint64_t used_ms; /* of the last create */
     uint32_t ready, target, least, most;
     uint64_t hits, misses;
+    uint64_t made; /* by this server */
     uint64_t cost_bytes;
     uint64_t retry_ms, pause_ms; /* after a failure: not before, and how long the pause was */
 };

@@ -12,8 +12,8 @@ struct pools pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_I
 
 static bool same_kind(const struct pool_kind *a, const struct pool_kind *b)
 {
-    return a->root == b->root && a->warm == b->warm && a->isolation == b->isolation &&
-           strcmp(a->template, b->template) == 0 &&
+    return a->root == b->root && a->warm == b->warm && a->once == b->once &&
+           a->isolation == b->isolation && strcmp(a->template, b->template) == 0 &&
            memcmp(&a->limits, &b->limits, sizeof a->limits) == 0;
 }
 
@@ -21,6 +21,7 @@ struct pool_kind pool_kind_of(const struct keeper_sandbox *s, bool warm)
 {
     struct pool_kind kind = { .root = s->flags & KEEPER_FLAG_ROOT,
                               .warm = warm,
+                              .once = s->flags & KEEPER_FLAG_ONCE,
                               .isolation = s->isolation,
                               .limits = s->limits };
 
@@ -123,6 +124,7 @@ static void report(const struct pool *p, struct store_pool *ret)
     memcpy(ret->template, p->kind.template, sizeof ret->template);
     ret->root = p->kind.root;
     ret->warm = p->kind.warm;
+    ret->once = p->kind.once;
     ret->isolation = p->kind.isolation;
     ret->memory_bytes = p->kind.limits.memory_bytes;
     ret->disk_bytes = p->kind.limits.disk_bytes;
@@ -235,6 +237,17 @@ void pool_set_targets(const struct pool_rules *rules, uint64_t budget_bytes, uin
 
 /* ---- the store: what `cove pool` shows, and what a server after this one begins with ---- */
 
+/* A new server makes those for one command each behind the second command. */
+static void drop_once(struct pool_report *report)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < report->count; i++)
+        if (!report->list[i].once)
+            report->list[kept++] = report->list[i];
+    report->count = kept;
+}
+
 void pool_save(struct app *app)
 {
     static struct pool_report before; /* the thread's alone */
@@ -242,6 +255,7 @@ void pool_save(struct app *app)
     struct err err;
 
     pool_look(&now);
+    drop_once(&now);
     if (now.count == before.count &&
         memcmp(now.list, before.list, now.count * sizeof *now.list) == 0)
         return;

@@ -304,6 +304,15 @@ static int load(struct link *link, const struct ops_create *create,
     return image_load(link, &spec, ret, err);
 }
 
+/* Only where it makes a difference: what has a disk like any other can come out of the same pool. */
+static uint32_t once_flag(const struct ops_create *create)
+{
+    return create->once && create->chosen == ISOLATION_JAIL &&
+                   limits_disk_in_memory(&create->limits)
+               ? KEEPER_FLAG_ONCE
+               : 0;
+}
+
 /* The keeper makes what the record says. */
 static int make(struct ops *ops, const struct ops_create *create,
                 const struct store_sandbox *record, const struct reach *network,
@@ -313,7 +322,7 @@ static int make(struct ops *ops, const struct ops_create *create,
         .id = record->id,
         .template = record->template[0] ? record->template : create->default_template,
         .hostname = record->name[0] ? record->name : NULL,
-        .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0),
+        .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0) | once_flag(create),
         .isolation = create->chosen,
         .limits = create->limits,
     };

@@ -40,6 +40,7 @@ int ops_once_begin(struct ops *ops, const struct ops_once *once, char ret_sandbo
 
     create.timeout_ms = once->timeout_ms + AROUND_MS;
     create.on_timeout = ON_TIMEOUT_KILL;
+    create.once = true;
     if (ops_sandbox_create(ops, &create, &made, err) < 0)
         return -1;
     (void) snprintf(ret_sandbox, ID_LEN + 1, "%s", made.id);

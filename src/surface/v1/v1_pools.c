@@ -9,10 +9,10 @@ static json_t *pool_json(const struct store_pool *p)
 {
     const struct limits limits = pool_limits(p);
 
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "template",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "template",
                      p->template, "profile", p->root ? "root" : "strict", "isolation",
-                     isolation_name((uint32_t) p->isolation), "warm", p->warm, "limits",
-                     v1_limits_json(&limits), "ready", (json_int_t) p->ready, "target",
+                     isolation_name((uint32_t) p->isolation), "warm", p->warm, "once", p->once,
+                     "limits", v1_limits_json(&limits), "ready", (json_int_t) p->ready, "target",
                      (json_int_t) p->target, "min", (json_int_t) p->least, "max",
                      (json_int_t) p->most, "hits", (json_int_t) p->hits, "misses",
                      (json_int_t) p->misses);
