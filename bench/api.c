@@ -56,10 +56,31 @@ int api_init(struct api *api, struct rig *rig, bool peers, struct err *err)
             (void) snprintf(api->without_nginx, sizeof api->without_nginx, "%.190s", why.msg);
         }
     }
-    /* It also takes the large file: hence the disk. */
+    /* It also takes a large file: hence the disk. */
     return create(&api->caller,
                   "{\"template\":\"host\",\"timeout\":3600,\"limits\":{\"disk\":\"3g\"}}",
                   api->living, err);
+}
+
+int api_sandbox(struct api *api, uint64_t bytes, char id[KEEPER_NAME_MAX], struct err *err)
+{
+    unsigned long long mib = bytes >> 20;
+    char body[160];
+
+    /* The page cache of a disk that is an image has each byte twice. */
+    (void) snprintf(body, sizeof body,
+                    "{\"template\":\"host\",\"timeout\":3600,"
+                    "\"limits\":{\"disk\":\"%llum\",\"memory\":\"%llum\"}}",
+                    3 * mib + 512, 2 * mib + 512);
+    return create(&api->caller, body, id, err);
+}
+
+void api_sandbox_done(struct api *api, const char *id)
+{
+    struct err err;
+
+    if (destroy(&api->caller, id, &err) < 0)
+        note(api, &err);
 }
 
 void api_done(struct api *api)

@@ -19,9 +19,9 @@ struct api_load {
     uint64_t cpu_us, wall_us;
 };
 
-/* A large file into a server and out of it, by curl. */
+/* A large file into a server and out of it, by curl: the fastest of some. */
 struct api_transfer {
-    uint64_t up_us, down_us; /* 0: it failed */
+    uint64_t up_us, down_us; /* 0: none worked */
     uint64_t peak_kib;       /* what the server's memory grew by, at most */
 };
 
@@ -50,6 +50,8 @@ struct api {
 
     uint64_t transfer_bytes;
     struct api_transfer transfer, transfer_nginx;
+    struct api_transfer
+        transfer_narrow; /* a sandbox whose memory is smaller than the file's page cache */
 };
 
 /* peers: also start nginx. */
@@ -68,7 +70,12 @@ void api_requests(struct api *api, size_t count);
 /* `count` connections that have asked once and stay open. */
 void api_idle(struct api *api, size_t count);
 
-void api_transfer(struct api *api, uint64_t bytes);
+/* A file of so many bytes into a sandbox and out of it, and the same with nginx, so many times. */
+void api_transfer(struct api *api, uint64_t bytes, unsigned turns);
+
+/* A sandbox with memory for the page cache of a file of so many bytes, as nginx has it. */
+int api_sandbox(struct api *api, uint64_t bytes, char id[KEEPER_NAME_MAX], struct err *err);
+void api_sandbox_done(struct api *api, const char *id);
 
 void api_report(struct api *api);
 

@@ -155,6 +155,13 @@ static uint64_t curl(struct api *api, const char *from, const char *to, const ch
     return 0;
 }
 
+static void keep_least(uint64_t *least, uint64_t us)
+{
+    if (us && (!*least || us < *least))
+        *least = us;
+}
+
+/* Up and down again. In between, what the upload left unwritten goes to the disk: whoever comes next would wait for it. */
 static void transfer(struct api *api, const struct server *server, const char *source,
                      const char *url, struct api_transfer *ret)
 {
@@ -162,20 +169,22 @@ static void transfer(struct api *api, const struct server *server, const char *s
 
     server_peak_reset(server);
     before = host_resident_kib(server->work);
-    ret->up_us = curl(api, source, NULL, url);
-    if (ret->up_us)
-        ret->down_us = curl(api, NULL, "/dev/null", url);
+    keep_least(&ret->up_us, curl(api, source, NULL, url));
+    sync();
+    keep_least(&ret->down_us, curl(api, NULL, "/dev/null", url));
     peak = server_peak_kib(server);
-    ret->peak_kib = peak > before ? peak - before : 0;
+    if (peak > before && peak - before > ret->peak_kib)
+        ret->peak_kib = peak - before;
+    sync();
 }
 
-/* The file that went in is asked for once more, by its last byte. */
-static void check_length(struct api *api, uint64_t bytes)
+/* The file that went in is asked for once more, by its length. */
+static void check_length(struct api *api, const char *sandbox, uint64_t bytes)
 {
     char path[160], want[64];
     struct err err;
 
-    (void) snprintf(path, sizeof path, "/v1/sandboxes/%s/files/stat?path=/tmp/large", api->living);
+    (void) snprintf(path, sizeof path, "/v1/sandboxes/%s/files/stat?path=/tmp/large", sandbox);
     (void) snprintf(want, sizeof want, "%llu", (unsigned long long) bytes);
     if (caller_ask(&api->caller, "GET", path, NULL, 200, &err) < 0)
         return note(api, &err);
@@ -186,27 +195,67 @@ static void check_length(struct api *api, uint64_t bytes)
     }
 }
 
-void api_transfer(struct api *api, uint64_t bytes)
+/* Made, and read once: whoever is first would fill the page cache for the others. */
+static int make_source(const char *path, uint64_t bytes, struct err *err)
 {
-    char source[160], url[200];
+    auto_close int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    auto_free char *piece = malloc(1u << 20);
+    ssize_t n = -1;
+
+    if (!piece)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a file");
+    if (fd >= 0 && ftruncate(fd, (off_t) bytes) == 0)
+        do {
+            n = read(fd, piece, 1u << 20);
+        } while (n > 0);
+    return n < 0 ? err_sys(err, errno, "make %s", path) : 0;
+}
+
+static void transfer_coved(struct api *api, const char *sandbox, const char *source,
+                           struct api_transfer *ret)
+{
+    char url[200];
+
+    (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/sandboxes/%s/files?path=/tmp/large",
+                    api->coved.port, sandbox);
+    transfer(api, &api->coved, source, url, ret);
+    check_length(api, sandbox, api->transfer_bytes);
+}
+
+static void transfer_nginx(struct api *api, const char *source)
+{
+    char url[200];
+
+    if (api->without_nginx[0])
+        return;
+    (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/large", api->nginx.port);
+    transfer(api, &api->nginx, source, url, &api->transfer_nginx);
+}
+
+void api_transfer(struct api *api, uint64_t bytes, unsigned turns)
+{
+    char source[160], wide[KEEPER_NAME_MAX] = "";
     struct err err;
-    auto_close int fd = -1;
 
     (void) snprintf(source, sizeof source, "%s/large", api->rig->dir);
-    fd = open(source, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t) bytes) < 0) {
-        err_sys(&err, errno, "make %s", source);
-        return note(api, &err);
-    }
     api->transfer_bytes = bytes;
-    (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/sandboxes/%s/files?path=/tmp/large",
-                    api->coved.port, api->living);
-    transfer(api, &api->coved, source, url, &api->transfer);
-    check_length(api, bytes);
-    if (!api->without_nginx[0]) {
-        (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/large", api->nginx.port);
-        transfer(api, &api->nginx, source, url, &api->transfer_nginx);
-    }
+    if (make_source(source, bytes, &err) < 0 || api_sandbox(api, bytes, wide, &err) < 0)
+        note(api, &err);
+    /* In turns that begin with another each time, so that what else the machine does hits all of them. */
+    for (unsigned i = 0; wide[0] && i < 3 * turns; i++)
+        switch ((i + i / 3) % 3) {
+        case 0:
+            transfer_coved(api, wide, source, &api->transfer);
+            break;
+        case 1:
+            transfer_nginx(api, source);
+            break;
+        default:
+            transfer_coved(api, api->living, source, &api->transfer_narrow);
+            break;
+        }
+    if (wide[0])
+        api_sandbox_done(api, wide);
     (void) unlink(source);
 }
 
@@ -244,10 +293,10 @@ static void report_latency(struct api *api)
                   NULL);
     if (!api->create.count)
         return;
-    report_target(create <= 2, "create through the API: p50 %.2f ms above the keeper's (at most 2)",
-                  create);
-    report_target(exec <= 1, "POST /bash, one_shot: p50 %.2f ms above the agent's exec (at most 1)",
-                  exec);
+    report_target(create <= 1.5,
+                  "create through the API: p50 %.2f ms above the keeper's (at most 1.5)", create);
+    report_target(exec <= 0.5,
+                  "POST /bash, one_shot: p50 %.2f ms above the agent's exec (at most 0.5)", exec);
     report_target(mcp <= 1, "MCP bash: p50 %.2f ms above POST /bash (at most 1)", mcp);
 }
 
@@ -263,32 +312,42 @@ static void report_load(struct api *api)
     if (api->without_nginx[0])
         return report_fact("  nginx", "- (%s)", api->without_nginx);
     report_fact("  nginx, a file as long as the first", "%.0f", theirs);
-    report_target(
-        ours * 2 >= theirs,
-        "short requests per CPU second: nginx does %.2f times as many as coved (at most 2)",
-        ours > 0 ? theirs / ours : 0);
+    report_target(ours >= 0.6 * theirs,
+                  "short requests per CPU second: %.0f %% of nginx's (at least 60)",
+                  theirs > 0 ? 100 * ours / theirs : 0);
+}
+
+static void report_speed(const char *label, uint64_t bytes, const struct api_transfer *t)
+{
+    report_fact(label, "%.2f and %.2f GB/s; memory +%.1f MiB", speed(bytes, t->up_us),
+                speed(bytes, t->down_us), (double) t->peak_kib / 1024);
+}
+
+/* In percent of the time that the other one took. */
+static double share(uint64_t ours_us, uint64_t theirs_us)
+{
+    return ours_us ? 100.0 * (double) theirs_us / (double) ours_us : 0;
 }
 
 static void report_transfer(struct api *api)
 {
-    double up = speed(api->transfer_bytes, api->transfer.up_us);
-    double down = speed(api->transfer_bytes, api->transfer.down_us);
-    double their_up = speed(api->transfer_bytes, api->transfer_nginx.up_us);
-    double their_down = speed(api->transfer_bytes, api->transfer_nginx.down_us);
+    const struct api_transfer *ours = &api->transfer, *theirs = &api->transfer_nginx;
+    uint64_t bytes = api->transfer_bytes, narrow = api->transfer_narrow.peak_kib;
+    double peak = (double) (ours->peak_kib > narrow ? ours->peak_kib : narrow) / 1024;
 
-    report_fact("a large file, by curl", "%.2f GB", (double) api->transfer_bytes / 1e9);
-    report_fact("  coved, into a sandbox and out of it", "%.2f and %.2f GB/s; memory +%.1f MiB", up,
-                down, (double) api->transfer.peak_kib / 1024);
-    report_target(api->transfer.peak_kib < 16 * 1024,
-                  "large files in flat memory: +%.1f MiB (below 16)",
-                  (double) api->transfer.peak_kib / 1024);
+    report_fact("a large file, by curl, the fastest", "%.2f GB", (double) bytes / 1e9);
+    report_speed("  coved, into a sandbox and out of it", bytes, ours);
+    report_speed("  the same, with 512 MiB of memory", bytes, &api->transfer_narrow);
+    report_target(peak < 16, "large files in flat memory: +%.1f MiB (below 16)", peak);
     if (api->without_nginx[0])
         return;
-    report_fact("  nginx, PUT and GET", "%.2f and %.2f GB/s", their_up, their_down);
-    report_target(up * 2 >= their_up, "upload: %.0f %% of nginx's speed (at least 50)",
-                  their_up > 0 ? 100 * up / their_up : 0);
-    report_target(down * 2 >= their_down, "download: %.0f %% of nginx's speed (at least 50)",
-                  their_down > 0 ? 100 * down / their_down : 0);
+    report_speed("  nginx, PUT and GET", bytes, theirs);
+    report_target(share(ours->up_us, theirs->up_us) >= 70,
+                  "upload: %.0f %% of nginx's speed (at least 70)",
+                  share(ours->up_us, theirs->up_us));
+    report_target(share(ours->down_us, theirs->down_us) >= 70,
+                  "download: %.0f %% of nginx's speed (at least 70)",
+                  share(ours->down_us, theirs->down_us));
 }
 
 void api_report(struct api *api)

@@ -24,6 +24,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#define TRANSFER_TURNS 3
+
 static volatile sig_atomic_t stop_asked;
 
 static void ask_stop(int number)
@@ -145,7 +147,7 @@ static int run_api(struct rig *rig, unsigned rounds, size_t count, struct err *e
     if (rc == 0 && !stop_asked) {
         api_requests(&api, 40000);
         api_idle(&api, 5000);
-        api_transfer(&api, setting_size("BENCH_FILE", 1u << 30));
+        api_transfer(&api, setting_size("BENCH_FILE", 1u << 30), TRANSFER_TURNS);
         api_report(&api);
     }
     api_done(&api);
@@ -270,7 +272,7 @@ static void check_api(struct rig *rig)
           "800 short requests over 16 connections are answered", "some are not");
     api_idle(&api, 200);
     judge(api.idle_count == 200, "200 idle connections stay and are answered", api.why.msg);
-    api_transfer(&api, 32u << 20);
+    api_transfer(&api, 32u << 20, 1);
     judge(api.transfer.up_us && api.transfer.down_us && !api.failures,
           "32 MiB go into a sandbox and come back", api.why.msg);
     api_done(&api);
