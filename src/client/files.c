@@ -234,6 +234,11 @@ int files_write_next(struct stream *stream, const void *data, size_t len, struct
     return 0;
 }
 
+int files_write_piped(struct stream *stream, int pipe_fd, uint32_t len, struct err *err)
+{
+    return stream_send_piped(stream, FRAME_DATA, pipe_fd, len, err);
+}
+
 int files_write_end(struct stream *stream, struct file_info *ret_info, struct err *err)
 {
     struct agent_reply reply;

@@ -62,6 +62,8 @@ int files_read_next(struct stream *stream, const void **ret_data, uint32_t *ret_
 int files_write_open(const struct files_at *at, const char *path, uint32_t mode, uint32_t flags,
                      struct stream *ret, struct err *err);
 int files_write_next(struct stream *stream, const void *data, size_t len, struct err *err);
+/* What is in a pipe, at most FRAME_DATA_MAX bytes. */
+int files_write_piped(struct stream *stream, int pipe_fd, uint32_t len, struct err *err);
 int files_write_end(struct stream *stream, struct file_info *ret_info, struct err *err);
 
 int files_mkdir(const struct files_at *at, const char *path, uint32_t mode, uint32_t flags,

@@ -61,37 +61,46 @@ static ssize_t send_some(int fd, const uint8_t *data, size_t len, struct err *er
     return n < 0 ? gone(err) : n;
 }
 
-/* All of it. While there is no room the agent may say why it stopped reading. */
+/* What the agent said before it hung up explains more than the broken pipe. */
+static int broken(struct stream *stream, struct err *err)
+{
+    struct frame frame;
+    struct err said;
+
+    if (stream_next(stream, &frame, &said) < 0)
+        *err = said;
+    return -1;
+}
+
+/* While there is no room the agent may say why it stopped reading. */
+static int wait_for_room(struct stream *stream, uint64_t until_ms, struct err *err)
+{
+    struct frame frame;
+    short events = 0;
+    int r;
+
+    if (wait_for(stream, POLLIN | POLLOUT, until_ms, &events, err) < 0)
+        return -1;
+    if (!(events & POLLIN))
+        return 0;
+    r = stream_poll(stream, &frame, err);
+    return r > 0 ? stream_unexpected(&frame, err) : r;
+}
+
+/* All of it. */
 static int send_all(struct stream *stream, const uint8_t *data, size_t len, struct err *err)
 {
     uint64_t until_ms = patience_end(stream);
 
     while (len > 0) {
         ssize_t n = send_some(stream->fd, data, len, err);
-        short events = 0;
 
-        if (n < 0) {
-            struct frame frame;
-            struct err said;
-
-            /* What the agent said before it hung up explains more than the broken pipe. */
-            if (stream_next(stream, &frame, &said) < 0)
-                *err = said;
-            return -1;
-        }
+        if (n < 0)
+            return broken(stream, err);
         data += n;
         len -= (size_t) n;
-        if (n > 0)
-            continue;
-        if (wait_for(stream, POLLIN | POLLOUT, until_ms, &events, err) < 0)
+        if (n == 0 && wait_for_room(stream, until_ms, err) < 0)
             return -1;
-        if (events & POLLIN) {
-            struct frame frame;
-            int r = stream_poll(stream, &frame, err);
-
-            if (r != 0)
-                return r < 0 ? -1 : stream_unexpected(&frame, err);
-        }
     }
     return 0;
 }
@@ -310,6 +319,33 @@ int stream_send(struct stream *stream, enum frame_type type, const void *data, u
     }
     sent -= sizeof head;
     return len ? send_all(stream, (const uint8_t *) data + sent, len - sent, err) : 0;
+}
+
+int stream_send_piped(struct stream *stream, enum frame_type type, int pipe_fd, uint32_t len,
+                      struct err *err)
+{
+    uint64_t until_ms = patience_end(stream);
+    uint8_t head[FRAME_HEAD];
+    int flags = fcntl(stream->fd, F_GETFL);
+
+    /* splice asks the descriptor whether it may wait, and not its own flags. */
+    if (flags < 0 || (!(flags & O_NONBLOCK) && fcntl(stream->fd, F_SETFL, flags | O_NONBLOCK) < 0))
+        return err_sys(err, errno, "a connection to the sandbox");
+    frame_head_put(head, type, len);
+    if (send_all(stream, head, sizeof head, err) < 0)
+        return -1;
+    while (len > 0) {
+        ssize_t n = splice(pipe_fd, NULL, stream->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+        if (n > 0)
+            len -= (uint32_t) n;
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            (void) gone(err);
+            return broken(stream, err);
+        } else if (errno == EAGAIN && wait_for_room(stream, until_ms, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int stream_queue(struct stream *stream, enum frame_type type, const void *data, uint32_t len)

@@ -57,6 +57,10 @@ ssize_t stream_splice(struct stream *stream, int pipe_fd, uint32_t most, struct 
 int stream_send(struct stream *stream, enum frame_type type, const void *data, uint32_t len,
                 struct err *err);
 
+/* The same; its data is what is in a pipe, `len` bytes. */
+int stream_send_piped(struct stream *stream, enum frame_type type, int pipe_fd, uint32_t len,
+                      struct err *err);
+
 /* Without waiting: a frame is queued whole, or 0 is returned because there is no room. */
 int stream_queue(struct stream *stream, enum frame_type type, const void *data, uint32_t len);
 int stream_flush(struct stream *stream, struct err *err);

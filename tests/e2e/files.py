@@ -9,7 +9,7 @@ import subprocess
 import tarfile
 import time
 
-from harness import COVED, STATE, ask, check, refused, run, same, server
+from harness import COVED, STATE, ask, check, refused, run, same, server, within
 
 GZIP = {"Content-Encoding": "gzip"}
 box = None
@@ -325,4 +325,71 @@ def large():
     same("the next large file is whole again", True, ask("GET", at).body == content)
 
 
-run(begin, encodings, large, signed, archives, hostile_archives, archive_size, deep)
+# ---- large uploads, whose pages go from the client's connection to the sandbox's ----
+def put_begin(where, length):
+    s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    s.sendall(("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (where, length)).encode())
+    return s
+
+
+def status_of(s):
+    text = b""
+    while b"\r\n\r\n" not in text and (more := s.recv(65536)):
+        text += more
+    return int(text.split()[1]) if text else 0
+
+
+def size_of(path):
+    a = ask("GET", box + "/files/stat?path=" + path)
+    return a.json["size"] if a.status == 200 else None
+
+
+def large_uploads():
+    at = box + "/files?path=/tmp/large-up"
+    content = os.urandom((3 << 20) + 33)
+    s = put_begin(at, len(content))
+    for i in range(0, len(content), 333333):
+        s.sendall(content[i:i + 333333])
+    same("a large upload in uneven pieces is taken", 200, status_of(s))
+    s.close()
+    check("a large upload in uneven pieces is whole", ask("GET", at).body == content)
+
+    same("a large body is appended", 200, ask("PUT", at + "&append=true", content).status)
+    check("an appended large body stands behind what was there", ask("GET", at).body == content + content)
+
+    # The urgent byte is no byte of the body.
+    s = put_begin(at, len(content))
+    s.sendall(content[:1 << 20])
+    s.send(b"!", socket.MSG_OOB)
+    s.sendall(content[1 << 20:])
+    same("an upload with an urgent byte in between is taken", 200, status_of(s))
+    s.close()
+    check("an upload with an urgent byte in between is whole", ask("GET", at).body == content)
+
+    s = put_begin(at, len(content))
+    s.sendall(content + ("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % at).encode())
+    got = b""
+    while more := s.recv(1 << 20):
+        got += more
+    s.close()
+    check("a request right behind a large body is answered", got.startswith(b"HTTP/1.1 200") and got.endswith(content))
+
+    # Appended to: what was sent is in the file before the rest comes.
+    slow = box + "/files?path=/tmp/slow&append=true"
+    s = put_begin(slow, len(content))
+    s.sendall(content[:100000])
+    check("what was sent so far is in a file that is appended to", within(60, lambda: size_of("/tmp/slow") == 100000), size_of("/tmp/slow"))
+    s.sendall(content[100000:])
+    same("the rest of a slow upload is taken", 200, status_of(s))
+    s.close()
+    check("a slow upload is whole", ask("GET", box + "/files?path=/tmp/slow").body == content)
+
+    s = put_begin(at, len(content))
+    s.sendall(b"x" * (2 << 20))
+    s.close()
+    check("nothing is left of a large upload that broke off",
+          within(60, lambda: sh("ls -a /tmp | grep -c '^[.]cove-'") == "0\n"), sh("ls -a /tmp"))
+    check("a large upload that broke off changes nothing", ask("GET", at).body == content)
+
+
+run(begin, encodings, large, large_uploads, signed, archives, hostile_archives, archive_size, deep)

@@ -16,11 +16,16 @@
 /* One frame, head included; a worker is one process with one frame under way at a time. */
 static uint8_t frame[FRAME_HEAD + FRAME_DATA_MAX];
 
+int answer_gone(struct err *err)
+{
+    return err_set(err, ERR_UNAVAILABLE, "the caller has gone: %s", strerror(errno));
+}
+
 static int send_frame(struct worker *w, enum frame_type type, size_t len, struct err *err)
 {
     frame_head_put(frame, type, (uint32_t) len);
     if (io_write_all(w->sock, frame, FRAME_HEAD + len) < 0)
-        return err_set(err, ERR_UNAVAILABLE, "the caller has gone: %s", strerror(errno));
+        return answer_gone(err);
     return 0;
 }
 
@@ -66,7 +71,7 @@ int answer_data_from(struct worker *w, int fd, size_t len, struct err *err)
 
     frame_head_put(frame, FRAME_DATA, (uint32_t) len);
     if (io_write_all(w->sock, frame, FRAME_HEAD) < 0)
-        return err_set(err, ERR_UNAVAILABLE, "the caller has gone: %s", strerror(errno));
+        return answer_gone(err);
     while (len > 0) {
         ssize_t n = copied ? send_copied(w, fd, len) : sendfile(w->sock, fd, NULL, len);
 
@@ -85,7 +90,7 @@ int answer_data_from(struct worker *w, int fd, size_t len, struct err *err)
     /* The frame's length was promised: what is missing is made up before the error is told. */
     memset(answer_data_room(), 0, len);
     if (io_write_all(w->sock, answer_data_room(), len) < 0)
-        return err_set(err, ERR_UNAVAILABLE, "the caller has gone: %s", strerror(errno));
+        return answer_gone(err);
     return err_set(err, ERR_STATE, "the file became shorter while it was read");
 }
 
@@ -112,13 +117,13 @@ ssize_t answer_read(struct worker *w, void *data, size_t size)
     return n;
 }
 
-static int read_whole(struct worker *w, uint8_t *data, size_t len, struct err *err)
+int answer_data_take(struct worker *w, uint8_t *data, size_t len, struct err *err)
 {
     while (len > 0) {
         ssize_t n = answer_read(w, data, len);
 
         if (n < 0)
-            return err_set(err, ERR_UNAVAILABLE, "the caller has gone: %s", strerror(errno));
+            return answer_gone(err);
         if (n == 0)
             return err_set(err, ERR_UNAVAILABLE, "the caller has gone");
         data += n;
@@ -127,15 +132,20 @@ static int read_whole(struct worker *w, uint8_t *data, size_t len, struct err *e
     return 0;
 }
 
-int answer_receive(struct worker *w, struct frame_head *ret, uint8_t *data, struct err *err)
+int answer_head(struct worker *w, struct frame_head *ret, struct err *err)
 {
     uint8_t head[FRAME_HEAD];
 
-    if (read_whole(w, head, sizeof head, err) < 0 || frame_head_get(head, ret, err) < 0)
+    if (answer_data_take(w, head, sizeof head, err) < 0 || frame_head_get(head, ret, err) < 0)
         return -1;
     if (ret->len > FRAME_DATA_MAX)
         return err_set(err, ERR_PROTOCOL, "a frame of %u bytes", ret->len);
-    return read_whole(w, data, ret->len, err);
+    return 0;
+}
+
+int answer_receive(struct worker *w, struct frame_head *ret, uint8_t *data, struct err *err)
+{
+    return answer_head(w, ret, err) < 0 ? -1 : answer_data_take(w, data, ret->len, err);
 }
 
 int answer_wanted(struct worker *w, uint64_t steps, struct err *err)

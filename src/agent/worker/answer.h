@@ -31,7 +31,13 @@ int answer_data_from(struct worker *w, int fd, size_t len, struct err *err);
 /* Raw bytes of the caller: those that came with the request first. 0 at the end, -1 with errno. */
 ssize_t answer_read(struct worker *w, void *data, size_t size);
 
-/* The next frame of the caller, of at most FRAME_DATA_MAX bytes at `data`. */
+/* -1: the caller has gone, as errno says. */
+int answer_gone(struct err *err);
+
+/* The head of the caller's next frame, of at most FRAME_DATA_MAX bytes, and then its bytes. */
+int answer_head(struct worker *w, struct frame_head *ret, struct err *err);
+int answer_data_take(struct worker *w, uint8_t *data, size_t len, struct err *err);
+/* Both at once; `data` has room for FRAME_DATA_MAX bytes. */
 int answer_receive(struct worker *w, struct frame_head *ret, uint8_t *data, struct err *err);
 
 /* For long work that sends nothing: -1 when the caller has closed its connection. Looks only at every

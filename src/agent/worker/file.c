@@ -4,17 +4,15 @@
 #include "agent/worker/entry.h"
 #include "agent/worker/path.h"
 #include "agent/worker/place.h"
+#include "agent/worker/receive.h"
 #include "agent/worker/xattr.h"
 #include "base/own.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define GATHER_MS 1000
 
 int file_reply_entry(struct worker *w, const char *path, uint32_t extra, uint64_t count,
                      struct err *err)
@@ -145,61 +143,6 @@ int file_read(struct worker *w, struct err *err)
     return answer_data_end(w, err);
 }
 
-/* Bytes that came and are not in the file yet. A write each time that some come would be an event each time for those who
- * watch the file: 300 kB came in 30 pieces. */
-struct gathered {
-    size_t len;
-    uint8_t data[256 * 1024];
-};
-
-static int write_gathered(struct gathered *g, int fd, const char *path, struct err *err)
-{
-    size_t done = 0;
-
-    while (done < g->len) {
-        ssize_t n = write(fd, g->data + done, g->len - done);
-
-        /* The greatest file that there may be is as large as the disk. */
-        if (n < 0 && errno != EINTR)
-            return path_err(err, errno == EFBIG ? ENOSPC : errno, path);
-        done += n > 0 ? (size_t) n : 0;
-    }
-    g->len = 0;
-    return 0;
-}
-
-/* A caller that sends now and then finds in the file what was sent. */
-static bool must_write(const struct worker *w, const struct gathered *g)
-{
-    struct pollfd p = { .fd = w->sock, .events = POLLIN };
-
-    return g->len > sizeof g->data - FRAME_DATA_MAX ||
-           (g->len > 0 && w->early_len == 0 && poll(&p, 1, GATHER_MS) == 0);
-}
-
-int file_receive(struct worker *w, int fd, const char *path, uint64_t *ret_bytes, struct err *err)
-{
-    static struct gathered g;
-    struct frame_head head;
-    struct err ignored;
-
-    *ret_bytes = g.len = 0;
-    for (;;) {
-        if (must_write(w, &g) && write_gathered(&g, fd, path, err) < 0)
-            return -1;
-        if (answer_receive(w, &head, g.data + g.len, err) < 0) {
-            (void) write_gathered(&g, fd, path, &ignored);
-            return -1;
-        }
-        if (head.type == FRAME_DATA_END)
-            return write_gathered(&g, fd, path, err);
-        if (head.type != FRAME_DATA)
-            return err_set(err, ERR_PROTOCOL, "write: a %s frame", frame_name(head.type));
-        g.len += head.len;
-        *ret_bytes += head.len;
-    }
-}
-
 static int write_stream(struct worker *w, struct place *place, struct err *err)
 {
     struct agent_reply ready = { 0 }, reply = { 0 };
@@ -208,7 +151,7 @@ static int write_stream(struct worker *w, struct place *place, struct err *err)
 
     if (answer_record(w, FRAME_REPLY, &ready, err) < 0)
         return -1;
-    if (file_receive(w, place->fd, place->path, &bytes, err) < 0)
+    if (receive_file(w, place->fd, place->path, &bytes, err) < 0)
         return -1;
     if (place_finish(place, &st, err) < 0)
         return -1;

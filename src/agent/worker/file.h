@@ -19,9 +19,6 @@ int file_mkdir(struct worker *w, struct err *err);
  * the message. */
 int file_open_regular(int dirfd, const char *name, int flags, const char *path, struct err *err);
 
-/* DATA frames of the caller into fd until DATA_END. ret_bytes is always set. */
-int file_receive(struct worker *w, int fd, const char *path, uint64_t *ret_bytes, struct err *err);
-
 /* REPLY with the entry at path, links followed; `extra` is put in its flags, `count` beside it. */
 int file_reply_entry(struct worker *w, const char *path, uint32_t extra, uint64_t count,
                      struct err *err);

@@ -9,6 +9,7 @@
 #include "agent/worker/pack.h"
 #include "agent/worker/path.h"
 #include "agent/worker/place.h"
+#include "agent/worker/receive.h"
 #include "base/own.h"
 
 #include <errno.h>
@@ -164,7 +165,7 @@ static int put_file(struct unpack *u, int dir, const char *name, const struct it
     fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return path_err(err, errno, shown(u, item->path));
-    if (file_receive(u->w, fd, shown(u, item->path), &bytes, err) < 0)
+    if (receive_file(u->w, fd, shown(u, item->path), &bytes, err) < 0)
         goto undo;
     if (bytes != item->size) {
         (void) err_set(err, ERR_PROTOCOL, "unpack: a file has another size than its entry says");

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define WAIT_SLICE_MS 1000 /* also the patience while too many wait */
 #define WAIT_LEAST_MS 20   /* while there are twice as many as that */
@@ -230,6 +231,33 @@ ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, 
         if (errno != EAGAIN)
             return err_sys(err, errno, "read from the client");
         if (wait_for(conn, conn->read_wants, stall_ms, err) < 0)
+            return -1;
+    }
+}
+
+/* What splice does not take is copied: it stops at urgent data. A pipe that is empty has room for it. */
+static ssize_t copy_to_pipe(struct conn *conn, int pipe_fd, size_t most)
+{
+    char some[4096];
+    ssize_t n = recv(conn->fd, some, most < sizeof some ? most : sizeof some, MSG_DONTWAIT);
+
+    return n > 0 ? write(pipe_fd, some, (size_t) n) : n;
+}
+
+ssize_t conn_pipe(struct conn *conn, int pipe_fd, size_t most, uint64_t stall_ms, struct err *err)
+{
+    for (;;) {
+        ssize_t n = splice(conn->fd, NULL, pipe_fd, NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+        if (n == 0 || (n < 0 && errno == EAGAIN))
+            n = copy_to_pipe(conn, pipe_fd, most);
+        if (n >= 0)
+            return n;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return err_sys(err, errno, "read from the client");
+        if (wait_for(conn, POLLIN, stall_ms, err) < 0)
             return -1;
     }
 }

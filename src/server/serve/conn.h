@@ -72,6 +72,8 @@ void conn_end(struct conn *conn);
 
 /* At least one byte, or 0 at the end; waits up to stall_ms. First from the read-ahead buffer. */
 ssize_t conn_read(struct conn *conn, void *out, size_t size, uint64_t stall_ms, struct err *err);
+/* The same, into a pipe that is empty, as pages instead of copies. Not with TLS, nor while something was read ahead. */
+ssize_t conn_pipe(struct conn *conn, int pipe_fd, size_t most, uint64_t stall_ms, struct err *err);
 /* All of it; waits up to stall_ms for each bit of room. 0: not at all. */
 int conn_write(struct conn *conn, const void *data, size_t len, uint64_t stall_ms, struct err *err);
 /* The same, of what is in a pipe; not with TLS. */

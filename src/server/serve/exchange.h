@@ -50,6 +50,9 @@ const char *exchange_header(struct exchange *x, const char *name);
 /* The body, piece by piece: count, 0 at its end, -1. Sends 100 Continue when the client waits for it. More than
  * the route's limit is ERR_TOO_BIG. */
 ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *err);
+/* Whether what is left of the body can go into a pipe as it is, by exchange_pipe: as exchange_read, into a pipe that is empty. */
+bool exchange_can_pipe(const struct exchange *x);
+ssize_t exchange_pipe(struct exchange *x, int pipe_fd, size_t most, struct err *err);
 /* Before the first read, by a handler that wants the content and not its encoding: undoes the request's
  * Content-Encoding, which may be gzip (415 otherwise). The route's limit then counts decoded bytes; what does not
  * decode is ERR_INVALID, a bomb ERR_TOO_BIG. */

@@ -210,6 +210,32 @@ ssize_t exchange_read(struct exchange *x, void *out, size_t size, struct err *er
     return x->body_read > x->body_limit ? too_large(x, err) : n;
 }
 
+bool exchange_can_pipe(const struct exchange *x)
+{
+    return x->head.body == HEAD_LENGTH && !x->decoder && !x->conn->tls && x->conn->have == 0;
+}
+
+ssize_t exchange_pipe(struct exchange *x, int pipe_fd, size_t most, struct err *err)
+{
+    ssize_t n;
+
+    if (x->head.content_length > x->body_limit)
+        return too_large(x, err);
+    if (x->body_left == 0)
+        return 0;
+    if (send_continue(x, err) < 0)
+        return -1;
+    n = conn_pipe(x->conn, pipe_fd, most < x->body_left ? most : (size_t) x->body_left, stall_of(x),
+                  err);
+    if (n == 0)
+        return err_set(err, ERR_UNAVAILABLE, "the body ended early");
+    if (n > 0) {
+        x->body_left -= (uint64_t) n;
+        x->body_read += (uint64_t) n;
+    }
+    return n;
+}
+
 /* What the parser would make of it is bounded before it begins. */
 static int shape_ok(const char *text, size_t len, struct err *err)
 {

@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "http/multipart.h"
 #include "http/value.h"
+#include "server/preview/upload.h"
 
 #include <string.h>
 #include <strings.h>
@@ -180,9 +181,13 @@ static int take_raw(struct upload *u, struct err *err)
                        "path is needed in the query with application/octet-stream");
     if (file_begin(u, u->path, err) < 0)
         return -1;
-    while ((n = exchange_read(u->x, u->piece, sizeof u->piece, err)) > 0)
-        if (file_data(u, u->piece, (size_t) n, err) < 0)
+    do {
+        n = exchange_read(u->x, u->piece, sizeof u->piece, err);
+        if (n > 0 && file_data(u, u->piece, (size_t) n, err) < 0)
             return -1;
+    } while (n > 0 && !u->open);
+    if (n > 0 && upload_body(u->x, &u->stream, err) < 0)
+        return -1;
     return n < 0 ? -1 : file_end(u, err);
 }
 

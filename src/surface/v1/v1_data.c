@@ -4,12 +4,11 @@
 #include "base/own.h"
 #include "server/guard/quota.h"
 #include "server/preview/download.h"
+#include "server/preview/upload.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-
-#define PIECE 65536
 
 /* ---- download ---- */
 
@@ -23,19 +22,6 @@ int v1_file_get(struct exchange *x, struct err *err)
 }
 
 /* ---- upload ---- */
-
-static int copy_in(struct exchange *x, struct stream *stream, struct err *err)
-{
-    auto_free char *piece = malloc(PIECE);
-    ssize_t n;
-
-    if (!piece)
-        return err_set(err, ERR_NO_MEMORY, "no memory for an upload");
-    while ((n = exchange_read(x, piece, PIECE, err)) > 0)
-        if (files_write_next(stream, piece, (size_t) n, err) < 0)
-            return -1;
-    return (int) n;
-}
 
 /* Until the body is whole the old content stays; a client that goes away changes nothing. */
 int v1_file_put(struct exchange *x, struct err *err)
@@ -60,7 +46,7 @@ int v1_file_put(struct exchange *x, struct err *err)
             (parents ? AGENT_PARENTS : 0);
     if (ops_file_write(&ops, &file, mode, flags, &stream, err) < 0)
         return -1;
-    r = copy_in(x, &stream, err);
+    r = upload_body(x, &stream, err);
     if (r == 0)
         r = ops_file_write_end(&ops, &file, &stream, info, err);
     stream_close(&stream);

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "client/exec.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -194,6 +195,20 @@ static void items_end(void)
     peer_close(&peer);
 }
 
+/* A frame of what is written to a pipe first. */
+static int send_by_pipe(struct stream *stream, const void *data, uint32_t len, struct err *err)
+{
+    int pair[2], r = -1;
+
+    (void) signal(SIGPIPE, SIG_IGN); /* splice knows no MSG_NOSIGNAL */
+    CHECK(pipe2(pair, O_CLOEXEC | O_NONBLOCK) == 0);
+    if (write(pair[1], data, len) == (ssize_t) len)
+        r = stream_send_piped(stream, FRAME_DATA, pair[0], len, err);
+    (void) close(pair[0]);
+    (void) close(pair[1]);
+    return r;
+}
+
 /* Sends until the peer, which reads nothing, has refused. */
 static void an_agent_that_refuses_while_we_send_is_heard(void)
 {
@@ -202,18 +217,60 @@ static void an_agent_that_refuses_while_we_send_is_heard(void)
     struct agent_reply said = { .kind = ERR_DISK_FULL, .message = "the disk is full" };
     size_t n = put_reply(bytes, FRAME_ERROR, &said);
 
-    for (int stays = 0; stays < 2; stays++) {
+    for (int way = 0; way < 4; way++) {
+        bool stays = way & 1, piped = way & 2;
         struct err err = { 0 };
         struct peer peer;
         int r = 0;
 
         CHECK_INT(peer_open(&peer, bytes, n, stays, &err), 0);
         for (int i = 0; r == 0 && i < 1000; i++)
-            r = stream_send(&peer.stream, FRAME_DATA, data, sizeof data, &err);
+            r = piped ? send_by_pipe(&peer.stream, data, sizeof data, &err)
+                      : stream_send(&peer.stream, FRAME_DATA, data, sizeof data, &err);
         CHECK_INT(r, -1);
         CHECK_STR(err.msg, "the disk is full");
         peer_close(&peer);
     }
+}
+
+static void an_agent_that_takes_nothing_ends_our_patience(void)
+{
+    static const char data[FRAME_DATA_MAX];
+    struct err err = { 0 };
+    struct peer peer;
+    int r = 0;
+
+    CHECK_INT(peer_open(&peer, "", 0, true, &err), 0);
+    for (int i = 0; r == 0 && i < 1000; i++)
+        r = send_by_pipe(&peer.stream, data, sizeof data, &err);
+    CHECK_INT(r, -1);
+    CHECK_STR(err.msg, "the sandbox did not answer within 0 s");
+    peer_close(&peer);
+}
+
+static void a_frame_out_of_a_pipe_arrives_whole(void)
+{
+    uint8_t sent[3 * 4096 + 5], got[FRAME_HEAD + sizeof sent], want[FRAME_HEAD];
+    struct agent_request request = { .op = AGENT_INFO };
+    uint8_t head[FRAME_HEAD], text[4096];
+    struct frame_head h;
+    struct stream stream;
+    struct err err;
+    int pair[2];
+
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (uint8_t) (i * 7);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    CHECK_INT(stream_start(&stream, pair[0], 300, &request, &err), 0);
+    CHECK(io_read_all(pair[1], head, sizeof head) == 0 && frame_head_get(head, &h, &err) == 0);
+    CHECK(h.len <= sizeof text && io_read_all(pair[1], text, h.len) == 0);
+    CHECK_INT(send_by_pipe(&stream, sent, sizeof sent, &err), 0);
+    CHECK_INT(io_read_all(pair[1], got, sizeof got), 0);
+    frame_head_put(want, FRAME_DATA, sizeof sent);
+    CHECK(memcmp(got, want, sizeof want) == 0);
+    CHECK(memcmp(got + FRAME_HEAD, sent, sizeof sent) == 0);
+    stream_close(&stream);
+    (void) close(pair[1]);
 }
 
 static void raw_bytes_behind_a_reply_are_left_for_the_caller(void)
@@ -359,6 +416,7 @@ CHECK_MAIN(T(a_reply_arrives), T(an_error_is_the_agents_own), T(an_end_in_the_mi
            T(silence_has_an_end), T(an_answer_byte_by_byte_has_an_end),
            T(bad_frames_are_refused_in_words), T(items_end),
            T(an_agent_that_refuses_while_we_send_is_heard),
+           T(an_agent_that_takes_nothing_ends_our_patience), T(a_frame_out_of_a_pipe_arrives_whole),
            T(raw_bytes_behind_a_reply_are_left_for_the_caller),
            T(queued_frames_are_whole_or_not_there),
            T(output_says_where_it_belongs_and_what_was_missed),
