@@ -59,6 +59,9 @@ GATEWAY_SRCS := $(wildcard src/gateway/*.c)
 # What no agent needs: the rest of these is in every program.
 AGENT_SRCS  := $(wildcard src/agent/*.c src/agent/*/*.c) $(filter-out src/wire/keeper.c src/wire/limits.c src/wire/volume.c src/base/lockdown%.c,$(LIB_SRCS)) $(MUX_SRCS)
 
+# Before a compile: the directory, where there is none yet. One process for each file of a thousand is worth saving.
+in_dir = $(if $(wildcard $(@D)/.),,mkdir -p $(@D) && )
+
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
@@ -66,7 +69,7 @@ PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-ke
 
 ifeq ($(V),0)
 Q := @
-say = @echo "  $(1)  $(patsubst $(BUILD)/%,%,$@)";
+say = $(info $()  $(1)  $(patsubst $(BUILD)/%,%,$@))
 else
 say =
 endif
@@ -151,13 +154,11 @@ $(BUILD)/obj/src/surface/v1/v1_spec.o: spec/openapi.yaml
 
 $(BUILD)/obj/%.o: %.c
 	$(call say,CC  )
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
+	$(Q)$(in_dir)$(CC) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/agent-obj/%.o: %.c
 	$(call say,MUSL)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(AGENT_CFLAGS) -c -o $@ $<
+	$(Q)$(in_dir)$(MUSL_CC) $(AGENT_CFLAGS) -c -o $@ $<
 
 include tests/tests.mk
 
