@@ -1,5 +1,6 @@
 #include "agent/entrypoint.h"
 
+#include "agent/core/agent.h"
 #include "base/io.h"
 #include "base/own.h"
 
@@ -17,8 +18,22 @@ static int fail(const char *what, int code)
     return code;
 }
 
+/* Who a command of the template is, where the command begins, its home and its variables, each with a byte 1 behind it. */
+static int print_environment(char **envp)
+{
+    const char *home = getenv("HOME");
+    char name[USER_NAME_MAX], cwd[AGENT_PATH_MAX];
+
+    if (!user_name_of(AGENT_ETC, getuid(), name, sizeof name))
+        (void) snprintf(name, sizeof name, "%u", (unsigned) getuid());
+    (void) printf("%s\1%s\1%s\1", name, getcwd(cwd, sizeof cwd) ? cwd : "/", home ? home : "/");
+    for (; *envp; envp++)
+        (void) printf("%s\1", *envp);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 /* Texts, each with its NUL. */
-int entrypoint_main(char **envp)
+int entrypoint_main(int argc, char **argv_given, char **envp)
 {
     static char text[BYTES_MAX + 1];
     static char *argv[WORDS_MAX + 1];
@@ -26,6 +41,8 @@ int entrypoint_main(char **envp)
     size_t len = 0, count = 0;
     ssize_t n;
 
+    if (argc == 2 && strcmp(argv_given[1], "--environment") == 0)
+        return print_environment(envp);
     if (fd < 0)
         return fail("this template has no command of its own: say which to run", 78);
     while (len < BYTES_MAX && (n = read(fd, text + len, BYTES_MAX - len)) > 0)

@@ -4,6 +4,7 @@
 #ifndef COVE_AGENT_ENTRYPOINT_H
 #define COVE_AGENT_ENTRYPOINT_H
 
-int entrypoint_main(char **envp);
+/* With the one argument --environment it tells what commands begin with: a build asks so where there is no shell. */
+int entrypoint_main(int argc, char **argv, char **envp);
 
 #endif

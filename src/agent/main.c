@@ -180,7 +180,7 @@ int main(int argc, char **argv, char **envp)
     if (strcmp(name, "sudo") == 0)
         return sudo_main(argc, argv, envp);
     if (strcmp(name, "entrypoint") == 0)
-        return entrypoint_main(envp);
+        return entrypoint_main(argc, argv, envp);
     if (getpid() == 1 && strcmp(name, "init") == 0)
         return init_main();
     if (getpid() != 1 || argc != BOOT_ARG_COUNT) {

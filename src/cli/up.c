@@ -11,6 +11,7 @@
 #include "cli/template_maker.h"
 #include "cli/verbs.h"
 #include "template/template_host.h"
+#include "template/template_scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +201,10 @@ static int prepare(const struct up_options *options, struct up *up, char config[
          (gate_listen(&up->gate, serve->uid, err) < 0 || serve_listen_admin(serve, err) < 0)))
         return -1;
     maker_init(&maker, "host");
-    return template_host_ensure(&maker.way, report_state(), err);
+    if (template_host_ensure(&maker.way, report_state(), err) < 0)
+        return -1;
+    maker_init(&maker, TEMPLATE_SCRATCH);
+    return template_scratch_ensure(&maker.way, report_state(), err);
 }
 
 static int up(const struct up_options *options, struct err *err)

@@ -358,7 +358,9 @@ int files_pack_open(const struct files_at *at, const char *path, uint32_t flags,
 int files_unpack_open(const struct files_at *at, const char *path, uint32_t flags,
                       struct stream *ret, struct err *err)
 {
-    struct agent_request request = { .op = AGENT_UNPACK, .path = path, .flags = flags };
+    struct agent_request request = {
+        .op = AGENT_UNPACK, .path = path, .flags = flags, .owner = at->owner, .group = at->group
+    };
 
     return begin(at, &request, ret, NULL, err);
 }

@@ -19,6 +19,8 @@ struct files_at {
     /* Extended attributes by the beginning of their names: told with entries, and set by a write. NULL: none. */
     const char *attr_prefix;
     struct texts attrs;
+    const char *owner,
+        *group; /* of UNPACK: whose everything is that it makes; NULL: the user's, the owner's own group */
 };
 
 /* What is known of one file. Texts are copies, cut to fit. */
@@ -82,7 +84,7 @@ int files_symlink(const struct files_at *at, const char *target, const char *pat
 int files_pack_open(const struct files_at *at, const char *path, uint32_t flags, struct stream *ret,
                     struct file_info *ret_info, struct err *err);
 /* Of UNPACK: entries with path, type, mode, size, mtime_ns and target; behind a file without a target,
- * files_write_next and files_unpack_entry_end. A file with one is another name of that path. `flags`: AGENT_PARENTS. */
+ * files_write_next and files_unpack_entry_end. A file with one is another name of that path. `flags`: AGENT_PARENTS, AGENT_THROUGH. */
 int files_unpack_open(const struct files_at *at, const char *path, uint32_t flags,
                       struct stream *ret, struct err *err);
 int files_unpack_entry(struct stream *stream, const struct agent_reply *entry, struct err *err);

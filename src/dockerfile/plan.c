@@ -250,9 +250,6 @@ static int read_from(struct planner *p, size_t at, struct err *err)
         return dockerfile_bad(err, line->number, "'%.40s' is not a new name for a stage",
                               stage->name);
     stage->parent = plan_find(p, stage->from, p->count - 1);
-    if (stage->parent < 0 && strcmp(stage->from, "scratch") == 0)
-        return dockerfile_bad(err, line->number,
-                              "FROM scratch is not supported: a build needs a shell to copy files");
     return 0;
 }
 

@@ -134,7 +134,7 @@ const struct agent_op_info agent_ops[AGENT_OP_COUNT] = {
     [AGENT_QUIESCE] = { "quiesce", 0, 0, 0 },
     [AGENT_REFUSALS] = { "refusals", 0, 0, 0 },
     [AGENT_PACK] = { "pack", AGENT_READABLE, 1, 1 },
-    [AGENT_UNPACK] = { "unpack", AGENT_PARENTS, 1, 1 },
+    [AGENT_UNPACK] = { "unpack", AGENT_PARENTS | AGENT_THROUGH, 1, 1 },
     [AGENT_OWNER] = { "owner", AGENT_DATAGRAM, 0, 1 },
     [AGENT_RESUMED] = { "resumed", 0, 0, 0 },
 };

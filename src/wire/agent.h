@@ -72,7 +72,8 @@ enum agent_op {
 #define AGENT_AS_ROOT       524288u /* files: root's power in a sandbox with root, in the user's name */
 #define AGENT_READABLE      1048576u /* PACK: what may not be read is left out */
 #define AGENT_DATAGRAM      2097152u /* OWNER: of UDP, which need not be connected */
-#define AGENT_FLAG_ALL      4194303u
+#define AGENT_THROUGH       4194304u /* UNPACK: a link to a directory may stand for the directory */
+#define AGENT_FLAG_ALL      8388607u
 
 struct agent_request {
     uint32_t version; /* AGENT_VERSION */
@@ -95,7 +96,7 @@ struct agent_request {
     uint32_t signal;
     uint32_t mode;             /* WRITE, MKDIR, CHMOD: permission bits + AGENT_MODE_SET */
     uint32_t depth;            /* LIST: levels, 0: 1 */
-    const char *owner, *group; /* CHOWN */
+    const char *owner, *group; /* CHOWN; UNPACK: of all that it makes, NULL: the user's */
     const char *name;   /* XATTR_*; STAT, LIST, WATCH, WRITE: the beginning of the names in attrs */
     struct bytes value; /* XATTR_SET */
     const char *pattern; /* GLOB, GREP */

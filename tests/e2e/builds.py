@@ -127,7 +127,7 @@ same("a tag is removed", 204, s.ask("DELETE", "/v1/templates/second/tags/stable"
 same("'default' stays", 400, s.ask("DELETE", "/v1/templates/second/tags/default", key=TEAM).status)
 same("another tenant does not see it", 404, s.ask("GET", "/v1/templates/second", key=OTHER).status)
 listed = s.ask("GET", "/v1/templates", key=OTHER).json
-same("the list of templates has those of the host, and the default", (["host"], "host"), (listed["installed"], listed["default"]))
+same("the list of templates has those of the host, and the default", (["host", "scratch"], "host"), (listed["installed"], listed["default"]))
 same("nor its builds", 404, s.ask("GET", "/v1/builds/" + b["id"], key=OTHER).status)
 same("nor makes sandboxes of it", 404, s.ask("POST", "/v1/sandboxes", {"template": "second"}, key=OTHER).status)
 same("a tenant's own name comes before the host's", ("ready", "mine\n"),

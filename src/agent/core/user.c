@@ -250,3 +250,28 @@ bool user_gid_of(const char *etc, const char *name, uint32_t *ret_gid)
     *ret_gid = search.gid;
     return true;
 }
+
+static int find_id(const char *etc, const char *what, const char *text, uint32_t *ret_id,
+                   bool (*look)(const char *, const char *, uint32_t *), struct err *err)
+{
+    if (!text)
+        *ret_id = UINT32_MAX;
+    else if (!look(etc, text, ret_id) && !parse_id(text, strlen(text), ret_id))
+        return err_set(err, ERR_NO_USER, "no %s '%s'", what, text);
+    return 0;
+}
+
+int user_owner_of(const char *etc, const char *owner, const char *group, uint32_t *ret_uid,
+                  uint32_t *ret_gid, struct err *err)
+{
+    return find_id(etc, "user", owner, ret_uid, user_uid_of, err) < 0
+               ? -1
+               : find_id(etc, "group", group, ret_gid, user_gid_of, err);
+}
+
+uint32_t user_group_of(const char *etc, uint32_t uid)
+{
+    struct passwd_search search = { .id = uid };
+
+    return each_line(etc, "passwd", match_passwd, &search) > 0 ? search.user.gid : uid;
+}

@@ -48,4 +48,10 @@ bool user_group_name_of(const char *etc, uint32_t gid, char *out, size_t size);
 bool user_uid_of(const char *etc, const char *name, uint32_t *ret_uid);
 bool user_gid_of(const char *etc, const char *name, uint32_t *ret_gid);
 
+/* Both for CHOWN and UNPACK: names, or else numbers. NULL is UINT32_MAX, which leaves an id as it is. ERR_NO_USER. */
+int user_owner_of(const char *etc, const char *owner, const char *group, uint32_t *ret_uid,
+                  uint32_t *ret_gid, struct err *err);
+/* The group of an owner that came without one: that of the user's line, or the owner's own number. */
+uint32_t user_group_of(const char *etc, uint32_t uid);
+
 #endif

@@ -1,12 +1,12 @@
 #include "agent/worker/subtree.h"
 
+#include "agent/core/user.h"
 #include "agent/worker/answer.h"
 #include "agent/worker/entry.h"
 #include "agent/worker/file.h"
 #include "agent/worker/path.h"
 #include "agent/worker/walk.h"
 #include "base/own.h"
-#include "base/parse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -305,31 +305,11 @@ int subtree_chmod(struct worker *w, struct err *err)
     return change_run(w, &c, err);
 }
 
-/* A name, or else a number. NULL leaves it as it is. */
-static int find_id(const char *what, const char *text, uint32_t *ret_id,
-                   bool (*look)(const char *, const char *, uint32_t *), struct err *err)
-{
-    uint64_t number;
-    struct err parse;
-
-    if (!text) {
-        *ret_id = UINT32_MAX;
-        return 0;
-    }
-    if (look("/etc", text, ret_id))
-        return 0;
-    if (parse_u64(text, &number, &parse) < 0 || number >= UINT32_MAX)
-        return err_set(err, ERR_NO_USER, "no %s '%s'", what, text);
-    *ret_id = (uint32_t) number;
-    return 0;
-}
-
 int subtree_chown(struct worker *w, struct err *err)
 {
     struct change c = { .owner = true };
 
-    if (find_id("user", w->request->owner, &c.uid, user_uid_of, err) < 0 ||
-        find_id("group", w->request->group, &c.gid, user_gid_of, err) < 0)
+    if (user_owner_of("/etc", w->request->owner, w->request->group, &c.uid, &c.gid, err) < 0)
         return -1;
     return change_run(w, &c, err);
 }

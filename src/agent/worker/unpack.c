@@ -3,7 +3,11 @@
  * of the last entry stays open: most have the same one.
  *
  * Directories are made writable and get their mode and time at the end, the last first: filling them needs the
- * one and changes the other. One that was there keeps its own. */
+ * one and changes the other. One that was there keeps its own.
+ *
+ * An owner, if one was asked for, is that of everything made here: entries, directories above them that no entry speaks of,
+ * and `base` itself. */
+#include "agent/core/user.h"
 #include "agent/worker/answer.h"
 #include "agent/worker/file.h"
 #include "agent/worker/pack.h"
@@ -19,7 +23,7 @@
 #include <sys/stat.h>
 
 #define LATE_MAX (32u << 20) /* bytes of memory for directories that wait for their mode */
-#define DIR_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DIR_PATH (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
 /* A copy: the frame it came in is used again for its data. */
 struct item {
@@ -40,6 +44,8 @@ struct unpack {
     char root[PATH_TEXT_MAX]; /* for messages only */
     char shown[2 * PATH_TEXT_MAX];
     int base, dir;
+    int follow;                    /* O_NOFOLLOW, or 0: a link to a directory will do */
+    uint32_t uid, gid;             /* UINT32_MAX: as it is */
     char dir_path[AGENT_PATH_MAX]; /* of dir, relative; "": dir is not open */
     struct late *late;
     size_t late_count, late_room;
@@ -77,14 +83,27 @@ static bool path_ok(const char *path)
     return true;
 }
 
-/* One directory down, made if it is missing. */
-static int step_down(int at, const char *name)
+static int give(const struct unpack *u, int dir, const char *name)
 {
-    int fd = openat(at, name, DIR_PATH);
+    if (u->uid == UINT32_MAX && u->gid == UINT32_MAX)
+        return 0;
+    return fchownat(dir, name, u->uid, u->gid, AT_SYMLINK_NOFOLLOW);
+}
 
-    if (fd < 0 && errno == ENOENT && (mkdirat(at, name, 0777) == 0 || errno == EEXIST))
-        fd = openat(at, name, DIR_PATH);
-    return fd;
+/* One directory down, made if it is missing. */
+static int step_down(const struct unpack *u, int at, const char *name)
+{
+    int fd = openat(at, name, DIR_PATH | u->follow);
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    if (mkdirat(at, name, 0777) == 0) {
+        if (give(u, at, name) < 0)
+            return -1;
+    } else if (errno != EEXIST) {
+        return -1;
+    }
+    return openat(at, name, DIR_PATH | u->follow);
 }
 
 /* The directory of an entry as a descriptor, borrowed until the next call; ret_name: its last part. */
@@ -106,7 +125,7 @@ static int open_above(struct unpack *u, const char *path, const char **ret_name,
 
         memcpy(part, path + at, n);
         part[n] = '\0';
-        next = step_down(fd < 0 ? u->base : fd, part);
+        next = step_down(u, fd < 0 ? u->base : fd, part);
         if (next < 0) {
             int why = errno;
 
@@ -171,7 +190,8 @@ static int put_file(struct unpack *u, int dir, const char *name, const struct it
         (void) err_set(err, ERR_PROTOCOL, "unpack: a file has another size than its entry says");
         goto undo;
     }
-    if (set_meta(fd, item->mode, item->mtime_ns) < 0 || close(take_fd(&fd)) < 0) {
+    if (give(u, dir, temp) < 0 || set_meta(fd, item->mode, item->mtime_ns) < 0 ||
+        close(take_fd(&fd)) < 0) {
         (void) path_err(err, errno, shown(u, item->path));
         goto undo;
     }
@@ -192,6 +212,11 @@ static int put_link(struct unpack *u, int dir, const char *name, const struct it
     place_temp_name(temp);
     if (symlinkat(item->target, dir, temp) < 0)
         return path_err(err, errno, shown(u, item->path));
+    if (give(u, dir, temp) < 0) {
+        (void) path_err(err, errno, shown(u, item->path));
+        (void) unlinkat(dir, temp, 0);
+        return -1;
+    }
     (void) utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW);
     return settle(u, dir, temp, item, name, err);
 }
@@ -255,8 +280,9 @@ static int put_dir(struct unpack *u, int dir, const char *name, const struct ite
     struct stat st;
 
     if (mkdirat(dir, name, 0700 | (item->mode & 0777)) == 0)
-        return put_late(u, item, err);
-    if (errno != EEXIST || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return give(u, dir, name) < 0 ? path_err(err, errno, shown(u, item->path))
+                                      : put_late(u, item, err);
+    if (errno != EEXIST || fstatat(dir, name, &st, u->follow ? AT_SYMLINK_NOFOLLOW : 0) < 0)
         return path_err(err, errno, shown(u, item->path));
     if (!S_ISDIR(st.st_mode))
         return path_fail(err, ERR_NOT_DIR, shown(u, item->path), "a link or file, no directory");
@@ -348,18 +374,31 @@ static int take_all(struct unpack *u, struct err *err)
     return answer_record(u->w, FRAME_END, &u->end, err);
 }
 
+static int find_owner(struct unpack *u, struct err *err)
+{
+    const struct agent_request *r = u->w->request;
+
+    if (user_owner_of("/etc", r->owner, r->group, &u->uid, &u->gid, err) < 0)
+        return -1;
+    if (r->owner && !r->group)
+        u->gid = user_group_of("/etc", u->uid);
+    return 0;
+}
+
 int unpack_run(struct worker *w, struct err *err)
 {
     static struct unpack u = { .base = -1, .dir = -1 }; /* one process, one request */
     int r;
 
     u.w = w;
-    if (path_resolve(w->user->home, w->request->path, u.root, err) < 0)
+    u.follow = w->request->flags & AGENT_THROUGH ? 0 : O_NOFOLLOW;
+    if (path_resolve(w->user->home, w->request->path, u.root, err) < 0 || find_owner(&u, err) < 0)
         return -1;
     if (w->request->flags & AGENT_PARENTS) {
         if (path_parents(u.root, err) < 0)
             return -1;
-        if (mkdir(u.root, 0777) < 0 && errno != EEXIST && errno != EROFS)
+        if (mkdir(u.root, 0777) == 0 ? give(&u, AT_FDCWD, u.root) < 0
+                                     : errno != EEXIST && errno != EROFS)
             return path_err(err, errno, u.root);
     }
     u.base = open(u.root, O_PATH | O_DIRECTORY | O_CLOEXEC);

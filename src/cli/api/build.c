@@ -152,22 +152,36 @@ static json_t *read_facts(char *text)
                      strcmp(dir, home) == 0 || dir[0] != '/' ? "/" : dir);
 }
 
-static int ask_facts(const char *template, json_t **ret, struct err *err)
+/* What a command of the template writes. *ret NULL: it is not the facts. */
+static int try_facts(const char *template, json_t *take_args, json_t **ret, struct err *err)
 {
     json_t *answer = NULL;
     auto_free char *text = NULL;
 
-    if (server_ask(
-            "POST",
-            json_pack("{s:s, s:[s, s, s]}", "template", template, "args", "/bin/sh", "-c", probe),
-            &answer, err, "/v1/run") < 0)
-        return -1;
+    *ret = NULL;
+    if (server_ask("POST", json_pack("{s:s, s:o}", "template", template, "args", take_args),
+                   &answer, err, "/v1/run") < 0)
+        return err->kind == ERR_NO_PATH ? 0 : -1;
     text = strdup(show_text(answer, "stdout"));
     json_decref(answer);
     *ret = text ? read_facts(text) : NULL;
-    return *ret ? 0
-                : err_set(err, ERR_UNSUPPORTED,
-                          "the template '%.60s' has no shell: a build needs /bin/sh", template);
+    return 0;
+}
+
+/* By its shell, or by the program of cove that every template has. */
+static int ask_facts(const char *template, json_t **ret, struct err *err)
+{
+    if (try_facts(template, json_pack("[s, s, s]", "/bin/sh", "-c", probe), ret, err) < 0 ||
+        (!*ret &&
+         try_facts(template, json_pack("[s, s]", "/opt/cove/bin/entrypoint", "--environment"), ret,
+                   err) < 0))
+        return -1;
+    return *ret
+               ? 0
+               : err_set(err, ERR_UNSUPPORTED,
+                         "the template '%.60s' has no shell, and an older version of cove made the "
+                         "template: import the image again",
+                         template);
 }
 
 /* A template by that name, else the one that the image is installed as. */
@@ -190,7 +204,8 @@ static int base_facts(void *arg, const char *from, json_t **ret, struct err *err
     char installed[256];
     int r;
 
-    *ret = json_incref(json_object_get(bases->known, from));
+    *ret = strcmp(from, "scratch") == 0 ? json_pack("{s:{}}", "env")
+                                        : json_incref(json_object_get(bases->known, from));
     if (*ret)
         return 0;
     image_template_name(from, installed, sizeof installed);

@@ -394,6 +394,10 @@ int build_prepare(struct ops *ops, const struct build_want *want, struct build_v
     struct store_build record = { .state = STORE_BUILD_NEW, .created_ms = store_now_ms() };
     struct ops_template template;
 
+    if (strcmp(want->ref.name, BUILD_SCRATCH) == 0) {
+        err_set(err, ERR_INVALID, "name: '" BUILD_SCRATCH "' is what FROM calls nothing");
+        return caller_blame(ops->caller, "name", NULL, NULL);
+    }
     record.cpu_milli = want->cpu_milli;
     record.memory_bytes = want->memory_bytes;
     record.disk_bytes = want->disk_bytes;

@@ -31,6 +31,7 @@
 #define BUILD_FILES_ALL_MAX (4ull << 30) /* of all uploads of a tenant */
 #define BUILD_FILES_COUNT   10000        /* uploads of a tenant */
 #define BUILD_HASH_LEN      64           /* hex digits that name an upload */
+#define BUILD_SCRATCH       "scratch"    /* a template with no program, of the host */
 
 /* Removes what a server before this one left. */
 int build_start(struct app *app, struct err *err);

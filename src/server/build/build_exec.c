@@ -142,5 +142,9 @@ int run_script(struct run *run, const char *script, const char *const *words, si
     args[3] = "cove";
     for (size_t i = 0; i < count; i++)
         args[4 + i] = words[i];
-    return run_command(run, &command, NULL, what, err);
+    if (run_command(run, &command, NULL, what, err) == 0)
+        return 0;
+    return err->kind == ERR_NO_PATH
+               ? err_set(err, ERR_UNSUPPORTED, "%s: the template has no shell (/bin/sh)", what)
+               : -1;
 }

@@ -1,5 +1,6 @@
-/* Uploads for COPY. Each is a file <state>/server/build-files/<tenant>-<hash>; the name is made of characters that were checked,
- * and the archive is read only when it goes into the build's sandbox. */
+/* Uploads for COPY. Each is a file <state>/server/build-files/<tenant>+<hash>; the name is made of characters that were checked,
+ * and the archive is read only when it goes into the build's sandbox. What a build itself takes out of its stages is there, too,
+ * as <tenant>+part-<build>-<hash>: it goes with the build, or else at the next start. */
 #include "server/build/build_own.h"
 
 #include "base/io.h"
@@ -25,14 +26,16 @@ bool build_hash_ok(const char *hash)
     return strlen(hash) == BUILD_HASH_LEN && strspn(hash, "0123456789abcdef") == BUILD_HASH_LEN;
 }
 
-static int path_of(struct app *app, const char *tenant, const char *hash, char out[PATH_MAX],
-                   struct err *err)
+/* build: whose own files these are; "": an upload. */
+static int path_of(struct app *app, const char *tenant, const char *build, const char *hash,
+                   char out[PATH_MAX], struct err *err)
 {
     char folder[PATH_MAX];
     int n;
 
     uploads_folder(app, folder);
-    n = snprintf(out, PATH_MAX, "%s/%s+%s", folder, tenant, hash);
+    n = snprintf(out, PATH_MAX, "%s/%s+%s%s%s%s", folder, tenant, build[0] ? UPLOADS_PART : "",
+                 build, build[0] ? "-" : "", hash);
     return n < PATH_MAX && name_ok(tenant) && build_hash_ok(hash)
                ? 0
                : err_set(err, ERR_INVALID, "files: 64 hex digits are needed");
@@ -43,7 +46,15 @@ bool build_files_have(struct app *app, const char *tenant, const char *hash)
     char path[PATH_MAX];
     struct err ignored;
 
-    return path_of(app, tenant, hash, path, &ignored) == 0 && access(path, R_OK) == 0;
+    return path_of(app, tenant, "", hash, path, &ignored) == 0 && access(path, R_OK) == 0;
+}
+
+bool build_files_own(struct app *app, const char *tenant, const char *build, const char *hash)
+{
+    char path[PATH_MAX];
+    struct err ignored;
+
+    return path_of(app, tenant, build, hash, path, &ignored) == 0 && access(path, R_OK) == 0;
 }
 
 static int too_many(struct err *err)
@@ -53,15 +64,16 @@ static int too_many(struct err *err)
                    BUILD_FILES_ALL_MAX >> 20);
 }
 
-int build_upload_begin(struct app *app, const char *tenant, const char *hash,
-                       struct build_upload *ret, struct err *err)
+static int begin(struct app *app, const char *tenant, const char *build, const char *hash,
+                 struct build_upload *ret, struct err *err)
 {
     char folder[PATH_MAX];
     struct uploads all;
     uint64_t used;
 
     *ret = (struct build_upload){ .fd = -1, .app = app, .tenant = tenant };
-    if (path_of(app, tenant, hash, ret->path, err) < 0 || quota_store_more(app, tenant, 1, err) < 0)
+    if (path_of(app, tenant, build, hash, ret->path, err) < 0 ||
+        quota_store_more(app, tenant, 1, err) < 0)
         return -1;
     uploads_folder(app, folder);
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -76,11 +88,17 @@ int build_upload_begin(struct app *app, const char *tenant, const char *hash,
                        BUILD_FILES_COUNT);
     ret->room =
         BUILD_FILES_ALL_MAX - used < BUILD_FILES_MAX ? BUILD_FILES_ALL_MAX - used : BUILD_FILES_MAX;
-    if (snprintf(ret->temporary, sizeof ret->temporary, "%s/%s+part-XXXXXX", folder, tenant) >=
-        (int) sizeof ret->temporary)
+    if (snprintf(ret->temporary, sizeof ret->temporary, "%s/%s+" UPLOADS_PART "XXXXXX", folder,
+                 tenant) >= (int) sizeof ret->temporary)
         return err_set(err, ERR_INTERNAL, "the state directory's name is too long");
     ret->fd = mkostemp(ret->temporary, O_CLOEXEC);
     return ret->fd < 0 ? err_sys(err, errno, "make a file for an upload") : 0;
+}
+
+int build_upload_begin(struct app *app, const char *tenant, const char *hash,
+                       struct build_upload *ret, struct err *err)
+{
+    return begin(app, tenant, "", hash, ret, err);
 }
 
 /* Uploads at the same time see one another. */
@@ -137,27 +155,40 @@ static int take_archive(void *arg, const void *data, size_t len, bool end, struc
     return build_upload_take(arg, data, len, err);
 }
 
-int build_files_pack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
-                     struct err *err)
+int build_files_pack(struct ops *ops, const char *build, const char *hash, build_files_fill *fill,
+                     void *arg, struct err *err)
 {
-    struct ops_file file = { .sandbox = sandbox, .user = "root", .path = path };
     auto_free struct build_upload *upload = malloc(sizeof *upload);
-    auto_free struct file_info *info = calloc(1, sizeof *info);
-    struct stream stream;
+    auto_free struct tar_out *out = NULL;
     struct err ignored;
     int r;
 
-    if (!upload || !info)
+    if (!upload)
         return err_set(err, ERR_NO_MEMORY, "no memory to pack files");
-    if (build_upload_begin(ops->app, ops->caller->tenant, hash, upload, err) < 0)
+    if (begin(ops->app, ops->caller->tenant, build, hash, upload, err) < 0)
         return -1;
-    r = ops_file_pack(ops, &file, 0, &stream, info, err);
-    if (r == 0) {
-        r = ops_tar_pack(ops, &file, false, &stream, take_archive, upload, err);
-        stream_close(&stream);
-    }
+    out = ops_tar_out_new(take_archive, upload, err);
+    r = out && fill(arg, out, err) == 0 ? ops_tar_out_end(out, err) : -1;
     return r < 0 ? (build_upload_end(upload, false, &ignored), -1)
                  : build_upload_end(upload, true, err);
+}
+
+int build_files_add(struct ops *ops, const struct ops_file *file, struct tar_out *out,
+                    const char *dir_prefix, const char *file_prefix, struct err *err)
+{
+    auto_free struct file_info *info = calloc(1, sizeof *info);
+    struct stream stream;
+    bool single;
+    int r;
+
+    if (!info)
+        return err_set(err, ERR_NO_MEMORY, "no memory to pack files");
+    if (ops_file_pack(ops, file, 0, &stream, info, err) < 0)
+        return -1;
+    single = info->type == ENTRY_FILE;
+    r = ops_tar_out_add(out, ops, file, single, single ? file_prefix : dir_prefix, &stream, err);
+    stream_close(&stream);
+    return r;
 }
 
 /* ---- into the sandbox ---- */
@@ -200,10 +231,9 @@ static int unpack_all(struct unpack *u, int fd, struct err *err)
     return u->gunzip ? gunzip_end(u->gunzip, err) : 0;
 }
 
-int build_files_unpack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
-                       struct err *err)
+int build_files_unpack(struct ops *ops, const char *build, const char *hash, ops_tar_pick *pick,
+                       void *arg, struct err *err)
 {
-    struct ops_file file = { .sandbox = sandbox, .user = "root", .path = path };
     auto_free struct unpack *u = calloc(1, sizeof *u);
     uint64_t entries, bytes;
     char from[PATH_MAX];
@@ -212,15 +242,16 @@ int build_files_unpack(struct ops *ops, const char *sandbox, const char *path, c
 
     if (!u)
         return err_set(err, ERR_NO_MEMORY, "no memory to unpack files");
-    if (path_of(ops->app, ops->caller->tenant, hash, from, err) < 0)
+    if (path_of(ops->app, ops->caller->tenant, build, hash, from, err) < 0)
         return -1;
     fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return err_set(err, ERR_NO_PATH,
                        "the files of this step were not uploaded, or are gone: upload them again");
     (void) futimens(fd, NULL); /* it is kept a day from its last use */
-    if (ops_tar_begin(ops, &file, AGENT_PARENTS, &u->tar, err) < 0)
-        return -1;
+    u->tar.ops = ops;
+    u->tar.pick = pick;
+    u->tar.pick_arg = arg;
     r = unpack_all(u, fd, err);
     r = ops_tar_end(&u->tar, r, &entries, &bytes, err);
     gunzip_free(u->gunzip);

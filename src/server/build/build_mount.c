@@ -225,31 +225,58 @@ static int give_secret(struct run *run, const json_t *mount, size_t number, json
 
 /* ---- caches ---- */
 
+/* Where the cache of one mount is. */
+struct filling {
+    struct ops_file file;
+    char owner[160];
+};
+
+static int pick_all(struct ops_tar *in, struct err *err)
+{
+    struct filling *f = in->pick_arg;
+
+    return !in->open && ops_tar_open(in, &f->file, AGENT_PARENTS, err) < 0 ? -1 : 1;
+}
+
 static int fill_cache(struct run *run, const json_t *mount, struct err *err)
 {
-    const char *target = text_of(mount, "target");
+    struct filling f = { .file = { .sandbox = job_record(run->job)->sandbox,
+                                   .user = "root",
+                                   .path = text_of(mount, "target") } };
     char key[KEY_MAX], owner[32];
 
     mount_key(run->ops.caller->tenant, text_of(mount, "id"), key);
     if (!build_files_have(job_app(run->job), run->ops.caller->tenant, key))
         return 0;
-    if (build_files_unpack(&run->ops, job_record(run->job)->sandbox, target, key, err) < 0)
-        return -1;
     owner_of(mount, owner, sizeof owner);
-    return owner[0] ? run_script(run, "chown -hR \"$1\" \"$2\"",
-                                 (const char *const[]){ owner, target }, 2, "RUN --mount", err)
-                    : 0;
+    owner_split(owner, f.owner, &f.file);
+    return build_files_unpack(&run->ops, "", key, pick_all, &f, err);
+}
+
+struct keeping {
+    struct run *run;
+    struct ops_file file;
+};
+
+static int pack_cache(void *arg, struct tar_out *out, struct err *err)
+{
+    struct keeping *k = arg;
+
+    return build_files_add(&k->run->ops, &k->file, out, "", "", err);
 }
 
 /* A cache that has no room is as good as an empty one. */
 static void keep_cache(struct run *run, const json_t *mount)
 {
+    struct keeping k = { .run = run,
+                         .file = { .sandbox = job_record(run->job)->sandbox,
+                                   .user = "root",
+                                   .path = text_of(mount, "target") } };
     char key[KEY_MAX];
     struct err why;
 
     mount_key(run->ops.caller->tenant, text_of(mount, "id"), key);
-    if (build_files_pack(&run->ops, job_record(run->job)->sandbox, text_of(mount, "target"), key,
-                         &why) < 0)
+    if (build_files_pack(&run->ops, "", key, pack_cache, &k, &why) < 0)
         job_say(run->job, "warn", run->step, "the cache %.100s is not kept: %.200s",
                 text_of(mount, "id"), why.msg);
 }

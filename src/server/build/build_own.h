@@ -3,6 +3,7 @@
 #define COVE_SERVER_BUILD_BUILD_OWN_H
 
 #include "server/build/build.h"
+#include "server/ops/ops_tar.h"
 #include "store/template.h"
 
 #include <stdatomic.h>
@@ -89,8 +90,8 @@ char *state_expand(const struct build_state *state, const char *text, struct err
 /* The key of a step from the one before it. source: of a COPY from a stage, the last key of that; else "". */
 void step_key(const char *before, const struct build_step *step, const char *source,
               char out[KEY_MAX]);
-/* The name of the files that a path of a stage becomes: source as above. once: a build that knows of no other's files, or "". */
-void export_key(const char *source, const char *path, const char *once, char out[KEY_MAX]);
+/* The name of the files that a path of a stage becomes: source as above. */
+void export_key(const char *source, const char *path, char out[KEY_MAX]);
 /* And that of a cache of RUN. */
 void mount_key(const char *tenant, const char *id, char out[KEY_MAX]);
 void key_begin(const char *tenant, const char *from, const struct build_state *state,
@@ -149,10 +150,22 @@ void env_free(char **texts, size_t count);
 
 /* build_step.c */
 int step_do(struct run *run, const struct build_step *step, struct err *err);
-/* Of a COPY from a stage: the name of the files that it copies. */
-void step_files(const struct run *run, const struct build_step *step, char out[KEY_MAX]);
+
+/* build_copy.c, by the agent alone: no program of the template is needed. */
+int copy_do(struct run *run, const struct build_step *step, struct err *err);
+/* Of a COPY from a stage: whether the build has the files that it copies. */
+bool copy_has_files(const struct run *run, const struct build_step *step);
 /* What it copies, out of the sandbox of that stage and into those files. */
-int step_export(struct run *run, const struct build_step *step, struct err *err);
+int copy_export(struct run *run, const struct build_step *step, struct err *err);
+
+/* build_write.c: the other files that steps read and write, by the agent alone. */
+int write_directory(struct run *run, const char *path, const char *owner, struct err *err);
+/* ENTRYPOINT and CMD. */
+int write_words(struct run *run, const struct build_step *step, struct err *err);
+/* USER: one that is not there is made. */
+int write_user(struct run *run, struct err *err);
+/* "USER", "USER:GROUP" or "USER:" for an ops_file; the texts are in room. "": none. */
+void owner_split(const char *text, char room[160], struct ops_file *file);
 
 /* build_mount.c: before and after a RUN. leave comes after enter, also if that failed or the command did; then the step fails, and
  * nothing of the mounts is kept. */
@@ -169,11 +182,17 @@ int cache_find(struct run *run, size_t *ret, struct err *err);
 
 /* ---- files: build_files.c ---- */
 
-/* Out of the sandbox: what is below `path`, under that name. */
-int build_files_pack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
-                     struct err *err);
-/* Into the sandbox, below `path`. */
-int build_files_unpack(struct ops *ops, const char *sandbox, const char *path, const char *hash,
-                       struct err *err);
+/* `build` is whose own files these are, gone when it ends; "": the tenant's, as an upload. */
+bool build_files_own(struct app *app, const char *tenant, const char *build, const char *hash);
+/* Out of the sandbox: what fill puts in, under that name. */
+typedef int build_files_fill(void *arg, struct tar_out *out, struct err *err);
+int build_files_pack(struct ops *ops, const char *build, const char *hash, build_files_fill *fill,
+                     void *arg, struct err *err);
+/* For fill: the content of a directory, or a file; each goes where its prefix says (ops_tar.h). */
+int build_files_add(struct ops *ops, const struct ops_file *file, struct tar_out *out,
+                    const char *dir_prefix, const char *file_prefix, struct err *err);
+/* Into the sandbox, as pick says. */
+int build_files_unpack(struct ops *ops, const char *build, const char *hash, ops_tar_pick *pick,
+                       void *arg, struct err *err);
 
 #endif

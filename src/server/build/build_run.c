@@ -2,8 +2,8 @@
  *
  * Keys are made first, of all steps of all stages; the last one that is known says where to begin. Then a sandbox is made of what
  * is known so far, and every step that is left runs in it. A stage that a COPY is from runs before that, to its end; what is
- * copied becomes files like those that are uploaded, under a name made of the stage's last key. So a build has
- * one sandbox at a time, and a stage whose files are known does not run at all. */
+ * copied becomes files like those that are uploaded, under a name made of the stage's last key, until the build ends. So a build
+ * has one sandbox at a time, and a stage whose copies are known steps does not run at all. */
 #include "server/build/build_own.h"
 
 #include "base/image_name.h"
@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "server/guard/audit.h"
+#include "server/life/uploads.h"
 #include "server/net/network_rules.h"
 
 #include <inttypes.h>
@@ -240,14 +241,6 @@ struct export
     int number;
 };
 
-static bool is_missing(const struct run *run, const struct build_step *step)
-{
-    char key[KEY_MAX];
-
-    step_files(run, step, key);
-    return !build_files_have(job_app(run->job), run->ops.caller->tenant, key);
-}
-
 static int export_from(struct run *run, void *arg, struct err *err)
 {
     const struct export *e = arg;
@@ -258,8 +251,8 @@ static int export_from(struct run *run, void *arg, struct err *err)
     for (size_t n = e->known; r == 0 && n < e->into->stage->count; n++) {
         const struct build_step *step = &e->into->stage->steps[n];
 
-        if (step->stage == e->number && is_missing(run, step))
-            r = step_export(run, step, err);
+        if (step->stage == e->number && !copy_has_files(run, step))
+            r = copy_export(run, step, err);
     }
     if (r < 0)
         return -1;
@@ -280,7 +273,7 @@ static int run_sources(struct run *run, size_t known, bool *ret, struct err *err
         const struct build_step *step = &run->stage->steps[n];
         struct export e = { run, known, step->stage };
 
-        if (step->stage < 0 || !is_missing(run, step))
+        if (step->stage < 0 || copy_has_files(run, step))
             continue;
         *ret = true;
         if (with_stage(run, (size_t) step->stage, export_from, &e, err) < 0)
@@ -410,6 +403,7 @@ int job_run(struct job *job, json_t **ret, struct err *err)
         run.network = network;
     if (r == 0)
         r = run_all(&run, ret, err);
+    uploads_drop_build(job_app(job), run.ops.caller->tenant, job_record(job)->id);
     for (size_t i = 0; run.keys && i < spec->stage_count; i++)
         free(run.keys[i]);
     free(run.keys);

@@ -223,9 +223,9 @@ static void key_of(const char *const *texts, size_t count, char out[KEY_MAX])
     finish(&hash, out);
 }
 
-void export_key(const char *source, const char *path, const char *once, char out[KEY_MAX])
+void export_key(const char *source, const char *path, char out[KEY_MAX])
 {
-    key_of((const char *const[]){ "cove-export-1", source, path, once }, 4, out);
+    key_of((const char *const[]){ "cove-export-2", source, path }, 3, out);
 }
 
 void mount_key(const char *tenant, const char *id, char out[KEY_MAX])

@@ -19,12 +19,12 @@ void uploads_folder(struct app *app, char out[PATH_MAX])
     (void) snprintf(out, PATH_MAX, "%s/server/" FOLDER, app_config(app)->state);
 }
 
-/* Names are <tenant>+<hash>, and <tenant>+part-… while they are sent. */
+/* Names are <tenant>+<hash>, and <tenant>+part-… while they are sent, or where they are a build's own. */
 static bool is_part(const char *name)
 {
     const char *plus = strchr(name, '+');
 
-    return plus && strncmp(plus + 1, "part-", 5) == 0;
+    return plus && strncmp(plus + 1, UPLOADS_PART, strlen(UPLOADS_PART)) == 0;
 }
 
 enum drop { DROP_OLD, DROP_PARTS, DROP_ALL };
@@ -67,6 +67,22 @@ struct uploads uploads_sweep(struct app *app, const char *tenant)
 void uploads_drop_parts(struct app *app)
 {
     (void) sweep(app, NULL, DROP_PARTS);
+}
+
+void uploads_drop_build(struct app *app, const char *tenant, const char *build)
+{
+    char folder[PATH_MAX], begin[256];
+    struct dirent *item;
+    int len = snprintf(begin, sizeof begin, "%s+" UPLOADS_PART "%s-", tenant, build);
+    DIR *dir;
+
+    uploads_folder(app, folder);
+    dir = opendir(folder);
+    while (dir && (item = readdir(dir)))
+        if (strncmp(item->d_name, begin, (size_t) len) == 0)
+            (void) unlinkat(dirfd(dir), item->d_name, 0);
+    if (dir)
+        (void) closedir(dir);
 }
 
 void uploads_drop(struct app *app, const char *tenant)

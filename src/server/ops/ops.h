@@ -430,8 +430,9 @@ int ops_cell_next(struct ops *ops, struct ops_run *run, int wait_ms, bool *ret_g
 struct ops_file {
     const char *sandbox, *user, *path;
     bool as_root; /* root's rights where the sandbox has root, in the user's name: AGENT_AS_ROOT */
-    const char *attr_prefix; /* as in struct files_at */
+    const char *attr_prefix; /* as in struct files_at, and those below */
     struct texts attrs;
+    const char *owner, *group;
 };
 
 /* flags as in client/files.h */

@@ -36,7 +36,9 @@ static int begin(struct ops *ops, const struct ops_file *file, enum policy_acces
                                    .user = file->user,
                                    .as_root = file->as_root,
                                    .attr_prefix = file->attr_prefix,
-                                   .attrs = file->attrs };
+                                   .attrs = file->attrs,
+                                   .owner = file->owner,
+                                   .group = file->group };
     if (check_policy(ops, file, file->path, access, err) == 0)
         return 0;
     ops_box_close(ops, &visit->link, -1, err);

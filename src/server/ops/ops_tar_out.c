@@ -103,40 +103,77 @@ static int put_content(struct tar_out *out, struct stream *stream, bool wanted, 
     return r < 0 ? -1 : wanted ? put_zeros(out, tar_padding(out->entry.size), err) : 0;
 }
 
+static int put_head(struct tar_out *out, struct err *err)
+{
+    ssize_t n = tar_put_head(out->head, sizeof out->head, &out->entry, err);
+
+    return n < 0 ? -1 : put(out, out->head, (size_t) n, err);
+}
+
 /* A file that the policy says is not to be read is not in the archive. */
 static int put_entry(struct tar_out *out, struct ops *ops, const struct ops_file *file, bool single,
-                     struct stream *stream, const struct agent_reply *item, struct err *err)
+                     const char *prefix, struct stream *stream, const struct agent_reply *item,
+                     struct err *err)
 {
     struct err why;
     bool wanted;
-    ssize_t n;
 
     if (entry_of(item, &out->entry, err) < 0)
         return -1;
     wanted = single || ops_file_pack_may(ops, file, out->entry.path, &why) == 0;
-    if (wanted) {
-        n = tar_put_head(out->head, sizeof out->head, &out->entry, err);
-        if (n < 0 || put(out, out->head, (size_t) n, err) < 0)
+    if (prefix[0] && snprintf(out->entry.path, sizeof out->entry.path, "%s/%s", prefix,
+                              item->path) >= (int) sizeof out->entry.path)
+        return err_set(err, ERR_TOO_BIG, "'%.80s': a path in it is longer than %u bytes",
+                       file->path, TAR_PATH_MAX - 1);
+    if (wanted && put_head(out, err) < 0)
+        return -1;
+    return out->entry.type == TAR_FILE ? put_content(out, stream, wanted, err) : 0;
+}
+
+struct tar_out *ops_tar_out_new(ops_tar_sink *sink, void *arg, struct err *err)
+{
+    struct tar_out *out = calloc(1, sizeof *out);
+
+    if (!out) {
+        err_set(err, ERR_NO_MEMORY, "no memory for an archive");
+        return NULL;
+    }
+    out->sink = sink;
+    out->arg = arg;
+    return out;
+}
+
+int ops_tar_out_add(struct tar_out *out, struct ops *ops, const struct ops_file *file, bool single,
+                    const char *prefix, struct stream *stream, struct err *err)
+{
+    struct agent_reply item;
+    int r;
+
+    if (prefix[0]) {
+        out->entry = (struct tar_entry){ .type = TAR_DIR, .mode = 0755 };
+        (void) snprintf(out->entry.path, sizeof out->entry.path, "%s", prefix);
+        if (put_head(out, err) < 0)
             return -1;
     }
-    return out->entry.type == TAR_FILE ? put_content(out, stream, wanted, err) : 0;
+    while ((r = stream_item(stream, &item, err)) == 1)
+        if (put_entry(out, ops, file, single, prefix, stream, &item, err) < 0)
+            return -1;
+    return r;
+}
+
+int ops_tar_out_end(struct tar_out *out, struct err *err)
+{
+    return put_zeros(out, TAR_END_SIZE, err) < 0
+               ? -1
+               : out->sink(out->arg, out->buf, out->have, true, err);
 }
 
 int ops_tar_pack(struct ops *ops, const struct ops_file *file, bool single, struct stream *stream,
                  ops_tar_sink *sink, void *arg, struct err *err)
 {
-    auto_free struct tar_out *out = calloc(1, sizeof *out);
-    struct agent_reply item;
-    int r;
+    auto_free struct tar_out *out = ops_tar_out_new(sink, arg, err);
 
-    if (!out)
-        return err_set(err, ERR_NO_MEMORY, "no memory for an archive");
-    out->sink = sink;
-    out->arg = arg;
-    while ((r = stream_item(stream, &item, err)) == 1)
-        if (put_entry(out, ops, file, single, stream, &item, err) < 0)
-            return -1;
-    if (r < 0 || put_zeros(out, TAR_END_SIZE, err) < 0)
-        return -1;
-    return out->sink(out->arg, out->buf, out->have, true, err);
+    return !out || ops_tar_out_add(out, ops, file, single, "", stream, err) < 0
+               ? -1
+               : ops_tar_out_end(out, err);
 }

@@ -53,7 +53,7 @@ static void refusals_name_what_is_wrong(void)
           "stat: unknown flags 0x40" },
         { { .version = 1, .op = AGENT_EXEC, .flags = AGENT_FLAG_ALL + 1 },
           ERR_INVALID,
-          "flags: 4194304 is over 4194303" },
+          "flags: 8388608 is over 8388607" },
         { { .version = 1, .op = AGENT_STAT }, ERR_INVALID, "stat: path is missing" },
         { { .version = 1, .op = AGENT_STAT, .path = "" }, ERR_INVALID, "stat: path is missing" },
         { { .version = 1, .op = AGENT_EXEC },
