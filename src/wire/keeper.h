@@ -91,7 +91,7 @@ enum keeper_gateway {
  * out of the same image. */
 #define KEEPER_LOAD_POOL (KEEPER_FLAG_POOLED | KEEPER_FLAG_TAKE)
 #define KEEPER_LOAD_AS                                                                             \
-    16u /* files alone, with the isolation that the request says, not the image's */
+    32u /* files alone, with the isolation that the request says, not the image's */
 #define KEEPER_LOAD_ALL (KEEPER_LOAD_FILES | KEEPER_LOAD_POOL | KEEPER_LOAD_AS)
 
 /* The words of the design. */
