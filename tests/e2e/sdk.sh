@@ -22,24 +22,28 @@ sdk_installed() {
     done
 }
 
-sdk_ready() { # or not, and why not in $sdk_why
-    local program
-    for program in node npm curl; do
-        command -v $program >/dev/null || { sdk_why="needs $program"; return 1; }
-    done
+sdk_fetch() { # the packages, unless they are there; or why not in $sdk_why
+    sdk_why=
+    command -v npm >/dev/null || { sdk_why="needs npm"; return 1; }
     mkdir -p "$sdk_dir"
     exec {sdk_lock}>"$sdk_dir/lock"
     flock "$sdk_lock"
     if ! sdk_installed; then
         echo '{"private":true}' >"$sdk_dir/package.json"
-        if ! timeout 300 npm install --prefix "$sdk_dir" --no-audit --no-fund --ignore-scripts --save-exact \
-            "${sdk_packages[@]}" >"$tmp/npm.log" 2>&1; then
-            sdk_why="npm cannot install ${sdk_packages[*]}: $(brief "$(tail -n 3 "$tmp/npm.log")")"
-            flock -u "$sdk_lock"
-            return 1
-        fi
+        timeout 300 npm install --prefix "$sdk_dir" --no-audit --no-fund --ignore-scripts --save-exact \
+            "${sdk_packages[@]}" >"$sdk_dir/npm.log" 2>&1 ||
+            sdk_why="npm cannot install ${sdk_packages[*]}: $(tail -n 3 "$sdk_dir/npm.log" | head -c 300 | tr '\n' ' ')"
     fi
     flock -u "$sdk_lock"
+    [ -z "$sdk_why" ]
+}
+
+sdk_ready() { # or not, and why not in $sdk_why
+    local program
+    for program in node curl; do
+        command -v $program >/dev/null || { sdk_why="needs $program"; return 1; }
+    done
+    sdk_fetch || return 1
     # Modules are looked for beside and above the program: so the programs run from a copy beside the packages.
     sdk_run=$tmp/sdk
     mkdir "$sdk_run"

@@ -8,7 +8,7 @@ export const template = 'host'
 const made = []
 
 export async function sandbox(opts = {}, Class = Sandbox) {
-  const box = await Class.create(template, { timeoutMs: 120_000, ...opts })
+  const box = await Class.create(template, { timeoutMs: 900_000, ...opts })
   made.push(box)
   return box
 }
