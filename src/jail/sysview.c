@@ -50,6 +50,13 @@ static const struct {
     { "sys/fs/cgroup/cpu",                           DIRECTORY },
     { "sys/fs/cgroup/cpu/cpu.cfs_quota_us",          QUOTA },
     { "sys/fs/cgroup/cpu/cpu.cfs_period_us",         PERIOD },
+    { "sys/fs/cgroup/cpu,cpuacct",                   DIRECTORY },
+    { "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us",  QUOTA },
+    { "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", PERIOD },
+    /* libuv (Node 22) takes what is behind ":cpu," in "4:cpu,cpuacct:/" for the path */
+    { "sys/fs/cgroup/cpuacct:",                      DIRECTORY },
+    { "sys/fs/cgroup/cpuacct:/cpu.cfs_quota_us",     QUOTA },
+    { "sys/fs/cgroup/cpuacct:/cpu.cfs_period_us",    PERIOD },
     { "proc",                                        DIRECTORY },
     { "proc/meminfo",                                MEMINFO },
     { "proc/stat",                                   STAT },

@@ -61,6 +61,9 @@ static void files_show_the_sandboxs_own_limits(void)
     CHECK_STR(file(v, "sys/fs/cgroup/memory/memory.limit_in_bytes"), "536870912\n");
     CHECK_STR(file(v, "sys/fs/cgroup/cpu/cpu.cfs_quota_us"), "250000\n");
     CHECK_STR(file(v, "sys/fs/cgroup/cpu/cpu.cfs_period_us"), "100000\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us"), "250000\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cpuacct:/cpu.cfs_quota_us"), "250000\n");
+    CHECK_STR(file(v, "sys/fs/cgroup/cpuacct:/cpu.cfs_period_us"), "100000\n");
     CHECK(strncmp(file(v, "proc/meminfo"),
                   "MemTotal:            524288 kB\nMemFree:             524288 kB\n", 62) == 0);
     CHECK(strstr(file(v, "proc/meminfo"), "SwapTotal:                0 kB\n") != NULL);
