@@ -167,15 +167,30 @@ static int pull_image(const char *image)
     return template_image_pull(image, &values, false);
 }
 
+static bool has_image(const char *template, const char *digest)
+{
+    auto_close int store_fd = -1;
+    struct manifest manifest;
+    struct err ignored;
+    const char *named;
+
+    if (template_store_look(report_state(), &store_fd, &ignored) < 0 ||
+        template_find(store_fd, template, &manifest, NULL, &ignored) < 0)
+        return false;
+    named = strrchr(manifest.image, '@');
+    return strcmp(manifest.digest, digest) == 0 || (named && strcmp(named + 1, digest) == 0);
+}
+
 /* By a server; the host's administrator has images pulled that are missing. */
 static int make_of_file(const struct template_values *values, char **names, int count)
 {
+    static const struct build_images images = { pull_image, has_image };
     bool here = !server_is_elsewhere() && geteuid() == 0;
 
     if (count != 1)
         return misused("template build: name one directory ('cove template build -f FILE DIR')");
     return build_dockerfile(&values->build, names[0], values->no_cache || values->rebuild,
-                            values->json, here ? pull_image : NULL);
+                            values->json, here ? &images : NULL);
 }
 
 static int template_make(const struct template_values *values, char **names, int count)

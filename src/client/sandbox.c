@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -198,6 +199,22 @@ int keeper_templates(struct link *link, char (**ret)[KEEPER_NAME_MAX], size_t *r
                   ret_count, err) < 0)
         return -1;
     *ret = list;
+    return 0;
+}
+
+int keeper_template(struct link *link, const char *name, struct keeper_template *ret,
+                    struct err *err)
+{
+    struct keeper_request request;
+    struct keeper_reply reply;
+
+    keeper_request_init(&request, KEEPER_TEMPLATE);
+    if (snprintf(request.template, sizeof request.template, "%s", name) >=
+        (int) sizeof request.template)
+        return err_set(err, ERR_NO_TEMPLATE, "there is no template '%.60s'", name);
+    if (link_call(link, &request, &reply, NULL, err) < 0)
+        return -1;
+    *ret = reply.about;
     return 0;
 }
 

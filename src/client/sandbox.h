@@ -49,5 +49,8 @@ int keeper_hello(struct link *link, struct keeper_hello *ret, struct err *err);
 /* The names of the templates that creates may name; *ret is the caller's to free. */
 int keeper_templates(struct link *link, char (**ret)[KEEPER_NAME_MAX], size_t *ret_count,
                      struct err *err);
+/* One of them. ERR_NO_TEMPLATE. */
+int keeper_template(struct link *link, const char *name, struct keeper_template *ret,
+                    struct err *err);
 
 #endif

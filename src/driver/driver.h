@@ -141,6 +141,9 @@ void host_describe(const struct keeper *keeper, struct keeper_hello *ret);
 /* One page of the templates that creates may name. */
 int host_templates(const struct keeper *keeper, uint32_t from, struct keeper_reply *reply,
                    struct err *err);
+/* ERR_NO_TEMPLATE */
+int host_template(const struct keeper *keeper, const char *name, struct keeper_template *ret,
+                  struct err *err);
 /* ERR_DISK_FULL if `bytes` more would take from what is to stay free. */
 int host_check_room(const struct keeper *keeper, uint64_t bytes, struct err *err);
 

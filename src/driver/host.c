@@ -250,6 +250,22 @@ int host_templates(const struct keeper *k, uint32_t from, struct keeper_reply *r
     return 0;
 }
 
+int host_template(const struct keeper *k, const char *name, struct keeper_template *ret,
+                  struct err *err)
+{
+    struct template t;
+
+    if (template_open(&t, k->host->templates_fd, name, err) < 0)
+        return -1;
+    ret->build = t.build;
+    (void) snprintf(ret->name, sizeof ret->name, "%s", name);
+    (void) snprintf(ret->layer, sizeof ret->layer, "%s", t.layer);
+    (void) snprintf(ret->digest, sizeof ret->digest, "%s", t.digest);
+    (void) snprintf(ret->named, sizeof ret->named, "%s", t.named);
+    template_close(&t);
+    return 0;
+}
+
 int host_check_room(const struct keeper *k, uint64_t bytes, struct err *err)
 {
     return full_check(k, bytes, err);

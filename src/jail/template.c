@@ -36,6 +36,15 @@ static int add_env(struct template *t, const char *value, struct err *err)
     return 0;
 }
 
+/* A name may be anything, also that of a file. */
+static void set_named(struct template *t, const char *value)
+{
+    const char *at = strrchr(value, '@');
+
+    if (at && strlen(at + 1) < sizeof t->named)
+        (void) snprintf(t->named, sizeof t->named, "%s", at + 1);
+}
+
 static int set_kind(struct template *t, const char *value, struct err *err)
 {
     if (strcmp(value, "host") != 0 && strcmp(value, "tree") != 0 && strcmp(value, "image") != 0)
@@ -70,6 +79,12 @@ int template_parse(struct template *t, char *text, const char **ret_root, struct
             rc = set_text(t->user, sizeof t->user, line, value, err);
         } else if (strcmp(line, "workdir") == 0) {
             rc = set_text(t->workdir, sizeof t->workdir, line, value, err);
+        } else if (strcmp(line, "layer") == 0) {
+            rc = set_text(t->layer, sizeof t->layer, line, value, err);
+        } else if (strcmp(line, "digest") == 0) {
+            rc = set_text(t->digest, sizeof t->digest, line, value, err);
+        } else if (strcmp(line, "image") == 0) {
+            set_named(t, value);
         } else if (strcmp(line, "env") == 0) {
             rc = add_env(t, value, err);
         }

@@ -21,6 +21,8 @@ struct template
     bool image;     /* kind=image: an EROFS file */
     uint64_t build; /* another one when the template was made anew: by its manifest and its tree */
     bool host_usr;  /* kind=host: the host's /usr goes over the tree's */
+    /* of an image, for callers that compare: "" where the manifest says none */
+    char layer[80], digest[80], named[80]; /* named: what the image's name had behind its '@' */
     char user[64];
     char workdir[256];
     size_t env_count;

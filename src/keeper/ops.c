@@ -109,6 +109,15 @@ static int op_templates(struct keeper *k, int index, const struct keeper_request
     return host_templates(k, request->cursor, reply, err);
 }
 
+static int op_template(struct keeper *k, int index, const struct keeper_request *request,
+                       struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
+                       struct err *err)
+{
+    (void) index, (void) sandbox, (void) ret_fds;
+    reply->count = 1;
+    return host_template(k, request->template, &reply->about, err);
+}
+
 static int op_connect(struct keeper *k, int index, const struct keeper_request *request,
                       struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                       struct err *err)
@@ -241,6 +250,7 @@ static handler *const handlers[KEEPER_OP_COUNT] = {
     [KEEPER_VOLUME_DROP] = op_volume,
     [KEEPER_COMPRESS] = op_compress,
     [KEEPER_TEMPLATES] = op_templates,
+    [KEEPER_TEMPLATE] = op_template,
 };
 
 /* ---- connections ---- */

@@ -30,6 +30,7 @@ const struct keeper_op_info keeper_ops[KEEPER_OP_COUNT] = {
     [KEEPER_VOLUME_DROP] = { "volume drop", 0, 0, 0, 0, VOLUME_FIELD_MUST, 0 },
     [KEEPER_COMPRESS] = { "compress", 0, 0, 1, 0, VOLUME_FIELD_NONE, 0 },
     [KEEPER_TEMPLATES] = { "templates", 0, 0, 0, 1, VOLUME_FIELD_NONE, 0 },
+    [KEEPER_TEMPLATE] = { "template", 0, 0, 0, 0, VOLUME_FIELD_NONE, 0 },
 };
 
 static const char *const life_names[] = {
@@ -200,7 +201,9 @@ static int check_other(const struct keeper_request *r, struct err *err)
         return err_set(err, ERR_INVALID, "sandbox: neither an id nor a name");
     if (!keeper_ops[r->op].needs_sandbox && r->sandbox[0])
         return err_set(err, ERR_INVALID, "sandbox: must be empty for %s", keeper_ops[r->op].name);
-    if (r->name[0] || r->template[0] || r->hostname[0] ||
+    if (r->op == KEEPER_TEMPLATE && !name_ok(r->template))
+        return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
+    if (r->name[0] || (r->template[0] && r->op != KEEPER_TEMPLATE) || r->hostname[0] ||
         (r->flags & ~(r->op == KEEPER_LIST ? KEEPER_FLAG_POOLED : 0u)))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
     return check_volume(r, err);
@@ -238,6 +241,11 @@ static bool image_ends(const struct keeper_image *image)
     return text_ends(image->id) && text_ends(image->owner) && sandbox_ends(&image->sandbox);
 }
 
+static bool digest_ends(const char text[KEEPER_DIGEST_MAX])
+{
+    return memchr(text, '\0', KEEPER_DIGEST_MAX) != NULL;
+}
+
 static bool answers_images(enum keeper_op op)
 {
     return op == KEEPER_SAVE || op == KEEPER_IMAGE || op == KEEPER_IMAGES || op == KEEPER_COMPRESS;
@@ -253,6 +261,9 @@ static bool entry_ends(const struct keeper_reply *r, enum keeper_op op, uint32_t
                memchr(r->user[i].path, '\0', sizeof r->user[i].path);
     if (op == KEEPER_TEMPLATES)
         return text_ends(r->template[i]);
+    if (op == KEEPER_TEMPLATE)
+        return text_ends(r->about.name) && digest_ends(r->about.layer) &&
+               digest_ends(r->about.digest) && digest_ends(r->about.named);
     return answers_images(op) ? image_ends(&r->image[i]) : sandbox_ends(&r->sandbox[i]);
 }
 

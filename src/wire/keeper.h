@@ -48,6 +48,7 @@ enum keeper_op {
     KEEPER_VOLUME_DROP,  /* refused while a sandbox has it */
     KEEPER_COMPRESS, /* the memory of an image; the reply comes when it is done, or at once (flags) */
     KEEPER_TEMPLATES, /* names of the templates that are installed, KEEPER_LIST_MAX from `cursor` on */
+    KEEPER_TEMPLATE, /* one of them: which version of it is installed */
     KEEPER_OP_COUNT
 };
 
@@ -116,7 +117,7 @@ struct keeper_request {
     uint32_t isolation; /* enum isolation: of a create, and of a load with KEEPER_LOAD_AS */
     char sandbox[KEEPER_NAME_MAX];          /* id, or for all but create also name */
     char name[KEEPER_NAME_MAX];             /* create: optional */
-    char template[KEEPER_NAME_MAX];         /* create */
+    char template[KEEPER_NAME_MAX];         /* create, template */
     char hostname[KEEPER_NAME_MAX];         /* create, load: "" is the name, or else the id */
     char image[KEEPER_NAME_MAX];            /* save, load, image, drop */
     char owner[KEEPER_NAME_MAX];            /* save: kept in the image; load: must be the same */
@@ -194,6 +195,16 @@ struct keeper_hello {
     char isolation[128]; /* one line: which layers a sandbox gets here */
 };
 
+#define KEEPER_DIGEST_MAX 80
+
+/* What tells one version of a template from another. */
+struct keeper_template {
+    char name[KEEPER_NAME_MAX];
+    uint64_t build; /* another number when the template was made anew */
+    /* of an image, else "": the key of its content; the digest of its manifest; the one that its name had */
+    char layer[KEEPER_DIGEST_MAX], digest[KEEPER_DIGEST_MAX], named[KEEPER_DIGEST_MAX];
+};
+
 struct keeper_reply {
     uint32_t magic;
     uint32_t version;
@@ -210,6 +221,7 @@ struct keeper_reply {
         struct volume_user user[KEEPER_LIST_MAX];
         struct keeper_image image[KEEPER_LIST_MAX];
         char template[KEEPER_LIST_MAX][KEEPER_NAME_MAX];
+        struct keeper_template about;
         uint64_t reclaimed; /* bytes */
     };
 };

@@ -107,8 +107,8 @@ static int read_secret(const char *text, json_t *secrets, struct err *err)
 /* ---- what FROM names ---- */
 
 struct bases {
-    json_t *known; /* from: facts */
-    build_pull *pull;
+    json_t *known;                     /* from: facts */
+    const struct build_images *images; /* NULL: none can be pulled */
 };
 
 /* Variables that are of a login, not of the image. */
@@ -198,6 +198,15 @@ static int find_facts(const char *from, const char *installed, json_t **ret, str
                               : err_set(err, ERR_NO_TEMPLATE, "'%.60s' is no image's name", from);
 }
 
+/* Whether FROM names a digest that the template is not of; then the image is pulled. Elsewhere the server looks. */
+static bool is_other(const struct bases *bases, const char *from, const char *installed)
+{
+    const char *digest = strchr(from, '@');
+
+    return digest && bases->images && name_ok(installed) &&
+           !bases->images->has(installed, digest + 1);
+}
+
 static int base_facts(void *arg, const char *from, json_t **ret, struct err *err)
 {
     struct bases *bases = arg;
@@ -209,16 +218,13 @@ static int base_facts(void *arg, const char *from, json_t **ret, struct err *err
     if (*ret)
         return 0;
     image_template_name(from, installed, sizeof installed);
-    r = find_facts(from, installed, ret, err);
-    if (r == 0 && strchr(from, '@'))
-        report_note("FROM %s: the template '%s' that is installed is taken, without a look at its "
-                    "digest",
-                    from, installed);
-    if (r < 0 && err->kind == ERR_NO_TEMPLATE && bases->pull) {
+    r = is_other(bases, from, installed) ? err_set(err, ERR_NO_TEMPLATE, "another image")
+                                         : find_facts(from, installed, ret, err);
+    if (r < 0 && err->kind == ERR_NO_TEMPLATE && bases->images) {
         auto_free char *safe = report_safe(from);
 
         (void) fprintf(stderr, "pulling %s …\n", safe ? safe : "an image");
-        if (bases->pull(from) != 0)
+        if (bases->images->pull(from) != 0)
             return err_set(err, ERR_NO_TEMPLATE, "the image '%.80s' could not be pulled", from);
         r = ask_facts(installed, ret, err);
     }
@@ -426,9 +432,9 @@ static int build(const struct build_values *values, const char *dir, const char 
 }
 
 int build_dockerfile(const struct build_values *values, const char *dir, bool fresh, bool as_json,
-                     build_pull *pull)
+                     const struct build_images *images)
 {
-    struct bases bases = { .known = json_object(), .pull = pull };
+    struct bases bases = { .known = json_object(), .images = images };
     json_t *args = json_object(), *secrets = json_object();
     auto_free char *own = NULL;
     struct err err = { .kind = ERR_NONE };

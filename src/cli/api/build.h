@@ -35,14 +35,19 @@ struct build_values {
     { 0,   "tenant",    OPTION_TEXT, (at) + offsetof(struct build_values, tenant),  "NAME", COMPLETE_NONE, "of a Dockerfile: build for this tenant" }
 /* clang-format on */
 
-/* Installs an image on this host: 0, or an exit code after what was said. */
-typedef int build_pull(const char *image);
+/* For an administrator of this host. */
+struct build_images {
+    /* Installs an image: 0, or an exit code after what was said. */
+    int (*pull)(const char *image);
+    /* Whether the template of that name is the image with the digest that stands behind the '@' of its name. */
+    bool (*has)(const char *template, const char *digest);
+};
 
 /* Whether the words behind 'template build' are about a Dockerfile: -f, or a directory. */
 bool build_is_dockerfile(int count, char *const *words);
-/* Returns the exit code. fresh: no step is taken from the cache. pull NULL: images that are missing are an error. */
+/* Returns the exit code. fresh: no step is taken from the cache. images NULL: images that are missing are an error. */
 int build_dockerfile(const struct build_values *values, const char *dir, bool fresh, bool as_json,
-                     build_pull *pull);
+                     const struct build_images *images);
 
 /* ---- files ---- */
 

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PIECE 65536
+#define PIECE     65536
+#define FILES_MAX (1ull << 30) /* what a server takes at once */
 
 int context_below(int fd, const char *path, uint64_t flags)
 {
@@ -25,6 +26,7 @@ struct output {
     struct call *call; /* NULL: only hashed */
     struct sha256 hash;
     struct tar_entry entry;
+    uint64_t bytes; /* of the entries so far */
     char head[TAR_HEAD_MAX], data[PIECE];
 };
 
@@ -36,11 +38,25 @@ static void hash_text(struct output *o, const char *text)
     sha256_add(&o->hash, text, len);
 }
 
+/* Said before anything of it is read: a file with holes may be larger than every disk. */
+static int check_size(struct output *o, uint64_t size, const char *path, struct err *err)
+{
+    if (size > FILES_MAX - o->bytes)
+        return err_set(
+            err, ERR_TOO_BIG,
+            "with '%.100s' (%llu bytes) the files of the instruction are larger than %llu MiB",
+            path, (unsigned long long) size, FILES_MAX >> 20);
+    o->bytes += size;
+    return 0;
+}
+
 static int put_head(struct output *o, struct err *err)
 {
     char facts[64];
     ssize_t n;
 
+    if (check_size(o, o->entry.size, o->entry.path, err) < 0)
+        return -1;
     hash_text(o, o->entry.path);
     hash_text(o, o->entry.target);
     (void) snprintf(facts, sizeof facts, "%d %o %llu", (int) o->entry.type, o->entry.mode,
@@ -131,6 +147,7 @@ static int put_all(struct output *o, const struct archive *list, char ret[SHA256
     unsigned char sum[SHA256_LEN];
 
     sha256_init(&o->hash);
+    o->bytes = 0;
     hash_text(o, "cove-files-1");
     for (size_t i = 0; i < list->count && !(o->call && o->call->dead); i++)
         if (put_entry(o, list->context, &list->entries[i], err) < 0)
@@ -152,6 +169,9 @@ static int put_raw(struct output *o, const struct context *context, const char *
         return err_sys(err, errno, "%s", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_NOT_FILE, "%.100s is not a file", path);
+    o->bytes = 0;
+    if (check_size(o, (uint64_t) st.st_size, path, err) < 0)
+        return -1;
     sha256_init(&o->hash);
     hash_text(o, "cove-archive-1");
     o->entry.size = (uint64_t) st.st_size;

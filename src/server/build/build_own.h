@@ -138,6 +138,10 @@ struct run {
 /* build_run.c: what a step needs of a sandbox. image NULL: of FROM. */
 int run_make_sandbox(struct run *run, const char *image, struct err *err);
 
+/* build_from.c: what tells this version of the installed template run->from from every other, as a text. ERR_STATE: FROM has a digest, and
+ * another image is installed. */
+int from_installed(struct run *run, char *out, size_t size, struct err *err);
+
 /* build_exec.c: commands in it. Each waits for the end; what is no 0 is an error. */
 int run_command(struct run *run, struct ops_command *command, const json_t *more_env,
                 const char *what, struct err *err);

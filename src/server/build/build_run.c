@@ -66,7 +66,15 @@ static int inherit(struct run *run, struct err *err)
     return 0;
 }
 
-/* Of a template that was built: its build, which never changes. */
+static int no_template(const struct run *run, struct err *err)
+{
+    return err_set(err, ERR_NO_TEMPLATE,
+                   "there is no template '%.60s': an administrator installs images with "
+                   "`cove template pull` or `cove template import`",
+                   run->stage->from);
+}
+
+/* Of a template that was built: its build, which never changes. Of one that is installed: its version. */
 static int from_key(struct run *run, char out[KEY_MAX], struct err *err)
 {
     struct store_template template;
@@ -74,7 +82,7 @@ static int from_key(struct run *run, char out[KEY_MAX], struct err *err)
     char text[4 * STORE_NAME_MAX];
     struct err ignored;
 
-    (void) snprintf(text, sizeof text, "installed %s", run->from);
+    text[0] = '\0';
     if (ops_template_ref_read(run->from, &ref, &ignored) == 0 &&
         store_template_find(job_app(run->job)->store, run->ops.caller->tenant, ref.name, false,
                             &template, &ignored) == 0) {
@@ -88,6 +96,8 @@ static int from_key(struct run *run, char out[KEY_MAX], struct err *err)
         else if (err->kind != ERR_NO_TEMPLATE)
             return -1;
     }
+    if (!text[0] && from_installed(run, text, sizeof text, err) < 0)
+        return err->kind == ERR_NO_TEMPLATE ? no_template(run, err) : -1;
     key_begin(run->ops.caller->tenant, text, &run->state, out);
     return 0;
 }
@@ -129,12 +139,7 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err)
         return -1;
     if (ops_sandbox_create(&run->ops, &create, &made, err) == 0)
         return 0;
-    if (err->kind == ERR_NO_TEMPLATE)
-        err_set(err, ERR_NO_TEMPLATE,
-                "there is no template '%.60s': an administrator installs images with "
-                "`cove template pull` or `cove template import`",
-                run->stage->from);
-    return -1;
+    return err->kind == ERR_NO_TEMPLATE ? no_template(run, err) : -1;
 }
 
 void job_remove_sandbox(struct job *job)

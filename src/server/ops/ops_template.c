@@ -137,6 +137,19 @@ int ops_template_installed(struct ops *ops, char (**ret)[KEEPER_NAME_MAX], size_
     return 0;
 }
 
+int ops_template_about(struct ops *ops, const char *name, struct keeper_template *ret,
+                       struct err *err)
+{
+    struct link link;
+    int r;
+
+    if (app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = keeper_template(&link, name, ret, err);
+    ops_box_close(ops, &link, r, err);
+    return r;
+}
+
 /* ---- changes ---- */
 
 /* One record on disk of what was done, or of why it was not. */

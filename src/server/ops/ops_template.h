@@ -44,6 +44,9 @@ int ops_template_list(struct ops *ops, ops_template_each *each, void *arg, struc
 /* Those of the host, which every tenant may name; *ret is the caller's to free. ret_default: the one of a create that names none. */
 int ops_template_installed(struct ops *ops, char (**ret)[KEEPER_NAME_MAX], size_t *ret_count,
                            char ret_default[KEEPER_NAME_MAX], struct err *err);
+/* Which version of one is installed. ERR_NO_TEMPLATE. */
+int ops_template_about(struct ops *ops, const char *name, struct keeper_template *ret,
+                       struct err *err);
 /* The caller's own. Sandboxes that were made of it go on. */
 int ops_template_delete(struct ops *ops, const char *name, struct err *err);
 /* For every tenant, or for its own again: administrators of `local` only. */

@@ -39,6 +39,29 @@ static void what_is_missing_is_refused(void)
     refused("kind=tree\nroot=r\nuser=\n", why);
 }
 
+static void what_an_image_is_known_by_is_read(void)
+{
+    char text[400], key[66];
+
+    memset(key, 'a', 65);
+    key[65] = '\0';
+    (void) snprintf(text, sizeof text,
+                    "kind=image\nroot=r\nuser=u\nlayer=%.64s\ndigest=sha256:%.64s\n"
+                    "image=registry.example/x:1@sha256:%.64s\n",
+                    key, key, key);
+    CHECK(parse(text) == 0);
+    CHECK_INT(strlen(t.layer), 64);
+    CHECK_INT(strlen(t.digest), 71);
+    CHECK_STR(t.named, t.digest);
+    CHECK(parse("kind=image\nroot=r\nuser=u\nimage=a file@home.tar\n") == 0);
+    CHECK_STR(t.named, "home.tar");
+    (void) snprintf(text, sizeof text, "kind=image\nroot=r\nuser=u\nimage=x@%s%s\n", key, key);
+    CHECK(parse(text) == 0);
+    CHECK_STR(t.named, "");
+    (void) snprintf(text, sizeof text, "kind=image\nroot=r\nuser=u\nlayer=%s%s\n", key, key);
+    refused(text, "layer is too long");
+}
+
 static void an_unknown_kind_is_refused(void)
 {
     refused("kind=zip\nroot=r\nuser=u\n", "kind is neither host, tree nor image");
@@ -175,8 +198,9 @@ static void a_bad_manifest_is_named(void)
 }
 
 CHECK_MAIN(T(what_is_missing_is_refused), T(an_unknown_kind_is_refused),
-           T(a_root_that_is_a_path_is_refused), T(an_env_that_is_none_is_refused),
-           T(too_long_values_are_refused), T(more_env_than_there_is_room_for_is_refused),
+           T(what_an_image_is_known_by_is_read), T(a_root_that_is_a_path_is_refused),
+           T(an_env_that_is_none_is_refused), T(too_long_values_are_refused),
+           T(more_env_than_there_is_room_for_is_refused),
            T(settings_are_taken_and_unknown_keys_are_not), T(a_template_is_opened_by_name),
            T(a_template_that_is_not_there_has_its_own_error), T(links_are_not_followed),
            T(a_bad_manifest_is_named))

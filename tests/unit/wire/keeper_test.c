@@ -24,6 +24,8 @@ static struct keeper_request request_of(enum keeper_op op)
         r.limits.disk_bytes = VOLUME_BYTES_LEAST;
         r.limits.disk_inodes = volume_inodes_default(VOLUME_BYTES_LEAST);
     }
+    if (op == KEEPER_TEMPLATE)
+        (void) strcpy(r.template, "base");
     return r;
 }
 
@@ -67,6 +69,19 @@ static void another_version_is_told_ours(void)
 
     r.version = 77;
     REFUSED(r, ERR_PROTOCOL, "version 77, this keeper speaks 1");
+}
+
+static void a_template_that_is_asked_for_has_a_name(void)
+{
+    struct keeper_request r = request_of(KEEPER_TEMPLATE);
+
+    (void) strcpy(r.template, "../x");
+    REFUSED(r, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
+    memset(r.template, 0, sizeof r.template);
+    REFUSED(r, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
+    r = request_of(KEEPER_TEMPLATES);
+    (void) strcpy(r.template, "base");
+    REFUSED(r, ERR_INVALID, "templates takes no fields of create");
 }
 
 static void an_unknown_op_is_refused(void)
@@ -438,6 +453,11 @@ static void texts_of_a_reply_end(void)
     r.count = 1;
     memset(r.template[0], 'x', sizeof r.template[0]);
     CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_TEMPLATES, &err), -1);
+    r = reply_of(KEEPER_TEMPLATE);
+    r.count = 1;
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_TEMPLATE, &err), 0);
+    memset(r.about.digest, 'x', sizeof r.about.digest);
+    CHECK_INT(keeper_reply_check(&r, sizeof r, KEEPER_TEMPLATE, &err), -1);
 
     r = reply_of(KEEPER_VOLUME_LIST);
     r.count = 1;
@@ -457,8 +477,8 @@ static void names_of_states_and_disks_never_end_in_nothing(void)
 
 CHECK_MAIN(T(every_op_has_a_name_and_a_plain_request_passes),
            T(a_request_of_another_size_or_magic_is_none), T(another_version_is_told_ours),
-           T(an_unknown_op_is_refused), T(reserved_fields_stay_zero),
-           T(an_isolation_is_for_create_and_has_a_known_number),
+           T(an_unknown_op_is_refused), T(a_template_that_is_asked_for_has_a_name),
+           T(reserved_fields_stay_zero), T(an_isolation_is_for_create_and_has_a_known_number),
            T(a_sandbox_of_an_older_version_is_a_jail),
            T(every_isolation_has_a_name_that_is_read_back), T(a_cursor_is_for_lists),
            T(texts_end_and_nothing_hides_behind_the_end), T(create_takes_an_id_not_a_name),
