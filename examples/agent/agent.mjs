@@ -42,7 +42,7 @@ const first = `def roman(n):
         n %= value
     return out
 `
-const mended = first.replace("[(1000, 'M'), (500, 'D'), (100, 'C'), (50, 'L'), (10, 'X'), (5, 'V'), (1, 'I')]",
+const fixed = first.replace("[(1000, 'M'), (500, 'D'), (100, 'C'), (50, 'L'), (10, 'X'), (5, 'V'), (1, 'I')]",
   "[(1000, 'M'), (900, 'CM'), (500, 'D'), (400, 'CD'), (100, 'C'), (90, 'XC'), (50, 'L'), (40, 'XL'), (10, 'X'), (9, 'IX'), (5, 'V'), (4, 'IV'), (1, 'I')]")
 
 // In the place of a language model: it looks at the last answer and says which tool is next; nothing when it is done.
@@ -52,7 +52,7 @@ function model(history) {
   if (last.args.path === 'work/test_roman.py') return { tool: 'write', args: { path: 'work/roman.py', content: first } }
   if (last.tool === 'write') return { tool: 'run', args: { command: 'python3 -m unittest -v' } }
   if (last.tool === 'run' && last.answer.includes('AssertionError')) return { tool: 'read', args: { path: 'work/roman.py' } }
-  if (last.tool === 'read') return { tool: 'write', args: { path: 'work/roman.py', content: mended } }
+  if (last.tool === 'read') return { tool: 'write', args: { path: 'work/roman.py', content: fixed } }
 }
 
 const history = []

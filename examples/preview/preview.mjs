@@ -53,6 +53,6 @@ console.log(`visits: ${(await (await ask('/count')).json()).visits}`)
 await sandbox.files.write('app/index.html', page('Hello again'))
 console.log(`changed, it says: ${title(await (await ask('/')).text())}`)
 
-if (process.env.KEEP) console.log(`it goes on for ten minutes; end it with Sandbox.kill('${sandbox.sandboxId}')`)
+if (process.env.KEEP) console.log(`it continues for ten minutes; end it with Sandbox.kill('${sandbox.sandboxId}')`)
 else await sandbox.kill()
 process.exit(0)

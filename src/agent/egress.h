@@ -11,14 +11,14 @@
 
 #include "mux/hub.h"
 
-/* Once; again is nothing. On failure the guest has no network, and goes on. */
+/* Once; again is nothing. On failure the guest has no network, and continues. */
 int egress_open(struct hub *hub, struct err *err);
 
 /* For struct hub_calls: an answer, and the end of a question. */
 void egress_answer(struct hub *hub, struct mux_stream *stream, const uint8_t *data, size_t len);
 void egress_gone(struct hub *hub, void *owner);
 
-/* Questions that nobody answered are given up; about once a second. */
+/* Questions without an answer are given up; about once a second. */
 void egress_tick(struct hub *hub);
 
 #endif

@@ -10,7 +10,7 @@
 /* A connection that has not yet asked anything. */
 extern const struct conn_kind ops_request_kind;
 
-/* The shepherd reached `count` processes for the SIGNAL with this id; 0: nobody asked. */
+/* The shepherd reached `count` processes for the SIGNAL with this id; 0: no client asked. */
 void ops_signalled(struct agent *agent, uint64_t id, uint32_t count);
 /* Its shepherd is gone: who still waits for one of its signals is told so. */
 void ops_signals_lost(struct agent *agent, const struct proc *proc);

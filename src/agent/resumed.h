@@ -16,7 +16,7 @@
 void resumed_make_ready(struct agent *agent);
 
 /* After, or although nothing was made ready. listener: of refused calls, a duplicate is taken; -1: none. why is one of
- * the keeper's words. -1: the keeper must not let the sandbox go on. */
+ * the keeper's words. -1: the keeper must not let the sandbox continue. */
 int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener,
                 struct err *err);
 

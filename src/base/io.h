@@ -40,7 +40,7 @@ ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_
                     size_t *ret_fd_count);
 
 /* Closes every descriptor from `first` on, or with `on_exec` has exec close them. -1 with errno: some may be open still, so a child must not
- * go on. */
+ * continue. */
 int io_close_from(int first, bool on_exec);
 
 /* For a child: whatever it must not hold is closed, but these and the first three. Sorts fds; -1 among them is

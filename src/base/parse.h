@@ -24,7 +24,7 @@ int parse_duration_ms(const char *text, uint64_t *ret_ms, struct err *err);
 /* "2", "0.5", "1.25": thousandths of a core; finer is an error. */
 int parse_cpus_milli(const char *text, uint32_t *ret_milli, struct err *err);
 
-/* "80,443": ports from 1 to 65535, each once in out however often it was named; "" is none. ERR_TOO_BIG past most. */
+/* "80,443": ports from 1 to 65535, each once in out however often it was named; "": no port. ERR_TOO_BIG past most. */
 int parse_port_list(const char *text, uint16_t *out, size_t most, size_t *ret_count,
                     struct err *err);
 

@@ -1,7 +1,7 @@
 /* backup_own.h - what the modules of the verb `backup` share: one backup while it is made.
  *
  * A backup is the state of one moment, its end: images first, each only if it stayed as it was until the end; then the trees of templates that they stand
- * on; then volumes; the store last. Nothing is locked and nobody waits, except programs that write to a volume which must be
+ * on; then volumes; the store last. Nothing is locked and no program waits, except those that write to a volume which must be
  * copied on a file system without clones (backup_volumes.c).
  *
  * Owns:    the lists of what was taken.

@@ -9,7 +9,7 @@
 
 struct link;
 
-/* Parses, opens nothing. Returns -1 to go on, or the exit code to end with. */
+/* Parses, opens nothing. Returns -1 to continue, or the exit code to end with. */
 int common_parse(const struct verb *verb, int argc, char **argv, void *values, char ***ret_operands,
                  int *ret_count);
 

@@ -45,7 +45,7 @@ DOCTOR_RUN(check_criu)
     if (from_prefix)
         (void) snprintf(
             ret->fix, sizeof ret->fix,
-            "tools/criu --again fetches it anew; 'criu check' names what the kernel, or "
+            "tools/criu --again fetches it again; 'criu check' names what the kernel, or "
             "the container that cove runs in, lacks");
 }
 

@@ -1,6 +1,6 @@
 /* gate.h - starts cove-gateway, as a user of its own and with nothing but a socket that coved connects to.
  *
- * Owns:    the listening socket <state>/gateway.sock: coved's connection waits there while the gateway is started anew.
+ * Owns:    the listening socket <state>/gateway.sock: coved's connection waits there while the gateway is started again.
  * Callers: up.c. */
 #ifndef COVE_CLI_GATE_H
 #define COVE_CLI_GATE_H

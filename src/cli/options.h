@@ -61,7 +61,7 @@ struct verb;
 
 enum options_result {
     OPTIONS_BAD = -1,
-    OPTIONS_RUN,  /* go on */
+    OPTIONS_RUN,  /* continue */
     OPTIONS_HELP, /* --help was answered: end with 0 */
 };
 

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 
-/* disk_fd: the disk's file, open for writing; nobody has it mounted. */
+/* disk_fd: the disk's file, open for writing; it is mounted nowhere. */
 int restore_disk(int disk_fd, struct err *err);
 
 #endif

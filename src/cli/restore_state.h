@@ -24,7 +24,7 @@ int restore_begin(int state_fd, int *ret_fd, struct err *err);
 void restore_abort(int state_fd);
 /* All of restore.new is on disk and counts: the moment itself. */
 int restore_commit(int state_fd, struct err *err);
-/* Moves into place what a commit left; does nothing where there is none. Nobody may use the state meanwhile. */
+/* Moves into place what a commit left; does nothing where there is none. No program may use the state meanwhile. */
 int restore_finish(int state_fd, struct err *err);
 /* The same by path; a state that is not there has nothing to finish. */
 int restore_finish_at(const char *state, struct err *err);

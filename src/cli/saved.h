@@ -1,6 +1,6 @@
 /* saved.h - sandboxes that are paused to disk and snapshots, for the verbs that know of them.
  *
- * What the command line makes belongs to nobody: its owner is "". What belongs to a tenant of the server keeps its
+ * What the command line makes has no owner: its owner is "". What belongs to a tenant of the server keeps its
  * tenant, as the server's store says, if there is one. The keeper lets root do both.
  *
  * Owns:    nothing.
@@ -33,7 +33,7 @@ int saved_store(struct store **ret, struct err *err);
 void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX]);
 
 /* The beginning of an id, at least SAVED_PREFIX_LEAST characters, becomes the whole id if only one sandbox has it. What
- * is a whole id, or a name, or nobody's stays as it is. ERR_USAGE: several have it. *name may be another string
+ * is a whole id, or a name, or without an owner stays as it is. ERR_USAGE: several have it. *name may be another string
  * afterwards, which is never freed: it is an operand. */
 #define SAVED_PREFIX_LEAST 5
 int saved_resolve(struct link *link, char **name, struct err *err);
@@ -41,7 +41,7 @@ int saved_resolve(struct link *link, char **name, struct err *err);
 /* The id that the server has for a name, in its place; as it was where the server does not run or does not know it. */
 void saved_id_of(char *name, size_t size);
 
-/* A step for each sandbox that is named, or for all that saved_list has. Goes on after a failure; returns the first
+/* A step for each sandbox that is named, or for all that saved_list has. Continues after a failure; returns the first
  * one's exit code. */
 typedef int saved_step(struct link *link, const char *sandbox, void *context, struct err *err);
 int saved_each(const struct verb *verb, bool all, char **names, int count, saved_step *step,

@@ -1,6 +1,6 @@
 /* serve.h - starts coved beside the keeper: without privilege, on a socket that `cove up` listens on.
  *
- * The socket stays open here, so that connections wait instead of being refused while coved is started anew.
+ * The socket stays open here, so that connections wait instead of being refused while coved is started again.
  *
  * Owns:    the listening sockets, and the directory <state>/server, which is the server's user's. Certificate and key are
  *          copied there: root's own, 0600, could not be read without privilege.
@@ -47,7 +47,7 @@ int serve_settings(struct serve *serve, const struct serve_given *given, struct 
 /* Listens; a port that is taken is refused here, before anything is started. */
 int serve_listen(struct serve *serve, struct err *err);
 
-/* <state>/cove.sock; behind serve_listen, and when nobody else serves the directory. */
+/* <state>/cove.sock; behind serve_listen, and when no other server serves the directory. */
 int serve_listen_admin(struct serve *serve, struct err *err);
 
 /* For supervise.h; `with` is the struct serve. */

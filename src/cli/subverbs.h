@@ -12,7 +12,7 @@
 /* Finds the command that argv names, and runs it. Returns the exit code. */
 int subverbs_run(const struct verb *verb, int argc, char **argv);
 
-/* As common_parse, with both words in messages. -1: go on; else the exit code. least and most count operands;
+/* As common_parse, with both words in messages. -1: continue; else the exit code. least and most count operands;
  * what says what is missing, or one too many. */
 int subverb_parse(const struct verb *verb, const char *name, int argc, char **argv, void *values,
                   const char *what, int least, int most, char ***ret_operands, int *ret_count);

@@ -100,7 +100,7 @@ static void stop_next(struct supervisor *s)
 static void stop(struct supervisor *s)
 {
     if (s->asked == 0)
-        notify_send(&s->notify, "STOPPING=1\nSTATUS=stopping; sandboxes go on");
+        notify_send(&s->notify, "STOPPING=1\nSTATUS=stopping; sandboxes keep running");
     if (s->asked < 3)
         s->asked++;
     stop_next(s);

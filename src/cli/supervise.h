@@ -2,7 +2,7 @@
  *
  * A program is a row: how it is started, how it is known to be ready, what must have been ready before its first start.
  * Rows are started in the order of the table and stopped in the opposite order, one after the other. When a program
- * ends by itself, the others go on: each must cope with the absence of the others, and recover.
+ * ends by itself, the others continue: each must cope with the absence of the others, and recover.
  *
  * SIGTERM, SIGINT: stop. The second one sends each program its `hurry` signal, the third one SIGKILL. SIGHUP: reload.
  *

@@ -351,7 +351,7 @@ static const struct verb subs[] = {
             "that "
             "a second\n"
             "build, also for another state directory, takes seconds. An interrupted build\n"
-            "goes on with the packages it has.",
+            "continues with the packages it has.",
         .options = build_options,
         .option_count = ARRAY_LEN(build_options),
         .operands = COMPLETE_TEMPLATE,

@@ -194,7 +194,7 @@ static int inspect_text(const struct inspected *it)
         (void) printf("recipe       %s%s\n", manifest->recipe,
                       !it->has_recipe  ? ""
                       : it->up_to_date ? " (current)"
-                                       : " (an older one: 'cove template build' makes it anew)");
+                                       : " (an older one: 'cove template build' rebuilds it)");
     (void) printf("user         %s\n", manifest->user);
     (void) printf("workdir      %s\n", manifest->workdir);
     for (size_t i = 0; i < manifest->env_count; i++)

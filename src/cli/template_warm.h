@@ -5,7 +5,7 @@
  * WARM_OWNER. A record without an image is harmless, an image without a record is dropped by the next one who
  * works on the template, by the server, or by gc.
  *
- * Callers: the template verb, whatever makes templates anew, create, gc. */
+ * Callers: the template verb, whatever makes templates again, create, gc. */
 #ifndef COVE_CLI_TEMPLATE_WARM_H
 #define COVE_CLI_TEMPLATE_WARM_H
 
@@ -44,7 +44,7 @@ int template_cool(const char *name);
 /* 1: it is warm. 0: it is not, or there is no store. */
 int template_warm_get(const char *name, struct store_warm *ret);
 
-/* The template was made anew, changed or removed: its image is of no use. With its lock. */
+/* The template was made again, changed or removed: its image is of no use. With its lock. */
 void template_warm_forget(const char *name);
 
 /* As sandbox_create, of its template's image where that fits. `cove create`. */

@@ -67,7 +67,7 @@ const struct verb up_verb = {
     .details =
         "Makes the template 'host' if need be, starts the keeper, the network gateway as the user\n"
         "'cove-gateway', and the HTTP server as the user 'cove'. A program that ends is started\n"
-        "again; sandboxes go on meanwhile. Ctrl-C stops all; sandboxes made to stay go on, and the\n"
+        "again; sandboxes keep running meanwhile. Ctrl-C stops all; sandboxes made to stay keep running, and the\n"
         "next 'cove up' finds them again. SIGHUP reads the settings again. COVE_LISTEN and\n"
         "'listen =' in the configuration file count as --listen does. Needs root.",
     .options = up_options,

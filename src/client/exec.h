@@ -66,7 +66,7 @@ int exec_resize(struct exec *exec, uint16_t rows, uint16_t columns);
 int exec_signal(struct exec *exec, uint32_t number);
 int exec_flush(struct exec *exec, struct err *err);
 
-/* Of a process somebody else started: reached processes are counted. `flags`: AGENT_ALL. */
+/* Of a process that another client started: reached processes are counted. `flags`: AGENT_ALL. */
 int exec_kill(struct link *link, const char *sandbox, uint32_t proc, uint32_t number,
               uint32_t flags, uint64_t *ret_count, struct err *err);
 

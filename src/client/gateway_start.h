@@ -18,7 +18,7 @@
 
 /* In the place of one that is there. Only that user, and root, may connect. */
 int gateway_listen(const char *directory, uid_t uid, int *ret_fd, struct err *err);
-/* ERR_DENIED: somebody else listens there than root or the calling user. */
+/* ERR_DENIED: another user than root or the caller listens there. */
 int gateway_connect(const char *directory, int *ret_fd, struct err *err);
 
 struct gateway_start {

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* Saves a sandbox; flags are KEEPER_SAVE_*. Connections to its agent are closed by it; its processes go on and can be
- * attached again. ERR_UNSUPPORTED says that it cannot be saved, and why: then it goes on as if nothing had
+/* Saves a sandbox; flags are KEEPER_SAVE_*. Connections to its agent are closed by it; its processes continue and can be
+ * attached again. ERR_UNSUPPORTED says that it cannot be saved, and why: then it continues as if nothing had
  * been asked, as after every failure. */
 int image_save(struct link *link, const char *sandbox, const char *image, const char *owner,
                uint32_t flags, struct keeper_image *ret, struct err *err);
@@ -20,8 +20,8 @@ int image_save(struct link *link, const char *sandbox, const char *image, const 
 struct image_load_spec {
     const char *image;
     const char *owner; /* as it was saved with; NULL: "" */
-    const char *id;    /* the image's own: the sandbox that was saved goes on; another: a new one */
-    const char *name;  /* NULL: none */
+    const char *id; /* the image's own: the sandbox that was saved continues; another: a new one */
+    const char *name;          /* NULL: none */
     const char *hostname;      /* NULL: the name, or else the id */
     bool files_only;           /* without the processes that it has */
     const uint32_t *isolation; /* enum isolation, of files alone; NULL: the image's */

@@ -49,7 +49,7 @@ int link_receive_fds(struct link *link, enum keeper_op op, struct keeper_reply *
 /* A connection to the agent of a sandbox: one operation. */
 int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err *err);
 
-/* The way out of a sandbox, in the caller's hands: see enum keeper_gateway. */
+/* The egress of a sandbox, in the caller's hands: see enum keeper_gateway. */
 int link_gateway(struct link *link, const char *sandbox, int ret_fds[GATEWAY_FDS], struct err *err);
 
 /* Puts an id or name into a request; ERR_INVALID when it is neither. */

@@ -55,7 +55,7 @@ int disks_take(struct disks *disks, const struct limits *limits, uint32_t tag, u
 /* Orders the mount of a disk that is there; it comes by disks_receive. */
 int disks_open(struct disks *disks, uint64_t number, bool base, uint32_t tag, struct err *err);
 
-/* Of a disk that nobody has yet. */
+/* Of a disk without an owner yet. */
 int disk_new_number(uint64_t *ret, struct err *err);
 /* Its file, to the host's disk for good, and its name. */
 int disk_sync(const struct disks *disks, uint64_t number, struct err *err);

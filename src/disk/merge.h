@@ -1,7 +1,7 @@
 /* merge.h - what several layers of an overlay say together, written as one.
  *
  * The result says the same as the layers did, above whatever lies below them: what they hide there stays hidden. So
- * deleted names (whiteouts) and directories that begin anew (opaque) are kept, and what the overlay notes for itself is not.
+ * deleted names (whiteouts) and directories that begin again (opaque) are kept, and what the overlay notes for itself is not.
  *
  * Owns:    nothing. Reads and writes below the descriptors that it is given, and follows no link.
  * Callers: merge_maker.c, with disks whose content is a tenant's. */

@@ -19,7 +19,7 @@ bool host_disk_used(const struct keeper *keeper, uint64_t number, const struct s
 /* Whether a disk below a sandbox's own counts for an image (images.charged), or for a sandbox before it. */
 bool host_disk_counts_elsewhere(const struct keeper *keeper, const struct sandbox *sandbox,
                                 uint64_t number);
-/* The disks of a sandbox or image that goes, unless somebody else has them. */
+/* The disks of a sandbox or image that goes, unless another sandbox or image has them. */
 void host_release_disks(struct keeper *keeper, const struct layers *layers,
                         const struct sandbox *but);
 

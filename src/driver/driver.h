@@ -85,7 +85,7 @@ struct driver {
     void (*adopt)(struct keeper *keeper, struct sandbox *sandbox);
     /* Why one is dead that was meant to live; a text for the log. */
     const char *(*why_lost)(struct keeper *keeper, const struct sandbox *sandbox);
-    /* PAUSING or STARTING, its worker or its keeper died: what became of it, by what is on disk. False: somebody still works
+    /* PAUSING or STARTING, its worker or its keeper died: what became of it, by what is on disk. False: a worker still works
      * on it. */
     bool (*settle)(struct keeper *keeper, struct sandbox *sandbox);
 
@@ -99,7 +99,7 @@ struct driver {
      * Killed: settle. */
     int (*load)(struct keeper *keeper, const struct keeper_request *request,
                 const struct image_meta *meta, struct sandbox **ret, struct err *err);
-    /* The descriptors of enum keeper_gateway: the only way out. Killed: closed, and so is the way out. */
+    /* The descriptors of enum keeper_gateway: its only egress. Killed: closed, and so is the egress. */
     int (*network)(struct keeper *keeper, struct sandbox *sandbox, int *ret_fds, struct err *err);
     /* Begins, of a frozen one; ends in ops_reclaimed(). Killed: adopt takes the swap back. */
     int (*reclaim)(struct keeper *keeper, struct sandbox *sandbox, struct err *err);

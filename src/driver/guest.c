@@ -80,7 +80,7 @@ bool guest_settle(struct keeper *k, struct sandbox *s)
 {
     struct err err;
 
-    (void) driver_lacks(s->driver, "go on with what was begun", &err);
+    (void) driver_lacks(s->driver, "continue with what was begun", &err);
     sandbox_stop(k, s, err.msg);
     return true;
 }

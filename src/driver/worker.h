@@ -1,6 +1,6 @@
 /* worker.h - a process that does one long thing for one sandbox, so that the keeper never waits.
  *
- * It is a fork of the keeper with a copy of the sandbox, and goes on when the keeper dies: what it does must
+ * It is a fork of the keeper with a copy of the sandbox, and continues when the keeper dies: what it does must
  * end well by itself. It answers with one message. It is in a cgroup of its own (cgroup_work_open), with all that it starts, so that
  * kill.c finds it; who kills the sandbox kills it first. Every wait of a worker has an end, and so has the worker (tick.c).
  *
@@ -20,7 +20,7 @@
 
 struct worker_result {
     struct err err; /* ERR_NONE: done */
-    /* the sandbox could not be put back as it was: it must not go on; err says why */
+    /* the sandbox could not be put back as it was: it must not continue; err says why */
     bool unconfined;
     struct keeper_image image;        /* save */
     struct layers layers;             /* save */

@@ -1,7 +1,7 @@
 /* dns.h - messages of the domain name system, as far as a gateway needs them: questions for addresses and their answers.
  *
  * Only A and AAAA are ever asked and answered with records. Others get an empty answer: service records would carry keys
- * for encrypted names (ECH), text records would carry whatever somebody wants to smuggle.
+ * for encrypted names (ECH), text records would carry whatever a program wants to smuggle.
  *
  * Pure; what is read is hostile. Fuzzed. */
 #ifndef COVE_EGRESS_DNS_H

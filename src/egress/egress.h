@@ -2,7 +2,7 @@
  *
  * One thread holds the sockets that the keeper opened inside the sandboxes (KEEPER_GATEWAY), answers their questions for
  * names, accepts their connections, asks the rules, connects from this host, and copies bytes. A sandbox without rules
- * here has no way out at all.
+ * here has no egress at all.
  *
  *   name asked      → allowed? → asked of this host's name servers → addresses checked → remembered, answered
  *   connection      → address allowed? or a name in it (SNI, Host) that is → connected to an address that was checked
@@ -31,7 +31,7 @@ enum egress_what {
     EGRESS_CONNECT, /* let out; told when it has ended */
     EGRESS_REFUSED, /* a connection */
     EGRESS_NAME,    /* a name was refused */
-    EGRESS_FAILED,  /* let out, but nobody answered there */
+    EGRESS_FAILED,  /* let out, but no answer came */
     EGRESS_WHATS
 };
 const char *egress_what_name(enum egress_what what);
@@ -174,10 +174,10 @@ struct egress_net {
 /* All networks of a tenant as they are from now on, copied. Connections that they do not allow are cut. */
 int egress_nets_set(struct egress *egress, const char *tenant, const struct egress_net *nets,
                     size_t count, struct err *err);
-/* Members that have no gateway, so that nobody reaches them, of a tenant or (NULL) of all. *ret: the caller's to free. */
+/* Members that have no gateway, so that no member reaches them, of a tenant or (NULL) of all. *ret: the caller's to free. */
 int egress_nets_without(struct egress *egress, const char *tenant, char (**ret)[EGRESS_ID_MAX],
                         size_t *ret_count, struct err *err);
-/* fd: a stream to the port, taken in any case; -1: why not. ERR_STATE is told as a refusal. Nobody may wait any more. */
+/* fd: a stream to the port, taken in any case; -1: why not. ERR_STATE is told as a refusal. No caller may wait any more. */
 void egress_dialed(struct egress *egress, const struct egress_dial *dial, int fd,
                    const struct err *why);
 

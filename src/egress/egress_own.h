@@ -27,7 +27,7 @@ struct deferred {
 struct source {
     int fd;
     uint32_t armed; /* events; 0: not in epoll */
-    bool alone;     /* nobody else has its file: closing it takes it out of epoll */
+    bool alone;     /* no other process has its file: closing it takes it out of epoll */
     void (*ready)(struct egress *e, struct source *source, uint32_t events); /* NULL: ended */
 };
 
@@ -144,7 +144,7 @@ struct flow {
     bool by_name;   /* let out for its name: a proxy is told that, and not the address */
     bool refused;   /* cut for what it said after it was let out */
     bool late;      /* let out before it said anything: what it says first is looked at then */
-    uint8_t *first; /* bytes of the client that nobody has let pass */
+    uint8_t *first; /* bytes of the client that no rule has let pass */
     bool barred;    /* refused already; what it says is only read to know how to tell it */
     /* the other sandbox; NULL: it goes outside, or (FLOW_DIAL) the other one sleeps */
     struct box *far;
@@ -153,7 +153,7 @@ struct flow {
     struct http_watch *watch; /* NULL: bytes pass unread */
     bool bound; /* something may be put into its requests: it goes to addresses of its name only */
     bool opens; /* its TLS is ended here; counts in the box */
-    bool again; /* let out too early: to be judged anew by what it said */
+    bool again; /* let out too early: to be judged again by what it said */
     bool in_head;           /* transform.c's own */
     struct opened *opened;  /* open.c's own */
     bool answers;           /* who waits for an answer is told flow->reason in place of it */
@@ -220,14 +220,14 @@ struct egress {
     size_t own_count;
     int news_fd;                    /* says when those may have changed; -1: nothing does */
     struct ip foreign[FOREIGN_IPS]; /* host.c's: not of this host, each at the place of its hash */
-    bool has6;                      /* this host has a way out for IPv6 */
+    bool has6;                      /* this host has a route for IPv6 */
     struct ip servers[EGRESS_SERVERS];
     size_t server_count;
     struct account *accounts;
     uint64_t used[EGRESS_SHARES], most[EGRESS_SHARES]; /* of all sandboxes */
     uint64_t second_ms;                                /* when this one began, for handshakes */
     struct bucket told;                                /* what was refused, of all */
-    struct tls_trust *trust;                           /* NULL until somebody has secrets */
+    struct tls_trust *trust;                           /* NULL until a sandbox has secrets */
     uint64_t looked_ms, ticked_ms;
     uint64_t ticket; /* the last one given out */
     struct egress_counts counts;
@@ -315,7 +315,7 @@ void flow_cut(struct egress *e, struct flow *flow);
 void flow_no_proxy(struct egress *e, struct flow *flow, const char *reason);
 /* Of one in FLOW_WHY: now, or it is cut. */
 void flow_say_why(struct egress *e, struct flow *flow);
-/* Of one in FLOW_OWNER: whose it is; NULL: nobody answered. */
+/* Of one in FLOW_OWNER: whose it is; NULL: no answer came. */
 void flow_owner(struct egress *e, struct flow *flow, const struct egress_process *process);
 
 /* ---- owner.c: whose it was ---- */
@@ -340,7 +340,7 @@ void flow_answer(struct egress *e, struct flow *flow);
 void flow_again(struct egress *e, struct flow *flow);
 
 /* ---- peer.c: between sandboxes ---- */
-/* A connection to an address of private networks is taken care of, whatever the rules say; false: it is none. */
+/* A connection to an address of private networks is taken care of, whatever the rules say; false: it is no such address. */
 bool peer_take(struct egress *e, struct flow *flow);
 /* Its first bytes are known, or will never be: refuses a connection that is barred. */
 void peer_refuse(struct egress *e, struct flow *flow);
@@ -365,13 +365,13 @@ void flow_spend(struct flow *flow, uint64_t bytes);
 void relay_begin(struct egress *e, struct flow *flow);
 void relay_ready(struct egress *e, struct source *source, uint32_t events);
 void relay_arm(struct egress *e, struct flow *flow);
-/* Behind the bytes of the client that nobody has let pass. */
+/* Behind the bytes of the client that no rule has let pass. */
 bool relay_keep(struct flow *flow, const uint8_t *data, size_t len);
 /* Tells what became of it, and ends it. */
 void relay_finish(struct egress *e, struct flow *flow, enum egress_what what, bool reset);
 
 /* ---- transform.c: requests that something may be put into ---- */
-/* Takes what can go on from flow->first; ret is the caller's to free, and NULL if it is nothing. False: refused, with
+/* Takes what can be passed on from flow->first; ret is the caller's to free, and NULL if it is nothing. False: refused, with
  * flow->rule, and flow->reason and answers if it can be answered. */
 bool transform(struct flow *flow, uint8_t **ret, size_t *ret_len);
 
@@ -382,16 +382,16 @@ const char *open_judge(struct egress *e, struct flow *flow, bool tls);
 void open_begin(struct egress *e, struct flow *flow);
 void open_arm(struct egress *e, struct flow *flow);
 void open_end(struct flow *flow);
-/* False: nobody reads it. */
+/* False: it has no reader. */
 bool open_answer(struct flow *flow, const char *text, size_t len);
 
 /* ---- question.c: names asked by the sandbox ---- */
 void question_udp(struct egress *e, struct source *source, uint32_t events);
 /* Bytes have come on a connection to port 53. */
 void question_tcp(struct egress *e, struct flow *flow);
-/* Of one that has a ticket: whose it is; NULL: nobody answered. */
+/* Of one that has a ticket: whose it is; NULL: no answer came. */
 void question_owner(struct egress *e, struct lookup *lookup, const struct egress_process *process);
-/* The same, but it ends before somebody did: it is told of, and nobody is answered. */
+/* The same, but it ends before an answer came: it is told of, and no answer is given. */
 void question_forget(struct egress *e, struct lookup *lookup);
 
 /* ---- lookup.c: names asked of this host's name servers ---- */

@@ -3,7 +3,7 @@
  * Bytes pass only up to the end of what was understood: a second request for another host, or one whose end two
  * parsers would see in two places, never leaves. After a first request for a WebSocket nothing goes until the server has
  * answered: if it agreed, the rest is not HTTP and passes; if not, requests are read on. Other upgrades (HTTP/2) are none:
- * hosts would be named in what nobody reads here.
+ * hosts would be named in what is not read here.
  *
  * Pure. */
 #ifndef COVE_EGRESS_HTTP_WATCH_H

@@ -62,7 +62,7 @@ struct reach_verdict reach_name(const struct reach *rules, const char *name);
  * or by what only this host knows; NULL: public. */
 struct reach_verdict reach_address(const struct reach *rules, const struct ip *ip, uint16_t port,
                                    const char *name, const char *kind);
-/* Whether names decide anything: else nobody has to look for one in what is sent. */
+/* Whether names decide anything: else no name has to be looked for in what is sent. */
 bool reach_need_name(const struct reach *rules);
 
 #endif

@@ -6,7 +6,7 @@
  * put in must not change where a request ends or who it is for.
  *
  * Bodies are not looked at. A placeholder is worth nothing outside this gateway, so that it is no loss when one passes
- * where nobody looks: what counts is that values go to their hosts only.
+ * where no server looks: what counts is that values go to their hosts only.
  *
  * Pure; what is read is hostile. Fuzzed. */
 #ifndef COVE_EGRESS_REWRITE_H

@@ -36,7 +36,7 @@ int upstream_set_address(struct upstream *upstream, const char *text, struct err
 void upstream_address(const struct upstream *upstream, char out[UPSTREAM_ADDRESS_MAX]);
 /* "socks5://proxy.example.com:1080". No login in it: texts like this are shown. */
 int upstream_parse(const char *text, struct upstream *ret, struct err *err);
-/* NULL and "" are none; a password needs a user. */
+/* NULL and "": no login; a password needs a user. */
 int upstream_set_login(struct upstream *upstream, const char *user, const char *password,
                        struct err *err);
 /* Both as one text, to be kept: "user\npassword"; "" if there is none. */

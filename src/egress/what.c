@@ -27,7 +27,7 @@ const char *egress_share_name(enum egress_share share)
 static const char *const whose[] = {
     [EGRESS_OF_SANDBOX] = "sandbox", [EGRESS_OF_TENANT] = "tenant", [EGRESS_OF_SERVER] = "server"
 };
-_Static_assert(ARRAY_LEN(whose) == EGRESS_WHOSE, "every limit is somebody's");
+_Static_assert(ARRAY_LEN(whose) == EGRESS_WHOSE, "every limit has an owner");
 
 const char *egress_whose_name(enum egress_whose of)
 {

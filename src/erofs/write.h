@@ -24,7 +24,7 @@ struct erofs_extent {
 struct erofs_writer {
     int fd; /* borrowed: read and write */
     uint64_t bytes_max;
-    uint32_t next_block; /* the first that nobody has */
+    uint32_t next_block; /* the first that is free */
     uint64_t arrived;    /* bytes of content */
     /* the file whose content arrives */
     struct tree_inode *file; /* NULL: none */

@@ -50,7 +50,7 @@ int gzip_write(struct gzip *g, const void *data, size_t len, bool end, gzip_sink
         g->z.next_out = g->out;
         g->z.avail_out = sizeof g->out;
         if (deflate(&g->z, end ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
-            return err_set(err, ERR_INTERNAL, "gzip is in no state to go on");
+            return err_set(err, ERR_INTERNAL, "gzip is in no state to continue");
         made = sizeof g->out - g->z.avail_out;
         if (made > 0 && sink(context, g->out, made, err) < 0)
             return -1;

@@ -28,7 +28,7 @@ struct proxy {
     size_t len; /* of the preamble */
 };
 
-/* All bytes from the first on: 1 when the preamble is whole, 0 when it goes on, -1 when it is none. */
+/* All bytes from the first on: 1 when the preamble is whole, 0 when more is to come, -1 when it is invalid. */
 int proxy_feed(const char *data, size_t len, struct proxy *ret, struct err *err);
 
 #endif

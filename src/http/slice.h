@@ -1,4 +1,4 @@
-/* slice.h - a piece of somebody else's text: a pointer and a length, no NUL.
+/* slice.h - a piece of a text that another owns: a pointer and a length, no NUL.
  *
  * Owns:    nothing. A slice is valid as long as the buffer that it points into.
  * Never:   allocates, or reads past its length. at == NULL means "not there", which an empty

@@ -1,6 +1,6 @@
 /* strip.h - queries and cookies without what is ours: a server in a sandbox is not told by which token it was reached.
  *
- * What is not ours goes on byte for byte, well-formed or not: it is for the application to judge. Pure. */
+ * What is not ours is passed on byte for byte, well-formed or not: it is for the application to judge. Pure. */
 #ifndef COVE_HTTP_STRIP_H
 #define COVE_HTTP_STRIP_H
 

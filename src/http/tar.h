@@ -2,7 +2,7 @@
  *
  * A reader hands out entries whose paths are safe to be used below a directory: relative, without "." and "..", one
  * slash between parts. What cannot be kept so is refused with the entry's name: absolute paths,
- * "..", hard links to such, devices, FIFOs, sparse files. A link may point anywhere, since nobody has to follow it.
+ * "..", hard links to such, devices, FIFOs, sparse files. A link may point anywhere, since it is never followed.
  *
  * A reader with `layer` set reads a layer of a container image, where more is usual: leading slashes and "./" are dropped, modes have
  * all twelve bits, devices and FIFOs are entries of their own type, the root itself is an entry with the path "", and

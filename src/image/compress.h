@@ -19,7 +19,7 @@
  * holds the new one's lock. */
 int compress_image(const struct images *images, const char *id, struct image_meta *ret,
                    struct err *err);
-/* It takes its place. ERR_STATE: somebody works on the image. By the keeper, who alone drops images. */
+/* It takes its place. ERR_STATE: another worker works on the image. By the keeper, who alone drops images. */
 int compress_commit(const struct images *images, const char *id, struct err *err);
 /* What is left of one that was not to be. */
 void compress_undo(const struct images *images, const char *id);
@@ -44,7 +44,7 @@ struct decompress_place {
 int decompress_begin(struct decompress *d, const struct images *images,
                      const struct image_meta *meta, int dir_fd,
                      const struct decompress_place *place, struct err *err);
-/* Waits. ERR_DENIED: the pages were changed by somebody else. */
+/* Waits. ERR_DENIED: the pages were changed by another process. */
 int decompress_wait(struct decompress *d, struct err *err);
 /* On whatever was begun, or not. */
 void decompress_done(struct decompress *d);

@@ -35,7 +35,7 @@ struct criu_job {
     struct criu_process *process; /* from criu_start; NULL: criu_run starts one */
     bool restore;
     bool lazy;          /* restore: pages that can come later are left out, fill.c brings them */
-    bool leave_running; /* dump: the processes go on afterwards */
+    bool leave_running; /* dump: the processes continue afterwards */
     pid_t pid;          /* dump: whose tree */
     uint32_t owner;     /* host id of the sandbox */
     int images_fd;      /* directory of criu's files */
@@ -70,8 +70,8 @@ int criu_start(const struct criu_job *job, struct criu_process *ret, struct err 
 /* Of one that was not asked for anything; accepts CRIU_NONE. */
 void criu_stop(struct criu_process *process);
 
-/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump go on. The process is used up. ERR_TIMEOUT: it
- * hung, and was killed: of a dump, the processes are not as they were, and must not go on. */
+/* Done, and the pid of a restored tree's root; or -1, and the processes of a dump continue. The process is used up. ERR_TIMEOUT: it
+ * hung, and was killed: of a dump, the processes are not as they were, and must not continue. */
 int criu_run(const struct criu_job *job, pid_t *ret_pid, struct err *err);
 
 #endif

@@ -6,7 +6,7 @@
  * Three processes do it, with the same memory and the same descriptors: one brings the pages (pages.h), one looks after it and
  * starts it again if it is killed, and one stands in for that. None needs the keeper. If the image turns out to be changed, or two of the three
  * are killed, the sandbox is killed before a wrong byte can be seen inside, and the file says why. If all three are killed the keeper
- * kills the sandbox: one with a file that has text and that nobody holds a lock on has lost pages.
+ * kills the sandbox: one with a file that has text and without a lock has lost pages.
  *
  * Callers: driver/jail/loader.c to begin, save.c to wait, memory.c for the reason. */
 #ifndef COVE_IMAGE_FILL_H
@@ -50,7 +50,7 @@ struct fill_box {
 };
 /* From here on criu can be told to leave pages out. */
 int fill_start(struct fill *fill, const struct fill_box *box, struct err *err);
-/* In the caller; those who bring the pages go on, once criu has handed all over to them. */
+/* In the caller; those who bring the pages continue, once criu has handed all over to them. */
 void fill_done(struct fill *fill);
 
 /* Until every page of a sandbox is there. */

@@ -2,7 +2,7 @@
  *
  * An image is written as <id>.new and gets its name by one rename, when everything in it is there: a name without
  * ".new" is whole. A process that works on an image holds a lock on its directory, so that a keeper that comes after a crash knows
- * whether somebody still does.
+ * whether a worker still does.
  *
  * meta carries a code (HMAC, with a key that only root reads) over itself and over the hashes of all of memory/: criu
  * parses those files as root, so it gets none that the keeper did not write. The disk is not hashed: it is
@@ -88,10 +88,10 @@ int image_commit(const struct images *images, const char *id, int dir_fd, struct
 int image_prepare(const struct images *images, const char *id, struct image_meta *meta,
                   struct err *err);
 int image_swap(const struct images *images, const char *id, struct err *err);
-/* A lock on one that is there, with others or alone; ERR_STATE: somebody works on it. */
+/* A lock on one that is there, with others or alone; ERR_STATE: another worker works on it. */
 int image_lock(const struct images *images, const char *id, bool alone, int *ret_dir_fd,
                struct err *err);
-/* Whether somebody works on it, in whatever state it is. */
+/* Whether a worker works on it, in whatever state it is. */
 bool image_busy(const struct images *images, const char *id);
 
 /* ERR_NO_IMAGE: there is none; ERR_DENIED: it is not as we wrote it. */

@@ -5,7 +5,7 @@
  * Nothing that was not compared reaches a process: with a chunk that differs everything stops, and stays as it is.
  *
  * All that it knows is in struct pages, which is mapped memory, and in descriptors. Both are shared with the process that looks after it
- * (fill.c), so that another can go on where one was killed; unless that was in the middle of a change, which `torn` tells.
+ * (fill.c), so that another can continue where one was killed; unless that was in the middle of a change, which `torn` tells.
  *
  * Callers: fill.c, in a process of its own. */
 #ifndef COVE_IMAGE_PAGES_H
@@ -45,7 +45,7 @@ struct window {
 };
 
 enum pages_end {
-    PAGES_DONE,    /* all is there, or nobody is left */
+    PAGES_DONE,    /* all is there, or no process is left */
     PAGES_STOPPED, /* criu gave up before they ran */
     PAGES_CHANGED, /* a chunk is not as it was, or cannot be read */
     PAGES_FAILED   /* the kernel refused something that it must not */
@@ -73,7 +73,7 @@ struct pages {
 /* Until the end. once_criu_is_done: called when no privilege is needed any more. */
 enum pages_end pages_serve(struct pages *pages, void (*once_criu_is_done)(void));
 
-/* Holds on to what is missing until nobody waits for it: for one whose end nobody would hear of. */
+/* Holds on to what is missing until no process waits for it: for one whose end would be noticed nowhere. */
 void pages_hold(struct pages *pages);
 
 #endif

@@ -14,7 +14,7 @@ struct proto_field {
     const uint8_t *last; /* of a number: its last byte */
 };
 
-/* The next field, *at moved behind it; false at the end, and at anything that is none. */
+/* The next field, *at moved behind it; false at the end, and at anything that is no field. */
 bool proto_next(const uint8_t **at, const uint8_t *end, struct proto_field *ret);
 
 #endif

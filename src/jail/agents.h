@@ -3,7 +3,7 @@
  * A file and not a descriptor, because a restored process needs the program that it was, by name. It is named by its
  * hash, and every version that ever ran here is kept in <state>/agents: an image outlives an upgrade.
  *
- * There are two sets. In the one that new sandboxes get, nobody inside may read the files, which makes the kernel count the
+ * There are two sets. In the one that new sandboxes get, no process inside may read the files, which makes the kernel count the
  * process's memory as the host's, beyond everybody's debugger inside (docs/security.md). Restored processes had it so
  * already, and their kernel state says so; but the restore opens the file by its own rights, so it gets a readable set.
  *

@@ -35,7 +35,7 @@ static int random_id(char text[TEXT_LEN + 1])
     return 0;
 }
 
-int boot_id_make(bool anew, struct err *err)
+int boot_id_make(bool again, struct err *err)
 {
     /* Written in place where there is one: that needs no room on the disk. */
     auto_close int fd = open(FILE_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -45,7 +45,7 @@ int boot_id_make(bool anew, struct err *err)
         return 0;
     if (fd < 0)
         return err_sys(err, errno, "open the boot id");
-    if (!anew && lseek(fd, 0, SEEK_END) == TEXT_LEN)
+    if (!again && lseek(fd, 0, SEEK_END) == TEXT_LEN)
         return 0;
     if (random_id(text) < 0)
         return err_sys(err, errno, "random bytes for a boot id");

@@ -124,12 +124,12 @@ int cgroup_work_open(const struct cgroups *cgroups, const char *name, const stru
                      struct cgroup_entry *ret, struct err *err);
 /* Returns how many there were. */
 size_t cgroup_work_kill(const struct cgroups *cgroups, const char *name);
-/* 1 when it is gone, or never was; 0: somebody is in it. */
+/* 1 when it is gone, or never was; 0: a process is in it. */
 int cgroup_work_remove(const struct cgroups *cgroups, const char *name);
 /* Whether a name under <instance> is that of such a cgroup, and of which sandbox's. */
 bool cgroup_is_work(const char *side, char ret_name[KEEPER_NAME_MAX]);
 
-/* For those whom a worker starts and who stay behind it: one for all, which nobody kills. */
+/* For those whom a worker starts and who stay behind it: one for all, which is never killed. */
 #define CGROUP_APART ".apart"
 int cgroup_apart_open(const struct cgroups *cgroups, struct cgroup_entry *ret, struct err *err);
 

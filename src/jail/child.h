@@ -1,6 +1,6 @@
 /* child.h - all that runs between clone and exec of the agent, or of the bridge to a guest.
  *
- * Runs in a copy of the keeper's memory, in fresh namespaces, as nobody yet. No heap, no locks;
+ * Runs in a copy of the keeper's memory, in fresh namespaces, without an identity yet. No heap, no locks;
  * failures go to the keeper as a struct err over the control socket; always ends in exec or _exit. */
 #ifndef COVE_JAIL_CHILD_H
 #define COVE_JAIL_CHILD_H

@@ -1,4 +1,4 @@
-/* creds.h - the keeper as somebody else for a moment, with all its capabilities. */
+/* creds.h - the keeper with other ids for a moment, with all its capabilities. */
 #ifndef COVE_JAIL_CREDS_H
 #define COVE_JAIL_CREDS_H
 

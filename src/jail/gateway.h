@@ -1,4 +1,4 @@
-/* gateway.h - the way out of a sandbox: two sockets inside its network namespace that catch what leaves it.
+/* gateway.h - egress of a sandbox: two sockets inside its network namespace that catch what leaves it.
  *
  * Owns:    a program that is attached to nothing yet. The sockets and the hold go to the caller; when the hold is closed nothing is caught any more,
  *          and nothing gets out either, since there is no device but lo.
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 /* To have the kernel verify the program is half of what a gateway takes, and knows nothing of the sandbox: once there was
- * one, the program of the next is made while nobody waits. */
+ * one, the program of the next is made while no create waits. */
 struct gateways {
     int map_fd, table_fd, program_fd; /* all or none (-1) */
     int special_fd; /* addresses that are not public, for all programs; -1: not made yet */

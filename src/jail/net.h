@@ -1,8 +1,8 @@
 /* net.h - the network namespace of a sandbox: only lo, up.
  *
  * It is the sandbox's own, made in its user namespace: a checkpoint can only be taken of, and TCP connections only be
- * restored in, one that belongs to it. Nobody inside can change it all the same: that takes CAP_NET_ADMIN, which
- * is in nobody's bounding set. What root would need a capability for, low ports, is open to all.
+ * restored in, one that belongs to it. No process inside can change it all the same: that takes CAP_NET_ADMIN, which
+ * is in no bounding set there. What root would need a capability for, low ports, is open to all.
  *
  * Making one takes 0.4 ms, which a new child spends beside the keeper's work on its root.
  *
@@ -25,8 +25,8 @@ void nets_close(struct nets *nets);
 /* A unix stream socket of that process's namespace, for its abstract names; the caller stays where it is. */
 int net_socket_inside(const struct nets *nets, int pidfd, int flags, struct err *err);
 
-/* Takes away what criu locked a sandbox's network with and, being killed, did not unlock. Nobody else makes tables there:
- * inside nobody has the right. */
+/* Takes away what criu locked a sandbox's network with and, being killed, did not unlock. No other program makes tables there:
+ * no process inside has the right. */
 int net_unlock(const struct nets *nets, int pidfd, struct err *err);
 
 /* Back from a sandbox's. There is no way on if that fails: the keeper ends, and a new one adopts. */

@@ -177,8 +177,7 @@ int template_open_tree(struct template *t, int templates_fd, const char *name, u
     template_close(t);
     if (tree < 0)
         return err_set(err, ERR_STATE,
-                       "template '%s' was made anew, and the tree that this stands on is gone",
-                       name);
+                       "template '%s' was rebuilt, and the tree that this stands on is gone", name);
     t->root_fd = tree;
     t->image = image;
     t->inode = inode;

@@ -19,7 +19,7 @@ struct template
     int root_fd; /* O_PATH, of the tree; of an image: of its file, until driver/layers.h has mounted it */
     uint64_t inode; /* of the tree or the file */
     bool image;     /* kind=image: an EROFS file */
-    uint64_t build; /* another one when the template was made anew: by its manifest and its tree */
+    uint64_t build; /* another one when the template was made again: by its manifest and its tree */
     bool host_usr;  /* kind=host: the host's /usr goes over the tree's */
     /* of an image, for callers that compare: "" where the manifest says none */
     char layer[80], digest[80], named[80]; /* named: what the image's name had behind its '@' */

@@ -113,7 +113,7 @@ static int check_count(const struct keeper *k, const struct keeper_request *r, s
         r->flags & KEEPER_FLAG_POOLED ? k->sandbox_count : k->sandbox_count - k->pooled;
 
     return count >= k->sandboxes_max
-               ? err_set(err, ERR_TOO_MANY, "there are %u sandboxes, as many as allowed", count)
+               ? err_set(err, ERR_TOO_MANY, "the limit of %u sandboxes is reached", count)
                : 0;
 }
 

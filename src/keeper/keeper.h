@@ -84,7 +84,7 @@ struct sandbox {
     struct sysview *view;               /* NULL: none, or an earlier keeper's */
     char view_name[16];
     struct layers layers;
-    uint64_t template_inode; /* of the template's tree: it may be built anew */
+    uint64_t template_inode; /* of the template's tree: it may be built again */
     int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the host's bases */
     bool merging;            /* waits for the image's layers to become fewer (merge.c) */
 };
@@ -98,7 +98,7 @@ struct connection {
     uint32_t slot;
     char id[KEEPER_NAME_MAX]; /* of the sandbox it waits for: a slot can be reused */
     uint64_t deadline_ms;     /* freeze, thaw */
-    uint64_t again_ms;        /* freeze: when it is tried anew */
+    uint64_t again_ms;        /* freeze: when it is tried again */
     uint32_t order;           /* of the disk maker, that it waits for */
 };
 
@@ -118,11 +118,11 @@ struct keeper {
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting;      /* of them NEW or STARTING */
     uint32_t pooled;        /* of them made ahead, without an owner yet */
-    uint64_t pool_heard_ms; /* when somebody asked for the list of those */
+    uint64_t pool_heard_ms; /* when a server asked for the list of those */
     uint64_t host_memory, host_cpu_milli;
-    bool sweep;    /* files that nobody speaks of may be there: removed when nobody works on any */
+    bool sweep;    /* files without a record may be there: removed when no worker works on any */
     bool calm;     /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
-    bool freezing; /* somebody may wait for a freeze or thaw: ops_tick has something to do */
+    bool freezing; /* a caller may wait for a freeze or thaw: ops_tick has something to do */
     bool quit;
     uint64_t quit_ms;          /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */

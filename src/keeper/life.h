@@ -14,7 +14,7 @@ int sandbox_record(struct keeper *keeper, const struct sandbox *sandbox, struct 
 /* An empty slot: GONE, nothing open. */
 void sandbox_reset(struct sandbox *sandbox);
 
-/* A sandbox that was being saved goes on; or it died meanwhile, and is stopped. */
+/* A sandbox that was being saved continues; or it died meanwhile, and is stopped. */
 void sandbox_back(struct keeper *keeper, struct sandbox *sandbox);
 
 /* Stops it, and remembers why for requests that wait. */

@@ -219,7 +219,7 @@ static void on_signal(struct keeper *k, struct watch *watch)
     struct signalfd_siginfo info;
 
     if (read(watch->fd, &info, sizeof info) == (ssize_t) sizeof info) {
-        log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they go on", info.ssi_signo,
+        log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they keep running", info.ssi_signo,
                  k->sandbox_count - k->pooled);
         /* For nobody yet: without us nobody would know of them. */
         pool_clear(k, "the keeper ends");

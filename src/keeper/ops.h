@@ -16,10 +16,10 @@ bool ops_order_done(struct keeper *keeper, uint32_t order, const struct err *why
 /* It never will. */
 void ops_orders_lost(struct keeper *keeper, const struct err *why);
 
-/* Answers freezes that are done or too late. Returns ms until the next look, 0: as soon as makes sense, -1: nobody waits. */
+/* Answers freezes that are done or too late. Returns ms until the next look, 0: as soon as makes sense, -1: no caller waits. */
 int ops_tick(struct keeper *keeper);
 
-/* A save has ended, the sandbox going on: with an image, or why not. */
+/* A save has ended, the sandbox continuing: with an image, or why not. */
 void ops_saved(struct keeper *keeper, const struct sandbox *sandbox,
                const struct keeper_image *image, const struct err *err);
 /* Memory went to swap, so many bytes; or why not. */

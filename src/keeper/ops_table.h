@@ -5,7 +5,7 @@
 #include "keeper/keeper.h"
 
 #define FREEZE_MS       5000 /* how long a freeze may take */
-#define FREEZE_AGAIN_MS 50   /* after which it is begun anew */
+#define FREEZE_AGAIN_MS 50   /* after which it is begun again */
 
 #define LATER 1 /* a handler's answer: the reply comes when something happened */
 

@@ -52,7 +52,7 @@ void pool_made(struct keeper *k, struct sandbox *s)
     if (!(s->info.flags & KEEPER_FLAG_POOLED) || !s->origin[0])
         return;
     if (s->driver->freeze(k, s, true, &err) < 0)
-        log_line(LOG_WARNING, "pool sandbox=%s goes on running: %s", s->info.id, err.msg);
+        log_line(LOG_WARNING, "pool sandbox=%s keeps running: %s", s->info.id, err.msg);
     else
         sandbox_frozen(k, s, true); /* or soon: nobody can look */
 }

@@ -1,6 +1,6 @@
 /* pool.h - sandboxes that were made ahead, without an owner yet.
  *
- * One is like any other but for KEEPER_FLAG_POOLED: it runs, and nobody can connect to it. A create that says
+ * One is like any other but for KEEPER_FLAG_POOLED: it runs, and no caller can connect to it. A create that says
  * KEEPER_FLAG_TAKE gets it if template, build, profile and limits are its own, and from then on it is the create's:
  * id, name, host name, time. One that came out of an image is for loads of that image; it has processes, which stand
  * still until it is taken, so that it costs no time of any core. How many there are, and of what, is the caller's affair; the keeper only ends those that
@@ -21,7 +21,7 @@ struct sandbox *pool_take(struct keeper *keeper, const struct keeper_request *re
 /* It runs: one that is for the pool and has processes is stopped. */
 void pool_made(struct keeper *keeper, struct sandbox *sandbox);
 
-/* Somebody cares for them: called when their list is asked for. Ends those whose template was made anew. */
+/* A server cares for them: called when their list is asked for. Ends those whose template was made again. */
 void pool_heard(struct keeper *keeper);
 
 /* A create needs a place: those in the pool go before a create has to be refused. */
@@ -30,7 +30,7 @@ void pool_make_room(struct keeper *keeper);
 /* Ends all of them. */
 void pool_clear(struct keeper *keeper, const char *reason);
 
-/* Ends them when nobody asked for a minute. As sandbox_tick(). */
+/* Ends them when no server asked for a minute. As sandbox_tick(). */
 int pool_tick(struct keeper *keeper);
 
 #endif

@@ -20,7 +20,7 @@ uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox
  * two seconds, and so does the removal of what they left half-done. Harmless on one that is stopping. */
 void sandbox_stop(struct keeper *keeper, struct sandbox *sandbox, const char *reason);
 
-/* Takes what an earlier keeper left in a slot: running, or to be cleared away. settled: that nobody works on it any
+/* Takes what an earlier keeper left in a slot: running, or to be cleared away. settled: that no worker works on it any
  * more is known. */
 void sandbox_adopt(struct keeper *keeper, uint32_t slot, const struct journal_record *record,
                    bool settled);

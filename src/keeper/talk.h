@@ -19,7 +19,7 @@
 #define TALK_CONTINUE "continue" /* it was or was to be saved, and has never stopped being itself */
 
 /* Every connection is closed, and nothing is under way inside the agent, which gives up its listener of refused calls. Whether
- * or not this fails, the agent has to be put back (driver/jail/posture.h) before its sandbox goes on. */
+ * or not this fails, the agent has to be put back (driver/jail/posture.h) before its sandbox continues. */
 int talk_quiesce(int fd, struct err *err);
 
 /* listener: a duplicate goes to the agent; -1: none. slept_ms: how long it was on disk. */

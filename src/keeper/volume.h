@@ -14,7 +14,7 @@
 
 /* ---- in a sandbox ---- */
 
-/* They are there, and nobody else writes to what that sandbox wants to write (ERR_NO_VOLUME, ERR_VOLUME_BUSY). */
+/* They are there, and no other sandbox writes to what that sandbox wants to write (ERR_NO_VOLUME, ERR_VOLUME_BUSY). */
 int volumes_check(struct keeper *keeper, const char *sandbox,
                   const struct volume_use uses[VOLUMES_MAX], struct err *err);
 /* ---- on request ---- */

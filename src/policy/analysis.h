@@ -146,7 +146,7 @@ void violate(struct analysis *an, enum rule rule, struct span at, const char *sh
 void violate_list(struct analysis *an, enum rule rule, struct span at, const char *shown,
                   const char *entry);
 
-/* The text cannot be parsed here; the analysis goes on behind it. */
+/* The text cannot be parsed here; the analysis continues behind it. */
 void unparsed(struct analysis *an, const char *what, struct span at);
 /* Depth: true when one level more is allowed, to be given back by leave(). */
 bool enter(struct analysis *an, struct span at);

@@ -25,7 +25,7 @@ const char *expand_assign(struct analysis *an, const struct source *src, struct 
 void brace_expand(struct analysis *an, struct word word, struct words *out);
 
 /* What a variable holds: what was assigned, what every sandbox has, "" for lower-case names that
- * nobody set (a command starts in a fresh shell), unknown for others. */
+ * no command set (a command starts in a fresh shell), unknown for others. */
 struct flow expand_var(struct analysis *an, const char *name, bool *ret_set);
 
 #endif

@@ -68,7 +68,7 @@ enum policy_risk {
     RULE(PROTECTION_OFF,  "system.protection-off",       HIGH,     "turns off a protection of the system") \
     RULE(PRIVILEGED,      "container.privileged",        CRITICAL, "starts a container with the host's rights") \
     RULE(SOCKET,          "container.socket",            CRITICAL, "reaches for the socket of a container engine") \
-    RULE(ESCAPE,          "container.escape",            CRITICAL, "uses a known way out of a container") \
+    RULE(ESCAPE,          "container.escape",            CRITICAL, "uses a known escape from a container") \
     RULE(NAMESPACES,      "container.namespaces",        MEDIUM,   "makes namespaces or changes the root directory") \
     RULE(MOUNT,           "container.mount",             HIGH,     "mounts or unmounts file systems") \
     RULE(MINER,           "abuse.miner",                 CRITICAL, "mines a currency") \

@@ -38,7 +38,7 @@ int registry_manifest(struct registry *registry, const char *wanted, char **ret,
                       char ret_digest[OCI_DIGEST], struct err *err);
 
 /* Writes a blob to a file behind what is there already of it, and checks all of it. ERR_INVALID: it is not what its digest says,
- * and the file is empty again. A connection that breaks is made anew, a few times. */
+ * and the file is empty again. A connection that breaks is made again, a few times. */
 int registry_blob(struct registry *registry, const struct oci_descriptor *blob, int fd,
                   struct err *err);
 

@@ -58,7 +58,7 @@ void call_close(struct call *call);
 /* All of the body, NUL-terminated; the caller's to free. More than `most` is ERR_TOO_BIG. */
 int call_text(struct call *call, size_t most, char **ret, size_t *ret_len, struct err *err);
 
-/* The request's head into a buffer; its length, or 0: it does not fit. For sessions, which go on otherwise. */
+/* The request's head into a buffer; its length, or 0: it does not fit. For sessions, which continue otherwise. */
 size_t call_head(const struct remote *remote, const struct call_request *request, char *out,
                  size_t size);
 /* More bytes into the buffer: 1, 0 at the end, -1. */

@@ -61,7 +61,7 @@ int store_write_early(struct store *store, store_change *change, void *arg, stru
 
 /* With the lock held, by who waits for something in the queue: a turn at writing, or until another's is over. */
 void writer_turn(struct store *store);
-/* With the lock held: there is something in the queue that nobody waits for. */
+/* With the lock held: there is something in the queue that no caller waits for. */
 void writer_call(struct store *store);
 /* Until that commit is on disk. */
 int writer_sync(struct store *store, uint64_t commit, struct err *err);
@@ -108,7 +108,7 @@ struct audit_wait {
 };
 struct audit_entry {
     struct audit_entry *next;
-    struct audit_wait *wait; /* who waits for it, on his own stack; NULL: nobody */
+    struct audit_wait *wait; /* who waits for it, on its own stack; NULL: no caller */
     struct audit_record record;
     char texts[];
 };

@@ -1,7 +1,7 @@
 /* private.h - private networks: which sandboxes of a tenant reach each other, by which names and on which ports.
  *
  * A network has a number among its tenant's, a member one in its network; together they are the member's address
- * (egress/peer.h). Numbers are given out in turn, so that one rests before somebody else gets it.
+ * (egress/peer.h). Numbers are given out in turn, so that one rests before another sandbox gets it.
  *
  * Owns:    the tables private_networks, private_members and private_changes. A member goes with its sandbox's record, a
  *          network with its tenant.
@@ -37,7 +37,7 @@ struct private_member {
 
 /* 1 to 63 of [a-z0-9-], neither beginning nor ending with '-'. */
 bool private_label_ok(const char *text);
-/* "80,443"; "" is none. ERR_INVALID; ERR_TOO_BIG past PRIVATE_PORTS. Ports that are named twice count once. */
+/* "80,443"; "": no port. ERR_INVALID; ERR_TOO_BIG past PRIVATE_PORTS. Ports that are named twice count once. */
 int private_ports_parse(const char *text, struct private_member *ret, struct err *err);
 #define PRIVATE_PORTS_TEXT (PRIVATE_PORTS * 6)
 void private_ports_print(const struct private_member *member, char out[PRIVATE_PORTS_TEXT]);

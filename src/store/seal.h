@@ -1,7 +1,7 @@
-/* seal.h - texts that lie in the store so that nobody reads them there: AES-256-GCM under a key beside the file.
+/* seal.h - texts that lie in the store so that they cannot be read there: AES-256-GCM under a key beside the file.
  *
  * A sealed text is base64 of nonce, cipher text and tag. `about` says what it belongs to, and is part of the tag: a row
- * that somebody moved to another place does not open.
+ * that was moved to another place does not open.
  *
  * Owns:    <state>/server/secrets.key, 32 random bytes for the owner alone, made at first use.
  * Callers: vault.c, login.c, db.c when it seals what older versions left open.

@@ -1,7 +1,7 @@
 /* store.h - what the server remembers: tenants, keys, sandboxes and the audit log, in one SQLite file.
  *
  * Every function may be called from any thread. Reads and writes use connections of their own, so that
- * reads go on while a write waits for the disk, and also when the disk is full. Writes that come together share one
+ * reads continue while a write waits for the disk, and also when the disk is full. Writes that come together share one
  * commit. A function that writes returns when its change is on disk; those that say "written" return when it is
  * committed, which kill -9 cannot undo, and a power cut can for another 100 ms.
  *
@@ -40,7 +40,7 @@ static inline void store_own(struct store **store)
     store_close(*store);
 }
 #define auto_store __attribute__((cleanup(store_own)))
-/* All of it as it is at one moment, into a new file, while others go on writing. Secrets stay sealed. */
+/* All of it as it is at one moment, into a new file, while others continue writing. Secrets stay sealed. */
 int store_copy(struct store *store, const char *to, struct err *err);
 /* Of the schema: a file of a higher one was written by a later cove. */
 uint64_t store_version(void);
@@ -199,7 +199,7 @@ int store_volume_users(struct store *store, const char *volume, store_volume_use
 /* ---- sandboxes ---- */
 
 enum store_on_timeout { STORE_TIMEOUT_KILL, STORE_TIMEOUT_PAUSE };
-/* Beside one of them: it is paused until somebody resumes it, and deadline_ms is when that began. */
+/* Beside one of them: it is paused until a client resumes it, and deadline_ms is when that began. */
 #define STORE_TIMEOUT_HELD 16
 
 /* Where a paused one is. The numbers are in the store. */
@@ -277,7 +277,7 @@ int store_sandbox_set_sleep(struct store *store, const char *id, const struct st
 /* Before a sandbox that is on disk is brought back: the quotas, as store_sandbox_add checks them. It then counts as
  * one that is paused in memory. Written. */
 int store_sandbox_claim(struct store *store, const struct store_sandbox *sandbox, struct err *err);
-/* It is being made anew: its times, as they are from now on. ERR_NO_SANDBOX when it is not there any more. Written. */
+/* It is being made again: its times, as they are from now on. ERR_NO_SANDBOX when it is not there any more. Written. */
 int store_sandbox_renew(struct store *store, const char *id, uint64_t created_ms,
                         uint64_t deadline_ms, struct err *err);
 /* One that is not there is no error. Written. */
@@ -291,7 +291,7 @@ typedef int store_sandbox_each(void *arg, const struct store_sandbox *sandbox, s
 int store_sandbox_list(struct store *store, const char *tenant, uint64_t after, uint64_t limit,
                        store_sandbox_each *each, void *arg, struct err *err);
 
-/* The rules of its way out, a JSON text. They go with the sandbox's record. */
+/* The rules of its egress, a JSON text. They go with the sandbox's record. */
 int store_network_set(struct store *store, const char *id, const char *rules, struct err *err);
 /* "" if it has none. The text is the caller's to free. */
 int store_network_get(struct store *store, const char *id, char **ret, struct err *err);
@@ -400,7 +400,7 @@ int store_hidden_list(struct store *store, const char *tenant, store_hidden_each
 
 /* ---- snapshots ---- */
 
-/* One that is being made, or was when the server ended, is nobody's to use; a temporary one is a fork's own. */
+/* One that is being made, or was when the server ended, cannot be used; a temporary one is a fork's own. */
 /* One of a template is in no list: it goes when no build and no step speaks of it any more (template.h). */
 enum store_snapshot_state {
     STORE_SNAPSHOT_MAKING,
@@ -513,7 +513,7 @@ struct audit_chain {
 };
 /* Recomputes the chain. -1 only when it cannot be read; a broken chain is told in *ret. */
 int store_audit_verify(struct store *store, struct audit_chain *ret, struct err *err);
-/* Forgets records older than before_ms; the chain goes on from the hash of the last one forgotten. note: a record about it, added
+/* Forgets records older than before_ms; the chain continues from the hash of the last one forgotten. note: a record about it, added
  * in the transaction that forgets the first ones, and only if there are any; may be NULL. */
 int store_audit_prune(struct store *store, uint64_t before_ms, const struct audit_record *note,
                       uint64_t *ret_count, struct err *err);

@@ -44,7 +44,7 @@ int image_store_link(const struct image_store *store, const char *key, int dir_f
 /* The directory of what was downloaded, made if it is missing. */
 int image_store_blobs(int templates_fd, int *ret_fd, struct err *err);
 
-/* Removes downloads, and images that no template has, and calls `removed` for each. Does nothing while somebody imports. dry_run: only calls. */
+/* Removes downloads, and images that no template has, and calls `removed` for each. Does nothing while an import runs. dry_run: only calls. */
 int image_store_collect(int templates_fd, bool dry_run,
                         void (*removed)(void *context, const char *key, uint64_t bytes),
                         void *context, struct err *err);

@@ -14,7 +14,7 @@ struct template_maker {
     void (*step)(void *context, unsigned percent, const char *step, const char *detail);
     /* A build has failed: the end of its output. */
     void (*failed)(void *context, const char *output);
-    /* The template was made anew or changed: a memory image of it is of no use. With its lock. */
+    /* The template was made again or changed: a memory image of it is of no use. With its lock. */
     void (*changed)(void *context, const char *name);
 };
 

@@ -10,12 +10,12 @@
 #include "base/err.h"
 #include "template/maker.h"
 
-/* Makes it, or makes it anew when the host's libraries, alternatives or certificates, or cove
+/* Makes it, or makes it again when the host's libraries, alternatives or certificates, or cove
  * itself, have changed. Milliseconds when there is nothing to do. Also gives built templates the
  * sudo of this cove. */
 int template_host_ensure(const struct template_maker *maker, const char *state, struct err *err);
 
-/* Makes it anew in any case. */
+/* Makes it again in any case. */
 int template_host_rebuild(const struct template_maker *maker, const char *state, struct err *err);
 
 #endif

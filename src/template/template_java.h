@@ -1,7 +1,7 @@
 /* template_java.h - the program java of templates that have one: started with the limits of its sandbox.
  *
  * Owns:    opt/cove/bin/java, which comes before /usr/bin/java in PATH (inside/java.sh).
- * Callers: whoever makes a template of files, or of the host. */
+ * Callers: those that make a template of files, or of the host. */
 #ifndef COVE_TEMPLATE_TEMPLATE_JAVA_H
 #define COVE_TEMPLATE_TEMPLATE_JAVA_H
 

@@ -52,7 +52,7 @@ enum agent_op {
 /* Flags of a request. */
 #define AGENT_PTY           1u  /* EXEC: a terminal instead of pipes */
 #define AGENT_STDIN         2u  /* EXEC: stdin stays open for STDIN frames; otherwise it is empty */
-#define AGENT_DETACH        4u  /* EXEC: the connection ends after REPLY, the process goes on */
+#define AGENT_DETACH        4u  /* EXEC: the connection ends after REPLY, the process continues */
 #define AGENT_KILL_ON_CLOSE 8u  /* EXEC: the process ends when this connection does */
 #define AGENT_NO_OUTPUT     16u /* ATTACH: only EXIT */
 #define AGENT_ALL           32u /* SIGNAL: every descendant, not just the process group */

@@ -1,7 +1,7 @@
 /* ioctl_table.h - which ioctl commands a sandbox may use: one row each.
  *
  * An ioctl is a door behind a door: whatever driver a descriptor belongs to takes commands of its own. What has no row
- * answers ENOTTY, as a file does that does not know the command, so that programs go on as on another file system. REFUSED
+ * answers ENOTTY, as a file does that does not know the command, so that programs continue as on another file system. REFUSED
  * ones are known to be dangerous; they answer EPERM, and are counted and reported.
  *
  * Rows are by number: the headers of some hosts lack some. All commands on descriptors that a sandbox can have were looked at:

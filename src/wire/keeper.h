@@ -36,7 +36,7 @@ enum keeper_op {
     KEEPER_TIE,          /* from now on the sandbox ends when this connection does */
     KEEPER_WAIT,         /* the reply comes when the sandbox is gone, with the reason */
     KEEPER_GATEWAY,      /* descriptors of enum keeper_gateway: their holder is its network */
-    KEEPER_SAVE,         /* a sandbox into an image; it ends, or goes on */
+    KEEPER_SAVE,         /* a sandbox into an image; it ends, or continues */
     KEEPER_LOAD,         /* a sandbox from an image: the same one again, or a new one */
     KEEPER_IMAGE,        /* one image */
     KEEPER_IMAGES,       /* KEEPER_LIST_MAX images, from `cursor` on */
@@ -52,7 +52,7 @@ enum keeper_op {
     KEEPER_OP_COUNT
 };
 
-/* The descriptors of a reply to KEEPER_GATEWAY, in this order. The sandbox has a way out as long as GATEWAY_HOLD is
+/* The descriptors of a reply to KEEPER_GATEWAY, in this order. The sandbox has egress as long as GATEWAY_HOLD is
  * open; what arrives on the first two is what its programs sent to addresses that are not its own. */
 enum keeper_gateway {
     GATEWAY_TCP,   /* listens; getsockname() of what it accepts is the address that was meant */
@@ -66,8 +66,8 @@ enum keeper_gateway {
 /* For KEEPER_CREATE */
 #define KEEPER_FLAG_ROOT 1u /* profile `root`: the sandbox's own root may be used */
 #define KEEPER_FLAG_TIED 2u /* destroyed when the connection that made it closes */
-/* Made ahead, without an owner yet: it is in no list but that of the pool, nobody can connect to its agent, and it ends
- * when nobody asks for that list any more. For KEEPER_LIST: the list of the pool. */
+/* Made ahead, without an owner yet: it is in no list but that of the pool, no caller can connect to its agent, and it ends
+ * when no server asks for that list any more. For KEEPER_LIST: the list of the pool. */
 #define KEEPER_FLAG_POOLED 4u
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
 #define KEEPER_FLAG_TAKE 8u

@@ -6,7 +6,7 @@
  * Calls with rules about their arguments are in jail/seccomp.c (`rules`), the commands of ioctl in ioctl_table.h.
  *
  * The old asynchronous I/O (io_setup …) has no row: its contexts are counted for the whole host, so that
- * one sandbox could take them from all; databases go on without. Neither has modify_ldt: segments are for 16 and 32-bit
+ * one sandbox could take them from all; databases continue without. Neither has modify_ldt: segments are for 16 and 32-bit
  * programs, which have no calls here.
  *
  * Included more than once, with ALLOW and REFUSE defined by the includer: the filter is made of

@@ -37,7 +37,7 @@ static const struct verb subs[] = {
       .options = create_options, .option_count = ARRAY_LEN(create_options), .operands = COMPLETE_SANDBOX, .run = snapshot_create },
     { .name = "ls", .synopsis = "[OPTION…]", .summary = "list snapshots",
       .options = ls_options, .option_count = ARRAY_LEN(ls_options), .run = snapshot_ls },
-    { .name = "rm", .synopsis = "SNAPSHOT…", .summary = "remove snapshots; sandboxes that were made of them go on",
+    { .name = "rm", .synopsis = "SNAPSHOT…", .summary = "remove snapshots; sandboxes that were made of them keep running",
       .run = snapshot_rm },
 };
 

@@ -168,7 +168,7 @@ same("a command that fails is no error of the tool", ("out\nerr\n[exit code 3]",
      call("bash", command="echo out; echo err >&2; exit 3"))
 same("a command without output says so", ("(no output)", False), call("bash", command="true"))
 same("a file is written", False, call("write", file_path="d/a.txt", content="one\ntwo\nthree\n")[1])
-same("a part of a file says how to go on", ("two\n[there is more: go on with offset 3]", False),
+same("a part of a file says how to continue", ("two\n[there is more: continue with offset 3]", False),
      call("read", file_path="d/a.txt", offset=2, limit=1))
 same("a file is edited", False, call("edit", file_path="d/a.txt", old_string="two", new_string="2")[1])
 same("several edits at once", False, call("multi_edit", file_path="d/a.txt",
@@ -190,9 +190,9 @@ same("a long file is cut at a line, and says where to go on", (True, int(last.rs
 
 text, _ = call("bash", command="echo begun; sleep 100", run_in_background=True)
 proc = int(re.search(r"process (\d+)", text).group(1))
-check("a background command says how to go on", "bash_output" in text and "kill_process" in text, text)
+check("a background command says how to continue", "bash_output" in text and "kill_process" in text, text)
 check("its output is read by offset", within(10, lambda: call("bash_output", process_id=proc)[0] ==
-                                             "begun\n[process %d is running; go on with stdout_from 6 and stderr_from 0]" % proc))
+                                             "begun\n[process %d is running; continue with stdout_from 6 and stderr_from 0]" % proc))
 same("a background command is ended", False, call("kill_process", process_id=proc)[1])
 check("and says that it has", within(10, lambda: "has ended" in call("bash_output", process_id=proc)[0]))
 
@@ -265,7 +265,7 @@ same("a background task begins with the state, and changes none", "/tmp", (lambd
     within(10, lambda: not call("bash_output", process_id=p)[0].startswith("[")) and call("bash_output", process_id=p)[0].split("\n")[0]))(
         bash("pwd; cd /usr", run_in_background=True)["process_id"]))
 same("and the session is where it was", "/tmp\n", out("pwd"))
-same("restart forgets it all", ("/home/user none\n", "the shell begins anew"),
+same("restart forgets it all", ("/home/user none\n", "the shell was restarted"),
      (out("echo $PWD ${X-none}", restart=True), server.ask("POST", "/bash", {"restart": True}).json["output"]))
 for sentence, body, field in (("a session's name that leads elsewhere is refused", {"command": "true", "session": "../x"}, "session"),
                               ("an empty name of a session is refused", {"command": "true", "session": ""}, "session"),

@@ -206,7 +206,7 @@ async def agents():
         check("what cannot be done is an error", (await tools["read"].handler({"file_path": "none"})).get("is_error") is True)
         process = int(re.search(r"\d+", text(await tools["bash"].handler({"command": "printf one; sleep 300", "run_in_background": True})))[0])
         shown = await until("one", lambda: tools["bash_output"].handler({"process_id": process}), text)
-        same("output of a command in the background says where to go on", "one\n[process %d is running]\n[go on with stdout_from 3 and stderr_from 0]" % process, shown)
+        same("output of a command in the background says where to continue", "one\n[process %d is running]\n[continue with stdout_from 3 and stderr_from 0]" % process, shown)
         await tools["kill_process"].handler({"process_id": process})
         shown = await until("has ended", lambda: tools["bash_output"].handler({"process_id": process, "stdout_from": 3}), text)
         check("a command in the background that ended is told, and nothing is shown twice", "[process %d has ended]" % process in shown and "one" not in shown, shown)

@@ -95,7 +95,7 @@ export class Cove {
     const fill = (template: string) => template.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = path[name]
       if (value === undefined || value === '') throw new ConfigurationError(`${op}: '${name}' is missing`, { field: name })
-      // The path below a port goes on as it is; everything else is one segment.
+      // The path below a port continues as it is; everything else is one segment.
       if (name === 'path') return String(value).replace(/^\/+/, '')
       // URLs have no escape for these.
       if (/^\.\.?$/.test(String(value))) throw invalid(name)

@@ -25,7 +25,7 @@ export interface PtyEnd {
 export class Terminal implements AsyncIterable<Uint8Array> {
   private ended?: PtyEnd
   private reading?: Promise<PtyEnd>
-  /** Bytes that came so far: `connect` goes on from here. */
+  /** Bytes that came so far: `connect` continues from here. */
   offset: number
 
   constructor(
@@ -89,7 +89,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     return this.handle.kill(options)
   }
 
-  /** Leaves; the command goes on, and `connect` attaches again. */
+  /** Leaves; the command continues, and `connect` attaches again. */
   close(): void {
     this.socket.close()
   }

@@ -239,7 +239,7 @@ export class Sandbox {
     return (this.info = await this.client.call('resumeSandbox', { path: this.path, json: { timeout: seconds(timeoutMs) }, ...slow(rest) }))
   }
 
-  /** Saves the sandbox, which goes on. `Sandbox.create({ snapshot })` makes sandboxes of it. */
+  /** Saves the sandbox, which continues. `Sandbox.create({ snapshot })` makes sandboxes of it. */
   async createSnapshot(options: RequestOptions & { name?: string; memory?: boolean } = {}): Promise<SnapshotInfo> {
     const { name, memory, ...rest } = options
     return this.client.call('createSnapshot', { path: this.path, json: { name, memory } as Body<'createSnapshot'>, ...slow(rest) })

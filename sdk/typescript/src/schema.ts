@@ -131,7 +131,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go on where it was paused */
+        /** Continue where it was paused */
         post: operations["resumeSandbox"];
         delete?: never;
         options?: never;
@@ -151,7 +151,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Save it; it goes on running */
+        /** Save it; it keeps running */
         post: operations["createSnapshot"];
         delete?: never;
         options?: never;
@@ -171,7 +171,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Copies of it, with its processes; it goes on running */
+        /** Copies of it, with its processes; it keeps running */
         post: operations["forkSandbox"];
         delete?: never;
         options?: never;
@@ -210,7 +210,7 @@ export interface paths {
         get: operations["getSnapshot"];
         put?: never;
         post?: never;
-        /** Delete it; sandboxes that were made of it go on */
+        /** Delete it; sandboxes that were made of it keep running */
         delete: operations["deleteSnapshot"];
         options?: never;
         head?: never;
@@ -248,7 +248,7 @@ export interface paths {
         get: operations["getTemplate"];
         put?: never;
         post?: never;
-        /** Delete it with its builds; sandboxes that were made of it go on */
+        /** Delete it with its builds; sandboxes that were made of it keep running */
         delete: operations["deleteTemplate"];
         options?: never;
         head?: never;
@@ -305,7 +305,7 @@ export interface paths {
         /** The tenant's last 100 builds, newest first */
         get: operations["listBuilds"];
         put?: never;
-        /** Build a template; the answer comes at once, the build goes on */
+        /** Build a template; the answer comes at once, the build continues */
         post: operations["createBuild"];
         delete?: never;
         options?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         /** Who may look at its ports from outside, and the token that opens all of them */
         get: operations["getPreview"];
-        /** Say it anew; what is not said has its preset */
+        /** Replace it; what is not said has its default */
         put: operations["setPreview"];
         post?: never;
         delete?: never;
@@ -709,7 +709,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** TCP ports that somebody listens on inside */
+        /** TCP ports that a program listens on inside */
         get: operations["listPorts"];
         put?: never;
         post?: never;
@@ -890,7 +890,7 @@ export interface paths {
         };
         /**
          * A connection to a TCP port inside, over WebSocket
-         * @description Binary messages are bytes of the connection, both ways, in messages of any size. Text messages are JSON: either side sends `{"type":"end"}` when it sends no more, and the other direction goes on; the server sends `{"type":"error","error":{…}}` when the connection breaks. When both sides have ended, the server closes with 1000. 502 `port_closed`: nothing listens there; 429: `relay_most` connections to ports of this sandbox are open. `relay_idle` ends a tunnel through which nothing goes.
+         * @description Binary messages are bytes of the connection, both ways, in messages of any size. Text messages are JSON: either side sends `{"type":"end"}` when it sends no more, and the other direction continues; the server sends `{"type":"error","error":{…}}` when the connection breaks. When both sides have ended, the server closes with 1000. 502 `port_closed`: nothing listens there; 429: `relay_most` connections to ports of this sandbox are open. `relay_idle` ends a tunnel through which nothing goes.
          */
         get: operations["tunnel"];
         put?: never;
@@ -913,7 +913,7 @@ export interface paths {
         };
         /**
          * A terminal over WebSocket
-         * @description Binary messages are what is typed and shown. Text messages are JSON: the client sends `{"type":"resize","rows":40,"columns":120}`; the server sends `{"type":"start","proc":7}` first and `{"type":"end",…}` last. When the connection breaks, the shell goes on: attach with `proc` and `from`.
+         * @description Binary messages are what is typed and shown. Text messages are JSON: the client sends `{"type":"resize","rows":40,"columns":120}`; the server sends `{"type":"start","proc":7}` first and `{"type":"end",…}` last. When the connection breaks, the shell continues: attach with `proc` and `from`.
          */
         get: operations["terminal"];
         put?: never;
@@ -2057,7 +2057,7 @@ export interface components {
             /** @description id or name of what it is made of; template, root and volumes are then the snapshot's, and so is each limit that is not said. 400 `limit_invalid` where its processes or files do not fit into the limits */
             snapshot?: string;
             /**
-             * @description false, with `snapshot`: its files only, it starts anew
+             * @description false, with `snapshot`: its files only, it starts again
              * @default true
              */
             memory?: boolean;
@@ -2705,7 +2705,7 @@ export interface components {
              */
             restart?: boolean;
             /**
-             * @description a shell of its own, which begins anew and leaves nothing behind
+             * @description a shell of its own, which starts fresh and leaves nothing behind
              * @default false
              */
             one_shot?: boolean;
@@ -2847,7 +2847,7 @@ export interface components {
             pid?: number;
             /** @description BashOutput */
             running?: boolean;
-            /** @description BashOutput; where to go on */
+            /** @description BashOutput; where to continue */
             stdout_next?: number;
             stderr_next?: number;
             /** @description KillProcess; processes */
@@ -3319,7 +3319,7 @@ export interface operations {
                      */
                     tier?: "auto" | "hot" | "warm" | "disk";
                     /**
-                     * @description false keeps its files only, on disk; a resume then starts it anew
+                     * @description false keeps its files only, on disk; a resume then starts it again
                      * @default true
                      */
                     memory?: boolean;

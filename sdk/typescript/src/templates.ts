@@ -108,7 +108,7 @@ export class Templates {
     return this.client.remove('untagTemplate', { path: { name, tag }, ...options })
   }
 
-  /** With its builds. Sandboxes that were made of it go on. */
+  /** With its builds. Sandboxes that were made of it keep running. */
   remove(name: string, options: RequestOptions = {}): Promise<boolean> {
     return this.client.remove('deleteTemplate', { path: { name }, ...options })
   }

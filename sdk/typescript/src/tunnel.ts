@@ -15,7 +15,7 @@ export class Tunnel implements AsyncIterable<Uint8Array> {
     this.socket.send(typeof data === 'string' ? new TextEncoder().encode(data) : data)
   }
 
-  /** No more bytes follow; the other direction goes on. */
+  /** No more bytes follow; the other direction continues. */
   sendEnd(): void {
     this.socket.send('{"type":"end"}')
   }

@@ -45,7 +45,7 @@ int loop_watch(struct loop *loop, struct watch *watch, uint32_t events);
 /* Waits for nothing at all, hang-ups included, until loop_watch. */
 void loop_pause(struct loop *loop, struct watch *watch);
 
-/* Arms it anew, whether or not it was armed. */
+/* Arms it again, whether or not it was armed. */
 void loop_arm(struct loop *loop, struct timer *timer, uint64_t in_ms, void (*fire)(struct timer *));
 void loop_disarm(struct loop *loop, struct timer *timer);
 

@@ -36,7 +36,7 @@ struct spawn_base {
 };
 #define SPAWN_CORES_ALL (~0u)
 
-/* Looks, if nobody did. */
+/* Looks, unless that was done. */
 void spawn_learn_cores(struct spawn_base *base);
 /* Pure: of the text of /sys/devices/system/cpu/online, "0" or "0-3"; 0: it is neither. */
 unsigned spawn_parse_cores(const char *text);

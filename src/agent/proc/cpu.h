@@ -2,10 +2,10 @@
  *
  * A limit of the kernel's own (RLIMIT_CPU) counts one process. Here everybody below the command's shepherd counts, and
  * everybody that sudo started for them: those that live by /proc, those that were reaped by what their parents know of
- * them. The times of /proc are rounded down, so nobody is ended too early; the verdict on a command that ended is by
+ * them. The times of /proc are rounded down, so no command is ended too early; the verdict on a command that ended is by
  * the exact time.
  *
- * Not seen: children of a process that ignores SIGCHLD, which nobody waits for. The cgroup counts them; who can read
+ * Not seen: children of a process that ignores SIGCHLD, which are never waited for. The cgroup counts them; who can read
  * the cgroup compares, with what is reported here: whether the command was alone, and what the agent itself used.
  *
  * Owns:    struct cpu_limit in every proc_live.

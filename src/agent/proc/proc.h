@@ -109,7 +109,7 @@ void proc_resize(struct proc *proc, uint16_t rows, uint16_t columns);
 
 void proc_attach(struct proc *proc, struct reader *reader);
 void proc_detach(struct proc *proc, struct reader *reader);
-/* A reader moved on: streams that waited for it go on. */
+/* A reader moved on: streams that waited for it continue. */
 void proc_drained(struct proc *proc);
 
 /* For start.c and stream.c: the shepherd's news; the clocks; output came or ended. */

@@ -9,7 +9,7 @@
 
 /* Gives the next handle; takes the proc. -1: no memory. */
 int procs_add(struct agent *agent, struct proc *proc);
-/* At once: only for one that nobody has seen. */
+/* At once: only for one that no client has seen. */
 void procs_drop(struct proc *proc);
 void procs_free(struct proc *proc);
 

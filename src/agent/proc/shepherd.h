@@ -3,7 +3,7 @@
  * A shepherd is a fork of the agent. It is a subreaper, so that whatever double-forks below it
  * becomes its child; it stays the sandbox's root and undumpable, so that an ordinary user can
  * neither signal nor trace it. It reports over a SOCK_SEQPACKET pair, takes orders from there, and
- * ends when nobody is left below it.
+ * ends when no process is left below it.
  *
  * Callers: proc.c. Never: talks to a caller, or touches an output stream. */
 #ifndef COVE_AGENT_PROC_SHEPHERD_H
@@ -24,12 +24,12 @@ enum shepherd_what {
     /* orders */
     ORDER_SIGNAL = 1, /* to the command's process group */
     ORDER_SIGNAL_ALL, /* to everybody below */
-    ORDER_KILL,       /* SIGKILL until nobody is left */
+    ORDER_KILL,       /* SIGKILL until no process is left */
     /* news */
     NEWS_STARTED,
     NEWS_FAILED, /* the command could not be started; the shepherd ends */
     NEWS_SIGNALLED,
-    NEWS_ENDED, /* the command itself; others may go on */
+    NEWS_ENDED, /* the command itself; others may continue */
 };
 
 struct shepherd_order {

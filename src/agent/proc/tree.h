@@ -1,7 +1,7 @@
 /* tree.h - who descends from whom, from /proc.
  *
- * A snapshot is never atomic: callers that must reach everybody take another one until nobody is
- * left. Orphans below a shepherd become its children, so nobody leaves its tree.
+ * A snapshot is never atomic: callers that must reach all processes take another one until none is
+ * left. Orphans below a shepherd become its children, so no process leaves its tree.
  *
  * Callers: shepherd.c (signals, kills), strays.c, ops.c (whose descendant asks for sudo).
  */

@@ -7,7 +7,7 @@
  * at most states x name x part.
  *
  * Names with a leading dot match only a part that begins with a dot, unless `hidden`. "?" and
- * [ranges] are of UTF-8 characters; a byte that is none counts as one. A trailing slash means
+ * [ranges] are of UTF-8 characters; an invalid byte counts as one. A trailing slash means
  * directories only. Compiling and matching are pure; fuzzed.
  *
  * Callers: worker.c (glob_run), grep.c (file names to search). */

@@ -39,7 +39,7 @@ int place_finish(struct place *place, struct stat *ret_st, struct err *err);
 /* Without place_finish: as if nothing had been, but for what was there and was written straight into. */
 void place_done(struct place *place);
 
-/* ".cove-" and 16 hex digits that nobody can guess. */
+/* ".cove-" and 16 hex digits that cannot be guessed. */
 void place_temp_name(char out[32]);
 
 #endif

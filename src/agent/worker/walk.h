@@ -2,7 +2,7 @@
  *
  * Each directory is opened relative to the one above it, without following links, and only the
  * deepest WALK_OPEN_MAX stay open. To come back to one that was closed, ".." of its child is opened
- * and must be the directory that was left (device and inode), and reading goes on where it stopped.
+ * and must be the directory that was left (device and inode), and reading continues where it stopped.
  * So ten thousand levels need few descriptors, no C stack, and memory for one path; and a process that moves
  * directories about during the walk ends it with an error, but never leads it elsewhere.
  *
@@ -35,7 +35,7 @@ enum walk_step { WALK_END, WALK_ENTRY, WALK_LEAVE };
 
 struct walk_level {
     DIR *dir; /* NULL: closed for a while */
-    long at;  /* where its reading goes on, when closed */
+    long at;  /* where its reading continues, when closed */
     dev_t dev;
     ino_t ino;
     size_t path_len;
@@ -66,10 +66,10 @@ struct walk {
 /* Takes over fd, a readable directory, also on failure. `path` is what entries are named after. */
 int walk_open(struct walk *walk, int fd, const char *path, unsigned flags, struct err *err);
 
-/* -1 only when the walk cannot go on. */
+/* -1 only when the walk cannot continue. */
 int walk_next(struct walk *walk, struct err *err);
 
-/* Into the current entry. On failure the walk goes on behind it. */
+/* Into the current entry. On failure the walk continues behind it. */
 int walk_enter(struct walk *walk, bool follow, struct err *err);
 
 /* Is the current entry a directory (a link to one is not)? */

@@ -28,7 +28,7 @@ struct worker {
     size_t early_len;     /* come before anything read from sock */
 };
 
-/* Serves the request and returns the exit status; nobody looks at it but the process table. */
+/* Serves the request and returns the exit status; only the process table looks at it. */
 int worker_main(struct worker *worker);
 
 #endif

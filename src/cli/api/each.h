@@ -1,6 +1,6 @@
 /* each.h - a verb that does the same with each of several sandboxes.
  *
- * Goes on after a failure; the exit code is that of the first one. */
+ * Continues after a failure; the exit code is that of the first one. */
 #ifndef COVE_CLI_API_EACH_H
 #define COVE_CLI_API_EACH_H
 

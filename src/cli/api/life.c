@@ -53,7 +53,7 @@ const struct verb pause_verb = {
     .summary = "put sandboxes to sleep, until 'cove resume'",
     .details =
         "What cannot be saved to disk stays in memory: a line on stderr says why. Connections to the\n"
-        "outside are reset by a pause to disk; everything else goes on behind a resume.",
+        "outside are reset by a pause to disk; everything else continues after a resume.",
     .options = pause_options,
     .option_count = ARRAY_LEN(pause_options),
     .operands = COMPLETE_SANDBOX,
@@ -62,7 +62,7 @@ const struct verb pause_verb = {
 const struct verb resume_verb = {
     .name = "resume",
     .synopsis = "[--all] SANDBOX…",
-    .summary = "let paused sandboxes go on",
+    .summary = "let paused sandboxes continue",
     .options = resume_options,
     .option_count = ARRAY_LEN(resume_options),
     .operands = COMPLETE_SANDBOX,
@@ -72,7 +72,7 @@ const struct verb fork_verb = {
     .name = "fork",
     .synopsis = "[-n N] SANDBOX",
     .summary = "copy a running sandbox with all its processes, and print the ids",
-    .details = "The sandbox goes on running. Each copy has its own id, files and network, and no name.",
+    .details = "The sandbox keeps running. Each copy has its own id, files and network, and no name.",
     .options = fork_options,
     .option_count = ARRAY_LEN(fork_options),
     .operands = COMPLETE_SANDBOX,

@@ -20,7 +20,7 @@ struct logs_options {
 /* clang-format off */
 static const struct option logs_options[] = {
     { 'f', "follow", OPTION_FLAG, offsetof(struct logs_options, follow), NULL, COMPLETE_NONE,
-      "go on until the command has ended" },
+      "continue until the command has ended" },
     { 0, "from", OPTION_NUMBER, offsetof(struct logs_options, from), "N", COMPLETE_NONE,
       "begin at byte N of stdout and of stderr" },
 };

@@ -23,7 +23,7 @@ struct make_options {
 #define MAKE_OPTIONS(type, m) \
     MAKE_ROW(type, m, 0,   "template",    OPTION_TEXT, template, "NAME", COMPLETE_TEMPLATE, "what it starts from ('base' if built, else 'host')"), \
     MAKE_ROW(type, m, 0,   "snapshot",    OPTION_TEXT, snapshot, "SNAPSHOT", COMPLETE_NONE, "what it is made of: files, processes, limits where none are given"), \
-    MAKE_ROW(type, m, 0,   "no-memory",   OPTION_FLAG, no_memory, NULL, COMPLETE_NONE, "of a snapshot only the files; it starts anew"), \
+    MAKE_ROW(type, m, 0,   "no-memory",   OPTION_FLAG, no_memory, NULL, COMPLETE_NONE, "of a snapshot only the files; it starts again"), \
     MAKE_ROW(type, m, 0,   "name",        OPTION_TEXT, name, "NAME", COMPLETE_NONE, "a name for it, beside its id"), \
     MAKE_ROW(type, m, 0,   "root",        OPTION_FLAG, root, NULL, COMPLETE_NONE, "allow the sandbox's own root inside (sudo, apt)"), \
     MAKE_ROW(type, m, 0,   "isolation",   OPTION_TEXT, isolation, "KIND", COMPLETE_NONE, "what isolates it: jail, gvisor"), \

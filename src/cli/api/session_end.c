@@ -131,7 +131,7 @@ int session_report(struct session *s, struct session_end *end)
     case SESSION_FAILED:
         return report_error(&end->err);
     case SESSION_DETACHED:
-        report_note("detached: process %u goes on in %s", s->proc, s->sandbox);
+        report_note("detached: process %u keeps running in %s", s->proc, s->sandbox);
         return 128 + end->signal;
     case SESSION_SIGNALLED:
         return 128 + end->signal;

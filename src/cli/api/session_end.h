@@ -11,7 +11,7 @@ enum session_how {
     SESSION_LOST,      /* the connection ended without a status: `err` */
     SESSION_FAILED,    /* on this side: `err` */
     SESSION_SIGNALLED, /* cove gave up because of `signal` */
-    SESSION_DETACHED,  /* likewise, and the command goes on */
+    SESSION_DETACHED,  /* likewise, and the command continues */
     SESSION_TIMED_OUT, /* the agent should have ended it, and did not */
 };
 
@@ -20,7 +20,7 @@ struct session_end {
     json_t *result;
     struct err err;
     int signal;
-    uint64_t missed; /* bytes of output that nobody saw */
+    uint64_t missed; /* bytes of output that were not shown */
 };
 
 /* Says what is to be said, with the terminal in order again, and returns the exit code. */

@@ -12,7 +12,7 @@
 /* Of an object; "" and 0 where there is no such field. */
 const char *show_text(json_t *json, const char *name);
 uint64_t show_number(json_t *json, const char *name);
-/* A line with the id of what a server made or has. ERR_PROTOCOL: what it calls an id is none. */
+/* A line with the id of what a server made or has. ERR_PROTOCOL: what it calls an id is not one. */
 int show_id(json_t *json, const char *name, struct err *err);
 /* "2026-01-02T03:04:05.678Z" as milliseconds since 1970; 0: none. */
 uint64_t show_time(json_t *json, const char *name);

@@ -26,11 +26,11 @@ static int snapshot_ls(int argc, char **argv);
 static int snapshot_rm(int argc, char **argv);
 
 static const struct verb subs[] = {
-    { .name = "create", .synopsis = "[OPTION…] SANDBOX", .summary = "save a running sandbox, which goes on, and print the id",
+    { .name = "create", .synopsis = "[OPTION…] SANDBOX", .summary = "save a running sandbox, which keeps running, and print the id",
       .options = create_options, .option_count = ARRAY_LEN(create_options), .operands = COMPLETE_SANDBOX, .run = snapshot_create },
     { .name = "ls", .synopsis = "[OPTION…]", .summary = "list snapshots",
       .options = ls_options, .option_count = ARRAY_LEN(ls_options), .run = snapshot_ls },
-    { .name = "rm", .synopsis = "SNAPSHOT…", .summary = "remove snapshots; sandboxes that were made of them go on",
+    { .name = "rm", .synopsis = "SNAPSHOT…", .summary = "remove snapshots; sandboxes that were made of them keep running",
       .run = snapshot_rm },
 };
 

@@ -19,7 +19,7 @@ int load_begin(struct keeper *keeper, const struct keeper_request *request,
 int load_processes(struct keeper *keeper, struct sandbox *sandbox, const struct template *template,
                    struct err *err);
 
-/* After a crash: a STARTING sandbox that was being loaded; false: somebody still works on it. */
+/* After a crash: a STARTING sandbox that was being loaded; false: a worker still works on it. */
 bool load_settle(struct keeper *keeper, struct sandbox *sandbox);
 
 #endif

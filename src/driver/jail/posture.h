@@ -23,11 +23,11 @@ int posture_check(const struct sandbox *sandbox, struct err *err);
  * could be lifted by the next process that listens, so the sandbox is killed. */
 void posture_adopt(struct keeper *keeper, struct sandbox *sandbox);
 
-/* The agent is told that it goes on, and gets its listener; then all of it is checked. In a worker, of a sandbox that is
- * not frozen. -1: the sandbox must not go on. */
+/* The agent is told that it continues, and gets its listener; then all of it is checked. In a worker, of a sandbox that is
+ * not frozen. -1: the sandbox must not continue. */
 int posture_put_back(struct keeper *keeper, const struct sandbox *sandbox, struct err *err);
 
-/* The agent of a sandbox whose loader died is told that it goes on, in a process of its own that no caller waits for. */
+/* The agent of a sandbox whose loader died is told that it continues, in a process of its own that no caller waits for. */
 void posture_tell_continue(struct keeper *keeper, const struct sandbox *sandbox);
 
 #endif

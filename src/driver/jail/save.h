@@ -13,8 +13,8 @@
 int save_begin(struct keeper *keeper, struct sandbox *sandbox, const struct keeper_request *request,
                struct err *err);
 
-/* After a crash: a PAUSING sandbox that nobody works on any more becomes what it was, or is gone because its image is
- * whole. False: somebody still does. */
+/* After a crash: a PAUSING sandbox that no worker works on any more becomes what it was, or is gone because its image is
+ * whole. False: a worker still does. */
 bool save_settle(struct keeper *keeper, struct sandbox *sandbox);
 
 /* What was to be saved could not be put back as confined as it was: it is killed, and the waiting request hears why. */

@@ -30,7 +30,7 @@ struct app {
     struct store *store;
     struct policy_gate *gate;
     struct tools *tools;             /* default sandboxes of the tools surface */
-    struct network *network;         /* the gateway; NULL: no sandbox has a way out */
+    struct network *network;         /* the gateway; NULL: no sandbox has egress */
     struct network_log *network_log; /* what it saw; NULL as well */
     char *sandbox_ca;                /* PEM of authorities that all sandboxes trust; NULL: none */
     struct metrics metrics;
@@ -41,7 +41,7 @@ struct app {
     size_t link_count;
     struct link links[APP_LINKS_MAX];   /* idle links to the keeper */
     bool cut;                           /* app_cut: no more */
-    uint64_t taken[APP_TAKEN_MAX / 64]; /* a bit for each descriptor of a link that somebody has */
+    uint64_t taken[APP_TAKEN_MAX / 64]; /* a bit for each descriptor of a link that is in use */
 };
 
 /* The settings of now. They stay readable for as long as the process lives: a request that began under the old ones

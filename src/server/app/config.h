@@ -45,7 +45,7 @@ struct config {
     uint64_t snapshot_days, paused_days;  /* images are kept; 0: for ever */
     uint64_t audit_bytes;                 /* of the store, 0: no limit */
     uint64_t audit_days;                  /* 0: audit records are kept for ever */
-    bool network;                         /* sandboxes may have a way out */
+    bool network;                         /* sandboxes may have egress */
     char gateway[256];     /* directory of the gateway's socket; "": coved starts one itself */
     char network_dns[160]; /* name servers for it; "": this host's */
     /* PEM of authorities that sandboxes trust, beside their template's; "": none */

@@ -1,7 +1,7 @@
 /* metrics.h - what the server counts, for GET /metrics (surface/tools/metrics_page.c).
  *
  * Counters and histograms are atomics: adding is cheap and takes no lock. What sandboxes use now is asked of
- * them when somebody looks.
+ * them when a client asks.
  *
  * Owns:    nothing outside struct metrics, which lives in struct app.
  * Callers: ops*.c add; metrics_page.c shows. */

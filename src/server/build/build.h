@@ -2,7 +2,7 @@
  *
  * A build is an ordinary sandbox of its tenant with root in it, in which the steps run one after the other. After every RUN and COPY
  * the files are kept as a snapshot under a key: the hash of what was built on, of this step and of all before it. A build that
- * comes to a key that is known goes on from there; keys are a tenant's own. The last snapshot and what ENV, USER and
+ * comes to a key that is known continues from there; keys are a tenant's own. The last snapshot and what ENV, USER and
  * WORKDIR said are the template.
  *
  *     new (steps are to come) → waiting → building → ready | failed | cancelled

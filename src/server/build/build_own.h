@@ -64,7 +64,7 @@ static inline const struct build_stage *spec_last(const struct build_spec *spec)
     return &spec->stages[spec->stage_count - 1];
 }
 bool variable_ok(const char *name);
-/* build_mount.c: a mount of RUN. Why it is none, or NULL. secrets: those of the build. */
+/* build_mount.c: a mount of RUN. Why it is invalid, or NULL. secrets: those of the build. */
 const char *mount_check(const json_t *mount, const json_t *secrets);
 const char *secrets_check(const json_t *secrets);
 /* Whether it changes files, so that a snapshot is worth it. */

@@ -33,7 +33,7 @@ struct policy_verdict {
 struct policy_gate *policy_gate_new(const char *preset, const char *e2b, struct err *err);
 void policy_gate_free(struct policy_gate *gate);
 
-/* All of these: 0 when it may go on, -1 with ERR_DENIED and the reason. The verdict is always filled.
+/* All of these: 0 when it may continue, -1 with ERR_DENIED and the reason. The verdict is always filled.
  * `sandbox` may be NULL: the tenant's policy. */
 int policy_gate_command(struct app *app, const struct caller *caller, const char *sandbox,
                         const char *command, struct policy_verdict *ret, struct err *err);
@@ -47,7 +47,7 @@ int policy_gate_path(struct app *app, const struct caller *caller, const char *s
 int policy_gate_tool(struct app *app, const struct caller *caller, const char *sandbox,
                      const char *tool, struct policy_verdict *ret, struct err *err);
 
-/* For what a list or a search finds, where the client named only the directory. Nobody asked for a hit by its name, so
+/* For what a list or a search finds, where the client named only the directory. No caller asked for a hit by its name, so
  * one that is left out is neither a violation nor counted. Open may fail with ERR_DENIED and others: nothing passes then. */
 struct gate_sieve {
     struct policy_gate *gate;
@@ -68,7 +68,7 @@ void policy_gate_sieve_close(struct gate_sieve *sieve);
  * counts for them. */
 #define GATE_E2B "cove.e2b"
 
-/* Set in the metadata of sandboxes that were made with the root profile: `sudo` is then no violation, as `user: root` is none. E2B's
+/* Set in the metadata of sandboxes that were made with the root profile: `sudo` is then no violation, and neither is `user: root`. E2B's
  * dialect gives that profile to everybody, unasked; there the setting alone counts. */
 #define GATE_ROOT "cove.root"
 

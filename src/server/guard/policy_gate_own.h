@@ -29,7 +29,7 @@ struct gate_seen {
     char command[GATE_COMMAND]; /* as it would run, cut */
 };
 
-/* Each has a ring of its own: a tenant that breaks rules all day pushes nobody else's entries out. */
+/* Each has a ring of its own: a tenant that breaks rules all day pushes out no other tenant's entries. */
 struct gate_tenant {
     char name[64];
     struct gate_counts counts;

@@ -1,6 +1,6 @@
 /* deadline.h - ends what has lived long enough, and cleans up behind what was lost.
  *
- * Deadlines are in the store, so they go on where they were when the server was away. A sandbox whose time has
+ * Deadlines are in the store, so they hold over a restart of the server. A sandbox whose time has
  * come is killed or paused, as it was asked for. A record whose sandbox the keeper does not have is
  * reported lost, once, and removed.
  *

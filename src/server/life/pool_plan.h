@@ -1,7 +1,7 @@
 /* pool_plan.h - how many sandboxes are to wait: demand, and the memory there is for it. Pure.
  *
  * Demand is creates in ten seconds. A pool wants as many as were made in the busiest ten seconds of the last ten
- * minutes, as soon as there were two in all; a create that comes alone makes nobody wait for the next. The rule of its
+ * minutes, as soon as there were two in all; after a create that comes alone, no sandbox waits for the next. The rule of its
  * template has the bounds, and the budget the last word.
  *
  * Callers: pool.c. Rules are pool_rules.h. */

@@ -2,7 +2,7 @@
  *
  * Tiers: hot (every process stands still, memory stays), warm (and memory goes to swap), disk (the sandbox is an image
  * of the keeper's, with its processes or only its files; nothing of it runs). The record says what is meant, the keeper
- * what is: sleep_settle makes the record true again after a crash, or after somebody else paused it.
+ * what is: sleep_settle makes the record true again after a crash, or after another process paused it.
  *
  * Each function takes the sandbox's turn (turn.h) for as long as it works. Nothing here asks whose sandbox it is: that
  * is for ops_*.c, which also write the audit.
@@ -42,7 +42,7 @@ struct sleep_ask {
     bool files_only; /* without its processes: only disk will do */
     bool hold;       /* its deadline stands still until it is resumed */
     bool if_unused;  /* ERR_STATE when a request is open for it */
-    bool if_free;    /* ERR_STATE when somebody has its turn */
+    bool if_free;    /* ERR_STATE when another thread has its turn */
 };
 struct sleep_told {
     int tier;
@@ -62,7 +62,7 @@ int sleep_wake(struct app *app, const char *sandbox, uint64_t timeout_ms, uint64
 int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_woken,
                  struct err *err);
 
-/* What becomes of somebody who has its turn. */
+/* What becomes of the thread that has its turn. */
 enum sleep_force {
     SLEEP_IF_FREE,   /* has it: ERR_STATE */
     SLEEP_IF_SAVING, /* is interrupted where the sandbox is being saved, but not one who wakes it */
@@ -71,10 +71,10 @@ enum sleep_force {
 /* Nothing of it is left, image or not. What is gone already is no error. */
 int sleep_end(struct app *app, const char *sandbox, enum sleep_force force, struct err *err);
 
-/* Further down, from memory to the tier that its record aims at. ERR_STATE when somebody has its turn. */
+/* Further down, from memory to the tier that its record aims at. ERR_STATE when another thread has its turn. */
 int sleep_move(struct app *app, const char *sandbox, struct sleep_told *ret, struct err *err);
 
-/* The record says again what the keeper has. *ret_lost: the keeper has nothing. if_free: one whose turn somebody has is
+/* The record says again what the keeper has. *ret_lost: the keeper has nothing. if_free: one whose turn is taken is
  * left alone. */
 int sleep_settle(struct app *app, const char *sandbox, bool if_free, bool *ret_lost,
                  struct err *err);

@@ -12,7 +12,7 @@ int sleep_turn(struct turn *turn, const char *sandbox, bool if_free, struct err 
 bool sleep_no_image(const struct err *err);
 /* Gives a link back, or drops it after a failure that leaves it in the middle of an answer. */
 void sleep_close(struct app *app, struct link *link, int result, const struct err *err);
-/* Opens the way out that a sandbox's record has. */
+/* Opens the egress that a sandbox's record has. */
 int sleep_network(struct app *app, const char *sandbox, struct err *err);
 /* Whether the tenant may store what an image of the sandbox would take, as far as can be told. ERR_TOO_MANY. */
 int sleep_room(struct app *app, struct link *link, const struct store_sandbox *record, bool memory,

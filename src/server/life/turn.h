@@ -19,9 +19,9 @@ struct turn {
 };
 
 void turn_take(struct turn *turn, const char *id);
-/* false: somebody else has it. */
+/* false: another thread has it. */
 bool turn_try(struct turn *turn, const char *id);
-/* false: somebody else still has it after that time. */
+/* false: another thread still has it after that time. */
 bool turn_wait(struct turn *turn, const char *id, uint64_t ms);
 void turn_give(struct turn *turn);
 

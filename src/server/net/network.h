@@ -1,4 +1,4 @@
-/* network.h - the way out of sandboxes: the gateway, and the rules that it is told.
+/* network.h - egress of sandboxes: the gateway, and the rules that it is told.
  *
  * Rules (network_rules.h) are kept with the sandbox's record; at start the gateway of every sandbox that has some is opened
  * again. What the gateway saw is in network_events.h.
@@ -38,7 +38,7 @@ int network_get(struct app *app, const char *sandbox, struct reach *ret, struct 
 /* Secrets of a tenant (NULL: of any) have changed, or headers of one sandbox. */
 int network_secrets_changed(struct app *app, const char *tenant, struct err *err);
 int network_secrets_of(struct app *app, const char *sandbox, struct err *err);
-/* Looks whether somebody else has changed them. For one thread. */
+/* Looks whether another process has changed them. For one thread. */
 void network_secrets_poll(struct app *app);
 void network_ended(struct app *app, const char *sandbox);
 /* Whether it has a connection to the outside open, or waits for a name. */

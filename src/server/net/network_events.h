@@ -32,7 +32,7 @@ struct network_event {
  * resolver asks for two kinds of addresses, and asks again. */
 size_t network_events(struct app *app, const char *sandbox, uint64_t after,
                       struct network_event *out, size_t most);
-/* What was refused since somebody last asked for it here, as a list for an agent to read; NULL: nothing. */
+/* What was refused since the last call of this function, as a list for an agent to read; NULL: nothing. */
 json_t *network_refusals(struct app *app, const char *sandbox);
 json_t *network_event_json(const struct network_event *event);
 

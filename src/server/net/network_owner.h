@@ -1,6 +1,6 @@
 /* network_owner.h - whose connection or question for a name the gateway refused: asked of the sandbox's agent, by threads of their own.
  *
- * The gateway never waits for a sandbox: it leaves its question here and goes on. What an agent answers is the word of
+ * The gateway never waits for a sandbox: it leaves its question here and continues. What an agent answers is the word of
  * something hostile: cut, and made harmless to show. A sandbox that does not answer costs ANSWER_MS of one thread, and the
  * gateway then does not ask of it for a while.
  *

@@ -16,7 +16,7 @@
 
 extern const struct form network_proxy_form;
 
-/* `kind`: without a "type" (NONE: then one is needed). JSON null is none. Blames what is below `field`. */
+/* `kind`: without a "type" (NONE: then one is needed). JSON null: no proxy. Blames what is below `field`. */
 int network_proxy_read(struct caller *caller, const char *field, json_t *value,
                        enum upstream_kind kind, struct upstream *ret, struct err *err);
 /* The same for a proxy that the operator names: it may be anywhere. */

@@ -1,4 +1,4 @@
-/* network_rules.h - the rules of a sandbox's way out: as a caller writes them, as they are shown, as they are kept.
+/* network_rules.h - the egress rules of a sandbox: as a caller writes them, as they are shown, as they are kept.
  *
  * What is shown and what is kept differ by the login of a proxy, which is kept sealed and never shown.
  *

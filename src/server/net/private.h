@@ -16,7 +16,7 @@ int private_start(struct app *app, struct err *err);
 /* The networks of a tenant have changed: counts when it returns. */
 int private_sync(struct app *app, const char *tenant, struct err *err);
 
-/* A gateway is there anew: members without rules get theirs. */
+/* A gateway is there again: members without rules get theirs. */
 void private_restore(struct app *app);
 
 #endif

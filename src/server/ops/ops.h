@@ -168,7 +168,7 @@ int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err);
 /* Its deadline stands still until it is resumed. One that is paused already stays as it is, or goes further down. */
 struct ops_pause {
     int tier;        /* enum store_tier; 0: chosen by its size and the settings */
-    bool files_only; /* its processes end: a resume starts it anew, with its files */
+    bool files_only; /* its processes end: a resume starts it again, with its files */
 };
 struct ops_paused {
     int tier;
@@ -224,13 +224,13 @@ struct ops_save {
     bool files_only;
     bool replace; /* the name is taken from a snapshot that has it, which is then deleted */
 };
-/* The sandbox goes on running. ERR_STATE for one that is paused; ERR_UNSUPPORTED if its processes cannot be saved. */
+/* The sandbox continues running. ERR_STATE for one that is paused; ERR_UNSUPPORTED if its processes cannot be saved. */
 int ops_snapshot_create(struct ops *ops, const char *sandbox, const struct ops_save *save,
                         struct ops_snapshot *ret, struct err *err);
 /* By id or name. A foreign one and one that never was answer alike: ERR_NO_IMAGE. */
 int ops_snapshot_get(struct ops *ops, const char *snapshot, struct ops_snapshot *ret,
                      struct err *err);
-/* Sandboxes that were made of it go on. */
+/* Sandboxes that were made of it continue. */
 int ops_snapshot_delete(struct ops *ops, const char *snapshot, struct err *err);
 
 struct ops_snapshots {
@@ -420,7 +420,7 @@ int ops_cell_judge(struct ops *ops, const char *sandbox, const struct ops_cell *
 int ops_cell_start(struct ops *ops, const char *sandbox, const struct ops_cell *cell,
                    struct ops_run *ret, struct err *err);
 /* 1 with an event; 0: wait_ms passed, or the client went away just now, which *ret_gone then says (and the caller
- * may go on without it); -1. */
+ * may continue without it); -1. */
 int ops_cell_next(struct ops *ops, struct ops_run *run, int wait_ms, bool *ret_gone,
                   struct exec_event *ret, struct err *err);
 
@@ -466,7 +466,7 @@ int ops_file_remove(struct ops *ops, const struct ops_file *file, uint32_t flags
 int ops_file_chmod(struct ops *ops, const struct ops_file *file, uint32_t mode, uint32_t flags,
                    struct err *err);
 /* Whole trees. Then as client/files.h says, and stream_close; each entry is asked of ops_file_pack_may or _unpack_may
- * before it goes on: 0 it may, -1 it may not. */
+ * before it continues: 0 it may, -1 it may not. */
 int ops_file_pack(struct ops *ops, const struct ops_file *file, uint32_t flags, struct stream *ret,
                   struct file_info *ret_info, struct err *err);
 int ops_file_pack_may(struct ops *ops, const struct ops_file *file, const char *entry,
@@ -505,7 +505,7 @@ int ops_volume_get(struct ops *ops, const char *name, struct ops_volume *ret,
 int ops_volume_remove(struct ops *ops, const char *name, struct err *err);
 json_t *ops_volumes_json(const struct ops_mount *mounts, size_t count);
 
-/* ---- the way out (network.h) ---- */
+/* ---- egress (network.h) ---- */
 
 struct network_event;
 

@@ -1,7 +1,7 @@
 /* preview.h - ports of sandboxes, looked at from outside: who may, by which token, and what a server inside is told of it.
  *
  * A token comes as ?cove_token=…, once; then as a cookie of that port's host alone. It is a link (store.h), which opens
- * one port for a while, or the sandbox's traffic token, which opens all. Neither goes on into the sandbox.
+ * one port for a while, or the sandbox's traffic token, which opens all. Neither is passed on into the sandbox.
  *
  * A browser sends a cookie whatever page made it ask, so the cookie counts for pages of this sandbox and for people who go there:
  * not for the page of another sandbox, which is the same site.

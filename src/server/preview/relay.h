@@ -2,8 +2,8 @@
  *
  * The request goes in as it is: method, raw path and query, body as a stream. Headers that belong to a single
  * connection stay here, and so do keys of this server. The answer comes out of a sandbox and counts as hostile: its head is
- * parsed strictly and written anew, its body is framed by us. Bytes go on as they come, in both directions at once; a
- * slow side holds up the other and nobody else.
+ * parsed strictly and written again, its body is framed by us. Bytes are passed on as they come, in both directions at once; a
+ * slow side holds up the other side and no other connection.
  *
  * Never:   ends an answer well that did not end well: the client's connection is cut instead. */
 #ifndef COVE_SERVER_PREVIEW_RELAY_H

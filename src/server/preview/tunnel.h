@@ -1,7 +1,7 @@
 /* tunnel.h - bytes between a client and a TCP port of a sandbox, over one WebSocket.
  *
  *   both     binary   bytes of the connection, in messages of any size
- *            text     {"type": "end"}: this side sends no more; the other direction goes on
+ *            text     {"type": "end"}: this side sends no more; the other direction continues
  *   server   text     {"type": "error", "error": {"code", "message"}}: the connection broke; a close follows
  *
  * When both sides have ended, the server closes with 1000. A close of the client's ends both directions. Nothing is read ahead: the port

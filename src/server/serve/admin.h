@@ -10,7 +10,7 @@
 
 /* ERR_STATE: another server has the state directory. Before anything is made in it. */
 int admin_lock(const char *state, struct err *err);
-/* Behind network_prepare, which knows the gateway's user. A server that may not make the socket goes on without it. */
+/* Behind network_prepare, which knows the gateway's user. A server that may not make the socket continues without it. */
 int admin_prepare(struct app *app, struct err *err);
 
 /* Whether the other end of a connection to the socket is an administrator; *ret_uid: who it is. */

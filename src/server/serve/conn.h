@@ -55,7 +55,7 @@ void conn_free(struct conn *conn);
 /* Whether the other end of the socket is in a list of base/prefix.h. */
 bool conn_peer_in(const struct conn *conn, const char *list);
 /* Reads the PROXY preamble as far as it is there, and no byte more: 1 when it is whole (peer and loopback are the
- * real client's from then on), 0 when it goes on, -1 when it is none, or the client is gone. */
+ * real client's from then on), 0 when more is to come, -1 when it is invalid, or the client is gone. */
 int conn_preamble(struct conn *conn, struct err *err);
 
 /* What is there, without waiting: count, 0 at the end, -1 with errno (EAGAIN: nothing yet). */
@@ -67,7 +67,7 @@ bool conn_linger(struct conn *conn);
 
 /* As much as there is room for, without waiting: count, -1 with errno (EAGAIN: none). */
 ssize_t conn_send(struct conn *conn, const void *data, size_t len);
-/* Nothing more will be sent; the other direction goes on. */
+/* Nothing more will be sent; the other direction continues. */
 void conn_end(struct conn *conn);
 
 /* At least one byte, or 0 at the end; waits up to stall_ms. First from the read-ahead buffer. */

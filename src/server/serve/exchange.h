@@ -103,8 +103,8 @@ int exchange_splice(struct exchange *x, int pipe_fd, size_t len, struct err *err
 int exchange_end(struct exchange *x, struct err *err);
 bool exchange_begun(const struct exchange *x);
 
-/* From here on the answer may be cut when the server is to end: its client can go on with the next one, and misses
- * nothing. For long answers about what goes on by itself. */
+/* From here on the answer may be cut when the server is to end: its client can continue with the next one, and misses
+ * nothing. For long answers about what continues by itself. */
 void exchange_resumable(struct exchange *x);
 
 /* To poll for the client's end while something else is awaited: readable means gone (or pipelining). */

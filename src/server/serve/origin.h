@@ -15,7 +15,7 @@
  * is asked, or by a person who opens an address. ERR_DENIED, with a sentence, for all others. */
 int origin_check(struct exchange *x, struct err *err);
 
-/* Whether a page asks that is none of this server's: Origin says so. */
+/* Whether a page asks that is not one of this server's: Origin says so. */
 bool origin_is_foreign(struct exchange *x);
 
 /* Whether Origin, or the address in Referer, is a page that the sandbox serves, seen through this server: its host names

@@ -3,7 +3,7 @@
  * Loopback needs no key, and the gateway connects from this host for hostile code. So the kernel is asked, for every
  * connection from an address of this host, whose socket it comes from: the gateway's belong to EGRESS_UID
  * (or whom network_uid names). Nothing is remembered: whose socket it is can change, and a socket that its owner has closed is
- * nobody's.
+ * of no owner.
  *
  *   127.0.0.1 and other addresses of this host → NETLINK_SOCK_DIAG by both addresses and ports
  *      not found, not loopback                 → by the other end's address and port alone: it may have been redirected here

@@ -27,7 +27,7 @@ int sign_url(struct exchange *x, const struct sign *sign, char **ret, struct err
 
 /* Whether the request shows a signature, on a route that heeds one. */
 bool sign_shown(struct exchange *x);
-/* Fills in the caller: one who may do just this. Or -1 with 401 (the signature is none of ours, or its key no longer
+/* Fills in the caller: one who may do just this. Or -1 with 401 (the signature is not one of ours, or its key no longer
  * good) or 403 (it was, but is over, or for something else). */
 int sign_check(struct exchange *x, struct err *err);
 

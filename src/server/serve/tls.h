@@ -24,7 +24,7 @@ void tls_free(struct tls *tls);
 /* Count, 0 at the end, -1 with errno; EAGAIN: wait for *ret_events (POLLIN or POLLOUT). */
 ssize_t tls_recv(struct tls *tls, void *out, size_t size, short *ret_events);
 ssize_t tls_send(struct tls *tls, const void *data, size_t len, short *ret_events);
-/* Says that nothing more will be sent; reading goes on. */
+/* Says that nothing more will be sent; reading continues. */
 void tls_end(struct tls *tls);
 /* Decrypted bytes are waiting that no poll will tell of. */
 bool tls_pending(const struct tls *tls);

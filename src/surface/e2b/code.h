@@ -29,7 +29,7 @@ const struct code_language *code_language_find(const char *name);
 
 #define CODE_ID_MAX 37 /* of a UUID, with the NUL */
 
-/* Always the same for a sandbox and a language, so that nobody has to remember it. */
+/* Always the same for a sandbox and a language, so that it need not be remembered. */
 void code_id_default(const char *sandbox, const struct code_language *language,
                      char ret[CODE_ID_MAX]);
 int code_id_new(char ret[CODE_ID_MAX], struct err *err);
@@ -99,7 +99,7 @@ struct code_context *code_registry_get(const char *sandbox, const char *id);
 /* The one that is there, or a new one like `seen`. NULL: no memory. */
 struct code_context *code_registry_add(const struct code_context *seen);
 void code_registry_put(struct code_context *context);
-/* Nobody finds it any more; who waits for a turn gets it, and finds out. */
+/* It is not found any more; who waits for a turn gets it, and finds out. */
 void code_registry_remove(struct code_context *context);
 
 /* One execution at a time, first come, first served. */

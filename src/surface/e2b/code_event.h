@@ -1,7 +1,7 @@
 /* code_event.h - one line that a kernel wrote: checked, taken apart, and said again in E2B's words.
  *
  * What a kernel writes is the sandbox's word: any process in there may have written it. A line is scanned strictly and
- * never made into a tree, so it costs its own length and nothing else; what is passed on is put together anew of values
+ * never made into a tree, so it costs its own length and nothing else; what is passed on is put together again of values
  * that were scanned, under names that are ours.
  *
  * Pure: no allocation, no I/O but by the caller's function. */

@@ -58,7 +58,7 @@ bool control_says(const json_t *value);
 
 /* ---- what a sandbox may reach: control_network.c ---- */
 
-/* Whether a "network" (NULL: none) has rules for the way out. */
+/* Whether a "network" (NULL: none) has rules for egress. */
 bool control_says_reach(const json_t *network);
 /* "rules" of "network" (NULL: none), before control_network. *ret NULL: none; else borrowed from the network. */
 int control_rules(struct exchange *x, json_t *network, const json_t **ret, struct err *err);

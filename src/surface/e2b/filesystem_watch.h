@@ -11,7 +11,7 @@ struct fs_watch {
     char *root;     /* as the sandbox resolved it: names in events are relative to it */
     bool recursive; /* of the request, as the next */
     bool entries;
-    struct err trouble; /* how it ended; ERR_NONE: it goes on */
+    struct err trouble; /* how it ended; ERR_NONE: it continues */
 };
 #define FS_WATCH_NONE ((struct fs_watch){ .stream = { .fd = -1 } })
 

@@ -2,7 +2,7 @@
  *
  * A method is a function on JSON messages; a handler of the routes table is one line that hands it to rpc_serve_*. What
  * a method returns -1 with becomes the error that an SDK expects: of unary calls the HTTP status and {"code","message"};
- * of streams an end frame behind a 200. A sandbox that is gone is none of these: 502 before the answer began,
+ * of streams an end frame behind a 200. A sandbox that is gone is not one of these: 502 before the answer began,
  * and a cut answer afterwards, since that is what SDKs take for the end of a sandbox's life.
  *
  * Callers: handlers of envd.c, one thread per exchange. */

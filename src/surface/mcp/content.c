@@ -83,7 +83,7 @@ static void note_process(struct text *out, json_t *answer)
     begin_note(out);
     (void) text_addf(
         out,
-        "[process %" JSON_INTEGER_FORMAT " %s; go on with stdout_from %" JSON_INTEGER_FORMAT
+        "[process %" JSON_INTEGER_FORMAT " %s; continue with stdout_from %" JSON_INTEGER_FORMAT
         " and stderr_from %" JSON_INTEGER_FORMAT "]",
         proc, json_is_true(json_object_get(answer, "running")) ? "is running" : "has ended",
         number_of(answer, "stdout_next"), number_of(answer, "stderr_next"));
@@ -108,7 +108,7 @@ static void note_cut(struct text *out, const struct tool *tool, json_t *answer,
 {
     begin_note(out);
     if (tool->run == tool_read)
-        (void) text_addf(out, "[there is more: go on with offset %" PRIu64 "]",
+        (void) text_addf(out, "[there is more: continue with offset %" PRIu64 "]",
                          (uint64_t) number_of(answer, "first_line") + lines_shown);
     else
         (void) text_addf(out, "[there is more: narrow the search, or raise its limit]");
@@ -200,7 +200,7 @@ static const char *next_step(const struct err *why, const struct blame *blame)
         { ERR_STATE, "Look at list_sandboxes, or at bash_output for a process." },
         { ERR_TIMEOUT, "Try again with a larger timeout, or with run_in_background." },
         { ERR_UNAVAILABLE, "Try again; if it stays so, tell the user that the sandbox server does not answer." },
-        { ERR_UNSUPPORTED, "Go on without it, and tell the user." },
+        { ERR_UNSUPPORTED, "Continue without it, and tell the user." },
         { ERR_NO_PORT, "Start the server in the sandbox first, with run_in_background." },
     };
     /* clang-format on */

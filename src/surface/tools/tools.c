@@ -20,7 +20,7 @@ const struct tool tools_table[] = {
       "A command that takes long or serves something: set run_in_background, then read its output with bash_output.",
       TOOL_RUNS, tool_bash, &tool_bash_form },
     { "BashOutput", "bash_output", "shows what a background process has written so far",
-      "Shows what a background process has written so far, whether it still runs, and from where to go on reading.",
+      "Shows what a background process has written so far, whether it still runs, and from where to continue reading.",
       TOOL_READS, tool_bash_output, &tool_bash_output_form },
     { "KillProcess", "kill_process", "ends a background process and its children",
       "Ends a background process and all that it started.",

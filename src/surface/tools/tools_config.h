@@ -30,7 +30,7 @@ struct tools_config {
     char isolation[32];                /* "": the default */
     char workdir[1024];                /* "": the user's home */
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
-    bool network;                      /* it has a way out … */
+    bool network;                      /* it has egress … */
     bool network_said;                 /* … or not, by the caller's own word */
     /* … to these: a JSON array of rules; "": to all that is public */
     char domains[TOOLS_DOMAINS_MAX];
@@ -40,7 +40,7 @@ struct tools_preset {
     const char *name;
     uint64_t cpu_milli, memory_mb, disk_mb, processes;
     uint64_t timeout_s, session_min;
-    bool network; /* where the server has a way out at all */
+    bool network; /* where the server has egress at all */
     const char *help;
 };
 extern const struct tools_preset tools_presets[];

@@ -112,7 +112,7 @@ static const struct form_field bash_rows[] = {
       .help = "name of the shell whose directory, variables and functions count",
       .schema = "{\"pattern\": \"^[A-Za-z0-9._-]+$\", \"default\": \"main\"}" },
     { "restart", FORM_BOOL, .at = AT(restart), .help = "forget the session's directory, variables and functions first", .fallback = "false" },
-    { "one_shot", FORM_BOOL, .at = AT(one_shot), .help = "a shell of its own, which begins anew and leaves nothing behind", .fallback = "false" },
+    { "one_shot", FORM_BOOL, .at = AT(one_shot), .help = "a shell of its own, which starts fresh and leaves nothing behind", .fallback = "false" },
     { "description", FORM_CONTENT, .at = AT(description), .most = 4096, .help = "what the command does, in a few words" },
     { "dangerouslyDisableSandbox", FORM_IGNORED },
 };
@@ -176,7 +176,7 @@ static int run_wait(struct tool_call *call, struct ops_command *command, const s
                                    shell_kept(json_object_get(call->answer, "error")));
     r = put_output(call->answer, &output, err);
     if (r == 0 && bash->restart && !bash->command[0])
-        (void) json_object_set_new(call->answer, "output", json_string("the shell begins anew"));
+        (void) json_object_set_new(call->answer, "output", json_string("the shell was restarted"));
     ops_output_done(&output);
     return r;
 }

@@ -10,7 +10,7 @@
  * snapshots and forks, and the server keeps nothing. What it holds is the tenant's own; it is run by the tenant's own
  * shell, with the rights of the command itself.
  *
- * Not kept: jobs of the shell (the processes go on), open descriptors, limits of ulimit, a trap of EXIT.
+ * Not kept: jobs of the shell (the processes continue), open descriptors, limits of ulimit, a trap of EXIT.
  *
  * Callers: tools_run.c. */
 #ifndef COVE_SURFACE_TOOLS_TOOLS_SHELL_H

@@ -33,7 +33,7 @@ size_t text_cut(const char *data, size_t len, size_t most);
 /* Appends what JSON can hold: bytes that are no UTF-8, and NUL, become U+FFFD. */
 int text_add_utf8(struct text *text, const char *data, size_t len);
 
-/* Appends the bytes that base64 stands for; -1: it is none (or memory is short), and nothing was added. */
+/* Appends the bytes that base64 stands for; -1: it is not base64 (or memory is short), and nothing was added. */
 int text_from_base64(struct text *text, const char *base64);
 
 /* "image/png" … by the first bytes; NULL: no image that is known. */

@@ -48,7 +48,7 @@ static const struct form_field create_fields[] = {
     { "snapshot", FORM_TEXT, .at = AT(snapshot),
       .help = "id or name of what it is made of; template, root and volumes are then the snapshot's, and so is each limit that "
               "is not said. 400 `limit_invalid` where its processes or files do not fit into the limits" },
-    { "memory", FORM_BOOL, .at = AT(memory), .help = "false, with `snapshot`: its files only, it starts anew", .fallback = "true" },
+    { "memory", FORM_BOOL, .at = AT(memory), .help = "false, with `snapshot`: its files only, it starts again", .fallback = "true" },
     { "auto_resume", FORM_BOOL, .at = AT(auto_resume), .help = "a request to it wakes it when it is paused", .fallback = "false" },
     { "idle_pause_seconds", FORM_SECONDS, .at = AT(idle_pause_ms), 0, MOST_MS, "pause it when it was idle for so long; 0: never" },
     { "idle_disk_seconds", FORM_SECONDS, .at = AT(idle_disk_ms), 0, MOST_MS,

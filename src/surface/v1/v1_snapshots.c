@@ -23,7 +23,7 @@ static const struct form_field pause_fields[] = {
     { "tier", FORM_TEXT, .at = offsetof(struct pause_body, tier), .help = "where its memory is kept; docs/pause.md",
       .choices = sleep_tier_names, .fallback = "auto" },
     { "memory", FORM_BOOL, .at = offsetof(struct pause_body, memory),
-      .help = "false keeps its files only, on disk; a resume then starts it anew", .fallback = "true" },
+      .help = "false keeps its files only, on disk; a resume then starts it again", .fallback = "true" },
 };
 /* clang-format on */
 const struct form v1_pause_form = FORM_OF(pause_fields);

@@ -99,5 +99,5 @@ class AsyncTemplates:
         return await self._client.remove("untagTemplate", name=name, tag=tag)
 
     async def remove(self, name: str) -> bool:
-        """With its builds. Sandboxes that were made of it go on."""
+        """With its builds. Sandboxes that were made of it keep running."""
         return await self._client.remove("deleteTemplate", name=name)

@@ -21,7 +21,7 @@ class AsyncTunnel:
         await self._socket.send(data)
 
     async def send_end(self) -> None:
-        """No more bytes follow; the other direction goes on."""
+        """No more bytes follow; the other direction continues."""
         await self._socket.send('{"type":"end"}')
 
     async def receive(self) -> Optional[bytes]:

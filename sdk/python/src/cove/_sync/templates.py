@@ -100,5 +100,5 @@ class Templates:
         return self._client.remove("untagTemplate", name=name, tag=tag)
 
     def remove(self, name: str) -> bool:
-        """With its builds. Sandboxes that were made of it go on."""
+        """With its builds. Sandboxes that were made of it keep running."""
         return self._client.remove("deleteTemplate", name=name)

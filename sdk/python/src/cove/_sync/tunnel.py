@@ -22,7 +22,7 @@ class Tunnel:
         self._socket.send(data)
 
     def send_end(self) -> None:
-        """No more bytes follow; the other direction goes on."""
+        """No more bytes follow; the other direction continues."""
         self._socket.send('{"type":"end"}')
 
     def receive(self) -> Optional[bytes]:

@@ -112,7 +112,7 @@ def _sdk_tool(module: Any, proxy: ToolProxy, schema: ToolSchema) -> Any:
         image = result.raw.get("media_type") if result.raw.get("type") == "image" else None
         if image:
             return {"content": [{"type": "image", "data": result.raw.get("data", ""), "mimeType": image}]}
-        more = f"\n[go on with stdout_from {result.raw['stdout_next']} and stderr_from {result.raw.get('stderr_next', 0)}]" if "stdout_next" in result.raw else ""
+        more = f"\n[continue with stdout_from {result.raw['stdout_next']} and stderr_from {result.raw.get('stderr_next', 0)}]" if "stdout_next" in result.raw else ""
         return _answer(result.text + more, not result.success and result.exit_code is None)
 
     return module.tool(schema.name, schema.description, schema.schema())(call)
