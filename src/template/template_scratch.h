@@ -1,7 +1,7 @@
 /* template_scratch.h - the template `scratch`: what a sandbox cannot do without, and no program. A Dockerfile's FROM scratch.
  *
  * Callers: cove up.
- * Never:   replaces a template of that name that somebody else made. */
+ * Never:   replaces a template of that name that another program made. */
 #ifndef COVE_TEMPLATE_TEMPLATE_SCRATCH_H
 #define COVE_TEMPLATE_TEMPLATE_SCRATCH_H
 

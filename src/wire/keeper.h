@@ -200,7 +200,7 @@ struct keeper_hello {
 /* What tells one version of a template from another. */
 struct keeper_template {
     char name[KEEPER_NAME_MAX];
-    uint64_t build; /* another number when the template was made anew */
+    uint64_t build; /* another number when the template was rebuilt */
     /* of an image, else "": the key of its content; the digest of its manifest; the one that its name had */
     char layer[KEEPER_DIGEST_MAX], digest[KEEPER_DIGEST_MAX], named[KEEPER_DIGEST_MAX];
 };

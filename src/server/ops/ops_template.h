@@ -47,7 +47,7 @@ int ops_template_installed(struct ops *ops, char (**ret)[KEEPER_NAME_MAX], size_
 /* Which version of one is installed. ERR_NO_TEMPLATE. */
 int ops_template_about(struct ops *ops, const char *name, struct keeper_template *ret,
                        struct err *err);
-/* The caller's own. Sandboxes that were made of it go on. */
+/* The caller's own. Sandboxes that were made of it continue. */
 int ops_template_delete(struct ops *ops, const char *name, struct err *err);
 /* For every tenant, or for its own again: administrators of `local` only. */
 int ops_template_publish(struct ops *ops, const char *name, bool is_public, struct err *err);
