@@ -94,7 +94,7 @@ PULL_SRCS := $(wildcard src/registry/*.c) $(addprefix src/oci/,reference.c docum
 
 # What is about this host: cove becomes this program for the verbs that it does not have itself.
 HOST_SRCS := $(CLI_SRCS) $(filter-out %/main.c,$(API_SRCS)) $(REMOTE_SRCS) $(MCP_SRCS) $(DOCKER_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) \
-             $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
+             $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
 HOST_LIBS := -ljansson -lsqlite3 -lcrypto -lzstd -pthread
 $(BUILD)/cove-host: $(call objs,$(sort $(HOST_SRCS)))
 	$(call say,LINK)

@@ -3,8 +3,9 @@
 #include "base/own.h"
 #include "cli/backup_own.h"
 #include "cli/common.h"
+#include "cli/records.h"
 #include "cli/report.h"
-#include "cli/saved.h"
+#include "store/store.h"
 #include "template/child.h"
 #include "template/tree.h"
 
@@ -18,10 +19,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define HOLD_MS    30000
-#define STORE_PART SINK_PART ".store" /* a directory for the store's copy */
-#define ROUNDS     3                  /* for what is paused while others are copied */
-#define DIR_FLAGS  (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define HOLD_MS   30000
+#define ROUNDS    3 /* for what is paused while others are copied */
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 struct backup_options {
     const char *passphrase_file;
@@ -144,27 +144,16 @@ static int open_state(struct backup *b, const struct backup_options *options, st
     return r;
 }
 
-static void part_name(const char *path, const char *ending, char ret[PATH_MAX])
+/* What an earlier one left that was killed, or this one. */
+static int clear_part(const char *path, struct err *err)
 {
     size_t len = strlen(path);
+    char part[PATH_MAX];
 
     while (len > 1 && path[len - 1] == '/')
         len--;
-    (void) snprintf(ret, PATH_MAX, "%.*s%s", (int) len, path, ending);
-}
-
-/* What an earlier one left that was killed, or this one. */
-static int clear_parts(const char *path, struct err *err)
-{
-    static const char *const endings[] = { SINK_PART, STORE_PART };
-    char part[PATH_MAX];
-
-    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-        part_name(path, endings[i], part);
-        if (tree_remove(AT_FDCWD, part, err) < 0)
-            return -1;
-    }
-    return 0;
+    (void) snprintf(part, sizeof part, "%.*s" SINK_PART, (int) len, path);
+    return tree_remove(AT_FDCWD, part, err);
 }
 
 /* The worst case: nothing can be compressed. */
@@ -205,30 +194,14 @@ static int take_agents(struct backup *b, struct err *err)
     return r < 0 ? -1 : 0;
 }
 
-/* A copy beside the backup, by SQLite, and from there into the backup. */
 static int take_store(struct backup *b, struct err *err)
 {
-    auto_store struct store *store = NULL;
     auto_close int fd = -1;
-    char dir[PATH_MAX], file[PATH_MAX + 16];
-    int r = -1;
 
-    if (saved_store(&store, err) < 0)
+    if (records_copy(b->state_fd, &fd, err) < 0)
         return -1;
-    if (!store)
-        return 0; /* a keeper without a server */
-    part_name(b->path, STORE_PART, dir);
-    if (mkdir(dir, 0700) < 0)
-        return err_sys(err, errno, "make %s", dir);
-    (void) snprintf(file, sizeof file, "%s/cove.db", dir);
-    if (store_copy(store, file, err) == 0) {
-        fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        r = fd < 0 ? err_sys(err, errno, "open the store's copy")
-                   : backup_take_fd(b, fd, "server/cove.db", 0600, err);
-    }
-    (void) unlink(file);
-    (void) rmdir(dir);
-    return r;
+    return fd < 0 ? 0 /* a keeper without a server */
+                  : backup_take_fd(b, fd, "server/cove.db", 0600, err);
 }
 
 /* In an order that backup_own.h explains. */
@@ -310,9 +283,8 @@ static int make(struct backup *b, const struct backup_options *options, const ch
     struct err ignored;
     int r;
 
-    b->path = path;
     if (open_state(b, options, err) < 0 || lock_state(b->state_fd, &lock, err) < 0 ||
-        clear_parts(path, err) < 0 || sink_open(path, interrupted, &b->sink, err) < 0)
+        clear_part(path, err) < 0 || sink_open(path, interrupted, &b->sink, err) < 0)
         return -1;
     r = check_space(b, err);
     if (r == 0)
@@ -324,7 +296,7 @@ static int make(struct backup *b, const struct backup_options *options, const ch
         print_done(b, path);
     sink_close(b->sink);
     if (!made)
-        (void) clear_parts(path, &ignored);
+        (void) clear_part(path, &ignored);
     return r;
 }
 

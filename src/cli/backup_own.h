@@ -26,7 +26,6 @@ struct backup_image {
 };
 
 struct backup {
-    const char *path; /* of the backup */
     int state_fd;
     struct sink *sink;
     struct backup_manifest manifest;

@@ -69,7 +69,7 @@ const struct verb restore_verb = {
 struct restore {
     const struct restore_options *options;
     int state_fd, new_fd;
-    int keeper_lock, server_lock, backup_lock;
+    int keeper_lock, server_lock, new_lock, backup_lock;
     struct source *source;
     struct backup_manifest manifest;
     char *text; /* of the manifest */
@@ -169,17 +169,14 @@ static int lock_one(struct restore *r, const char *name, const char *who, int *r
     return 0;
 }
 
-/* coved's own lock (server/serve/admin.c). It is in the directory that the restore replaces, and is held on the old one. */
-static int lock_server(struct restore *r, struct err *err)
+/* coved's own lock. It is in a directory that the restore replaces: it is held there, and on what takes its place. */
+static int lock_server(const char *state, int *ret_fd, struct err *err)
 {
-    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-    r->server_lock = openat(r->state_fd, "server/lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (r->server_lock < 0)
-        return errno == ENOENT ? 0 : err_sys(err, errno, "open server/lock");
-    if (fcntl(r->server_lock, F_SETLK, &whole) < 0)
-        return err_set(err, ERR_STATE, "coved runs on %s: stop it first", report_state());
-    return 0;
+    if (store_lock(state, ret_fd, err) == 0)
+        return 0;
+    return err->kind == ERR_STATE
+               ? err_set(err, ERR_STATE, "coved runs on %s: stop it first", report_state())
+               : -1;
 }
 
 static int prepare_state(struct restore *r, struct err *err)
@@ -191,10 +188,14 @@ static int prepare_state(struct restore *r, struct err *err)
     if (r->state_fd < 0)
         return err_sys(err, errno, "open %s", report_state());
     if (lock_one(r, "keeper.lock", "cove runs on", &r->keeper_lock, err) < 0 ||
-        lock_server(r, err) < 0 ||
+        lock_server(report_state(), &r->server_lock, err) < 0 ||
         lock_one(r, "backup.lock", "a backup or another restore works on", &r->backup_lock, err) <
             0 ||
         restore_finish(r->state_fd, err) < 0)
+        return -1;
+    /* An earlier restore that was finished just now has put another server/ in its place. */
+    own_close(&r->server_lock);
+    if (lock_server(report_state(), &r->server_lock, err) < 0)
         return -1;
     if (restore_has_sandboxes(r->state_fd))
         return err_set(err, ERR_STATE,
@@ -367,11 +368,13 @@ static int open_inner(struct restore *r, struct err *err)
 static int settle_server(struct restore *r, struct err *err)
 {
     auto_close int fd = openat(r->new_fd, "server", DIR_FLAGS | O_NOFOLLOW);
+    char path[PATH_MAX];
 
     if (fd < 0 || fchown(fd, r->uid, r->gid) < 0 ||
         (fchownat(fd, "cove.db", r->uid, r->gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT))
         return err_sys(err, errno, "give the store to the server's user");
-    return 0;
+    (void) snprintf(path, sizeof path, "%s/" RESTORE_NEW, report_state());
+    return lock_server(path, &r->new_lock, err);
 }
 
 static int settle(struct restore *r, struct err *err)
@@ -450,6 +453,7 @@ static void done(struct restore *r)
     own_close(&r->new_fd);
     own_close(&r->keeper_lock);
     own_close(&r->server_lock);
+    own_close(&r->new_lock);
     own_close(&r->backup_lock);
     own_close(&r->state_fd);
 }
@@ -462,6 +466,7 @@ int verb_restore(int argc, char **argv)
                          .new_fd = -1,
                          .keeper_lock = -1,
                          .server_lock = -1,
+                         .new_lock = -1,
                          .backup_lock = -1 };
     struct err err;
     char **operands;

@@ -29,7 +29,7 @@ static const struct {
     { "image.key", true, false }, { "journal", false, false }, { "sandboxes", false, true },
 };
 
-/* Files and directories below, but for hidden ones. */
+/* Files and directories below, but for hidden ones and the lock of server/. */
 static bool has_entries(int at, const char *name)
 {
     int fd = openat(at, name, DIR_FLAGS);
@@ -37,7 +37,7 @@ static bool has_entries(int at, const char *name)
     const struct dirent *entry;
 
     while (dir && (entry = readdir(dir)))
-        if (entry->d_name[0] != '.')
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0)
             return true;
     return false;
 }

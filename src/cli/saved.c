@@ -4,11 +4,10 @@
 #include "cli/api/server.h"
 #include "cli/common.h"
 #include "cli/report.h"
-#include "client/warm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int saved_images(struct link *link, struct keeper_image **ret, size_t *ret_count, struct err *err)
 {
@@ -57,98 +56,6 @@ int saved_find(struct link *link, const char *sandbox, struct keeper_image *ret,
             return 0;
         }
     return err_set(err, ERR_NO_SANDBOX, "there is no sandbox '%.63s'", sandbox);
-}
-
-/* ---- the server's store ---- */
-
-int saved_store(struct store **ret, struct err *err)
-{
-    char path[4096];
-
-    *ret = NULL;
-    (void) snprintf(path, sizeof path, "%s/server/cove.db", report_state());
-    return access(path, F_OK) < 0 ? 0 : store_open(report_state(), ret, err);
-}
-
-void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX])
-{
-    struct store_sandbox record;
-    struct store *store;
-    struct err err;
-
-    ret[0] = '\0';
-    if (saved_store(&store, &err) < 0 || !store)
-        return;
-    if (store_sandbox_get(store, NULL, sandbox, &record, &err) == 0)
-        (void) snprintf(ret, KEEPER_NAME_MAX, "%s", record.tenant);
-    store_close(store);
-}
-
-struct named {
-    const char *name;
-    char id[ID_LEN + 1];
-    size_t count;
-};
-
-static int match(void *arg, const struct store_snapshot *snapshot, struct err *err)
-{
-    struct named *named = arg;
-
-    (void) err;
-    if (snapshot->state == STORE_SNAPSHOT_READY && strcmp(snapshot->name, named->name) == 0) {
-        memcpy(named->id, snapshot->id, sizeof named->id);
-        named->count++;
-    }
-    return 0;
-}
-
-static int id_of(const char *name, char ret[ID_LEN + 1], struct err *err)
-{
-    struct named named = { .name = name };
-    struct store *store;
-    int r;
-
-    if (saved_store(&store, err) < 0)
-        return -1;
-    r = store ? store_snapshot_list(store, NULL, 0, 0, match, &named, err) : 0;
-    store_close(store);
-    if (r < 0)
-        return -1;
-    if (named.count == 0)
-        return err_set(err, ERR_NO_IMAGE, "there is no snapshot '%.63s'", name);
-    if (named.count > 1)
-        return err_set(err, ERR_INVALID, "several tenants have a snapshot '%.63s': say its id",
-                       name);
-    memcpy(ret, named.id, sizeof named.id);
-    return 0;
-}
-
-int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image *ret,
-                   struct err *err)
-{
-    char id[ID_LEN + 1];
-
-    if (!id_ok(snapshot)) {
-        if (id_of(snapshot, id, err) < 0)
-            return -1;
-        snapshot = id;
-    }
-    if (image_get(link, snapshot, ret, err) < 0)
-        return -1;
-    if (strcmp(ret->owner, WARM_OWNER) == 0)
-        return err_set(err, ERR_NO_IMAGE, "'%s' is of a template, not a snapshot", snapshot);
-    return ret->flags & KEEPER_IMAGE_PAUSED
-               ? err_set(err, ERR_NO_IMAGE, "'%s' is a paused sandbox, not a snapshot", snapshot)
-               : 0;
-}
-
-int saved_load(struct link *link, const struct keeper_image *image, struct keeper_sandbox *ret,
-               struct err *err)
-{
-    char id[ID_LEN + 1];
-    const struct image_load_spec spec = { .image = image->id, .owner = image->owner, .id = id };
-
-    return sandbox_new_id(id, err) < 0 ? -1 : image_load(link, &spec, ret, err);
 }
 
 /* ---- each of several ---- */

@@ -1,10 +1,7 @@
-/* saved.h - sandboxes that are paused to disk and snapshots, for the verbs that know of them.
- *
- * What the command line makes has no owner: its owner is "". What belongs to a tenant of the server keeps its
- * tenant, as the server's store says, if there is one. The keeper lets root do both.
+/* saved.h - what the keeper has: sandboxes, and those that are paused to disk.
  *
  * Owns:    nothing.
- * Callers: kill, pause, resume, ps, create, snapshot, fork, gc; all that take a sandbox, for saved_resolve. */
+ * Callers: ps --keeper, kill --keeper. */
 #ifndef COVE_CLI_SAVED_H
 #define COVE_CLI_SAVED_H
 
@@ -12,7 +9,6 @@
 #include "cli/verbs.h"
 #include "client/image.h"
 #include "client/sandbox.h"
-#include "store/store.h"
 
 /* Sandboxes, and behind them those that are paused to disk: paused, and without a pid. The caller's to free. */
 int saved_list(struct link *link, struct keeper_sandbox **ret, size_t *ret_count, struct err *err);
@@ -21,17 +17,6 @@ int saved_images(struct link *link, struct keeper_image **ret, size_t *ret_count
 
 /* One that is paused to disk, by id or name. ERR_NO_SANDBOX. */
 int saved_find(struct link *link, const char *sandbox, struct keeper_image *ret, struct err *err);
-/* A snapshot by id; or by name, if only one tenant of the server has one of that name. ERR_NO_IMAGE. */
-int saved_snapshot(struct link *link, const char *snapshot, struct keeper_image *ret,
-                   struct err *err);
-/* A new sandbox of an image, as it was. */
-int saved_load(struct link *link, const struct keeper_image *image, struct keeper_sandbox *ret,
-               struct err *err);
-/* *ret NULL: this state directory has none. */
-int saved_store(struct store **ret, struct err *err);
-/* Whose it is: the tenant of the server's record, or "". */
-void saved_owner(const char *sandbox, char ret[KEEPER_NAME_MAX]);
-
 /* The beginning of an id, at least SAVED_PREFIX_LEAST characters, becomes the whole id if only one sandbox has it. What
  * is a whole id, or a name, or without an owner stays as it is. ERR_USAGE: several have it. *name may be another string
  * afterwards, which is never freed: it is an operand. */

@@ -112,7 +112,7 @@ static int directory_make(const struct serve *serve, const char *state, struct e
 {
     auto_close int fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_close int own = -1;
-    static const char *const files[] = { "cove.db", "cove.db-wal", "cove.db-shm" };
+    static const char *const files[] = { "lock", "cove.db", "cove.db-wal", "cove.db-shm" };
 
     if (fd < 0 || (mkdirat(fd, "server", 0700) < 0 && errno != EEXIST))
         return err_sys(err, errno, "make %s/server", state);

@@ -1,13 +1,14 @@
 #include "base/json.h"
 #include "base/own.h"
+#include "base/parse.h"
 #include "cli/api/build.h"
+#include "cli/api/network_rules.h"
 #include "cli/api/server.h"
+#include "cli/records.h"
 #include "cli/report.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "cli/template_image.h"
 #include "cli/template_maker.h"
-#include "cli/template_network.h"
 #include "cli/template_show.h"
 #include "cli/template_warm.h"
 #include "template/recipe.h"
@@ -22,7 +23,7 @@ struct template_values {
     bool json;
     bool rebuild;
     bool no_cache;
-    struct network_values network;
+    struct network_rules network;
     struct warm_values warm;
     struct image_values image;
     struct build_values build;
@@ -35,7 +36,7 @@ static const struct option json_option[] = {
 };
 
 static const struct option set_options[] = {
-    NETWORK_OPTIONS(AT(network)),
+    NETWORK_RULES(AT(network)),
 };
 
 static const struct option warm_options[] = {
@@ -126,7 +127,7 @@ static int build_host(bool rebuild)
     if (r < 0)
         return report_error(&err);
     (void) printf("host is ready\n");
-    return 0;
+    return maker_recorded(&maker, &err) < 0 ? report_error(&err) : 0;
 }
 
 static int build_one(const struct template_values *values, const char *name)
@@ -157,7 +158,7 @@ static int build_one(const struct template_values *values, const char *name)
         json_built(name, &result);
     else
         say_built(name, &result);
-    return 0;
+    return maker_recorded(&maker, &err) < 0 ? report_error(&err) : 0;
 }
 
 static int pull_image(const char *image)
@@ -219,38 +220,64 @@ static int template_make(const struct template_values *values, char **names, int
     return report_end(0);
 }
 
+/* A removal that was killed between the files and the records can be done again. */
+static bool has_record(const char *name)
+{
+    json_t *template = NULL;
+    struct err ignored;
+    bool found = records_server(&ignored) == 0 &&
+                 server_ask("GET", NULL, &template, &ignored, "/v1/host/templates/%s", name) == 0;
+
+    json_decref(template);
+    return found;
+}
+
 static int rm_one(int store_fd, const char *name, struct err *err)
 {
     auto_close int lock_fd = -1;
     struct manifest manifest;
     struct maker maker;
+    bool cooled;
 
     maker_init(&maker, name);
     /* One with a broken manifest can go, too. */
-    if (template_find(store_fd, name, &manifest, NULL, err) < 0 && err->kind == ERR_NO_TEMPLATE)
+    if (template_find(store_fd, name, &manifest, NULL, err) < 0 && err->kind == ERR_NO_TEMPLATE) {
+        if (!name_ok(name) || !has_record(name))
+            return -1;
+    } else if (template_lock(&maker.way, store_fd, name, &lock_fd, err) < 0 ||
+               template_remove(report_state(), store_fd, name, err) < 0) {
         return -1;
-    if (template_lock(&maker.way, store_fd, name, &lock_fd, err) < 0)
-        return -1;
-    return template_remove(report_state(), store_fd, name, err) < 0
-               ? -1
-               : (template_warm_forget(name), template_network_forget(name, err));
+    }
+    return records_gone(name, &cooled, err) < 0
+               ? err_wrap(err, "the files of template '%s' are gone, but not its records", name)
+               : 0;
+}
+
+/* By the server, which must run. */
+static int change_one(const char *name, json_t *take_body, struct err *err)
+{
+    if (records_server(err) == 0)
+        return server_ask("PATCH", take_body, NULL, err, "/v1/host/templates/%s", name);
+    json_decref(take_body);
+    return -1;
 }
 
 static int template_set(const struct template_values *values, char **names, int count)
 {
-    auto_close int store_fd = -1;
-    struct manifest manifest;
+    json_t *body;
     struct err err = { 0 };
 
-    if (count != 1) {
-        err_set(&err, ERR_USAGE, "template set: name one template (see 'cove template ls')");
+    if (count != 1)
+        return misused("template set: name one template (see 'cove template ls')");
+    body = json_object();
+    if (network_rules_put(&values->network, body, &err) < 0 ||
+        (json_object_size(body) == 0 &&
+         err_set(&err, ERR_USAGE, "template set: say --network (see 'cove template set --help')") <
+             0)) {
+        json_decref(body);
         return report_error(&err);
     }
-    if (template_store_look(report_state(), &store_fd, &err) < 0 ||
-        template_find(store_fd, names[0], &manifest, NULL, &err) < 0 ||
-        template_network_set(names[0], &values->network, &err) < 0)
-        return report_error(&err);
-    return report_end(0);
+    return change_one(names[0], body, &err) < 0 ? report_error(&err) : report_end(0);
 }
 
 static int template_import_one(const struct template_values *values, char **names, int count)

@@ -6,8 +6,6 @@
 #include "base/parse.h"
 #include "cli/programs.h"
 #include "cli/report.h"
-#include "cli/saved.h"
-#include "cli/substore.h"
 #include "cli/template_maker.h"
 #include "cli/users.h"
 #include "registry/registry.h"
@@ -73,20 +71,6 @@ static void say_imported(const char *name, const struct image_result *result)
                   report_span(span, sizeof span, result->wall_ms));
 }
 
-/* In the server's audit log, if there is a server. */
-static void record(const char *action, const struct image_spec *spec)
-{
-    struct store *store = NULL;
-    char detail[400];
-    struct err err;
-
-    (void) snprintf(detail, sizeof detail, "%s from %.300s", spec->name, spec->from);
-    if (saved_store(&store, &err) < 0 ||
-        (store && subverb_audit(store, "", action, detail, &err) < 0))
-        report_note("not in the audit log: %s", err.msg);
-    store_close(store);
-}
-
 /* Common to both verbs: with spec->name, spec->from and the source set. `maker` is the caller's to fill in for. */
 static int import(struct image_spec *spec, struct maker *maker, bool as_json, struct err *err)
 {
@@ -99,13 +83,14 @@ static int import(struct image_spec *spec, struct maker *maker, bool as_json, st
         return -1;
     spec->program = program;
     maker_init(maker, spec->name);
+    maker->how = spec->open_blob ? "pull" : "import";
+    maker->from = spec->from;
     r = template_import(&maker->way, report_state(), spec, &result, err);
     maker_done(maker);
     if (r < 0)
         return -1;
-    record(spec->open_blob ? "template.pull" : "template.import", spec);
     (as_json ? json_imported : say_imported)(spec->name, &result);
-    return 0;
+    return maker_recorded(maker, err);
 }
 
 int template_image_import(const char *path, const struct image_values *values, bool as_json)

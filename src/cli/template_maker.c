@@ -2,8 +2,8 @@
 
 #include "base/own.h"
 #include "cli/programs.h"
+#include "cli/records.h"
 #include "cli/report.h"
-#include "cli/template_warm.h"
 
 #include <stdio.h>
 
@@ -30,8 +30,17 @@ static void failed(void *context, const char *output)
 
 static void changed(void *context, const char *name)
 {
-    (void) context;
-    template_warm_forget(name);
+    struct maker *maker = context;
+    bool cooled;
+
+    if (records_made(name, maker->how, maker->from, &cooled, &maker->unrecorded) == 0)
+        maker->unrecorded.kind = ERR_NONE;
+    else
+        report_note("template '%s' is in place, but not in the server's records: %s", name,
+                    maker->unrecorded.msg);
+    if (cooled)
+        report_note("template '%s' has no memory image any more: 'cove template warm' makes one",
+                    name);
 }
 
 void maker_init(struct maker *maker, const char *title)
@@ -41,6 +50,9 @@ void maker_init(struct maker *maker, const char *title)
     maker->way = (struct template_maker){
         .context = maker, .note = note, .step = step, .failed = failed, .changed = changed
     };
+    maker->how = "build";
+    maker->from = NULL;
+    maker->unrecorded.kind = ERR_NONE;
     if (program_find("cove-agent", maker->agent, sizeof maker->agent, &ignored) == 0)
         maker->way.agent = maker->agent;
     progress_init(&maker->progress, title);
@@ -49,4 +61,12 @@ void maker_init(struct maker *maker, const char *title)
 void maker_done(struct maker *maker)
 {
     progress_done(&maker->progress, NULL);
+}
+
+int maker_recorded(const struct maker *maker, struct err *err)
+{
+    if (maker->unrecorded.kind == ERR_NONE)
+        return 0;
+    *err = maker->unrecorded;
+    return -1;
 }

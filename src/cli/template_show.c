@@ -1,12 +1,11 @@
 #include "cli/template_show.h"
 
 #include "base/own.h"
+#include "cli/api/show.h"
 #include "cli/listing.h"
+#include "cli/records.h"
 #include "cli/report.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
-#include "cli/template_network.h"
-#include "cli/template_warm.h"
 #include "template/recipe.h"
 #include "template/template_store.h"
 #include "template/tree.h"
@@ -39,14 +38,24 @@ static void json_manifest(struct json_out *json, const char *name, const struct 
     json_out_number(json, "files", manifest->files);
 }
 
-static void entry_json(struct json_out *json, const struct template_entry *entry, bool is_default)
+/* NULL: it has no memory image, or no server runs that would know. */
+static json_t *warm_of(json_t *records, const char *name)
 {
-    struct store_warm warm;
+    json_t *warm = json_object_get(records_find(records, name), "warm");
 
+    return json_is_object(warm) ? warm : NULL;
+}
+
+static void entry_json(struct json_out *json, const struct template_entry *entry, bool is_default,
+                       json_t *records)
+{
     json_out_object(json, NULL);
     if (entry->problem.kind == ERR_NONE) {
         json_manifest(json, entry->name, &entry->manifest, is_default);
-        json_out_bool(json, "warm", template_warm_get(entry->name, &warm));
+        if (records)
+            json_out_bool(json, "warm", warm_of(records, entry->name) != NULL);
+        else
+            json_out_text(json, "warm", NULL);
     } else {
         json_out_text(json, "name", entry->name);
         json_out_text(json, "problem", entry->problem.msg);
@@ -54,11 +63,12 @@ static void entry_json(struct json_out *json, const struct template_entry *entry
     json_out_end(json);
 }
 
-static void entry_row(struct table *table, const struct template_entry *entry, bool is_default)
+static void entry_row(struct table *table, const struct template_entry *entry, bool is_default,
+                      json_t *records)
 {
     const struct manifest *manifest = &entry->manifest;
     bool bad = entry->problem.kind != ERR_NONE;
-    struct store_warm warm;
+    json_t *warm = warm_of(records, entry->name);
     char text[32];
 
     table_cell(table, "%s", entry->name);
@@ -68,8 +78,7 @@ static void entry_row(struct table *table, const struct template_entry *entry, b
     table_cell(table, "%llu", (unsigned long long) manifest->files);
     table_cell(table, "%s", subverb_when(text, sizeof text, manifest->created * 1000));
     table_cell(table, "%s",
-               template_warm_get(entry->name, &warm) ? report_size(text, sizeof text, warm.bytes)
-                                                     : "-");
+               warm ? report_size(text, sizeof text, show_number(warm, "bytes")) : "-");
     table_cell(table, "%s", bad ? entry->problem.msg : manifest->description);
 }
 
@@ -79,7 +88,8 @@ int template_show_all(bool as_json)
                                             ">FILES",   "CREATED", ">WARM", "DESCRIPTION" };
     auto_free struct template_entry *list = NULL;
     auto_close int store_fd = -1;
-    struct err err = { 0 };
+    struct err err = { 0 }, ignored;
+    json_t *records = NULL;
     size_t found = 0;
     const char *chosen;
     struct listing l;
@@ -90,15 +100,18 @@ int template_show_all(bool as_json)
     if (store_fd >= 0 && template_list(store_fd, &list, &found, &err) < 0)
         return report_error(&err);
     chosen = store_fd >= 0 ? template_default(store_fd) : NULL;
+    if (found > 0)
+        (void) records_templates(&records, &ignored);
     listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
     for (size_t i = 0; i < found; i++) {
         bool is_default = chosen && strcmp(list[i].name, chosen) == 0;
 
         if (as_json)
-            entry_json(&l.json, &list[i], is_default);
+            entry_json(&l.json, &list[i], is_default, records);
         else
-            entry_row(&l.table, &list[i], is_default);
+            entry_row(&l.table, &list[i], is_default, records);
     }
+    json_decref(records);
     (void) listing_end(&l, 0);
     return report_end(0);
 }
@@ -110,8 +123,9 @@ struct inspected {
     char path[4096];
     struct tree_size size;
     size_t users;
-    bool users_known, up_to_date, has_recipe, is_warm;
-    struct store_warm warm;
+    bool users_known, up_to_date, has_recipe;
+    json_t *records;        /* owned; NULL: no server to ask */
+    json_t *warm, *network; /* borrowed of it; NULL: none */
 };
 
 static int look_at(const char *name, struct inspected *ret, struct err *err)
@@ -135,14 +149,17 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
     if (recipe)
         recipe_hash(recipe, hash);
     ret->has_recipe = recipe != NULL;
-    ret->is_warm = template_warm_get(name, &ret->warm);
+    if (records_templates(&ret->records, &ignored) == 0) {
+        ret->warm = warm_of(ret->records, name);
+        ret->network = json_object_get(records_find(ret->records, name), "network");
+    }
     ret->up_to_date = recipe && strcmp(hash, ret->manifest.recipe) == 0;
     return 0;
 }
 
 static int inspect_json(const struct inspected *it)
 {
-    auto_free char *network = template_network_get(it->name);
+    auto_free char *network = it->network ? json_dumps(it->network, JSON_ENCODE_ANY) : NULL;
     struct json_out json;
 
     json_out_init(&json, stdout);
@@ -158,14 +175,14 @@ static int inspect_json(const struct inspected *it)
     if (it->has_recipe)
         json_out_bool(&json, "up_to_date", it->up_to_date);
     json_out_raw(&json, "network", network ? network : "null");
-    if (it->is_warm) {
+    if (it->warm) {
+        static const char *const texts[] = { "image", "start", "ready", "import" };
+
         json_out_object(&json, "warm");
-        json_out_text(&json, "image", it->warm.image);
-        json_out_number(&json, "bytes", it->warm.bytes);
-        json_out_number(&json, "made_ms", it->warm.made_ms);
-        json_out_text(&json, "start", it->warm.start);
-        json_out_text(&json, "ready", it->warm.ready);
-        json_out_text(&json, "import", it->warm.modules);
+        json_out_number(&json, "bytes", show_number(it->warm, "bytes"));
+        json_out_number(&json, "made_ms", show_time(it->warm, "made_at"));
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+            json_out_text(&json, texts[i], show_text(it->warm, texts[i]));
         json_out_end(&json);
     }
     json_out_end(&json);
@@ -173,10 +190,37 @@ static int inspect_json(const struct inspected *it)
     return report_end(0);
 }
 
+static void show_word(const char *heading, json_t *json, const char *name)
+{
+    auto_free char *safe = report_safe(show_text(json, name));
+
+    if (safe && safe[0])
+        (void) printf("%-13s%s\n", heading, safe);
+}
+
+static void show_records(const struct inspected *it)
+{
+    auto_free char *network = json_is_object(it->network) ? json_dumps(it->network, 0) : NULL;
+    char size[32], date[32];
+
+    if (!it->records)
+        (void) printf(
+            "network      unknown: no server to ask\nwarm         unknown: no server to ask\n");
+    if (network)
+        (void) printf("network      %s\n", network);
+    if (!it->warm)
+        return;
+    (void) printf("warm         %s, made %s\n",
+                  report_size(size, sizeof size, show_number(it->warm, "bytes")),
+                  subverb_when(date, sizeof date, show_time(it->warm, "made_at")));
+    show_word("start", it->warm, "start");
+    show_word("ready", it->warm, "ready");
+    show_word("import", it->warm, "import");
+}
+
 static int inspect_text(const struct inspected *it)
 {
     const struct manifest *manifest = &it->manifest;
-    auto_free char *network = template_network_get(it->name);
     char size[32], date[32];
 
     (void) printf("template     %s%s\n", it->name, it->is_default ? " (default)" : "");
@@ -199,15 +243,7 @@ static int inspect_text(const struct inspected *it)
     (void) printf("workdir      %s\n", manifest->workdir);
     for (size_t i = 0; i < manifest->env_count; i++)
         (void) printf("env          %s\n", manifest_env_at(manifest, i));
-    if (network)
-        (void) printf("network      %s\n", network);
-    if (it->is_warm)
-        (void) printf("warm         %s, made %s\n", report_size(size, sizeof size, it->warm.bytes),
-                      subverb_when(date, sizeof date, it->warm.made_ms));
-    if (it->is_warm && it->warm.start[0])
-        (void) printf("start        %s\nready        %s\n", it->warm.start, it->warm.ready);
-    if (it->is_warm && it->warm.modules[0])
-        (void) printf("import       %s\n", it->warm.modules);
+    show_records(it);
     if (it->users_known)
         (void) printf("sandboxes    %zu\n", it->users);
     else
@@ -219,10 +255,14 @@ int template_show_one(const char *name, bool as_json)
 {
     auto_free struct inspected *it = calloc(1, sizeof *it);
     struct err err = { 0 };
+    int code;
 
-    if (!it)
-        err_set(&err, ERR_NO_MEMORY, "no memory");
-    else if (look_at(name, it, &err) == 0)
-        return as_json ? inspect_json(it) : inspect_text(it);
-    return report_error(&err);
+    if (!it || look_at(name, it, &err) < 0) {
+        if (!it)
+            err_set(&err, ERR_NO_MEMORY, "no memory");
+        return report_error(&err);
+    }
+    code = as_json ? inspect_json(it) : inspect_text(it);
+    json_decref(it->records);
+    return code;
 }

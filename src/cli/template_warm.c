@@ -4,12 +4,11 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "cli/api/server.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "cli/records.h"
 #include "cli/report.h"
-#include "cli/saved.h"
-#include "cli/substore.h"
-#include "cli/subverbs.h"
 #include "cli/template_maker.h"
 #include "cli/warm_ready.h"
 #include "client/image.h"
@@ -21,73 +20,17 @@
 #include <string.h>
 
 #define READY_DEFAULT_MS 60000
+#define COMMAND_MAX      2048 /* with the NUL; the server refuses longer ones, too */
 
-/* ---- records ---- */
-
-int template_warm_get(const char *name, struct store_warm *ret)
+/* By the server, which must run. take_warm: what PATCH /v1/host/templates/NAME takes as "warm". */
+static int record(const char *name, json_t *take_warm, struct err *err)
 {
-    struct store *store = NULL;
-    struct err ignored;
-    int r = saved_store(&store, &ignored);
+    json_t *body = json_pack("{s:o}", "warm", take_warm);
 
-    r = r == 0 && store ? store_warm_get(store, name, ret, &ignored) : 0;
-    store_close(store);
-    return r == 1;
-}
-
-/* Images of the template that it does not have any more, or that somebody who was killed never gave it. With the
- * template's lock: nobody is about to. */
-static void sweep(struct link *link, struct store *store, const char *name)
-{
-    auto_free struct keeper_image *images = NULL;
-    struct err ignored;
-    size_t count = 0;
-
-    if (saved_images(link, &images, &count, &ignored) < 0)
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(images[i].owner, WARM_OWNER) == 0 &&
-            strcmp(images[i].sandbox.template, name) == 0 &&
-            store_warm_has(store, images[i].id, &ignored) == 0)
-            (void) image_drop(link, images[i].id, &ignored);
-}
-
-static int forget(const char *name, bool *ret_was, struct err *err)
-{
-    struct store_warm warm;
-    struct store *store;
-    struct link link;
-    struct err ignored;
-    int r;
-
-    *ret_was = false;
-    if (saved_store(&store, err) < 0)
-        return -1;
-    r = store ? store_warm_get(store, name, &warm, err) : 0;
-    if (r == 1) {
-        *ret_was = true;
-        r = store_warm_remove(store, name, err);
-        if (r == 0)
-            r = subverb_audit(store, "", "template.cool", name, err);
-        if (r == 0 && link_open(&link, report_state(), &ignored) == 0) {
-            sweep(&link, store, name);
-            link_close(&link);
-        }
-    }
-    store_close(store);
-    return r < 0 ? -1 : 0;
-}
-
-void template_warm_forget(const char *name)
-{
-    struct err err;
-    bool was;
-
-    if (forget(name, &was, &err) < 0)
-        report_note("the memory image of template '%s' stays: %s", name, err.msg);
-    else if (was)
-        report_note("template '%s' has no memory image any more: 'cove template warm' makes one",
-                    name);
+    if (records_server(err) == 0)
+        return server_ask("PATCH", body, NULL, err, "/v1/host/templates/%s", name);
+    json_decref(body);
+    return -1;
 }
 
 int template_cool(const char *name)
@@ -96,42 +39,14 @@ int template_cool(const char *name)
     struct manifest manifest;
     struct maker maker;
     struct err err;
-    bool was;
 
     maker_init(&maker, name);
     if (template_store_look(report_state(), &store_fd, &err) < 0 ||
         template_find(store_fd, name, &manifest, NULL, &err) < 0 ||
         template_lock(&maker.way, store_fd, name, &lock_fd, &err) < 0 ||
-        forget(name, &was, &err) < 0)
+        record(name, json_null(), &err) < 0)
         return report_error(&err);
-    if (!was) {
-        err_set(&err, ERR_NO_IMAGE, "template '%.60s' has no memory image", name);
-        return report_error(&err);
-    }
     return report_end(0);
-}
-
-/* ---- creating from it ---- */
-
-int template_warm_create(struct link *link, const struct sandbox_spec *spec,
-                         struct keeper_sandbox *ret, struct err *err)
-{
-    const struct warm_source *source;
-    struct keeper_hello hello;
-    struct store_warm warm;
-    struct err why;
-    bool loaded;
-
-    if (!spec->template && keeper_hello(link, &hello, err) < 0)
-        return -1;
-    if (!template_warm_get(spec->template ? spec->template : hello.default_template, &warm))
-        return sandbox_create(link, spec, ret, err);
-    source = &(struct warm_source){ .image = warm.image, .start = warm.start };
-    if (warm_create(link, spec, source, ret, &loaded, &why, err) < 0)
-        return -1;
-    if (why.kind != ERR_NONE)
-        report_note("the template's memory image was not loaded: %s", why.msg);
-    return 0;
 }
 
 /* ---- making one ---- */
@@ -139,12 +54,12 @@ int template_warm_create(struct link *link, const struct sandbox_spec *spec,
 struct making {
     const char *name;
     const struct warm_values *values;
-    struct store_warm record;
+    const char *modules; /* NULL: none */
     struct limits limits;
     bool root;
     struct progress progress;
     struct link link;
-    struct store *store;
+    uint64_t bytes; /* of the image */
 };
 
 static void set_size(struct making *m, bool e2b)
@@ -174,18 +89,15 @@ static int check(struct making *m, struct err *err)
         return err_set(err, ERR_USAGE, "template warm: say --start and --ready, or --import");
     if (!v->start != !v->ready)
         return err_set(err, ERR_USAGE, "template warm: --start and --ready belong together");
-    if ((v->start && (!v->start[0] || strlen(v->start) >= STORE_COMMAND_MAX)) ||
-        (v->ready && (!v->ready[0] || strlen(v->ready) >= STORE_COMMAND_MAX)))
+    if ((v->start && (!v->start[0] || strlen(v->start) >= COMMAND_MAX)) ||
+        (v->ready && (!v->ready[0] || strlen(v->ready) >= COMMAND_MAX)))
         return err_set(err, ERR_USAGE, "template warm: a command has 1 to %d bytes",
-                       STORE_COMMAND_MAX - 1);
+                       COMMAND_MAX - 1);
     if (modules && !warm_modules_ok(modules))
         return err_set(err, ERR_USAGE, "template warm: '%.60s' is not a list of python modules",
                        modules);
     set_size(m, e2b);
-    (void) snprintf(m->record.template, sizeof m->record.template, "%s", m->name);
-    (void) snprintf(m->record.start, sizeof m->record.start, "%s", v->start ? v->start : "");
-    (void) snprintf(m->record.ready, sizeof m->record.ready, "%s", v->ready ? v->ready : "");
-    (void) snprintf(m->record.modules, sizeof m->record.modules, "%s", modules ? modules : "");
+    m->modules = modules;
     return 0;
 }
 
@@ -213,32 +125,40 @@ static int prepare(struct making *m, const char *sandbox, struct err *err)
     uint64_t until = io_now_ms() + within;
     uint32_t proc;
 
-    if (m->record.start[0]) {
+    if (m->values->start) {
         progress_show(&m->progress, 20, "starting", NULL);
-        if (warm_start(&m->link, sandbox, m->record.start, &proc, err) < 0 ||
-            warm_ready_wait(&m->link, sandbox, proc, m->record.ready, until, err) < 0)
+        if (warm_start(&m->link, sandbox, m->values->start, &proc, err) < 0 ||
+            warm_ready_wait(&m->link, sandbox, proc, m->values->ready, until, err) < 0)
             return -1;
     }
-    if (m->record.modules[0]) {
-        progress_show(&m->progress, 50, "importing", m->record.modules);
-        if (warm_kernel_start(&m->link, sandbox, m->root, m->record.modules, until, err) < 0)
+    if (m->modules) {
+        progress_show(&m->progress, 50, "importing", m->modules);
+        if (warm_kernel_start(&m->link, sandbox, m->root, m->modules, until, err) < 0)
             return -1;
     }
     return 0;
 }
 
+/* The record is the server's to make: an image without one is dropped by whoever looks next. */
 static int save(struct making *m, const char *sandbox, struct err *err)
 {
+    const struct warm_values *v = m->values;
     struct keeper_image image;
+    char id[ID_LEN + 1];
+    struct err ignored;
 
     progress_show(&m->progress, 80, "saving", NULL);
-    if (sandbox_new_id(m->record.image, err) < 0 ||
-        image_save(&m->link, sandbox, m->record.image, WARM_OWNER, KEEPER_SAVE_MEMORY, &image,
-                   err) < 0)
+    if (sandbox_new_id(id, err) < 0 ||
+        image_save(&m->link, sandbox, id, WARM_OWNER, KEEPER_SAVE_MEMORY, &image, err) < 0)
         return -1;
-    m->record.bytes = image.bytes;
-    m->record.made_ms = image.saved_ms;
-    return store_warm_set(m->store, &m->record, err);
+    m->bytes = image.bytes;
+    if (record(m->name,
+               json_pack("{s:s, s:s*, s:s*, s:s*}", "image", id, "start", v->start, "ready",
+                         v->ready, "import", m->modules),
+               err) == 0)
+        return 0;
+    (void) image_drop(&m->link, id, &ignored);
+    return -1;
 }
 
 static int make(struct making *m, struct err *err)
@@ -255,8 +175,7 @@ static int make(struct making *m, struct err *err)
         r = save(m, sandbox.id, err);
     if (sandbox.id[0])
         (void) sandbox_destroy(&m->link, sandbox.id, &ignored);
-    sweep(&m->link, m->store, m->name); /* the one before, or this one without its record */
-    return r < 0 ? -1 : subverb_audit(m->store, "", "template.warm", m->name, err);
+    return r;
 }
 
 static int warm(struct making *m, struct err *err)
@@ -271,12 +190,11 @@ static int warm(struct making *m, struct err *err)
     if (check(m, err) < 0 || template_store_look(report_state(), &store_fd, err) < 0 ||
         template_find(store_fd, m->name, &manifest, NULL, err) < 0 ||
         template_lock(&maker.way, store_fd, m->name, &lock_fd, err) < 0 ||
-        common_open(&m->link, err) < 0)
+        records_server(err) < 0 || common_open(&m->link, err) < 0)
         return -1;
     progress_init(&m->progress, m->name);
-    r = subverb_store(&m->store, err) < 0 ? -1 : make(m, err);
+    r = make(m, err);
     progress_done(&m->progress, NULL);
-    store_close(m->store);
     link_close(&m->link);
     return r;
 }
@@ -291,7 +209,7 @@ int template_warm(const char *name, const struct warm_values *values)
     if (warm(&m, &err) < 0)
         return report_error(&err);
     (void) printf("%s is warm: an image of %s, in %s\n", name,
-                  report_size(size, sizeof size, m.record.bytes),
+                  report_size(size, sizeof size, m.bytes),
                   report_span(span, sizeof span, io_now_ms() - begun));
     return report_end(0);
 }

@@ -1,18 +1,15 @@
 /* template_warm.h - templates that carry a memory image: a sandbox of theirs in which a command runs already, and a
  * kernel waits with its modules imported. New sandboxes of the same limits and profile start as copies of it.
  *
- * The record is in the server's store, by the template's name (store/warm.c); the image is the keeper's, with the owner
- * WARM_OWNER. A record without an image is harmless, an image without a record is dropped by the next one who
- * works on the template, by the server, or by gc.
+ * The image is made here, and is the keeper's, with the owner WARM_OWNER; the record is the server's (/v1/host/templates). A
+ * record without an image is harmless, an image without a record is dropped by the next record of the template, or by gc.
  *
- * Callers: the template verb, whatever makes templates again, create, gc. */
+ * Callers: the template verb. */
 #ifndef COVE_CLI_TEMPLATE_WARM_H
 #define COVE_CLI_TEMPLATE_WARM_H
 
 #include "cli/options.h"
-#include "client/link.h"
-#include "client/sandbox.h"
-#include "store/store.h"
+#include "wire/limits.h"
 
 struct warm_values {
     const char *start, *ready, *modules;
@@ -40,15 +37,5 @@ struct warm_values {
 /* Prints what it did; the exit code. */
 int template_warm(const char *name, const struct warm_values *values);
 int template_cool(const char *name);
-
-/* 1: it is warm. 0: it is not, or there is no store. */
-int template_warm_get(const char *name, struct store_warm *ret);
-
-/* The template was made again, changed or removed: its image is of no use. With its lock. */
-void template_warm_forget(const char *name);
-
-/* As sandbox_create, of its template's image where that fits. `cove create`. */
-int template_warm_create(struct link *link, const struct sandbox_spec *spec,
-                         struct keeper_sandbox *ret, struct err *err);
 
 #endif

@@ -197,14 +197,18 @@ static int prepare(const struct up_options *options, struct up *up, char config[
     if (options->group)
         serve->admin_gid = serve->keeper_gid;
     if (restore_finish_at(report_state(), err) < 0 || state_make(options, serve, err) < 0 ||
-        (!options->no_server &&
-         (gate_listen(&up->gate, serve->uid, err) < 0 || serve_listen_admin(serve, err) < 0)))
+        (!options->no_server && gate_listen(&up->gate, serve->uid, err) < 0))
         return -1;
     maker_init(&maker, "host");
+    maker.how = "update";
+    /* Before the server's socket is there: no server would answer what is asked over it for the records. */
     if (template_host_ensure(&maker.way, report_state(), err) < 0)
         return -1;
     maker_init(&maker, TEMPLATE_SCRATCH);
-    return template_scratch_ensure(&maker.way, report_state(), err);
+    maker.how = "update";
+    if (template_scratch_ensure(&maker.way, report_state(), err) < 0)
+        return -1;
+    return options->no_server ? 0 : serve_listen_admin(serve, err);
 }
 
 static int up(const struct up_options *options, struct err *err)

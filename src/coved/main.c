@@ -49,10 +49,18 @@ static void block_signals(void)
     (void) pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+/* The only server of its state directory, before anything is made in it. */
+static int lock_state(const struct config *config, struct err *err)
+{
+    static int held_fd; /* never closed */
+
+    return store_lock(config->state, &held_fd, err);
+}
+
 static int set_up(struct app *app, struct err *err)
 {
     block_signals();
-    if (admin_lock(app_config(app)->state, err) < 0 || network_prepare(app_config(app), err) < 0 ||
+    if (lock_state(app_config(app), err) < 0 || network_prepare(app_config(app), err) < 0 ||
         admin_prepare(app, err) < 0)
         return -1;
     if (rights_drop(app_config(app), config_path(app->argc, app->argv), err) < 0)

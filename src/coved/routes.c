@@ -107,6 +107,14 @@ const struct route routes[] = {
     { METHOD_POST,   "/v1/audit/verify",                        SCOPE_OPERATOR, 4 * KiB, v1_audit_verify, &v1_verify_form },
     { METHOD_POST,   "/v1/audit/prune",                         SCOPE_OPERATOR, 4 * KiB, v1_audit_prune, &v1_prune_form },
 
+    { METHOD_GET,    "/v1/host/templates",                      SCOPE_OPERATOR, 0,     v1_host_template_list },
+    { METHOD_GET,    "/v1/host/templates/:name",                SCOPE_OPERATOR, 0,     v1_host_template_get },
+    { METHOD_PUT,    "/v1/host/templates/:name",                SCOPE_OPERATOR, 4 * KiB, v1_host_template_put, &v1_host_made_form },
+    { METHOD_PATCH,  "/v1/host/templates/:name",                SCOPE_OPERATOR, 128 * KiB, v1_host_template_patch, &v1_host_template_form },
+    { METHOD_DELETE, "/v1/host/templates/:name",                SCOPE_OPERATOR, 0,     v1_host_template_delete },
+    { METHOD_POST,   "/v1/host/gc",                             SCOPE_OPERATOR, 4 * KiB, v1_host_gc, &v1_gc_form },
+    { METHOD_POST,   "/v1/host/copy",                           SCOPE_OPERATOR, 4 * KiB, v1_host_copy },
+
     { METHOD_GET,    "/v1/secrets",                             SCOPE_READ, 0,         v1_secret_list },
     { METHOD_PUT,    "/v1/secrets/:name",                       SCOPE_RUN,  64 * KiB,  v1_secret_put, &v1_secret_form },
     { METHOD_DELETE, "/v1/secrets/:name",                       SCOPE_RUN,  0,         v1_secret_delete },

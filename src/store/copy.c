@@ -3,9 +3,11 @@
 
 #include "base/own.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static int copy_pages(struct db *from, const char *to, struct err *err)
 {
@@ -30,17 +32,42 @@ static int copy_pages(struct db *from, const char *to, struct err *err)
     return r;
 }
 
-int store_copy(struct store *store, const char *to, struct err *err)
+/* Beside the store. */
+static void copy_path(const struct store *store, const char *ending, char ret[sizeof store->path])
+{
+    int len = (int) (strrchr(store->path, '/') - store->path);
+
+    (void) snprintf(ret, sizeof store->path, "%.*s/" STORE_COPY "%s", len, store->path, ending);
+}
+
+/* Also the journal: SQLite would apply it to the next file of that name. */
+void copy_clear(const struct store *store)
+{
+    static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
+    char path[sizeof store->path];
+
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        copy_path(store, endings[i], path);
+        (void) unlink(path);
+    }
+}
+
+int store_copy(struct store *store, struct err *err)
 {
     auto_close int fd = -1;
+    char to[sizeof store->path];
     struct db from;
     int r;
 
+    copy_clear(store);
+    copy_path(store, "", to);
     if (store_audit_flush(store, err) < 0 || reader_take(store, &from, err) < 0)
         return -1;
     fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    r = fd < 0 ? err_set(err, ERR_EXISTS, "%.150s cannot be made", to) : copy_pages(&from, to, err);
+    r = fd < 0 ? err_sys(err, errno, "make %s", to) : copy_pages(&from, to, err);
     reader_give(store, &from);
+    if (r < 0)
+        copy_clear(store);
     return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #define STORE_READERS   8     /* idle connections that are kept */
 #define STORE_SECRETS   16    /* that are kept in memory */
@@ -19,6 +20,7 @@ struct audit_entry;
 
 struct store {
     char path[4096];
+    int held_fd;      /* the lock of the only writer */
     struct db writer; /* of the thread that set `writing` */
     int journal_fd;   /* of the thread that set `syncing`; -1: not yet open */
     atomic_int journal_pages;
@@ -69,6 +71,13 @@ int writer_sync(struct store *store, uint64_t commit, struct err *err);
 int writer_start(struct store *store, struct err *err);
 /* Everything that waits is written, or given up when the disk takes nothing. */
 void writer_stop(struct store *store);
+
+/* lock.c: <state>/server, which is made for its owner alone if it is not there; and a new file of root's in it, which becomes that
+ * owner's (SQLite does the same for its journals). */
+int server_directory(const char *state, int *ret_fd, struct stat *ret, struct err *err);
+int server_hand_over(int fd, const struct stat *directory);
+/* copy.c: what a copy left that was killed. */
+void copy_clear(const struct store *store);
 
 /* A connection for reading, for one thread at a time. */
 int reader_take(struct store *store, struct db *ret, struct err *err);

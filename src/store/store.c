@@ -16,29 +16,20 @@ uint64_t store_now_ms(void)
     return io_real_ms();
 }
 
-/* The directory and an empty file, both for the owner alone. Made by root for a server that is not: the file gets
- * the directory's owner (SQLite does the same for its journals). */
+/* The directory and an empty file, both for the owner alone. */
 static int make_file(const char *state, char *path, size_t size, struct err *err)
 {
-    auto_close int dir = -1, server = -1, file = -1;
+    auto_close int server = -1, file = -1;
     struct stat st;
 
     if ((size_t) snprintf(path, size, "%s/server/cove.db", state) >= size)
         return err_set(err, ERR_INVALID, "the state directory's name is too long");
-    dir = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return err_sys(err, errno, "state directory %s", state);
-    if (mkdirat(dir, "server", 0700) < 0 && errno != EEXIST)
-        return err_sys(err, errno, "make %s/server", state);
-    server = openat(dir, "server", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (server < 0 || fstat(server, &st) < 0)
-        return err_sys(err, errno, "open %s/server", state);
+    if (server_directory(state, &server, &st, err) < 0)
+        return -1;
     file = openat(server, "cove.db", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
         return errno == EEXIST ? 0 : err_sys(err, errno, "make %s", path);
-    if (geteuid() == 0 && st.st_uid != 0 && fchown(file, st.st_uid, st.st_gid) < 0)
-        return err_sys(err, errno, "hand over %s", path);
-    return 0;
+    return server_hand_over(file, &st) < 0 ? err_sys(err, errno, "hand over %s", path) : 0;
 }
 
 static void init_conditions(struct store *store)
@@ -62,13 +53,15 @@ int store_open(const char *state, struct store **ret, struct err *err)
     init_conditions(store);
     store->jobs_end = &store->jobs;
     store->entries_end = &store->entries;
-    store->journal_fd = -1;
-    if (make_file(state, store->path, sizeof store->path, err) < 0)
+    store->journal_fd = store->held_fd = -1;
+    if (store_lock(state, &store->held_fd, err) < 0 ||
+        make_file(state, store->path, sizeof store->path, err) < 0)
         goto undo;
     if (db_open(&store->writer, store->path, true, err) < 0) {
         err_wrap(err, "%s", store->path);
         goto undo;
     }
+    copy_clear(store);
     if (writer_start(store, err) < 0)
         goto undo;
     *ret = store;
@@ -90,6 +83,7 @@ void store_close(struct store *store)
     (void) pthread_cond_destroy(&store->work);
     (void) pthread_cond_destroy(&store->done);
     (void) pthread_mutex_destroy(&store->lock);
+    own_close(&store->held_fd);
     free(store);
 }
 

@@ -5,8 +5,10 @@
  * commit. A function that writes returns when its change is on disk; those that say "written" return when it is
  * committed, which kill -9 cannot undo, and a power cut can for another 100 ms.
  *
- * Owns:    <state>/server/cove.db and its journal files.
- * Callers: the server; of the command line, verbs about this host (template, gc, backup, restore).
+ * There is one writer: store_open takes the lock <state>/server/lock, which coved holds as long as it runs.
+ *
+ * Owns:    <state>/server/cove.db, its journal files and its lock.
+ * Callers: the server; while the server is down, the command line of root (cli/records.c).
  * Never:   keeps a key: only its SHA-256, and the public part that finds it. */
 #ifndef COVE_STORE_STORE_H
 #define COVE_STORE_STORE_H
@@ -29,8 +31,11 @@
 struct store;
 struct private_member;
 
-/* Opens or makes <state>/server/cove.db. A damaged file, one of a newer cove, or no permission: a clear
- * error and nothing is changed. */
+/* The lock of the only writer, until the descriptor is closed or the process ends. ERR_STATE: another process has it. */
+int store_lock(const char *state, int *ret_fd, struct err *err);
+
+/* Opens or makes <state>/server/cove.db, and locks it. A damaged file, one of a newer cove, another process that has the
+ * lock, or no permission: a clear error and nothing is changed. */
 int store_open(const char *state, struct store **ret, struct err *err);
 /* Writes what waits, then closes. Accepts NULL. */
 void store_close(struct store *store);
@@ -40,8 +45,10 @@ static inline void store_own(struct store **store)
     store_close(*store);
 }
 #define auto_store __attribute__((cleanup(store_own)))
-/* All of it as it is at one moment, into a new file, while others continue writing. Secrets stay sealed. */
-int store_copy(struct store *store, const char *to, struct err *err);
+/* All of it as it is at one moment, while others continue writing, as <state>/server/STORE_COPY in the place of what is there. Secrets
+ * stay sealed. Not by two threads at once. What is left of it goes with the next copy, and when the store is opened. */
+#define STORE_COPY "copy.db"
+int store_copy(struct store *store, struct err *err);
 /* Of the schema: a file of a higher one was written by a later cove. */
 uint64_t store_version(void);
 /* Whether the last commit failed: a sentence for /health and /metrics, or NULL if all is well. */

@@ -1,9 +1,9 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/report.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "cli/table.h"
+#include "direct/substore.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -284,5 +284,6 @@ static int audit_prune(int argc, char **argv)
 
 int verb_audit(int argc, char **argv)
 {
+    subverb_product(argv);
     return subverbs_run(&audit_verb, argc, argv);
 }

@@ -3,8 +3,8 @@
 #include "base/own.h"
 #include "cli/report.h"
 #include "cli/saved.h"
-#include "cli/template_warm.h"
 #include "cli/terminal.h"
+#include "direct/substore.h"
 #include "direct/volume.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ int common_create(struct link *link, const struct sandbox_options *options, uint
         return -1;
     /* One that ends with its command has a disk in memory, which no image has. */
     return (flags & KEEPER_FLAG_TIED) ? sandbox_create(link, &spec, ret, err)
-                                      : template_warm_create(link, &spec, ret, err);
+                                      : saved_warm_create(link, &spec, ret, err);
 }
 
 /* "KEY=VAL" as it is; "KEY" takes the value that cove itself has, or nothing when it has none. */

@@ -1,8 +1,8 @@
 #include "base/own.h"
 #include "cli/listing.h"
 #include "cli/report.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
+#include "direct/substore.h"
 
 #include <string.h>
 
@@ -186,5 +186,6 @@ static int key_ls(int argc, char **argv)
 
 int verb_key(int argc, char **argv)
 {
+    subverb_product(argv);
     return subverbs_run(&key_verb, argc, argv);
 }

@@ -3,6 +3,7 @@
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "direct/common.h"
+#include "direct/substore.h"
 
 #include <string.h>
 

@@ -1,19 +1,17 @@
-/* Snapshots. One of a tenant's sandbox gets a record in the server's store, so that the tenant sees it and can name it;
- * one of a sandbox that the command line made is an image and nothing more. */
+/* Snapshots that belong to nobody: images of the keeper's, without a record in the server's store. */
 #include "base/own.h"
 #include "cli/listing.h"
 #include "cli/report.h"
 #include "cli/saved.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/warm.h"
 #include "direct/common.h"
+#include "direct/substore.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct snapshot_values {
-    const char *name;
     bool no_memory, json;
 };
 
@@ -21,7 +19,6 @@ struct snapshot_values {
 
 /* clang-format off */
 static const struct option create_options[] = {
-    { 0, "name",      OPTION_TEXT, AT(name),      "NAME", COMPLETE_NONE, "a name for it, unique in its tenant; not without a server" },
     { 0, "no-memory", OPTION_FLAG, AT(no_memory), NULL,   COMPLETE_NONE, "its files only, not its processes" },
 };
 static const struct option ls_options[] = {
@@ -60,88 +57,21 @@ int verb_snapshot(int argc, char **argv)
 
 /* ---- create ---- */
 
-static int fill(struct store *store, const struct keeper_sandbox *sandbox,
-                const struct snapshot_values *values, struct store_snapshot *ret, struct err *err)
+static int create(struct link *link, const char *name, bool memory, char ret_id[ID_LEN + 1],
+                  struct err *err)
 {
-    struct store_sandbox record;
-
-    if (store_sandbox_get(store, NULL, sandbox->id, &record, err) < 0)
-        return -1;
-    memcpy(ret->tenant, record.tenant, sizeof ret->tenant);
-    memcpy(ret->sandbox, record.id, sizeof ret->sandbox);
-    memcpy(ret->template, record.template, sizeof ret->template);
-    memcpy(ret->metadata, record.metadata, sizeof ret->metadata);
-    (void) snprintf(ret->name, sizeof ret->name, "%s", values->name ? values->name : "");
-    ret->created_ms = store_now_ms();
-    ret->state = STORE_SNAPSHOT_MAKING;
-    return 0;
-}
-
-static int save(struct link *link, const struct keeper_sandbox *sandbox,
-                const struct store_snapshot *snapshot, struct keeper_image *ret, struct err *err)
-{
-    return image_save(link, sandbox->id, snapshot->id, snapshot->tenant,
-                      snapshot->memory ? KEEPER_SAVE_MEMORY : 0, ret, err);
-}
-
-/* As the server does it: the record first. */
-static int save_recorded(struct link *link, struct store *store,
-                         const struct keeper_sandbox *sandbox, struct store_snapshot *snapshot,
-                         struct err *err)
-{
-    auto_free char *env = NULL, *network = NULL;
-    struct keeper_image image;
-    struct err ignored;
-
-    if (store_sandbox_env(store, sandbox->id, &env, err) < 0 ||
-        store_network_get(store, sandbox->id, &network, err) < 0)
-        return -1;
-    snapshot->env = env;
-    snapshot->network = network;
-    if (store_snapshot_add(store, snapshot, err) < 0)
-        return -1;
-    if (save(link, sandbox, snapshot, &image, err) < 0) {
-        (void) store_snapshot_remove(store, snapshot->id, &ignored);
-        return -1;
-    }
-    snapshot->state = STORE_SNAPSHOT_READY;
-    snapshot->bytes = image.bytes;
-    return store_snapshot_ready(store, snapshot, err) < 0
-               ? -1
-               : subverb_audit(store, snapshot->tenant, "snapshot.create", snapshot->id, err);
-}
-
-static int create(struct link *link, const char *name, const struct snapshot_values *values,
-                  char ret_id[ID_LEN + 1], struct err *err)
-{
-    struct store_snapshot snapshot = { .memory = !values->no_memory };
     struct keeper_sandbox sandbox;
     struct keeper_image image;
-    struct store *store;
-    bool recorded;
-    int r;
 
-    if (values->name && (!name_ok(values->name) || id_ok(values->name)))
-        return err_set(err, ERR_INVALID,
-                       "name: 1 to 63 of a-z, 0-9, '-', '_', '.', and not like an id");
-    if (sandbox_get(link, name, &sandbox, err) < 0 || sandbox_new_id(snapshot.id, err) < 0 ||
-        saved_store(&store, err) < 0)
-        return -1;
-    memcpy(ret_id, snapshot.id, sizeof snapshot.id);
-    recorded = store && fill(store, &sandbox, values, &snapshot, err) == 0;
-    if (recorded)
-        r = save_recorded(link, store, &sandbox, &snapshot, err);
-    else if (values->name)
-        r = err_set(err, ERR_INVALID, "name: only a sandbox of the server's has named snapshots");
-    else
-        r = save(link, &sandbox, &snapshot, &image, err);
-    store_close(store);
-    return r;
+    return sandbox_get(link, name, &sandbox, err) < 0 || sandbox_new_id(ret_id, err) < 0
+               ? -1
+               : image_save(link, sandbox.id, ret_id, "", memory ? KEEPER_SAVE_MEMORY : 0, &image,
+                            err);
 }
 
 static int snapshot_create(int argc, char **argv)
 {
-    struct snapshot_values values = { .name = NULL };
+    struct snapshot_values values = { .json = false };
     char id[ID_LEN + 1];
     struct link link;
     struct err err;
@@ -156,7 +86,7 @@ static int snapshot_create(int argc, char **argv)
         return report_error(&err);
     r = saved_resolve(&link, &names[0], &err);
     if (r == 0)
-        r = create(&link, names[0], &values, id, &err);
+        r = create(&link, names[0], !values.no_memory, id, &err);
     link_close(&link);
     if (r < 0)
         return report_error(&err);
@@ -166,21 +96,10 @@ static int snapshot_create(int argc, char **argv)
 
 /* ---- ls ---- */
 
-static void name_of(struct store *store, const char *id, char *out, size_t size)
-{
-    struct store_snapshot record;
-    struct err ignored;
-
-    out[0] = '\0';
-    if (store && store_snapshot_get(store, NULL, id, &record, &ignored) == 0)
-        (void) snprintf(out, size, "%s", record.name);
-}
-
-static void put_json(struct json_out *json, const struct keeper_image *image, const char *name)
+static void put_json(struct json_out *json, const struct keeper_image *image)
 {
     json_out_object(json, NULL);
     json_out_text(json, "id", image->id);
-    json_out_text(json, "name", name[0] ? name : NULL);
     json_out_text(json, "tenant", image->owner[0] ? image->owner : NULL);
     json_out_text(json, "sandbox", image->sandbox.id);
     json_out_text(json, "template", image->sandbox.template);
@@ -190,12 +109,11 @@ static void put_json(struct json_out *json, const struct keeper_image *image, co
     json_out_end(json);
 }
 
-static void put_row(struct table *table, const struct keeper_image *image, const char *name)
+static void put_row(struct table *table, const struct keeper_image *image)
 {
     char text[32];
 
     table_cell(table, "%s", image->id);
-    table_cell(table, "%s", name[0] ? name : "-");
     table_cell(table, "%s", image->owner[0] ? image->owner : "-");
     table_cell(table, "%s", image->sandbox.id);
     table_cell(table, "%s", image->sandbox.template);
@@ -204,33 +122,29 @@ static void put_row(struct table *table, const struct keeper_image *image, const
     table_cell(table, "%s", subverb_when(text, sizeof text, image->saved_ms));
 }
 
-static void print(const struct keeper_image *images, size_t count, struct store *store,
-                  enum listing_form form)
+static void print(const struct keeper_image *images, size_t count, enum listing_form form)
 {
-    static const char *const headings[] = { "ID",       "NAME",   "TENANT", "SANDBOX",
-                                            "TEMPLATE", "MEMORY", ">BYTES", "MADE" };
-    char name[STORE_NAME_MAX];
+    static const char *const headings[] = { "ID",     "TENANT", "SANDBOX", "TEMPLATE",
+                                            "MEMORY", ">BYTES", "MADE" };
     struct listing l;
 
     listing_init(&l, form, ARRAY_LEN(headings), headings);
     for (size_t i = 0; i < count; i++) {
         if ((images[i].flags & KEEPER_IMAGE_PAUSED) || strcmp(images[i].owner, WARM_OWNER) == 0)
             continue;
-        name_of(store, images[i].id, name, sizeof name);
         if (form == LISTING_JSON)
-            put_json(&l.json, &images[i], name);
+            put_json(&l.json, &images[i]);
         else
-            put_row(&l.table, &images[i], name);
+            put_row(&l.table, &images[i]);
     }
     (void) listing_end(&l, 0);
 }
 
 static int snapshot_ls(int argc, char **argv)
 {
-    struct snapshot_values values = { .name = NULL };
+    struct snapshot_values values = { .json = false };
     auto_free struct keeper_image *images = NULL;
     auto_link struct link link = { .fd = -1 };
-    auto_store struct store *store = NULL;
     struct err err;
     char **names;
     size_t count;
@@ -239,10 +153,9 @@ static int snapshot_ls(int argc, char **argv)
     code = subverb_parse(&snapshot_verb, "ls", argc, argv, &values, "", 0, 0, &names, &operands);
     if (code >= 0)
         return code;
-    if (common_open(&link, &err) < 0 || saved_images(&link, &images, &count, &err) < 0 ||
-        saved_store(&store, &err) < 0)
+    if (common_open(&link, &err) < 0 || saved_images(&link, &images, &count, &err) < 0)
         return report_error(&err);
-    print(images, count, store, listing_form_of(values.json));
+    print(images, count, listing_form_of(values.json));
     return report_end(0);
 }
 
@@ -251,23 +164,14 @@ static int snapshot_ls(int argc, char **argv)
 static int remove_one(struct link *link, const char *name, void *context, struct err *err)
 {
     struct keeper_image image;
-    struct store *store;
-    int r;
 
     (void) context;
-    if (saved_snapshot(link, name, &image, err) < 0 || image_drop(link, image.id, err) < 0 ||
-        saved_store(&store, err) < 0)
-        return -1;
-    r = store ? store_snapshot_remove(store, image.id, err) : 0;
-    if (store && r == 0 && image.owner[0])
-        r = subverb_audit(store, image.owner, "snapshot.delete", image.id, err);
-    store_close(store);
-    return r;
+    return saved_snapshot(link, name, &image, err) < 0 ? -1 : image_drop(link, image.id, err);
 }
 
 static int snapshot_rm(int argc, char **argv)
 {
-    struct snapshot_values values = { .name = NULL };
+    struct snapshot_values values = { .json = false };
     char **names;
     int count, code;
 

@@ -1,10 +1,10 @@
 #include "base/own.h"
 #include "base/parse.h"
 #include "cli/listing.h"
-#include "cli/network_option.h"
 #include "cli/report.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
+#include "direct/network_option.h"
+#include "direct/substore.h"
 #include "wire/isolation.h"
 
 #include <inttypes.h>
@@ -299,5 +299,6 @@ static int tenant_ls(int argc, char **argv)
 
 int verb_tenant(int argc, char **argv)
 {
+    subverb_product(argv);
     return subverbs_run(&tenant_verb, argc, argv);
 }

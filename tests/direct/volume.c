@@ -9,9 +9,9 @@
 #include "cli/common.h"
 #include "cli/listing.h"
 #include "cli/report.h"
-#include "cli/substore.h"
 #include "cli/subverbs.h"
 #include "client/volume.h"
+#include "direct/substore.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -254,6 +254,7 @@ static int volume_ls(int argc, char **argv)
 
 int verb_volume(int argc, char **argv)
 {
+    subverb_product(argv);
     return subverbs_run(&volume_verb, argc, argv);
 }
 

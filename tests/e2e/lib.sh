@@ -162,6 +162,18 @@ serve_stop() { # signal (default TERM)
     serve_pid=
 }
 
+# A command beside a server that runs as long as the command does; the direct command line stays the one in use.
+with_server() { # command…
+    local path=$PATH rc
+    serve_start
+    export PATH=$path
+    hash -r
+    "$@"
+    rc=$?
+    serve_stop
+    return $rc
+}
+
 stop_keeper() { # signal (default TERM)
     [ -n "$keeper_pid" ] || return 0
     kill -"${1:-TERM}" "$keeper_pid" 2>/dev/null

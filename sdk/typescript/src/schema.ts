@@ -1361,6 +1361,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/host/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is recorded of the templates that are installed on the host */
+        get: operations["listHostTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/host/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the template's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** What is recorded of a template */
+        get: operations["getHostTemplate"];
+        /**
+         * Record that the files of a template were made, or made anew
+         * @description The template must be installed. A memory image of the files before is removed.
+         */
+        put: operations["registerHostTemplate"];
+        post?: never;
+        /** Forget a template whose files are gone */
+        delete: operations["forgetHostTemplate"];
+        options?: never;
+        head?: never;
+        /** Change the default network or the memory image of a template; what is absent stays as it is */
+        patch: operations["changeHostTemplate"];
+        trace?: never;
+    };
+    "/v1/host/gc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove what nothing needs any more */
+        post: operations["collectGarbage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/host/copy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Copy the store, for a backup
+         * @description The copy is a file of the directory server/ in the state directory, for root to read and remove. A copy that is there already is replaced.
+         */
+        post: operations["copyStore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/policy/analyze": {
         parameters: {
             query?: never;
@@ -1848,6 +1928,78 @@ export interface components {
         PruneAudit: {
             /** @description age in seconds */
             older_than: number;
+        };
+        HostTemplate: {
+            name?: string;
+            /** @description its files are on the host */
+            installed?: boolean;
+            /** @description the default network of its sandboxes */
+            network?: components["schemas"]["Network"] | null;
+            /** @description its memory image */
+            warm?: {
+                image?: string;
+                bytes?: number;
+                /** Format: date-time */
+                made_at?: string | null;
+                start?: string;
+                ready?: string;
+                import?: string;
+            } | null;
+        };
+        HostTemplateCooled: {
+            /** @description the template had a memory image */
+            cooled?: boolean;
+        };
+        RegisterHostTemplate: {
+            /**
+             * @description how its files were made
+             * @enum {string}
+             */
+            how: "build" | "import" | "pull" | "update";
+            /** @description the image or the file */
+            from?: string;
+        };
+        ChangeHostTemplate: {
+            /** @description the default network of its sandboxes; null: none any more */
+            network?: components["schemas"]["NetworkRules"] | null;
+            /** @description its memory image; null: none any more */
+            warm?: {
+                /** @description the id of the image */
+                image: string;
+                /** @description the command that runs in the image */
+                start?: string;
+                /** @description the command that ended with 0 once the image was ready */
+                ready?: string;
+                /** @description the modules of the python kernel that waits in the image */
+                import?: string;
+            } | null;
+        };
+        CollectGarbage: {
+            /**
+             * @description only say what would be done
+             * @default false
+             */
+            dry_run?: boolean;
+            /** @description snapshots that are older go, too; an age in seconds */
+            older_than?: number;
+            /** @description the memory of images that were not used for so many seconds is compressed */
+            compress?: number;
+        };
+        GarbageItem: {
+            /** @enum {string} */
+            type?: "item" | "ping" | "end" | "error";
+            /** @enum {string} */
+            kind?: "snapshot" | "sandbox" | "volume" | "record";
+            id?: string;
+            /** @enum {string} */
+            action?: "remove" | "compress";
+            reason?: string;
+            freed_bytes?: number;
+            error?: {
+                code?: string;
+                message?: string;
+            } | null;
+            seen?: number;
         };
         Pool: {
             template?: string;
@@ -5873,6 +6025,181 @@ export interface operations {
                 content: {
                     "application/json": {
                         removed?: number;
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listHostTemplates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description also those that are not installed any more, and have a memory image */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        templates?: components["schemas"]["HostTemplate"][];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getHostTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the template's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the template */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostTemplate"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    registerHostTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the template's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegisterHostTemplate"];
+            };
+        };
+        responses: {
+            /** @description whether a memory image was removed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostTemplateCooled"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    forgetHostTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the template's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description whether a memory image was removed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostTemplateCooled"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    changeHostTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the template's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeHostTemplate"];
+            };
+        };
+        responses: {
+            /** @description the template */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostTemplate"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    collectGarbage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectGarbage"];
+            };
+        };
+        responses: {
+            /** @description an event `item` for each thing as it goes, then `end` with how many things were looked at, or `error` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["GarbageItem"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    copyStore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the name of the file */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        file?: string;
                     };
                 };
             };

@@ -88,6 +88,13 @@ static int use_contexts(struct remote *remote, const char *url, struct err *err)
     return r;
 }
 
+void server_use_here(void)
+{
+    chosen = (struct remote){ .kind = REMOTE_LOCAL };
+    (void) snprintf(chosen.state, sizeof chosen.state, "%s", report_state());
+    found = true;
+}
+
 int server_find(const struct remote **ret, struct err *err)
 {
     const char *url = set("COVE_SERVER");
@@ -95,12 +102,11 @@ int server_find(const struct remote **ret, struct err *err)
     *ret = &chosen;
     if (found)
         return 0;
-    chosen = (struct remote){ .kind = REMOTE_LOCAL };
+    server_use_here();
+    found = false;
     if (url ? use_contexts(&chosen, url, err) < 0
             : !set("COVE_STATE") && use_contexts(&chosen, NULL, err) < 0)
         return -1;
-    if (chosen.kind == REMOTE_LOCAL)
-        (void) snprintf(chosen.state, sizeof chosen.state, "%s", report_state());
     found = true;
     return 0;
 }

@@ -21,6 +21,9 @@ int server_find(const struct remote **ret, struct err *err);
 /* Whether --server, COVE_SERVER or a context names another host's. For verbs that are about this host alone. */
 bool server_is_elsewhere(void);
 
+/* This host's, whatever context is in use: for verbs that are about this host alone. */
+void server_use_here(void);
+
 /* Requests are for that tenant from now on: what --tenant says. NULL: for the caller's own. */
 int server_act_for(const char *tenant, struct err *err);
 

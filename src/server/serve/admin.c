@@ -1,53 +1,12 @@
 #include "server/serve/admin.h"
 
-#include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "base/parse.h"
 #include "server/net/network.h"
 #include "server/serve/listener.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-
-/* Never closed: the kernel lets go of the lock when the process ends, however it ends. No child inherits it. */
-static int lock_fd = -1;
-
-static int already_served(const char *state, struct err *err)
-{
-    char pid[32];
-    ssize_t len = pread(lock_fd, pid, sizeof pid - 1, 0);
-
-    pid[len > 0 ? len : 0] = '\0';
-    pid[strcspn(pid, "\n")] = '\0';
-    return err_set(err, ERR_STATE, "another coved (pid %s) already serves %s",
-                   pid[0] ? pid : "unknown", state);
-}
-
-int admin_lock(const char *state, struct err *err)
-{
-    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    char path[PATH_MAX], pid[32];
-    int len;
-
-    (void) snprintf(path, sizeof path, "%s/server", state);
-    (void) mkdir(path, 0700);
-    (void) snprintf(path, sizeof path, "%s/server/lock", state);
-    lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (lock_fd < 0)
-        return err_sys(err, errno, "open %s", path);
-    if (fcntl(lock_fd, F_SETLK, &whole) < 0)
-        return errno == EAGAIN || errno == EACCES ? already_served(state, err)
-                                                  : err_sys(err, errno, "lock %s", path);
-    len = snprintf(pid, sizeof pid, "%ld\n", (long) getpid());
-    return ftruncate(lock_fd, 0) < 0 || pwrite(lock_fd, pid, (size_t) len, 0) != len
-               ? err_sys(err, errno, "write %s", path)
-               : 0;
-}
 
 static int find_group(const char *name, gid_t *ret, struct err *err)
 {

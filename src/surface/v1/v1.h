@@ -24,7 +24,8 @@ extern const struct form v1_run_form, v1_create_form, v1_extend_form, v1_pause_f
     v1_save_form, v1_fork_form, v1_allow_form, v1_template_form, v1_tag_form, v1_build_form,
     v1_volume_form, v1_networks_form, v1_link_form, v1_exec_form, v1_process_form, v1_signal_form,
     v1_sign_form, v1_mkdir_form, v1_move_form, v1_chmod_form, v1_pool_form, v1_tenant_form,
-    v1_tenant_change_form, v1_key_form, v1_verify_form, v1_prune_form, v1_secret_form;
+    v1_tenant_change_form, v1_key_form, v1_verify_form, v1_prune_form, v1_secret_form,
+    v1_host_made_form, v1_host_template_form, v1_gc_form;
 
 /* ---- writing ---- */
 
@@ -174,6 +175,13 @@ int v1_joins_read(struct exchange *x, json_t *list, struct private_member *out, 
 int v1_pools_get(struct exchange *x, struct err *err);
 int v1_pool_set(struct exchange *x, struct err *err);
 int v1_pool_unset(struct exchange *x, struct err *err);
+int v1_host_template_list(struct exchange *x, struct err *err);
+int v1_host_template_get(struct exchange *x, struct err *err);
+int v1_host_template_put(struct exchange *x, struct err *err);
+int v1_host_template_patch(struct exchange *x, struct err *err);
+int v1_host_template_delete(struct exchange *x, struct err *err);
+int v1_host_gc(struct exchange *x, struct err *err);
+int v1_host_copy(struct exchange *x, struct err *err);
 int v1_pools_drain(struct exchange *x, struct err *err);
 
 int v1_tenant_list(struct exchange *x, struct err *err);

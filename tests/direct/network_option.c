@@ -1,4 +1,4 @@
-#include "cli/network_option.h"
+#include "direct/network_option.h"
 
 #include "base/io.h"
 #include "base/json.h"

@@ -2,9 +2,9 @@
  *
  *   --network off|public|list|none   --allow RULE   --deny RULE   --proxy URL   --proxy-login FILE
  *
- * Callers: the verbs tenant and template. Their user is the operator: a proxy may be anywhere. */
-#ifndef COVE_CLI_NETWORK_OPTION_H
-#define COVE_CLI_NETWORK_OPTION_H
+ * Callers: the verb tenant. Their user is the operator: a proxy may be anywhere. */
+#ifndef TESTS_DIRECT_NETWORK_OPTION_H
+#define TESTS_DIRECT_NETWORK_OPTION_H
 
 #include "cli/options.h"
 #include "store/store.h"
