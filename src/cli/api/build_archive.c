@@ -55,8 +55,6 @@ static int put_head(struct output *o, struct err *err)
     char facts[64];
     ssize_t n;
 
-    if (check_size(o, o->entry.size, o->entry.path, err) < 0)
-        return -1;
     hash_text(o, o->entry.path);
     hash_text(o, o->entry.target);
     (void) snprintf(facts, sizeof facts, "%d %o %llu", (int) o->entry.type, o->entry.mode,
@@ -135,7 +133,7 @@ static int put_entry(struct output *o, const struct context *context, const stru
     o->entry.mode = st.st_mode & 0777;
     o->entry.type = S_ISDIR(st.st_mode) ? TAR_DIR : TAR_FILE;
     o->entry.size = S_ISDIR(st.st_mode) ? 0 : (uint64_t) st.st_size;
-    if (put_head(o, err) < 0)
+    if (check_size(o, o->entry.size, e->path, err) < 0 || put_head(o, err) < 0)
         return -1;
     return S_ISDIR(st.st_mode) ? 0 : put_file(o, fd, err);
 }
