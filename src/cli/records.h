@@ -15,7 +15,7 @@
 /* The server of this host is asked from now on, whatever context is in use. ERR_UNAVAILABLE: it is down. */
 int records_server(struct err *err);
 
-/* The template was made, or made anew: how ("build", "import", "pull", "update") and from what, or NULL. Its memory image goes;
+/* The template was made, or rebuilt: how ("build", "import", "pull", "update") and from what, or NULL. Its memory image goes;
  * *ret_cooled: it had one. With the template's lock. */
 int records_made(const char *name, const char *how, const char *from, bool *ret_cooled,
                  struct err *err);

@@ -1391,7 +1391,7 @@ export interface paths {
         /** What is recorded of a template */
         get: operations["getHostTemplate"];
         /**
-         * Record that the files of a template were made, or made anew
+         * Record that the files of a template were made, or made again
          * @description The template must be installed. A memory image of the files before is removed.
          */
         put: operations["registerHostTemplate"];

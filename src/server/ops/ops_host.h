@@ -19,7 +19,7 @@ int ops_host_templates(struct ops *ops, json_t **ret, struct err *err);
 /* ERR_NO_TEMPLATE: it is not installed, and no record mentions it. */
 int ops_host_template(struct ops *ops, const char *name, json_t **ret, struct err *err);
 
-/* It was made, or made anew: how, in one word, and from what. Its memory image is of no use any more: *ret_cooled says whether
+/* It was made, or rebuilt: how, in one word, and from what. Its memory image is of no use any more: *ret_cooled says whether
  * it had one. ERR_NO_TEMPLATE: it is not installed. */
 int ops_host_made(struct ops *ops, const char *name, const char *how, const char *from,
                   bool *ret_cooled, struct err *err);
