@@ -37,11 +37,12 @@ not_ok() { # sentence, why
     failures=$((failures + 1))
 }
 skip() { echo "skip - $1: $2"; }
-# Whether this host can save sandboxes, as 'cove doctor' has it. Where it can, a save that fails is a failure, no reason to skip.
-can_save() {
+# Whether this host has something, as 'cove doctor' says by that id. Where it has, what does not work is a failure, no reason to skip.
+has() { # criu, gvisor, vm …
     cove doctor --json 2>/dev/null | python3 -c 'import json, sys
-sys.exit(not any(c["id"] == "criu" and c["status"] == "ok" for c in json.load(sys.stdin)["checks"]))'
+sys.exit(not any(c["id"] == sys.argv[1] and c["status"] == "ok" for c in json.load(sys.stdin)["checks"]))' "$1"
 }
+can_save() { has criu; }
 
 # One line, cut: for "why".
 brief() { printf '%s' "$1" | head -c 300 | tr '\n\r' '  '; }

@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from harness import Server, check, finish, same, within
+from harness import Server, check, finish, must, same, within
 
 server = Server("--policy", "open").start()
 HALF = {"memory": "512m", "cpus": 0.5}
@@ -113,7 +113,8 @@ same("its files alone are saved meanwhile", 201, a.status)
 
 # ---- paused to disk, forked, from the pool, with other limits ----
 a = server.ask("POST", "/v1/sandboxes/%s/pause" % box, {"tier": "disk"}, timeout=60)
-if a.status == 200 and a.json.get("tier") == "disk":
+if os.environ["SAVES"]:
+    must("a sandbox is paused to disk", a.status == 200 and a.json.get("tier") == "disk", a.body)
     same("it is resumed", 200, server.ask("POST", "/v1/sandboxes/%s/resume" % box, {}, timeout=60).status)
     look(box, "after a pause to disk", 512, 1)
     same("who had them open has them still", WORD, held())
@@ -126,7 +127,7 @@ if a.status == 200 and a.json.get("tier") == "disk":
     small = create(snapshot=snapshot, limits={"memory": "300m"})
     look(small, "of a snapshot, with less memory", 300, 1)
 else:
-    print("skip - pauses to disk: %s" % a.body)
+    print("skip - pauses to disk: no criu that works here")
 server.end()
 
 server = Server("--policy", "open", "--pool", "host:2-2").start()
