@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -175,6 +176,8 @@ def load_and_cut(machine, known, lanes):
 
 
 def main():
+    for end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, lambda number, frame: sys.exit(128 + number))  # not without what `finally` clears away
     work = tempfile.mkdtemp(prefix="cove-powercut.", dir=os.environ.get("TMPDIR", "/tmp"))
     os.chmod(work, 0o711)  # the server is another user
     debian, known, cut_at = os.environ.get("MACHINE"), Known(), None
@@ -182,6 +185,7 @@ def main():
     print("# %d cuts of %s, SEED=%d, in %s" % (ROUNDS, debian or "cove on this host", SEED, work), flush=True)
     try:
         for n in range(1, ROUNDS + 2):
+            begin = time.time()
             lanes = round_of(n, machine, known, cut_at)
             if n == ROUNDS + 1:
                 break
@@ -193,9 +197,9 @@ def main():
             torn = rng.random() < 0.5
             size, lost, spared = machine.disk.off(torn, rng)
             tally("writes lost by the cuts", lost)
-            print("# cut %d: %s; %d MiB written, %d writes lost%s" %
+            print("# cut %d: %s; %d MiB written, %d writes lost%s; a round of %d s" %
                   (n, ", ".join("%d %s" % (c, w) for w, c in known.counts.items()), size >> 20, lost,
-                   ", %d behind the last flush spared" % spared if torn else ""), flush=True)
+                   ", %d behind the last flush spared" % spared if torn else "", time.time() - begin), flush=True)
         machine.shut_down()
     except Exception as e:
         check("the rounds run", False, repr(e))
