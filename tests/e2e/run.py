@@ -73,7 +73,7 @@ a = run(command="df -P / | awk 'NR == 2 { print $2 }'; head -c 50000000 /dev/zer
 check("without a limit of its own, the disk is half the memory", (a.json["stdout"], a.json["exit_reason"]) == ("32768\n", "exit")
       and "No space left" in a.json["stderr"], a.json)
 check("and is in memory", a.json["memory_peak_bytes"] > 32 << 20, a.json)
-a = run(command="head -c 150000000 /dev/zero > f && sync f && echo whole", limits={"memory": "64m", "disk": "200m"})
+a = run(command="head -c 90000000 /dev/zero > f && sync f && echo whole", limits={"memory": "64m", "disk": "120m"})
 same("a larger disk is one of its own, and no memory", ("whole\n", "exit"), (a.json["stdout"], a.json["exit_reason"]))
 a = run(command="yes | head -c 3000000", output_limit=1000)
 same("limited: output", (1000, True, 3000000), (len(a.json["stdout"]), a.json["stdout_truncated"], a.json["stdout_bytes"]))
