@@ -202,6 +202,17 @@ with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
                       "AND id NOT IN (SELECT snapshot FROM build_steps)").fetchone()[0]
 same("of a tenant 64 steps are kept, and no snapshot that nothing speaks of", ("ready", 64, 0), (b.get("state"), kept, lost))
 
+# ---- what is large is copied once ----
+b = made({"name": "large", "limits": {"disk": "256m"}, "steps": [
+    step("RUN", "head -c 40m /dev/urandom > /opt/a && sum /opt/a > /opt/sum", "root"), step("RUN", "sum /opt/a | cmp - /opt/sum && rm /opt/sum", "root"),
+    step("ENV", "A", "b"), step("RUN", "df -m / | tail -n 1 | awk '{ print \"rest\", ($2 > 150 && $2 < 240) }'", "root")]})
+same("a build with a large step is ready", ("ready", None), (b.get("state"), b.get("reason")))
+check("its disks share the size of one", "rest 1" in log(b["id"])[1], log(b["id"])[1])
+with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
+    large = db.execute("SELECT count(*) FROM build_steps WHERE tenant = 'team' AND bytes > 30000000").fetchone()[0]
+same("the steps behind it hold nothing of it", 1, large)
+same("and the template has the files of all steps", "40 no b\n", run("large", "echo $(($(stat -c %s /opt/a) >> 20)) $(test -e /opt/sum && echo yes || echo no) $A"))
+
 # ---- a server that is killed ----
 b = build({"name": "long", "steps": [step("RUN", "echo begun; sleep 1000")]}).json
 check("a build is under way when the server is killed", within(30, lambda: boxes() == 1))

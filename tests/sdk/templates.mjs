@@ -50,6 +50,32 @@ await part('build', async () => {
   holds('but without the cache', again.includes('from the client'), again)
 })
 
+await part('more steps', async () => {
+  const rights = Template({ fileContextPath: context }).fromTemplate(from).runCmd('chmod 777 /srv', { user: 'root' })
+  await Template.build(rights, 'sdk-rights')
+  const info = await Template.build(
+    Template({ fileContextPath: context }).fromTemplate('sdk-rights')
+      .setUser('root')
+      .copyItems([
+        { src: 'folder/test.txt', dest: '/srv/items/', user: 'user', mode: 0o640 },
+        { src: 'folder', dest: '/srv/tree', forceUpload: true },
+      ])
+      .remove('/srv/tree/sub', { recursive: true })
+      .skipCache()
+      .runCmd('id -un > /srv/who', { user: 'user' })
+      .setUser('builder')
+      .setWorkdir('/srv/made/here')
+      .setReadyCmd('test -e /srv/items/test.txt'),
+    'sdk-more')
+  holds('a build with a ready command and no start command is ready', info.buildId, info)
+  is('copyItems gives owner and mode, and remove takes away', 'user 640 no', await said('sdk-more', 'echo $(stat -c "%U %a" /srv/items/test.txt) $(test -e /srv/tree/sub && echo yes || echo no)'))
+  is('a command has its own user, and setUser makes the one that is missing', 'user builder /srv/made/here builder', await said('sdk-more', 'echo $(cat /srv/who) $(id -un) $(pwd) $(stat -c %U .)'))
+  const dockerfile = Template({ fileContextPath: context }).fromDockerfile(
+    `FROM ${from}\nENV GREETING=hello\nWORKDIR /srv/docker\nCOPY folder/test.txt ./copied.txt\nRUN echo $GREETING > said\n`)
+  await Template.build(dockerfile, 'sdk-dockerfile')
+  is('a Dockerfile of the SDK is built', 'hello from the client', await said('sdk-dockerfile', 'echo $(cat /srv/docker/said /srv/docker/copied.txt)'))
+})
+
 await part('background', async () => {
   const template = Template().fromTemplate(from).runCmd('echo background > /tmp/x')
   const info = await Template.buildInBackground(template, 'sdk-background')
@@ -79,6 +105,12 @@ await part('errors', async () => {
     Template.build(Template().fromTemplate(from).runCmd('whoami', { user: 'root123' }), 'sdk-bad'))
   await refuses('an image that is not installed says how it is', BuildError, /cove template pull/, () =>
     Template.build(Template().fromImage('python:3.12-slim').runCmd('true'), 'sdk-bad'))
+  const missing = Template()
+    .fromTemplate('sdk-no-such-template') // the line of the error
+    .runCmd('true')
+  const base = await refuses('a template that is missing is a BuildError', BuildError, /there is no template/, () => Template.build(missing, 'sdk-bad'))
+  const fromLine = new Error().stack.match(/templates\.mjs:(\d+)/)[1] - 3
+  like('its stack is the line of the template', new RegExp(`templates\\.mjs:${fromLine}:`), base?.stack)
   holds('no template of a failed build is used', !(await Template.getTags('sdk-bad')).length)
 })
 

@@ -72,6 +72,7 @@ int cache_keep(struct run *run, const char *key, struct err *err)
     if (r == 0) {
         struct err ignored;
 
+        run->kept = save.bytes;
         memcpy(before, record->snapshot, sizeof before);
         memcpy(record->snapshot, save.id, sizeof record->snapshot);
         (void) store_step_get(job_app(run->job)->store, run->ops.caller->tenant, key, replaced,

@@ -132,6 +132,8 @@ struct run {
     char from[2 * STORE_NAME_MAX];
     char (**keys)[KEY_MAX]; /* of each stage: [0] of FROM, [n] of step n */
     const char *step;       /* "base", "1" … */
+    uint64_t kept;          /* bytes of the last snapshot that a step left */
+    uint64_t below;         /* bytes of the disks of its sandboxes before this one */
     char number[16];
 };
 

@@ -18,8 +18,9 @@
 #include <poll.h>
 #include <string.h>
 
-#define SPARE_MS  600000 /* of a sandbox's life, beyond what a step may take */
-#define REMOVE_MS 60000
+#define SPARE_MS    600000 /* of a sandbox's life, beyond what a step may take */
+#define REMOVE_MS   60000
+#define BELOW_BYTES (32ull << 20) /* a disk with less is copied sooner than a sandbox is made */
 
 /* ---- FROM ---- */
 
@@ -104,6 +105,14 @@ static int from_key(struct run *run, char out[KEY_MAX], struct err *err)
 
 /* ---- a sandbox ---- */
 
+static uint64_t disk_size(const struct store_build *record)
+{
+    struct limits usual;
+
+    limits_default(&usual);
+    return record->disk_bytes ? record->disk_bytes : usual.disk_bytes;
+}
+
 int run_make_sandbox(struct run *run, const char *image, struct err *err)
 {
     const struct build_spec *spec = job_spec(run->job);
@@ -130,8 +139,7 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err)
         create.limits.cpu_milli = record->cpu_milli;
     if (record->memory_bytes)
         create.limits.memory_bytes = record->memory_bytes;
-    if (record->disk_bytes)
-        create.limits.disk_bytes = record->disk_bytes;
+    create.limits.disk_bytes = disk_size(record) - run->below;
     if (create.timeout_ms > app_config(job_app(run->job))->sandbox_timeout_most_ms)
         create.timeout_ms = app_config(job_app(run->job))->sandbox_timeout_most_ms;
     /* Written down before it is there: whoever comes after a crash finds it. */
@@ -187,6 +195,19 @@ static void audit_step(struct run *run, const struct build_step *step, uint64_t 
     audit_note(run->ops.caller, "template.step", job_record(run->job)->sandbox, &facts);
 }
 
+/* A snapshot copies the disk of the sandbox. What is large is put below: the next steps go on in a sandbox on that snapshot, with a
+ * disk of their own, which is all that their snapshots copy. The disks share the size of one, and the last has half of it at least. */
+static int put_below(struct run *run, struct err *err)
+{
+    struct store_build *record = job_record(run->job);
+
+    if (run->kept < BELOW_BYTES || run->below + run->kept > disk_size(record) / 2)
+        return 0;
+    run->below += run->kept;
+    job_remove_sandbox(run->job);
+    return run_make_sandbox(run, record->snapshot, err);
+}
+
 static int one_step(struct run *run, size_t n, bool last, struct err *err)
 {
     const struct build_step *step = &run->stage->steps[n];
@@ -204,8 +225,11 @@ static int one_step(struct run *run, size_t n, bool last, struct err *err)
                            &extended, err);
     if (r == 0)
         r = step_do(run, step, err);
+    run->kept = 0;
     if (r == 0 && (step_changes(step) || last))
         r = cache_keep(run, stage_keys(run)[n + 1], err);
+    if (r == 0 && !last)
+        r = put_below(run, err);
     audit_step(run, step, begun, r < 0 ? err : NULL);
     return r;
 }

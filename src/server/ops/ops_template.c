@@ -2,6 +2,7 @@
  * the tag. The snapshot is as good as any: the sandbox is loaded from it, by the way of ops_snapshot.c. */
 #include "server/ops/ops_template.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "server/guard/audit.h"
@@ -10,8 +11,11 @@
 #include "server/ops/ops_own.h"
 #include "store/template.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DROP_MS 10000
 
 _Static_assert(OPS_BUILD_ID_MAX == STORE_BUILD_ID_MAX && OPS_TAG_MAX == STORE_TAG_MAX,
                "the store has room for them");
@@ -461,11 +465,17 @@ int ops_template_started(struct ops *ops, const struct ops_source *source, const
 
 void ops_template_drop(struct app *app, const char *snapshot)
 {
+    uint64_t until = io_now_ms() + DROP_MS;
     struct err err;
+    int r;
 
     if (!snapshot[0] || store_template_image_used(app->store, snapshot, &err) != 0)
         return;
-    if (sleep_drop(app, snapshot, &err) < 0 && !sleep_no_image(&err))
+    /* A keeper that was killed is back in a moment. What is left after that goes at the next start. */
+    while ((r = sleep_drop(app, snapshot, &err)) < 0 && err.kind == ERR_UNAVAILABLE &&
+           io_now_ms() < until)
+        (void) poll(NULL, 0, 200);
+    if (r < 0 && !sleep_no_image(&err))
         log_line(LOG_WARNING, "snapshot=%s of a template not dropped: %s", snapshot, err.msg);
 }
 
