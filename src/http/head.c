@@ -335,3 +335,8 @@ int head_feed(struct head *head, const char *buf, size_t len, struct err *err)
     head->len = head->line;
     return r;
 }
+
+void head_move(struct head *head, const char *buf)
+{
+    head->buf = buf;
+}

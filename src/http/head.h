@@ -79,6 +79,8 @@ void head_init(struct head *head);
  * may hold more than the head (a body, the next request). 1: complete, head->len were used. 0: more
  * is needed. -1: refused, with head->status and the sentence. */
 int head_feed(struct head *head, const char *buf, size_t len, struct err *err);
+/* The bytes were copied to another buffer, to be kept there. */
+void head_move(struct head *head, const char *buf);
 
 /* All that follows is for a complete head. */
 struct slice head_method(const struct head *head);

@@ -117,7 +117,11 @@ const char *db_text(sqlite3_stmt *stmt, int column)
 
 void db_copy(sqlite3_stmt *stmt, int column, char *out, size_t size)
 {
-    (void) snprintf(out, size, "%s", db_text(stmt, column));
+    const char *text = db_text(stmt, column);
+    size_t len = strnlen(text, size - 1);
+
+    memcpy(out, text, len);
+    out[len] = '\0';
 }
 
 uint64_t db_number(sqlite3_stmt *stmt, int column)

@@ -1,22 +1,18 @@
 #include "server/guard/live.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
 static struct live *all;
-static uint64_t revoked;
+static atomic_uint_least64_t revoked; /* read without the lock: every request does */
 
 uint64_t live_seen(void)
 {
-    uint64_t seen;
-
-    (void) pthread_mutex_lock(&lock);
-    seen = revoked;
-    (void) pthread_mutex_unlock(&lock);
-    return seen;
+    return atomic_load(&revoked);
 }
 
 bool live_begin(struct live *live, const char *key_id, uint64_t expires_ms, int fd, uint64_t seen)
@@ -32,7 +28,7 @@ bool live_begin(struct live *live, const char *key_id, uint64_t expires_ms, int 
     if (all)
         all->prev = live;
     all = live;
-    same = seen == revoked;
+    same = seen == atomic_load(&revoked);
     (void) pthread_mutex_unlock(&lock);
     return same;
 }
@@ -55,7 +51,7 @@ void live_end(struct live *live)
 void live_cut(const char *key_id, int but_fd)
 {
     (void) pthread_mutex_lock(&lock);
-    revoked++;
+    (void) atomic_fetch_add(&revoked, 1);
     for (struct live *live = all; live; live = live->next)
         if (live->fd != but_fd && strcmp(live->key_id, key_id) == 0)
             (void) shutdown(live->fd, SHUT_RDWR);

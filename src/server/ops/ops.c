@@ -198,10 +198,16 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
 /* The user's own metadata: what is stored, without the notes, which go to ret->notes. */
 static void split_metadata(const char *stored, struct ops_sandbox *ret)
 {
-    json_t *metadata = json_loads(stored[0] ? stored : "{}", 0, NULL);
-    const char *notes = json_string_value(json_object_get(metadata, OPS_NOTES_KEY));
     auto_free char *text = NULL;
+    json_t *metadata;
+    const char *notes;
 
+    if (!stored[0] || strcmp(stored, "{}") == 0) {
+        (void) strcpy(ret->metadata, "{}");
+        return;
+    }
+    metadata = json_loads(stored, 0, NULL);
+    notes = json_string_value(json_object_get(metadata, OPS_NOTES_KEY));
     (void) snprintf(ret->notes, sizeof ret->notes, "%s", notes ? notes : "");
     (void) json_object_del(metadata, OPS_NOTES_KEY);
     (void) json_object_del(metadata, OLD_ENV_KEY);

@@ -145,13 +145,21 @@ ssize_t conn_recv(struct conn *conn, void *out, size_t size)
     return n;
 }
 
+static bool crowded(const struct conn *conn)
+{
+    return atomic_load_explicit(&conn->waits->crowded, memory_order_relaxed);
+}
+
 bool conn_linger(struct conn *conn)
 {
     struct pollfd wait = { .fd = conn->fd, .events = POLLIN | POLLRDHUP };
 
-    if (atomic_load_explicit(&conn->waits->crowded, memory_order_relaxed))
-        return false;
-    return poll(&wait, 1, LINGER_MS) > 0;
+    return !crowded(conn) && poll(&wait, 1, LINGER_MS) > 0;
+}
+
+bool conn_silent(struct conn *conn)
+{
+    return !conn->tls && !crowded(conn) && !conn_linger(conn);
 }
 
 ssize_t conn_send(struct conn *conn, const void *data, size_t len)

@@ -6,6 +6,7 @@
 #include "http/response.h"
 #include "http/url.h"
 #include "http/ws.h"
+#include "server/serve/dump.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -305,33 +306,6 @@ int exchange_reply_text(struct exchange *x, int status, const char *type, const 
     return reply_bytes(x, status, type, text, strlen(text), err);
 }
 
-/* JSON as it is written: on the stack, or on the heap if it is more than SMALL_BODY bytes. */
-struct dump {
-    char small[SMALL_BODY];
-    char *large; /* NULL: it is all in small */
-    size_t len, room;
-};
-
-static int dump_piece(const char *piece, size_t size, void *arg)
-{
-    struct dump *dump = arg;
-    size_t room = 2 * (dump->len + size);
-    char *more;
-
-    if (size > dump->room - dump->len) {
-        more = realloc(dump->large, room);
-        if (!more)
-            return -1;
-        if (!dump->large)
-            memcpy(more, dump->small, dump->len);
-        dump->large = more;
-        dump->room = room;
-    }
-    memcpy((dump->large ? dump->large : dump->small) + dump->len, piece, size);
-    dump->len += size;
-    return 0;
-}
-
 int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err *err)
 {
     struct dump dump;
@@ -339,17 +313,13 @@ int exchange_reply_json(struct exchange *x, int status, json_t *body, struct err
 
     if (!body)
         return reply_bytes(x, status, NULL, "", 0, err);
-    dump.large = NULL;
-    dump.len = 0;
-    dump.room = sizeof dump.small;
-    r = json_dump_callback(body, dump_piece, &dump, JSON_COMPACT);
+    r = dump_json(&dump, body);
     json_decref(body);
     if (r == 0)
-        r = reply_bytes(x, status, "application/json", dump.large ? dump.large : dump.small,
-                        dump.len, err);
+        r = reply_bytes(x, status, "application/json", dump_text(&dump), dump.len, err);
     else
         r = err_set(err, ERR_NO_MEMORY, "no memory for the answer");
-    free(dump.large);
+    dump_done(&dump);
     return r;
 }
 

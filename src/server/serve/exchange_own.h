@@ -16,7 +16,6 @@ struct exchange {
     struct app *app;
     struct conn *conn;
     struct head head;
-    char head_text[HEAD_MAX]; /* what the head's slices point into */
     const struct route *route;
     const struct surface *surface; /* NULL until one is found */
     struct caller caller;
@@ -27,7 +26,6 @@ struct exchange {
         const char *value;
     } params[EXCHANGE_PARAMS];
     size_t param_count;
-    char arena[32768]; /* decoded texts */
     size_t arena_used;
 
     uint64_t body_limit, body_left, body_read;
@@ -35,17 +33,21 @@ struct exchange {
     bool continued;
     bool eager; /* a read of the body does not wait: ERR_TIMEOUT says that nothing is there yet */
     struct chunk chunk;
-    char chunk_buf[8192];
     size_t chunk_at, chunk_have;
     struct exchange_decoder *decoder; /* NULL: the body is taken as it is */
 
-    char extra[2048]; /* header lines of the handler's */
     size_t extra_len;
     int refusal_status; /* a status that the error's kind does not say */
     const char *reason; /* of the status line; NULL: the status's own */
     int status;
     bool begun, ended, chunked, close;
     uint64_t sent;
+
+    /* Room: what is in it is said above, and it is not cleared between requests. */
+    char head_text[HEAD_MAX]; /* what the head's slices point into */
+    char arena[32768];        /* decoded texts */
+    char chunk_buf[8192];
+    char extra[2048]; /* header lines of the handler's */
 };
 
 /* After the head was parsed into x->head. */

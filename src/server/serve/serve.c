@@ -368,12 +368,10 @@ static bool refuse_bytes(struct conn *conn, int status, const struct err *err)
 /* Takes the head from the buffer into the exchange, whose slices point into its own copy. */
 static void adopt_head(struct exchange *x, struct conn *conn)
 {
-    struct err ignored;
     size_t len = x->head.len;
 
     memcpy(x->head_text, conn->buf, len);
-    head_init(&x->head);
-    (void) head_feed(&x->head, x->head_text, len, &ignored);
+    head_move(&x->head, x->head_text);
     conn->have -= len;
     memmove(conn->buf, conn->buf + len, conn->have);
 }
@@ -416,7 +414,6 @@ bool serve_connection(struct app *app, struct conn *conn)
         if (!x && !(x = malloc(sizeof *x)))
             return false;
         memset(x, 0, offsetof(struct exchange, head_text));
-        memset(&x->route, 0, sizeof *x - offsetof(struct exchange, route));
         head_init(&x->head);
         rc = conn->have > 0 ? head_feed(&x->head, conn->buf, conn->have, &err) : 0;
         if (rc == 0) {
@@ -445,6 +442,9 @@ bool serve_connection(struct app *app, struct conn *conn)
             return false;
         conn->since_ms = io_now_ms();
         answered = true;
+        /* As a rule the next request is not there yet: a read before it comes would be in vain. */
+        if (conn->have == 0 && conn_silent(conn))
+            break;
     }
     if (conn->have == 0) { /* idle: no buffer */
         free(conn->buf);

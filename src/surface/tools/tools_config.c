@@ -9,6 +9,7 @@
 #include "surface/tools/tools_routes.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,7 +42,9 @@ int tools_config_preset(struct app *app, struct tools_config *config, const char
 
         if (!name || strcmp(preset->name, name) != 0)
             continue;
-        memset(config, 0, sizeof *config);
+        /* The rules in JSON, thousands of bytes, are "" by their first. */
+        memset(config, 0, offsetof(struct tools_config, workdir));
+        config->workdir[0] = config->security[0] = config->domains[0] = '\0';
         config->preset = preset->name;
         limits_default(&config->limits);
         /* A preset fits every host and its settings; what is asked for by number is refused when it does not. */

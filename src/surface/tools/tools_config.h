@@ -27,7 +27,10 @@ struct tools_config {
     uint64_t session_ms;
     bool auto_cleanup; /* end it after the session, rather than pause it */
     bool root;
-    char isolation[32];                /* "": the default */
+    char isolation[32]; /* "": the default */
+    bool network;       /* it has a way out … */
+    bool network_said;  /* … or not, by the caller's own word */
+    /* Long texts come last: making a config sets only their first byte. */
     char workdir[1024];                /* "": the user's home */
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
     bool network;                      /* it has egress … */
