@@ -1,5 +1,7 @@
 #include "agent/init.h"
 
+#include "agent/core/box.h"
+#include "agent/renew.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/own.h"
@@ -25,7 +27,6 @@
 #define ENV_MAX   128
 #define TRIES     5000
 #define TRY_US    1000
-#define CGROUP    "/sys/fs/cgroup/sandbox"
 
 /* What BOOT_INIT_FILE says. */
 struct told {
@@ -87,7 +88,7 @@ static int mount_kernels(struct err *err)
     return mount_all(places, ARRAY_LEN(places), err);
 }
 
-/* The disk is empty. */
+/* The disk is empty, or that of a sandbox which was saved without its memory. */
 static int mount_root(struct err *err)
 {
     static const struct place layers[] = {
@@ -106,9 +107,12 @@ static int mount_root(struct err *err)
     }
     if (mount_all(layers, ARRAY_LEN(layers), err) < 0)
         return -1;
-    if (mkdir("/disk/upper", 0755) < 0 || mkdir("/disk/work", 0700) < 0 ||
-        stat("/lower", &st) < 0 || chown("/disk/upper", st.st_uid, st.st_gid) < 0 ||
-        chmod("/disk/upper", st.st_mode & 07777) < 0)
+    if (mkdir("/disk/work", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "prepare the disk");
+    if (mkdir("/disk/upper", 0755) < 0
+            ? errno != EEXIST
+            : stat("/lower", &st) < 0 || chown("/disk/upper", st.st_uid, st.st_gid) < 0 ||
+                  chmod("/disk/upper", st.st_mode & 07777) < 0)
         return err_sys(err, errno, "prepare the disk");
     return mount_all(&root, 1, err);
 }
@@ -122,7 +126,8 @@ static int move_kernels(struct err *err)
         { "devpts", "/new/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=0666,mode=0620" },
         { "shm", "/new/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777" },
         { "cove", "/new/dev/cove", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755" },
-        { "cgroup", "/new/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+        { "cgroup", "/new/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+          "favordynmods" }, /* every command enters one */
     };
     static const struct {
         const char *target, *name;
@@ -135,6 +140,19 @@ static int move_kernels(struct err *err)
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(links); i++)
         IGNORE(symlink(links[i].target, links[i].name) < 0);
+    return 0;
+}
+
+/* The kernel's own id of this boot cannot be changed, and a copy of the machine must have another (renew.h): a file is in its place. */
+static int make_boot_id(struct err *err)
+{
+    auto_close int fd = open("/new" BOOT_ID_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    char text[64];
+
+    if (fd < 0 || io_read_text(AT_FDCWD, "/new" BOOT_ID_SEEN, text, sizeof text) < 0 ||
+        io_write_all(fd, text, strlen(text)) < 0 ||
+        mount("/new" BOOT_ID_FILE, "/new" BOOT_ID_SEEN, NULL, MS_BIND, NULL) < 0)
+        return err_sys(err, errno, "make a boot id");
     return 0;
 }
 
@@ -155,6 +173,8 @@ static int copy_agent(struct err *err)
     if (n < 0)
         return err_sys(err, errno, "read the agent");
     own_close(&to);
+    if (make_boot_id(err) < 0)
+        return -1;
     return mount(NULL, "/new/dev/cove", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) <
                    0
                ? err_sys(err, errno, "protect /dev/cove")
@@ -237,13 +257,13 @@ static int raise_loopback(struct err *err)
                : 0;
 }
 
-/* The limit is one of the sandbox's, for whom forks too much; root inside may lift it, and has the machine's memory as the bound. */
-static int enter_cgroup(struct err *err)
+/* All commands are in it, and the agent is not (box.h). The limit is one of the sandbox's, for whom forks too much; root inside may
+ * lift it, and has the machine's memory as the bound. */
+static int make_cgroup(struct err *err)
 {
     (void) io_write_text(AT_FDCWD, "/sys/fs/cgroup/cgroup.subtree_control", "+pids");
-    if (mkdir(CGROUP, 0755) < 0 ||
-        io_write_text(AT_FDCWD, CGROUP "/pids.max", told.processes) < 0 ||
-        io_write_text(AT_FDCWD, CGROUP "/cgroup.procs", "1") < 0)
+    if (mkdir(BOX_CGROUP, 0755) < 0 ||
+        io_write_text(AT_FDCWD, BOX_CGROUP "/pids.max", told.processes) < 0)
         return err_sys(err, errno, "limit processes");
     return 0;
 }
@@ -281,7 +301,7 @@ static int prepare(struct err *err)
         return -1;
     load_more();
     if (move_kernels(err) < 0 || copy_agent(err) < 0 || enter_root(err) < 0 ||
-        enter_cgroup(err) < 0 || raise_loopback(err) < 0)
+        make_cgroup(err) < 0 || raise_loopback(err) < 0)
         return -1;
     port = open_port(err);
     if (port < 0)

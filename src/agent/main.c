@@ -5,6 +5,7 @@
  * The agent blocks every signal and reads SIGCHLD from a descriptor. One thread, one loop; whatever
  * could take long is done by children: shepherds run commands, workers do file operations. */
 #include "agent/core/agent.h"
+#include "agent/core/box.h"
 #include "agent/core/rights.h"
 #include "agent/door.h"
 #include "agent/egress_rules.h"
@@ -137,6 +138,13 @@ static int say_ready(bool guest, struct err *err)
 _Static_assert(SHEPHERD_NULL == BOOT_FD_READY && SHEPHERD_CONTROL == BOOT_FD_LISTEN,
                "the first descriptors are never free for anything else");
 
+/* Beside those of every agent. */
+static uint64_t own_caps(uint64_t flags)
+{
+    return (flags & BOOT_MUX ? BOOT_GUEST_CAPS : 0) |
+           (flags & BOOT_MACHINE ? BOOT_MACHINE_CAPS : 0);
+}
+
 static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
 {
     uint64_t flags = 0;
@@ -152,12 +160,14 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
         return -1;
     if (guest)
         egress_rules_prepare();
-    if (rights_boot(guest, agent->machine && flags & BOOT_ROOT, err) < 0 ||
+    if (rights_boot(own_caps(flags), agent->machine && flags & BOOT_ROOT, err) < 0 ||
         loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
         return -1;
     agent->started_ms = io_now_ms();
-    if (agent->machine)
+    if (agent->machine) {
         forget_begin(&agent->loop);
+        box_open();
+    }
     if (flags & BOOT_NOTIFY) {
         (void) fcntl(BOOT_FD_NOTIFY, F_SETFD, FD_CLOEXEC);
         if (refusals_open(&agent->refusals, &agent->loop, BOOT_FD_NOTIFY, err) < 0)

@@ -1,5 +1,7 @@
 #include "agent/resumed.h"
 
+#include "agent/core/box.h"
+#include "agent/renew.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "wire/boot.h"
@@ -16,6 +18,10 @@
 
 void resumed_make_ready(struct agent *agent)
 {
+    if (agent->machine) { /* no checkpoint looks at us, and no call is refused */
+        box_stop();
+        return;
+    }
     if (refusals_close(&agent->refusals,
                        &agent->loop)) /* its number stays taken: the keeper looks there */
         (void) dup3(0, BOOT_FD_NOTIFY, O_CLOEXEC);
@@ -68,8 +74,11 @@ int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int lis
         return err_sys(err, errno, "dumpable");
     if (take_listener(agent, listener, err) < 0)
         return -1;
+    if (agent->machine && strcmp(why, "fork") == 0 && renew_boot_id(err) < 0)
+        return -1;
     agent->base.cores = 0;            /* its limits may be others now */
     if (strcmp(why, "continue") != 0) /* it has not been away */
         leave_word(++agent->resumed, why, slept_ms);
+    box_go();
     return 0;
 }

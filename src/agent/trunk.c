@@ -2,6 +2,7 @@
 
 #include "agent/door.h"
 #include "agent/egress.h"
+#include "agent/renew.h"
 #include "base/own.h"
 #include "mux/hub.h"
 
@@ -37,13 +38,11 @@ static void on_state(struct hub *p, const struct mux_state *state)
         IGNORE(sethostname(state->name, strlen(state->name)) < 0);
 }
 
-/* What a guest that was copied must not share with its copies. */
+/* What a guest that was copied must not share with its copies, and what has changed while it was away. */
 static void on_hello(struct hub *p, const struct mux_hello *hello)
 {
-    auto_close int fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
-
-    if (fd >= 0)
-        IGNORE(write(fd, hello->seed, sizeof hello->seed) < 0);
+    renew_random(hello->seed, sizeof hello->seed);
+    renew_time(hello->time_ms);
     on_state(p, &hello->state);
 }
 

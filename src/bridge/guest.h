@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ struct guest_start {
     int trunk;           /* the guest's end: becomes its standard input */
     int log; /* for what the guest's program says: the end of a pipe, which is never waited for */
     int helper; /* a program beside the guest's own holds this as long as it lives: its end is the guest's */
+    int monitor; /* of a virtual machine: QEMU's end of the line for qmp.h */
+    bool load;   /* of a virtual machine: it starts nothing, and waits for a state to load */
     /* of the sandbox's limits; for a virtual machine */
     uint32_t cpus;
     uint64_t memory; /* of the machine */

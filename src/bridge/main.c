@@ -4,11 +4,16 @@
  * The order: start the guest, give up all rights, HELLO, wait for the guest's WELCOME, tell the keeper that the sandbox is ready. Every byte
  * of the guest's is read without rights. The end of the trunk is the guest's end, and ours: the jail's other processes go with us.
  *
+ * A virtual machine takes orders (orders.h) to be saved and loaded. One that is to be loaded is ready when it takes orders; its first HELLO
+ * comes when it runs. Whenever one runs again there is another HELLO: time has passed, and a copy needs random bytes of its own.
+ *
  * A hostile guest can end its bridge, and so itself; it gets no more than a jail's process has, which is less than it has inside. */
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
 #include "bridge/guest.h"
+#include "bridge/orders.h"
+#include "bridge/qmp.h"
 #include "bridge/reach.h"
 #include "bridge/rights.h"
 #include "mux/hub.h"
@@ -46,7 +51,13 @@ static struct {
     struct hub_watch helper;
     struct mux_state told; /* what the guest knows */
     bool full;             /* the listener rests */
+    bool welcomed;         /* the guest has answered once: the keeper's line is closed */
     int log;               /* what the guest's program says: a file, or a pipe */
+    /* of a virtual machine */
+    int orders, monitor;
+    bool load;         /* it has nothing to be greeted yet */
+    uint64_t until_ms; /* when the guest's WELCOME must be here; 0: none is waited for */
+    uint32_t welcome_ms;
 } bridge;
 
 void guest_last_words(char *out, size_t size)
@@ -75,10 +86,11 @@ void guest_last_words(char *out, size_t size)
             *at = '?';
 }
 
-/* Before the guest has answered, the keeper hears why. */
+/* Before the guest has answered, the keeper hears why; later that number is another's. */
 static int fail(const struct err *err)
 {
-    (void) send(BOOT_FD_CONTROL, err, sizeof *err, MSG_NOSIGNAL);
+    if (!bridge.welcomed)
+        (void) send(BOOT_FD_CONTROL, err, sizeof *err, MSG_NOSIGNAL);
     return 1;
 }
 
@@ -116,20 +128,22 @@ static int say_hello(struct hub *hub, struct err *err)
     hello.epoch |= 1; /* never 0 */
     look_around(&hello.state);
     bridge.told = hello.state;
+    bridge.until_ms = io_now_ms() + bridge.welcome_ms;
+    hub_unwatch(hub, &bridge.listener); /* they wait in the queue */
     mux_begin(&hub->mux, &hello);
     return hub_flush(hub, err);
 }
 
-/* ---- the keeper's connections ---- */
-
-/* Whoever comes from inside the jail has a pid here; the keeper has none. */
-static bool is_outside(int fd)
+/* The machine runs, for the first time or again. */
+static void on_go(struct hub *hub)
 {
-    struct ucred peer = { .pid = -1 };
-    socklen_t len = sizeof peer;
+    struct err err;
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == 0;
+    if (say_hello(hub, &err) < 0)
+        _exit(1);
 }
+
+/* ---- the keeper's connections ---- */
 
 static void on_listener(struct hub *hub, struct hub_watch *watch, uint32_t events)
 {
@@ -152,7 +166,7 @@ static void on_listener(struct hub *hub, struct hub_watch *watch, uint32_t event
         }
         if (fd < 0)
             return;
-        if (is_outside(fd) && hub_open(hub, &operation, fd) == 0)
+        if (rights_is_outside(fd) && hub_open(hub, &operation, fd) == 0)
             (void) take_fd(&fd);
     }
 }
@@ -170,14 +184,46 @@ static int on_opened(struct hub *hub, struct mux_stream *stream, const struct mu
     return 0;
 }
 
-static void on_welcome(struct hub *hub)
+/* Once: those numbers are others' afterwards. */
+static void say_ready(void)
 {
-    bridge.listener = (struct hub_watch){ .fd = BOOT_FD_LISTEN, .ready = on_listener };
-    if (hub_watch(hub, &bridge.listener, EPOLLIN) < 0 ||
-        io_write_all(BOOT_FD_READY, "1", 1) < 0) /* the keeper is gone, or gave up */
+    static bool said;
+
+    if (said)
+        return;
+    if (io_write_all(BOOT_FD_READY, "1", 1) < 0) /* the keeper is gone, or gave up */
         _exit(1);
     (void) close(BOOT_FD_READY);
-    (void) close(BOOT_FD_CONTROL);
+    said = true;
+}
+
+static void on_welcome(struct hub *hub)
+{
+    bridge.until_ms = 0;
+    bridge.full = false;
+    if (hub_watch(hub, &bridge.listener, EPOLLIN) < 0)
+        _exit(1);
+    say_ready();
+    if (!bridge.welcomed)
+        (void) close(BOOT_FD_CONTROL);
+    bridge.welcomed = true;
+    orders_gone(hub, NULL);
+}
+
+static void on_monitor(struct hub *hub, const struct err *err)
+{
+    struct err why;
+
+    if (err) {
+        (void) fail(err);
+        _exit(1);
+    }
+    if (orders_open(hub, bridge.orders, on_go, &why) < 0) {
+        (void) fail(&why);
+        _exit(1);
+    }
+    if (bridge.load)
+        say_ready();
 }
 
 static const struct hub_calls calls = { .welcome = on_welcome, .opened = on_opened };
@@ -193,23 +239,38 @@ static int explain(struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "the guest ended before it answered; it said: %s", words);
 }
 
-static int serve(const struct guest *guest, int trunk, struct err *err)
+static int open_all(const struct guest *guest, int trunk, struct err *err)
 {
     struct hub *hub = &bridge.hub;
-    uint64_t until = io_now_ms() + guest->welcome_ms;
 
-    if (hub_init(hub, trunk, true, &calls, NULL, err) < 0 || say_hello(hub, err) < 0)
+    bridge.welcome_ms = guest->welcome_ms;
+    bridge.listener = (struct hub_watch){ .fd = BOOT_FD_LISTEN, .ready = on_listener };
+    if (hub_init(hub, trunk, true, &calls, NULL, err) < 0)
         return -1;
     if (guest->machine && hub_watch(hub, &bridge.helper, EPOLLIN) < 0)
         return err_sys(err, errno, "watch the guest's helper");
+    if (guest->machine && qmp_open(hub, bridge.monitor, on_monitor, err) < 0)
+        return -1;
+    return bridge.load ? 0 : say_hello(hub, err);
+}
+
+static int serve(const struct guest *guest, int trunk, struct err *err)
+{
+    struct hub *hub = &bridge.hub;
+
+    if (open_all(guest, trunk, err) < 0)
+        return -1;
     for (;;) {
         uint64_t now = io_now_ms();
-        int wait =
-            hub->mux.ready ? (bridge.full ? REST_MS : -1) : (int) (now < until ? until - now : 0);
+        int wait = bridge.full ? REST_MS : -1;
 
-        if (!hub->mux.ready && now >= until)
-            return err_set(err, ERR_TIMEOUT, "the guest did not answer in %u s",
-                           guest->welcome_ms / 1000);
+        if (bridge.until_ms)
+            wait = (int) (now < bridge.until_ms ? bridge.until_ms - now : 0);
+        if (wait == 0) {
+            err_set(err, ERR_TIMEOUT, "the guest did not answer in %u s", guest->welcome_ms / 1000);
+            orders_gone(hub, err);
+            return -1;
+        }
         if (hub_turn(hub, wait, err) < 0)
             return hub->mux.ready ? -1 : explain(err);
         if (bridge.full) {
@@ -259,11 +320,26 @@ static int read_limits(char **argv, struct guest_start *ret, struct err *err)
     return 0;
 }
 
+static int open_monitor(int *ret_theirs, struct err *err)
+{
+    int pair[2];
+
+    if (orders_listen(&bridge.orders, err) < 0)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, errno, "make a line to QEMU");
+    bridge.monitor = pair[0];
+    *ret_theirs = pair[1];
+    return 0;
+}
+
 static int start(const struct guest *guest, char **argv, char **envp, int *ret_trunk,
                  struct err *err)
 {
-    struct guest_start with = { .argv = argv + BOOT_BRIDGE_AGENT, .envp = envp, .helper = -1 };
-    auto_close int ours = -1, theirs = -1, helper = -1;
+    struct guest_start with = {
+        .argv = argv + BOOT_BRIDGE_AGENT, .envp = envp, .helper = -1, .monitor = -1
+    };
+    auto_close int ours = -1, theirs = -1, helper = -1, monitor = -1;
     int pair[2];
 
     if (listen(BOOT_FD_LISTEN, BACKLOG) < 0 || fcntl(BOOT_FD_LISTEN, F_SETFL, O_NONBLOCK) < 0)
@@ -278,6 +354,10 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
         return err_sys(err, errno, "make a line to the guest's helper");
     bridge.helper = (struct hub_watch){ .fd = pair[0], .ready = on_helper };
     with.helper = helper = pair[1];
+    with.load = bridge.load;
+    if (guest->machine && open_monitor(&monitor, err) < 0)
+        return -1;
+    with.monitor = monitor;
     if (guest->start(&with, err) < 0)
         return -1;
     if (guest->machine)
@@ -307,12 +387,11 @@ int main(int argc, char **argv, char **envp)
         return 2;
     }
     guest = find(argv[1], &err);
+    bridge.load = strcmp(argv[6], BOOT_BRIDGE_LOAD) == 0;
     if (!guest || start(guest, argv, envp, &trunk, &err) < 0)
         return fail(&err);
     (void) signal(SIGCHLD, SIG_IGN); /* whoever ends in the jail is reaped by the kernel */
     if (rights_drop(&err) < 0)
         return fail(&err);
-    if (serve(guest, trunk, &err) < 0 && !bridge.hub.mux.ready)
-        return fail(&err); /* not once it is ready: that number is another's then */
-    return 1;
+    return serve(guest, trunk, &err) < 0 ? fail(&err) : 1;
 }

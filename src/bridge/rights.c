@@ -9,7 +9,7 @@
 /* clang-format off */
 static const struct lockdown_call copy_calls[] = {
     CALL(read), CALL(write), CALL(pread64), CALL(lseek), CALL(close), CALL(fcntl), CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_wait), CALL(epoll_pwait),
-    CALL(sendto), CALL(recvfrom),
+    CALL(sendto), CALL(recvfrom), CALL(sendmsg), CALL(recvmsg),
 };
 static const struct lockdown_rows copy_rows = { "waiting and copying", copy_calls, ARRAY_LEN(copy_calls) };
 
@@ -30,4 +30,12 @@ int rights_drop(struct err *err)
 {
     (void) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     return lockdown_enter(&bridge, NULL, 0, err);
+}
+
+bool rights_is_outside(int fd)
+{
+    struct ucred peer = { .pid = -1 };
+    socklen_t len = sizeof peer;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == 0;
 }

@@ -4,6 +4,7 @@
  *   root        the template, by virtiofsd, read-only
  *   disk        an image in the sandbox's disk, as large as that: the guest's file system is never mounted by the host
  *   port        the trunk
+ *   monitor     QEMU's own protocol (qmp.h), by which a machine is saved and loaded
  *   console     a pipe that is read only when a start fails: what does not fit is lost
  *
  * mke2fs and QEMU are started without rights; virtiofsd has one, to read all that is in the template. */
@@ -41,7 +42,7 @@
 #define HOST_CPU  "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
 
 /* Descriptors of the programs. */
-enum { FD_TRUNK = 3, FD_LISTEN = 3, FD_HELPER };
+enum { FD_TRUNK = 3, FD_MONITOR, FD_LISTEN = 3, FD_HELPER };
 
 static char *const no_env[] = { NULL };
 
@@ -57,7 +58,7 @@ static _Noreturn void become(const char *const *argv, bool with_rights)
 
 /* ---- the disk ---- */
 
-/* Of what the sandbox may write, the image's own file system takes a little. */
+/* Of what the sandbox may write, the image's own file system takes a little. One that was saved has an image. */
 static int make_image(const struct guest_start *start, struct err *err)
 {
     auto_close int fd = open(IMAGE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -76,6 +77,8 @@ static int make_image(const struct guest_start *start, struct err *err)
     int status = 0;
     pid_t pid;
 
+    if (fd < 0 && errno == EEXIST)
+        return 0;
     if (fd < 0 || fstatvfs(fd, &disk) < 0)
         return err_sys(err, errno, "make the image of the disk");
     size = (uint64_t) disk.f_bavail * disk.f_frsize / MiB;
@@ -235,10 +238,12 @@ static uint64_t counter_khz(void)
     return ns ? (uint64_t) (to - from) * 1000000u / ns : 0;
 }
 
+/* One that is loaded has its first file system in the memory that it gets. */
 static _Noreturn void become_qemu(const struct guest_start *start, bool emulated)
 {
     uint64_t memory_mib = (start->memory + VM_KERNEL_MEMORY) / MiB;
     char cpus[16], memory[32], object[96], append[160];
+    int monitor;
     const char *const argv[] = { LOADER,
                                  PARTS "/qemu",
                                  "-L",
@@ -280,10 +285,15 @@ static _Noreturn void become_qemu(const struct guest_start *start, bool emulated
                                  "stdio,id=console,signal=off",
                                  "-serial",
                                  "chardev:console",
+                                 "-chardev",
+                                 "socket,id=monitor,fd=4",
+                                 "-mon",
+                                 "chardev=monitor,mode=control",
                                  "-kernel",
                                  PARTS VM_KERNEL,
-                                 "-initrd",
-                                 INITRD,
+                                 start->load ? "-incoming" : "-initrd",
+                                 start->load ? "defer" : INITRD,
+                                 start->load ? "-S" : "-no-reboot",
                                  "-append",
                                  append,
                                  emulated ? NULL : "-add-fd",
@@ -302,18 +312,21 @@ static _Noreturn void become_qemu(const struct guest_start *start, bool emulated
                         counter_khz());
     else
         (void) snprintf(append, sizeof append, "console=ttyS0 quiet loglevel=3 reboot=t panic=-1");
-    if (dup2(start->trunk, FD_TRUNK) >= 0 && dup2(start->log, 1) >= 0 && dup2(start->log, 2) >= 0 &&
-        io_close_from(FD_TRUNK + 1, true) == 0 && (emulated || fcntl(BOOT_FD_KVM, F_SETFD, 0) == 0))
+    monitor = fcntl(start->monitor, F_DUPFD_CLOEXEC, BOOT_FD_KVM + 1);
+    if (monitor >= 0 && dup2(start->trunk, FD_TRUNK) >= 0 && dup2(monitor, FD_MONITOR) >= 0 &&
+        dup2(start->log, 1) >= 0 && dup2(start->log, 2) >= 0 &&
+        io_close_from(FD_MONITOR + 1, true) == 0 &&
+        (emulated || fcntl(BOOT_FD_KVM, F_SETFD, 0) == 0))
         become(argv, false);
     _exit(127);
 }
-_Static_assert(BOOT_FD_KVM == 7, "QEMU is told so");
+_Static_assert(BOOT_FD_KVM == 7 && FD_TRUNK == 3 && FD_MONITOR == 4, "QEMU is told so");
 
 static int start_machine(const struct guest_start *start, bool emulated, struct err *err)
 {
     pid_t pid;
 
-    if (make_image(start, err) < 0 || make_initrd(start, err) < 0 ||
+    if (make_image(start, err) < 0 || (!start->load && make_initrd(start, err) < 0) ||
         start_virtiofsd(start, err) < 0)
         return -1;
     pid = fork();

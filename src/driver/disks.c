@@ -152,6 +152,14 @@ void disks_begin(struct keeper *k, struct sandbox *s)
     order(k, s, have_disk, &err);
 }
 
+void disks_open_own(struct keeper *k, struct sandbox *s)
+{
+    struct err err;
+
+    s->disk_order = host_next_order(k->host);
+    order(k, s, disks_open(&k->host->disks, s->layers.number[0], false, s->disk_order, &err), &err);
+}
+
 void disks_over_image(struct keeper *k, struct sandbox *s, const struct image_meta *meta)
 {
     struct err err;

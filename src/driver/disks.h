@@ -11,6 +11,8 @@ void disks_begin(struct keeper *keeper, struct sandbox *sandbox);
 /* The same over those of sandbox->image: the disk that is the image's, or a blank one over it. */
 void disks_over_image(struct keeper *keeper, struct sandbox *sandbox,
                       const struct image_meta *meta);
+/* The same with the disk that is there already: the first of sandbox->layers. */
+void disks_open_own(struct keeper *keeper, struct sandbox *sandbox);
 /* Starts the sandbox, if everything it waited for is there. */
 void disks_continue(struct keeper *keeper, struct sandbox *sandbox);
 

@@ -33,7 +33,7 @@ struct driver {
     uint32_t
         start_ms; /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
 
-    bool takes_files; /* begins on the files of an image that another driver wrote */
+    bool takes_files; /* begins on the files of an image that a jail wrote */
 
     /* ---- a beginning ---- */
 

@@ -7,26 +7,8 @@
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdio.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/* Below the jail's own root, through no link. */
-static int open_inside(int pid, const char *path)
-{
-    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
-    char name[32];
-    auto_close int root = -1;
-
-    (void) snprintf(name, sizeof name, "/proc/%d/root", pid);
-    root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? -1 : (int) syscall(__NR_openat2, root, path, &how, sizeof how);
-}
 
 int guest_stats(struct keeper *k, const struct sandbox *s, const char *path,
                 struct keeper_stats *ret, struct err *err)
@@ -36,7 +18,7 @@ int guest_stats(struct keeper *k, const struct sandbox *s, const char *path,
 
     if (jail_stats_common(k, s, ret, err) < 0)
         return -1;
-    fd = open_inside(s->info.pid, path);
+    fd = jail_open_inside(s->info.pid, path, O_PATH);
     if (fd >= 0 && fstatfs(fd, &disk) == 0) {
         ret->disk_bytes = (uint64_t) (disk.f_blocks - disk.f_bfree) * (uint64_t) disk.f_bsize;
         ret->disk_inodes = (uint64_t) (disk.f_files - disk.f_ffree);

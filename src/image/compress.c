@@ -319,7 +319,8 @@ static int make_plain(int dir_fd, const struct decompress_place *place,
     fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_sys(err, errno, "make a file for pages");
-    if (attach(dir_fd, name, place, file->name, err) < 0)
+    if (place ? attach(dir_fd, name, place, file->name, err) < 0
+              : unlinkat(dir_fd, name, 0) < 0 && err_sys(err, errno, "take the name of pages") < 0)
         return -1;
     if (file->size > 0 && fallocate(fd, 0, 0, (off_t) file->size) < 0 && errno != EOPNOTSUPP)
         return err_sys(err, errno, "make room for pages");

@@ -7,7 +7,7 @@
  *
  * Plain pages for a load are files without names: they are gone with the last who reads them.
  *
- * Callers: driver/shrink.c; driver/jail/loader.c. */
+ * Callers: driver/shrink.c; driver/jail/loader.c, driver/vm/loader.c. */
 #ifndef COVE_IMAGE_COMPRESS_H
 #define COVE_IMAGE_COMPRESS_H
 
@@ -40,7 +40,8 @@ struct decompress_place {
     const char *at;
 };
 
-/* Begins, once the list is compared with what was signed. dir_fd: the image's directory, to write in. */
+/* Begins, once the list is compared with what was signed. dir_fd: the image's directory, to write in. place: NULL of pages that are
+ * read from d->to_fd alone. */
 int decompress_begin(struct decompress *d, const struct images *images,
                      const struct image_meta *meta, int dir_fd,
                      const struct decompress_place *place, struct err *err);

@@ -275,6 +275,7 @@ static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
     argv[4] = inodes;
     put_volumes(s->volumes, volumes, sizeof volumes);
     argv[5] = volumes;
+    argv[6] = (char *) (s->machine->load ? BOOT_BRIDGE_LOAD : BOOT_BRIDGE_START);
     argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) s->agent;
     if (fcntl(FD_CONTROL, F_SETFD, 0) < 0 ||
         (s->machine->kvm_fd >= 0 && fcntl(FD_KVM, F_SETFD, 0) < 0))

@@ -37,6 +37,7 @@ struct machine {
     int bridge_fd;         /* cove-bridge, open for reading */
     bool vm;
     int kvm_fd; /* of a virtual machine: /dev/kvm, or -1 */
+    bool load;  /* of a virtual machine: it waits for a state to load */
 };
 
 /* What jail_mounts is for a jail. Takes the descriptors. */

@@ -20,8 +20,9 @@
  *   argv[1]  the isolation, by name
  *   argv[2]  processors of the guest, argv[3] its limit of processes, argv[4] inodes of its disk; decimal
  *   argv[5]  its volumes: for each 'r' (read-only) or 'w', its path and a newline; volume N is /volumes/N of the jail
- *   argv[6]  the agent's program, as the guest sees it
- *   argv[7]… the agent's own, from argv[1] on
+ *   argv[6]  BOOT_BRIDGE_START, or BOOT_BRIDGE_LOAD: the guest is to be loaded by an order (wire/bridge.h)
+ *   argv[7]  the agent's program, as the guest sees it
+ *   argv[8]… the agent's own, from argv[1] on
  * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err; and one of /dev/kvm for the
  * isolation `vm`. */
 #define BOOT_FD_CONTROL 6
@@ -36,7 +37,9 @@
     8 /* with BOOT_MUX: the kernel is the guest's own. With BOOT_ROOT, root has all of its capabilities */
 
 #define BOOT_ARG_COUNT        5
-#define BOOT_BRIDGE_AGENT     6 /* where the agent's arguments begin */
+#define BOOT_BRIDGE_START     "start"
+#define BOOT_BRIDGE_LOAD      "load"
+#define BOOT_BRIDGE_AGENT     7 /* where the agent's arguments begin */
 #define BOOT_BRIDGE_ARG_COUNT (BOOT_BRIDGE_AGENT + BOOT_ARG_COUNT)
 
 /* In a virtual machine the agent's program is the first process of the kernel, too (agent/init.h): /init of a file system in memory, which
@@ -64,6 +67,8 @@
  * and rules of its network, and its host name. */
 #define BOOT_GUEST_CAPS                                                                            \
     (BOOT_CAP(12) /* NET_ADMIN */ | BOOT_CAP(13) /* NET_RAW */ | BOOT_CAP(21) /* SYS_ADMIN */)
+/* And with BOOT_MACHINE: its kernel's clock, which stands still while the machine is saved. */
+#define BOOT_MACHINE_CAPS BOOT_CAP(25) /* SYS_TIME */
 
 /* Where the keeper reaches the agent: an abstract socket of the sandbox's own network namespace, so that a
  * checkpoint finds it and nothing of the host is named. A connection from inside is refused: the keeper, being in no

@@ -45,7 +45,7 @@ static uint64_t every_cap(void)
     return caps;
 }
 
-int rights_boot(bool guest, bool full, struct err *err)
+int rights_boot(uint64_t more, bool full, struct err *err)
 {
     uint64_t own;
 
@@ -57,7 +57,7 @@ int rights_boot(bool guest, bool full, struct err *err)
     if (bound(own, UINT64_MAX) < 0)
         return err_sys(err, errno, "bounding set");
     (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (set_caps(own | (guest ? BOOT_GUEST_CAPS : 0)) < 0)
+    if (set_caps(own | more) < 0)
         return err_sys(err, errno, "capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_sys(err, errno, "no new privileges");

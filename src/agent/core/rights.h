@@ -9,9 +9,9 @@
 
 #include "agent/core/user.h"
 
-/* Cuts the agent down to BOOT_AGENT_CAPS, whatever it was started with; undumpable. guest: it keeps BOOT_GUEST_CAPS for itself, out of
- * reach of every exec. full: of a virtual machine, where root has every capability of the guest's kernel (BOOT_MACHINE). */
-int rights_boot(bool guest, bool full, struct err *err);
+/* Cuts the agent down to BOOT_AGENT_CAPS, whatever it was started with; undumpable. more: what it keeps for itself beside
+ * them, out of reach of every exec. full: of a virtual machine, where root has every capability of the guest's kernel (BOOT_MACHINE). */
+int rights_boot(uint64_t more, bool full, struct err *err);
 
 /* From the agent's rights to the user's, for good: groups, ids, capabilities, bounding set. With
  * `root_profile`, uid 0 keeps BOOT_ROOT_CAPS, or all in a virtual machine; everybody else ends with none. */

@@ -1,4 +1,5 @@
 /* start.c - from a request to a forked shepherd: the first half of proc.h's proc_start. */
+#include "agent/core/box.h"
 #include "agent/proc/memory.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
@@ -99,8 +100,10 @@ static int fork_shepherd(struct proc *proc, struct spawn *spawn, struct err *err
     if (stream_start(proc, err) < 0)
         return -1;
     live->shepherd = fork();
-    if (live->shepherd == 0)
+    if (live->shepherd == 0) {
+        box_enter();
         shepherd_main(spawn, theirs, procs_unburden, proc->agent);
+    }
     if (live->shepherd < 0) {
         live->shepherd = 0;
         return err_sys(err, errno, "start a process");

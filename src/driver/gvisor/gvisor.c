@@ -34,7 +34,7 @@ static void start(struct keeper *k, struct sandbox *s)
     if (runsc_find(&machine.program, &err) < 0)
         sandbox_fail(k, s, &err);
     else
-        launch_machine(k, s, &machine);
+        launch_machine(k, s, &machine, NULL);
 }
 
 static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -41,7 +42,7 @@ int jail_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, struct 
     return 0;
 }
 
-static int dial(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
+int connect_dial(const struct nets *nets, int pidfd, pid_t pid, const char *name, struct err *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     auto_close int fd = net_socket_inside(nets, pidfd, 0, err);
@@ -49,23 +50,22 @@ static int dial(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
     struct ucred peer;
     socklen_t len = sizeof peer;
 
-    memcpy(to.sun_path + 1, BOOT_AGENT_SOCKET, sizeof BOOT_AGENT_SOCKET - 1);
+    (void) snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "%s", name);
     if (fd < 0)
         return -1;
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
         connect(fd, (const struct sockaddr *) &to,
-                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + sizeof BOOT_AGENT_SOCKET)) <
-            0)
-        return err_sys(err, errno, "reach the agent");
+                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) < 0)
+        return err_sys(err, errno, "reach %s", name);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid != pid)
-        return err_set(err, ERR_UNAVAILABLE, "another program listens in the agent's place");
+        return err_set(err, ERR_UNAVAILABLE, "another program listens in the place of %s", name);
     return take_fd(&fd);
 }
 
 int connect_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *err)
 {
-    auto_close int fd = dial(nets, pidfd, pid, err);
+    auto_close int fd = connect_dial(nets, pidfd, pid, BOOT_AGENT_SOCKET, err);
 
     return fd < 0 ? -1 : talk_quiesce(fd, err);
 }
@@ -73,7 +73,7 @@ int connect_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *e
 int connect_resumed(const struct nets *nets, int pidfd, pid_t pid, const char *why,
                     uint64_t slept_ms, int listener, struct err *err)
 {
-    auto_close int fd = dial(nets, pidfd, pid, err);
+    auto_close int fd = connect_dial(nets, pidfd, pid, BOOT_AGENT_SOCKET, err);
 
     return fd < 0 ? -1 : talk_resumed(fd, why, slept_ms, listener, err);
 }

@@ -198,16 +198,21 @@ void jail_died(struct keeper *k, struct sandbox *s)
         (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
 }
 
-int jail_open_disk(int pid)
+int jail_open_inside(int pid, const char *path, int flags)
 {
-    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+    struct open_how how = { .flags = (uint64_t) (flags | O_DIRECTORY | O_CLOEXEC),
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
-    char path[32];
+    char name[32];
     auto_close int root = -1;
 
-    (void) snprintf(path, sizeof path, "/proc/%d/root", pid);
-    root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? -1 : (int) syscall(__NR_openat2, root, "dev/shm", &how, sizeof how);
+    (void) snprintf(name, sizeof name, "/proc/%d/root", pid);
+    root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? -1 : (int) syscall(__NR_openat2, root, path, &how, sizeof how);
+}
+
+int jail_open_disk(int pid)
+{
+    return jail_open_inside(pid, JAIL_DISK, O_RDONLY);
 }
 
 static void leave_disk(struct keeper *k, const struct sandbox *s)
@@ -294,7 +299,8 @@ static void adopt(struct keeper *k, struct sandbox *s)
 
 static bool settle(struct keeper *k, struct sandbox *s)
 {
-    return s->info.life == LIFE_PAUSING ? save_settle(k, s) : load_settle(k, s);
+    return s->info.life == LIFE_PAUSING ? save_settle(k, s, posture_continue)
+                                        : load_settle(k, s, posture_tell_continue);
 }
 
 const struct driver jail_driver = {
@@ -317,7 +323,7 @@ const struct driver jail_driver = {
     .adopt = adopt,
     .why_lost = memory_why_lost,
     .settle = settle,
-    .save = save_begin,
+    .save = save_jail,
     .load = load_begin,
     .network = jail_network,
     .reclaim = begin_reclaim,

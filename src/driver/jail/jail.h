@@ -1,6 +1,6 @@
 /* jail.h - the driver `jail`, and those of its functions that serve other drivers as they are.
  *
- * Callers: drivers.c; save.c for the disk. */
+ * Callers: drivers.c, guest.c; save.c for the disk. */
 #ifndef COVE_DRIVER_JAIL_JAIL_H
 #define COVE_DRIVER_JAIL_JAIL_H
 
@@ -30,6 +30,9 @@ const char *jail_stale(struct keeper *keeper, const struct sandbox *sandbox);
 
 /* The sandbox's disk, by the one place where it is mounted as itself. /dev is the keeper's own and read-only: no name of
  * the tenant's is looked up, and both names on the way are mounts, so that nothing has to be read for them. */
+#define JAIL_DISK "dev/shm"
 int jail_open_disk(int pid);
+/* A directory below the root that a process has, through no link; a name that no process of the tenant's can change. */
+int jail_open_inside(int pid, const char *path, int flags);
 
 #endif

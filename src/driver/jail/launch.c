@@ -10,6 +10,7 @@
 #include "driver/io_rule.h"
 #include "driver/jail/hear.h"
 #include "driver/jail/load.h"
+#include "driver/jail/loader.h"
 #include "driver/layers.h"
 #include "jail/child.h"
 #include "jail/creds.h"
@@ -134,15 +135,14 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     return 0;
 }
 
-static int clone_child(struct keeper *k, struct sandbox *s, const struct child_spec *spec,
+static int clone_child(struct sandbox *s, const struct child_spec *spec, int *ret_pidfd,
                        struct err *err)
 {
-    int pidfd = -1;
     struct clone_args args = {
         /* The network's and the cgroup's are the child's to make. */
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
                  CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
-        .pidfd = (uint64_t) (uintptr_t) &pidfd,
+        .pidfd = (uint64_t) (uintptr_t) ret_pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
     };
@@ -161,18 +161,20 @@ static int clone_child(struct keeper *k, struct sandbox *s, const struct child_s
     if (pid < 0)
         return err_sys(err, errnum, "clone");
     s->info.pid = (int32_t) pid;
-    if (keeper_watch(k, &s->pid, pidfd, sandbox_on_death, err) < 0) {
-        /* Nobody would hear of its death. */
-        (void) kill((pid_t) pid, SIGKILL);
-        (void) waitpid((pid_t) pid, NULL, 0);
-        return -1;
-    }
     return 0;
 }
 
-/* The child and the two lines to it. */
-static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
-                  const struct machine *machine, const struct cgroup_entry *entry, struct err *err)
+/* Its death would be heard of by nobody. */
+static void end_child(struct sandbox *s)
+{
+    (void) kill((pid_t) s->info.pid, SIGKILL);
+    (void) waitpid((pid_t) s->info.pid, NULL, 0);
+    s->info.pid = 0;
+}
+
+int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
+                 const struct machine *machine, const struct cgroup_entry *entry,
+                 struct launch_lines *ret, struct err *err)
 {
     auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
     int pair[2];
@@ -191,7 +193,7 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
 
     memcpy(spec.id, s->info.id, sizeof spec.id);
     memcpy(spec.hostname, s->hostname, sizeof spec.hostname);
-    memcpy(spec.view, s->view->name, sizeof spec.view);
+    memcpy(spec.view, s->view_name, sizeof spec.view);
     memcpy(spec.volumes, s->volumes, sizeof spec.volumes);
     (void) snprintf(spec.agent, sizeof spec.agent, AGENTS_AT "/%s", k->host->agents.name);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -206,25 +208,54 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
     spec.ready_fd = ready_child;
 
     create_begin_step(s, STEP_CLONE);
-    if (clone_child(k, s, &spec, err) < 0)
+    if (clone_child(s, &spec, &ret->pidfd, err) < 0)
         return -1;
     create_end_step(s, STEP_CLONE);
-    own_close(&control_child);
-    own_close(&ready_child);
+    ret->control = take_fd(&control);
+    ret->ready = take_fd(&ready);
+    return 0;
+}
+
+int launch_root(struct sandbox *s, const struct template *t, const struct launch_lines *lines,
+                struct err *err)
+{
     create_begin_step(s, STEP_ROOT);
     if (s->disk_fd < 0 && disk_make_memory(&s->info.limits, s->info.uid_base, &s->disk_fd, err) < 0)
         return -1;
-    if (give_root(s, t, control, err) < 0)
+    if (give_root(s, t, lines->control, err) < 0)
         return -1;
     create_end_step(s, STEP_ROOT);
-    create_begin_step(s, STEP_CHILD);
-    if (keeper_watch(k, &s->control, take_fd(&control), hear_on_control, err) < 0)
+    return 0;
+}
+
+static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
+                  const struct machine *machine, const struct cgroup_entry *entry, struct err *err)
+{
+    struct launch_lines lines = LAUNCH_NO_LINES;
+    int rc = -1;
+
+    if (launch_child(k, s, t, machine, entry, &lines, err) < 0)
         return -1;
-    return keeper_watch(k, &s->ready, take_fd(&ready), on_ready, err);
+    if (keeper_watch(k, &s->pid, take_fd(&lines.pidfd), sandbox_on_death, err) < 0) {
+        end_child(s);
+    } else if (launch_root(s, t, &lines, err) == 0) {
+        create_begin_step(s, STEP_CHILD);
+        if (keeper_watch(k, &s->control, take_fd(&lines.control), hear_on_control, err) == 0)
+            rc = keeper_watch(k, &s->ready, take_fd(&lines.ready), on_ready, err);
+    }
+    launch_close(&lines);
+    return rc;
+}
+
+void launch_close(struct launch_lines *lines)
+{
+    own_close(&lines->pidfd);
+    own_close(&lines->control);
+    own_close(&lines->ready);
 }
 
 static int start(struct keeper *k, struct sandbox *s, const struct machine *machine,
-                 struct err *err)
+                 worker_deed *loader, struct err *err)
 {
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct template t;
@@ -243,10 +274,12 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
     s->view = sysview_take(&k->host->views, &s->info.limits, err);
     if (!s->view)
         goto out;
+    memcpy(s->view_name, s->view->name, sizeof s->view_name);
     limits = s->info.limits;
     if (machine)
         machine_allow(machine->vm, &limits);
-    if (s->image_memory) { /* criu works within them, beside processes that may be as many as are allowed */
+    if (s->image_memory &&
+        !machine) { /* criu works within them, beside processes that may be as many as are allowed */
         limits.processes += LOAD_EXTRA_PROCESSES;
         limits.memory_bytes += LOAD_EXTRA_MEMORY;
     }
@@ -255,22 +288,26 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
         cgroup_entry_open(&k->host->cgroups, s->made_as, &entry, err) < 0)
         goto out;
     create_end_step(s, STEP_PREPARE);
-    rc = s->image_memory ? load_processes(k, s, &t, err) : launch(k, s, &t, machine, &entry, err);
+    if (!s->image_memory)
+        rc = launch(k, s, &t, machine, &entry, err);
+    else
+        rc = load_processes(k, s, loader, err);
 out:
     cgroup_entry_close(&entry);
     template_close(&t);
     return rc;
 }
 
-void launch_machine(struct keeper *k, struct sandbox *s, const struct machine *machine)
+void launch_machine(struct keeper *k, struct sandbox *s, const struct machine *machine,
+                    worker_deed *loader)
 {
     struct err err;
 
-    if (start(k, s, machine, &err) < 0)
+    if (start(k, s, machine, loader, &err) < 0)
         sandbox_fail(k, s, &err);
 }
 
 void launch_start(struct keeper *k, struct sandbox *s)
 {
-    launch_machine(k, s, NULL);
+    launch_machine(k, s, NULL, loader_run);
 }

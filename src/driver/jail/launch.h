@@ -5,12 +5,33 @@
 #define COVE_DRIVER_JAIL_LAUNCH_H
 
 #include "driver/host.h"
+#include "driver/worker.h"
 #include "jail/machine.h"
 
 /* Ends in create_running() or sandbox_fail(). */
 void launch_start(struct keeper *keeper, struct sandbox *sandbox);
-/* The same of a jail around a guest: the bridge is its PID 1. */
-void launch_machine(struct keeper *keeper, struct sandbox *sandbox, const struct machine *machine);
+/* The same of a jail around a guest: the bridge is its PID 1. loader: who brings back one that was saved with its memory; NULL: that
+ * cannot be asked for. */
+void launch_machine(struct keeper *keeper, struct sandbox *sandbox, const struct machine *machine,
+                    worker_deed *loader);
+
+/* To the first process of a jail: it fails on `control`, and is ready on `ready`. */
+struct launch_lines {
+    int pidfd, control, ready;
+};
+#define LAUNCH_NO_LINES                                                                            \
+    {                                                                                              \
+        -1, -1, -1                                                                                 \
+    }
+void launch_close(struct launch_lines *lines);
+
+/* The two halves of a launch, also in a worker: a child that waits, then its root and the word to go. Sets sandbox->info.pid; what is
+ * begun after the first is the caller's to kill. */
+int launch_child(struct keeper *keeper, struct sandbox *sandbox, const struct template *template,
+                 const struct machine *machine, const struct cgroup_entry *entry,
+                 struct launch_lines *ret, struct err *err);
+int launch_root(struct sandbox *sandbox, const struct template *template,
+                const struct launch_lines *lines, struct err *err);
 
 /* The id maps of a process in a user namespace of its own. */
 int launch_write_maps(int pid, uint32_t base, struct err *err);

@@ -5,7 +5,6 @@
 #include "driver/disks.h"
 #include "driver/jail/loader.h"
 #include "driver/jail/memory.h"
-#include "driver/jail/posture.h"
 #include "driver/jail/save.h"
 #include "driver/merge.h"
 #include "driver/shrink.h"
@@ -75,16 +74,14 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     memory_watch(k, s);
 }
 
-int load_processes(struct keeper *k, struct sandbox *s, const struct template *t, struct err *err)
+int load_processes(struct keeper *k, struct sandbox *s, worker_deed *loader, struct err *err)
 {
     struct keeper_request r;
 
-    (void) t;
     keeper_request_init(&r, KEEPER_LOAD);
     memcpy(r.image, s->image, sizeof r.image);
     memcpy(r.sandbox, s->info.id, sizeof r.sandbox);
-    memcpy(s->view_name, s->view->name, sizeof s->view_name);
-    if (worker_start(k, s, "cove-loader", loader_run, &r, on_end, err) < 0)
+    if (worker_start(k, s, "cove-loader", loader, &r, on_end, err) < 0)
         return -1;
     own_close(&s->disk_fd);
     volumes_let_go(s);
@@ -110,13 +107,10 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
     template_close(&t);
     if (same && memcmp(&r->limits, &(struct limits){ 0 }, sizeof r->limits) != 0)
         return err_set(err, ERR_INVALID, "limits: a paused sandbox has its own");
-    if (meta->image.flags & KEEPER_IMAGE_MEMORY && !(r->flags & KEEPER_LOAD_FILES) && !criu_there())
-        return err_set(err, ERR_UNSUPPORTED,
-                       "there is no criu here, or it is too old: 'cove doctor' says more");
     return 0;
 }
 
-/* Processes need the kernel that they ran on; files do not. */
+/* Processes need the kernel that they ran on; files do not, unless they are in a disk that only a guest reads. */
 static int check_as(const struct keeper_request *r, const struct image_meta *meta, bool files_only,
                     struct err *err)
 {
@@ -132,7 +126,7 @@ static int check_as(const struct keeper_request *r, const struct image_meta *met
         return err_set(err, ERR_UNSUPPORTED,
                        "isolation: the image has processes of a sandbox with isolation '%s'",
                        isolation_name(own));
-    return driver->takes_files
+    return driver->takes_files && own == ISOLATION_JAIL
                ? 0
                : driver_lacks(driver, "begin on the files of another isolation", err);
 }
@@ -158,7 +152,7 @@ static int check_fixed(const struct limits *limits, const struct limits *own, st
 }
 
 /* Whether what was saved fits into other limits than it had. */
-static int check_limits(const struct keeper *k, const struct limits *limits,
+static int check_limits(struct keeper *k, const struct limits *limits,
                         const struct image_meta *meta, bool files_only, struct err *err)
 {
     const struct limits *own = &meta->image.sandbox.limits;
@@ -173,6 +167,9 @@ static int check_limits(const struct keeper *k, const struct limits *limits,
                        mib(files));
     if (files_only || !(image->flags & KEEPER_IMAGE_MEMORY))
         return 0;
+    if (!criu_there())
+        return err_set(err, ERR_UNSUPPORTED,
+                       "there is no criu here, or it is too old: 'cove doctor' says more");
     if (limits->memory_bytes < own->memory_bytes && limits->memory_bytes < memory)
         return err_set(err, ERR_LIMIT, "limit 'memory': its processes need %" PRIu64 " MiB",
                        mib(memory));
@@ -181,15 +178,24 @@ static int check_limits(const struct keeper *k, const struct limits *limits,
     return check_fixed(limits, own, err);
 }
 
+static void order_disks(struct keeper *k, struct sandbox *s, const struct image_meta *meta)
+{
+    if (strcmp(s->image, s->info.id) != 0 && merge_needed(&meta->layers))
+        merge_before(k, s);
+    else
+        disks_over_image(k, s, meta);
+}
+
 /* A slot for it, and its disks. */
 static int begin(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
-                 bool same, bool files_only, struct sandbox **ret, struct err *err)
+                 bool files_only, const struct load_way *way, struct sandbox **ret, struct err *err)
 {
     const struct driver *driver = driver_find(r->isolation, err);
     uint64_t build = 0;
     struct sandbox *s;
 
-    if (!driver || create_check(k, driver, r, same, &build, err) < 0)
+    if (!driver ||
+        create_check(k, driver, r, strcmp(r->sandbox, meta->image.id) == 0, &build, err) < 0)
         return -1;
     s = r->flags & KEEPER_FLAG_TAKE ? pool_take(k, r, build, -1) : NULL;
     if (s) {
@@ -209,15 +215,12 @@ static int begin(struct keeper *k, const struct keeper_request *r, const struct 
     s->image_memory = meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only;
     s->template_inode = meta->template_inode;
     s->info.flags |= meta->image.sandbox.flags & KEEPER_FLAG_ROUTED;
-    if (!same && merge_needed(&meta->layers))
-        merge_before(k, s);
-    else
-        disks_over_image(k, s, meta);
+    way->disks(k, s, meta);
     return 0;
 }
 
-int load_begin(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
-               struct sandbox **ret, struct err *err)
+int load_begin_by(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
+                  const struct load_way *way, struct sandbox **ret, struct err *err)
 {
     struct keeper_request create = *r;
     bool same = strcmp(r->image, r->sandbox) == 0;
@@ -229,7 +232,7 @@ int load_begin(struct keeper *k, const struct keeper_request *r, const struct im
     create.op = KEEPER_CREATE;
     create.isolation = r->flags & KEEPER_LOAD_AS ? r->isolation : meta->image.sandbox.isolation;
     limits_complete(&create.limits, &meta->image.sandbox.limits);
-    if (check_limits(k, &create.limits, meta, r->flags & KEEPER_LOAD_FILES, err) < 0)
+    if (way->check(k, &create.limits, meta, r->flags & KEEPER_LOAD_FILES, err) < 0)
         return -1;
     create.flags = (meta->image.sandbox.flags & KEEPER_FLAG_ROOT) | (r->flags & KEEPER_LOAD_POOL);
     memcpy(create.volumes, meta->volumes, sizeof create.volumes);
@@ -238,7 +241,15 @@ int load_begin(struct keeper *k, const struct keeper_request *r, const struct im
         memcpy(create.name, meta->image.sandbox.name, sizeof create.name);
         memcpy(create.hostname, meta->hostname, sizeof create.hostname);
     }
-    return begin(k, &create, meta, same, r->flags & KEEPER_LOAD_FILES, ret, err);
+    return begin(k, &create, meta, r->flags & KEEPER_LOAD_FILES, way, ret, err);
+}
+
+int load_begin(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
+               struct sandbox **ret, struct err *err)
+{
+    static const struct load_way way = { check_limits, order_disks };
+
+    return load_begin_by(k, r, meta, &way, ret, err);
 }
 
 static bool runs(const struct journal_record *r)
@@ -250,7 +261,7 @@ static bool runs(const struct journal_record *r)
            sandbox_pid_started(r->sandbox.pid, &started, &err) == 0 && started == r->pid_started;
 }
 
-bool load_settle(struct keeper *k, struct sandbox *s)
+bool load_settle(struct keeper *k, struct sandbox *s, load_tell *tell)
 {
     uint32_t slot = sandbox_slot(k, s);
     struct journal_record record;
@@ -268,12 +279,10 @@ bool load_settle(struct keeper *k, struct sandbox *s)
         sysview_drop(&k->host->views, s->view);
         sandbox_adopt(k, slot, &record, true);
         s->doomed = doomed;
-        if (s->info.life == LIFE_RUNNING && posture_check(s, &err) < 0)
+        if (s->info.life == LIFE_RUNNING && tell(k, s, same, &err) < 0)
             save_unconfined(k, s, &err);
-        if (s->info.life == LIFE_RUNNING) {
-            posture_tell_continue(k, s);
+        if (s->info.life == LIFE_RUNNING)
             ops_sandbox_started(k, s);
-        }
         return true;
     }
     err_set(&err, ERR_INTERNAL, "its loading was not finished");

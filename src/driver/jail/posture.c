@@ -170,16 +170,24 @@ int posture_put_back(struct keeper *k, const struct sandbox *s, struct err *err)
     return check_filter(s, err);
 }
 
-void posture_tell_continue(struct keeper *k, const struct sandbox *s)
+int posture_continue(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    (void) r;
+    return posture_put_back(w->keeper, &w->sandbox, err);
+}
+
+int posture_tell_continue(struct keeper *k, const struct sandbox *s, bool same, struct err *err)
 {
     int keep[] = { s->pid.fd, k->host->nets.own_fd };
-    struct err err;
 
+    (void) same;
+    if (posture_check(s, err) < 0)
+        return -1;
     if (!worker_fork_apart())
-        return;
+        return 0;
     io_keep_only(keep, ARRAY_LEN(keep));
-    (void) net_unlock(&k->host->nets, s->pid.fd, &err);
-    if (connect_resumed(&k->host->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, -1, &err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
+    (void) net_unlock(&k->host->nets, s->pid.fd, err);
+    if (connect_resumed(&k->host->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, -1, err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err->msg);
     _exit(0);
 }

@@ -9,6 +9,7 @@
 #define COVE_DRIVER_JAIL_POSTURE_H
 
 #include "driver/host.h"
+#include "driver/worker.h"
 
 /* A duplicate of the agent's listener; -1: it has none, or the kernel does not let us. */
 int posture_listener(const struct sandbox *sandbox);
@@ -26,8 +27,11 @@ void posture_adopt(struct keeper *keeper, struct sandbox *sandbox);
 /* The agent is told that it continues, and gets its listener; then all of it is checked. In a worker, of a sandbox that is
  * not frozen. -1: the sandbox must not continue. */
 int posture_put_back(struct keeper *keeper, const struct sandbox *sandbox, struct err *err);
+/* The same, as all that a worker does. */
+int posture_continue(struct worker *worker, const struct keeper_request *request, struct err *err);
 
-/* The agent of a sandbox whose loader died is told that it continues, in a process of its own that no caller waits for. */
-void posture_tell_continue(struct keeper *keeper, const struct sandbox *sandbox);
+/* A sandbox whose loader died is checked, and its agent told that it continues, in a process of its own that no caller waits for. */
+int posture_tell_continue(struct keeper *keeper, const struct sandbox *sandbox, bool same,
+                          struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* The order, with processes; in brackets, what a crash right after it leaves:
  *
  *   quiesce   the agent closes every connection and gives up its listener     [running; put back, or killed]
- *   dump      criu stops the processes and writes memory/                     [running]
+ *   dump      the processes stop, and memory/ is written                      [running]
  *   disk      what the disk has in memory goes to its file; a snapshot copies the file
  *   sync      image and disk are on the host's disk for good
  *   commit    <id>.new becomes <id>                                           [STOP: paused]
@@ -9,7 +9,7 @@
  *   sync      its name, and what the end of the mount wrote; only then is it answered
  *
  * Whatever fails from the quiesce on, the agent is put back as it was (posture.h), or the sandbox is killed.
- * With STOP the commit is made while criu waits with every process stopped, so that none can do anything that is in
+ * With STOP the commit is made while every process is stopped, so that none can do anything that is in
  * neither the image nor the world. Without STOP the copy of the disk is made there, and the rest when they run again. */
 #include "driver/jail/save.h"
 
@@ -18,23 +18,11 @@
 #include "base/own.h"
 #include "driver/full.h"
 #include "driver/io_rule.h"
-#include "driver/jail/connect.h"
 #include "driver/jail/jail.h"
-#include "driver/jail/posture.h"
-#include "driver/worker.h"
 #include "image/chunks.h"
-#include "image/fill.h"
-#include "image/filters.h"
-#include "image/inventory.h"
-#include "image/mm.h"
-#include "image/outside.h"
-#include "image/pstree.h"
-#include "image/timers.h"
-#include "jail/mounts.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
 #include "keeper/sandbox.h"
-#include "keeper/talk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,28 +33,16 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FREEZE_MS 5000
-
-struct saving {
-    struct worker *w;
-    uint32_t flags;
-    int dir_fd, memory_fd;
-    uint64_t stood_since_us;
-    struct image_meta meta;
-    bool committed;
-    bool held; /* a process has a file of its sysview open (outside.h) */
-};
-
 /* ---- the disk ---- */
 
-static int flush_disk(const struct worker *w, struct err *err)
+static int flush_disk(const struct saving *s, struct err *err)
 {
-    auto_close int fd = jail_open_disk(w->sandbox.info.pid);
+    const struct worker *w = s->w;
+    auto_close int fd = jail_open_inside(w->sandbox.info.pid, s->way->disk, O_RDONLY);
 
     if (fd >= 0 && syncfs(fd) == 0)
         return 0;
@@ -77,16 +53,16 @@ static int flush_disk(const struct worker *w, struct err *err)
 }
 
 /* Where the host's file system can share blocks it does; elsewhere holes stay holes. */
-static int copy_disk(struct saving *s, struct err *err)
+int save_copy_disk(const struct disks *disks, uint64_t from_number, uint64_t number,
+                   struct err *err)
 {
-    const struct disks *disks = &s->w->keeper->host->disks;
     auto_close int from = -1, to = -1;
     char name[DISK_FILE_NAME];
     struct stat st;
 
-    disk_file_name(s->w->sandbox.layers.number[0], name);
+    disk_file_name(from_number, name);
     from = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    disk_file_name(s->meta.layers.number[0], name);
+    disk_file_name(number, name);
     to = openat(disks->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (from < 0 || to < 0 || fstat(from, &st) < 0)
         return err_sys(err, errno, "copy the disk");
@@ -100,31 +76,13 @@ static int copy_disk(struct saving *s, struct err *err)
     return 0;
 }
 
-/* ---- the image ---- */
-
-/* Which of criu's files has the id map, and what the processes amount to. */
-static int look_through(struct saving *s, struct err *err)
+static int copy_disk(struct saving *s, struct err *err)
 {
-    int own = openat(s->memory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir DIR *dir = own < 0 ? NULL : fdopendir(own);
-    const struct dirent *entry;
-    struct stat st;
-
-    while (dir && (entry = readdir(dir))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        if (fchownat(own, entry->d_name, 0, 0, AT_SYMLINK_NOFOLLOW) < 0)
-            return err_sys(err, errno, "take over criu's files");
-        s->meta.image.threads += strncmp(entry->d_name, "core-", 5) == 0; /* a file for each */
-        if (strncmp(entry->d_name, "pages-", 6) == 0 &&
-            fstatat(own, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            s->meta.image.memory_bytes += (uint64_t) st.st_size;
-        if (strncmp(entry->d_name, "userns-", 7) == 0 &&
-            strlen(entry->d_name) < sizeof s->meta.ids_file)
-            (void) strcpy(s->meta.ids_file, entry->d_name);
-    }
-    return s->meta.ids_file[0] ? 0 : err_set(err, ERR_INTERNAL, "criu wrote no id map");
+    return save_copy_disk(&s->w->keeper->host->disks, s->w->sandbox.layers.number[0],
+                          s->meta.layers.number[0], err);
 }
+
+/* ---- the image ---- */
 
 static uint64_t bytes_in(int dir_fd, const char *name)
 {
@@ -158,15 +116,12 @@ static int hash_pages(struct saving *s, struct err *err)
     return rc;
 }
 
-static int finish_image(struct saving *s, struct err *err)
+int save_finish(struct saving *s, struct err *err)
 {
     const struct images *images = &s->w->keeper->host->images;
 
     if (s->flags & KEEPER_SAVE_MEMORY) {
-        if (pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
-            inventory_fix(s->memory_fd, err) < 0 || mm_fix(s->memory_fd, err) < 0 ||
-            filters_make_quiet(s->memory_fd, s->w->sandbox.filter, err) < 0 ||
-            look_through(s, err) < 0 || hash_pages(s, err) < 0 ||
+        if (s->way->complete(s, err) < 0 || hash_pages(s, err) < 0 ||
             image_hash(images, s->memory_fd, IMAGE_PARSED, s->meta.small, err) < 0)
             return -1;
     }
@@ -181,111 +136,11 @@ static int finish_image(struct saving *s, struct err *err)
     return 0;
 }
 
-/* Every process stands still. Which files they have open matters to criu alone. */
-static int on_standing(struct saving *s, struct err *err)
+int save_standing(struct saving *s, struct err *err)
 {
-    if (s->flags & KEEPER_SAVE_MEMORY && !s->held &&
-        outside_held(&s->w->keeper->host->cgroups, s->w->sandbox.made_as)) {
-        s->held = true;
-        return err_set(err, ERR_STATE, "a process has a file of /proc open");
-    }
-    if (flush_disk(s->w, err) < 0)
+    if (flush_disk(s, err) < 0)
         return -1;
-    return s->flags & KEEPER_SAVE_STOP ? finish_image(s, err) : copy_disk(s, err);
-}
-
-/* ---- with processes ---- */
-
-static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
-{
-    struct saving *s = arg;
-
-    (void) pid;
-    return strcmp(point, "post-dump") == 0 ? on_standing(s, err) : 0;
-}
-
-/* It goes on, as itself; after a failure, too. */
-static int put_back(struct saving *s, struct err *err)
-{
-    if (posture_put_back(s->w->keeper, &s->w->sandbox, err) == 0)
-        return 0;
-    s->w->result.unconfined = true;
-    return -1;
-}
-
-static int save_with_memory(struct saving *s, struct err *err)
-{
-    const struct sandbox *box = &s->w->sandbox;
-    struct criu_job job = { .criu = &s->w->keeper->host->criu,
-                            .leave_running = !(s->flags & KEEPER_SAVE_STOP),
-                            .pid = box->info.pid,
-                            .owner = box->info.uid_base,
-                            .images_fd = s->memory_fd,
-                            .lock_fd = s->dir_fd,
-                            .work_fd = s->w->scratch_fd,
-                            .reached = on_point,
-                            .arg = s };
-    struct err why;
-    int rc;
-
-    outside_mounts(&job, NULL, false, box->volumes);
-    outside_masks(&job, false);
-    if (fill_wait(&s->w->keeper->host->images, box->info.id, err) < 0 || jail_add_pts(err) < 0)
-        return -1;
-    rc = connect_quiesce(&s->w->keeper->host->nets, box->pid.fd, box->info.pid, err);
-    s->stood_since_us = io_now_us();
-    if (rc == 0) {
-        rc = criu_run(&job, NULL, err);
-        if (rc < 0 && s->held) { /* once more, and better: they stand as they stood */
-            outside_masks(&job, true);
-            rc = criu_run(&job, NULL, err);
-        }
-        if (rc < 0 && err->kind == ERR_TIMEOUT) { /* killed, where it ran in the place of others */
-            s->w->result.unconfined = true;
-            return -1;
-        }
-    }
-    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
-        return 0;
-    if (put_back(s, &why) < 0) {
-        *err = why;
-        return -1;
-    }
-    return rc < 0 ? -1 : finish_image(s, err);
-}
-
-/* ---- files alone ---- */
-
-static int freeze(const struct worker *w, bool frozen, struct err *err)
-{
-    const struct cgroups *cgroups = &w->keeper->host->cgroups;
-    uint64_t until = io_now_ms() + FREEZE_MS;
-    const struct timespec moment = { .tv_nsec = 200000 };
-
-    if (cgroup_freeze(cgroups, w->sandbox.made_as, frozen, err) < 0)
-        return -1;
-    while (cgroup_freeze_done(cgroups, w->sandbox.made_as, frozen) != 1) {
-        if (io_now_ms() > until)
-            return err_set(err, ERR_TIMEOUT, "the sandbox did not freeze");
-        (void) nanosleep(&moment, NULL);
-    }
-    return 0;
-}
-
-static int save_files(struct saving *s, struct err *err)
-{
-    struct err ignored;
-    int rc;
-
-    s->stood_since_us = io_now_us();
-    rc = freeze(s->w, true, err);
-    if (rc == 0)
-        rc = on_standing(s, err);
-    /* With STOP it stays as it is: killed when its image has a name. */
-    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
-        return 0;
-    (void) freeze(s->w, false, &ignored);
-    return rc < 0 ? -1 : finish_image(s, err);
+    return s->flags & KEEPER_SAVE_STOP ? save_finish(s, err) : copy_disk(s, err);
 }
 
 /* ---- the worker ---- */
@@ -338,7 +193,7 @@ static int make_image(struct saving *s, const struct keeper_request *r, struct e
         return err_sys(err, errno, "open memory");
     if (fill_meta(s, r, err) < 0)
         return -1;
-    return r->flags & KEEPER_SAVE_MEMORY ? save_with_memory(s, err) : save_files(s, err);
+    return r->flags & KEEPER_SAVE_MEMORY ? s->way->memory(s, err) : s->way->files(s, err);
 }
 
 /* Nothing half-written stays. */
@@ -361,20 +216,21 @@ static int sync_end(const struct saving *s, struct err *err)
 {
     const struct worker *w = s->w;
 
-    if (!(s->flags & KEEPER_SAVE_MEMORY)) /* else criu has killed them */
+    if (!s->way->kills || !(s->flags & KEEPER_SAVE_MEMORY)) /* else they were killed */
         (void) cgroup_end(&w->keeper->host->cgroups, w->sandbox.made_as, false);
     (void) is_dead(w->sandbox.pid.fd);
     return disk_sync(&w->keeper->host->disks, s->meta.layers.number[0], err);
 }
 
-static int save(struct worker *w, const struct keeper_request *r, struct err *err)
+int save_run(struct worker *w, const struct keeper_request *r, const struct save_way *way,
+             struct err *err)
 {
-    struct saving s = { .w = w, .flags = r->flags, .dir_fd = -1, .memory_fd = -1 };
+    struct saving s = { .w = w, .way = way, .flags = r->flags, .dir_fd = -1, .memory_fd = -1 };
     struct images *images = &w->keeper->host->images;
     int rc = make_image(&s, r, err);
 
     if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
-        /* criu failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
+        /* It failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
         if (is_dead(w->sandbox.pid.fd))
             rc = 0, w->result.unconfined = false;
         else
@@ -465,19 +321,11 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
         return err_set(err, ERR_EXISTS, "there is an image '%s' already", r->image);
     if (k->host->images.count == IMAGES_MAX)
         return err_set(err, ERR_TOO_MANY, "there are %d images, as many as can be", IMAGES_MAX);
-    if (r->flags & KEEPER_SAVE_MEMORY && !criu_there())
-        return err_set(err, ERR_UNSUPPORTED,
-                       "there is no criu here, or it is too old: 'cove doctor' says more");
-    if (r->flags & KEEPER_SAVE_MEMORY && s->filter_form == FILTER_LISTENS && s->listener < 0)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "the kernel does not let the keeper hold its listener");
-    for (size_t i = 0; i < volume_use_count(s->volumes); i++)
-        if (strpbrk(s->volumes[i].path, "[]:")) /* criu's own signs */
-            return err_set(err, ERR_UNSUPPORTED, "a volume is mounted at a path with [, ] or :");
     return 0;
 }
 
-int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request *r, struct err *err)
+int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request *r,
+               worker_deed *saver, struct err *err)
 {
     bool frozen = s->info.life == LIFE_PAUSED;
 
@@ -489,11 +337,11 @@ int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request 
     if (sandbox_record(k, s, err) < 0)
         goto undo;
     /* The agent has to do its part; what else is thawed with it has a moment more. */
-    if (frozen && r->flags & KEEPER_SAVE_MEMORY &&
+    if (frozen && (r->flags & KEEPER_SAVE_MEMORY || s->info.isolation != ISOLATION_JAIL) &&
         cgroup_freeze(&k->host->cgroups, s->made_as, false, err) < 0)
         goto undo;
     io_rule_pause(k, s);
-    if (worker_start(k, s, "cove-saver", save, r, on_end, err) < 0)
+    if (worker_start(k, s, "cove-saver", saver, r, on_end, err) < 0)
         goto undo;
     return 0;
 

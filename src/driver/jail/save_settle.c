@@ -63,12 +63,6 @@ void save_unconfined(struct keeper *k, struct sandbox *s, const struct err *why)
     (void) cgroup_kill(&k->host->cgroups, s->made_as);
 }
 
-static int continue_box(struct worker *w, const struct keeper_request *r, struct err *err)
-{
-    (void) r;
-    return posture_put_back(w->keeper, &w->sandbox, err);
-}
-
 static void on_continued(struct keeper *k, struct sandbox *s, struct worker_result *r)
 {
     if (r->err.kind != ERR_NONE) {
@@ -81,7 +75,7 @@ static void on_continued(struct keeper *k, struct sandbox *s, struct worker_resu
 }
 
 /* Nobody works on it any more: its agent is put back as it was, and it stays PAUSING until that is so. */
-static void put_back(struct keeper *k, struct sandbox *s)
+static void put_back(struct keeper *k, struct sandbox *s, worker_deed *deed)
 {
     struct err err;
 
@@ -106,7 +100,7 @@ static void put_back(struct keeper *k, struct sandbox *s)
     }
     /* One that was frozen freezes again, but not before its agent knows that it goes on. */
     if (cgroup_freeze(&k->host->cgroups, s->made_as, false, &err) < 0 ||
-        worker_start(k, s, "cove-saver", continue_box, NULL, on_continued, &err) < 0)
+        worker_start(k, s, "cove-saver", deed, NULL, on_continued, &err) < 0)
         save_unconfined(k, s, &err);
 }
 
@@ -128,7 +122,7 @@ static void settle_doomed(struct keeper *k, struct sandbox *s, const char *image
     s->image[0] = '\0';
 }
 
-bool save_settle(struct keeper *k, struct sandbox *s)
+bool save_settle(struct keeper *k, struct sandbox *s, worker_deed *deed)
 {
     const char *image = s->image[0] ? s->image : s->info.id;
     bool stop = strcmp(image, s->info.id) == 0, whole;
@@ -160,6 +154,6 @@ bool save_settle(struct keeper *k, struct sandbox *s)
     memset(&s->saved, 0, sizeof s->saved);
     if (whole && !stop)
         s->saved = meta.image;
-    put_back(k, s);
+    put_back(k, s, deed);
     return true;
 }

@@ -1,10 +1,13 @@
 #include "driver/vm/parts.h"
 
+#include "base/io.h"
 #include "base/own.h"
 #include "driver/ask.h"
 #include "wire/vm.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FETCH "'tools/vm', or fetch-vm of the package, fetches it"
@@ -58,6 +61,18 @@ int parts_check(const char *isolation, struct err *err)
     return access(VM_PREFIX VM_KERNEL, R_OK) == 0
                ? 0
                : lacks(isolation, "there is no kernel in " VM_PREFIX " (" FETCH ")", err);
+}
+
+void parts_qemu(char *out, size_t size)
+{
+    static const char key[] = "\nqemu ";
+    char text[256];
+    const char *at = NULL;
+
+    if (io_read_text(AT_FDCWD, VM_PREFIX "/version", text, sizeof text) > 0)
+        at = strstr(text, key);
+    (void) snprintf(out, size, "%.*s", at ? (int) strcspn(at + sizeof key - 1, "\n") : 0,
+                    at ? at + sizeof key - 1 : "");
 }
 
 const char *parts_text(void)

@@ -65,7 +65,7 @@ ssize_t conn_recv(struct conn *conn, void *out, size_t size);
  * the waiter and back costs more than the answer. True: there is something to read. */
 bool conn_linger(struct conn *conn);
 /* True: the client was stayed with, and sent nothing. False: it is to be read from, which alone tells of what TLS has read
- * ahead, or nobody may stay. */
+ * ahead, or no connection may stay. */
 bool conn_silent(struct conn *conn);
 
 /* As much as there is room for, without waiting: count, -1 with errno (EAGAIN: none). */

@@ -28,13 +28,11 @@ struct tools_config {
     bool auto_cleanup; /* end it after the session, rather than pause it */
     bool root;
     char isolation[32]; /* "": the default */
-    bool network;       /* it has a way out … */
+    bool network;       /* it has egress … */
     bool network_said;  /* … or not, by the caller's own word */
     /* Long texts come last: making a config sets only their first byte. */
     char workdir[1024];                /* "": the user's home */
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
-    bool network;                      /* it has egress … */
-    bool network_said;                 /* … or not, by the caller's own word */
     /* … to these: a JSON array of rules; "": to all that is public */
     char domains[TOOLS_DOMAINS_MAX];
 };

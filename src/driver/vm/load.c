@@ -1,0 +1,142 @@
+#include "driver/vm/load.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "driver/disks.h"
+#include "driver/jail/load.h"
+#include "driver/jail/save.h"
+#include "driver/vm/order.h"
+#include "driver/vm/parts.h"
+#include "keeper/life.h"
+#include "keeper/talk.h"
+#include "wire/vm.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct machine load_machine(const struct keeper *k, const struct sandbox *s)
+{
+    return (struct machine){ .isolation = isolation_name(s->info.isolation),
+                             .program = VM_PREFIX,
+                             .bridge_fd = k->host->bridge_fd,
+                             .vm = true,
+                             .kvm_fd = s->info.isolation == ISOLATION_VM ? k->host->kvm_fd : -1,
+                             .load = s->image_memory };
+}
+
+/* ---- what can be had ---- */
+
+static uint64_t processors(const struct limits *limits)
+{
+    return (limits->cpu_milli + 999) / 1000;
+}
+
+/* What a machine is built with; and of its files alone, what its file system is made with. */
+static int check_limits(const struct limits *limits, const struct limits *own, bool files_only,
+                        struct err *err)
+{
+    static const struct {
+        const char *name;
+        bool of_files;
+    } fixed[] = { { "disk", true },  { "inodes", true }, { "memory", false },
+                  { "pids", false }, { "files", false }, { "ptys", false } };
+
+    for (size_t i = 0; i < limit_count; i++)
+        for (size_t n = 0; n < ARRAY_LEN(fixed); n++)
+            if ((fixed[n].of_files || !files_only) &&
+                strcmp(limit_table[i].name, fixed[n].name) == 0 &&
+                limit_value(limits, &limit_table[i]) != limit_value(own, &limit_table[i]))
+                return err_set(err, ERR_LIMIT,
+                               "limit '%s': the image of a virtual machine keeps its own",
+                               fixed[n].name);
+    if (!files_only && processors(limits) != processors(own))
+        return err_set(err, ERR_LIMIT, "limit 'cpus': the machine has %u processors",
+                       (unsigned) processors(own));
+    return 0;
+}
+
+static int check(struct keeper *k, const struct limits *limits, const struct image_meta *meta,
+                 bool files_only, struct err *err)
+{
+    bool memory = meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only;
+    char qemu[KEEPER_NAME_MAX];
+
+    (void) k;
+    parts_qemu(qemu, sizeof qemu);
+    if (memory && strcmp(qemu, meta->kernel) != 0)
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "image '%s' was saved by QEMU %.20s, and this host has %.20s: only its files "
+            "can be loaded",
+            meta->image.id, meta->kernel, qemu[0] ? qemu : "none");
+    if (meta->layers.count != 1)
+        return err_set(err, ERR_UNSUPPORTED, "image '%s' has %u disks", meta->image.id,
+                       meta->layers.count);
+    return check_limits(limits, &meta->image.sandbox.limits, !memory, err);
+}
+
+/* ---- its disk ---- */
+
+static int copy_disk(struct worker *w, const struct keeper_request *r, struct err *err)
+{
+    const struct host *host = w->keeper->host;
+    auto_close int lock = -1;
+    struct image_meta meta;
+
+    if (image_lock(&host->images, r->image, false, &lock, err) < 0 ||
+        image_read(&host->images, r->image, &meta, err) < 0)
+        return -1;
+    return save_copy_disk(&host->disks, meta.layers.number[0], w->sandbox.layers.number[0], err);
+}
+
+static void on_copied(struct keeper *k, struct sandbox *s, struct worker_result *r)
+{
+    if (r->err.kind != ERR_NONE)
+        sandbox_fail(k, s, &r->err);
+    else
+        disks_open_own(k, s);
+}
+
+static void order_disks(struct keeper *k, struct sandbox *s, const struct image_meta *meta)
+{
+    struct keeper_request r;
+    struct err err;
+
+    if (strcmp(s->image, s->info.id) == 0) {
+        disks_over_image(k, s, meta);
+        return;
+    }
+    keeper_request_init(&r, KEEPER_LOAD);
+    memcpy(r.image, s->image, sizeof r.image);
+    s->layers.count = 1;
+    if (disk_new_number(&s->layers.number[0], &err) < 0 ||
+        worker_start(k, s, "cove-loader", copy_disk, &r, on_copied, &err) < 0)
+        sandbox_fail(k, s, &err);
+}
+
+/* ---- the keeper's half ---- */
+
+int load_vm(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
+            struct sandbox **ret, struct err *err)
+{
+    static const struct load_way way = { check, order_disks };
+
+    return load_begin_by(k, r, meta, &way, ret, err);
+}
+
+int load_vm_tell(struct keeper *k, const struct sandbox *s, bool same, struct err *err)
+{
+    int keep[] = { s->pid.fd, k->host->nets.own_fd };
+
+    if (!worker_fork_apart())
+        return 0;
+    io_keep_only(keep, ARRAY_LEN(keep));
+    if (order_go(k, s, same ? TALK_RESUME : TALK_FORK, 0, err) < 0) {
+        log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err->msg);
+        (void) syscall(__NR_pidfd_send_signal, s->pid.fd, SIGKILL, NULL, 0);
+    }
+    _exit(0);
+}
