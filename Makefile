@@ -65,7 +65,7 @@ in_dir = $(if $(wildcard $(@D)/.),,mkdir -p $(@D) && )
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
 
-PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/cove-bridge $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-import $(BUILD)/cove-criu.so
+PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/cove-bridge $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-import $(BUILD)/cove-pull $(BUILD)/cove-criu.so
 
 ifeq ($(V),0)
 Q := @
@@ -124,7 +124,7 @@ $(BUILD)/coved: $(call objs,$(COVED_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
 
-$(BUILD)/cove-gateway: $(call objs,$(GATEWAY_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) src/client/gateway_start.c $(LIB_SRCS))
+$(BUILD)/cove-gateway: $(call objs,$(GATEWAY_SRCS) $(EGRESS_SRCS) $(HTTP_SRCS) src/client/gateway_start.c src/client/local_socket.c $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lssl -lcrypto -lz -pthread
 
@@ -134,6 +134,11 @@ IMPORT_LIBS := -ljansson -lz -lzstd
 $(BUILD)/cove-import: $(call objs,$(IMPORT_SRCS) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(IMPORT_LIBS)
+
+# Asks registries for tenants, without any right.
+$(BUILD)/cove-pull: $(call objs,src/puller/main.c $(PULL_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 
 $(BUILD)/cove-agent: $(call aobjs,$(AGENT_SRCS))
 	$(call say,LINK)

@@ -84,7 +84,7 @@ $(BUILD)/helpers/forms: tests/helpers/forms.c $(call objs,$(filter-out src/coved
 # A command line that asks the keeper and agents themselves, for tests of these: its verbs for sandboxes are not the product's. What
 # it starts is beside it.
 DIRECT := $(BUILD)/direct/cove
-DIRECT_SRCS := $(wildcard tests/direct/*.c) $(filter-out src/cli/verbs.c,$(CLI_SRCS)) $(addprefix src/cli/api/,contexts.c login.c server.c show.c host.c build.c build_archive.c build_context.c build_watch.c make.c network_rules.c) \
+DIRECT_SRCS := $(wildcard tests/direct/*.c) $(filter-out src/cli/verbs.c,$(CLI_SRCS)) $(addprefix src/cli/api/,contexts.c login.c server.c show.c host.c build.c build_archive.c build_context.c build_watch.c image.c make.c network_rules.c) \
                $(DOCKER_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(TEMPLATE_SRCS) $(PULL_SRCS) $(BACKUP_SRCS) $(RULES_SRCS) $(STORE_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)
 $(DIRECT): $(call objs,$(sort $(DIRECT_SRCS))) $(filter-out $(BUILD)/cove,$(PROGRAMS))
 	$(call say,LINK)

@@ -182,16 +182,17 @@ static bool has_image(const char *template, const char *digest)
     return strcmp(manifest.digest, digest) == 0 || (named && strcmp(named + 1, digest) == 0);
 }
 
-/* By a server; the host's administrator has images pulled that are missing. */
+/* By a server. Images that are missing are pulled: by this host's administrator for all, else for the tenant. */
 static int make_of_file(const struct template_values *values, char **names, int count)
 {
-    static const struct build_images images = { pull_image, has_image };
+    static const struct build_images images = { pull_image, has_image },
+                                     theirs = { pull_image, NULL };
     bool here = !server_is_elsewhere() && geteuid() == 0;
 
     if (count != 1)
         return misused("template build: name one directory ('cove template build -f FILE DIR')");
     return build_dockerfile(&values->build, names[0], values->no_cache || values->rebuild,
-                            values->json, here ? &images : NULL);
+                            values->json, here ? &images : &theirs);
 }
 
 static int template_make(const struct template_values *values, char **names, int count)
@@ -386,11 +387,15 @@ static const struct verb subs[] = {
     {
         .name = "import",
         .run = run_action,
-        .synopsis = "[--name NAME] [--tag TAG] [--squash-ids] FILE|DIR",
+        .synopsis = "[OPTION…] FILE|DIR",
         .summary = "make a template of a container image: an archive, or an OCI layout",
         .details = "FILE is what 'docker save', 'podman save' or 'skopeo copy' wrote, DIR an OCI "
                    "layout. The layers\n"
-                   "are read by a process without any right and never unpacked on this host.\n\n"
+                   "are read by a process without any right and never unpacked on this host. Root "
+                   "makes the\n"
+                   "template on this host, for all tenants; everybody else, and --server and "
+                   "--tenant, for one\n"
+                   "tenant, by the server.\n\n"
                    "  docker save python:3.12-slim -o python.tar\n"
                    "  cove template import python.tar\n"
                    "  cove run --template python -- python3 -V",
@@ -404,7 +409,11 @@ static const struct verb subs[] = {
         .summary = "make a template of an image in a registry",
         .details = "The layers are checked against their digests while they arrive. A download "
                    "that broke is gone on\n"
-                   "with by the next pull; 'cove gc' removes what was downloaded.\n\n"
+                   "with by the next pull; 'cove gc' removes what was downloaded. Root makes the "
+                   "template on\n"
+                   "this host, for all tenants; everybody else, and --server and --tenant, for one "
+                   "tenant, by\n"
+                   "the server: Ctrl-C cancels the pull.\n\n"
                    "  cove template pull python:3.12-slim\n"
                    "  cove run --template python-3.12-slim -- python3 -V",
         .options = pull_options,

@@ -1,14 +1,17 @@
 #include "cli/template_image.h"
 
+#include "base/base64.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/parse.h"
+#include "cli/api/image.h"
+#include "cli/api/server.h"
 #include "cli/programs.h"
 #include "cli/report.h"
 #include "cli/template_maker.h"
 #include "cli/users.h"
-#include "registry/registry.h"
+#include "registry/image.h"
 #include "template/image_import.h"
 #include "template/image_store.h"
 #include "template/template_store.h"
@@ -24,27 +27,6 @@
 
 #define IMPORT_USER "cove-import"
 #define PATIENCE_MS 30000
-
-/* "/images/Alpine-3.20.tar" is "alpine-3.20". */
-static void name_from(const char *path, char *out, size_t size)
-{
-    static const char *const ends[] = { ".tar", ".oci", ".docker" };
-    char whole[PATH_MAX];
-    const char *slash;
-    size_t len;
-
-    if (!realpath(path, whole))
-        (void) snprintf(whole, sizeof whole, "%s", path);
-    slash = strrchr(whole, '/');
-    (void) snprintf(out, size, "%s", slash ? slash + 1 : whole);
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        len = strlen(out);
-        if (len > strlen(ends[i]) && strcmp(out + len - strlen(ends[i]), ends[i]) == 0)
-            out[len - strlen(ends[i])] = '\0';
-    }
-    for (char *c = out; *c; c++)
-        *c = (char) tolower((unsigned char) *c);
-}
 
 static void json_imported(const char *name, const struct image_result *result)
 {
@@ -93,6 +75,12 @@ static int import(struct image_spec *spec, struct maker *maker, bool as_json, st
     return maker_recorded(maker, err);
 }
 
+/* Root on this host makes templates for all tenants; everybody else, and for a tenant, a server does. */
+static bool image_is_servers(const struct image_values *values)
+{
+    return values->tenant || server_is_elsewhere() || geteuid() != 0;
+}
+
 int template_image_import(const char *path, const struct image_values *values, bool as_json)
 {
     auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -105,15 +93,22 @@ int template_image_import(const char *path, const struct image_values *values, b
     struct stat st;
     struct err err = { 0 };
 
-    if (geteuid() != 0)
-        err_set(&err, ERR_DENIED, "importing a template needs root");
-    else if (fd < 0 || fstat(fd, &st) < 0)
+    if (image_is_servers(values)) {
+        const struct image_wish wish = { .name = values->name,
+                                         .tenant = values->tenant,
+                                         .file = path,
+                                         .tag = values->tag,
+                                         .as_json = as_json };
+
+        return image_by_server(&wish);
+    }
+    if (fd < 0 || fstat(fd, &st) < 0)
         err_sys(&err, errno, "%s", path);
     else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         err_set(&err, ERR_INVALID, "%s is neither a file nor a directory", path);
     if (err.kind != ERR_NONE)
         return report_error(&err);
-    name_from(path, name, sizeof name);
+    image_name_of_file(path, name, sizeof name);
     spec.name = values->name ? values->name : name;
     spec.from = slash && slash[1] ? slash + 1 : path;
     *(S_ISDIR(st.st_mode) ? &spec.layout_fd : &spec.archive_fd) = fd;
@@ -129,10 +124,7 @@ int template_image_import(const char *path, const struct image_values *values, b
 
 struct pull {
     struct registry registry;
-    char *text; /* of the manifest */
-    size_t len;
-    char digest[OCI_DIGEST];
-    struct oci_manifest manifest;
+    struct registry_image image;
     const struct oci_descriptor *now; /* the blob that arrives */
     struct maker maker;
     int blobs_fd;
@@ -149,22 +141,12 @@ static void show(void *context, uint64_t bytes)
                   "downloading", text);
 }
 
-static const struct oci_descriptor *find_blob(const struct pull *p, const char *hex)
-{
-    if (strcmp(oci_digest_hex(p->manifest.config.digest), hex) == 0)
-        return &p->manifest.config;
-    for (size_t i = 0; i < p->manifest.layer_count; i++)
-        if (strcmp(oci_digest_hex(p->manifest.layers[i].digest), hex) == 0)
-            return &p->manifest.layers[i];
-    return NULL;
-}
-
 /* The manifest itself, which is here already. */
 static int open_manifest(const struct pull *p, int *ret_fd, struct err *err)
 {
     auto_close int fd = memfd_create("manifest", MFD_CLOEXEC);
 
-    if (fd < 0 || io_write_all(fd, p->text, p->len) < 0)
+    if (fd < 0 || io_write_all(fd, p->image.text, p->image.len) < 0)
         return err_sys(err, errno, "keep the manifest");
     *ret_fd = take_fd(&fd);
     return 0;
@@ -192,9 +174,9 @@ static int open_blob(void *context, const char *hex, int *ret_fd, struct err *er
 {
     struct pull *p = context;
 
-    if (strcmp(hex, oci_digest_hex(p->digest)) == 0)
+    if (strcmp(hex, oci_digest_hex(p->image.digest)) == 0)
         return open_manifest(p, ret_fd, err);
-    p->now = find_blob(p, hex);
+    p->now = registry_image_blob(&p->image, hex);
     if (!p->now)
         return err_set(err, ERR_NO_PATH, "the image has no blob %.64s", hex);
     *ret_fd = openat(p->blobs_fd, hex, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -229,6 +211,44 @@ static int read_credentials(const char *given, const char *host, char ret[AUTH_M
     return auth_find(text, (size_t) len, host, ret, err);
 }
 
+/* By a server: what docker's config.json has for the registry goes with the request. */
+static int pull_by_server(const char *image, const struct image_values *values, bool as_json)
+{
+    struct image_wish wish = {
+        .name = values->name, .tenant = values->tenant, .image = image, .as_json = as_json
+    };
+    char basic[AUTH_MAX], login[AUTH_MAX], *colon = NULL;
+    struct reference reference;
+    struct err err;
+    ssize_t len;
+    int code;
+
+    if (values->plain_http || values->inner || values->proxy || values->timeout_ms ||
+        values->squash_ids)
+        err_set(
+            &err, ERR_USAGE,
+            "template pull: --plain-http, --allow-inner, --proxy, --timeout and --squash-ids are "
+            "for this host's administrator; a server has settings (registry_hosts, …)");
+    else if (reference_parse(image, &reference, &err) == 0 &&
+             read_credentials(values->config, reference.host, basic, &err) == 0) {
+        len = base64_get(basic, strlen(basic), (uint8_t *) login);
+        if (len > 0) {
+            login[len] = '\0';
+            colon = strchr(login, ':');
+        }
+        if (colon) {
+            *colon = '\0';
+            wish.username = login;
+            wish.password = colon + 1;
+        }
+        code = image_by_server(&wish);
+        explicit_bzero(basic, sizeof basic);
+        explicit_bzero(login, sizeof login);
+        return code;
+    }
+    return report_error(&err);
+}
+
 /* "http://proxy.example.com:3128/" or "proxy.example.com:3128". */
 static int find_proxy(const char *given, bool local, char *out, size_t size, struct err *err)
 {
@@ -247,29 +267,6 @@ static int find_proxy(const char *given, bool local, char *out, size_t size, str
                : 0;
 }
 
-/* From a tag to the manifest of this platform. */
-static int resolve(struct pull *p, struct err *err)
-{
-    struct oci_descriptor at;
-    int kind;
-
-    if (registry_manifest(&p->registry, reference_wanted(&p->registry.reference), &p->text, &p->len,
-                          p->digest, err) < 0)
-        return -1;
-    kind = oci_kind_of(p->text, p->len, err);
-    if (kind == OCI_INDEX) {
-        if (oci_index_choose(p->text, p->len, &oci_platform_here, NULL, &at, err) < 0)
-            return -1;
-        free(take_ptr(&p->text));
-        if (registry_manifest(&p->registry, at.digest, &p->text, &p->len, p->digest, err) < 0)
-            return -1;
-        kind = oci_kind_of(p->text, p->len, err);
-        if (kind == OCI_INDEX)
-            return err_set(err, ERR_INVALID, "the image has an index in its index");
-    }
-    return kind < 0 ? -1 : oci_manifest_parse(p->text, p->len, &p->manifest, err);
-}
-
 static int pull(struct pull *p, const struct image_values *values, bool as_json, struct err *err)
 {
     const struct reference *reference = &p->registry.reference;
@@ -277,7 +274,7 @@ static int pull(struct pull *p, const struct image_values *values, bool as_json,
     char name[256], from[700];
     struct image_spec spec = { .archive_fd = -1,
                                .layout_fd = -1,
-                               .manifest = p->digest,
+                               .manifest = p->image.digest,
                                .open_blob = open_blob,
                                .context = p,
                                .squash_ids = values->squash_ids,
@@ -294,7 +291,8 @@ static int pull(struct pull *p, const struct image_values *values, bool as_json,
                    sizeof p->registry.proxy, err) < 0 ||
         read_credentials(values->config, reference->host, p->registry.basic, err) < 0 ||
         template_store_open(report_state(), &templates_fd, err) < 0 ||
-        image_store_blobs(templates_fd, &p->blobs_fd, err) < 0 || resolve(p, err) < 0)
+        image_store_blobs(templates_fd, &p->blobs_fd, err) < 0 ||
+        registry_image_find(&p->registry, &p->image, err) < 0)
         return err_wrap(err, "%.150s", from);
     return import(&spec, &p->maker, as_json, err);
 }
@@ -305,10 +303,10 @@ int template_image_pull(const char *image, const struct image_values *values, bo
     struct err err = { 0 };
     int r = -1;
 
+    if (image_is_servers(values))
+        return pull_by_server(image, values, as_json);
     if (!p)
         err_set(&err, ERR_NO_MEMORY, "no memory");
-    else if (geteuid() != 0)
-        err_set(&err, ERR_DENIED, "pulling a template needs root");
     else if (reference_parse(image, &p->registry.reference, &err) == 0) {
         p->blobs_fd = -1;
         p->registry.plain_http = values->plain_http;
@@ -318,7 +316,7 @@ int template_image_pull(const char *image, const struct image_values *values, bo
         p->registry.context = p;
         r = pull(p, values, as_json, &err);
         own_close(&p->blobs_fd);
-        free(p->text);
+        registry_image_done(&p->image);
         explicit_bzero(p->registry.basic, sizeof p->registry.basic);
         explicit_bzero(p->registry.bearer, sizeof p->registry.bearer);
     }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct image_values {
-    const char *name, *tag, *config, *proxy;
+    const char *name, *tag, *config, *proxy, *tenant;
     uint64_t timeout_ms;
     bool squash_ids, plain_http, inner;
 };
@@ -19,6 +19,8 @@ struct image_values {
 #define IMAGE_OPTIONS(at)                                                                          \
     { 0, "name", OPTION_TEXT, (at) + offsetof(struct image_values, name), "NAME", COMPLETE_NONE,   \
       "the template's name; else the image's" },                                                   \
+    { 0, "tenant", OPTION_TEXT, (at) + offsetof(struct image_values, tenant), "NAME",              \
+      COMPLETE_NONE, "for this tenant alone, by the server; else, as root, for all tenants" },     \
     { 0, "squash-ids", OPTION_FLAG, (at) + offsetof(struct image_values, squash_ids), NULL,        \
       COMPLETE_NONE, "files of owners above 65535 belong to 65534" }
 #define IMAGE_TAG_OPTION(at)                                                                       \

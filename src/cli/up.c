@@ -4,6 +4,7 @@
 #include "cli/common.h"
 #include "cli/gate.h"
 #include "cli/keep.h"
+#include "cli/pulls.h"
 #include "cli/report.h"
 #include "cli/restore_state.h"
 #include "cli/serve.h"
@@ -66,10 +67,11 @@ const struct verb up_verb = {
     .summary = "start cove in the foreground",
     .details =
         "Makes the template 'host' if need be, starts the keeper, the network gateway as the user\n"
-        "'cove-gateway', and the HTTP server as the user 'cove'. A program that ends is started\n"
-        "again; sandboxes keep running meanwhile. Ctrl-C stops all; sandboxes made to stay keep running, and the\n"
-        "next 'cove up' finds them again. SIGHUP reads the settings again. COVE_LISTEN and\n"
-        "'listen =' in the configuration file count as --listen does. Needs root.",
+        "'cove-gateway', a process for images of tenants, and the HTTP server as the user 'cove'. A\n"
+        "program that ends is started again; sandboxes keep running meanwhile. Ctrl-C stops all;\n"
+        "sandboxes made to stay keep running, and the next 'cove up' finds them again. SIGHUP reads the\n"
+        "settings again. COVE_LISTEN and 'listen =' in the configuration file count as --listen does.\n"
+        "Needs root.",
     .options = up_options,
     .option_count = sizeof up_options / sizeof up_options[0],
     .run = verb_up,
@@ -77,11 +79,12 @@ const struct verb up_verb = {
 /* clang-format on */
 
 /* The programs, in the order of their start. A program that another one stands on comes before it. */
-enum { KEEPER, GATEWAY, SERVER, PROGRAM_COUNT };
+enum { KEEPER, GATEWAY, PULLS, SERVER, PROGRAM_COUNT };
 
 struct up {
     struct keep keep;
     struct gate gate;
+    struct pulls pulls;
     struct serve serve;
 };
 
@@ -190,14 +193,16 @@ static int prepare(const struct up_options *options, struct up *up, char config[
 
     if (prepare_server(options, serve, config, err) < 0 || refuse_second(&up->keep, err) < 0)
         return -1;
-    if (!options->no_server && (serve_listen(serve, err) < 0 || gate_user(&up->gate, err) < 0))
+    if (!options->no_server && (serve_listen(serve, err) < 0 || gate_user(&up->gate, err) < 0 ||
+                                pulls_users(&up->pulls, err) < 0))
         return -1;
     if (options->group && group_find(options->group, &serve->keeper_gid, err) < 0)
         return -1;
     if (options->group)
         serve->admin_gid = serve->keeper_gid;
     if (restore_finish_at(report_state(), err) < 0 || state_make(options, serve, err) < 0 ||
-        (!options->no_server && gate_listen(&up->gate, serve->uid, err) < 0))
+        (!options->no_server && (gate_listen(&up->gate, serve->uid, err) < 0 ||
+                                 pulls_listen(&up->pulls, serve->uid, err) < 0)))
         return -1;
     maker_init(&maker, "host");
     maker.how = "update";
@@ -223,6 +228,7 @@ static int up(const struct up_options *options, struct err *err)
             .verbose = options->verbose,
         },
         .gate.start = { .listen_fd = -1, .verbose = options->verbose },
+        .pulls = { .listen_fd = -1 },
         .serve = {
             .listen_fd = -1,
             .tls_fd = -1,
@@ -246,6 +252,12 @@ static int up(const struct up_options *options, struct err *err)
                       .with = &up.gate,
                       .off = options->no_server,
                       .hurry = SIGKILL },
+        [PULLS] = { .name = "cove-pulls",
+                    .start = pulls_start,
+                    .is_ready = pulls_are_ready,
+                    .with = &up.pulls,
+                    .off = options->no_server,
+                    .hurry = SIGKILL },
         [SERVER] = { .name = "coved",
                      .start = serve_start,
                      .is_ready = serve_is_ready,

@@ -2,6 +2,7 @@
 
 #include "base/lockdown.h"
 #include "base/own.h"
+#include "client/local_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,58 +14,16 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define BACKLOG   4
 #define SOCKET_FD 3
-
-/* A socket address holds 108 bytes, a directory may be longer: the address goes through a descriptor. */
-static struct sockaddr_un address_in(int dir)
-{
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-
-    (void) snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/" GATEWAY_SOCKET, dir);
-    return at;
-}
 
 int gateway_listen(const char *directory, uid_t uid, int *ret_fd, struct err *err)
 {
-    auto_close int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un at;
-
-    if (dir < 0 || fd < 0)
-        return err_sys(err, errno, "make a socket in %s", directory);
-    if (unlinkat(dir, GATEWAY_SOCKET, 0) < 0 && errno != ENOENT)
-        return err_sys(err, errno, "remove %s/" GATEWAY_SOCKET, directory);
-    at = address_in(dir);
-    /* The mode of the file is that of the socket while it is bound: nobody else gets in between. */
-    if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *) &at, sizeof at) < 0 ||
-        fchownat(dir, GATEWAY_SOCKET, uid, (gid_t) -1, AT_SYMLINK_NOFOLLOW) < 0 ||
-        listen(fd, BACKLOG) < 0)
-        return err_sys(err, errno, "listen at %s/" GATEWAY_SOCKET, directory);
-    *ret_fd = take_fd(&fd);
-    return 0;
+    return local_listen(directory, GATEWAY_SOCKET, SOCK_STREAM, uid, ret_fd, err);
 }
 
 int gateway_connect(const char *directory, int *ret_fd, struct err *err)
 {
-    auto_close int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct ucred peer;
-    socklen_t len = sizeof peer;
-    struct sockaddr_un at;
-
-    if (dir < 0 || fd < 0)
-        return err_sys(err, errno, "open %s", directory);
-    at = address_in(dir);
-    if (connect(fd, (const struct sockaddr *) &at, sizeof at) < 0)
-        return err_sys(err, errno, "connect to %s/" GATEWAY_SOCKET, directory);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return err_sys(err, errno, "who listens at %s/" GATEWAY_SOCKET, directory);
-    if (peer.uid != 0 && peer.uid != geteuid())
-        return err_set(err, ERR_DENIED, "user %u listens at %s/" GATEWAY_SOCKET ", not root",
-                       (unsigned) peer.uid, directory);
-    *ret_fd = take_fd(&fd);
-    return 0;
+    return local_connect(directory, GATEWAY_SOCKET, SOCK_STREAM, ret_fd, err);
 }
 
 int gateway_drop_privilege(const struct gateway_start *start)

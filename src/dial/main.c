@@ -1,16 +1,19 @@
 /* cove-dial: a connection to a server on another host, for the command line, which has neither a resolver nor TLS.
  *
- *   cove-dial tls|plain|tls-public|plain-public HOST PORT [AUTHORITIES.pem [PROXY:PORT]]
+ *   cove-dial tls|plain|tls-public|plain-public HOST PORT [AUTHORITIES.pem [PROXY:PORT [SECONDS]]]
  *
  * Standard input is one end of a pair of sockets. When the connection stands, it gets the byte '+', and then bytes pass both ways
  * until either side ends. Before that, anything written to it is a sentence about what failed.
  *
- * With -public, only public addresses are connected to (base/special.h): the host's name came from another server. A proxy is asked to
- * CONNECT, and looks up the name itself: which addresses it refuses is its own business. Empty arguments are absent ones.
+ * With -public, only public addresses are connected to (base/special.h), and none of this host: the host's name came from
+ * another server, or from a tenant. A proxy is asked to CONNECT, and looks up the name itself: which addresses it refuses is its
+ * own business, but for addresses that are given as such. SECONDS: the connection ends then, whatever is going on. Empty
+ * arguments are absent ones.
  *
  * Never:   sends a byte of the caller's before the server's certificate was checked against the authorities and the name. */
 #include "base/io.h"
 #include "base/own.h"
+#include "base/own_address.h"
 #include "base/special.h"
 
 #include <arpa/inet.h>
@@ -25,8 +28,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define LOCAL      STDIN_FILENO
 #define PIECE      65536
@@ -74,6 +80,15 @@ static int connect_one(const struct addrinfo *at)
     return -1;
 }
 
+/* Neither special nor of this host, also as the address inside it. */
+static bool is_elsewhere(const uint8_t address[16])
+{
+    uint8_t inner[16];
+
+    return !special_find(address) && !own_address(address) &&
+           !(special_inner(address, inner) && own_address(inner));
+}
+
 static bool is_public(const struct sockaddr *at)
 {
     uint8_t address[16] = { [10] = 0xff, [11] = 0xff };
@@ -84,7 +99,7 @@ static bool is_public(const struct sockaddr *at)
         memcpy(address, &((const struct sockaddr_in6 *) (const void *) at)->sin6_addr, 16);
     else
         return false;
-    return special_find(address) == NULL;
+    return is_elsewhere(address);
 }
 
 static int dial(const char *host, const char *port, bool public_only, const char **ret_why)
@@ -131,13 +146,30 @@ static bool read_answer(int fd)
     return strncmp(head, "HTTP/1.", 7) == 0 && strncmp(head + 8, " 200", 4) == 0;
 }
 
-static int dial_by(const char *proxy, const char *host, const char *port, const char **ret_why)
+/* Of a host that a proxy will look up: an address, or a name that is always this host's. */
+static bool names_inside(const char *host)
+{
+    uint8_t address[16] = { [10] = 0xff, [11] = 0xff };
+    size_t len = strlen(host);
+
+    if (inet_pton(AF_INET, host, address + 12) == 1 || inet_pton(AF_INET6, host, address) == 1)
+        return !is_elsewhere(address);
+    return strcasecmp(host, "localhost") == 0 ||
+           (len > 10 && strcasecmp(host + len - 10, ".localhost") == 0) ||
+           strspn(host, "0123456789.xX") == len; /* other ways to write an address */
+}
+
+static int dial_by(const char *proxy, const char *host, const char *port, bool public_only,
+                   const char **ret_why)
 {
     const char *colon = strrchr(proxy, ':');
     bool six = strchr(host, ':');
     char name[256], request[1200];
     int fd, n;
 
+    *ret_why = "the address is not public";
+    if (public_only && names_inside(host))
+        return -1;
     *ret_why = "the proxy is not HOST:PORT";
     if (!colon || (size_t) (colon - proxy) >= sizeof name)
         return -1;
@@ -340,13 +372,17 @@ int main(int argc, char **argv)
 {
     const char *why = "";
     SSL *ssl = NULL;
+    bool public_only;
     int fd;
 
-    if (argc < 4 || argc > 6)
+    if (argc < 4 || argc > 7)
         return 64;
     (void) signal(SIGPIPE, SIG_IGN);
-    fd = argc == 6 && argv[5][0] ? dial_by(argv[5], argv[2], argv[3], &why)
-                                 : dial(argv[2], argv[3], strstr(argv[1], "-public") != NULL, &why);
+    if (argc == 7)
+        (void) alarm((unsigned) strtoul(argv[6], NULL, 10));
+    public_only = strstr(argv[1], "-public") != NULL;
+    fd = argc >= 6 && argv[5][0] ? dial_by(argv[5], argv[2], argv[3], public_only, &why)
+                                 : dial(argv[2], argv[3], public_only, &why);
     if (fd < 0)
         return fail(argv[2], why);
     if (strncmp(argv[1], "tls", 3) == 0) {

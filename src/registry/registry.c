@@ -81,14 +81,51 @@ bool registry_is_here(const struct registry *r)
     return is_loopback(name);
 }
 
+/* Whether the operator's list has the place. tls: as the list says it. */
+static bool is_listed(const struct registry *r, const struct registry_place *at, bool *ret_tls)
+{
+    for (const char *next = r->hosts; *(next += strspn(next, ", "));) {
+        size_t len = strcspn(next, ", ");
+        struct registry_place row;
+        char url[300];
+        struct err ignored;
+
+        (void) snprintf(url, sizeof url, "%s%.*s", memmem(next, len, "://", 3) ? "" : "https://",
+                        (int) len, next);
+        next += len;
+        *ret_tls = strncmp(url, "https:", 6) == 0;
+        if (registry_place(url, &row, &ignored) == 0 && strcasecmp(row.host, at->host) == 0 &&
+            row.port == at->port)
+            return true;
+    }
+    return false;
+}
+
 static int home(const struct registry *r, struct registry_place *ret, struct err *err)
 {
+    const char *host = reference_registry(&r->reference);
     char url[300];
+    bool tls;
 
-    (void) snprintf(url, sizeof url, "%s://%s",
-                    r->plain_http || registry_is_here(r) ? "http" : "https",
-                    reference_registry(&r->reference));
+    if (r->mirror[0])
+        return registry_place(r->mirror, ret, err);
+    (void) snprintf(url, sizeof url, "http://%s", host);
+    if (registry_place(url, ret, err) < 0)
+        return -1;
+    if (r->plain_http || registry_is_here(r) || (is_listed(r, ret, &tls) && !tls))
+        return 0;
+    (void) snprintf(url, sizeof url, "https://%s", host);
     return registry_place(url, ret, err);
+}
+
+static bool must_be_public(const struct registry *r, const struct registry_place *own,
+                           const struct registry_place *at)
+{
+    bool ignored;
+
+    if (r->inner || is_listed(r, at, &ignored))
+        return false;
+    return (r->foreign && !r->mirror[0]) || strcasecmp(own->host, at->host) != 0;
 }
 
 /* Where the registry's word may lead. */
@@ -102,8 +139,18 @@ static int check_place(const struct registry *r, const struct registry_place *to
     if (own.tls && !to->tls)
         return err_set(err, ERR_DENIED, "the registry leads to http://%.100s, which is not safe",
                        to->host);
-    *ret_public = !r->inner && strcasecmp(own.host, to->host) != 0;
+    *ret_public = must_be_public(r, &own, to);
     return 0;
+}
+
+static bool is_late(const struct registry *r)
+{
+    return r->until_ms && io_now_ms() >= r->until_ms;
+}
+
+static int too_late(struct err *err)
+{
+    return err_set(err, ERR_TIMEOUT, "the registry takes too long for the whole image");
 }
 
 static void remote_of(const struct registry *r, const struct registry_place *at, bool public_only,
@@ -113,6 +160,11 @@ static void remote_of(const struct registry *r, const struct registry_place *at,
                             .port = (uint16_t) at->port,
                             .public_only = public_only };
     memcpy(ret->host, at->host, sizeof ret->host);
+    if (r->until_ms) {
+        uint64_t now = io_now_ms();
+
+        ret->seconds = now < r->until_ms ? (unsigned) ((r->until_ms - now + 999) / 1000) : 1;
+    }
     (void) snprintf(ret->dialer, sizeof ret->dialer, "%s", r->dialer);
     (void) snprintf(ret->proxy, sizeof ret->proxy, "%s", r->proxy);
     (void) snprintf(ret->cacert, sizeof ret->cacert, "%s", r->cacert);
@@ -127,12 +179,20 @@ static int await(const struct registry *r, struct call *call, struct err *err)
     (void) setsockopt(call->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (call_answer(call, err) == 0)
         return 0;
+    if (is_late(r))
+        return too_late(err);
     return err->kind == ERR_PROTOCOL
                ? -1
                : err_set(err, ERR_UNAVAILABLE, "the registry does not answer");
 }
 
 /* ---- logging in ---- */
+
+/* A mirror is another's: credentials are not for it. */
+static const char *credentials(const struct registry *r)
+{
+    return r->mirror[0] ? "" : r->basic;
+}
 
 static int take_token(struct registry *r, const char *text, size_t len, struct err *err)
 {
@@ -181,9 +241,9 @@ static int get_token(struct registry *r, const struct challenge *challenge, stru
     add_query(at.path, sizeof at.path, "service", challenge->service);
     add_query(at.path, sizeof at.path, "scope", challenge->scope);
     remote_of(r, &at, public_only, &remote);
-    if (r->basic[0])
+    if (credentials(r)[0])
         (void) snprintf(extra, sizeof extra, "Authorization: Basic %s\r\nConnection: close\r\n",
-                        r->basic);
+                        credentials(r));
     rc = call_open(&call, &remote,
                    &(struct call_request){ .method = "GET", .path = at.path, .extra = extra }, err);
     if (rc == 0)
@@ -205,10 +265,11 @@ static int log_in(struct registry *r, const struct call *call, struct err *err)
         return err_set(err, ERR_DENIED, "the registry refuses, and does not say what it wants");
     if (challenge_parse(text, &challenge, err) < 0)
         return -1;
-    if (challenge.basic && (!r->basic[0] || r->login_basic))
+    if (challenge.basic && (!credentials(r)[0] || r->login_basic))
         return err_set(err, ERR_DENIED,
-                       r->basic[0]
-                           ? "the registry does not accept the credentials"
+                       credentials(r)[0] ? "the registry does not accept the credentials"
+                       : r->foreign
+                           ? "the registry wants credentials"
                            : "the registry wants credentials: 'docker login' writes them to "
                              "config.json");
     r->login_basic = challenge.basic;
@@ -280,6 +341,9 @@ static int get(struct registry *r, const char *path, const char *accept, uint64_
 
     if (home(r, &start, err) < 0)
         return -1;
+    if (is_late(r))
+        return too_late(err);
+    public_only = must_be_public(r, &start, &start);
     at = start;
     (void) snprintf(at.path, sizeof at.path, "%s", path);
     for (int hop = 0; hop < HOPS_MAX; hop++) {
@@ -385,8 +449,12 @@ static int fetch(struct registry *r, const struct oci_descriptor *blob, int fd, 
         *have += (uint64_t) n;
         if (r->progress)
             r->progress(r->context, *have);
+        if (is_late(r))
+            break;
     }
     call_close(&call);
+    if (*have < blob->size && is_late(r))
+        return too_late(err);
     if (*have < blob->size)
         err_set(err, ERR_UNAVAILABLE, "the registry's answer was cut short");
     return *have == blob->size ? 0 : 1;

@@ -2,7 +2,8 @@
  *
  * Everything that comes is checked: documents and blobs against digest and size while they arrive. The registry's word leads to
  * two other places, the login and redirects. Those are reached by https, and only at public addresses, unless they are on
- * the registry's own host or the operator said otherwise.
+ * the registry's own host or the operator said otherwise. Of a registry that a tenant names that holds for the registry, too.
+ * Addresses are judged after the name was looked up, by cove-dial, for every connection.
  *
  * Owns:    nothing but memory; connections end with each call. */
 #ifndef COVE_REGISTRY_REGISTRY_H
@@ -20,6 +21,12 @@ struct registry {
     struct reference reference;
     bool plain_http; /* http for the registry itself; of a loopback host always */
     bool inner;      /* login and redirects may lead to addresses that are not public */
+    bool
+        foreign; /* who names the registry may be anybody: the registry itself must be public, too */
+    char hosts
+        [1024]; /* registries, HOST[:PORT] with spaces or commas between, that may be at any address; http://HOST: without TLS */
+    char mirror
+        [300]; /* http[s]://HOST[:PORT], asked in the registry's place, without credentials; "": none */
     char dialer[PATH_MAX];
     char cacert[PATH_MAX]; /* "": the authorities of this host */
     char proxy[300];       /* HOST:PORT; "": none */
@@ -27,6 +34,7 @@ struct registry {
     char bearer[REGISTRY_TOKEN_MAX];
     bool login_basic;    /* the registry wants the credentials themselves */
     uint64_t timeout_ms; /* without a byte from the registry */
+    uint64_t until_ms;   /* a moment of io_now_ms() when all must be done; 0: none */
     /* how far a blob is; may be NULL */
     void (*progress)(void *context, uint64_t bytes);
     void *context;

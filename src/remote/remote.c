@@ -129,7 +129,7 @@ static int await_dialer(int fd, struct err *err)
 static int dial_helper(const struct remote *remote, int *ret_fd, struct err *err)
 {
     auto_close int ours = -1, theirs = -1;
-    char port[8], name[] = "cove-dial";
+    char port[8], seconds[16], name[] = "cove-dial";
     char tls[] = "tls", plain[] = "plain", tls_public[] = "tls-public",
          plain_public[] = "plain-public";
     char *argv[] = { name,
@@ -140,11 +140,13 @@ static int dial_helper(const struct remote *remote, int *ret_fd, struct err *err
                      port,
                      (char *) (uintptr_t) remote->cacert,
                      (char *) (uintptr_t) remote->proxy,
+                     remote->seconds ? seconds : NULL,
                      NULL };
     int ends[2];
     pid_t pid;
 
     (void) snprintf(port, sizeof port, "%u", remote->port);
+    (void) snprintf(seconds, sizeof seconds, "%u", remote->seconds);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return err_sys(err, errno, "make a pair of sockets");
     ours = ends[0];
@@ -169,7 +171,7 @@ int remote_dial(const struct remote *remote, int *ret_fd, struct err *err)
     if (remote->kind == REMOTE_LOCAL)
         return admin_connect(remote->state, ret_fd, err);
     if (remote->kind == REMOTE_HTTP && is_address(remote) && !remote->public_only &&
-        !remote->proxy[0])
+        !remote->proxy[0] && !remote->seconds)
         return dial_plain(remote, ret_fd, err);
     return dial_helper(remote, ret_fd, err);
 }

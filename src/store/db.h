@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_VERSION 18 /* of the schema */
+#define DB_VERSION 19 /* of the schema */
 
 enum sql {
     SQL_BEGIN,
@@ -135,6 +135,12 @@ enum sql {
     SQL_STEP_USED,
     SQL_STEP_LIST,
     SQL_STEP_REMOVE,
+    SQL_PULLED_ADD,
+    SQL_PULLED_SET,
+    SQL_PULLED_LIST,
+    SQL_PULLED_IDLE,
+    SQL_PULLED_USAGE,
+    SQL_PULLED_REMOVE,
     SQL_TEMPLATE_IMAGE_USED,
     SQL_TEMPLATE_IMAGES_UNUSED,
     SQL_VAULT_SET,

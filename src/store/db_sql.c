@@ -227,12 +227,19 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "  DELETE FROM templates WHERE tenant = old.name; DELETE FROM build_steps WHERE tenant = "
     "old.name; END;"
     "PRAGMA user_version = 18;",
+    /* Images of tenants. A row stays without its tenant, until the template that it names is removed from the host. */
+    "CREATE TABLE pulled("
+    "  name TEXT PRIMARY KEY, tenant TEXT NOT NULL, digest TEXT NOT NULL, source TEXT NOT NULL,"
+    "  bytes INT NOT NULL, created_ms INT NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX pulled_by_tenant ON pulled(tenant);"
+    "PRAGMA user_version = 19;",
 };
 
 #define TENANT                                                                                     \
     "name, created_ms, sandboxes, cpu_milli, memory_bytes, disk_bytes, creates_per_s, "            \
     "requests_per_s, streams, stored_bytes, images, isolation"
-#define KEY "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
+#define PULLED "name, tenant, digest, source, bytes, created_ms"
+#define KEY    "id, tenant, label, scope, created_ms, expires_ms, revoked_ms, last_used_ms"
 #define SANDBOX                                                                                    \
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
     "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash, tier, tier_aim, "         \
@@ -422,6 +429,13 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_STEP_USED]           = "UPDATE build_steps SET used_ms = ?3 WHERE tenant = ?1 AND key = ?2",
     [SQL_STEP_LIST]           = "SELECT key, snapshot, bytes FROM build_steps WHERE tenant = ? ORDER BY used_ms DESC",
     [SQL_STEP_REMOVE]         = "DELETE FROM build_steps WHERE tenant = ? AND key = ?",
+    [SQL_PULLED_ADD]          = "INSERT INTO pulled(" PULLED ") VALUES(?,?,?,?,?,?)",
+    [SQL_PULLED_SET]          = "UPDATE pulled SET digest = ?2, bytes = ?3 WHERE name = ?1",
+    [SQL_PULLED_LIST]         = "SELECT " PULLED " FROM pulled WHERE ?1 = '' OR tenant = ?1 ORDER BY created_ms DESC",
+    [SQL_PULLED_IDLE]         = "SELECT " PULLED " FROM pulled WHERE (?1 = '' OR tenant = ?1) AND NOT EXISTS "
+                               "(SELECT 1 FROM snapshots s WHERE s.template = pulled.name)",
+    [SQL_PULLED_USAGE]        = "SELECT count(*), total(bytes) FROM pulled WHERE tenant = ?",
+    [SQL_PULLED_REMOVE]       = "DELETE FROM pulled WHERE name = ?",
     [SQL_TEMPLATE_IMAGE_USED] = "SELECT 1 FROM snapshots s WHERE s.id = ? AND " TEMPLATE_USED,
     [SQL_TEMPLATE_IMAGES_UNUSED] = "SELECT id FROM snapshots s WHERE state = 3 AND NOT " TEMPLATE_USED,
     [SQL_VAULT_SET]          = "INSERT INTO vault VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT DO UPDATE "

@@ -46,6 +46,7 @@ static _Noreturn void be_importer(const struct importing *im, int sock, int prog
 {
     const struct image_spec *spec = im->spec;
     const char *argv[12] = { "cove-import" };
+    char most[24];
     size_t n = 1;
     int fds[] = { fcntl(sock, F_DUPFD, 100), fcntl(im->store.new_fd, F_DUPFD, 100),
                   fcntl(im->tools_fd, F_DUPFD, 100), fcntl(program, F_DUPFD, 100) };
@@ -64,8 +65,12 @@ static _Noreturn void be_importer(const struct importing *im, int sock, int prog
         argv[n++] = "--manifest";
         argv[n++] = spec->manifest;
     }
+    if (spec->bytes_most) {
+        (void) snprintf(most, sizeof most, "%llu", (unsigned long long) spec->bytes_most);
+        argv[n++] = "--max-bytes";
+        argv[n++] = most;
+    }
     argv[n] = NULL;
-    (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void) dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDIN_FILENO);
     if (fds[3] < 0 || dup2(fds[0], IMPORT_SOCKET) < 0 || dup2(fds[1], IMPORT_IMAGE) < 0 ||
         dup2(fds[2], IMPORT_TOOLS) < 0)
@@ -76,6 +81,7 @@ static _Noreturn void be_importer(const struct importing *im, int sock, int prog
     if (lockdown_bounds(0, &ignored) < 0 || setgroups(0, NULL) < 0 ||
         setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
         setresuid(spec->uid, spec->uid, spec->uid) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || /* which a change of the user undoes */
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
         _exit(126);
     (void) fexecve(fds[3], (char *const *) (uintptr_t) argv, env);
@@ -172,6 +178,8 @@ static int on_key(struct importing *im, const char *key, struct err *err)
     if (im->key[0] || strlen(key) != 64 || strspn(key, "0123456789abcdef") != 64)
         return err_set(err, ERR_PROTOCOL, "cove-import said a key that is none");
     memcpy(im->key, key, sizeof im->key);
+    if (im->spec->alone)
+        return 0;
     memcpy(digest, im->manifest.digest, sizeof digest);
     im->found = image_store_find(&im->store, key, &im->manifest);
     memcpy(im->manifest.digest, digest, sizeof digest); /* another name may have had another */
@@ -314,9 +322,11 @@ static int make_image(struct importing *im, struct err *err)
         manifest_env(&im->manifest, "PATH=" TEMPLATE_PATH, err) < 0)
         return -1;
     im->manifest.kind = MANIFEST_IMAGE;
-    memcpy(im->manifest.layer, im->key, sizeof im->manifest.layer);
     (void) snprintf(im->manifest.root, sizeof im->manifest.root, "root");
-    return image_store_keep(&im->store, im->key, &im->manifest, err);
+    if (im->spec->alone && image_store_name(&im->store, im->key, err) < 0)
+        return -1;
+    memcpy(im->manifest.layer, im->key, sizeof im->manifest.layer);
+    return image_store_keep(&im->store, im->key, im->spec->alone ? NULL : &im->manifest, err);
 }
 
 static int publish(struct importing *im, const char *state, int templates_fd, struct err *err)
@@ -378,5 +388,7 @@ int template_import(const struct template_maker *maker, const char *state,
                                   .bytes = im->manifest.bytes,
                                   .files = im->manifest.files,
                                   .wall_ms = io_now_ms() - started };
-    return r < 0 ? err_wrap(err, "template '%s'", spec->name) : 0;
+    if (r < 0 && !spec->alone) /* such a name is nobody's business */
+        return err_wrap(err, "template '%s'", spec->name);
+    return r;
 }

@@ -3,7 +3,7 @@
  * cove-import reads the image; this side opens files for it, by names of a fixed form, and believes nothing it says:
  * lines of the manifest go through the manifest's own parser.
  *
- * Callers: the template verb. Needs root. */
+ * Callers: the template verb, cli/pulls.c. Needs root. */
 #ifndef COVE_TEMPLATE_IMAGE_IMPORT_H
 #define COVE_TEMPLATE_IMAGE_IMPORT_H
 
@@ -27,7 +27,11 @@ struct image_spec {
     void *context;
     const char *tag; /* which image of several; NULL: there is one */
     bool squash_ids;
-    const char *from; /* what the manifest says of its origin */
+    /* Of a tenant: every layer is read, though the image may be here already, and what cove-import made is believed by no
+     * other import. So none learns what another has, and a cove-import that a layer has taken over harms its own image alone. */
+    bool alone;
+    uint64_t bytes_most; /* of all content; 0: as any image */
+    const char *from;    /* what the manifest says of its origin */
 };
 
 struct image_result {

@@ -1,17 +1,20 @@
 #include "template/image_store.h"
 
 #include "base/own.h"
+#include "base/sha256.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #define DIR_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define LAYERS      ".layers"
+#define PIECE       (256u * 1024)
 #define NEW         "new."
 #define IMAGE_END   ".erofs"
 #define TEXT_END    ".manifest"
@@ -116,13 +119,37 @@ bool image_store_find(const struct image_store *store, const char *key, struct m
     return manifest_read_at(store->dir_fd, name, ret, &ignored) == 0;
 }
 
+int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX], struct err *err)
+{
+    static const char kind[] = "content";
+    auto_free char *piece = malloc(PIECE);
+    unsigned char digest[SHA256_LEN];
+    struct sha256 sha;
+    off_t at = 0;
+    ssize_t n;
+
+    if (!piece)
+        return err_set(err, ERR_NO_MEMORY, "no memory for an import");
+    sha256_init(&sha);
+    sha256_add(&sha, kind, sizeof kind);
+    while ((n = pread(store->new_fd, piece, PIECE, at)) > 0) {
+        sha256_add(&sha, piece, (size_t) n);
+        at += n;
+    }
+    if (n < 0)
+        return err_sys(err, errno, "read the image");
+    sha256_done(&sha, digest);
+    sha256_hex(digest, sizeof digest, ret_key);
+    return 0;
+}
+
 int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
                      struct err *err)
 {
     char name[STORED_NAME];
 
     name_of(name, key, TEXT_END);
-    if (manifest_write_at(store->dir_fd, name, manifest, err) < 0)
+    if (manifest && manifest_write_at(store->dir_fd, name, manifest, err) < 0)
         return -1;
     name_of(name, key, IMAGE_END);
     if (fchmod(store->new_fd, 0400) < 0 || fsync(store->new_fd) < 0)
@@ -144,6 +171,23 @@ int image_store_link(const struct image_store *store, const char *key, int dir_f
     name_of(from, key, IMAGE_END);
     if (linkat(store->dir_fd, from, dir_fd, name, 0) < 0)
         return err_sys(err, errno, "give the image to its template");
+    return 0;
+}
+
+int image_store_temporary(int templates_fd, int *ret_fd, struct err *err)
+{
+    auto_close int dir = -1, fd = -1;
+    char name[48];
+
+    if (mkdirat(templates_fd, LAYERS, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make " LAYERS);
+    dir = openat(templates_fd, LAYERS, DIR_FLAGS);
+    /* What another import may remove at this very moment goes here, too. */
+    (void) snprintf(name, sizeof name, NEW "download.%d", (int) getpid());
+    fd = dir < 0 ? -1 : openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || (unlinkat(dir, name, 0) < 0 && errno != ENOENT))
+        return err_sys(err, errno, "make a file for a download");
+    *ret_fd = take_fd(&fd);
     return 0;
 }
 
@@ -175,6 +219,31 @@ static void collect_blobs(int layers_fd, bool dry_run,
         (void) snprintf(key, sizeof key, "%.64s", entry->d_name);
         removed(context, key, (uint64_t) st.st_blocks * 512);
     }
+}
+
+int image_store_prune(int templates_fd, struct err *err)
+{
+    auto_close int dir_fd = -1, lock_fd = -1;
+    auto_dir DIR *dir = NULL;
+    const struct dirent *entry;
+
+    if (open_locked(templates_fd, LOCK_EX | LOCK_NB, &dir_fd, &lock_fd, err) < 0)
+        return err->kind == ERR_STATE ? 0 : -1;
+    sweep(dir_fd);
+    dir = list(dir_fd);
+    while (dir && (entry = readdir(dir))) {
+        char text[STORED_NAME];
+        struct stat st;
+
+        if (!ends_with(entry->d_name, IMAGE_END) ||
+            fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink > 1)
+            continue;
+        name_of(text, entry->d_name, TEXT_END);
+        if (faccessat(dir_fd, text, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+            unlinkat(dir_fd, entry->d_name, 0) < 0)
+            return err_sys(err, errno, "remove an image of no template");
+    }
+    return 0;
 }
 
 int image_store_collect(int templates_fd, bool dry_run,

@@ -31,7 +31,9 @@ void image_store_close(struct image_store *store);
 
 /* An empty file to write an image to: store->new_fd. */
 int image_store_begin(struct image_store *store, struct err *err);
-/* It is whole, and gets its name. One that is there already is kept instead: its content is the same. */
+/* Of an image that is believed by nobody but its own import: a key that stands for the bytes of the file. */
+int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX], struct err *err);
+/* It is whole, and gets its name. manifest NULL: later imports do not find it. One that is there already is kept instead: its content is the same. */
 int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
                      struct err *err);
 
@@ -41,8 +43,13 @@ bool image_store_find(const struct image_store *store, const char *key, struct m
 int image_store_link(const struct image_store *store, const char *key, int dir_fd, const char *name,
                      struct err *err);
 
+/* An empty file without a name, for what is downloaded and not kept. */
+int image_store_temporary(int templates_fd, int *ret_fd, struct err *err);
 /* The directory of what was downloaded, made if it is missing. */
 int image_store_blobs(int templates_fd, int *ret_fd, struct err *err);
+
+/* Removes images that no template has and later imports do not find: a tenant's. Does nothing while an import runs. */
+int image_store_prune(int templates_fd, struct err *err);
 
 /* Removes downloads, and images that no template has, and calls `removed` for each. Does nothing while an import runs. dry_run: only calls. */
 int image_store_collect(int templates_fd, bool dry_run,

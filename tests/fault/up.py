@@ -100,7 +100,7 @@ port = up.ready()
 check("cove up is ready", port, up.text()[-300:])
 if not port:
     finish()
-check("the service manager is told", within(HANG, lambda: manager.said("READY=1\nSTATUS=cove-keeper up, cove-gateway up, coved up")), manager.got)
+check("the service manager is told", within(HANG, lambda: manager.said("READY=1\nSTATUS=cove-keeper up, cove-gateway up, cove-pulls up, coved up")), manager.got)
 check("not before all are up", manager.got and "READY=1" not in manager.got[0], manager.got[:1])
 check("signs of life go on", within(HANG, lambda: sum("WATCHDOG=1" in g for g in manager.got) >= 3), manager.got)
 for name in PROGRAMS:
@@ -169,7 +169,7 @@ same("every file that was answered is there", [], [n for n in kept if str(n) not
 listed = patient("GET", "/v1/sandboxes/%s/processes" % box)[1]
 check("the process that ran before still runs", str(proc) in json.dumps(listed), listed)
 check("each end is one line with its reason", re.search(r"warning cove cove-keeper ended: signal 9 \(SIGKILL\) after \d+ ms; starting it again", up.text()))
-check("the manager was told of it", manager.said("STATUS=cove-keeper starting, cove-gateway up, coved up") or manager.said("STATUS=cove-keeper down, cove-gateway up, coved up"), manager.got[-5:])
+check("the manager was told of it", manager.said("STATUS=cove-keeper starting, cove-gateway up, cove-pulls up, coved up") or manager.said("STATUS=cove-keeper down, cove-gateway up, cove-pulls up, coved up"), manager.got[-5:])
 
 # ---- the keeper is away: said so, not hung ----
 def ends():

@@ -2390,10 +2390,23 @@ export interface components {
         };
         CreateBuild: {
             /**
-             * @description a template that was built, or is installed
+             * @description a template that was built, or is installed; or an image, which is pulled if it is neither
              * @default base
              */
             from?: string;
+            /** @description in place of from: an image of a registry, [HOST/]PATH[:TAG][@DIGEST] */
+            image?: string;
+            /** @description in place of from: the name of an upload, an image as docker save or OCI archives have it */
+            archive?: string;
+            /** @description which image of the archive, if there are several */
+            archive_tag?: string;
+            /** @description credentials for the registry of the image; used for this build, and kept nowhere */
+            registry?: {
+                /** @description of a login */
+                username: string;
+                /** @description of the login, or a token */
+                password: string;
+            };
             /** @description run one after the other */
             steps?: components["schemas"]["BuildStep"][];
             /** @description what steps of COPY are from; one runs only where its files are needed */

@@ -203,7 +203,7 @@ static bool is_other(const struct bases *bases, const char *from, const char *in
 {
     const char *digest = strchr(from, '@');
 
-    return digest && bases->images && name_ok(installed) &&
+    return digest && bases->images && name_ok(installed) && bases->images->has &&
            !bases->images->has(installed, digest + 1);
 }
 

@@ -35,11 +35,11 @@ struct build_values {
     { 0,   "tenant",    OPTION_TEXT, (at) + offsetof(struct build_values, tenant),  "NAME", COMPLETE_NONE, "of a Dockerfile: build for this tenant" }
 /* clang-format on */
 
-/* For an administrator of this host. */
+/* Images that are missing. */
 struct build_images {
-    /* Installs an image: 0, or an exit code after what was said. */
+    /* Installs an image, or pulls it for the tenant: 0, or an exit code after what was said. */
     int (*pull)(const char *image);
-    /* Whether the template of that name is the image with the digest that stands behind the '@' of its name. */
+    /* Whether the template of that name is the image with the digest that stands behind the '@' of its name; NULL: not known. */
     bool (*has)(const char *template, const char *digest);
 };
 

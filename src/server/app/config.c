@@ -118,6 +118,16 @@ const struct setting settings[] = {
       "look-ups of names for all sandboxes at once, shared fairly; 0: no limit" },
     { "network_all_handshakes", SETTING_COUNT, AT(network_all_handshakes), "500", 0, 1000000, AT_START,
       "TLS handshakes for secrets of all sandboxes in a second, shared fairly; 0: no limit" },
+    { "registry",        SETTING_BOOL,     AT(registry),        "yes", 0, 0, LIVE,
+      "tenants may pull images from registries" },
+    { "registry_hosts",  SETTING_HOSTS,    AT(registry_hosts),  "", 0, 0, LIVE,
+      "registries, HOST[:PORT], that tenants may pull from though their addresses are not public; http://HOST: without TLS" },
+    { "registry_mirrors", SETTING_MIRRORS, AT(registry_mirrors), "", 0, 0, LIVE,
+      "HOST=https://MIRROR, …: a registry that is asked before the one of that name" },
+    { "registry_proxy",  SETTING_HOSTS,    AT(registry_proxy),  "", 0, 0, LIVE,
+      "HTTP proxy, HOST:PORT, by which registries are asked for tenants; empty: none" },
+    { "registry_timeout", SETTING_DURATION, AT(registry_timeout_ms), "1h", 1000, 86400000, LIVE,
+      "how long the download of one image may take" },
     { "pool",            SETTING_POOL,     AT(pool),            "*:0-16", 0, 0, LIVE,
       "sandboxes to make ahead, TEMPLATE:MIN-MAX, …; * is every other template; off: none" },
     { "pool_memory",     SETTING_SIZE,     AT(pool_memory),     "256M", 0, 1ull << 50, LIVE,
@@ -163,6 +173,36 @@ static int set_number(const struct setting *s, uint64_t *field, const char *text
     return 0;
 }
 
+/* HOST[:PORT], perhaps with a scheme. */
+static bool is_host(const char *text, size_t len, bool scheme)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
+    size_t skip = len > 8 && strncmp(text, "https://", 8) == 0  ? 8
+                  : len > 7 && strncmp(text, "http://", 7) == 0 ? 7
+                                                                : 0;
+
+    return len > skip && (!scheme || skip > 0) && strspn(text + skip, letters) >= len - skip;
+}
+
+static int check_hosts(const char *list, bool mirrors, struct err *err)
+{
+    for (size_t len; *(list += strspn(list, ", ")); list += len) {
+        const char *to;
+
+        len = strcspn(list, ", ");
+        to = mirrors ? memchr(list, '=', len) : NULL;
+        if (mirrors ? !to || !is_host(list, (size_t) (to - list), false) ||
+                          !is_host(to + 1, len - (size_t) (to + 1 - list), true)
+                    : !is_host(list, len, false))
+            return err_set(err, ERR_INVALID,
+                           mirrors ? "'%.*s' is not HOST=https://MIRROR"
+                                   : "'%.*s' is not HOST:PORT",
+                           (int) (len < 60 ? len : 60), list);
+    }
+    return 0;
+}
+
 static int set_value(struct config *config, const struct setting *s, const char *text,
                      struct err *err)
 {
@@ -181,6 +221,11 @@ static int set_value(struct config *config, const struct setting *s, const char 
         goto text;
     case SETTING_RANGES:
         if (may_name_check_ranges(text, err) < 0)
+            return -1;
+        goto text;
+    case SETTING_HOSTS:
+    case SETTING_MIRRORS:
+        if (check_hosts(text, s->type == SETTING_MIRRORS, err) < 0)
             return -1;
         goto text;
     case SETTING_ISOLATION:
@@ -338,6 +383,8 @@ static void print_value(const struct setting *s, const void *field, FILE *out)
     case SETTING_PREFIXES:
     case SETTING_RANGES:
     case SETTING_ISOLATION:
+    case SETTING_HOSTS:
+    case SETTING_MIRRORS:
     case SETTING_TEXT:
         (void) fputs(field, out);
         return;

@@ -56,11 +56,16 @@ struct config {
     uint64_t network_connections, network_connects, network_bytes,
         network_idle_ms; /* each sandbox */
     uint64_t network_all_connections, network_all_lookups, network_all_handshakes; /* 0: no limit */
-    char pool[1024];      /* rules of pool_rules.h */
-    uint64_t pool_memory; /* for those that wait, in bytes */
-    bool proxy_protocol;  /* every connection begins with a PROXY preamble */
-    char proxy_from[256]; /* who may say so */
-    bool local;           /* loopback needs no key */
+    bool registry;                /* tenants may pull images */
+    char registry_hosts[1024];    /* of the operator's own, at any address */
+    char registry_mirrors[1024];  /* asked first */
+    char registry_proxy[256];     /* HOST:PORT */
+    uint64_t registry_timeout_ms; /* of one image */
+    char pool[1024];              /* rules of pool_rules.h */
+    uint64_t pool_memory;         /* for those that wait, in bytes */
+    bool proxy_protocol;          /* every connection begins with a PROXY preamble */
+    char proxy_from[256];         /* who may say so */
+    bool local;                   /* loopback needs no key */
     bool verbose;
 };
 
@@ -70,10 +75,12 @@ enum setting_type {
     SETTING_DURATION,
     SETTING_SIZE,
     SETTING_BOOL,
-    SETTING_POOL,     /* text: rules of pool_rules.h */
-    SETTING_PREFIXES, /* text: a list of base/prefix.h */
-    SETTING_RANGES,   /* text: the same, of addresses that tenants may name (egress/may_name.h) */
-    SETTING_ISOLATION /* text: a name of wire/isolation.h */
+    SETTING_POOL,      /* text: rules of pool_rules.h */
+    SETTING_PREFIXES,  /* text: a list of base/prefix.h */
+    SETTING_RANGES,    /* text: the same, of addresses that tenants may name (egress/may_name.h) */
+    SETTING_ISOLATION, /* text: a name of wire/isolation.h */
+    SETTING_HOSTS,     /* text: a list of HOST[:PORT] or http[s]://HOST[:PORT] */
+    SETTING_MIRRORS    /* text: a list of HOST[:PORT]=http[s]://HOST[:PORT] */
 };
 
 /* Whether SIGHUP changes it, or only a restart. */

@@ -202,6 +202,7 @@ static void run_one(struct job *job)
     facts.refusal = r < 0 ? &err : NULL;
     audit_note(&job->caller, "template.build", "", &facts);
     build_forget_old(job->app, job->record.template);
+    ops_pull_settle(job->app, job->caller.tenant);
 }
 
 /* ---- threads ---- */

@@ -59,7 +59,7 @@ static void evict(struct run *run)
     free(cache.images);
 }
 
-/* The sandbox as it is now, under the key of the step. */
+/* The sandbox as it is now, under the key of the step; NULL: no later build looks for it. */
 int cache_keep(struct run *run, const char *key, struct err *err)
 {
     struct store_build *record = job_record(run->job);
@@ -75,10 +75,11 @@ int cache_keep(struct run *run, const char *key, struct err *err)
         run->kept = save.bytes;
         memcpy(before, record->snapshot, sizeof before);
         memcpy(record->snapshot, save.id, sizeof record->snapshot);
-        (void) store_step_get(job_app(run->job)->store, run->ops.caller->tenant, key, replaced,
-                              &ignored);
+        if (key)
+            (void) store_step_get(job_app(run->job)->store, run->ops.caller->tenant, key, replaced,
+                                  &ignored);
         r = job_save(run->job, err);
-        if (r == 0)
+        if (r == 0 && key)
             r = store_step_add(job_app(run->job)->store, run->ops.caller->tenant, key, save.id,
                                save.bytes, err);
         ops_template_drop(job_app(run->job), before);

@@ -57,6 +57,20 @@ bool build_files_own(struct app *app, const char *tenant, const char *build, con
     return path_of(app, tenant, build, hash, path, &ignored) == 0 && access(path, R_OK) == 0;
 }
 
+int build_files_open(struct app *app, const char *tenant, const char *hash, int *ret_fd,
+                     struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (path_of(app, tenant, "", hash, path, err) < 0)
+        return -1;
+    *ret_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (*ret_fd < 0)
+        return err_set(err, ERR_NO_PATH, "archive: there are no files of that name");
+    (void) futimens(*ret_fd, NULL); /* used now */
+    return 0;
+}
+
 static int too_many(struct err *err)
 {
     return err_set(err, ERR_TOO_MANY,

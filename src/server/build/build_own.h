@@ -3,6 +3,7 @@
 #define COVE_SERVER_BUILD_BUILD_OWN_H
 
 #include "server/build/build.h"
+#include "server/ops/ops_pull.h"
 #include "server/ops/ops_tar.h"
 #include "store/template.h"
 
@@ -39,16 +40,19 @@ struct build_step {
 /* A template and steps on it. The last stage of a build is its result, the others are sources of COPY. */
 struct build_stage {
     const char *from;
-    struct build_step *steps; /* owned */
-    size_t count, before;     /* before: steps of the stages before it */
+    bool image;                        /* from is an image of a registry, whatever is installed */
+    const char *archive, *archive_tag; /* an upload in its place; NULL: none */
+    struct build_step *steps;          /* owned */
+    size_t count, before;              /* before: steps of the stages before it */
 };
 
 struct build_spec {
     json_t *body; /* owned: what the texts point into */
     const char *start, *ready;
     struct build_stage *stages;
-    size_t stage_count, steps; /* steps: of all stages */
-    const json_t *secrets;     /* id: base64; NULL: none */
+    size_t stage_count, steps;       /* steps: of all stages */
+    const json_t *secrets;           /* id: base64; NULL: none */
+    const char *username, *password; /* for the registry of the last stage's image; NULL: none */
     bool force, e2b;
     uint64_t step_ms;
     json_t *network; /* borrowed; NULL: none was said */
@@ -130,10 +134,11 @@ struct run {
     struct build_state state;        /* of that */
     struct reach *network;
     char from[2 * STORE_NAME_MAX];
-    char (**keys)[KEY_MAX]; /* of each stage: [0] of FROM, [n] of step n */
-    const char *step;       /* "base", "1" … */
-    uint64_t kept;          /* bytes of the last snapshot that a step left */
-    uint64_t below;         /* bytes of the disks of its sandboxes before this one */
+    char (**keys)[KEY_MAX];         /* of each stage: [0] of FROM, [n] of step n */
+    char (*pulled)[OPS_PULLED_MAX]; /* of each stage: the image that it stands on; "": a template */
+    const char *step;               /* "base", "1" … */
+    uint64_t kept;                  /* bytes of the last snapshot that a step left */
+    uint64_t below;                 /* bytes of the disks of its sandboxes before this one */
     char number[16];
 };
 
@@ -143,6 +148,9 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err);
 /* build_from.c: what tells this version of the installed template run->from from every other, as a text. ERR_STATE: FROM has a digest, and
  * another image is installed. */
 int from_installed(struct run *run, char *out, size_t size, struct err *err);
+/* build_image.c: what stages stand on that is no template: each image is pulled or imported, and held until the release. */
+int images_get(struct run *run, struct err *err);
+void images_release(struct run *run);
 
 /* build_exec.c: commands in it. Each waits for the end; what is no 0 is an error. */
 int run_command(struct run *run, struct ops_command *command, const json_t *more_env,
@@ -181,13 +189,16 @@ int mounts_leave(struct run *run, const struct build_step *step, struct err *err
 /* build_warm.c: the start command. */
 int run_warm(struct run *run, struct err *err);
 
-/* The sandbox as it is now, under the key of the step. */
+/* The sandbox as it is now, under the key of the step; NULL: no later build looks for it. */
 int cache_keep(struct run *run, const char *key, struct err *err);
 /* Of the stage, the last step whose result is known, or 0; the record holds it. */
 int cache_find(struct run *run, size_t *ret, struct err *err);
 
 /* ---- files: build_files.c ---- */
 
+/* An upload, for reading. */
+int build_files_open(struct app *app, const char *tenant, const char *hash, int *ret_fd,
+                     struct err *err);
 /* `build` is whose own files these are, gone when it ends; "": the tenant's, as an upload. */
 bool build_files_own(struct app *app, const char *tenant, const char *build, const char *hash);
 /* Out of the sandbox: what fill puts in, under that name. */

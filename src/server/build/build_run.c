@@ -31,12 +31,15 @@ static int inherit(struct run *run, struct err *err)
     json_t *said = NULL, *item;
     size_t i;
     struct err ignored;
+    const char *pulled = run->pulled[run->stage - spec->stages];
 
-    (void) snprintf(run->from, sizeof run->from, "%s", run->stage->from);
+    (void) snprintf(run->from, sizeof run->from, "%s", pulled[0] ? pulled : run->stage->from);
     if (spec->e2b) {
         (void) strcpy(run->state.user, "user");
         (void) strcpy(run->state.workdir, "/home/user");
     }
+    if (pulled[0])
+        return 0;
     if (ops_template_ref_read(run->stage->from, &ref, &ignored) < 0 ||
         ops_template_settings(&run->ops, &ref, &said, &ignored) < 0) {
         image_template_name(run->stage->from, run->from, sizeof run->from);
@@ -119,6 +122,7 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err)
     struct store_build *record = job_record(run->job);
     const uint64_t never = 0;
     struct ops_create create = { .template = image ? NULL : run->from,
+                                 .pulled = run->pulled[run->stage - spec->stages][0] != '\0',
                                  .build_image = image,
                                  .id = record->sandbox,
                                  .root = true,
@@ -343,7 +347,7 @@ static int run_stage(struct run *run, bool open, struct err *err)
             (n >= known && one_step(run, n, n + 1 == stage->count, err) < 0))
             return -1;
     }
-    return stage->count == 0 && !open ? cache_keep(run, stage_keys(run)[0], err) : 0;
+    return stage->count == 0 && !open ? cache_keep(run, NULL, err) : 0;
 }
 
 /* ---- all of it ---- */
@@ -422,7 +426,8 @@ int job_run(struct job *job, json_t **ret, struct err *err)
     int r = 0;
 
     run.keys = calloc(spec->stage_count, sizeof *run.keys);
-    if (!network || !run.keys)
+    run.pulled = calloc(spec->stage_count, sizeof *run.pulled);
+    if (!network || !run.keys || !run.pulled)
         r = err_set(err, ERR_NO_MEMORY, "no memory for a build");
     if (r == 0 && spec->network)
         r = network_read(job_caller(job), "network", spec->network, network, err);
@@ -431,7 +436,10 @@ int job_run(struct job *job, json_t **ret, struct err *err)
     if (spec->network || (spec->e2b && job_app(job)->network))
         run.network = network;
     if (r == 0)
+        r = images_get(&run, err);
+    if (r == 0)
         r = run_all(&run, ret, err);
+    images_release(&run);
     uploads_drop_build(job_app(job), run.ops.caller->tenant, job_record(job)->id);
     for (size_t i = 0; run.keys && i < spec->stage_count; i++)
         free(run.keys[i]);

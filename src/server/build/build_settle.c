@@ -93,4 +93,5 @@ void build_settle(struct app *app)
     free(olds.list);
     free(lost.list);
     uploads_drop_parts(app);
+    ops_pull_settle(app, "");
 }

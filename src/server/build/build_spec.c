@@ -10,6 +10,8 @@
 #define EXEC_MAX   100
 #define ENV_MAX    200
 #define MOUNTS_MAX 16
+#define IMAGE_MAX  511 /* of the name of one in a registry */
+#define TAG_MAX    128
 #define WORDS_MAX  250 /* of a command: ENTRYPOINT and CMD together fit agent/entrypoint.c */
 
 /* How many arguments each may have. */
@@ -294,8 +296,8 @@ static int read_step(struct caller *caller, json_t *item, size_t number, size_t 
 }
 
 struct body {
-    const char *from, *start, *ready;
-    json_t *steps, *stages, *secrets, *network;
+    const char *from, *image, *archive, *archive_tag, *start, *ready;
+    json_t *registry, *steps, *stages, *secrets, *network;
     bool force;
     uint64_t step_ms;
 };
@@ -313,9 +315,24 @@ static const struct form_field stage_fields[] = {
 };
 static const struct form stage_form = FORM_OF(stage_fields);
 
+struct registry_body {
+    const char *username, *password;
+};
+static const struct form_field registry_fields[] = {
+    { "username", FORM_TEXT, .at = offsetof(struct registry_body, username), 0, 256, "of a login",
+      .needed = true },
+    { "password", FORM_TEXT, .at = offsetof(struct registry_body, password), 0, 400,
+      "of the login, or a token", .needed = true },
+};
+static const struct form registry_form = FORM_OF(registry_fields);
+
 /* clang-format off */
 static const struct form_field fields[] = {
-    { "from", FORM_TEXT, .at = AT(from), .help = "a template that was built, or is installed", .fallback = "base" },
+    { "from", FORM_TEXT, .at = AT(from), .help = "a template that was built, or is installed; or an image, which is pulled if it is neither", .fallback = "base" },
+    { "image", FORM_TEXT, .at = AT(image), 0, IMAGE_MAX, "in place of from: an image of a registry, [HOST/]PATH[:TAG][@DIGEST]" },
+    { "archive", FORM_TEXT, .at = AT(archive), .help = "in place of from: the name of an upload, an image as docker save or OCI archives have it" },
+    { "archive_tag", FORM_TEXT, .at = AT(archive_tag), 0, TAG_MAX, "which image of the archive, if there are several" },
+    { "registry", FORM_OBJECT, .at = AT(registry), .help = "credentials for the registry of the image; used for this build, and kept nowhere", .items = &registry_form },
     { "steps", FORM_ARRAY, .at = AT(steps), 0, BUILD_STEPS_MAX, "run one after the other", .items = &step_form },
     { "stages", FORM_ARRAY, .at = AT(stages), 0, BUILD_STAGES_MAX, "what steps of COPY are from; one runs only where its files are needed", .items = &stage_form },
     { "secrets", FORM_OBJECT, .at = AT(secrets), .help = "by id, in base64; for mounts of RUN, and kept nowhere" },
@@ -373,6 +390,36 @@ static int add_stages(struct caller *caller, struct build_spec *spec, const json
     return 0;
 }
 
+/* What the last stage stands on. */
+static int read_image(struct caller *caller, json_t *body, const struct body *said,
+                      struct build_spec *spec, struct err *err)
+{
+    struct build_stage *stage = &spec->stages[spec->stage_count - 1];
+    struct registry_body login = { .username = NULL };
+
+    if ((said->image != NULL) + (said->archive != NULL) +
+            json_is_string(json_object_get(body, "from")) >
+        1)
+        return form_bad(caller, err, "from", "one of from, image and archive");
+    if (said->archive && !build_hash_ok(said->archive))
+        return form_bad(caller, err, "archive", "64 hex digits are needed");
+    if (said->archive_tag && !said->archive)
+        return form_bad(caller, err, "archive_tag", "of an archive alone");
+    if (said->registry &&
+        form_read_within(caller, "registry.", said->registry, &registry_form, &login, err) < 0)
+        return -1;
+    spec->username = login.username;
+    spec->password = login.password;
+    stage->image = said->image != NULL;
+    stage->archive = said->archive;
+    stage->archive_tag = said->archive_tag;
+    if (said->image)
+        stage->from = said->image;
+    if (said->archive)
+        stage->from = "an archive";
+    return 0;
+}
+
 int spec_read(struct caller *caller, json_t *body, bool e2b, struct build_spec **ret,
               struct err *err)
 {
@@ -399,7 +446,8 @@ int spec_read(struct caller *caller, json_t *body, bool e2b, struct build_spec *
     spec->step_ms = said.step_ms;
     spec->network = said.network;
     if (add_stages(caller, spec, said.stages, err) < 0 ||
-        add_stage(caller, spec, said.from, said.steps, err) < 0) {
+        add_stage(caller, spec, said.from, said.steps, err) < 0 ||
+        read_image(caller, body, &said, spec, err) < 0) {
         spec_free(spec);
         return -1;
     }

@@ -14,6 +14,7 @@
 #include "server/life/chore.h"
 #include "server/life/uploads.h"
 #include "server/net/network.h"
+#include "store/pulled.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -108,14 +109,15 @@ static void measure(struct app *app, const char *tenant, const struct saved *sav
 {
     struct ids ids = { .list = NULL };
     struct store_volume_usage volumes;
-    uint64_t stored;
+    uint64_t stored, pulled;
     struct err err;
 
     if (store_sandbox_list(app->store, tenant, 0, 0, keep_id, &ids, &err) == 0 &&
         sum_up(app, &ids, &stored, &err) == 0 &&
-        store_volume_usage(app->store, tenant, &volumes, &err) == 0)
+        store_volume_usage(app->store, tenant, &volumes, &err) == 0 &&
+        store_pulled_bytes(app->store, tenant, &pulled, &err) == 0)
         quota_set_stored(app, tenant,
-                         stored + volumes.bytes + saved_bytes(saved, tenant) +
+                         stored + volumes.bytes + pulled + saved_bytes(saved, tenant) +
                              uploads_sweep(app, tenant).bytes);
     else /* the figure of before stays */
         log_line(LOG_WARNING, "tenant=%s stored bytes not measured: %s", tenant, err.msg);

@@ -127,6 +127,7 @@ struct ops_create {
     json_t *defaults;
     /* of server/build: a snapshot of a build, in the template's place; NULL: none */
     const char *build_image;
+    bool pulled; /* of server/build: the template is an image that was pulled for this build */
     const struct store_volume_use *kept_volumes;
     size_t kept_volume_count;
     bool auto_resume;                             /* a request to it wakes it when it is paused */

@@ -10,6 +10,7 @@
 #include "server/net/network_default.h"
 #include "server/net/network_rules.h"
 #include "server/ops/ops_own.h"
+#include "server/ops/ops_pull.h"
 
 #include <string.h>
 
@@ -215,6 +216,7 @@ int ops_tenant_remove(struct ops *ops, const char *name, struct err *err)
         return -1;
     }
     uploads_drop(ops->app, name);
+    ops_pull_settle(ops->app, name);
     return note(ops, name, "tenant.rm", "", err);
 }
 

@@ -9,7 +9,9 @@
 #include "server/guard/quota.h"
 #include "server/life/sleep_own.h"
 #include "server/ops/ops_own.h"
+#include "server/ops/ops_pull.h"
 #include "store/template.h"
+#include "wire/pull.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -77,7 +79,7 @@ int ops_template_make(struct ops *ops, const char *name, struct ops_template *re
 {
     struct store_template template = { .created_ms = store_now_ms() };
 
-    if (!name_ok(name) || id_ok(name))
+    if (!name_ok(name) || id_ok(name) || pull_name_is(name))
         return err_set(err, ERR_INVALID,
                        "name: 1 to 63 of a-z, 0-9, '-', '_', '.', and not like an id");
     if (find(ops, name, true, &template, err) < 0) {
@@ -136,6 +138,11 @@ int ops_template_installed(struct ops *ops, char (**ret)[KEEPER_NAME_MAX], size_
     ops_box_close(ops, &link, r, err);
     if (r < 0)
         return -1;
+    for (size_t i = 0; i < *ret_count;) /* a tenant's image is no template to name */
+        if (pull_name_is((*ret)[i]))
+            memcpy((*ret)[i], (*ret)[--*ret_count], sizeof **ret);
+        else
+            i++;
     qsort(*ret, *ret_count, sizeof **ret, by_name);
     (void) snprintf(ret_default, KEEPER_NAME_MAX, "%s", hello.default_template);
     return 0;
@@ -203,6 +210,8 @@ static int delete (struct ops *ops, const char *name, struct err *err)
         r = store_template_remove(ops->app->store, template.id, err);
     for (size_t i = 0; r == 0 && i < images.count; i++)
         ops_template_drop(ops->app, images.ids[i]);
+    if (r == 0)
+        ops_pull_settle(ops->app, template.tenant);
     free(images.ids);
     return r;
 }
@@ -435,7 +444,8 @@ int ops_template_apply(struct ops *ops, struct ops_create *create, struct ops_so
         r = store_tag_get(ops->app->store, template.id, ref.tag, build, err);
     if (r == 0)
         r = apply(ops, create, &ref, build, source, err);
-    else if (err->kind == ERR_NO_TEMPLATE && strcmp(ref.tag, STORE_DEFAULT_TAG) == 0) {
+    else if (err->kind == ERR_NO_TEMPLATE && strcmp(ref.tag, STORE_DEFAULT_TAG) == 0 &&
+             (create->pulled || !pull_name_is(ref.name))) {
         (void) snprintf(source->name, sizeof source->name, "%s", ref.name);
         create->template = source->name;
         return 0;

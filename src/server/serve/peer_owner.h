@@ -24,6 +24,7 @@ enum peer_owner {
     PEER_ELSEWHERE, /* not on this host */
     PEER_LOCAL,     /* a program of this host */
     PEER_GATEWAY,   /* the gateway, for a sandbox */
+    PEER_PULLER,    /* cove-pull, which reads what registries send */
     PEER_UNKNOWN    /* on this host, but its owner has closed it, or cannot be found */
 };
 
@@ -32,6 +33,7 @@ struct peer_owners {
     int pages;        /* directory of the two tables */
     uint32_t seq;     /* of the last question */
     uint32_t gateway; /* the user who owns the gateway's connections */
+    uint32_t puller;  /* and those of cove-pull; UINT32_MAX: there is none */
 };
 
 /* `by_table`: does without netlink, as on a kernel that lacks it; otherwise found out by a trial connection. */

@@ -232,6 +232,8 @@ static const char *refuse_peer(struct server *s, const struct conn *conn,
     switch (peer_owner_of(&s->owners, conn->fd, peer)) {
     case PEER_GATEWAY:
         return "this server takes no requests of sandboxes through their network";
+    case PEER_PULLER:
+        return "this server takes no requests of the program that pulls images";
     case PEER_UNKNOWN:
         return conn->loopback || conn->preamble ? "the sender of this request is not known" : NULL;
     case PEER_ELSEWHERE:

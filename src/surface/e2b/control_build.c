@@ -264,26 +264,50 @@ int control_build_files(struct exchange *x, struct err *err)
         err);
 }
 
+/* {"type": "registry", "username", "password"}. Clouds' own kinds need a signature of that cloud. */
+static int read_registry(struct exchange *x, json_t *said, json_t **ret, struct err *err)
+{
+    const char *type = json_string_value(json_object_get(said, "type"));
+
+    *ret = NULL;
+    if (!control_says(said))
+        return 0;
+    if (type && (strcmp(type, "aws") == 0 || strcmp(type, "gcp") == 0)) {
+        err_set(err, ERR_UNSUPPORTED,
+                "fromImageRegistry: the type '%s' is not supported; use 'registry' with a username "
+                "and a password or token",
+                type);
+        return exchange_blame(x, "fromImageRegistry", NULL, NULL);
+    }
+    if (!type || strcmp(type, "registry") != 0 ||
+        !json_is_string(json_object_get(said, "username")) ||
+        !json_is_string(json_object_get(said, "password")))
+        return form_bad(exchange_caller(x), err, "fromImageRegistry",
+                        "type 'registry', username and password are needed");
+    *ret = json_pack("{s:O, s:O}", "username", json_object_get(said, "username"), "password",
+                     json_object_get(said, "password"));
+    return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for a build");
+}
+
 /* Into the words of server/build. */
 static int steps_of(struct exchange *x, json_t *body, json_t **ret, struct err *err)
 {
     json_t *image = json_object_get(body, "fromImage"),
            *template = json_object_get(body, "fromTemplate"),
-           *from = json_is_string(template) ? template : image;
+           *from = json_is_string(template) ? template : image, *login = NULL;
     const char *text = json_string_value(from);
 
-    if (control_says(json_object_get(body, "fromImageRegistry"))) {
-        err_set(err, ERR_UNSUPPORTED,
-                "fromImageRegistry: images are installed by an administrator, with `cove template "
-                "pull`");
-        return exchange_blame(x, "fromImageRegistry", NULL, NULL);
-    }
-    if (!text || strcmp(text, "e2bdev/base") == 0 || strncmp(text, "e2bdev/base:", 12) == 0)
+    if (read_registry(x, json_object_get(body, "fromImageRegistry"), &login, err) < 0)
+        return -1;
+    if (!text ||
+        (!login && (strcmp(text, "e2bdev/base") == 0 || strncmp(text, "e2bdev/base:", 12) == 0)))
         text = "base";
-    *ret = json_pack("{s:s, s:O*, s:O*, s:O*, s:b}", "from", text, "steps",
-                     json_object_get(body, "steps"), "start", json_object_get(body, "startCmd"),
-                     "ready", json_object_get(body, "readyCmd"), "force",
-                     json_is_true(json_object_get(body, "force")));
+    /* With credentials it is an image, whatever is installed. */
+    *ret =
+        json_pack("{s:s, s:o*, s:O*, s:O*, s:O*, s:b}", login && image == from ? "image" : "from",
+                  text, "registry", login, "steps", json_object_get(body, "steps"), "start",
+                  json_object_get(body, "startCmd"), "ready", json_object_get(body, "readyCmd"),
+                  "force", json_is_true(json_object_get(body, "force")));
     return *ret ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for a build");
 }
 
