@@ -25,6 +25,8 @@
 
 #define TEXTS_MAX 32768 /* of BOOT_INIT_FILE: an environment has half of it at most */
 #define ENV_MAX   128
+#define ARGS_END  (2 + BOOT_ARG_COUNT)
+#define PATH_ROOM 256 /* for /new and a volume's path */
 #define TRIES     5000
 #define TRY_US    1000
 
@@ -32,6 +34,7 @@
 struct told {
     char texts[TEXTS_MAX];
     const char *processes;
+    char *volumes;
     char *argv[BOOT_ARG_COUNT + 1];
     char *envp[ENV_MAX + 1];
 };
@@ -48,12 +51,14 @@ static int read_told(struct err *err)
     for (char *at = told.texts; at < told.texts + len; at += strlen(at) + 1, count++) {
         if (count == 0)
             told.processes = at;
-        else if (count <= BOOT_ARG_COUNT)
-            told.argv[count - 1] = at;
-        else if (count <= BOOT_ARG_COUNT + ENV_MAX)
-            told.envp[count - BOOT_ARG_COUNT - 1] = at;
+        else if (count == 1)
+            told.volumes = at;
+        else if (count < ARGS_END)
+            told.argv[count - 2] = at;
+        else if (count < ARGS_END + ENV_MAX)
+            told.envp[count - ARGS_END] = at;
     }
-    return count > BOOT_ARG_COUNT && count <= BOOT_ARG_COUNT + ENV_MAX
+    return count >= ARGS_END && count <= ARGS_END + ENV_MAX
                ? 0
                : err_set(err, ERR_INTERNAL, "/" BOOT_INIT_FILE " has %zu texts", count);
 }
@@ -115,6 +120,64 @@ static int mount_root(struct err *err)
                   chmod("/disk/upper", st.st_mode & 07777) < 0)
         return err_sys(err, errno, "prepare the disk");
     return mount_all(&root, 1, err);
+}
+
+/* Makes what is missing. The disk may be one that was saved: a link on the way would lead elsewhere than was asked for. */
+static int make_path(char *path, struct err *err)
+{
+    struct stat st;
+
+    for (char *at = path + strlen("/new/"); *at; at++) {
+        at += strcspn(at, "/");
+        char was = *at;
+
+        *at = '\0';
+        (void) mkdir(path, 0755);
+        if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+            return err_set(err, ERR_INVALID, "path: '%s' is in the way, and no directory",
+                           path + strlen("/new"));
+        *at = was;
+        if (!was)
+            break;
+    }
+    return 0;
+}
+
+static int mount_volume(unsigned number, const char *line, size_t len, struct err *err)
+{
+    char from[32], to[PATH_ROOM];
+    unsigned long flags = MS_NOSUID | MS_NODEV | (line[0] == 'r' ? MS_RDONLY : 0);
+
+    (void) snprintf(from, sizeof from, "/volumes/%u", number);
+    (void) snprintf(to, sizeof to, "/new%.*s", (int) len - 1, line + 1);
+    if (make_path(to, err) < 0)
+        return -1;
+    if (mount(from, to, NULL, MS_BIND, NULL) < 0 ||
+        mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | flags, NULL) < 0)
+        return err_sys(err, errno, "mount a volume at %s", to + 4);
+    return 0;
+}
+
+static int mount_volumes(struct err *err)
+{
+    static const struct place place = { BOOT_INIT_VOLUMES, "/volumes", "virtiofs",
+                                        MS_NOSUID | MS_NODEV, NULL };
+    unsigned number = 0;
+
+    if (!told.volumes[0])
+        return 0;
+    if (mount_all(&place, 1, err) < 0)
+        return -1;
+    for (const char *line = told.volumes; *line; number++) {
+        size_t len = strcspn(line, "\n");
+
+        if (len < 3 || len >= PATH_ROOM - 8)
+            return err_set(err, ERR_INTERNAL, "the list of volumes is invalid");
+        if (mount_volume(number, line, len, err) < 0)
+            return -1;
+        line += len + (line[len] == '\n');
+    }
+    return 0;
 }
 
 static int move_kernels(struct err *err)
@@ -297,7 +360,7 @@ static int prepare(struct err *err)
     if (read_told(err) < 0)
         return -1;
     load_modules(true);
-    if (mount_root(err) < 0)
+    if (mount_root(err) < 0 || mount_volumes(err) < 0)
         return -1;
     load_more();
     if (move_kernels(err) < 0 || copy_agent(err) < 0 || enter_root(err) < 0 ||

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define GUEST_HELPERS 2 /* of a virtual machine: for the template, and for volumes if it has any */
+
 struct guest_start {
     /* of the agent: its program as the guest sees it, then its arguments; NULL at the end */
     char **argv;
@@ -18,7 +20,8 @@ struct guest_start {
     const char *volumes; /* as wire/boot.h has them */
     int trunk;           /* the guest's end: becomes its standard input */
     int log; /* for what the guest's program says: the end of a pipe, which is never waited for */
-    int helper; /* a program beside the guest's own holds this as long as it lives: its end is the guest's */
+    /* each of the programs beside the guest's own holds one as long as it lives: its end is the guest's */
+    int helper[GUEST_HELPERS];
     int monitor; /* of a virtual machine: QEMU's end of the line for qmp.h */
     bool load;   /* of a virtual machine: it starts nothing, and waits for a state to load */
     /* of the sandbox's limits; for a virtual machine */

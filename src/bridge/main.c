@@ -48,7 +48,8 @@ static const struct guest {
 static struct {
     struct hub hub;
     struct hub_watch listener;
-    struct hub_watch helper;
+    struct hub_watch helper[GUEST_HELPERS];
+    size_t helpers;
     struct mux_state told; /* what the guest knows */
     bool full;             /* the listener rests */
     bool welcomed;         /* the guest has answered once: the keeper's line is closed */
@@ -247,8 +248,9 @@ static int open_all(const struct guest *guest, int trunk, struct err *err)
     bridge.listener = (struct hub_watch){ .fd = BOOT_FD_LISTEN, .ready = on_listener };
     if (hub_init(hub, trunk, true, &calls, NULL, err) < 0)
         return -1;
-    if (guest->machine && hub_watch(hub, &bridge.helper, EPOLLIN) < 0)
-        return err_sys(err, errno, "watch the guest's helper");
+    for (size_t i = 0; i < bridge.helpers; i++)
+        if (hub_watch(hub, &bridge.helper[i], EPOLLIN) < 0)
+            return err_sys(err, errno, "watch the guest's helpers");
     if (guest->machine && qmp_open(hub, bridge.monitor, on_monitor, err) < 0)
         return -1;
     return bridge.load ? 0 : say_hello(hub, err);
@@ -320,6 +322,20 @@ static int read_limits(char **argv, struct guest_start *ret, struct err *err)
     return 0;
 }
 
+static int open_helpers(struct guest_start *with, struct err *err)
+{
+    size_t count = with->volumes[0] ? 2 : 1;
+    int pair[2];
+
+    for (; bridge.helpers < count; bridge.helpers++) {
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return err_sys(err, errno, "make a line to the guest's helper");
+        bridge.helper[bridge.helpers] = (struct hub_watch){ .fd = pair[0], .ready = on_helper };
+        with->helper[bridge.helpers] = pair[1];
+    }
+    return 0;
+}
+
 static int open_monitor(int *ret_theirs, struct err *err)
 {
     int pair[2];
@@ -337,9 +353,9 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
                  struct err *err)
 {
     struct guest_start with = {
-        .argv = argv + BOOT_BRIDGE_AGENT, .envp = envp, .helper = -1, .monitor = -1
+        .argv = argv + BOOT_BRIDGE_AGENT, .envp = envp, .helper = { -1, -1 }, .monitor = -1
     };
-    auto_close int ours = -1, theirs = -1, helper = -1, monitor = -1;
+    auto_close int ours = -1, theirs = -1, monitor = -1;
     int pair[2];
 
     if (listen(BOOT_FD_LISTEN, BACKLOG) < 0 || fcntl(BOOT_FD_LISTEN, F_SETFL, O_NONBLOCK) < 0)
@@ -350,16 +366,16 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
         return err_sys(err, errno, "make the trunk");
     ours = pair[0];
     with.trunk = theirs = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_sys(err, errno, "make a line to the guest's helper");
-    bridge.helper = (struct hub_watch){ .fd = pair[0], .ready = on_helper };
-    with.helper = helper = pair[1];
+    if (guest->machine && open_helpers(&with, err) < 0)
+        return -1;
     with.load = bridge.load;
     if (guest->machine && open_monitor(&monitor, err) < 0)
         return -1;
     with.monitor = monitor;
     if (guest->start(&with, err) < 0)
         return -1;
+    for (size_t i = 0; i < bridge.helpers; i++)
+        own_close(&with.helper[i]);
     if (guest->machine)
         (void) close(with.log);
     *ret_trunk = take_fd(&ours);

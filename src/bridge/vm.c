@@ -2,12 +2,14 @@
  *
  *   memory      the sandbox's limit and what the guest's kernel takes; shared with virtiofsd, which reads for the guest
  *   root        the template, by virtiofsd, read-only
+ *   volumes     directories of another virtiofsd's, which may write where the mount of a volume lets it
  *   disk        an image in the sandbox's disk, as large as that: the guest's file system is never mounted by the host
  *   port        the trunk
  *   monitor     QEMU's own protocol (qmp.h), by which a machine is saved and loaded
  *   console     a pipe that is read only when a start fails: what does not fit is lost
  *
- * mke2fs and QEMU are started without rights; virtiofsd has one, to read all that is in the template. */
+ * mke2fs and QEMU are started without rights; virtiofsd has one, to read all that is in the template; that of the volumes acts as the
+ * guest's users. */
 #include "bridge/guest.h"
 
 #include "base/io.h"
@@ -32,14 +34,16 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define PARTS     "/machine"
-#define LOADER    PARTS VM_LOADER, "--library-path", PARTS VM_LIBRARIES
-#define IMAGE     "/disk/image"
-#define INITRD    "/run/initrd"
-#define FS_SOCKET "/run/root"
-#define MiB       ((uint64_t) 1 << 20)
-#define TEXTS_MAX 32768
-#define HOST_CPU  "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
+#define PARTS          "/machine"
+#define LOADER         PARTS VM_LOADER, "--library-path", PARTS VM_LIBRARIES
+#define IMAGE          "/disk/image"
+#define INITRD         "/run/initrd"
+#define FS_SOCKET      "/run/root"
+#define VOLUMES_SOCKET "/run/volumes"
+#define MiB            ((uint64_t) 1 << 20)
+#define TEXTS_MAX      32768
+#define OPTIONS_MAX    16
+#define HOST_CPU       "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
 
 /* Descriptors of the programs. */
 enum { FD_TRUNK = 3, FD_MONITOR, FD_LISTEN = 3, FD_HELPER };
@@ -141,7 +145,8 @@ static int add_boot(int archive, const struct guest_start *start, struct err *er
     char texts[TEXTS_MAX];
     size_t len = 0;
 
-    if (add_text(texts, &len, start->processes, err) < 0)
+    if (add_text(texts, &len, start->processes, err) < 0 ||
+        add_text(texts, &len, start->volumes, err) < 0)
         return -1;
     for (char **arg = start->argv; *arg; arg++)
         if (add_text(texts, &len, *arg, err) < 0)
@@ -171,43 +176,31 @@ static int make_initrd(const struct guest_start *start, struct err *err)
                : cpio_end(archive, err);
 }
 
-/* ---- the template ---- */
+/* ---- the template, and volumes ---- */
 
-static int listen_for_root(struct err *err)
+static int listen_at(const char *path, struct err *err)
 {
-    struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = FS_SOCKET };
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+    (void) snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
     if (fd < 0 || bind(fd, (struct sockaddr *) &at, sizeof at) < 0 || listen(fd, 1) < 0)
-        return err_sys(err, errno, "listen for the template");
+        return err_sys(err, errno, "listen at %s", path);
     return take_fd(&fd);
 }
 
 /* Its end is the guest's (serve): the guest would wait for its files for ever. */
-static int start_virtiofsd(const struct guest_start *start, struct err *err)
+static int start_virtiofsd(const struct guest_start *start, int helper, const char *path,
+                           const char *const *argv, struct err *err)
 {
-    static const char *const argv[] = { LOADER,
-                                        PARTS "/virtiofsd",
-                                        "--fd=3",
-                                        "--shared-dir=/bundle/rootfs",
-                                        "--sandbox=none",
-                                        "--readonly",
-                                        "--cache=always",
-                                        "--no-announce-submounts",
-                                        "--inode-file-handles=never",
-                                        "--rlimit-nofile=0",
-                                        "--modcaps=-chown:-dac_override:-fowner:-fsetid:-setgid:"
-                                        "-setuid:-mknod:-setfcap:+dac_read_search",
-                                        "--log-level=error",
-                                        NULL };
-    auto_close int sock = listen_for_root(err);
+    auto_close int sock = listen_at(path, err);
     pid_t pid;
 
     if (sock < 0)
         return -1;
     pid = fork();
     if (pid == 0) {
-        int high = fcntl(start->helper, F_DUPFD_CLOEXEC, FD_HELPER + 8);
+        int high = fcntl(helper, F_DUPFD_CLOEXEC, FD_HELPER + 8);
 
         if (high >= 0 && dup2(sock, FD_LISTEN) >= 0 && dup2(start->log, 1) >= 0 &&
             dup2(start->log, 2) >= 0 && dup2(high, FD_HELPER) >= 0 &&
@@ -216,6 +209,34 @@ static int start_virtiofsd(const struct guest_start *start, struct err *err)
         _exit(127);
     }
     return pid < 0 ? err_sys(err, errno, "start virtiofsd") : 0;
+}
+
+/* Files may go while a machine is saved, from a volume or from the host's /usr: that is an error to who had it open, and no more. */
+#define VIRTIOFSD                                                                                  \
+    LOADER, PARTS "/virtiofsd", "--fd=3", "--sandbox=none", "--no-announce-submounts",             \
+        "--inode-file-handles=never", "--rlimit-nofile=0", "--log-level=error",                    \
+        "--migration-on-error=guest-error"
+
+static int serve_template(const struct guest_start *start, struct err *err)
+{
+    static const char *const argv[] = { VIRTIOFSD,
+                                        "--shared-dir=/bundle/rootfs",
+                                        "--readonly",
+                                        "--cache=always",
+                                        "--modcaps=-chown:-dac_override:-fowner:-fsetid:-setgid:"
+                                        "-setuid:-mknod:-setfcap:+dac_read_search",
+                                        NULL };
+
+    return start_virtiofsd(start, start->helper[0], FS_SOCKET, argv, err);
+}
+
+static int serve_volumes(const struct guest_start *start, struct err *err)
+{
+    static const char *const argv[] = { VIRTIOFSD, "--shared-dir=/volumes",     "--cache=auto",
+                                        "--xattr", "--modcaps=-mknod:-setfcap", NULL };
+
+    return start->volumes[0] ? start_virtiofsd(start, start->helper[1], VOLUMES_SOCKET, argv, err)
+                             : 0;
 }
 
 /* ---- the machine ---- */
@@ -238,80 +259,109 @@ static uint64_t counter_khz(void)
     return ns ? (uint64_t) (to - from) * 1000000u / ns : 0;
 }
 
-/* One that is loaded has its first file system in the memory that it gets. */
-static _Noreturn void become_qemu(const struct guest_start *start, bool emulated)
+/* What not every machine has. */
+static void add_options(const struct guest_start *start, bool emulated, const char **at)
+{
+    static const char *const load[] = { "-incoming", "defer", "-S", NULL };
+    static const char *const boot[] = { "-initrd", INITRD, NULL };
+    static const char *const volumes[] = {
+        "-chardev", "socket,id=volumes,path=" VOLUMES_SOCKET, "-device",
+        "vhost-user-fs-device,chardev=volumes,tag=" BOOT_INIT_VOLUMES, NULL
+    };
+    static const char *const kvm[] = { "-add-fd", "fd=7,set=1", NULL };
+    /* One that is loaded has its first file system in the memory that it gets. */
+    const char *const *const options[] = { start->load ? load : boot,
+                                           start->volumes[0] ? volumes : NULL,
+                                           emulated ? NULL : kvm };
+
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        for (const char *const *option = options[i]; option && *option; option++)
+            *at++ = *option;
+    *at = NULL;
+}
+
+/* What is told in numbers. */
+struct texts {
+    char cpus[16], memory[32], object[96], append[160];
+};
+
+static void write_texts(const struct guest_start *start, bool emulated, struct texts *ret)
 {
     uint64_t memory_mib = (start->memory + VM_KERNEL_MEMORY) / MiB;
-    char cpus[16], memory[32], object[96], append[160];
-    int monitor;
-    const char *const argv[] = { LOADER,
-                                 PARTS "/qemu",
-                                 "-L",
-                                 PARTS "/share",
-                                 "-no-user-config",
-                                 "-nodefaults",
-                                 "-display",
-                                 "none",
-                                 "-no-reboot",
-                                 "-machine",
-                                 "microvm,acpi=on,pcie=off,usb=off,isa-serial=on,rtc=on,pit=off,"
-                                 "pic=off,memory-backend=memory",
-                                 "-accel",
-                                 emulated ? "tcg,tb-size=64" : "kvm,device=/dev/fdset/1",
-                                 "-cpu",
-                                 emulated ? "max" : HOST_CPU,
-                                 "-smp",
-                                 cpus,
-                                 "-m",
-                                 memory,
-                                 "-object",
-                                 object,
-                                 "-blockdev",
-                                 "driver=file,node-name=disk,filename=" IMAGE
-                                 ",discard=unmap,cache.no-flush=on,locking=off",
-                                 "-device",
-                                 "virtio-blk-device,drive=disk,werror=report,rerror=report",
-                                 "-chardev",
-                                 "socket,id=root,path=" FS_SOCKET,
-                                 "-device",
-                                 "vhost-user-fs-device,chardev=root,tag=" BOOT_INIT_ROOT,
-                                 "-device",
-                                 "virtio-serial-device",
-                                 "-chardev",
-                                 "socket,id=trunk,fd=3",
-                                 "-device",
-                                 "virtserialport,chardev=trunk,name=" BOOT_INIT_PORT,
-                                 "-chardev",
-                                 "stdio,id=console,signal=off",
-                                 "-serial",
-                                 "chardev:console",
-                                 "-chardev",
-                                 "socket,id=monitor,fd=4",
-                                 "-mon",
-                                 "chardev=monitor,mode=control",
-                                 "-kernel",
-                                 PARTS VM_KERNEL,
-                                 start->load ? "-incoming" : "-initrd",
-                                 start->load ? "defer" : INITRD,
-                                 start->load ? "-S" : "-no-reboot",
-                                 "-append",
-                                 append,
-                                 emulated ? NULL : "-add-fd",
-                                 "fd=7,set=1",
-                                 NULL };
 
-    (void) snprintf(cpus, sizeof cpus, "%u",
+    (void) snprintf(ret->cpus, sizeof ret->cpus, "%u",
                     start->cpus > VM_CPUS_MOST ? VM_CPUS_MOST : start->cpus);
-    (void) snprintf(memory, sizeof memory, "%" PRIu64 "M", memory_mib);
-    (void) snprintf(object, sizeof object,
+    (void) snprintf(ret->memory, sizeof ret->memory, "%" PRIu64 "M", memory_mib);
+    (void) snprintf(ret->object, sizeof ret->object,
                     "memory-backend-memfd,id=memory,share=on,size=%" PRIu64 "M", memory_mib);
     if (emulated)
-        (void) snprintf(append, sizeof append,
+        (void) snprintf(ret->append, sizeof ret->append,
                         "console=ttyS0 quiet loglevel=3 reboot=t panic=-1 tsc_early_khz=%" PRIu64
                         " tsc=reliable",
                         counter_khz());
     else
-        (void) snprintf(append, sizeof append, "console=ttyS0 quiet loglevel=3 reboot=t panic=-1");
+        (void) snprintf(ret->append, sizeof ret->append,
+                        "console=ttyS0 quiet loglevel=3 reboot=t panic=-1");
+}
+
+static _Noreturn void become_qemu(const struct guest_start *start, bool emulated)
+{
+    struct texts t;
+    int monitor;
+    const char *const machine[] = { LOADER,
+                                    PARTS "/qemu",
+                                    "-L",
+                                    PARTS "/share",
+                                    "-no-user-config",
+                                    "-nodefaults",
+                                    "-display",
+                                    "none",
+                                    "-no-reboot",
+                                    "-machine",
+                                    "microvm,acpi=on,pcie=off,usb=off,isa-serial=on,rtc=on,pit=off,"
+                                    "pic=off,memory-backend=memory",
+                                    "-accel",
+                                    emulated ? "tcg,tb-size=64" : "kvm,device=/dev/fdset/1",
+                                    "-cpu",
+                                    emulated ? "max" : HOST_CPU,
+                                    "-smp",
+                                    t.cpus,
+                                    "-m",
+                                    t.memory,
+                                    "-object",
+                                    t.object,
+                                    "-blockdev",
+                                    "driver=file,node-name=disk,filename=" IMAGE
+                                    ",discard=unmap,cache.no-flush=on,locking=off",
+                                    "-device",
+                                    "virtio-blk-device,drive=disk,werror=report,rerror=report",
+                                    "-chardev",
+                                    "socket,id=root,path=" FS_SOCKET,
+                                    "-device",
+                                    "vhost-user-fs-device,chardev=root,tag=" BOOT_INIT_ROOT,
+                                    "-device",
+                                    "virtio-serial-device",
+                                    "-chardev",
+                                    "socket,id=trunk,fd=3",
+                                    "-device",
+                                    "virtserialport,chardev=trunk,name=" BOOT_INIT_PORT,
+                                    "-chardev",
+                                    "stdio,id=console,signal=off",
+                                    "-serial",
+                                    "chardev:console",
+                                    "-chardev",
+                                    "socket,id=monitor,fd=4",
+                                    "-mon",
+                                    "chardev=monitor,mode=control",
+                                    "-kernel",
+                                    PARTS VM_KERNEL,
+                                    "-append",
+                                    t.append };
+    const char *argv[ARRAY_LEN(machine) + OPTIONS_MAX];
+
+    memcpy(argv, machine, sizeof machine);
+    add_options(start, emulated, argv + ARRAY_LEN(machine));
+    write_texts(start, emulated, &t);
     monitor = fcntl(start->monitor, F_DUPFD_CLOEXEC, BOOT_FD_KVM + 1);
     if (monitor >= 0 && dup2(start->trunk, FD_TRUNK) >= 0 && dup2(monitor, FD_MONITOR) >= 0 &&
         dup2(start->log, 1) >= 0 && dup2(start->log, 2) >= 0 &&
@@ -327,7 +377,7 @@ static int start_machine(const struct guest_start *start, bool emulated, struct 
     pid_t pid;
 
     if (make_image(start, err) < 0 || (!start->load && make_initrd(start, err) < 0) ||
-        start_virtiofsd(start, err) < 0)
+        serve_template(start, err) < 0 || serve_volumes(start, err) < 0)
         return -1;
     pid = fork();
     if (pid == 0)

@@ -340,7 +340,8 @@ static bool step_confine(const struct child_spec *s)
     bool listening = false;
     struct err err;
 
-    if (s->machine ? machine_confine(s->machine, &s->limits, machine_filter(s), &err) < 0
+    if (s->machine ? machine_confine(s->machine, &s->limits, volume_use_count(s->volumes) > 0,
+                                     machine_filter(s), &err) < 0
                    : confine_limits(&s->limits, &err) < 0 ||
                          confine_capabilities(BOOT_AGENT_CAPS, &err) < 0 ||
                          confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)

@@ -134,7 +134,12 @@ void machine_allow(bool vm, struct limits *limits)
 /* To read all of the template, and to have no more than that. */
 #define VM_CAPS (BOOT_CAP(CAP_DAC_READ_SEARCH) | BOOT_CAP(CAP_SETPCAP))
 
-int machine_confine(const struct machine *m, const struct limits *limits,
+/* To write to volumes as the users of the guest. A jail's root has these, too. */
+#define VOLUME_CAPS                                                                                \
+    (BOOT_CAP(CAP_CHOWN) | BOOT_CAP(CAP_DAC_OVERRIDE) | BOOT_CAP(CAP_FOWNER) |                     \
+     BOOT_CAP(CAP_FSETID) | BOOT_CAP(CAP_SETGID) | BOOT_CAP(CAP_SETUID))
+
+int machine_confine(const struct machine *m, const struct limits *limits, bool volumes,
                     const struct seccomp_filter *filter, struct err *err)
 {
     struct limits with = *limits;
@@ -142,7 +147,7 @@ int machine_confine(const struct machine *m, const struct limits *limits,
 
     machine_allow(m->vm, &with);
     if (confine_limits(&with, err) < 0 ||
-        confine_capabilities(m->vm ? VM_CAPS : MACHINE_CAPS, err) < 0)
+        confine_capabilities(m->vm ? VM_CAPS | (volumes ? VOLUME_CAPS : 0) : MACHINE_CAPS, err) < 0)
         return -1;
     if (m->vm)
         return confine_kernel(NULL, filter, &listening, err);

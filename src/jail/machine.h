@@ -12,7 +12,8 @@
  *
  * It has the sandbox's ids, cgroups and namespaces, no file of the host but these, and no network. Around runsc it has more rights than a
  * jail: the capabilities and calls that make namespaces and mounts of its own. All of them are about its own user namespace. Around a
- * virtual machine it has less: a jail's filter (and KVM's commands, for `vm`), and two capabilities, of which QEMU gets none.
+ * virtual machine it has less: a jail's filter (and KVM's commands, for `vm`), and two capabilities, or eight with volumes, of which
+ * QEMU gets none.
  *
  * Callers: child.c, between clone and exec. */
 #ifndef COVE_JAIL_MACHINE_H
@@ -45,7 +46,7 @@ int machine_mounts(const struct machine *machine, const struct template *t, cons
                    int root_fd, int disk_fd, int proc_fd, struct err *err);
 
 /* Limits, capabilities, no_new_privs, the filter; in this order. */
-int machine_confine(const struct machine *machine, const struct limits *limits,
+int machine_confine(const struct machine *machine, const struct limits *limits, bool volumes,
                     const struct seccomp_filter *filter, struct err *err);
 
 /* What the guest's kernel needs beside what the sandbox may have. */

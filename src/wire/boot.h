@@ -44,12 +44,14 @@
 
 /* In a virtual machine the agent's program is the first process of the kernel, too (agent/init.h): /init of a file system in memory, which
  * the bridge made (bridge/vm.c). Its modules are in BOOT_INIT_MODULES, to be loaded in the order of their names: those that begin with
- * '1' before anything else, the others behind. BOOT_INIT_FILE has texts with a NUL behind each: the limit of processes, the agent's
- * arguments from argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs BOOT_INIT_ROOT, the
- * disk the first block device, and the trunk the virtio port BOOT_INIT_PORT. */
+ * '1' before anything else, the others behind. BOOT_INIT_FILE has texts with a NUL behind each: the limit of processes, the volumes as
+ * above, the agent's arguments from argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs
+ * BOOT_INIT_ROOT, volumes are directories of the virtiofs BOOT_INIT_VOLUMES, named by their number from 0 on, the disk is the first block
+ * device, and the trunk the virtio port BOOT_INIT_PORT. */
 #define BOOT_INIT_MODULES "modules"
 #define BOOT_INIT_FILE    "boot"
 #define BOOT_INIT_ROOT    "root"
+#define BOOT_INIT_VOLUMES "volumes"
 #define BOOT_INIT_PORT    "trunk"
 #define BOOT_INIT_DISK    "/dev/vda"
 

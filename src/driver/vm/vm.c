@@ -36,8 +36,6 @@ static int check(const struct driver *driver, struct keeper *k, const struct kee
 
     if (parts_check(isolation_name(driver->isolation), err) < 0)
         return -1;
-    if (volume_use_count(r->volumes) > 0)
-        return driver_lacks(driver, "have volumes", err);
     if (r->limits.memory_bytes < MEMORY_LEAST)
         return err_set(err, ERR_LIMIT, "memory: isolation '%s' needs at least %llu MiB",
                        isolation_name(driver->isolation), MEMORY_LEAST >> 20);

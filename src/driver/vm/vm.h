@@ -4,7 +4,7 @@
  * who runs the machine's code: the processor, by KVM; or QEMU itself, which is slow and no boundary that QEMU's authors promise, so
  * that an operator must allow it by name (--allow-vm-emulated of the keeper).
  *
- * They cannot move memory to swap, and have no volumes. */
+ * They cannot move memory to swap. */
 #ifndef COVE_DRIVER_VM_VM_H
 #define COVE_DRIVER_VM_VM_H
 
