@@ -38,11 +38,11 @@ not_ok() { # sentence, why
 }
 skip() { echo "skip - $1: $2"; }
 # Whether this host has something, as 'cove doctor' says by that id. Where it has, what does not work is a failure, no reason to skip.
-has() { # criu, gvisor, vm …
+host_has() { # criu, gvisor, vm …
     cove doctor --json 2>/dev/null | python3 -c 'import json, sys
 sys.exit(not any(c["id"] == sys.argv[1] and c["status"] == "ok" for c in json.load(sys.stdin)["checks"]))' "$1"
 }
-can_save() { has criu; }
+can_save() { host_has criu; }
 
 # One line, cut: for "why".
 brief() { printf '%s' "$1" | head -c 300 | tr '\n\r' '  '; }
