@@ -64,8 +64,8 @@ ssize_t conn_recv(struct conn *conn, void *out, size_t size);
 /* Stays a moment with a client that has been answered: most that ask again do so at once, and handing the connection to
  * the waiter and back costs more than the answer. True: there is something to read. */
 bool conn_linger(struct conn *conn);
-/* True: the client was stayed with, and sent nothing. False: it is to be read from, which alone tells of what TLS has read
- * ahead, or no connection may stay. */
+/* True: the client sent nothing within that moment. False: the connection is to be read from. With TLS always: bytes may be
+ * decrypted already. */
 bool conn_silent(struct conn *conn);
 
 /* As much as there is room for, without waiting: count, -1 with errno (EAGAIN: none). */

@@ -33,7 +33,7 @@ struct tools_config {
     /* Long texts come last: making a config sets only their first byte. */
     char workdir[1024];                /* "": the user's home */
     char security[TOOLS_SECURITY_MAX]; /* "": the tenant's policy */
-    /* … to these: a JSON array of rules; "": to all that is public */
+    /* where egress leads: a JSON array of rules; "": to all that is public */
     char domains[TOOLS_DOMAINS_MAX];
 };
 
