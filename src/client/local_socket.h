@@ -11,7 +11,7 @@
 /* In the place of one that is there. type: SOCK_STREAM or SOCK_SEQPACKET. Only that user, and root, may connect. */
 int local_listen(const char *directory, const char *name, int type, uid_t uid, int *ret_fd,
                  struct err *err);
-/* ERR_DENIED: somebody else listens there than root or the calling user. */
+/* ERR_DENIED: another user than root or the caller listens there. */
 int local_connect(const char *directory, const char *name, int type, int *ret_fd, struct err *err);
 
 #endif

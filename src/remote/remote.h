@@ -29,7 +29,7 @@ struct remote {
     char proxy[300];       /* HOST:PORT that is asked to CONNECT; "": none */
     /* no connection to an address that is not public: another server named the host */
     bool public_only;
-    unsigned seconds; /* after which a connection ends, whatever is going on; 0: never */
+    unsigned seconds; /* after which a connection ends, in any case; 0: never */
 };
 
 /* http://HOST[:PORT][/PATH] or https://…; HOST may be [::1]. What a URL has beyond that is refused. Fills kind to prefix. */

@@ -18,7 +18,7 @@ struct ops_pull {
     const char *username, *password; /* for the registry; NULL: none */
     int archive_fd;
     const char *tag; /* which image of the archive; NULL: there is one */
-    bool fresh;      /* made anew, though the tenant has it */
+    bool fresh;      /* made again, though the tenant has it */
     void (*say)(void *arg, const char *text);
     void *arg;
 };

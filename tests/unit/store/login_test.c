@@ -139,7 +139,7 @@ static void what_was_in_the_open_is_sealed(void)
     sql("INSERT INTO networks VALUES('" SANDBOX "', '" OPEN "'), ('ib', ''), ('ic', '{}'),"
         " ('id', '" OPEN "');"
         "DROP TRIGGER tenants_end_templates; DROP TABLE templates; DROP TABLE builds;"
-        "DROP TABLE template_tags; DROP TABLE build_steps;"
+        "DROP TABLE template_tags; DROP TABLE build_steps; DROP TABLE pulled;"
         "ALTER TABLE tenants DROP COLUMN images;"
         "ALTER TABLE tenants DROP COLUMN isolation;"
         "INSERT INTO snapshots_kept VALUES('s', '[]', '" OPEN "');"
