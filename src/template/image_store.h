@@ -31,7 +31,7 @@ void image_store_close(struct image_store *store);
 
 /* An empty file to write an image to: store->new_fd. */
 int image_store_begin(struct image_store *store, struct err *err);
-/* Of an image that is believed by nobody but its own import: a key that stands for the bytes of the file. */
+/* Of an image that only its own import believes: a key that stands for the bytes of the file. */
 int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX], struct err *err);
 /* It is whole, and gets its name. manifest NULL: later imports do not find it. One that is there already is kept instead: its content is the same. */
 int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
