@@ -27,3 +27,4 @@ bench:
 	BUILD=$(BUILD) bench/isolation/run
 	BUILD=$(BUILD) bench/run/run
 	BUILD=$(BUILD) bench/import/run
+	BUILD=$(BUILD) bench/build/run
