@@ -145,6 +145,26 @@ static void names_and_numbers_are_found_both_ways(void)
     CHECK(!user_gid_of(etc, "user", &id));
 }
 
+static void an_owner_is_a_name_or_else_a_number(void)
+{
+    uint32_t uid = 0, gid = 0;
+    struct err err = { .kind = ERR_NONE };
+
+    write_file("passwd", "user:x:1000:1001::/home/user:/bin/sh\n7:x:70:71::/:/bin/sh\n");
+    write_file("group", "staff:x:50:\n");
+    CHECK_INT(user_owner_of(etc, "user", "staff", &uid, &gid, &err), 0);
+    CHECK(uid == 1000 && gid == 50);
+    CHECK_INT(user_owner_of(etc, "7", "8", &uid, &gid, &err), 0);
+    CHECK(uid == 70 && gid == 8);
+    CHECK_INT(user_owner_of(etc, NULL, "4294967294", &uid, &gid, &err), 0);
+    CHECK(uid == UINT32_MAX && gid == 4294967294u);
+    CHECK_INT(user_owner_of(etc, "user", "nogroup", &uid, &gid, &err), -1);
+    CHECK_INT(err.kind, ERR_NO_USER);
+    CHECK_INT(user_owner_of(etc, "4294967295", NULL, &uid, &gid, &err), -1);
+    CHECK_STR(err.msg, "no user '4294967295'");
+    CHECK(user_group_of(etc, 1000) == 1001 && user_group_of(etc, 5) == 5);
+}
+
 static void scratch_is_removed(void)
 {
     static const char *const files[] = { "passwd", "group" };
@@ -160,10 +180,15 @@ static void scratch_is_removed(void)
 int main(void)
 {
     static const struct check_test tests[] = {
-        T(lines_that_are_not_whole_are_nobody),        T(a_user_is_found_with_its_groups),
-        T(an_unknown_user_is_an_error_and_never_root), T(the_first_of_two_lines_counts),
-        T(long_lines_are_skipped_and_do_not_split),    T(a_pipe_or_a_link_is_no_passwd_file),
-        T(names_and_numbers_are_found_both_ways),      T(scratch_is_removed),
+        T(lines_that_are_not_whole_are_nobody),
+        T(a_user_is_found_with_its_groups),
+        T(an_unknown_user_is_an_error_and_never_root),
+        T(the_first_of_two_lines_counts),
+        T(long_lines_are_skipped_and_do_not_split),
+        T(a_pipe_or_a_link_is_no_passwd_file),
+        T(names_and_numbers_are_found_both_ways),
+        T(an_owner_is_a_name_or_else_a_number),
+        T(scratch_is_removed),
     };
 
     (void) strcpy(etc, "/tmp/cove-user-XXXXXX");
