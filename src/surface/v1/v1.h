@@ -19,6 +19,12 @@ int v1_query_file(struct exchange *x, struct ops_file *ret, struct err *err);
 /* Of names of sandboxes and volumes, as a part of a JSON Schema. */
 #define V1_NAME_PATTERN "{\"pattern\": \"^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$\"}"
 
+/* Calls `work` with the JSON body, which goes behind it. */
+typedef int v1_body_fn(struct exchange *x, json_t *json, struct err *err);
+int v1_body(struct exchange *x, v1_body_fn *work, struct err *err);
+/* Reads a body of numbers and booleans: texts of a form would point into the body, which is gone. */
+int v1_numbers(struct exchange *x, const struct form *form, void *ret, struct err *err);
+
 /* The bodies of routes. */
 extern const struct form v1_run_form, v1_create_form, v1_extend_form, v1_pause_form, v1_resume_form,
     v1_save_form, v1_fork_form, v1_allow_form, v1_template_form, v1_tag_form, v1_build_form,

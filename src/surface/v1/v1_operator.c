@@ -213,14 +213,9 @@ int v1_audit_prune(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
     uint64_t older_ms = 0, count = 0;
-    json_t *json;
-    int r;
 
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = form_read(exchange_caller(x), json, &v1_prune_form, &older_ms, err);
-    json_decref(json);
-    if (r < 0 || ops_audit_prune(&ops, older_ms, &count, err) < 0)
+    if (v1_numbers(x, &v1_prune_form, &older_ms, err) < 0 ||
+        ops_audit_prune(&ops, older_ms, &count, err) < 0)
         return -1;
     return exchange_reply_json(x, 200, json_pack("{s:I}", "removed", (json_int_t) count), err);
 }

@@ -84,12 +84,6 @@ const struct form v1_link_form = FORM_OF(link_fields);
 int v1_port_link(struct exchange *x, struct err *err)
 {
     uint64_t seconds = 0;
-    json_t *json;
-    int r;
 
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = form_read(exchange_caller(x), json, &v1_link_form, &seconds, err);
-    json_decref(json);
-    return r < 0 ? -1 : link_for(x, seconds, err);
+    return v1_numbers(x, &v1_link_form, &seconds, err) < 0 ? -1 : link_for(x, seconds, err);
 }

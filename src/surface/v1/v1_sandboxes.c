@@ -303,14 +303,7 @@ int v1_settle(struct exchange *x, struct err *err)
 
 int v1_sandbox_create(struct exchange *x, struct err *err)
 {
-    json_t *json;
-    int r;
-
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = create(x, json, err);
-    json_decref(json);
-    return r;
+    return v1_body(x, create, err);
 }
 
 /* ---- list ---- */
@@ -426,15 +419,8 @@ const struct form v1_resume_form = FORM_OF(resume_fields);
 /* *ret stays 0 without one. */
 static int read_timeout(struct exchange *x, const struct form *form, uint64_t *ret, struct err *err)
 {
-    json_t *json;
-    int r;
-
     *ret = 0;
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = form_read(exchange_caller(x), json, form, ret, err);
-    json_decref(json);
-    return r;
+    return v1_numbers(x, form, ret, err);
 }
 
 int v1_sandbox_extend(struct exchange *x, struct err *err)

@@ -36,14 +36,7 @@ static int set(struct exchange *x, json_t *json, struct err *err)
 
 int v1_secret_put(struct exchange *x, struct err *err)
 {
-    json_t *json;
-    int r;
-
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = set(x, json, err);
-    json_decref(json);
-    return r < 0 ? -1 : exchange_reply_json(x, 204, NULL, err);
+    return v1_body(x, set, err) < 0 ? -1 : exchange_reply_json(x, 204, NULL, err);
 }
 
 int v1_secret_list(struct exchange *x, struct err *err)

@@ -108,14 +108,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
 
 int v1_snapshot_create(struct exchange *x, struct err *err)
 {
-    json_t *json;
-    int r;
-
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = create(x, json, err);
-    json_decref(json);
-    return r;
+    return v1_body(x, create, err);
 }
 
 int v1_snapshot_list(struct exchange *x, struct err *err)
@@ -203,14 +196,9 @@ int v1_sandbox_fork(struct exchange *x, struct err *err)
 {
     struct fork_body body = { .count = 0 };
     struct ops_fork *forks;
-    json_t *json;
     int r;
 
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = form_read(exchange_caller(x), json, &v1_fork_form, &body, err);
-    json_decref(json);
-    if (r < 0)
+    if (v1_numbers(x, &v1_fork_form, &body, err) < 0)
         return -1;
     forks = calloc(body.count, sizeof *forks);
     if (!forks)

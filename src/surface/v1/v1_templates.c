@@ -109,16 +109,11 @@ int v1_template_patch(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
     bool wish = false;
-    json_t *json;
-    int r;
 
-    if (exchange_json(x, &json, err) < 0)
+    if (v1_numbers(x, &v1_template_form, &wish, err) < 0 ||
+        ops_template_publish(&ops, exchange_param(x, "name"), wish, err) < 0)
         return -1;
-    r = form_read(exchange_caller(x), json, &v1_template_form, &wish, err);
-    if (r == 0)
-        r = ops_template_publish(&ops, exchange_param(x, "name"), wish, err);
-    json_decref(json);
-    return r < 0 ? -1 : reply_template(x, exchange_param(x, "name"), err);
+    return reply_template(x, exchange_param(x, "name"), err);
 }
 
 struct tag_body {
@@ -153,14 +148,7 @@ static int tag(struct exchange *x, json_t *json, struct err *err)
 
 int v1_template_tag(struct exchange *x, struct err *err)
 {
-    json_t *json;
-    int r;
-
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = tag(x, json, err);
-    json_decref(json);
-    return r < 0 ? -1 : reply_template(x, exchange_param(x, "name"), err);
+    return v1_body(x, tag, err) < 0 ? -1 : reply_template(x, exchange_param(x, "name"), err);
 }
 
 int v1_template_untag(struct exchange *x, struct err *err)
@@ -256,14 +244,7 @@ static int create(struct exchange *x, json_t *json, struct err *err)
 
 int v1_build_create(struct exchange *x, struct err *err)
 {
-    json_t *json;
-    int r;
-
-    if (exchange_json(x, &json, err) < 0)
-        return -1;
-    r = create(x, json, err);
-    json_decref(json);
-    return r;
+    return v1_body(x, create, err);
 }
 
 static int add_build(void *arg, const struct build_view *build, struct err *err)
