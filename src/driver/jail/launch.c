@@ -93,7 +93,8 @@ int launch_write_maps(int pid, uint32_t base, struct err *err)
 }
 
 /* What the parent does while the child gets ready: maps, root file system, then the word to go. */
-static int give_root(struct sandbox *s, const struct template *t, int control, struct err *err)
+static int give_root(struct sandbox *s, const struct template *t, int control, bool in_worker,
+                     struct err *err)
 {
     auto_close int userns = -1, root = -1, shm = -1;
     struct root_layers layers = { .disk_fd = s->disk_fd,
@@ -112,7 +113,7 @@ static int give_root(struct sandbox *s, const struct template *t, int control, s
     if (userns < 0)
         return err_sys(err, errno, "open the user namespace");
     memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
-    if (root_own_bases(layers.base_fd, layers.base_count, err) < 0)
+    if (!in_worker && root_own_bases(layers.base_fd, layers.base_count, err) < 0)
         return -1;
     rc = root_assemble(t, &layers, userns, s->info.uid_base, &root, &shm, err);
     for (size_t i = 0; i < layers.base_count; i++)
@@ -217,12 +218,12 @@ int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
 }
 
 int launch_root(struct sandbox *s, const struct template *t, const struct launch_lines *lines,
-                struct err *err)
+                bool in_worker, struct err *err)
 {
     create_begin_step(s, STEP_ROOT);
     if (s->disk_fd < 0 && disk_make_memory(&s->info.limits, s->info.uid_base, &s->disk_fd, err) < 0)
         return -1;
-    if (give_root(s, t, lines->control, err) < 0)
+    if (give_root(s, t, lines->control, in_worker, err) < 0)
         return -1;
     create_end_step(s, STEP_ROOT);
     return 0;
@@ -238,7 +239,7 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         return -1;
     if (keeper_watch(k, &s->pid, take_fd(&lines.pidfd), sandbox_on_death, err) < 0) {
         end_child(s);
-    } else if (launch_root(s, t, &lines, err) == 0) {
+    } else if (launch_root(s, t, &lines, false, err) == 0) {
         create_begin_step(s, STEP_CHILD);
         if (keeper_watch(k, &s->control, take_fd(&lines.control), hear_on_control, err) == 0)
             rc = keeper_watch(k, &s->ready, take_fd(&lines.ready), on_ready, err);

@@ -26,12 +26,12 @@ struct launch_lines {
 void launch_close(struct launch_lines *lines);
 
 /* The two halves of a launch, also in a worker: a child that waits, then its root and the word to go. Sets sandbox->info.pid; what is
- * begun after the first is the caller's to kill. */
+ * begun after the first is the caller's to kill. in_worker: the layers below the disk are the worker's own already. */
 int launch_child(struct keeper *keeper, struct sandbox *sandbox, const struct template *template,
                  const struct machine *machine, const struct cgroup_entry *entry,
                  struct launch_lines *ret, struct err *err);
 int launch_root(struct sandbox *sandbox, const struct template *template,
-                const struct launch_lines *lines, struct err *err);
+                const struct launch_lines *lines, bool in_worker, struct err *err);
 
 /* The id maps of a process in a user namespace of its own. */
 int launch_write_maps(int pid, uint32_t base, struct err *err);

@@ -72,9 +72,6 @@ static int check(struct keeper *k, const struct limits *limits, const struct ima
             "image '%s' was saved by QEMU %.20s, and this host has %.20s: only its files "
             "can be loaded",
             meta->image.id, meta->kernel, qemu[0] ? qemu : "none");
-    if (meta->layers.count != 1)
-        return err_set(err, ERR_UNSUPPORTED, "image '%s' has %u disks", meta->image.id,
-                       meta->layers.count);
     return check_limits(limits, &meta->image.sandbox.limits, !memory, err);
 }
 
@@ -111,7 +108,7 @@ static void order_disks(struct keeper *k, struct sandbox *s, const struct image_
     }
     keeper_request_init(&r, KEEPER_LOAD);
     memcpy(r.image, s->image, sizeof r.image);
-    s->layers.count = 1;
+    s->layers = meta->layers; /* those below its own are another isolation's, which never change */
     if (disk_new_number(&s->layers.number[0], &err) < 0 ||
         worker_start(k, s, "cove-loader", copy_disk, &r, on_copied, &err) < 0)
         sandbox_fail(k, s, &err);

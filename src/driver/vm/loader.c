@@ -139,7 +139,7 @@ static int launch(struct loading *l, struct err *err)
         cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.made_as, &entry, err) == 0 &&
         launch_child(w->keeper, &w->sandbox, &t, &machine, &entry, &l->lines, err) == 0) {
         w->sandbox.pid.fd = l->lines.pidfd;
-        rc = launch_root(&w->sandbox, &t, &l->lines, err);
+        rc = launch_root(&w->sandbox, &t, &l->lines, true, err);
     }
     cgroup_entry_close(&entry);
     template_close(&t);
