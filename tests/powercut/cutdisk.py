@@ -72,6 +72,12 @@ class LoggedDisk:
         return (file + "disk,filename=" + self.image, file + "log,filename=" + self.log,
                 "driver=blklogwrites,node-name=both,file=disk,log=log")
 
+    def wait_for_write(self, seconds):
+        """Until something is being written, or so long: then the cut finds writes that are not flushed yet."""
+        end, size = time.time() + seconds, os.path.getsize(self.log)
+        while time.time() < end and os.path.getsize(self.log) == size:
+            time.sleep(0.0002)
+
     def off(self, torn, rng):
         """Behind the cut: the disk as the next boot finds it."""
         size = os.path.getsize(self.log)

@@ -161,12 +161,14 @@ def round_of(n, machine, known, cut_at):
 
 
 def load_and_cut(machine, known, lanes):
-    """Cut when so many answers came, at any moment behind the last."""
+    """Cut when so many answers came, at any moment behind the last, and mostly in the middle of a write."""
     wanted, end = rng.randint(3, 9), time.time() + machine.load_seconds
     lanes.start()
     while known.answered() < wanted and time.time() < end and not lanes.trouble:
         time.sleep(0.002)
     time.sleep(rng.choice((0, rng.random() * 0.05, rng.random() * 0.6)))
+    if rng.random() < 0.75:
+        machine.disk.wait_for_write(5)
     machine.power_off()
     lanes.join()
     if lanes.trouble:
