@@ -11,6 +11,7 @@
 #include "cli/supervise.h"
 #include "cli/users.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -107,24 +108,47 @@ static int copy_tls(const struct serve *serve, const char *state, struct err *er
                : copy_file(serve, from->tls_key, own, "tls-key.pem", err);
 }
 
+/* A coved that ran as root, or on another host, left files of others. The directory is of a user that counts as hostile: a link to a file elsewhere is not
+ * followed, and one that has a second name stays whose it is. */
+static int give_files(const struct serve *serve, int dir_fd, bool folders, struct err *err)
+{
+    int again = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = again < 0 ? NULL : fdopendir(again);
+    const struct dirent *entry;
+    struct stat st;
+
+    if (!dir)
+        return err_sys(err, errno, "list the server's files");
+    while ((entry = readdir(dir))) {
+        auto_close int fd = -1;
+
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (S_ISDIR(st.st_mode) ? !folders : st.st_uid == serve->uid || !S_ISREG(st.st_mode)))
+            continue;
+        fd = openat(dir_fd, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISDIR(st.st_mode) && st.st_nlink != 1))
+            continue;
+        if (st.st_uid != serve->uid && fchown(fd, serve->uid, serve->gid) < 0)
+            return err_sys(err, errno, "give %.100s to the user '" USER "'", entry->d_name);
+        if (folders && S_ISDIR(st.st_mode) && give_files(serve, fd, false, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* What the server remembers: its user's alone. */
 static int directory_make(const struct serve *serve, const char *state, struct err *err)
 {
     auto_close int fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_close int own = -1;
-    static const char *const files[] = { "lock", "cove.db", "cove.db-wal", "cove.db-shm" };
 
     if (fd < 0 || (mkdirat(fd, "server", 0700) < 0 && errno != EEXIST))
         return err_sys(err, errno, "make %s/server", state);
     own = openat(fd, "server", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (own < 0 || fchown(own, serve->uid, serve->gid) < 0 || fchmod(own, 0700) < 0)
         return err_sys(err, errno, "give %s/server to the user '" USER "'", state);
-    /* The command line may have made the store before there was a server. */
-    for (size_t i = 0; i < ARRAY_LEN(files); i++)
-        if (fchownat(own, files[i], serve->uid, serve->gid, AT_SYMLINK_NOFOLLOW) < 0 &&
-            errno != ENOENT)
-            return err_sys(err, errno, "give %s/server/%s to the user '" USER "'", state, files[i]);
-    return 0;
+    return give_files(serve, own, true, err);
 }
 
 struct flag {
