@@ -1,6 +1,7 @@
 /* One connection is one order, and has two processes: one that does the work, and one that watches both the work and the connection.
  * Whichever ends first ends the other. Only the watcher cleans up, after the worker is gone: so it does not matter where
- * the work was, or whether coved was killed, or the worker. What is left when all of them are killed goes at the next start. */
+ * the work was, or whether coved was killed, or the worker. The last report is the watcher's, too: when coved has it, the worker is gone
+ * and what coved does next cannot end it. What is left when all of them are killed goes at the next start. */
 #include "cli/pulls.h"
 
 #include "base/io.h"
@@ -25,6 +26,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,6 +37,9 @@
 #define AT_ONCE      8
 #define ORDER_MS     10000 /* for a connection to say what it wants */
 #define STEP_PERCENT 10    /* between two reports of one step */
+/* For all that is no download. cove-import limits its own processor time, but one that a layer has taken over could just wait. */
+#define WORK_MS  3600000
+#define LIMIT_MS 86400000 /* of a download, at most */
 
 int pulls_users(struct pulls *pulls, struct err *err)
 {
@@ -56,6 +61,7 @@ struct order {
     const struct pulls *pulls;
     int conn, archive_fd;
     struct pull_order order;
+    struct pull_report *last; /* both processes see it */
     struct template_maker maker;
     char agent[PATH_MAX];
     /* what was told last */
@@ -63,13 +69,19 @@ struct order {
     unsigned percent;
 };
 
-static void tell(const struct order *o, const struct pull_report *report)
+/* false: coved is gone. */
+static bool say(const struct order *o, const struct pull_report *report)
 {
     struct pull_report said = *report;
 
     said.magic = PULL_MAGIC;
-    if (send(o->conn, &said, sizeof said, MSG_NOSIGNAL) != (ssize_t) sizeof said)
-        _exit(1); /* coved is gone */
+    return send(o->conn, &said, sizeof said, MSG_NOSIGNAL) == (ssize_t) sizeof said;
+}
+
+static void tell(const struct order *o, const struct pull_report *report)
+{
+    if (!say(o, report))
+        _exit(1);
 }
 
 static void tell_note(void *context, const char *text)
@@ -94,12 +106,10 @@ static void tell_step(void *context, unsigned percent, const char *step, const c
     tell(o, &report);
 }
 
-static int tell_failure(const struct order *o, const struct err *err)
+static int fail(const struct order *o, const struct err *err)
 {
-    struct pull_report report = { .word = PULL_FAILED, .kind = err->kind };
-
-    (void) snprintf(report.text, sizeof report.text, "%s", err->msg);
-    tell(o, &report);
+    *o->last = (struct pull_report){ .word = PULL_FAILED, .kind = err->kind };
+    (void) snprintf(o->last->text, sizeof o->last->text, "%s", err->msg);
     return 1;
 }
 
@@ -134,7 +144,7 @@ static int import(struct order *o, struct image_spec *spec, struct err *err)
     report.files = result.files;
     (void) snprintf(report.digest, sizeof report.digest, "%s",
                     spec->manifest ? spec->manifest : "");
-    tell(o, &report);
+    *o->last = report;
     return 0;
 }
 
@@ -154,7 +164,7 @@ static int pull(struct order *o, struct image_pull *p, struct err *err)
         struct pull_report report = { .word = PULL_KNOWN };
 
         memcpy(report.digest, p->digest, sizeof report.digest);
-        tell(o, &report);
+        *o->last = report;
         return 0;
     }
     return import(o, &spec, err);
@@ -197,7 +207,6 @@ static int on_archive(struct order *o, struct err *err)
 
 static int on_remove(struct order *o, struct err *err)
 {
-    struct pull_report report = { .word = PULL_DONE };
     auto_close int templates_fd = -1, lock_fd = -1;
 
     if (template_store_open(report_state(), &templates_fd, err) < 0 ||
@@ -206,7 +215,7 @@ static int on_remove(struct order *o, struct err *err)
     if (template_remove(report_state(), templates_fd, o->order.name, err) < 0 &&
         err->kind != ERR_NO_TEMPLATE)
         return -1;
-    tell(o, &report);
+    *o->last = (struct pull_report){ .word = PULL_DONE };
     return 0;
 }
 
@@ -222,12 +231,13 @@ static int work(struct order *o)
     };
     if (program_find("cove-agent", o->agent, sizeof o->agent, &err) == 0)
         o->maker.agent = o->agent;
-    return ops[o->order.op](o, &err) < 0 ? tell_failure(o, &err) : 0;
+    return ops[o->order.op](o, &err) < 0 ? fail(o, &err) : 0;
 }
 
 /* ---- what is left ---- */
 
-/* Builds and locks of a name; NULL: of all names that are ours. */
+/* Builds and locks of a name; NULL: of all names that are ours. Then images of no template, which a build may have had the last
+ * link to, and files that were being written. */
 static void sweep(const char *name)
 {
     static const char *const kinds[] = { ".build-", ".lock-" };
@@ -249,9 +259,11 @@ static void sweep(const char *name)
                 (!name || strncmp(rest, name, strlen(name)) == 0))
                 (void) tree_remove(templates_fd, entry->d_name, &err);
         }
+    if (image_store_prune(templates_fd, &err) < 0)
+        log_line(LOG_WARNING, "%s", err.msg);
 }
 
-/* After a worker that failed: what it had put in place already. Then images of no template, and files that were being written. */
+/* After a worker that failed: what it had put in place already. */
 static void tidy(const struct order *o, bool failed)
 {
     auto_close int templates_fd = -1;
@@ -261,8 +273,6 @@ static void tidy(const struct order *o, bool failed)
         return;
     if (failed && o->order.op != PULL_REMOVE)
         (void) template_remove(report_state(), templates_fd, o->order.name, &err);
-    if (image_store_prune(templates_fd, &err) < 0)
-        log_line(LOG_WARNING, "%s", err.msg);
     sweep(o->order.name);
 }
 
@@ -285,15 +295,16 @@ static int receive(struct order *o, struct err *err)
                   : pull_order_check(&o->order, (size_t) n, err);
 }
 
-/* The wait status of the worker; -1: coved went away first. */
+/* The wait status of the worker; -1: coved went away first, or it took too long. */
 static int watch(const struct order *o, pid_t pid)
 {
+    uint64_t limit = o->order.limit_ms < LIMIT_MS ? o->order.limit_ms : LIMIT_MS;
     auto_close int pid_fd = (int) syscall(SYS_pidfd_open, pid, 0);
     struct pollfd fds[] = { { .fd = pid_fd, .events = POLLIN },
                             { .fd = o->conn, .events = POLLIN | POLLRDHUP } };
     int status;
 
-    while (poll(fds, 2, -1) < 0 && errno == EINTR)
+    while (poll(fds, 2, (int) limit + WORK_MS) < 0 && errno == EINTR)
         ;
     if (!(fds[0].revents & POLLIN)) {
         (void) kill(pid, SIGKILL);
@@ -303,11 +314,24 @@ static int watch(const struct order *o, pid_t pid)
     return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
+/* Nothing is left when coved hears that it failed; and an image that coved does not hear of does not stay. */
+static void end(const struct order *o, int status)
+{
+    struct err err;
+
+    tidy(o, status != 0);
+    if (status != 0 && o->last->word != PULL_FAILED) {
+        err_set(&err, ERR_INTERNAL, "the import ended before it was done, or took too long");
+        (void) fail(o, &err);
+    }
+    if (!say(o, o->last) && status == 0)
+        tidy(o, true);
+}
+
 static void serve_one(const struct pulls *pulls, int conn)
 {
     static struct order o; /* large */
     struct err err;
-    int status;
     pid_t pid;
 
     o.pulls = pulls;
@@ -317,18 +341,16 @@ static void serve_one(const struct pulls *pulls, int conn)
         log_line(LOG_WARNING, "%s", err.msg);
         return;
     }
+    o.last = mmap(NULL, sizeof *o.last, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (o.last == MAP_FAILED)
+        return;
     pid = fork();
     if (pid == 0) {
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         _exit(work(&o));
     }
     explicit_bzero(o.order.basic, sizeof o.order.basic);
-    status = pid < 0 ? -1 : watch(&o, pid);
-    tidy(&o, status != 0);
-    if (status > 0 && WIFSIGNALED(status)) {
-        err_set(&err, ERR_INTERNAL, "the import ended before it was done");
-        (void) tell_failure(&o, &err);
-    }
+    end(&o, pid < 0 ? -1 : watch(&o, pid));
 }
 
 /* ---- the process ---- */

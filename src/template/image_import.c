@@ -303,6 +303,18 @@ static int check_kernel(struct err *err)
     return 0;
 }
 
+/* A tenant's image counts as what the host has of it, whatever cove-import says. */
+static int measure(struct importing *im, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(im->store.new_fd, &st) < 0)
+        return err_sys(err, errno, "measure the image");
+    if (im->manifest.bytes < (uint64_t) st.st_size)
+        im->manifest.bytes = (uint64_t) st.st_size;
+    return 0;
+}
+
 static int make_image(struct importing *im, struct err *err)
 {
     int r = start(im, err), status;
@@ -323,7 +335,7 @@ static int make_image(struct importing *im, struct err *err)
         return -1;
     im->manifest.kind = MANIFEST_IMAGE;
     (void) snprintf(im->manifest.root, sizeof im->manifest.root, "root");
-    if (im->spec->alone && image_store_name(&im->store, im->key, err) < 0)
+    if (im->spec->alone && (measure(im, err) < 0 || image_store_name(&im->store, im->key, err) < 0))
         return -1;
     memcpy(im->manifest.layer, im->key, sizeof im->manifest.layer);
     return image_store_keep(&im->store, im->key, im->spec->alone ? NULL : &im->manifest, err);
