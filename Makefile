@@ -136,7 +136,7 @@ $(BUILD)/cove-import: $(call objs,$(IMPORT_SRCS) $(LIB_SRCS))
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(IMPORT_LIBS)
 
 # Asks registries for tenants, without any right.
-$(BUILD)/cove-pull: $(call objs,src/puller/main.c $(PULL_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS))
+$(BUILD)/cove-pull: $(call objs,$(wildcard src/puller/*.c) $(PULL_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 

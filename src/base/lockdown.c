@@ -284,11 +284,18 @@ static void load(struct filter *f, size_t offset)
     put(f, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t) offset);
 }
 
-static uint32_t refusal_of(const struct filter *f, uint32_t number)
+static bool is_deadly(uint32_t number)
 {
     for (size_t i = 0; i < ARRAY_LEN(never); i++)
         if (never[i] == number)
-            return SECCOMP_RET_KILL_PROCESS;
+            return true;
+    return false;
+}
+
+static uint32_t refusal_of(const struct filter *f, uint32_t number)
+{
+    if (is_deadly(number))
+        return SECCOMP_RET_KILL_PROCESS;
     if (number == QUIET)
         return SECCOMP_RET_ERRNO | ENOSYS;
     return f->reports ? SECCOMP_RET_TRAP : (uint32_t) (SECCOMP_RET_ERRNO | errno_of(number));
@@ -320,8 +327,9 @@ static void note_untested(struct filter *f, const struct lockdown_call *call, vo
 static struct run run_of(struct filter *f, uint32_t number)
 {
     bool untested = false, any = each_row(f, number, note_untested, &untested);
+    bool free = f->lockdown->any_call && !any && !is_deadly(number) && number != QUIET;
 
-    return (struct run){ number, untested ? SECCOMP_RET_ALLOW : refusal_of(f, number),
+    return (struct run){ number, untested || free ? SECCOMP_RET_ALLOW : refusal_of(f, number),
                          any && !untested };
 }
 

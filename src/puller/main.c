@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "puller/message.h"
+#include "puller/rights.h"
 #include "registry/image.h"
 #include "wire/pull.h"
 
@@ -23,7 +24,8 @@
 
 #define MEMORY_MAX   (512ull << 20)
 #define BLOBS_MAX    (20ull << 30) /* of one image together, compressed */
-#define TELL_EVERY   (1u << 20)    /* bytes between two words on how far it is */
+#define BLOBS_SPARE  (16u << 20)
+#define TELL_EVERY   (1u << 20) /* bytes between two words on how far it is */
 #define FILES_MAX    64
 #define SILENCE_MOST 600000u
 #define LIMIT_MOST   86400000u
@@ -88,7 +90,14 @@ static int set_up(struct puller *p, const struct pull_order *order, struct err *
     return 0;
 }
 
-static int check_sizes(const struct oci_manifest *manifest, struct err *err)
+/* What is compressed is smaller than the content, which bytes_most is about, but for what has a little more around it. */
+static uint64_t blobs_most(uint64_t bytes_most)
+{
+    return bytes_most == 0 || bytes_most > BLOBS_MAX ? BLOBS_MAX
+                                                     : bytes_most + bytes_most / 8 + BLOBS_SPARE;
+}
+
+static int check_sizes(const struct oci_manifest *manifest, uint64_t most, struct err *err)
 {
     uint64_t all = manifest->config.size;
 
@@ -97,8 +106,9 @@ static int check_sizes(const struct oci_manifest *manifest, struct err *err)
             return err_set(err, ERR_TOO_BIG, "a layer has more than %llu bytes", OCI_LAYER_MAX);
         all += manifest->layers[i].size;
     }
-    return all > BLOBS_MAX || manifest->config.size > OCI_CONFIG_MAX
-               ? err_set(err, ERR_TOO_BIG, "the image is too large")
+    return all > most || manifest->config.size > OCI_CONFIG_MAX
+               ? err_set(err, ERR_TOO_BIG, "the image has %llu MiB of layers",
+                         (unsigned long long) (all >> 20))
                : 0;
 }
 
@@ -117,7 +127,7 @@ static int begin(struct puller *p, struct err *err)
         return err_set(err, ERR_PROTOCOL, "cove-pull got no order");
     if (pull_order_check(order, (size_t) n, err) == 0 && set_up(p, order, err) == 0 &&
         registry_image_find(&p->registry, &p->image, err) == 0 &&
-        check_sizes(&p->image.manifest, err) == 0)
+        check_sizes(&p->image.manifest, blobs_most(order->bytes_most), err) == 0)
         r = io_write_all(fd, p->image.text, p->image.len) < 0
                 ? err_sys(err, errno, "keep the manifest")
                 : 0;
@@ -198,11 +208,7 @@ int main(int argc, char **argv)
     (void) signal(SIGCHLD, SIG_IGN); /* of cove-dial; nobody waits for them */
     (void) fcntl(PULLER_SOCKET, F_SETFD, FD_CLOEXEC);
     (void) fcntl(PULLER_DIALER, F_SETFD, FD_CLOEXEC);
-    if (geteuid() == 0) {
-        log_line(LOG_ERROR, "cove-pull must not run as root");
-        return 1;
-    }
-    r = limit_self(&err) < 0 ? -1 : begin(&puller, &err);
+    r = limit_self(&err) < 0 || rights_drop(&err) < 0 ? -1 : begin(&puller, &err);
     if (r == 0) {
         tell("d %s", puller.image.digest);
         r = serve(&puller, &err);

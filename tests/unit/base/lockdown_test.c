@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -165,6 +166,46 @@ static void a_row_of_a_deadly_call_still_kills_for_other_arguments(void)
 static int make_process(void)
 {
     return why(fork()) == ENOSYS ? 0 : 1;
+}
+
+static const struct lockdown_call few_calls[] = {
+    CALL(execve),
+    CALL_IF(clone, CALL_HAS_NONE, 0, CLONE_NEWUSER | CLONE_NEWNET),
+    CALL_IF(socket, CALL_IS, 0, AF_INET),
+};
+static const struct lockdown_rows few = { "for the test", few_calls, ARRAY_LEN(few_calls) };
+static const struct lockdown runs_others = { .program = "runs others",
+                                             .any_call = true,
+                                             .rows = { &few } };
+
+static int clone_a_namespace(void)
+{
+    return why(syscall(__NR_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+}
+
+static int clone_by_struct(void)
+{
+    return why(syscall(__NR_clone3, NULL, 0));
+}
+
+static int another_socket(void)
+{
+    return why(socket(AF_UNIX, SOCK_STREAM, 0));
+}
+
+static int ordinary_calls(void)
+{
+    return why(eventfd(0, EFD_CLOEXEC)) || why(socket(AF_INET, SOCK_STREAM, 0)) || fork() < 0;
+}
+
+static void a_program_that_runs_others_keeps_ordinary_calls_alone(void)
+{
+    SANDBOXED_OR_SKIP();
+    CHECK_INT(after(&runs_others, NULL, 0, ordinary_calls), 0);
+    CHECK_INT(WEXITSTATUS(after(&runs_others, NULL, 0, clone_a_namespace)), ENOSYS);
+    CHECK_INT(WEXITSTATUS(after(&runs_others, NULL, 0, clone_by_struct)), ENOSYS);
+    CHECK_INT(WEXITSTATUS(after(&runs_others, NULL, 0, another_socket)), ENOSYS);
+    CHECK(WIFSIGNALED(after(&runs_others, NULL, 0, unshare_mounts)));
 }
 
 static void no_process_is_made(void)
@@ -345,6 +386,7 @@ static void common_rows_have_reasons_and_no_doubles(void)
 CHECK_MAIN(T(calls_without_a_row_do_not_exist), T(calls_that_are_not_invented_yet_do_not_exist),
            T(calls_of_a_hijacked_program_end_it), T(arguments_are_compared_where_a_row_says_so),
            T(a_row_of_a_deadly_call_still_kills_for_other_arguments), T(no_process_is_made),
+           T(a_program_that_runs_others_keeps_ordinary_calls_alone),
            T(privilege_is_gone_but_for_what_is_kept), T(files_are_those_that_were_named),
            T(files_of_proc_stay_allowed_when_the_kernel_forgets_them),
            T(a_refused_call_is_reported_on_request), T(common_rows_have_reasons_and_no_doubles))
