@@ -67,12 +67,17 @@ static int before_verb(int argc, char **argv, int *ret_code)
     return i < argc ? i : argc;
 }
 
-/* 'template build' of a Dockerfile, and images, ask whichever server is in use. */
+/* 'template build' of a Dockerfile, images, and what is asked of templates concern whichever server is in use. */
 static bool asks_server(const struct verb *verb, int count, char **words)
 {
-    return verb == &template_verb && count > 2 &&
-           (strcmp(words[1], "pull") == 0 || strcmp(words[1], "import") == 0 ||
-            (strcmp(words[1], "build") == 0 && build_is_dockerfile(count - 2, words + 2)));
+    static const char *const asking[] = { "ls", "inspect", "rm", "pull", "import" };
+
+    if (verb != &template_verb || count < 2)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(asking); i++)
+        if (strcmp(words[1], asking[i]) == 0)
+            return true;
+    return strcmp(words[1], "build") == 0 && build_is_dockerfile(count - 2, words + 2);
 }
 
 int main(int argc, char **argv)

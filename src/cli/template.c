@@ -7,6 +7,7 @@
 #include "cli/records.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
+#include "cli/template_built.h"
 #include "cli/template_image.h"
 #include "cli/template_maker.h"
 #include "cli/template_show.h"
@@ -21,6 +22,8 @@
 
 struct template_values {
     bool json;
+    bool available;
+    const char *tenant; /* of ls, inspect and rm */
     bool rebuild;
     bool no_cache;
     struct network_rules network;
@@ -31,8 +34,26 @@ struct template_values {
 
 #define AT(field) offsetof(struct template_values, field)
 
-static const struct option json_option[] = {
+#define TENANT_OPTION                                                                              \
+    {                                                                                              \
+        0, "tenant", OPTION_TEXT, AT(tenant), "NAME", COMPLETE_NONE,                               \
+            "templates that this tenant built, as operator"                                        \
+    }
+
+static const struct option ls_options[] = {
+    { 0, "available", OPTION_FLAG, AT(available), NULL, COMPLETE_NONE,
+      "recipes that 'cove template build' knows, and the free space that building each takes" },
+    TENANT_OPTION,
     { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
+};
+
+static const struct option inspect_options[] = {
+    TENANT_OPTION,
+    { 0, "json", OPTION_FLAG, AT(json), NULL, COMPLETE_NONE, "as JSON" },
+};
+
+static const struct option rm_options[] = {
+    TENANT_OPTION,
 };
 
 static const struct option set_options[] = {
@@ -76,12 +97,13 @@ static int template_ls(const struct template_values *values, char **names, int c
 {
     (void) names;
     (void) count;
-    return template_show_all(values->json);
+    return values->available ? template_show_recipes(values->json)
+                             : template_show_all(values->json, values->tenant);
 }
 
 static int template_inspect(const struct template_values *values, char **names, int count)
 {
-    return count == 1 ? template_show_one(names[0], values->json)
+    return count == 1 ? template_show_one(names[0], values->json, values->tenant)
                       : misused("template inspect: name one template (see 'cove template ls')");
 }
 
@@ -233,6 +255,20 @@ static bool has_record(const char *name)
     return found;
 }
 
+/* What is not installed may be what the server built; if the server has none either, the error stays as it is. */
+static int rm_built(const char *name, struct err *err)
+{
+    struct err theirs;
+
+    if (records_server(&theirs) < 0)
+        return -1;
+    if (built_remove(name, &theirs) == 0)
+        return 0;
+    if (theirs.kind != ERR_NO_TEMPLATE)
+        *err = theirs;
+    return -1;
+}
+
 static int rm_one(int store_fd, const char *name, struct err *err)
 {
     auto_close int lock_fd = -1;
@@ -244,7 +280,7 @@ static int rm_one(int store_fd, const char *name, struct err *err)
     /* One with a broken manifest can go, too. */
     if (template_find(store_fd, name, &manifest, NULL, err) < 0 && err->kind == ERR_NO_TEMPLATE) {
         if (!name_ok(name) || !has_record(name))
-            return -1;
+            return rm_built(name, err);
     } else if (template_lock(&maker.way, store_fd, name, &lock_fd, err) < 0 ||
                template_remove(report_state(), store_fd, name, err) < 0) {
         return -1;
@@ -320,17 +356,19 @@ static int template_rm(const struct template_values *values, char **names, int c
 {
     auto_close int store_fd = -1;
     struct err err = { 0 };
-    int code = 0;
+    int code = 0, served;
 
-    (void) values;
     if (count == 0) {
         err_set(&err, ERR_USAGE, "template rm: which template? (see 'cove template ls')");
         return report_error(&err);
     }
-    if (template_store_look(report_state(), &store_fd, &err) < 0)
+    served = built_by_server(values->tenant, &err);
+    if (served == 0 && template_store_look(report_state(), &store_fd, &err) < 0)
+        served = err.kind == ERR_DENIED ? 1 : -1; /* who may not write the files asks the server */
+    if (served < 0)
         return report_error(&err);
     for (int i = 0; i < count; i++)
-        if (rm_one(store_fd, names[i], &err) < 0)
+        if ((served ? built_remove(names[i], &err) : rm_one(store_fd, names[i], &err)) < 0)
             code = report_error(&err);
     return code;
 }
@@ -356,10 +394,10 @@ static const struct verb subs[] = {
     {
         .name = "ls",
         .run = run_action,
-        .synopsis = "[--json]",
-        .summary = "list templates; the default is marked",
-        .options = json_option,
-        .option_count = ARRAY_LEN(json_option),
+        .synopsis = "[OPTION…]",
+        .summary = "list templates, also those that a server built; the default is marked",
+        .options = ls_options,
+        .option_count = ARRAY_LEN(ls_options),
     },
     {
         .name = "build",
@@ -422,17 +460,20 @@ static const struct verb subs[] = {
     {
         .name = "rm",
         .run = run_action,
-        .synopsis = "NAME…",
-        .summary = "remove templates that no sandbox uses",
+        .synopsis = "[OPTION…] NAME[:TAG]…",
+        .summary = "remove templates that no sandbox uses, or a tag of one that a server built",
+        .details = "A template that a server built can go while sandboxes of it run.",
+        .options = rm_options,
+        .option_count = ARRAY_LEN(rm_options),
         .operands = COMPLETE_TEMPLATE,
     },
     {
         .name = "inspect",
         .run = run_action,
-        .synopsis = "[--json] NAME",
+        .synopsis = "[OPTION…] NAME",
         .summary = "show what a template is, where it is, and who uses it",
-        .options = json_option,
-        .option_count = ARRAY_LEN(json_option),
+        .options = inspect_options,
+        .option_count = ARRAY_LEN(inspect_options),
         .operands = COMPLETE_TEMPLATE,
     },
     {

@@ -6,6 +6,7 @@
 #include "cli/records.h"
 #include "cli/report.h"
 #include "cli/subverbs.h"
+#include "cli/template_built.h"
 #include "template/recipe.h"
 #include "template/template_store.h"
 #include "template/tree.h"
@@ -73,6 +74,7 @@ static void entry_row(struct table *table, const struct template_entry *entry, b
 
     table_cell(table, "%s", entry->name);
     table_cell(table, "%s", is_default ? "default" : "");
+    table_cell(table, "-");
     table_cell(table, "%s", bad ? "broken" : manifest_kind_name(manifest->kind));
     table_cell(table, "%s", report_size(text, sizeof text, manifest->bytes));
     table_cell(table, "%llu", (unsigned long long) manifest->files);
@@ -82,36 +84,136 @@ static void entry_row(struct table *table, const struct template_entry *entry, b
     table_cell(table, "%s", bad ? entry->problem.msg : manifest->description);
 }
 
-int template_show_all(bool as_json)
+/* Of a server elsewhere the names alone are known. */
+static void installed(struct listing *l, const char *name, const char *chosen)
 {
-    static const char *const headings[] = { "TEMPLATE", "",        "KIND",  ">SIZE",
-                                            ">FILES",   "CREATED", ">WARM", "DESCRIPTION" };
-    auto_free struct template_entry *list = NULL;
+    bool is_default = strcmp(name, chosen) == 0;
+
+    if (l->form == LISTING_JSON) {
+        json_out_object(&l->json, NULL);
+        json_out_text(&l->json, "name", name);
+        json_out_bool(&l->json, "default", is_default);
+        json_out_text(&l->json, "kind", "installed");
+        json_out_end(&l->json);
+        return;
+    }
+    table_cell(&l->table, "%s", name);
+    table_cell(&l->table, "%s", is_default ? "default" : "");
+    table_cell(&l->table, "-");
+    table_cell(&l->table, "installed");
+    for (int i = 0; i < 5; i++)
+        table_cell(&l->table, "%s", i < 4 ? "-" : "");
+}
+
+/* What there is on this host. */
+struct files {
+    struct template_entry *list;
+    size_t count;
+    const char *chosen; /* the default */
+};
+
+static int look(struct files *ret, struct err *err)
+{
     auto_close int store_fd = -1;
-    struct err err = { 0 }, ignored;
-    json_t *records = NULL;
-    size_t found = 0;
-    const char *chosen;
-    struct listing l;
 
+    *ret = (struct files){ .list = NULL };
     /* No state, no templates: an empty list is the answer, not an error. */
-    if (template_store_look(report_state(), &store_fd, &err) < 0 && err.kind != ERR_NO_TEMPLATE)
-        return report_error(&err);
-    if (store_fd >= 0 && template_list(store_fd, &list, &found, &err) < 0)
-        return report_error(&err);
-    chosen = store_fd >= 0 ? template_default(store_fd) : NULL;
-    if (found > 0)
-        (void) records_templates(&records, &ignored);
-    listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
-    for (size_t i = 0; i < found; i++) {
-        bool is_default = chosen && strcmp(list[i].name, chosen) == 0;
+    if (template_store_look(report_state(), &store_fd, err) < 0)
+        return err->kind == ERR_NO_TEMPLATE ? 0 : -1;
+    ret->chosen = template_default(store_fd);
+    return template_list(store_fd, &ret->list, &ret->count, err);
+}
 
-        if (as_json)
-            entry_json(&l.json, &list[i], is_default, records);
+static void list_files(struct listing *l, const struct files *files)
+{
+    json_t *records = NULL;
+    struct err ignored;
+
+    if (files->count > 0)
+        (void) records_templates(&records, &ignored);
+    for (size_t i = 0; i < files->count; i++) {
+        bool is_default = files->chosen && strcmp(files->list[i].name, files->chosen) == 0;
+
+        if (l->form == LISTING_JSON)
+            entry_json(&l->json, &files->list[i], is_default, records);
         else
-            entry_row(&l.table, &list[i], is_default, records);
+            entry_row(&l->table, &files->list[i], is_default, records);
     }
     json_decref(records);
+}
+
+static void list_served(struct listing *l, json_t *answer, bool all)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "installed"), i, item)
+    {
+        if (all && json_is_string(item))
+            installed(l, json_string_value(item), show_text(answer, "default"));
+    }
+    json_array_foreach(json_object_get(answer, "templates"), i, item)
+    {
+        if (l->form == LISTING_JSON)
+            built_json(&l->json, item);
+        else
+            built_rows(&l->table, item);
+    }
+}
+
+int template_show_all(bool as_json, const char *tenant)
+{
+    static const char *const headings[] = { "TEMPLATE", "",        "TAG",   "KIND",       ">SIZE",
+                                            ">FILES",   "CREATED", ">WARM", "DESCRIPTION" };
+    struct files files = { .list = NULL };
+    struct err err = { 0 }, ignored;
+    json_t *answer = NULL;
+    struct listing l;
+    int served = built_by_server(tenant, &err), r = served < 0 ? -1 : 0;
+
+    if (served == 0) {
+        r = look(&files, &err);
+        /* Whoever may not read the files is answered by the server. */
+        served = r < 0 && err.kind == ERR_DENIED;
+    }
+    if (served > 0)
+        r = built_list(&answer, &err);
+    else if (r == 0 && records_server(&ignored) == 0)
+        (void) built_list(&answer, &ignored); /* while it is down, they are not known */
+    if (r < 0)
+        return report_error(&err);
+    listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
+    list_files(&l, &files);
+    list_served(&l, answer, served > 0);
+    json_decref(answer);
+    free(files.list);
+    (void) listing_end(&l, 0);
+    return report_end(0);
+}
+
+int template_show_recipes(bool as_json)
+{
+    static const char *const headings[] = { "TEMPLATE", ">SPACE", "DESCRIPTION" };
+    struct listing l;
+    char size[32];
+
+    listing_init(&l, listing_form_of(as_json), ARRAY_LEN(headings), headings);
+    for (size_t i = 0; i < recipe_count; i++) {
+        const struct recipe *recipe = &recipes[i];
+        uint64_t space = (uint64_t) recipe->free_mib << 20;
+
+        if (as_json) {
+            json_out_object(&l.json, NULL);
+            json_out_text(&l.json, "name", recipe->name);
+            json_out_text(&l.json, "description", recipe->description);
+            json_out_number(&l.json, "space_bytes", space);
+            json_out_end(&l.json);
+            continue;
+        }
+        table_cell(&l.table, "%s", recipe->name);
+        table_cell(&l.table, "%s", report_size(size, sizeof size, space));
+        table_cell(&l.table, "%s", recipe->description);
+    }
     (void) listing_end(&l, 0);
     return report_end(0);
 }
@@ -157,7 +259,7 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
     return 0;
 }
 
-static int inspect_json(const struct inspected *it)
+static void inspect_json(const struct inspected *it)
 {
     auto_free char *network = it->network ? json_dumps(it->network, JSON_ENCODE_ANY) : NULL;
     struct json_out json;
@@ -187,7 +289,6 @@ static int inspect_json(const struct inspected *it)
     }
     json_out_end(&json);
     (void) json_out_finish(&json);
-    return report_end(0);
 }
 
 static void show_word(const char *heading, json_t *json, const char *name)
@@ -218,7 +319,7 @@ static void show_records(const struct inspected *it)
     show_word("import", it->warm, "import");
 }
 
-static int inspect_text(const struct inspected *it)
+static void inspect_text(const struct inspected *it)
 {
     const struct manifest *manifest = &it->manifest;
     char size[32], date[32];
@@ -248,21 +349,32 @@ static int inspect_text(const struct inspected *it)
         (void) printf("sandboxes    %zu\n", it->users);
     else
         (void) printf("sandboxes    unknown: no keeper to ask\n");
-    return report_end(0);
 }
 
-int template_show_one(const char *name, bool as_json)
+static int show_file(const char *name, bool as_json, struct err *err)
 {
     auto_free struct inspected *it = calloc(1, sizeof *it);
-    struct err err = { 0 };
-    int code;
 
-    if (!it || look_at(name, it, &err) < 0) {
-        if (!it)
-            err_set(&err, ERR_NO_MEMORY, "no memory");
-        return report_error(&err);
-    }
-    code = as_json ? inspect_json(it) : inspect_text(it);
+    if (!it)
+        return err_set(err, ERR_NO_MEMORY, "no memory");
+    if (look_at(name, it, err) < 0)
+        return -1;
+    (as_json ? inspect_json : inspect_text)(it);
     json_decref(it->records);
-    return code;
+    return 0;
+}
+
+int template_show_one(const char *name, bool as_json, const char *tenant)
+{
+    struct err err = { 0 }, theirs;
+    int served = built_by_server(tenant, &err), r = -1;
+
+    if (served > 0)
+        r = built_show(name, as_json, &err);
+    else if (served == 0)
+        r = show_file(name, as_json, &err);
+    if (served == 0 && r < 0 && (err.kind == ERR_NO_TEMPLATE || err.kind == ERR_DENIED) &&
+        records_server(&theirs) == 0)
+        r = built_show(name, as_json, err.kind == ERR_DENIED ? &err : &theirs);
+    return r < 0 ? report_error(&err) : report_end(0);
 }

@@ -423,7 +423,9 @@ const char *const db_sql[SQL_COUNT] = {
     [SQL_TAGS_SET]            = "INSERT OR REPLACE INTO template_tags SELECT ?1, value, ?2, ?3 FROM json_each(?4)",
     [SQL_TAG_GET]             = "SELECT " BUILD " FROM builds WHERE id = (SELECT build FROM template_tags WHERE template = ?1 AND tag = ?2)",
     [SQL_TAG_REMOVE]          = "DELETE FROM template_tags WHERE template = ? AND tag = ?",
-    [SQL_TAG_LIST]            = "SELECT tag, build, created_ms FROM template_tags WHERE template = ? ORDER BY tag",
+    [SQL_TAG_LIST]            = "SELECT t.tag, t.build, t.created_ms, s.bytes, CASE WHEN json_valid(b.settings) THEN json_extract(b.settings, '$.from') END"
+                                " FROM template_tags t LEFT JOIN builds b ON b.id = t.build LEFT JOIN snapshots s ON s.id = b.snapshot"
+                                " WHERE t.template = ? ORDER BY t.tag",
     [SQL_STEP_ADD]            = "INSERT OR REPLACE INTO build_steps VALUES(?,?,?,?,?)",
     [SQL_STEP_GET]            = "SELECT snapshot FROM build_steps WHERE tenant = ? AND key = ?",
     [SQL_STEP_USED]           = "UPDATE build_steps SET used_ms = ?3 WHERE tenant = ?1 AND key = ?2",

@@ -110,8 +110,13 @@ static int walk_build(void *arg, sqlite3_stmt *stmt, struct err *err)
 static int walk_tag(void *arg, sqlite3_stmt *stmt, struct err *err)
 {
     struct walk *walk = arg;
+    const struct store_tag tag = { .tag = db_text(stmt, 0),
+                                   .build = db_text(stmt, 1),
+                                   .created_ms = db_number(stmt, 2),
+                                   .bytes = db_number(stmt, 3),
+                                   .from = db_text(stmt, 4) };
 
-    return walk->each.tag(walk->arg, db_text(stmt, 0), db_text(stmt, 1), db_number(stmt, 2), err);
+    return walk->each.tag(walk->arg, &tag, err);
 }
 
 static int walk_step(void *arg, sqlite3_stmt *stmt, struct err *err)
@@ -371,12 +376,9 @@ static int tag_one(struct db *db, void *arg, struct err *err)
     return set_tag(db, pair->id, pair->text, pair->more, err);
 }
 
-static int count_tag(void *arg, const char *tag, const char *build, uint64_t created_ms,
-                     struct err *err)
+static int count_tag(void *arg, const struct store_tag *tag, struct err *err)
 {
     (void) tag;
-    (void) build;
-    (void) created_ms;
     (void) err;
     ++*(size_t *) arg;
     return 0;

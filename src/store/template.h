@@ -93,8 +93,12 @@ int store_tag_set(struct store *store, const char *template, const char *tag, co
                   struct err *err);
 /* ERR_NO_PATH without one. */
 int store_tag_remove(struct store *store, const char *template, const char *tag, struct err *err);
-typedef int store_tag_each(void *arg, const char *tag, const char *build, uint64_t created_ms,
-                           struct err *err);
+struct store_tag {
+    const char *tag, *build; /* borrowed, as all texts here */
+    const char *from;        /* what the build began with; "": unknown */
+    uint64_t created_ms, bytes;
+};
+typedef int store_tag_each(void *arg, const struct store_tag *tag, struct err *err);
 int store_tag_list(struct store *store, const char *template, store_tag_each *each, void *arg,
                    struct err *err);
 

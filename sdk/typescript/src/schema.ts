@@ -224,7 +224,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Templates that the tenant may use. Built ones, its own first, and the names of installed ones */
+        /** Templates that the tenant may use. Built ones with their tags, its own first, and the names of installed ones */
         get: operations["listTemplates"];
         put?: never;
         post?: never;
@@ -2320,6 +2320,10 @@ export interface components {
                 build?: string;
                 /** Format: date-time */
                 created_at?: string;
+                /** @description what the build has on disk, beyond the template that it began with */
+                bytes?: number;
+                /** @description what the build began with */
+                from?: string | null;
             }[];
             /** @description of the tag default: from, env, user, workdir, start, ready */
             settings?: Record<string, never> | null;

@@ -243,14 +243,14 @@ struct tags {
     void *arg;
 };
 
-static int tag_one(void *arg, const char *tag, const char *build, uint64_t created_ms,
-                   struct err *err)
+static int tag_one(void *arg, const struct store_tag *tag, struct err *err)
 {
-    struct ops_tag item = { .created_ms = created_ms };
+    struct ops_tag item = { .created_ms = tag->created_ms, .bytes = tag->bytes };
     struct tags *tags = arg;
 
-    (void) snprintf(item.tag, sizeof item.tag, "%s", tag);
-    (void) snprintf(item.build, sizeof item.build, "%s", build);
+    (void) snprintf(item.tag, sizeof item.tag, "%s", tag->tag);
+    (void) snprintf(item.build, sizeof item.build, "%s", tag->build);
+    (void) snprintf(item.from, sizeof item.from, "%s", tag->from);
     return tags->each(tags->arg, &item, err);
 }
 

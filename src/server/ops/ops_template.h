@@ -32,7 +32,8 @@ struct ops_template {
 struct ops_tag {
     char tag[OPS_TAG_MAX];
     char build[OPS_BUILD_ID_MAX];
-    uint64_t created_ms;
+    char from[2 * OPS_NAME_MAX]; /* what the build began with; "": unknown */
+    uint64_t created_ms, bytes;
 };
 
 /* By name or id: one that the caller may use. ERR_NO_TEMPLATE. */

@@ -43,24 +43,45 @@ static int add_installed(struct ops *ops, json_t *json, struct err *err)
     return 0;
 }
 
+static int add_tag(void *arg, const struct ops_tag *tag, struct err *err)
+{
+    (void) err;
+    return json_array_append_new(
+        arg,
+        json_pack("{s:s, s:s, s:o, s:I, s:o}", "tag", tag->tag, "build", tag->build, "created_at",
+                  form_time(tag->created_ms), "bytes", (json_int_t) tag->bytes, "from",
+                  tag->from[0] ? form_text(tag->from, strlen(tag->from)) : json_null()));
+}
+
+/* Every tag of every template. One that was removed meanwhile has none. */
+static int add_tags(struct ops *ops, json_t *templates, struct err *err)
+{
+    json_t *template;
+    size_t i;
+
+    json_array_foreach(templates, i, template)
+    {
+        json_t *tags = json_array();
+        int r = ops_template_tags(ops, json_string_value(json_object_get(template, "id")), add_tag,
+                                  tags, err);
+
+        (void) json_object_set_new(template, "tags", tags);
+        if (r < 0 && err->kind != ERR_NO_TEMPLATE)
+            return -1;
+    }
+    return 0;
+}
+
 int v1_template_list(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
     json_t *array = json_array(), *json = json_pack("{s:o}", "templates", array);
 
-    if (ops_template_list(&ops, add_template, array, err) == 0 &&
+    if (ops_template_list(&ops, add_template, array, err) == 0 && add_tags(&ops, array, err) == 0 &&
         add_installed(&ops, json, err) == 0)
         return exchange_reply_json(x, 200, json, err);
     json_decref(json);
     return -1;
-}
-
-static int add_tag(void *arg, const struct ops_tag *tag, struct err *err)
-{
-    (void) err;
-    return json_array_append_new(arg,
-                                 json_pack("{s:s, s:s, s:o}", "tag", tag->tag, "build", tag->build,
-                                           "created_at", form_time(tag->created_ms)));
 }
 
 static int reply_template(struct exchange *x, const char *name, struct err *err)
