@@ -75,6 +75,11 @@ check("without a limit of its own, the disk is half the memory", (a.json["stdout
 check("and is in memory", a.json["memory_peak_bytes"] > 32 << 20, a.json)
 a = run(command="head -c 90000000 /dev/zero > f && sync f && echo whole", limits={"memory": "64m", "disk": "120m"})
 same("a larger disk is one of its own, and no memory", ("whole\n", "exit"), (a.json["stdout"], a.json["exit_reason"]))
+build = server.ask("POST", "/v1/builds", {"name": "filled", "from": "host", "steps": [{"type": "RUN", "args": ["head -c 40000000 /dev/zero > ~/f"]}]}).json
+check("a template with many files is built", within(60, lambda: server.ask("GET", "/v1/builds/" + build["id"]).json["state"] == "ready"), build)
+a = run(template="filled", command="wc -c < ~/f", limits={"memory": "64m"})
+same("a template with files of more than half the memory is run without a limit of the disk", (200, "40000000\n"), (a.status, a.json.get("stdout")))
+same("that template is removed", 204, server.ask("DELETE", "/v1/templates/filled").status)
 a = run(command="yes | head -c 3000000", output_limit=1000)
 same("limited: output", (1000, True, 3000000), (len(a.json["stdout"]), a.json["stdout_truncated"], a.json["stdout_bytes"]))
 for sentence, body, field in (

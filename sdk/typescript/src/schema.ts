@@ -2501,7 +2501,7 @@ export interface components {
         Run: {
             /** @description NAME or NAME:TAG */
             template?: string;
-            /** @description numbers, or texts such as "512m"; what is left out has its default; of disk, half of memory at most */
+            /** @description numbers, or texts such as "512m"; what is left out has its default; of disk, half of memory where it is in memory */
             limits?: components["schemas"]["Limits"];
             /** @description what it may reach; docs/network.md */
             network?: components["schemas"]["NetworkRules"];

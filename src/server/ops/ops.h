@@ -96,7 +96,8 @@ struct ops_create {
     const char *timeout_field; /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
-    bool once;             /* for one command, never paused: its disk may be in memory */
+    bool once;     /* for one command, never paused: its disk may be in memory */
+    bool any_disk; /* of once: the caller said no size, so that of a disk in memory will do */
     const char *isolation; /* by name; NULL: the default, or with a snapshot the snapshot's */
     const char
         *wish; /* of a template that was built, by its label; NULL: none. Set by the operation */

@@ -304,13 +304,24 @@ static int load(struct link *link, const struct ops_create *create,
     return image_load(link, &spec, ret, err);
 }
 
+/* Whether a disk in memory is possible. What comes out of an image has the files of the image on a disk, and needs room for them. */
+static bool may_be_in_memory(const struct ops_create *create)
+{
+    return create->once && create->chosen == ISOLATION_JAIL && !create->image;
+}
+
+/* No disk is made, or removed, if the caller did not ask for a larger one. */
+static void choose_disk(struct ops_create *create)
+{
+    if (create->any_disk && may_be_in_memory(create) && !limits_disk_in_memory(&create->limits))
+        create->limits.disk_bytes = create->limits.memory_bytes / 2;
+}
+
 /* Only where it makes a difference: what has a disk like any other can come out of the same pool. */
 static uint32_t once_flag(const struct ops_create *create)
 {
-    return create->once && create->chosen == ISOLATION_JAIL &&
-                   limits_disk_in_memory(&create->limits)
-               ? KEEPER_FLAG_ONCE
-               : 0;
+    return may_be_in_memory(create) && limits_disk_in_memory(&create->limits) ? KEEPER_FLAG_ONCE
+                                                                              : 0;
 }
 
 /* The keeper makes what the record says. */
@@ -579,6 +590,8 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
                             : ops_template_apply(ops, &create, &source, err);
     if (r == 0)
         r = choose_isolation(ops, &create, err);
+    if (r == 0)
+        choose_disk(&create);
     if (r == 0)
         r = default_template(ops, &hello, &create, err);
     if (r == 0 && (secrets_wanted(&asked->secrets) || source.hidden)) {

@@ -29,7 +29,7 @@ static json_t *files_schema(void);
 /* clang-format off */
 static const struct form_field fields[] = {
     { "template", FORM_TEXT, .at = AT(template), .help = "NAME or NAME:TAG" },
-    { "limits", FORM_OBJECT, .at = AT(limits), .help = V1_LIMITS_HELP "; of disk, half of memory at most", .describe = v1_limits_schema },
+    { "limits", FORM_OBJECT, .at = AT(limits), .help = V1_LIMITS_HELP "; of disk, half of memory where it is in memory", .describe = v1_limits_schema },
     { "network", FORM_OBJECT, .at = AT(network), .help = "what it may reach; docs/network.md", .items = &network_form },
     { "root", FORM_BOOL, .at = AT(root), .help = "whether root inside may be used", .fallback = "false" },
     { "files", FORM_OBJECT, .at = AT(files),
@@ -238,9 +238,7 @@ static int read_sandbox(struct exchange *x, struct order *o, struct err *err)
     limits_default(&create->limits);
     if (v1_limits_read(x, o->body.limits, &create->limits, err) < 0)
         return -1;
-    if (!json_object_get(o->body.limits, "disk") && !limits_disk_in_memory(&create->limits))
-        create->limits.disk_bytes =
-            create->limits.memory_bytes / 2; /* no disk to make, or to remove */
+    create->any_disk = !json_object_get(o->body.limits, "disk");
     if (form_assignments(exchange_caller(x), "env", o->body.env, &o->env, &create->env_count, err) <
         0)
         return -1;
