@@ -2320,7 +2320,7 @@ export interface components {
                 build?: string;
                 /** Format: date-time */
                 created_at?: string;
-                /** @description what the build has on disk, beyond the template that it began with */
+                /** @description what is on the disk of the build itself; what it began with, and steps of 32 MiB and more before the last, are on disks below and not counted */
                 bytes?: number;
                 /** @description what the build began with */
                 from?: string | null;
