@@ -82,6 +82,8 @@ await part('timeouts', async () => {
   holds('ends in its time', Date.now() - begun < 40_000)
   is('and its process with it', '0\n', await until((text) => text === '0\n', () => run('pgrep -cf "^sleep 31415" || true')))
   is('a command within it', 'done\n', await run('sleep 0.2; echo done', { timeoutMs: 20_000 }))
+  await run('(sleep 1.5; echo there >/tmp/behind) >/dev/null 2>&1 &', { timeoutMs: 1000 })
+  is('what a command leaves behind outlives its timeout', 'there\n', await until((text) => text, () => run('cat /tmp/behind 2>/dev/null || true')))
   is('no timeout at all', 'done\n', await run('sleep 0.2; echo done', { timeoutMs: 0 }))
   const handle = await box.commands.run('sleep 31416', { background: true, timeoutMs: 700 })
   await refuses('in the background too', TimeoutError, /timeoutMs/, () => handle.wait())

@@ -17,7 +17,9 @@ for line in sys.stdin:
     elif method == "tools/list": result = {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in ("who", "shared", "end", "deaf")]}
     elif method == "prompts/list": result = {"prompts": None}  # as servers in Go have it for an empty list
     elif params["name"] == "end": sys.exit(7)
-    elif params["name"] == "deaf": time.sleep(1000)
+    elif params["name"] == "deaf":
+        open("/tmp/deaf", "w").close()
+        time.sleep(1000)
     else:
         text = "%s %d %s %s" % (os.environ.get("NAME"), os.getuid(), os.environ.get("GATEWAY_ACCESS_TOKEN"), params["name"])
         result = {"content": [{"type": "text", "text": text}]}
@@ -63,6 +65,7 @@ await part('mcp-gateway', async () => {
   is('a server that ended is started again', 'first 1000 None who',
     await until((got) => got.startsWith('first'), () => it.callTool({ name: 'one_who', arguments: {} }).then(text, (err) => err.message)))
   const deaf = it.callTool({ name: 'two_deaf', arguments: {} }).then(() => '', (err) => err.message)
+  await until((there) => there, () => box.files.exists('/tmp/deaf')) // before the next call reaches the server
   like('a server that does not read is named', /two does not read/, await it.callTool({ name: 'two_who', arguments: { pad: 'x'.repeat(300_000) } }).then(() => '', (err) => err.message))
   like('a server that does not read is ended', /two ended with -9/, await deaf)
   is('a server that did not read is started again', 'second 1000 None who',

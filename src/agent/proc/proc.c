@@ -6,7 +6,8 @@
  *   pipes at their end, or GRACE_MS later    FINAL      readers get EXIT behind the last byte
  *
  * Descendants that outlive the command stay with the shepherd, which stays until they are gone; a
- * kill or a timeout reaches them until then. When nothing is left, the record is: struct proc
+ * kill reaches them until then. The timeout is the command's own: it is over when the command ends,
+ * so that `server &` stays as long as the sandbox. When nothing is left, the record is: struct proc
  * without `live`. */
 #include "agent/proc/proc.h"
 
@@ -99,6 +100,7 @@ static void set_ended(struct proc *proc, enum agent_exit ended, int status)
         proc->signal = (uint8_t) WTERMSIG(status);
     proc->wall_ms = (io_now_us() - proc->started_us) / 1000;
     set_phase(proc, PROC_ENDED);
+    loop_disarm(&proc->agent->loop, &proc->live->deadline);
     loop_arm(&proc->agent->loop, &proc->live->grace, GRACE_MS, on_grace);
     finish_if_whole(proc);
 }
