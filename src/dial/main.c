@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -378,6 +379,7 @@ int main(int argc, char **argv)
     if (argc < 4 || argc > 7)
         return 64;
     (void) signal(SIGPIPE, SIG_IGN);
+    (void) prctl(PR_SET_NAME, "cove-dial"); /* not "4", when it was started by a descriptor */
     if (argc == 7)
         (void) alarm((unsigned) strtoul(argv[6], NULL, 10));
     public_only = strstr(argv[1], "-public") != NULL;

@@ -203,6 +203,8 @@ int main(int argc, char **argv)
         return strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "--help") == 0 ? 0 : 64;
     }
     log_init("cove-pull", LOG_INFO);
+    (void) prctl(PR_SET_NAME,
+                 "cove-pull"); /* not the number of a descriptor, as with older kernels */
     (void) prctl(PR_SET_DUMPABLE, 0);
     (void) signal(SIGPIPE, SIG_IGN);
     (void) signal(SIGCHLD, SIG_IGN); /* of cove-dial; nobody waits for them */

@@ -22,6 +22,7 @@
 #define HELD_MAX   128
 #define SILENCE_MS 30000
 #define REMOVE_MS  60000
+#define LOOK_MS    2000 /* between two looks whether the tenant is there */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char held[HELD_MAX][OPS_PULLED_MAX];
@@ -96,11 +97,19 @@ static int report(int conn, int caller_fd, int ms, struct pull_report *ret, stru
     return pull_report_check(ret, (size_t) n, err);
 }
 
+/* Not longer than the tenant is there. */
 static int await(struct ops *ops, const struct ops_pull *pull, int conn, struct pull_report *ret,
                  struct err *err)
 {
+    struct store_tenant tenant;
+
     for (;;) {
-        if (report(conn, ops->caller->fd, -1, ret, err) < 0)
+        int r = report(conn, ops->caller->fd, LOOK_MS, ret, err);
+
+        if (r < 0 && err->kind == ERR_TIMEOUT &&
+            store_tenant_get(ops->app->store, ops->caller->tenant, &tenant, err) == 0)
+            continue;
+        if (r < 0)
             return -1;
         switch (ret->word) {
         case PULL_STEP:
