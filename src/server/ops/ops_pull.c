@@ -193,11 +193,12 @@ static int take_known(struct ops *ops, const char *digest, char ret[OPS_PULLED_M
     return r;
 }
 
-static void forget(struct app *app, const char *name)
+/* ordered: there may be something of it; a row whose template could not be removed stays, for ops_pull_settle. */
+static void forget(struct app *app, const char *name, bool ordered)
 {
     struct err err;
 
-    if (remove_template(app, name, &err) < 0 && err.kind != ERR_UNSUPPORTED) {
+    if (ordered && remove_template(app, name, &err) < 0) {
         log_line(LOG_WARNING, "template=%s not removed: %s", name, err.msg);
         return;
     }
@@ -270,9 +271,9 @@ static int settle_one(struct ops *ops, struct store_pulled *row, const struct pu
     return 0;
 }
 
-/* 1: the tenant has it already, said.digest is which. */
+/* 1: the tenant has it already, said.digest is which. ret_ordered: something may be there of it, also after a failure. */
 static int make(struct ops *ops, const struct ops_pull *pull, struct store_pulled *row,
-                struct pull_report *said, struct err *err)
+                struct pull_report *said, bool *ret_ordered, struct err *err)
 {
     auto_free struct pull_order *o = malloc(sizeof *o);
     auto_close int conn = -1;
@@ -284,6 +285,7 @@ static int make(struct ops *ops, const struct ops_pull *pull, struct store_pulle
     r = fill_order(ops, pull, row->name, o, err);
     if (r == 0)
         r = order(ops->app, o, pull->image ? -1 : pull->archive_fd, &conn, err);
+    *ret_ordered = r == 0;
     most = o->bytes_most;
     explicit_bzero(o, sizeof *o);
     if (r == 0)
@@ -300,6 +302,7 @@ static int run(struct ops *ops, const struct ops_pull *pull, char ret[OPS_PULLED
 {
     struct store_pulled row = { .created_ms = store_now_ms() };
     struct pull_report said;
+    bool ordered = false;
     char id[ID_LEN + 1];
     int r;
 
@@ -314,9 +317,9 @@ static int run(struct ops *ops, const struct ops_pull *pull, char ret[OPS_PULLED
     if (r == 0)
         r = store_pulled_add(ops->app->store, &row, err);
     if (r == 0) {
-        r = make(ops, pull, &row, &said, err);
+        r = make(ops, pull, &row, &said, &ordered, err);
         if (r != 0) /* nothing is made of it, or it must not stay */
-            forget(ops->app, row.name);
+            forget(ops->app, row.name, ordered);
     }
     if (r != 0)
         ops_pull_release(ops->app, row.name);
@@ -372,9 +375,14 @@ void ops_pull_settle(struct app *app, const char *tenant)
     if (store_pulled_idle(app->store, tenant, keep_idle, &idle, &err) < 0)
         log_line(LOG_WARNING, "images of tenants could not be read: %s", err.msg);
     /* With the lock: a build that asks for one of them gets it before, and holds it, or does not find it any more. */
-    for (size_t i = 0; i < idle.count; i++)
-        if (remove_template(app, idle.names[i], &err) == 0)
+    for (size_t i = 0; i < idle.count; i++) {
+        int r = remove_template(app, idle.names[i], &err);
+
+        if (r == 0)
             (void) store_pulled_remove(app->store, idle.names[i], &err);
+        else if (err.kind == ERR_TIMEOUT) /* nor would it answer for the next: later */
+            break;
+    }
     (void) pthread_mutex_unlock(&lock);
     free(idle.names);
 }
