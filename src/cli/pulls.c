@@ -35,6 +35,7 @@
 
 #define LISTEN_FD    3
 #define AT_ONCE      8
+#define REAP_MS      1000  /* between two looks which of them have ended */
 #define ORDER_MS     10000 /* for a connection to say what it wants */
 #define STEP_PERCENT 10    /* between two reports of one step */
 /* For all that is no download. cove-import limits its own processor time, but one that a layer has taken over could just wait. */
@@ -361,11 +362,14 @@ __attribute__((noreturn)) static void serve(const struct pulls *pulls)
 
     sweep(NULL);
     for (;;) {
+        struct pollfd more = { .fd = LISTEN_FD, .events = POLLIN };
         int conn;
         pid_t pid;
 
         while (running > 0 && waitpid(-1, NULL, running < AT_ONCE ? WNOHANG : 0) > 0)
             running--;
+        if (poll(&more, 1, running > 0 ? REAP_MS : -1) == 0)
+            continue;
         conn = accept4(LISTEN_FD, NULL, NULL, SOCK_CLOEXEC);
         if (conn < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
