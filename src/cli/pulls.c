@@ -41,6 +41,7 @@
 /* For all that is no download. cove-import limits its own processor time, but one that a layer has taken over could just wait. */
 #define WORK_MS  3600000
 #define LIMIT_MS 86400000 /* of a download, at most */
+#define GONE_MS  10000    /* for programs that were killed to be gone */
 
 int pulls_users(struct pulls *pulls, struct err *err)
 {
@@ -296,23 +297,27 @@ static int receive(struct order *o, struct err *err)
                   : pull_order_check(&o->order, (size_t) n, err);
 }
 
-/* The wait status of the worker; -1: coved went away first, or it took too long. */
+/* The wait status of the worker; -1: coved went away first, or it took too long. Programs that it started end with it, and are waited
+ * for: cove-import holds the lock of the file that it writes. */
 static int watch(const struct order *o, pid_t pid)
 {
     uint64_t limit = o->order.limit_ms < LIMIT_MS ? o->order.limit_ms : LIMIT_MS;
     auto_close int pid_fd = (int) syscall(SYS_pidfd_open, pid, 0);
     struct pollfd fds[] = { { .fd = pid_fd, .events = POLLIN },
                             { .fd = o->conn, .events = POLLIN | POLLRDHUP } };
-    int status;
+    int status = -1;
 
     while (poll(fds, 2, (int) limit + WORK_MS) < 0 && errno == EINTR)
         ;
-    if (!(fds[0].revents & POLLIN)) {
-        (void) kill(pid, SIGKILL);
-        (void) waitpid(pid, &status, 0);
-        return -1;
+    (void) kill(-pid, SIGKILL); /* its id is taken until it is waited for */
+    if (waitpid(pid, &status, 0) != pid)
+        status = -1;
+    for (int i = 0, gone = 0; i < GONE_MS / 10 && gone >= 0; i += gone == 0) {
+        gone = waitpid(-1, NULL, WNOHANG);
+        if (gone == 0)
+            (void) poll(NULL, 0, 10);
     }
-    return waitpid(pid, &status, 0) == pid ? status : -1;
+    return fds[0].revents & POLLIN ? status : -1;
 }
 
 /* Nothing is left when coved hears that it failed; and an image that coved does not hear of does not stay. */
@@ -345,11 +350,14 @@ static void serve_one(const struct pulls *pulls, int conn)
     o.last = mmap(NULL, sizeof *o.last, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (o.last == MAP_FAILED)
         return;
+    (void) prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid = fork();
     if (pid == 0) {
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void) setpgid(0, 0);
         _exit(work(&o));
     }
+    (void) setpgid(pid, pid); /* whichever is first */
     explicit_bzero(o.order.basic, sizeof o.order.basic);
     end(&o, pid < 0 ? -1 : watch(&o, pid));
 }

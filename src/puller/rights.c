@@ -36,9 +36,8 @@ static const struct lockdown_path paths[] = {
     { LOCKDOWN_RUN, -1, "/lib" },
     { LOCKDOWN_RUN, -1, "/lib64" },
     { LOCKDOWN_READ, -1, "/etc" },
-    { LOCKDOWN_READ, -1, "/run/systemd/resolve" }, /* what resolv.conf may be a link to */
-    { LOCKDOWN_READ, -1, "/run/resolvconf" },
-    { LOCKDOWN_READ, -1, "/run/NetworkManager" },
+    { LOCKDOWN_READ, -1, "/etc/resolv.conf" }, /* where it leads to, as a link */
+    { LOCKDOWN_READ, -1, "/var/lib/ca-certificates" },
     { LOCKDOWN_CHANGE, -1, "/dev/null" },
     { LOCKDOWN_READ, -1, "/dev/urandom" },
 };
