@@ -10,6 +10,9 @@
 #include <poll.h>
 #include <string.h>
 
+#define WORDS_PER_TURN                                                                             \
+    4 /* a bridge that was taken over may talk without an end: others have their turn, too */
+
 /* A failure, a word about the filter, or the end; -1 with EAGAIN: nothing yet. A child that ended before it read what we
  * sent leaves ECONNRESET in front of its last word. */
 ssize_t hear_child(struct sandbox *s, int control, struct err *ret)
@@ -47,11 +50,11 @@ void hear_on_control(struct keeper *k, struct watch *watch)
 {
     struct sandbox *s = container_of(watch, struct sandbox, control);
     struct err err;
-    ssize_t n;
+    ssize_t n = 1;
 
-    while ((n = hear_child(s, watch->fd, &err)) == 1)
-        ; /* about its filter: taken */
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    for (int i = 0; i < WORDS_PER_TURN && n == 1; i++)
+        n = hear_child(s, watch->fd, &err); /* about its filter: taken */
+    if (n == 1 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
         return;
     keeper_unwatch(k, watch); /* its end is the exec, or a death that sandbox_on_death hears of */
     if (n == (ssize_t) sizeof err)

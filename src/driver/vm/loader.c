@@ -3,8 +3,9 @@
  *   lock      nobody else works on the image; its hashes are compared with what was signed
  *   launch    a jail with a bridge and a QEMU that waits
  *   feed      the state goes through a pipe to QEMU, each piece of 64 KiB once it was compared with its hash
- *   commit    the journal says RUNNING; the image of a resumed sandbox is spent
+ *   commit    of a resumed sandbox: the journal says RUNNING, and the image is spent
  *   go        the machine runs; its agent has the time, name and random bytes of now, then lets the commands run
+ *   record    of a copy: the journal says RUNNING. Before, a keeper would take a machine for running that nobody let go
  *
  * Up to the commit nothing has run, and a failure leaves the image as it was. Who is killed where is found by load_settle(). */
 #include "driver/vm/load.h"
@@ -210,27 +211,29 @@ static int load_state(struct loading *l, struct err *err)
 
 /* ---- all of it ---- */
 
-/* What runs from here on changes the disk: after a power cut its image must not be there. */
-static int commit(struct loading *l, struct err *err)
+static int record(struct loading *l, struct err *err)
 {
     struct sandbox *s = &l->w->sandbox;
     struct keeper *k = l->w->keeper;
 
     s->info.life = LIFE_RUNNING;
     memcpy(s->filter, k->host->filter_name, sizeof s->filter);
-    if (sandbox_pid_started(s->info.pid, &s->pid_started, err) < 0 || sandbox_record(k, s, err) < 0)
+    return sandbox_pid_started(s->info.pid, &s->pid_started, err) < 0 ? -1
+                                                                      : sandbox_record(k, s, err);
+}
+
+/* What runs from here on changes the disk: after a power cut its image must not be there. */
+static int commit(struct loading *l, struct err *err)
+{
+    struct images *images = &l->w->keeper->host->images;
+
+    if (record(l, err) < 0 || image_retire(images, l->meta.image.id, err) < 0)
         return -1;
-    if (!l->same) {
-        image_use(l->dir_fd);
-        return 0;
+    if (image_sync_name(images, err) < 0) {
+        (void) image_unretire(images, l->meta.image.id);
+        return -1;
     }
-    if (image_retire(&k->host->images, l->meta.image.id, err) < 0)
-        return -1;
-    if (image_sync_name(&k->host->images, err) < 0) {
-        (void) image_unretire(&k->host->images, l->meta.image.id);
-        return -1;
-    }
-    image_spend(&k->host->images, l->meta.image.id);
+    image_spend(images, l->meta.image.id);
     return 0;
 }
 
@@ -241,11 +244,16 @@ static int load(struct loading *l, struct err *err)
     uint64_t slept = now > l->meta.image.saved_ms ? now - l->meta.image.saved_ms : 0;
 
     if (open_state(l, err) < 0 || launch(l, err) < 0 || load_state(l, err) < 0 ||
-        commit(l, err) < 0)
+        (l->same && commit(l, err) < 0))
         return -1;
     loaded = io_now_us();
     if (order_go(w->keeper, &w->sandbox, l->same ? TALK_RESUME : TALK_FORK, slept, err) < 0)
         return hear_why(l, err);
+    if (!l->same) {
+        if (record(l, err) < 0)
+            return -1;
+        image_use(l->dir_fd);
+    }
     log_line(LOG_DEBUG, "load id=%s us_total=%llu us_loaded=%llu", w->sandbox.info.id,
              (unsigned long long) (io_now_us() - begun), (unsigned long long) (loaded - begun));
     w->result.pid = w->sandbox.info.pid;
