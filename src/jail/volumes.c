@@ -12,6 +12,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 static int open_part(int dir, const char *name)
@@ -78,12 +79,33 @@ int jail_volumes(const struct volume_use uses[VOLUMES_MAX], const int *mount_fds
     return 0;
 }
 
+/* The guest's root sees the directory of all volumes, and has nothing to write there. */
+static int make_places(size_t count, struct err *err)
+{
+    char name[sizeof MACHINE_VOLUMES + 20];
+    auto_close int fd = -1;
+
+    if (mkdir(MACHINE_VOLUMES, 0755) < 0)
+        return err_sys(err, errno, "make " MACHINE_VOLUMES);
+    for (size_t i = 0; i < count; i++) {
+        (void) snprintf(name, sizeof name, MACHINE_VOLUMES "/%zu", i);
+        if (mkdir(name, 0755) < 0)
+            return err_sys(err, errno, "make %s", name);
+    }
+    fd = mountfd_clone(AT_FDCWD, MACHINE_VOLUMES, 0);
+    if (fd < 0 ||
+        mountfd_set(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0) < 0 ||
+        mountfd_attach(fd, AT_FDCWD, MACHINE_VOLUMES) < 0)
+        return err_sys(err, errno, "protect " MACHINE_VOLUMES);
+    return 0;
+}
+
 static int attach_for_guest(size_t number, int mount_fd, struct err *err)
 {
     char name[sizeof MACHINE_VOLUMES + 20];
 
     (void) snprintf(name, sizeof name, MACHINE_VOLUMES "/%zu", number);
-    if (mkdir(name, 0755) < 0 || mountfd_attach(mount_fd, AT_FDCWD, name) < 0)
+    if (mountfd_attach(mount_fd, AT_FDCWD, name) < 0)
         return err_sys(err, errno, "attach a volume to %s", name);
     return 0;
 }
@@ -93,8 +115,8 @@ int machine_volumes(const struct volume_use uses[VOLUMES_MAX], const int *mount_
 {
     size_t count = volume_use_count(uses);
 
-    if (count > 0 && mkdir(MACHINE_VOLUMES, 0755) < 0)
-        return err_sys(err, errno, "make " MACHINE_VOLUMES);
+    if (count > 0 && make_places(count, err) < 0)
+        return -1;
     for (size_t i = 0; i < count; i++) {
         auto_close int mount_fd = mount_fds[i], place = open_path(MACHINE_ROOT, uses[i].path, err);
 
