@@ -61,7 +61,8 @@ static int judge(struct gc *gc, const struct keeper_image *image, const char **r
         else if (!store_snapshot_stays(snapshot.state) && now > snapshot.created_ms + UNFINISHED_MS)
             *ret_why = "it was never finished";
     }
-    if (!*ret_why && !paused && snapshot.state != STORE_SNAPSHOT_TEMPLATE &&
+    /* One that is being made, or that forks are being made of, has its own end. */
+    if (!*ret_why && !paused && snapshot.state == STORE_SNAPSHOT_READY &&
         is_old(gc->wish, image, now))
         *ret_why = "it is old";
     return 0;
