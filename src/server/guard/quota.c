@@ -34,7 +34,7 @@ struct tenant {
     struct tenant *next;
     char name[STORE_TENANT_MAX];
     struct store_quotas limits;
-    uint64_t read_ms;
+    uint64_t read_ms, changes; /* changes: of the limits, as quota_changed() was told */
     struct bucket requests, visits, creates; /* visits: those requests whose sender nobody knows */
     uint64_t held[HOLD_COUNT], stored, sent; /* sent: of uploads that have not ended */
     double policy_us;                        /* of CPU time: what is left of the share, or owed */
@@ -101,6 +101,7 @@ static struct tenant *enter(struct app *app, const char *name, struct err *err)
     struct store_tenant stored;
     struct tenant *t;
     uint64_t now = io_now_ms();
+    uint64_t changes;
     bool old;
 
     (void) pthread_mutex_lock(&quota->lock);
@@ -114,13 +115,25 @@ static struct tenant *enter(struct app *app, const char *name, struct err *err)
         return t;
     if (t->read_ms != 0)
         t->read_ms = now; /* the others go on with what was known */
+    changes = t->changes;
     (void) pthread_mutex_unlock(&quota->lock);
     if (store_tenant_get(app->store, name, &stored, err) < 0)
         return NULL;
     (void) pthread_mutex_lock(&quota->lock);
     t->limits = stored.quotas;
-    t->read_ms = now;
+    t->read_ms = changes == t->changes ? now : 0;
     return t;
+}
+
+void quota_changed(struct app *app, const char *tenant)
+{
+    (void) pthread_mutex_lock(&app->quota->lock);
+    for (struct tenant *t = app->quota->tenants; t; t = t->next)
+        if (strcmp(t->name, tenant) == 0) {
+            t->changes++;
+            t->read_ms = 0;
+        }
+    (void) pthread_mutex_unlock(&app->quota->lock);
 }
 
 static void leave(struct app *app)

@@ -2,7 +2,7 @@
  *
  * Refusals of a tenant's own limits are ERR_TOO_MANY (429), those of the host ERR_UNAVAILABLE (503); both say
  * why, name the quota as `rule`, and when to ask again (blame.retry_s). Limits are the tenant's in the store; a change
- * counts within a second.
+ * counts at once if quota_changed() is told, else within a second.
  *
  * Callers: auth.c (every request), ops (creates, streams). */
 #ifndef COVE_SERVER_GUARD_QUOTA_H
@@ -14,6 +14,9 @@ struct app;
 struct quota;
 
 struct quota *quota_new(void);
+
+/* The tenant's limits in the store are others now. */
+void quota_changed(struct app *app, const char *tenant);
 
 /* One request of the caller's; called by auth_check. */
 int quota_request(struct caller *caller, struct err *err);

@@ -6,6 +6,7 @@
 #include "server/guard/audit.h"
 #include "server/guard/keys.h"
 #include "server/guard/live.h"
+#include "server/guard/quota.h"
 #include "server/life/uploads.h"
 #include "server/net/network_default.h"
 #include "server/net/network_rules.h"
@@ -176,6 +177,7 @@ static int write_tenant(struct ops *ops, bool add, const char *name,
     r = store_tenant_write(ops->app->store, add, name, &quotas,
                            change->network_given ? &network : NULL, err);
     network_default_wipe(&text);
+    quota_changed(ops->app, name);
     if (r < 0)
         ops_audit(ops, add ? "tenant.add" : "tenant.set", NULL, err);
     return r < 0 && add ? caller_blame(ops->caller, "name", NULL, NULL) : r;
