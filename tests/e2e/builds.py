@@ -242,7 +242,16 @@ same("uploads count together", 429, s.ask("PUT", "/v1/builds/files/" + "3" * 64,
 
 # ---- uploads at the same time ----
 def parts():
-    return [os.path.getsize(UPLOADS + n) for n in os.listdir(UPLOADS) if n.startswith("small+part-")]
+    """The sizes of uploads that are under way; one that ended while we looked is none."""
+    with os.scandir(UPLOADS) as found:
+        names = [entry.name for entry in found if entry.name.startswith("small+part-")]
+    sizes = []
+    for name in names:
+        try:
+            sizes.append(os.path.getsize(UPLOADS + name))
+        except FileNotFoundError:
+            pass
+    return sizes
 
 
 def begin_upload(name, whole, now):
