@@ -161,7 +161,7 @@ static void keep_least(uint64_t *least, uint64_t us)
         *least = us;
 }
 
-/* Up and down again. In between, what the upload left unwritten goes to the disk: whoever comes next would wait for it. */
+/* Up and down again. In between, what the upload left unwritten goes to the disk: the next contender would wait for it. */
 static void transfer(struct api *api, const struct server *server, const char *source,
                      const char *url, struct api_transfer *ret)
 {
@@ -195,7 +195,7 @@ static void check_length(struct api *api, const char *sandbox, uint64_t bytes)
     }
 }
 
-/* Made, and read once: whoever is first would fill the page cache for the others. */
+/* Made, and read once: the first contender would fill the page cache for the others. */
 static int make_source(const char *path, uint64_t bytes, struct err *err)
 {
     auto_close int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
