@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (inventory_lock_at(data, size) >= size && size > 0)
         abort();
-    if (once && twice && pstree_mend_bytes(data, size, once, &len, &err) == 1 &&
-        (len > size || pstree_mend_bytes(once, len, twice, &again, &err) != 0))
+    if (once && twice && pstree_fix_bytes(data, size, once, &len, &err) == 1 &&
+        (len > size || pstree_fix_bytes(once, len, twice, &again, &err) != 0))
         abort();
     free(once);
     free(twice);

@@ -30,7 +30,7 @@ static void say_full(int fd, size_t most)
     (void) send(fd, frame, FRAME_HEAD + (size_t) len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* -1: unknown, and so nobody's */
+/* -1: unknown, and so no user's */
 static pid_t peer_of(int fd)
 {
     struct ucred cred = { .pid = -1 };
@@ -137,7 +137,7 @@ static int listen_for_sudo(void)
 int door_open(struct agent *agent, int listener, struct err *err)
 {
     agent->listener = (struct watch){ .fd = listener, .ready = on_listener };
-    /* Where nobody may be root there is no door: whoever can knock can keep us busy. Without it
+    /* Where no process may be root there is no door: a process that can knock can keep us busy. Without it
      * everything else still works. */
     agent->sudo_listener = (struct watch){ .fd = agent->base.root_profile ? listen_for_sudo() : -1,
                                            .ready = on_sudo_listener };

@@ -70,7 +70,7 @@ static bool meant6(int fd, struct mux_open *ret)
     return !IN6_IS_ADDR_LOOPBACK(&to.sin6_addr);
 }
 
-/* Whoever cannot be taken now is sent away: a listener that waits would keep the loop busy. */
+/* A connection that cannot be taken now is closed: a listener that waits would keep the loop busy. */
 static void on_connection(struct hub *hub, struct hub_watch *watch, uint32_t events)
 {
     (void) events;

@@ -116,7 +116,7 @@ int egress_addresses4(struct err *err)
 
 int egress_addresses6(struct err *err)
 {
-    /* The first is of a kind (6to4) that programs do not prefer to IPv4: few hosts have a way out for IPv6. */
+    /* The first is of a kind (6to4) that programs do not prefer to IPv4: few hosts have a route for IPv6. */
     static const char *const texts[] = { "2002:c000:202::1", "fd63:6f76:6500::2" };
     static const uint8_t prefixes[] = { 3, 7 };
 

@@ -219,7 +219,7 @@ static int make_boot_id(struct err *err)
     return 0;
 }
 
-/* Its program stays executable and nobody's to read, as in other sandboxes. */
+/* Its program stays executable and unreadable, as in other sandboxes. */
 static int copy_agent(struct err *err)
 {
     auto_close int from = open("/init", O_RDONLY | O_CLOEXEC), to = -1;
@@ -273,7 +273,7 @@ static void load_modules(bool first)
     free(list);
 }
 
-/* By a process that keeps the old root: nobody waits for these. */
+/* By a process that keeps the old root: no process waits for these. */
 static void load_more(void)
 {
     if (fork() != 0)

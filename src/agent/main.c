@@ -199,7 +199,7 @@ int main(int argc, char **argv, char **envp)
         return 2;
     }
     if (boot(&the_agent, argv, envp, &err) < 0) {
-        /* Whoever holds the other end of BOOT_FD_READY sees it close without a byte. */
+        /* The holder of the other end of BOOT_FD_READY sees it close without a byte. */
         (void) fprintf(stderr, "cove-agent: %s\n", err.msg);
         return 1;
     }

@@ -312,7 +312,7 @@ static enum conn_taken op_refusals(struct conn *conn, const struct agent_request
     return start_list(conn, &refusals_kind, request, err);
 }
 
-/* A keeper that gave up closes the connection before it says that we go on: then nothing is to be made ready, however late
+/* A keeper that gave up closes the connection before it says that we continue: then nothing is to be made ready, however late
  * we come to read the order. */
 static bool has_hung_up(const struct conn *conn)
 {
@@ -321,7 +321,7 @@ static bool has_hung_up(const struct conn *conn)
     return poll(&p, 1, 0) == 1 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-/* The caller reads REPLY at once, and the end of the connection when nobody else is connected any
+/* The caller reads REPLY at once, and the end of the connection when no other caller is connected any
  * more. */
 static void end_quiesce(struct agent *agent)
 {

@@ -25,7 +25,7 @@ void resumed_make_ready(struct agent *agent)
     if (refusals_close(&agent->refusals,
                        &agent->loop)) /* its number stays taken: the keeper looks there */
         (void) dup3(0, BOOT_FD_NOTIFY, O_CLOEXEC);
-    /* A checkpoint looks at our namespaces with the rights of the sandbox's root. Nobody inside can do as much: it
+    /* A checkpoint looks at our namespaces with the rights of the sandbox's root. No process inside can do as much: it
      * takes every capability that we have, and no command has SETPCAP. */
     (void) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }

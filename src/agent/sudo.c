@@ -329,7 +329,7 @@ static void forward_signal(int sock, int signals)
         (void) raise(SIGSTOP); /* the command stopped too; SIGCONT is forwarded later */
 }
 
-/* 1 when the command ended, with *ret_code; 0 to go on. */
+/* 1 when the command ended, with *ret_code; 0 to continue. */
 static int take_frame(int sock, int *ret_code, struct err *err)
 {
     uint8_t data[1024];

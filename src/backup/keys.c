@@ -14,7 +14,7 @@
 #define IMAGE_KEY   "image.key"
 #define SECRETS_KEY "secrets.key"
 #define COST        17 /* 128 MiB, some 0.3 s */
-#define COST_MOST   18 /* a manifest that nobody has checked yet cannot ask for more */
+#define COST_MOST   18 /* an unchecked manifest cannot ask for more */
 #define SALT_LEN    16
 #define PLAIN_LEN   (2 * KEYS_LEN + 1)
 #define BOX_LEN     (GCM_NONCE_LEN + PLAIN_LEN + GCM_TAG_LEN)

@@ -352,7 +352,7 @@ static int taken_begin(void *arg, const struct tar_entry *entry, bool *ret_wante
     struct receiver *r = arg;
     struct backup_file *file = backup_manifest_find(r->unpack->manifest, entry->path);
 
-    /* What the backup gave up is in the archive and in no manifest. What was taken anew is in the archive twice: the one that is as the
+    /* What the backup gave up is in the archive and in no manifest. What was taken again is in the archive twice: the one that is as the
      * manifest says counts. */
     *ret_wanted = file && !file->seen && entry->type == TAR_FILE && entry->size == file->size;
     return *ret_wanted ? receive_begin(r, file, err) : 0;

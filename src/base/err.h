@@ -75,7 +75,7 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 int err_sys(struct err *err, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "<text>: <what was there>": context, added on the way out. */
+/* "<text>: <what was there>": context, added by the callers above. */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The kind that an errno stands for when nothing more is known. */

@@ -266,7 +266,7 @@ struct filter {
     const struct lockdown *lockdown;
 };
 
-/* A run begins at `from` and goes on to the next one's beginning. Tested calls are a run of their own. */
+/* A run begins at `from` and ends where the next one begins. Tested calls are a run of their own. */
 struct run {
     uint32_t from;
     uint32_t answer;

@@ -21,7 +21,7 @@ static const uint32_t k[64] = {
 
 #define NEEDS "sha,sse4.1,ssse3"
 
-static _Atomic int known; /* 0: not asked, 1: no, 2: yes; the same for whoever asks first */
+static _Atomic int known; /* 0: not asked, 1: no, 2: yes; the same for every first caller */
 
 void sha256_by_hand(void)
 {

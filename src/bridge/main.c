@@ -406,7 +406,7 @@ int main(int argc, char **argv, char **envp)
     bridge.load = strcmp(argv[6], BOOT_BRIDGE_LOAD) == 0;
     if (!guest || start(guest, argv, envp, &trunk, &err) < 0)
         return fail(&err);
-    (void) signal(SIGCHLD, SIG_IGN); /* whoever ends in the jail is reaped by the kernel */
+    (void) signal(SIGCHLD, SIG_IGN); /* what ends in the jail is reaped by the kernel */
     if (rights_drop(&err) < 0)
         return fail(&err);
     return serve(guest, trunk, &err) < 0 ? fail(&err) : 1;

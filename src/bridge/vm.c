@@ -50,7 +50,7 @@ enum { FD_TRUNK = 3, FD_MONITOR, FD_LISTEN = 3, FD_HELPER };
 
 static char *const no_env[] = { NULL };
 
-/* mke2fs and QEMU; virtiofsd keeps the right to read what is in the template, whoever's it is, and drops the other one itself. */
+/* mke2fs and QEMU; virtiofsd keeps the right to read what is in the template, for every owner, and drops the other one itself. */
 static _Noreturn void become(const char *const *argv, bool with_rights)
 {
     struct err err;

@@ -1,7 +1,7 @@
 /* A volume must be copied as it is at one moment. Three ways, the first that works:
  *
- *   a clone of the file (xfs, btrfs, bcachefs): at once, nobody waits. It is as after a power cut: what was synced is there, and the journal repairs the rest.
- *   nobody has the volume: a copy of the file, which must not have changed meanwhile.
+ *   a clone of the file (xfs, btrfs, bcachefs): at once, no sandbox waits. It is as after a power cut: what was synced is there, and the journal repairs the rest.
+ *   no sandbox has the volume: a copy of the file, which must not have changed meanwhile.
  *   it is in use: its file system is frozen, and writes to it wait, while the file is copied within the host's disk. A guard process holds the
  *   freeze and ends it when the copy is done, when this process dies however it dies, and after hold_ms in any case.
  *

@@ -132,7 +132,7 @@ int report_end(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    /* Nobody reads any more: end as a command that SIGPIPE ended would. */
+    /* The reader is gone: end as a command that SIGPIPE ended would. */
     if (errno == EPIPE)
         return 128 + 13;
     if (code == 0) {

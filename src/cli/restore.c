@@ -1,6 +1,6 @@
 /* A restore reads, in this order: the manifest; the keys, from a passphrase, from --keys or from the state that is there; with them the
  * manifest's code. Only then is anything unpacked, beside the state (restore_state.h), and each file compared with its digest. Trees of
- * templates get other inodes than they had, so images are told, and signed anew. Then all of it takes its place at once. */
+ * templates get other inodes than they had, so images are told, and signed again. Then all of it takes its place at once. */
 #include "backup/keys.h"
 #include "backup/sink.h"
 #include "backup/source.h"

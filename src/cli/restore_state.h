@@ -2,7 +2,7 @@
  *
  *   <state>/restore.new/     being unpacked: the old state counts, the next restore removes it
  *   <state>/restore.ready/   whole and on disk: from this rename on the new state counts
- *   <state>/restore.old/     what it took the place of, on its way out
+ *   <state>/restore.old/     what it took the place of, being removed
  *
  * Behind the rename each part is moved into place. A restore that is killed in between leaves restore.ready, and no keeper starts beside
  * it; `cove up` and the next restore move the rest first.

@@ -173,7 +173,7 @@ int template_show_all(bool as_json, const char *tenant)
 
     if (served == 0) {
         r = look(&files, &err);
-        /* Whoever may not read the files is answered by the server. */
+        /* A user who may not read the files is answered by the server. */
         served = r < 0 && err.kind == ERR_DENIED;
     }
     if (served > 0)

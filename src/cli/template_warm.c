@@ -139,7 +139,7 @@ static int prepare(struct making *m, const char *sandbox, struct err *err)
     return 0;
 }
 
-/* The record is the server's to make: an image without one is dropped by whoever looks next. */
+/* The record is the server's to make: an image without one is dropped at the next look. */
 static int save(struct making *m, const char *sandbox, struct err *err)
 {
     const struct warm_values *v = m->values;
@@ -186,7 +186,7 @@ static int warm(struct making *m, struct err *err)
     int r;
 
     maker_init(&maker, m->name);
-    /* The lock, so that nobody makes the template anew meanwhile. */
+    /* The lock, so that no other process rebuilds the template meanwhile. */
     if (check(m, err) < 0 || template_store_look(report_state(), &store_fd, err) < 0 ||
         template_find(store_fd, m->name, &manifest, NULL, err) < 0 ||
         template_lock(&maker.way, store_fd, m->name, &lock_fd, err) < 0 ||

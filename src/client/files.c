@@ -46,7 +46,7 @@ static int open_as(const struct files_at *at, struct agent_request *request, str
     return stream_open(ret, at->link, at->sandbox, request, err);
 }
 
-/* Operations that go on behind their REPLY: the stream is the caller's to close. ret_info: may be NULL. */
+/* Operations that continue behind their REPLY: the stream is the caller's to close. ret_info: may be NULL. */
 /* The first answer on a connection, which is closed if that is an error. */
 static int begun(struct stream *ret, struct file_info *ret_info, struct err *err)
 {

@@ -37,7 +37,7 @@ int gateway_drop_privilege(const struct gateway_start *start)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-/* The environment belongs to whoever started us: what the gateway does not need may be a secret. */
+/* The environment belongs to our parent: what the gateway does not need may be a secret. */
 static void keep_env(char *out[], size_t most)
 {
     static const char *const names[] = { "SSL_CERT_FILE=", "SSL_CERT_DIR=", "COVE_LOCKDOWN=",

@@ -33,7 +33,7 @@ int local_listen(const char *directory, const char *name, int type, uid_t uid, i
     if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
         return err_sys(err, errno, "remove %s/%s", directory, name);
     at = address_in(dir, name);
-    /* The mode of the file is that of the socket while it is bound: nobody else gets in between. */
+    /* The mode of the file is that of the socket while it is bound: no other process gets in between. */
     if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *) &at, sizeof at) < 0 ||
         fchownat(dir, name, uid, (gid_t) -1, AT_SYMLINK_NOFOLLOW) < 0 || listen(fd, BACKLOG) < 0)
         return err_sys(err, errno, "listen at %s/%s", directory, name);

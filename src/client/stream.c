@@ -14,7 +14,7 @@
 #define IN_SIZE (FRAME_HEAD + FRAME_DATA_MAX + 8)
 /* A full frame of stdin, and room for resize and signal frames behind it. */
 #define OUT_SIZE     (FRAME_HEAD + FRAME_DATA_MAX + 1024)
-#define WAIT_MOST_MS 60000 /* of one poll(); the wait goes on */
+#define WAIT_MOST_MS 60000 /* of one poll(); the wait continues */
 
 static int gone(struct err *err)
 {

@@ -11,7 +11,7 @@
  *   - Since Linux 6.16 an internet socket has no SO_PASSCRED and SO_PASSSEC; criu before 4.2 takes that for a fault. It is
  *     told that they are off.
  *   - A process in a user namespace gets no userfaultfd for faults of the kernel's. It is handed /dev/userfaultfd for a
- *     moment, which gives it one, by whoever brings its pages (image/pages.c).
+ *     moment, which gives it one, by the process that brings its pages (image/pages.c).
  *
  * No C library: this must load into whichever criu there is. */
 #include <errno.h>
@@ -190,7 +190,7 @@ struct rights {
 };
 #define RIGHTS_LEN (sizeof(struct rights) - sizeof(int))
 
-/* criu's order: it makes a userfaultfd, has its helper outside of the user namespace switch it on, sends its pid to whoever brings the
+/* criu's order: it makes a userfaultfd, has its helper outside of the user namespace switch it on, sends its pid to the one that brings the
  * pages, then the userfaultfd. We give it one that everybody may have, and put the real one in its place when it
  * is about to send it: only then do we hold the socket that the device comes from. */
 static int placeholder = -1;

@@ -7,7 +7,7 @@
  *
  * With -public, only public addresses are connected to (base/special.h), and none of this host: the host's name came from
  * another server, or from a tenant. A proxy is asked to CONNECT, and looks up the name itself: which addresses it refuses is its
- * own business, but for addresses that are given as such. SECONDS: the connection ends then, whatever is going on. Empty
+ * own business, but for addresses that are given as such. SECONDS: the connection ends then, whatever is under way. Empty
  * arguments are absent ones.
  *
  * Never:   sends a byte of the caller's before the server's certificate was checked against the authorities and the name. */

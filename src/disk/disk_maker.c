@@ -232,7 +232,7 @@ int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struc
 }
 
 /* The first writes to a fresh ext4 wait for its bitmaps and inode tables to be read: do it here, where
- * nobody waits, and not in the overlay mount of a create. A disk that cannot do this fails there. */
+ * no caller waits, and not in the overlay mount of a create. A disk that cannot do this fails there. */
 static void warm_up(int mount_fd)
 {
     static const char *const places[] = { "upper/warm", "work/warm", "shm/warm" };
@@ -319,7 +319,7 @@ static int make_disk(struct maker *m, const struct disk_order *order, const stru
     if (loop < 0)
         return -1;
     /* Through the device, whose cache the file system works on. A file with data would be written to the host's disk when
-     * it becomes a device, and whoever waits for the sandbox would wait for that; most disks are gone before the kernel
+     * it becomes a device, and a caller that waits for the sandbox would wait for that; most disks are gone before the kernel
      * writes anything of them. */
     if (order->job == DISK_NEW && disk_copy_data(blank->fd, loop) < 0)
         return err_sys(err, errno, "fill an image");
@@ -369,7 +369,7 @@ static struct disk_answer answer_to(const struct disk_order *order)
     return (struct disk_answer){ .number = order->number, .tag = order->tag, .job = order->job };
 }
 
-/* A worker that ended without an answer, killed perhaps, leaves us to give it: somebody waits. Returns
+/* A worker that ended without an answer, killed perhaps, leaves us to give it: a caller waits. Returns
  * whether there was one. */
 static bool reap(struct maker *m, int sock, int options)
 {
@@ -399,7 +399,7 @@ static size_t free_worker(struct maker *m, int sock)
             if (m->workers[i].pid == 0)
                 return i;
         if (!reap(m, sock, 0))
-            memset(m->workers, 0, sizeof m->workers); /* no children at all: nobody works */
+            memset(m->workers, 0, sizeof m->workers); /* no children at all: no worker */
     }
 }
 
@@ -438,7 +438,7 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
         auto_close int fd = -1;
 
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (order->tag < DISK_POOL) /* nobody waits for it */
+        if (order->tag < DISK_POOL) /* no caller waits for it */
             give_way();
         if (order->volume[0])
             (void) volume_maker_serve(&place, order, &fd, &answer.err);
@@ -456,7 +456,7 @@ static void serve_order(struct maker *m, int sock, const struct disk_order *orde
     }
 }
 
-/* The keeper removes what they were at as soon as we are gone: nobody may make it anew. */
+/* The keeper removes what they were at as soon as we are gone: no worker may make it again. */
 static void end_workers(const struct maker *m)
 {
     for (size_t i = 0; i < WORKERS; i++)

@@ -272,7 +272,7 @@ static bool shown_above(const struct level *level, size_t upto, const char *name
     return false;
 }
 
-/* Where there is no such directory below, the kernel would show whiteouts to whoever lists it, unless the directory says that
+/* Where there is no such directory below, the kernel would show whiteouts in its listing, unless the directory says that
  * it is a copy of one: empty, "of an unknown one". */
 static int take_whiteout(struct merge *m, const struct level *level, size_t i, const char *name,
                          const struct stat *st, int to, struct err *err)

@@ -2,7 +2,7 @@
  * <id>.gone; neither is ever mounted for a sandbox, and both are swept away at the next start.
  *
  * What must always hold: an image has at most one loop device, because two would be two file systems that write over
- * each other. Whoever wants the image locks the file (flock) before it is bound to a device. The device keeps that very
+ * each other. A process that wants the image locks the file (flock) before it is bound to a device. The device keeps that very
  * open file, and with it the lock, until the kernel takes the device apart behind the last mount. So the lock is
  * free if and only if no device has the image, whatever was killed when; who does not get it looks for the device, and
  * mounts that: the kernel gives the same file system again. Nothing of this is remembered anywhere, so there is nothing to
@@ -97,7 +97,7 @@ static int attach(const struct volume_place *p, const char *file, struct err *er
                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 }
 
-/* A directory that whoever works in the sandbox can use: templates have users of different ids. */
+/* A directory that every user of the sandbox can use: templates have users of different ids. */
 static int furnish(const struct volume_place *p, const char *file, struct err *err)
 {
     auto_close int mount_fd = attach(p, file, err), root = -1;

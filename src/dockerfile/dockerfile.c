@@ -93,7 +93,7 @@ static size_t blanks(const char *text, size_t len)
     return n;
 }
 
-/* The line goes on: *len is then without the escape. Two of them are a text. */
+/* The line continues: *len is then without the escape. Two of them are a text. */
 static bool goes_on(const char *text, size_t *len, char escape)
 {
     size_t n = *len;

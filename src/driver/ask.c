@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ASK_MS 5000
-#define NOBODY 65534
+#define ASK_MS      5000
+#define USER_NOBODY 65534
 
 /* Whatever it is, it has no rights of ours. */
 static _Noreturn void become(const char *const *argv, int out)
@@ -24,7 +24,8 @@ static _Noreturn void become(const char *const *argv, int out)
     if (dup2(out, STDOUT_FILENO) < 0)
         _exit(1);
     io_keep_only(keep, ARRAY_LEN(keep));
-    if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+    if (setresgid(USER_NOBODY, USER_NOBODY, USER_NOBODY) < 0 ||
+        setresuid(USER_NOBODY, USER_NOBODY, USER_NOBODY) < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         _exit(1);
     (void) execve(argv[0], (char *const *) (uintptr_t) argv, envp);

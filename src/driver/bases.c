@@ -32,7 +32,7 @@ static void close_base(struct keeper *k, struct base *b)
     b->number = 0;
 }
 
-/* A free place, or that of one which nobody waits for: sandboxes hold their own clones. */
+/* A free place, or that of one without a waiting create: sandboxes hold their own clones. */
 static struct base *place_for_base(struct keeper *k)
 {
     struct base *b = find_base(k, 0);

@@ -76,7 +76,7 @@ static bool is_resumed(const struct sandbox *s)
     return s->image[0] && strcmp(s->image, s->info.id) == 0;
 }
 
-/* Takes the descriptor. NULL: nobody waits for it any more. */
+/* Takes the descriptor. NULL: no create waits for it any more. */
 static struct sandbox *give_to_who_ordered(struct keeper *k, uint32_t order, int mount_fd)
 {
     struct sandbox *s;

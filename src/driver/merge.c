@@ -92,7 +92,7 @@ static void resume(struct keeper *k, const char *image, const struct image_meta 
     }
 }
 
-/* The next that somebody waits for. */
+/* The next with a waiting caller. */
 static void next(struct keeper *k)
 {
     for (uint32_t i = 0; i < k->slot_count && !k->host->merging.order; i++) {

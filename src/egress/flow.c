@@ -240,7 +240,7 @@ static void on_first(struct egress *e, struct source *source, uint32_t events)
 
     (void) events;
     if (flow->state == FLOW_CONNECT) {
-        /* What it says now can wait; that it left is seen when there is somebody to tell. Most say nothing. */
+        /* What it says now can wait; that it left is seen when there is a listener. Most say nothing. */
         (void) source_arm(e, source, 0);
         return;
     }

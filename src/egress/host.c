@@ -1,4 +1,4 @@
-/* What the gateway knows of the host that it runs on: its addresses, and whether it has a way out for IPv6.
+/* What the gateway knows of the host that it runs on: its addresses, and whether it has a route for IPv6.
  *
  * Whether an address is the host's own is the kernel's word, never a guess, since a sandbox reaches such an address only if
  * a rule means it. It takes four calls to ask, so the answer "no" is remembered, until the kernel says that an address,
@@ -70,7 +70,7 @@ static bool is_own(struct egress *e, const struct ip *ip)
         if (ip_same(ip, &e->own[i]))
             return true;
     holds = memory_holds(e);
-    if (holds && ip_same(ip, place)) /* an empty place is ::, which nobody asks for */
+    if (holds && ip_same(ip, place)) /* an empty place is ::, which no program asks for */
         return false;
     if (host_has_ip(ip))
         return true;

@@ -82,12 +82,12 @@ static void on_answer(struct egress *e, struct source *source, uint32_t events)
     ssize_t n = recv(source->fd, message, sizeof message, MSG_DONTWAIT);
 
     (void) events;
-    if (n < 0) { /* nobody there: the next server, at the next tick */
+    if (n < 0) { /* no answer: the next server, at the next tick */
         if (errno != EAGAIN)
             lookup->deadline_ms = 0;
         return;
     }
-    /* Anything else than the answer is somebody's guess: the right one may still come. */
+    /* Anything else than the answer is a guess by another host: the right one may still come. */
     if (dns_read_answer(message, (size_t) n, lookup->id, lookup->name, lookup->type, &answer,
                         &ignored) < 0)
         return;
@@ -164,7 +164,7 @@ struct lookup *lookup_start(struct egress *e, struct box *box, const char *name,
 
 void lookup_tick(struct egress *e, uint64_t now)
 {
-    static const struct dns_answer nobody = { .code = DNS_SERVER_FAILURE };
+    static const struct dns_answer failure = { .code = DNS_SERVER_FAILURE };
 
     for (struct lookup *lookup = e->lookups, *next; lookup; lookup = next) {
         next = lookup->next;
@@ -173,6 +173,6 @@ void lookup_tick(struct egress *e, uint64_t now)
         if (lookup->ticket)
             question_owner(e, lookup, NULL);
         else if (ask(e, lookup) < 0)
-            finish(e, lookup, &nobody);
+            finish(e, lookup, &failure);
     }
 }

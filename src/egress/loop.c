@@ -80,7 +80,7 @@ static void free_deferred(struct egress *e)
 
 void tell(struct egress *e, struct box *box, const struct egress_event *event)
 {
-    /* Whoever tries a thousand times is told of often enough; but not so often that what was let out goes unseen. */
+    /* A sandbox that tries a thousand times is told of often enough; but not so often that what was let out goes unseen. */
     bool out = event->what == EGRESS_CONNECT || event->what == EGRESS_FAILED;
 
     if (e->event_count == EVENTS_MAX || !bucket_take(out ? &box->lets : &box->events, 1) ||
@@ -116,7 +116,7 @@ static void tick(struct egress *e, uint64_t now)
     }
 }
 
-/* Told without the lock: whoever listens may take its time, and may ask us something. */
+/* Told without the lock: the listener may take its time, and may ask us something. */
 static void deliver(struct egress *e)
 {
     static struct egress_event events[EVENTS_MAX]; /* the loop's alone */
@@ -217,7 +217,7 @@ void egress_stop(struct egress *e)
 
 /* ---- from other threads ---- */
 
-/* Whose certificates count is read when somebody needs it, and not under the lock: it takes a while. */
+/* Whose certificates count is read when a connection needs it, and not under the lock: it takes a while. */
 static int have_trust(struct egress *e, struct err *err)
 {
     char why[ERR_MSG_MAX];
@@ -257,7 +257,7 @@ void egress_set_ranges(struct egress *e, const char *ranges)
     for (struct box *box = e->boxes; box; box = box->next)
         if (box->rules)
             judge_again(e, box, false);
-    (void) eventfd_write(e->wake_fd, 1); /* somebody may be to be told */
+    (void) eventfd_write(e->wake_fd, 1); /* a listener may be waiting */
     (void) pthread_mutex_unlock(&e->lock);
 }
 
@@ -276,7 +276,7 @@ int egress_set(struct egress *e, const char *sandbox, const char *tenant, const 
     copy = malloc(sizeof *copy);
     (void) pthread_mutex_lock(&e->lock);
     box = box_find(e, sandbox);
-    if (fds && box) { /* a gateway that was opened anew: the old sockets catch nothing any more */
+    if (fds && box) { /* a gateway that was opened again: the old sockets catch nothing any more */
         box_free(e, box);
         box = NULL;
     }
@@ -339,7 +339,7 @@ static size_t last_words(struct egress *e, const char *sandbox, struct egress_ev
     return taken;
 }
 
-/* Whoever drops a sandbox forgets it next: what is to be told of it is told before, by the thread that drops it. */
+/* The caller that drops a sandbox forgets it next: what is to be told of it is told before, by the thread that drops it. */
 void egress_drop(struct egress *e, const char *sandbox)
 {
     auto_free struct egress_event *events = NULL;

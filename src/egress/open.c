@@ -149,7 +149,7 @@ static bool take_in(struct egress *e, struct flow *flow, int s)
 
 /* ---- what is said ---- */
 
-/* Requests that are whole go on, with what is put into them. */
+/* Requests that are whole are passed on, with what is put into them. */
 static bool pass_requests(struct flow *flow)
 {
     auto_free uint8_t *out = NULL;

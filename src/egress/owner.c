@@ -1,7 +1,7 @@
 /* Who in the sandbox had opened what was refused.
  *
  * A refused connection, or the answer to a question for a name that is refused, is kept for a moment: while its socket is
- * there, the sandbox's agent can say whose it is. The agent is asked by somebody else's thread, and what it says may be a
+ * there, the sandbox's agent can say whose it is. The agent is asked by another thread, and what it says may be a
  * lie or come too late: then the process is not known. A sandbox whose agent did not answer in time is not asked again for
  * a while. */
 #include "egress/egress_own.h"
@@ -58,7 +58,7 @@ static struct lookup *find_lookup(struct egress *e, uint64_t ticket)
 
 void egress_answer(struct egress *e, uint64_t ticket, const struct egress_process *process)
 {
-    static const struct egress_process nobody;
+    static const struct egress_process unknown;
     struct lookup *lookup;
     struct flow *flow;
 
@@ -66,10 +66,10 @@ void egress_answer(struct egress *e, uint64_t ticket, const struct egress_proces
     flow = find_flow(e, ticket);
     lookup = flow ? NULL : find_lookup(e, ticket);
     if (flow)
-        flow_owner(e, flow, process ? process : &nobody);
+        flow_owner(e, flow, process ? process : &unknown);
     else if (lookup)
-        question_owner(e, lookup, process ? process : &nobody);
+        question_owner(e, lookup, process ? process : &unknown);
     if (flow || lookup)
-        (void) eventfd_write(e->wake_fd, 1); /* somebody is to be told */
+        (void) eventfd_write(e->wake_fd, 1); /* a listener waits */
     (void) pthread_mutex_unlock(&e->lock);
 }

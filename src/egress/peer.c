@@ -5,7 +5,7 @@
  *      │                                            one without a gateway may sleep, and is asked for at once
  *      └─ anything else in that range: barred. It is read a little, since who speaks HTTP gets a reason.
  *
- * The rules of the way out do not count here, in neither direction: being members of one network, and the ports, are
+ * The rules of egress do not count here, in neither direction: being members of one network, and the ports, are
  * the rule. The limits count for both sandboxes. */
 #include "egress/peer.h"
 

@@ -1,6 +1,6 @@
 /* Bytes between the two sides of a connection. What was read from one side is written to the other at once, from one
  * buffer that all connections share; only what the other side does not take is kept, and then no more is read.
- * So an idle connection has no memory but its struct, and a slow reader stops its own writer and nobody else. */
+ * So an idle connection has no memory but its struct, and a slow reader stops its own writer and no other. */
 #include "egress/egress_own.h"
 
 #include "base/io.h"

@@ -1,10 +1,10 @@
 /* What sandboxes share: connections, look-ups and TLS handshakes.
  *
- * A tenant may have as many as are free. So a tenant alone has half of all, two have a third each, and whoever comes next
- * finds some left: nobody has to know how many tenants there will be. A sandbox may have as many as its tenant could
+ * A tenant may have as many as are free. So a tenant alone has half of all, two have a third each, and the next to come
+ * finds some left: it need not be known how many tenants there will be. A sandbox may have as many as its tenant could
  * still take, by the same reasoning, and never more than its own limit. What was given is not taken back.
  *
- * Handshakes are counted by the second: all counts begin anew with each. */
+ * Handshakes are counted by the second: all counts begin again with each. */
 #include "egress/egress_own.h"
 
 #include "base/io.h"
@@ -102,7 +102,7 @@ static void begin_second(struct egress *e)
         box->used[EGRESS_HANDSHAKES] = 0;
 }
 
-/* Whose limit another one would exceed; EGRESS_WHOSE: nobody's. */
+/* Whose limit another one would exceed; EGRESS_WHOSE: none. */
 static enum egress_whose exceeds(const struct egress *e, const struct box *box,
                                  enum egress_share share)
 {

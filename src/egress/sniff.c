@@ -82,7 +82,7 @@ static enum sniff read_hello(struct bytes hello, char ret_name[REACH_NAME_MAX])
             return SNIFF_BAD;
         named |= type == EXTENSION_NAME;
         /* An encrypted hello in an outer one cannot be told from the noise that browsers send in its place; then the
-         * outer name counts. An inner one in the open is nobody's. */
+         * outer name counts. An inner one in the open does not count. */
         if (type == EXTENSION_ECH && extension.len > 0 && extension.at[0] != 0)
             return SNIFF_BAD;
     }
@@ -166,7 +166,7 @@ static int begins_as_http(const char *text, size_t len)
 }
 
 /* Empty lines and blanks before a request are passed over by many servers; a line of the PROXY protocol goes before one,
- * and HTTP/2 has its hosts where nobody here reads them. */
+ * and HTTP/2 has its hosts where this code does not read them. */
 static bool hides_http(const char *text, size_t len)
 {
     return is_blank(text[0]) || (len >= 6 && memcmp(text, "PROXY ", 6) == 0) ||
@@ -192,7 +192,7 @@ static bool host_of(const char *value, size_t len, char ret[REACH_NAME_MAX])
 }
 
 /* Lines up to the empty one; exactly one Host. A request line with a whole URL in it, or CONNECT, is for a proxy, which
- * nobody here is. */
+ * this gateway is not. */
 static enum sniff sniff_http(const char *text, size_t len, char ret_name[REACH_NAME_MAX])
 {
     const char *end = memmem(text, len, "\r\n\r\n", 4);
@@ -215,7 +215,7 @@ static enum sniff sniff_http(const char *text, size_t len, char ret_name[REACH_N
 
             hosts++;
             if (!host_of(begin + 5, (size_t) (next - begin) - 5, name))
-                return SNIFF_BAD; /* and somebody may read a name out of it */
+                return SNIFF_BAD; /* and a server may read a name out of it */
             (void) strcpy(ret_name, name);
         }
         line = next;

@@ -1,4 +1,4 @@
-/* Requests of a connection, as they may go on: each head rewritten (rewrite.h), each body as it is, nothing that was not
+/* Requests of a connection, as they may be passed on: each head rewritten (rewrite.h), each body as it is, nothing that was not
  * understood. What comes out in one round is bounded, however many requests come at once. */
 #include "egress/egress_own.h"
 

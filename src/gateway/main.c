@@ -58,7 +58,7 @@ static int parse(struct options *options, int argc, char **argv, struct err *err
                : 0;
 }
 
-/* Whoever started us may have left more open than was meant for us. */
+/* Our parent may have left more open than was meant for us. */
 static void close_others(int fd)
 {
     if (fd > STDERR_FILENO + 1)

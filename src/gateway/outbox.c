@@ -27,7 +27,7 @@ struct outbox {
     struct lost lost[LOST_MOST];
 };
 
-/* A failure is seen by whoever reads from the socket, too. */
+/* A failure is seen by the reader of the socket, too. */
 static void send_bytes(int fd, const uint8_t *data, size_t len)
 {
     while (len > 0) {

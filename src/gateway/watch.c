@@ -20,7 +20,7 @@
 
 #define WAIT_LEAST_MS 100
 #define WAIT_MOST_MS  5000
-#define HEALTHY_MS    10000 /* whoever lived that long is started again at once */
+#define HEALTHY_MS    10000 /* a program that lived that long is started again at once */
 
 struct watch {
     struct gateway_start start;

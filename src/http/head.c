@@ -250,7 +250,7 @@ static int on_end(struct head *head, struct err *err)
     return 1;
 }
 
-/* 1: that was the end of the head. 0: go on. One empty line before the request is passed over: old
+/* 1: that was the end of the head. 0: continue. One empty line before the request is passed over: old
  * clients send it behind a body (RFC 9112, section 2.2). */
 static int on_line(struct head *head, struct slice line, struct err *err)
 {

@@ -55,7 +55,7 @@ static int take_file(int fd, const char *name, void *arg, struct err *err)
     return 0;
 }
 
-/* The list is taken from the child, not from a file that somebody may change before it is signed. */
+/* The list is taken from the child, not from a file that may change before it is signed. */
 static int close_pages(struct compressing *c, struct pack *pack, int to, struct err *err)
 {
     size_t len = pack->head->chunks * sizeof *pack->chunk;
@@ -345,7 +345,7 @@ static int make_all_plain(struct decompress *d, int dir_fd, const struct decompr
     return 0;
 }
 
-/* For whoever asked. */
+/* For the caller. */
 static int say_no_room(int rc, struct err *err)
 {
     if (rc < 0 && err->kind == ERR_DISK_FULL)

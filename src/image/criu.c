@@ -381,7 +381,7 @@ void criu_stop(struct criu_process *p)
 
 /* ---- why it failed ---- */
 
-/* What criu writes about things it cannot save, and what that means to whoever runs them. */
+/* What criu writes about things it cannot save, and what that means to their user. */
 /* clang-format off */
 static const struct {
     const char *says;

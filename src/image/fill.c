@@ -5,7 +5,7 @@
  *   cove-filler   is the parent of both: starts cove-pages again when that is killed, kills the sandbox when pages cannot come
  *   cove-hold     waits for the end of cove-filler; then it does what cove-filler would have done
  *
- * A userfaultfd that the last of them closes gives zeros to whoever waits for a page. So with one of them left the sandbox is killed first.
+ * A userfaultfd that the last of them closes gives zeros to a thread that waits for a page. So with one of them left the sandbox is killed first.
  * If all three are killed at once, the keeper sees that (fill_watch), or the next keeper does. */
 #include "image/fill.h"
 
@@ -242,7 +242,7 @@ struct guard {
     uint64_t begun_us;
 };
 
-/* An empty note says that nothing is missing: whoever is killed in here must not leave one by accident. So the new text is
+/* An empty note says that nothing is missing: a process killed in here must not leave one by accident. So the new text is
  * written over the old one first, and what is left of the old one is cut off then. */
 static void write_note(const struct guard *g, const char *text)
 {
@@ -262,9 +262,9 @@ static int serve(void *arg)
     (void) prctl(PR_SET_NAME, "cove-pages");
     end = pages_serve(p, drop_privilege);
     if (end == PAGES_DONE || end == PAGES_STOPPED)
-        write_note(g, ""); /* nothing is missing, whoever else is killed now */
+        write_note(g, ""); /* nothing is missing, even if another is killed now */
     p->ended = 1 + (int) end;
-    /* With nobody left who would kill the sandbox, its processes wait where they are until somebody does: our end
+    /* With no process left that would kill the sandbox, its processes wait where they are until one does: our end
      * would give them zeros. */
     if ((end == PAGES_CHANGED || end == PAGES_FAILED) && getppid() != guard)
         pages_hold(p);
@@ -305,7 +305,7 @@ static enum pages_end look_after(struct guard *g)
     return PAGES_FAILED;
 }
 
-/* All of it, before our descriptors are closed: whoever runs without them sees zeros. */
+/* All of it, before our descriptors are closed: a process without them sees zeros. */
 static void kill_box(const struct guard *g, const char *why)
 {
     const struct timespec moment = { .tv_nsec = 2000000 };
@@ -390,7 +390,7 @@ static _Noreturn void guard(struct guard *g)
     (void) prctl(PR_SET_NAME, "cove-filler");
     (void) setsid();
     write_note(
-        g, "0 0 0\n"); /* from here on, a note that nobody holds tells of pages that are missing */
+        g, "0 0 0\n"); /* from here on, a note without a holder tells of pages that are missing */
     if (prepare(g, &err) < 0) {
         log_line(LOG_ERROR, "sandbox=%s %s", g->box->id, err.msg);
         write_note(g, "");

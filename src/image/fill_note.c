@@ -69,7 +69,7 @@ int fill_watch(const struct images *images, const char *id, bool *ret_lost)
         return -1;
     held = flock(fd, LOCK_SH | LOCK_NB) < 0;
     if (read(fd, text, sizeof text - 1) < 0 || text[0] == '!')
-        return -1; /* somebody kills it */
+        return -1; /* another process kills it */
     *ret_lost = !held && text[0];
     if (!held && !text[0])
         (void) unlinkat(images->dir_fd, name, 0);

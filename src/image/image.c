@@ -163,7 +163,7 @@ static void note_unread(struct images *images, const char *id, struct image_meta
     images->unread += meta->layers.count == 0;
 }
 
-/* What is whole goes into the table; what is not and nobody works on goes away. */
+/* What is whole goes into the table; what is not and has no worker goes away. */
 static int load_table(struct images *images, struct err *err)
 {
     int fd = openat(images->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -229,7 +229,7 @@ int image_begin(const struct images *images, const char *id, int *ret_dir_fd, st
     if (mkdirat(images->dir_fd, name, 0700) < 0)
         return err_sys(err, errno, "make an image");
     fd = image_open_dir(images, id, NEW);
-    /* Searchable by all: the sandbox's root reads it during a restore, through a descriptor. Nobody comes past
+    /* Searchable by all: the sandbox's root reads it during a restore, through a descriptor. No process comes past
      * the directories above. */
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || mkdirat(fd, "memory", 0755) < 0)
         return err_sys(err, errno, "make an image");
@@ -309,7 +309,7 @@ int image_prepare(const struct images *images, const char *id, struct image_meta
 
     if (dir < 0)
         return err_sys(err, errno, "open image '%s'", id);
-    (void) unlinkat(dir, META NEW, 0); /* of somebody who was killed here */
+    (void) unlinkat(dir, META NEW, 0); /* of a process that was killed here */
     return image_write_meta(images, dir, META NEW, meta, err);
 }
 
@@ -476,7 +476,7 @@ void image_remove(const struct images *images, const char *id, const char *suffi
     remove_tree(images->dir_fd, name);
 }
 
-/* Number and time make the name its own: the sandbox may be saved and loaded again meanwhile. Whoever clears may take the directory
+/* Number and time make the name its own: the sandbox may be saved and loaded again meanwhile. The cleaner may take the directory
  * away just now. */
 void image_discard(const struct images *images, const char *id, const char *suffix)
 {

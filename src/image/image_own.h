@@ -7,7 +7,7 @@
 #define NAME_ROOM (ID_LEN + 8)
 #define NEW       ".new"
 #define META      "meta"
-#define OLD       ".old"  /* on its way out */
+#define OLD       ".old"  /* being removed */
 #define FILL      ".fill" /* of fill.c: a file */
 #define PACK      ".pack" /* to take the place of the one without, or what it took the place of */
 

@@ -3,7 +3,7 @@
  * refuses copies into that space (EAGAIN), so that no copy comes between a fork, say, and our knowing of it.
  *
  * A userfaultfd is closed when nothing waits in its space any more. The kernel then answers faults by itself, with zeros: which is
- * why nobody may close one sooner, not even by dying (fill.c). */
+ * why no process may close one sooner, not even by dying (fill.c). */
 #include "image/pages.h"
 
 #include "base/io.h"
@@ -86,7 +86,7 @@ static enum outcome judge(const struct space *s, uint64_t at, int why)
     struct uffdio_range page = { .start = at, .len = PAGE_BYTES };
 
     switch (why) {
-    case EEXIST: /* whoever waits for it may go on */
+    case EEXIST: /* its waiting thread may continue */
         (void) ioctl(s->uffd, UFFDIO_WAKE, &page);
         return FINE;
     case ENOENT: /* there is no such memory any more */
@@ -248,7 +248,7 @@ static enum outcome hear(struct pages *p, struct space *s)
     ssize_t n;
     enum outcome rc = FINE;
 
-    p->torn = true; /* once it is read the kernel goes on: it must not be lost */
+    p->torn = true; /* once it is read the kernel continues: it must not be lost */
     n = read(s->uffd, &m, sizeof m);
     if (n == (ssize_t) sizeof m && m.event != UFFD_EVENT_PAGEFAULT)
         rc = on_event(p, s, &m);
@@ -332,7 +332,7 @@ static enum outcome hear_criu(struct pages *p)
 
 /* ---- all of it ---- */
 
-/* -1: nobody. Those that were forked come last: most become another program, and need nothing. */
+/* -1: none. Those that were forked come last: most become another program, and need nothing. */
 static int next_space(const struct pages *p)
 {
     int child = -1;
@@ -434,7 +434,7 @@ enum pages_end pages_serve(struct pages *p, void (*once_criu_is_done)(void))
     return PAGES_FAILED;
 }
 
-/* A change that the kernel refuses for another reason as long as there is somebody (ENOENT: not of that kind). */
+/* A change that the kernel refuses for another reason as long as there is a process (ENOENT: not of that kind). */
 static bool is_gone(const struct space *s)
 {
     struct uffdio_writeprotect nothing = {

@@ -89,8 +89,8 @@ static struct entry *find(const struct tree *tree, uint32_t pid)
     return NULL;
 }
 
-/* criu's own reckoning: a session is inherited, so the leader is found upwards, and whoever is in between was born in that
- * session and left it later. Nobody is born twice. */
+/* criu's own reckoning: a session is inherited, so the leader is found upwards, and a process in between was born in that
+ * session and left it later. No process is born twice. */
 static bool can_inherit(const struct tree *tree, const struct entry *e)
 {
     uint32_t sid = e->number[SID];
@@ -129,9 +129,9 @@ static int mend_once(struct tree *tree, bool *ret_changed, struct err *err)
     return 0;
 }
 
-/* Whoever gets another parent changes what its descendants can inherit: again, until nobody does. Init's children stay, so it
+/* A process that gets another parent changes what its descendants can inherit: again, until none does. Init's children stay, so it
  * ends. */
-static int mend(struct tree *tree, struct err *err)
+static int fix(struct tree *tree, struct err *err)
 {
     bool changed = true;
 
@@ -161,8 +161,8 @@ static size_t put_entry(uint8_t *out, const struct entry *e)
     return (size_t) (at - out);
 }
 
-int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret_len,
-                      struct err *err)
+int pstree_fix_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret_len,
+                     struct err *err)
 {
     struct tree tree = { .count = 0 };
     int rc = -1;
@@ -170,7 +170,7 @@ int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret
     if (!read_tree(text, len, &tree))
         err_set(err, ERR_UNSUPPORTED, "criu wrote a tree of processes in a form that is unknown");
     else
-        rc = mend(&tree, err);
+        rc = fix(&tree, err);
     *ret_len = 0;
     /* Numbers are never longer than they were, and a parent's can only become shorter. */
     for (size_t i = 0; rc == 0 && tree.changed && i < tree.count; i++)
@@ -179,7 +179,7 @@ int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret
     return rc < 0 ? -1 : tree.changed;
 }
 
-int pstree_mend(int memory_fd, struct err *err)
+int pstree_fix(int memory_fd, struct err *err)
 {
     auto_close int fd = openat(memory_fd, NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     auto_free uint8_t *text = NULL, *out = NULL;
@@ -197,7 +197,7 @@ int pstree_mend(int memory_fd, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "no memory for the tree of processes");
     if (io_read_all(fd, text, (size_t) st.st_size) < 0)
         return err_sys(err, errno, "read " NAME);
-    rc = pstree_mend_bytes(text + MAGIC_LEN, (size_t) st.st_size - MAGIC_LEN, out, &len, err);
+    rc = pstree_fix_bytes(text + MAGIC_LEN, (size_t) st.st_size - MAGIC_LEN, out, &len, err);
     if (rc <= 0)
         return rc;
     if (lseek(fd, MAGIC_LEN, SEEK_SET) < 0 || ftruncate(fd, MAGIC_LEN) < 0 ||

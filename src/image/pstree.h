@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 /* ERR_UNSUPPORTED: there is a process that could not be restored, and why. */
-int pstree_mend(int memory_fd, struct err *err);
+int pstree_fix(int memory_fd, struct err *err);
 
 /* The same for what the file has after its magic; out has room for as much. 1: it was fixed; 0: no need to. Pure. */
-int pstree_mend_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret_len,
-                      struct err *err);
+int pstree_fix_bytes(const uint8_t *text, size_t len, uint8_t *out, size_t *ret_len,
+                     struct err *err);
 
 #endif

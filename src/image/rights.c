@@ -22,7 +22,7 @@ static const struct lockdown_call own_calls[] = {
     CALL_IF(ioctl, CALL_IS, 1, UFFDIO_WAKE), CALL_IF(ioctl, CALL_IS, 1, UFFDIO_WRITEPROTECT),
     /* criu hands over its userfaultfds */
     CALL(accept4), CALL(setsockopt), CALL(sendmsg), CALL(recvmsg), CALL(sendto), CALL(recvfrom),
-    /* one of them is started again, and becomes nobody */
+    /* one of them is started again, and becomes `nobody` */
     CALL_IF(clone, CALL_IS, 0, CLONE_VM | CLONE_FILES | SIGCHLD),
     CALL_IF(clone, CALL_IS, 0, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD), CALL(wait4), CALL(futex), CALL(set_robust_list),
     CALL_IF(setresuid, CALL_IS, 0, RIGHTS_NOBODY), CALL_IF(setresgid, CALL_IS, 0, RIGHTS_NOBODY), CALL_IF(setgroups, CALL_IS, 0, 0),

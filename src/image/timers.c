@@ -40,7 +40,7 @@ static const uint8_t *find_stuck(const struct proto_field *timer)
     return field[TIMER_NANOSECONDS].last;
 }
 
-static int mend(int fd, const uint8_t *text, const uint8_t *at, const uint8_t *end, struct err *err)
+static int fix(int fd, const uint8_t *text, const uint8_t *at, const uint8_t *end, struct err *err)
 {
     struct proto_field f;
 
@@ -53,7 +53,7 @@ static int mend(int fd, const uint8_t *text, const uint8_t *at, const uint8_t *e
     return 0;
 }
 
-int timers_mend(int memory_fd, struct err *err)
+int timers_fix(int memory_fd, struct err *err)
 {
     auto_close int fd = openat(memory_fd, NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     auto_free uint8_t *text = NULL;
@@ -70,7 +70,7 @@ int timers_mend(int memory_fd, struct err *err)
         at += sizeof size;
         if (size > (size_t) (end - at))
             break;
-        if (mend(fd, text, at, at + size, err) < 0)
+        if (fix(fd, text, at, at + size, err) < 0)
             return -1;
     }
     return at == end ? 0

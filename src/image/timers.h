@@ -10,6 +10,6 @@
 
 #include "base/err.h"
 
-int timers_mend(int memory_fd, struct err *err);
+int timers_fix(int memory_fd, struct err *err);
 
 #endif

@@ -131,7 +131,7 @@ static int list_archive(struct source *s, struct err *err)
                 if (add_file(s, &tar->entry, start, err) < 0)
                     return -1;
                 at = start + tar_skip(tar);
-                break; /* the window begins anew there */
+                break; /* the window begins again there */
             }
             if (done + used == (size_t) n)
                 at += (size_t) n;

@@ -280,7 +280,7 @@ static const struct last_word {
 };
 /* clang-format on */
 
-/* A file that this kernel does not have holds nobody back. */
+/* A file that this kernel does not have holds no process back. */
 static void say_last(const struct cgroups *cgroups, const char *name, enum when when)
 {
     for (size_t i = 0; i < ARRAY_LEN(last_words); i++) {

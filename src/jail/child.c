@@ -146,7 +146,7 @@ static void step_enter_cgroups(const struct child_spec *s)
 }
 
 /* In the sandbox's own network namespace, so that a checkpoint finds the socket. The agent
- * sends away whoever comes from inside. */
+ * sends away connections from inside. */
 static void step_bind_agent_socket(void)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -215,7 +215,7 @@ static void step_wait(int *fds, size_t want)
     size_t count = 0;
     char go;
 
-    /* The end of the socket is a keeper that died or changed its mind: nothing to report, nobody to. */
+    /* The end of the socket is a keeper that died or changed its mind: nothing to report, and no reader. */
     if (io_recv_fds(FD_CONTROL, &go, sizeof go, fds, want, &count) != 1 || count != want)
         _exit(3);
 }
@@ -239,7 +239,7 @@ static void step_stdio(void)
     (void) close(fd);
 }
 
-/* The keeper holds a duplicate for as long as the sandbox lives: while any is open, nobody else can listen. */
+/* The keeper holds a duplicate for as long as the sandbox lives: while any is open, no other process can listen. */
 static void step_give_listener(bool listening)
 {
     const char word = listening ? CHILD_LISTENS : CHILD_QUIET;

@@ -8,7 +8,7 @@
  *      is dropped.
  *
  * Without the program the routes alone would let a sandbox find its own servers behind foreign addresses, nothing more.
- * All of it belongs to the namespace, which nobody inside has the capability to change (net.h). */
+ * All of it belongs to the namespace, which no process inside has the capability to change (net.h). */
 #include "jail/gateway.h"
 
 #include "base/own.h"
@@ -29,8 +29,8 @@
 #define BACKLOG  256
 #define DNS_PORT 53
 
-/* What programs inside see as their own: addresses that are nobody's. The v6 one is of a kind that programs try after
- * v4, since few hosts have a way out for it. */
+/* What programs inside see as their own: addresses that belong to no host. The v6 one is of a kind that programs try after
+ * v4, since few hosts have a route for it. */
 const uint8_t gateway_own4[4] = { 192, 0, 2, 2 };
 const uint8_t gateway_own6[16] = { 0xfd, 0x63, 0x6f, 0x76, 0x65, [15] = 2 };
 
@@ -218,7 +218,7 @@ void gateways_init(struct gateways *g)
 
 void gateways_refill(struct gateways *g)
 {
-    struct err ignored; /* whoever needs one tries again, and is told */
+    struct err ignored; /* the next caller that needs one tries again, and is told */
 
     if (!g->used)
         return;

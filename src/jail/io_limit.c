@@ -193,7 +193,7 @@ static int set_max(const struct cgroups *cgroups, const char *name, const struct
     return 0;
 }
 
-/* The controller is handed down when the first sandbox wants a limit: nobody else has to pay for it. */
+/* The controller is handed down when the first sandbox wants a limit: the others do not pay for it. */
 static int set_v2(struct io_limits *io, const struct cgroups *cgroups, const char *name,
                   const struct limits *limits, uint32_t device, struct err *err)
 {

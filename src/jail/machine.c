@@ -151,7 +151,7 @@ int machine_confine(const struct machine *m, const struct limits *limits, bool v
         return -1;
     if (m->vm)
         return confine_kernel(NULL, filter, &listening, err);
-    /* No Landlock: whoever has rules of it cannot mount. */
+    /* No Landlock: a process with rules of it cannot mount. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_sys(err, errno, "no_new_privs");
     return seccomp_install(filter, false) < 0 ? err_sys(err, errno, "seccomp") : 0;

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is nobody
+/* Files of /proc that tell about the host or reach into it. Most are root's alone, and host root is `nobody`
  * inside; the mask is the second line. Those that a kernel lacks are skipped. */
 static const char *const masked_files[] = {
     "kcore",      "keys",         "key-users", "kmsg",          "kallsyms",      "kpagecount",

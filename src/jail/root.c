@@ -2,8 +2,8 @@
  * disk, belong to the sandbox's ids, and read-only. The disk's upper/ takes the writes. A sandbox
  * that was made from an image has the disks of the image in between, read-only. The overlay joins them.
  *
- * overlayfs works on its layers with the credentials of whoever mounts it, and on an id-mapped layer
- * host root is nobody: it cannot even make work/index. So the mount is made with the sandbox root's ids as
+ * overlayfs works on its layers with the credentials of the process that mounts it, and on an id-mapped layer
+ * host root is `nobody`: it cannot even make work/index. So the mount is made with the sandbox root's ids as
  * file system ids, with capabilities raised again, because setfsuid drops those about files.
  *
  * "volatile": no fsync reaches the disk, which dies with the sandbox or is synced when that is saved. "index" and

@@ -209,7 +209,7 @@ static void rule_messages(struct writer *w) /* sendto, recvfrom, sendmmsg, recvm
     rule_urgent(w, 3);
 }
 
-/* process_vm_readv, process_vm_writev, prlimit64: who may, the kernel decides by user, but nobody has business with the agent. The
+/* process_vm_readv, process_vm_writev, prlimit64: who may, the kernel decides by user, but no program has business with the agent. The
  * sandbox's root has the agent's uid, and limits are not guarded like memory is: with one of them it could take its own
  * PID 1 the descriptors to answer with. */
 static void rule_other_process(struct writer *w)
@@ -241,7 +241,7 @@ static void rule_seccomp(struct writer *w)
     answer(w, FINAL_REFUSAL);
 }
 
-/* The agent as what is traced; and a tracer that turns filters off, which the kernel refuses to whoever has a filter, too. Whom else a
+/* The agent as what is traced; and a tracer that turns filters off, which the kernel refuses to a process with a filter, too. Whom else a
  * process may trace is decided by the kernel: its own user's. */
 static void rule_ptrace(struct writer *w)
 {
@@ -299,7 +299,7 @@ static void rule_socket(struct writer *w)
     w->filter->code[to_netlink].jt = (uint8_t) (at - to_netlink - 1);
     load_arg(w, 2);
     answer_if(w, NETLINK_ROUTE, SECCOMP_RET_ALLOW);
-    /* useradd and its kin go on without the audit subsystem, if the kernel says it has none. */
+    /* useradd and its kin work without the audit subsystem, if the kernel says it has none. */
     answer_if(w, NETLINK_AUDIT, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
     answer(w, w->refusal);
 }
@@ -368,7 +368,7 @@ static uint32_t plain_answer(const struct writer *w, uint32_t nr)
     return SECCOMP_RET_ERRNO | ENOSYS;
 }
 
-/* A run begins at `from` and goes on to the next run's beginning. A call with a rule is a run of its own. */
+/* A run begins at `from` and ends where the next run begins. A call with a rule is a run of its own. */
 struct run {
     uint32_t from;
     uint32_t answer;

@@ -12,7 +12,7 @@
 
 #define MOUNTS "sys/user/max_mnt_namespaces"
 
-/* fanotify is no namespace, but nobody inside needs it either: its calls are refused. */
+/* fanotify is no namespace, but no program inside needs it either: its calls are refused. */
 static const char *const counts[] = {
     "sys/user/max_user_namespaces", "sys/user/max_pid_namespaces",
     "sys/user/max_net_namespaces",  "sys/user/max_ipc_namespaces",

@@ -238,7 +238,7 @@ static int write_node(int dirfd, const char *path, enum content content, const s
     if (content == DIRECTORY)
         return mkdirat(dirfd, path, 0755) < 0 && errno != EEXIST ? -1 : 0;
     content_text(content, v, text, sizeof text);
-    /* A new file each time: nobody uses the old tree, but its pages may still be mapped somewhere. */
+    /* A new file each time: the old tree is unused, but its pages may still be mapped somewhere. */
     (void) unlinkat(dirfd, path, 0);
     fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
     if (fd < 0)
@@ -290,7 +290,7 @@ struct sysview *sysview_take(struct sysviews *views, const struct limits *limits
                                 .processes = limits->processes };
     (void) snprintf(unused->name, sizeof unused->name, "%zu", (size_t) (unused - views->view));
     if (write_view(unused, err) < 0) {
-        unused->memory_bytes = 0; /* like nobody's limits */
+        unused->memory_bytes = 0; /* like no sandbox's limits */
         return NULL;
     }
     unused->users = 1;

@@ -106,7 +106,7 @@ static struct sandbox *free_slot(struct keeper *k, struct err *err)
     return find_free_slot(k);
 }
 
-/* Those in the pool count for nobody but the pool. */
+/* Those in the pool count for the pool alone. */
 static int check_count(const struct keeper *k, const struct keeper_request *r, struct err *err)
 {
     uint32_t count =

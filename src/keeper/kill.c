@@ -75,8 +75,8 @@ static void leave_disk(struct keeper *k, const struct sandbox *s)
         s->driver->leave_disk(k, s);
 }
 
-/* Somebody works on it, and dies with it. What that one did until then is found out by driver->settle, which looks at
- * files; then it is stopped like any other. The record says so first: should we die now, the next keeper goes on with it. */
+/* A worker works on it, and dies with it. What the worker did until then is found out by driver->settle, which looks at
+ * files; then it is stopped like any other. The record says so first: should we die now, the next keeper continues with it. */
 static void doom(struct keeper *k, struct sandbox *s, const char *reason)
 {
     struct err err, ignored;

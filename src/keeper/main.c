@@ -221,7 +221,7 @@ static void on_signal(struct keeper *k, struct watch *watch)
     if (read(watch->fd, &info, sizeof info) == (ssize_t) sizeof info) {
         log_line(LOG_INFO, "ending signal=%u sandboxes=%u: they keep running", info.ssi_signo,
                  k->sandbox_count - k->pooled);
-        /* For nobody yet: without us nobody would know of them. */
+        /* They have no owner yet: without us no program would know of them. */
         pool_clear(k, "the keeper ends");
         k->quit_ms = io_now_ms();
         k->quit = true;

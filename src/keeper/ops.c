@@ -171,7 +171,7 @@ static int op_tie(struct keeper *k, int index, const struct keeper_request *requ
     uint32_t before = sandbox->info.flags;
 
     (void) request, (void) ret_fds;
-    /* Written down: a keeper that comes after us must not keep it for nobody. */
+    /* Written down: a keeper that comes after us must not keep it without an owner. */
     sandbox->info.flags |= KEEPER_FLAG_TIED;
     if (sandbox->info.flags != before && sandbox_record(k, sandbox, err) < 0) {
         sandbox->info.flags = before;
@@ -483,7 +483,7 @@ static void on_connection(struct keeper *k, struct watch *watch)
     (void) take_fd(&fd);
 }
 
-/* The socket, in a directory that nobody else can pass through. */
+/* The socket, in a directory that no other user can pass through. */
 static int bind_in(int dir_fd, int fd, int gid, struct err *err)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -517,7 +517,7 @@ int ops_listen(struct keeper *k, int gid, struct err *err)
     (void) unlinkat(dir, "keeper.sock", 0); /* of one that was killed here */
     if (bind_in(dir, fd, gid, err) < 0)
         return -1;
-    /* We hold the lock: nobody listens on the one that is there. */
+    /* We hold the lock: no process listens on the one that is there. */
     if (renameat(dir, "keeper.sock", k->state_fd, "keeper.sock") < 0)
         return err_sys(err, errno, "put keeper.sock in its place");
     (void) unlinkat(k->state_fd, "keeper.new", AT_REMOVEDIR);

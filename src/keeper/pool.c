@@ -13,7 +13,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ALONE_MS   60000 /* nobody asked for the list: whoever made them is not coming back */
+#define ALONE_MS                                                                                   \
+    60000 /* the list was not asked for: the server that made them is not coming back */
 #define TICK_MS    5000
 #define SLOTS_KEPT 16 /* places that the pool leaves for those who ask for one */
 
@@ -54,7 +55,7 @@ void pool_made(struct keeper *k, struct sandbox *s)
     if (s->driver->freeze(k, s, true, &err) < 0)
         log_line(LOG_WARNING, "pool sandbox=%s keeps running: %s", s->info.id, err.msg);
     else
-        sandbox_frozen(k, s, true); /* or soon: nobody can look */
+        sandbox_frozen(k, s, true); /* or soon: no caller can look */
 }
 
 static int thaw(struct keeper *k, struct sandbox *s, struct err *err)

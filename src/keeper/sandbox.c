@@ -1,7 +1,7 @@
 /* A sandbox's life: states, its end, adoption, and what is asked of one that runs. How it comes to
  * life is in create.c, how it is isolated is its driver's.
  *
- * Whatever fails on the way goes to STOPPING: there is one way out, and it is the tested one.
+ * Whatever fails on the way goes to STOPPING: there is one way to end, and it is the tested one.
  *
  *   sandbox_stop   journal, kill (kill.c)    STOPPING  waits for PID 1's death
  *   sandbox_clear  driver, journal, files    GONE      retried while the kernel holds on
@@ -174,7 +174,7 @@ void sandbox_on_death(struct keeper *k, struct watch *watch)
     if (s->info.life != LIFE_STOPPING)
         sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");
     keeper_unwatch(k, &s->pid);
-    if (s->info.life == LIFE_STOPPING) /* else when whoever works on it is gone */
+    if (s->info.life == LIFE_STOPPING) /* else when its worker is gone */
         sandbox_clear(k, s);
 }
 
@@ -197,7 +197,7 @@ void sandbox_back(struct keeper *k, struct sandbox *s)
         sandbox_stop(k, s, "agent died");
         return;
     }
-    /* Whoever worked on it may have been killed before it could do this. */
+    /* Its worker may have been killed before it could do this. */
     if (s->driver->freeze(k, s, s->was_frozen, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     else if (s->was_frozen)

@@ -1,4 +1,4 @@
-/* What happens by time alone. The loop comes by after every event, so that whoever has nothing to wait for must cost nothing:
+/* What happens by time alone. The loop comes by after every event, so that a sandbox with nothing to wait for must cost nothing:
  * a look at every sandbox and every connection takes longer than to serve a request. */
 #include "base/io.h"
 #include "base/log.h"
@@ -38,7 +38,7 @@ static void check_start(struct keeper *k, struct sandbox *s, uint64_t now)
     sandbox_fail(k, s, &err);
 }
 
-/* Nobody knows what a saver that hangs, or its criu, has done to the processes: they do not go on. Of a load, the image is as it was. */
+/* It is unknown what a saver that hangs, or its criu, has done to the processes: they do not continue. Of a load, the image is as it was. */
 static void check_worker(struct keeper *k, struct sandbox *s, uint64_t now)
 {
     char reason[80];
@@ -57,7 +57,7 @@ static void check_worker(struct keeper *k, struct sandbox *s, uint64_t now)
         kill_box(k, s);
 }
 
-/* Neither image nor processes say what it is: it does not go on. */
+/* Neither image nor processes say what it is: it does not continue. */
 static void give_up(struct keeper *k, struct sandbox *s)
 {
     log_line(LOG_ERROR, "sandbox=%s it is not known what became of it", s->info.id);

@@ -49,7 +49,7 @@ static bool next_sleeper(const struct keeper *k, const char *volume, uint32_t *c
     return false;
 }
 
-/* The id of who writes to it, but for `own`; NULL: nobody. */
+/* The id of who writes to it, but for `own`; NULL: none. */
 static const char *writer_of(const struct keeper *k, const char *volume, const char *own)
 {
     struct host_claim claim;

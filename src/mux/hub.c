@@ -118,7 +118,7 @@ static void line_ready(struct hub *p, struct hub_watch *w, uint32_t events)
     if (line->stream && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !line->stream->out_ended)
         line_read(p, line);
     else if (line->stream && (events & (EPOLLHUP | EPOLLERR)))
-        mux_reset(&p->mux, line->stream); /* nobody reads what would still come */
+        mux_reset(&p->mux, line->stream); /* no program reads what would still come */
     line_wait(p, line);
 }
 

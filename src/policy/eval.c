@@ -222,7 +222,7 @@ static void eval_body(struct analysis *an, const struct func *func, const struct
     an->calls = call.outer;
 }
 
-/* A body is judged where it is defined, with unknown arguments, in case that nobody calls it by
+/* A body is judged where it is defined, with unknown arguments, in case that no call names it by
  * its name; and again wherever it is called. */
 static OWN_FRAME void eval_define(struct analysis *an, const struct node *node)
 {

@@ -157,7 +157,7 @@ static void process(struct expander *e)
     char *kept;
     int len;
 
-    e->an->parallel++; /* unlike $(...), nobody waits for it */
+    e->an->parallel++; /* unlike $(...), the shell does not wait for it */
     content = substitute(e->an, &src);
     e->an->parallel--;
     len = snprintf(path, sizeof path, "/dev/fd/%u", 63 + e->an->fd_count++);

@@ -125,7 +125,7 @@ static void print_format(struct analysis *an, const struct command *c)
     format = arena_alloc(&an->arena, c->argv[arg].len + 1);
     format[decode_escapes(c->argv[arg].text, c->argv[arg].len, format)] = '\0';
     c->out->taint |= c->argv[arg].taint;
-    /* Hidden on purpose: nobody writes letters as numbers otherwise. */
+    /* Hidden on purpose: people do not write letters as numbers otherwise. */
     if (strstr(c->argv[arg].text, "\\x") || strstr(c->argv[arg].text, "\\1"))
         c->out->taint |= TAINT_DECODED;
     arg++;

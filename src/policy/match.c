@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* PCRE2 counts its limit anew at every place of the text where it tries to start, so the limit
+/* PCRE2 counts its limit again at every place of the text where it tries to start, so the limit
  * shrinks as the text grows: the product stays about the same. */
 #define WORK_MAX        20000000u
 #define MATCH_LIMIT_MIN 200

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Words that end a list, each only where somebody waits for it. */
+/* Words that end a list, each only where a list waits for it. */
 enum stop {
     STOP_PAREN = 1,
     STOP_BRACE = 2,
@@ -397,7 +397,7 @@ static const struct {
     { "fi", STOP_ELSE }, { "do", STOP_DO },     { "done", STOP_DONE }, { "esac", STOP_CASE },
 };
 
-/* Whether a list ends here. What nobody waits for is noted and skipped. */
+/* Whether a list ends here. What no list waits for is noted and skipped. */
 static bool at_stop(struct parser *p, unsigned stop)
 {
     struct word word;

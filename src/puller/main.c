@@ -207,7 +207,7 @@ int main(int argc, char **argv)
                  "cove-pull"); /* not the number of a descriptor, as with older kernels */
     (void) prctl(PR_SET_DUMPABLE, 0);
     (void) signal(SIGPIPE, SIG_IGN);
-    (void) signal(SIGCHLD, SIG_IGN); /* of cove-dial; nobody waits for them */
+    (void) signal(SIGCHLD, SIG_IGN); /* of cove-dial; they are not waited for */
     (void) fcntl(PULLER_SOCKET, F_SETFD, FD_CLOEXEC);
     (void) fcntl(PULLER_DIALER, F_SETFD, FD_CLOEXEC);
     r = limit_self(&err) < 0 || rights_drop(&err) < 0 ? -1 : begin(&puller, &err);

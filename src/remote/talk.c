@@ -202,7 +202,7 @@ static bool queue(struct talk *t, enum ws_op op, const void *data, size_t len)
     return true;
 }
 
-/* 1: an event, 0: go on. */
+/* 1: an event, 0: continue. */
 static int take_control(struct talk *t, const char *data, size_t len, struct talk_event *ret,
                         struct err *err)
 {
@@ -246,7 +246,7 @@ static int take_output(struct talk *t, struct talk_event *ret, struct err *err)
     return ret->len > 0;
 }
 
-/* What is here already: 1 with an event, 0: go on, 2: more bytes are needed. */
+/* What is here already: 1 with an event, 0: continue, 2: more bytes are needed. */
 static int step(struct talk *t, struct talk_event *ret, struct err *err)
 {
     struct call *c = &t->call;

@@ -8,7 +8,7 @@
  * order of `texts`); numbers as 8 bytes, big end first, each text behind its length as such a number. The
  * table `chain` has the head (last number and hash) and the anchor (those of the last record that was
  * pruned; zeros at first), both changed in the transaction that adds or removes records. So a record that
- * was changed, removed or put in is found by verifying, unless everything behind it is written anew:
+ * was changed, removed or put in is found by verifying, unless everything behind it is written again:
  * compare the head with one that was noted elsewhere. */
 
 /* The texts of a record; column and place in the hash follow from the order. */

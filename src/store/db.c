@@ -208,7 +208,7 @@ static int upgrade(struct db *db, int64_t version, struct err *err)
     return 0;
 }
 
-/* Before anything is written: a page that is bad would be found by whoever needs it first, in the middle of something.
+/* Before anything is written: a page that is bad would be found by the first request that needs it, in the middle of something.
  * Small files are looked at as a whole; of large ones, which are large by their audit log, the other tables. */
 static int check_whole(struct db *db, struct err *err)
 {

@@ -56,7 +56,7 @@ const char db_schema[] =
     "   THEN json_extract(" text ", '$.proxy.username') END IS NOT NULL;"
 
 /* From version n + 1 to n + 2, each in the transaction that brings a file up to date. What is new has a default, so that
- * a server of the version before, if one still runs, goes on with the same file. */
+ * a server of the version before, if one still runs, keeps using the same file. */
 const char *const db_upgrades[DB_VERSION - 1] = {
     "ALTER TABLE tenants ADD COLUMN stored_bytes INT NOT NULL DEFAULT 0;"
     "ALTER TABLE sandboxes ADD COLUMN request_hash TEXT NOT NULL DEFAULT '';"

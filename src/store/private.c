@@ -63,7 +63,7 @@ static void read_member(sqlite3_stmt *stmt, struct private_member *ret)
     db_copy(stmt, 1, ret->sandbox, sizeof ret->sandbox);
     db_copy(stmt, 2, ret->alias, sizeof ret->alias);
     if (private_ports_parse(db_text(stmt, 3), ret, &ignored) < 0)
-        ret->port_count = 0; /* what cannot be read lets nobody in */
+        ret->port_count = 0; /* what cannot be read lets no peer in */
     ret->network_number = (unsigned) db_number(stmt, 4);
     ret->number = (unsigned) db_number(stmt, 5);
     ret->joined_ms = db_number(stmt, 6);
@@ -110,7 +110,7 @@ static int network_in(struct db *db, const char *tenant, const char *name,
     return rc == 1 ? 0 : rc == 0 ? no_network(name, err) : -1;
 }
 
-/* The first number behind `last` that nobody has, around the end. -1: none. */
+/* The first free number behind `last`, around the end. -1: none. */
 static int next_number(const bool used[PRIVATE_NUMBER_MOST + 1], unsigned last, unsigned least)
 {
     for (unsigned i = 1; i <= PRIVATE_NUMBER_MOST + 1; i++) {

@@ -10,23 +10,23 @@
 #include <unistd.h>
 
 /* Theory: there is one connection for writing, and at any time one thread at most that uses it. Who has something to write
- * puts it into the queue; if nobody writes, it writes itself all that waits, its own among it, in one transaction, and
+ * puts it into the queue; if no other writes, it writes itself all that waits, its own among it, in one transaction, and
  * tells those who wait: no thread has to be woken for a lone change, and those who come meanwhile share the next
  * transaction. A change that fails is undone alone, by a savepoint. If the commit fails, everybody is told the same
- * error; only audit records for which nobody waits stay in the queue, and are tried again a second later.
+ * error; only audit records without a waiting caller stay in the queue, and are tried again a second later.
  *
  * A commit puts the change into the journal, where it survives the end of this program, however it ends (SQLite's
  * synchronous=NORMAL). Reaching the disk, against a power cut, is a second step, outside of the queue: commits are
- * counted, and a sync covers all that came before it. Whoever relies on the disk waits for a sync that covers his
+ * counted, and a sync covers all that came before it. A caller that relies on the disk waits for a sync that covers its
  * commit, made by himself or by another. For all others a thread of our own does it, LINGER_MS after the first of them;
- * it also writes records that nobody waits for, and moves the journal into the file (a checkpoint), so that no request
+ * it also writes records without a waiting caller, and moves the journal into the file (a checkpoint), so that no request
  * has to. */
 
 #define LINGER_MS  50
 #define RETRY_MS   1000
 #define GATHER     1024 /* so many records do not wait any longer */
 #define MOVE_PAGES 1000 /* in the journal: moved by the thread */
-#define MOST_PAGES 4000 /* the thread does not keep up: moved at once by whoever writes */
+#define MOST_PAGES 4000 /* the thread does not keep up: moved at once by the writer */
 
 struct store_job {
     struct store_job *next;
@@ -167,7 +167,7 @@ static bool nothing_waits(const struct store *store)
     return !store->jobs && !store->entries;
 }
 
-/* The caller found that nobody writes. */
+/* The caller found that no thread writes. */
 static void write_batch(struct store *store)
 {
     struct err err = { 0 };

@@ -400,7 +400,7 @@ int template_import(const struct template_maker *maker, const char *state,
                                   .bytes = im->manifest.bytes,
                                   .files = im->manifest.files,
                                   .wall_ms = io_now_ms() - started };
-    if (r < 0 && !spec->alone) /* such a name is nobody's business */
+    if (r < 0 && !spec->alone) /* such a name stays private */
         return err_wrap(err, "template '%s'", spec->name);
     return r;
 }

@@ -440,7 +440,7 @@ static int ensure(const struct template_maker *maker, const char *state, bool re
         return 0;
     if (template_lock(maker, store_fd, "host", &lock_fd, err) < 0)
         return -1;
-    /* Whoever had the lock may have done it meanwhile. */
+    /* The last holder of the lock may have done it meanwhile. */
     if (!rebuild && template_find(store_fd, "host", &manifest, NULL, &ignored) == 0 &&
         strcmp(manifest.recipe, recipe) == 0)
         return 0;

@@ -102,7 +102,7 @@ static int build(const struct template_maker *maker, const char *state, int stor
     return r;
 }
 
-/* 1: it is there, and as it should be, or somebody else's. */
+/* 1: it is there, and as it should be, or another user's. */
 static int is_there(int store_fd, const char *recipe)
 {
     struct manifest manifest;
@@ -124,7 +124,7 @@ static int ensure(const struct template_maker *maker, const char *state, struct 
         return 0;
     if (template_lock(maker, store_fd, TEMPLATE_SCRATCH, &lock_fd, err) < 0)
         return -1;
-    /* Whoever had the lock may have done it meanwhile. */
+    /* The last holder of the lock may have done it meanwhile. */
     return is_there(store_fd, recipe) ? 0 : build(maker, state, store_fd, recipe, err);
 }
 

@@ -225,7 +225,7 @@ int template_build_dir(int store_fd, const char *name, char *ret_name, size_t si
     dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir)
         return err_sys(err, errno, "list templates");
-    /* Whoever made these held the lock that we hold now. */
+    /* The maker of these held the lock that we hold now. */
     while ((entry = readdir(dir)))
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
             tree_remove(store_fd, entry->d_name, err) < 0)
@@ -301,7 +301,7 @@ int template_remove(const char *state, int store_fd, const char *name, struct er
 
     if (fd < 0)
         return err_set(err, ERR_NO_TEMPLATE, "there is no template '%s'", name);
-    /* Without its manifest no new sandbox can start from it; then nobody can come in between. */
+    /* Without its manifest no new sandbox can start from it; then no create can come in between. */
     if (template_users(state, name, &users, err) < 0)
         return err_wrap(err, "template '%s' stays", name);
     if (users > 0)

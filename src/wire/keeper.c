@@ -146,7 +146,7 @@ static int check_volume(const struct keeper_request *r, struct err *err)
                                        : 0;
 }
 
-/* A paused sandbox, whose image has its id, goes on as who it was. */
+/* A paused sandbox, whose image has its id, continues as who it was. */
 static int check_load(const struct keeper_request *r, struct err *err)
 {
     if (check_names(r, err) < 0)

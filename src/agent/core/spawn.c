@@ -172,7 +172,7 @@ static int build_env(struct spawn *spawn, const struct spawn_base *base,
     return 0;
 }
 
-/* Accounts that nobody logs in to have a shell that only says so. */
+/* Accounts without a login have a shell that only says so. */
 static void settle_shell(struct user *user)
 {
     const char *name = strrchr(user->shell, '/');

@@ -188,7 +188,7 @@ static enum conn_taken take_signal(struct reader *reader, const struct frame_hea
         err_set(err, ERR_INVALID, "unknown signal: %u", number);
         return CONN_BAD;
     }
-    /* Nobody is left to reach when it has just ended: not an error, it was on its way. */
+    /* No process is left to reach when it has just ended: not an error, it was on its way. */
     (void) proc_signal(reader->proc, number, false, 0, err);
     return CONN_DONE;
 }

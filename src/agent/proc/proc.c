@@ -84,7 +84,7 @@ static void on_grace(struct timer *timer)
 void proc_output(struct proc *proc)
 {
     if (proc->phase == PROC_FINAL)
-        procs_trim(proc->agent); /* leftovers of the command that go on writing */
+        procs_trim(proc->agent); /* leftovers of the command that keep writing */
     else
         finish_if_whole(proc);
 }

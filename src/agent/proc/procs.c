@@ -174,7 +174,7 @@ void procs_unsettle(struct proc *proc)
     agent->unsettled = proc;
 }
 
-/* What an ended process still holds goes when nobody needs it. */
+/* What an ended process still holds goes when no reader needs it. */
 static void settle(struct proc *proc)
 {
     struct proc_live *live = proc->live;
@@ -187,7 +187,7 @@ static void settle(struct proc *proc)
         return;
     if (place_of(proc->agent, proc->handle) < proc->agent->proc_text_from)
         forget_text(proc);
-    if (!live->shepherd) { /* nobody writes any more */
+    if (!live->shepherd) { /* no process writes any more */
         stream_close_all(proc);
         for (int i = 0; i < PROC_STREAMS; i++)
             ring_trim(&live->streams[i].ring);

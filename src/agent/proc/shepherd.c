@@ -1,7 +1,7 @@
 /* What must hold:
  *   - the command's pid is not reaped before its end is known, so signals to its group cannot go
  * astray: once it is reaped, only processes found below us are signalled, one by one;
- *   - a kill repeats until nobody is below: whoever forked during a scan is found by the next, and
+ *   - a kill repeats until no process is below: one that was forked during a scan is found by the next, and
  *     a killed process forks no more, so the scans converge;
  *   - the end of a killed command is reported when all are gone, so that its CPU time is whole. */
 #include "agent/proc/shepherd.h"
@@ -173,7 +173,7 @@ static void kill_all(struct shepherd *self)
         if (self->alone)
             break;
         reached = signal_below(self, SIGKILL, true);
-        /* At once again while somebody may still be forking; then the dying get a moment. */
+        /* At once again while a process may still be forking; then the dying get a moment. */
         if (round >= KILL_ROUNDS)
             wait_signal(self, reached ? 1 : 20);
     }

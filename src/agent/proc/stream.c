@@ -156,7 +156,7 @@ static uint32_t waiting_bytes(int fd)
     return ioctl(fd, FIONREAD, &n) == 0 && n > 0 ? (uint32_t) n : 0;
 }
 
-/* Nobody will ever ask for these bytes: only their number counts. */
+/* No reader will ever ask for these bytes: only their number counts. */
 static ssize_t read_away(struct proc_stream *stream)
 {
     char away[4096];

@@ -98,7 +98,7 @@ static struct tree_node *find(const struct tree *tree, pid_t pid)
     return bsearch(&key, tree->nodes, tree->count, sizeof key, by_pid);
 }
 
-/* Up from a node until the root, somebody known to be below it, or the top. The bound on the steps
+/* Up from a node until the root, a process known to be below it, or the top. The bound on the steps
  * is for a snapshot with a circle in it: pids can be reused while it is taken. */
 static bool is_below(const struct tree *tree, const struct tree_node *node, pid_t root)
 {

@@ -1,8 +1,8 @@
 /* dial.c - the operation DIAL: connect to a port inside, then be a pipe.
  *
  * Two directions, each with one buffer: it is read into only when empty, so that a slow side holds
- * up the other and nobody else. The end of one direction is passed on as such (shutdown), the
- * other goes on. It is over when both are, or when the caller is gone for good. */
+ * up the other and no third. The end of one direction is passed on as such (shutdown), the
+ * other continues. It is over when both are, or when the caller is gone for good. */
 #include "agent/worker/answer.h"
 #include "agent/worker/port.h"
 #include "base/io.h"
@@ -137,7 +137,7 @@ static void relay(struct worker *w, struct lane *in, struct lane *out)
         if (!early && poll(p, 2, -1) < 0 && errno != EINTR)
             return;
         if (in->over && (p[0].revents & (POLLHUP | POLLERR)))
-            return; /* nobody left to answer */
+            return; /* no caller left to answer */
         early = false;
         lane_move(in, w);
         lane_move(out, w);

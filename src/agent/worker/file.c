@@ -159,7 +159,7 @@ static int write_stream(struct worker *w, struct place *place, struct err *err)
     return answer_record(w, FRAME_END, &reply, err);
 }
 
-/* What was somebody else's becomes the user's when root's rights were lent for this; attributes as asked for. */
+/* What was another user's becomes the user's when root's rights were lent for this; attributes as asked for. */
 static int own_and_mark(struct worker *w, struct place *place, struct err *err)
 {
     if (w->lent && fchown(place->fd, w->user->uid, w->user->gid) < 0)
@@ -210,7 +210,7 @@ int file_mkdir(struct worker *w, struct err *err)
     if (mkdir(path, 0777) < 0) {
         int why = errno;
 
-        /* Somebody else may have made it between the look and the call. */
+        /* Another process may have made it between the look and the call. */
         if (why == EEXIST && (r->flags & AGENT_PARENTS) && stat(path, &st) == 0 &&
             S_ISDIR(st.st_mode))
             return file_reply_entry(w, path, AGENT_EXISTED, 0, err);

@@ -49,7 +49,7 @@ struct grep {
     uint32_t after;     /* lines that still follow as context */
 };
 
-enum { GO_ON, NEXT_FILE, STOP };
+enum { CONTINUE, NEXT_FILE, STOP };
 
 /* The piece of [text, len) to show around a match at `at`. */
 static struct bytes shown(const char *text, size_t len, size_t at)
@@ -127,7 +127,7 @@ static int on_match(struct grep *g, const char *text, size_t len, size_t at, str
         send_line(g, g->line, g->column + at + 1, 0, shown(text, len, at), err) < 0)
         return -1;
     g->after = g->w->request->context_after;
-    return GO_ON;
+    return CONTINUE;
 }
 
 /* One line, or a piece of one; text[len] may be written to. */
@@ -135,7 +135,7 @@ static int on_piece(struct grep *g, char *text, size_t len, bool ends, struct er
 {
     size_t at, match_len;
     char behind = text[len];
-    int rc = GO_ON;
+    int rc = CONTINUE;
 
     for (char *nul = text; (nul = memchr(nul, '\0', len - (size_t) (nul - text))); *nul = '\n')
         g->binary = true;
@@ -146,7 +146,7 @@ static int on_piece(struct grep *g, char *text, size_t len, bool ends, struct er
     else if (g->after > 0 && g->column == 0 && !g->binary)
         rc = send_line(g, g->line, 0, AGENT_CONTEXT, shown(text, len, 0), err);
     text[len] = behind;
-    if (rc == GO_ON && keep_before(g, text, len, err) < 0)
+    if (rc == CONTINUE && keep_before(g, text, len, err) < 0)
         return -1;
     return rc;
 }
@@ -166,9 +166,9 @@ static void next_line(struct grep *g)
 static int search_window(struct grep *g, size_t len, bool eof, size_t *used, struct err *err)
 {
     size_t at = 0;
-    int rc = GO_ON;
+    int rc = CONTINUE;
 
-    while (rc == GO_ON && at < len) {
+    while (rc == CONTINUE && at < len) {
         char *text = g->window + at;
         char *newline = memchr(text, '\n', len - at);
         size_t size = newline ? (size_t) (newline - text) : len - at;
@@ -194,7 +194,7 @@ static int search_file(struct grep *g, int fd, struct err *err)
 {
     size_t len = 0, used;
     bool first = true, eof = false;
-    int rc = GO_ON;
+    int rc = CONTINUE;
 
     g->line = 1;
     g->column = g->sent_line = 0;
@@ -202,14 +202,14 @@ static int search_file(struct grep *g, int fd, struct err *err)
     g->binary = g->line_matched = false;
     for (uint32_t i = 0; i < g->w->request->context_before; i++)
         g->ring[i].line = 0;
-    while (rc == GO_ON && !eof) {
+    while (rc == CONTINUE && !eof) {
         ssize_t n = read(fd, g->window + len, GREP_LINE - len);
 
         if (n < 0 && errno == EINTR)
             continue;
         /* What cannot be read (a file of procfs, a bad disk) is passed over like a denied one. */
         if (n < 0)
-            return GO_ON;
+            return CONTINUE;
         if (first)
             g->binary =
                 memchr(g->window, '\0', (size_t) n < BINARY_LOOK ? (size_t) n : BINARY_LOOK);
@@ -233,7 +233,7 @@ static int search_at(struct grep *g, int dirfd, const char *name, const char *pa
     auto_close int fd = file_open_regular(dirfd, name, O_RDONLY | flags, path, &denied);
 
     if (fd < 0 || fstat(fd, &g->st) < 0)
-        return GO_ON;
+        return CONTINUE;
     g->path = path;
     g->end.total++;
     return search_file(g, fd, err);
@@ -252,7 +252,7 @@ static int search_tree(struct grep *g, struct walk *walk, struct err *err)
 {
     const bool hidden = g->w->request->flags & AGENT_HIDDEN;
     struct err below;
-    int step, rc = GO_ON;
+    int step, rc = CONTINUE;
 
     while (rc != STOP && rc >= 0 && (step = walk_next(walk, err)) != WALK_END) {
         if (step < 0 || answer_wanted(g->w, g->steps++, err) < 0)

@@ -18,7 +18,7 @@ struct pack {
     struct agent_reply end; /* count: entries, total: those left out for want of rights */
 };
 
-/* A tree changes while it is walked: what is gone, or no longer what it was, is not in it. 0: go on. */
+/* A tree changes while it is walked: what is gone, or no longer what it was, is not in it. 0: continue. */
 static int left_out(struct pack *pack, const struct err *why)
 {
     if (why->kind == ERR_DENIED && (pack->w->request->flags & AGENT_READABLE)) {

@@ -101,7 +101,7 @@ static void match_process(struct port *list, size_t count, int proc, const char 
     (void) snprintf(path, sizeof path, "%s/fd", pid);
     fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return; /* somebody else's */
+        return; /* another process's */
     fds = fdopendir(fd);
     if (!fds) {
         (void) close(fd);

@@ -129,7 +129,7 @@ static int remove_below(struct worker *w, struct walk *walk, uint64_t *count, st
         }
         if (unlink_counted(walk->dirfd, walk->name, AT_REMOVEDIR, walk->path, count, err) == 0)
             continue;
-        /* Somebody writes there, or the file system skipped entries: once more. */
+        /* A process writes there, or the file system skipped entries: once more. */
         if (err->kind != ERR_NOT_EMPTY || ++refills > REFILLS || walk_enter(walk, false, err) < 0)
             return -1;
     }

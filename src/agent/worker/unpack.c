@@ -289,7 +289,7 @@ static int put_dir(struct unpack *u, int dir, const char *name, const struct ite
     return 0;
 }
 
-/* Goes on where it can: a directory that somebody took away meanwhile needs no mode. */
+/* Continues where it can: a directory that was removed meanwhile needs no mode. */
 static int finish_dirs(struct unpack *u, struct err *err)
 {
     for (size_t i = u->late_count; i > 0; i--) {

@@ -5,7 +5,7 @@
  *     (seen), until the events that were queued during the reading are through.
  *   - A rename is two events with one cookie, mostly neighbours. The second is looked for in what
  *     was read, and waited for only when the first was the last of all. So events keep their order.
- *   - When the kernel's queue was full, nothing we know is certain: every watch is made anew and then
+ *   - When the kernel's queue was full, nothing we know is certain: every watch is made again and then
  *     the caller is told to look again (EVENT_OVERFLOW). A caller that reads slowly ends there too,
  *     not in memory of ours.
  *   - Directories whose paths no reply can carry are not watched. */

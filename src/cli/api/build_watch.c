@@ -243,7 +243,7 @@ int watch_build(const struct remote *remote, const char *build, const json_t *li
     w->columns = columns;
     *ret = (struct watch_end){ .interrupted = false };
     catch_signals();
-    /* A connection that ends is made anew: a build goes on without its client. */
+    /* A connection that ends is made again: a build continues without its client. */
     while (r != 1) {
         size_t before = w->seen;
 

@@ -8,7 +8,7 @@
 
 bool command_reads(const struct command_options *options)
 {
-    /* Without a terminal of ours, nobody types into that of the command. */
+    /* Without a terminal of ours, the terminal of the command has no input. */
     return options->interactive || (options->tty && isatty(STDIN_FILENO));
 }
 

@@ -48,7 +48,7 @@ static int detached(const char *sandbox, json_t *process)
     json_t *started = NULL;
     struct err err;
 
-    (void) json_object_del(process, "stdin"); /* nobody is there to write to it */
+    (void) json_object_del(process, "stdin"); /* it has no writer */
     if (server_ask("POST", process, &started, &err, "/v1/sandboxes/%s/processes", sandbox) < 0)
         return session_not_started(&err);
     printf("%lld\n", (long long) json_integer_value(json_object_get(started, "proc")));

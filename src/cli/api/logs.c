@@ -50,7 +50,7 @@ static int write_bytes(int stream, const char *data, size_t len, struct err *err
 {
     if (io_write_all(stream ? STDERR_FILENO : STDOUT_FILENO, data, len) == 0)
         return 0;
-    /* Nobody reads any more: end as quietly as SIGPIPE would have ended us. */
+    /* The reader is gone: end as quietly as SIGPIPE would have ended us. */
     if (errno == EPIPE)
         exit(128 + SIGPIPE);
     return err_sys(err, errno, "write");
@@ -89,7 +89,7 @@ static bool caught_up(const struct shown *s)
     return !s->follow && s->next[0] >= s->bytes[0] && s->next[1] >= s->bytes[1];
 }
 
-/* 1: go on, 0: that was all. */
+/* 1: continue, 0: that was all. */
 static int take_event(struct shown *s, json_t *event, struct err *err)
 {
     const char *type = show_text(event, "type");

@@ -18,7 +18,7 @@
 /* Theory: one loop, four things that can happen. Output that was received is written before more is asked for, so that a slow
  * reader of ours slows the command and fills no memory here; while it waits, signals still work. Stdin is read only when all
  * earlier input has left, for the same reason. Signals go by a request of their own: one behind a megabyte of stdin that
- * nobody reads would never arrive. */
+ * is not read would never arrive. */
 
 /* The agent ends a command at its timeout; if it cannot, we do, a little later. */
 #define TIMEOUT_GRACE_MS 10000
@@ -139,7 +139,7 @@ static void write_out(struct pump *p)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n < 0) {
-        /* Nobody reads any more: end as quietly as a command that SIGPIPE ended. */
+        /* The reader is gone: end as quietly as a command that SIGPIPE ended. */
         p->end.signal = SIGPIPE;
         (void) err_sys(&p->end.err, errno, "write the command's output");
         finish(p, errno == EPIPE ? SESSION_SIGNALLED : SESSION_FAILED);

@@ -54,7 +54,7 @@ static int timed_out(const struct session *s)
     return CODE_TIMEOUT;
 }
 
-/* Signals that are somebody's wish need no line; a crash does. */
+/* Signals that a person sent need no line; a crash does. */
 static int ended_by_signal(const struct session *s, int signal)
 {
     static const int wished[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGKILL };

@@ -184,7 +184,7 @@ const char *jail_stale(struct keeper *k, const struct sandbox *s)
 /* ---- an end ---- */
 
 /* The agent is small and never the kernel's first choice, but a sandbox that is full of small processes can
- * lose it to its own memory limit: whoever waits should hear that. */
+ * lose it to its own memory limit: the waiting caller should hear that. */
 void jail_died(struct keeper *k, struct sandbox *s)
 {
     struct keeper_stats used = { 0 };

@@ -1,4 +1,4 @@
-/* A jail is started in two stretches that wait for somebody: the child, the agent. Between them the keeper serves others.
+/* A jail is started in two stretches that wait for another process: the child, the agent. Between them the keeper serves others.
  *
  *   launch_start   journal, cgroup, clone, root  STARTING  waits for the child's exec and the agent
  *   on_ready       journal                       RUNNING   (create_running) */
@@ -165,7 +165,7 @@ static int clone_child(struct sandbox *s, const struct child_spec *spec, int *re
     return 0;
 }
 
-/* Its death would be heard of by nobody. */
+/* Its death would be heard of by no process. */
 static void end_child(struct sandbox *s)
 {
     (void) kill((pid_t) s->info.pid, SIGKILL);

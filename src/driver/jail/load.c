@@ -274,7 +274,7 @@ bool load_settle(struct keeper *k, struct sandbox *s, load_tell *tell)
         journal_read(&k->journal, slot, &record, &err) == 1 && runs(&record)) {
         images_forget(&k->host->images, record.sandbox.id);
         host_discard_image(k, record.sandbox.id, ".old");
-        sandbox_set_life(k, s, LIFE_STOPPING); /* for adoption to begin anew */
+        sandbox_set_life(k, s, LIFE_STOPPING); /* for adoption to begin again */
         sandbox_set_life(k, s, LIFE_GONE);
         sysview_drop(&k->host->views, s->view);
         sandbox_adopt(k, slot, &record, true);

@@ -1,6 +1,6 @@
 /* The order, with processes:
  *
- *   lock      nobody else works on the image; what criu will parse is hashed, and compared with what was signed;
+ *   lock      no other process works on the image; what criu will parse is hashed, and compared with what was signed;
  *             every thread has a filter that refuses by itself (image/filters.h)
  *   fill      of a large image, who brings its pages later is started, before anything is mounted (image/fill.h)
  *   stage     root, disk and criu's files are attached in a mount namespace of the worker's own; the id map among the

@@ -18,7 +18,7 @@ static void on_fill_end(struct keeper *k, struct watch *watch)
     memory_watch(k, s);
 }
 
-/* Processes that go on with zeros in the place of their memory are worse than none: they are killed at once. */
+/* Processes that continue with zeros in the place of their memory are worse than none: they are killed at once. */
 void memory_watch(struct keeper *k, struct sandbox *s)
 {
     struct err err;

@@ -5,7 +5,7 @@
  *   disk      what the disk has in memory goes to its file; a snapshot copies the file
  *   sync      image and disk are on the host's disk for good
  *   commit    <id>.new becomes <id>                                           [STOP: paused]
- *   end       the processes are killed, or go on
+ *   end       the processes are killed, or continue
  *   sync      its name, and what the end of the mount wrote; only then is it answered
  *
  * Whatever fails from the quiesce on, the agent is put back as it was (posture.h), or the sandbox is killed.
@@ -176,7 +176,7 @@ static int fill_meta(struct saving *s, const struct keeper_request *r, struct er
     return 0;
 }
 
-/* Whoever was killed is dead soon, and nobody inside can kill the first process. */
+/* A killed process is dead soon, and no process inside can kill the first process. */
 static bool is_dead(int pidfd)
 {
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
@@ -230,7 +230,7 @@ int save_run(struct worker *w, const struct keeper_request *r, const struct save
     int rc = make_image(&s, r, err);
 
     if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
-        /* It failed after the commit. Whoever is there, image or processes, is the sandbox; both must not be. */
+        /* It failed after the commit. What is there, image or processes, is the sandbox; both must not be. */
         if (is_dead(w->sandbox.pid.fd))
             rc = 0, w->result.unconfined = false;
         else

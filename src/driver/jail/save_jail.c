@@ -50,7 +50,7 @@ static int look_through(struct saving *s, struct err *err)
 
 static int complete(struct saving *s, struct err *err)
 {
-    return pstree_mend(s->memory_fd, err) < 0 || timers_mend(s->memory_fd, err) < 0 ||
+    return pstree_fix(s->memory_fd, err) < 0 || timers_fix(s->memory_fd, err) < 0 ||
                    inventory_fix(s->memory_fd, err) < 0 || mm_fix(s->memory_fd, err) < 0 ||
                    filters_make_quiet(s->memory_fd, s->w->sandbox.filter, err) < 0
                ? -1
@@ -77,7 +77,7 @@ static int on_point(void *arg, const char *point, pid_t pid, struct err *err)
     return strcmp(point, "post-dump") == 0 ? on_standing(s, err) : 0;
 }
 
-/* It goes on, as itself; after a failure, too. */
+/* The sandbox continues, as itself; after a failure, too. */
 static int put_back(struct saving *s, struct err *err)
 {
     if (posture_put_back(s->w->keeper, &s->w->sandbox, err) == 0)

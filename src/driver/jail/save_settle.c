@@ -74,7 +74,7 @@ static void on_continued(struct keeper *k, struct sandbox *s, struct worker_resu
     resume(k, s);
 }
 
-/* Nobody works on it any more: its agent is put back as it was, and it stays PAUSING until that is so. */
+/* No worker is left: its agent is put back as it was, and it stays PAUSING until that is so. */
 static void put_back(struct keeper *k, struct sandbox *s, worker_deed *deed)
 {
     struct err err;
@@ -98,7 +98,7 @@ static void put_back(struct keeper *k, struct sandbox *s, worker_deed *deed)
         save_unconfined(k, s, &err);
         return;
     }
-    /* One that was frozen freezes again, but not before its agent knows that it goes on. */
+    /* One that was frozen freezes again, but not before its agent knows that the sandbox continues. */
     if (cgroup_freeze(&k->host->cgroups, s->made_as, false, &err) < 0 ||
         worker_start(k, s, "cove-saver", deed, NULL, on_continued, &err) < 0)
         save_unconfined(k, s, &err);

@@ -1,11 +1,11 @@
 /* The order:
  *
- *   lock      nobody else works on the image; its hashes are compared with what was signed
+ *   lock      no other process works on the image; its hashes are compared with what was signed
  *   launch    a jail with a bridge and a QEMU that waits
  *   feed      the state goes through a pipe to QEMU, each piece of 64 KiB once it was compared with its hash
  *   commit    of a resumed sandbox: the journal says RUNNING, and the image is spent
  *   go        the machine runs; its agent has the time, name and random bytes of now, then lets the commands run
- *   record    of a copy: the journal says RUNNING. Before, a keeper would take a machine for running that nobody let go
+ *   record    of a copy: the journal says RUNNING. Before, a keeper would take a machine for running that was never let go
  *
  * Up to the commit nothing has run, and a failure leaves the image as it was. Who is killed where is found by load_settle(). */
 #include "driver/vm/load.h"

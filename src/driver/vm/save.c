@@ -68,7 +68,7 @@ static int save_state(struct saving *s, struct err *err)
     return rc;
 }
 
-/* It goes on, as itself; after a failure, too. */
+/* The sandbox continues, as itself; after a failure, too. */
 static int put_back(struct saving *s, struct err *err)
 {
     struct err why;
@@ -90,7 +90,7 @@ static int quiesce(struct saving *s, struct err *err)
 }
 
 /* It stood still, or was to. */
-static int go_on(struct saving *s, int rc, struct err *err)
+static int thaw(struct saving *s, int rc, struct err *err)
 {
     if (rc == 0 && s->flags & KEEPER_SAVE_STOP) /* killed when its image has a name */
         return 0;
@@ -101,9 +101,9 @@ static int go_on(struct saving *s, int rc, struct err *err)
 
 static int with_memory(struct saving *s, struct err *err)
 {
-    return go_on(
-        s, quiesce(s, err) < 0 || save_state(s, err) < 0 || save_standing(s, err) < 0 ? -1 : 0,
-        err);
+    return thaw(s,
+                quiesce(s, err) < 0 || save_state(s, err) < 0 || save_standing(s, err) < 0 ? -1 : 0,
+                err);
 }
 
 /* The guest's kernel has written everything, and QEMU writes nothing while it is frozen. */
@@ -118,7 +118,7 @@ static int files_alone(struct saving *s, struct err *err)
         rc = save_standing(s, err);
     if (rc < 0 || !(s->flags & KEEPER_SAVE_STOP))
         (void) save_freeze(s->w, false, &ignored);
-    return go_on(s, rc, err);
+    return thaw(s, rc, err);
 }
 
 static int complete(struct saving *s, struct err *err)

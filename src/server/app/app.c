@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-/* A keeper that was started anew has closed the links to its predecessor. */
+/* A keeper that was started again has closed the links to its predecessor. */
 static bool is_alive(const struct link *link)
 {
     char byte;
@@ -25,7 +25,7 @@ static bool note_taken(struct app *app, struct link *link)
         link_close(link);
         return false;
     }
-    link->patience_ms = LINK_PATIENCE_MS; /* whoever had it before may have had less */
+    link->patience_ms = LINK_PATIENCE_MS; /* its user before may have had less */
     if (link->fd < APP_TAKEN_MAX)
         app->taken[link->fd / 64] |= 1ull << link->fd % 64;
     return true;

@@ -1,5 +1,5 @@
 /* FROM a template that is installed on the host: which version of it that is. An image is known by its content, so that the steps on it
- * stay known when the same image is pulled again, and are run anew when its name means another one. */
+ * stay known when the same image is pulled again, and are run again when its name means another one. */
 #include "server/build/build_own.h"
 
 #include <inttypes.h>

@@ -126,7 +126,7 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err)
                                  .build_image = image,
                                  .id = record->sandbox,
                                  .root = true,
-                                 .e2b = true, /* a build is a machine of its own, whoever asks */
+                                 .e2b = true, /* a build is a machine of its own for every caller */
                                  .files_only = true,
                                  .idle_pause_ms = &never,
                                  .idle_disk_ms = &never,
@@ -146,7 +146,7 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err)
     create.limits.disk_bytes = disk_size(record) - run->below;
     if (create.timeout_ms > app_config(job_app(run->job))->sandbox_timeout_most_ms)
         create.timeout_ms = app_config(job_app(run->job))->sandbox_timeout_most_ms;
-    /* Written down before it is there: whoever comes after a crash finds it. */
+    /* Written down before it is there: the server after a crash finds it. */
     if (sandbox_new_id(record->sandbox, err) < 0 || job_save(run->job, err) < 0)
         return -1;
     if (ops_sandbox_create(&run->ops, &create, &made, err) == 0)
@@ -199,7 +199,7 @@ static void audit_step(struct run *run, const struct build_step *step, uint64_t 
     audit_note(run->ops.caller, "template.step", job_record(run->job)->sandbox, &facts);
 }
 
-/* A snapshot copies the disk of the sandbox. What is large is put below: the next steps go on in a sandbox on that snapshot, with a
+/* A snapshot copies the disk of the sandbox. What is large is put below: the next steps run in a sandbox on that snapshot, with a
  * disk of their own, which is all that their snapshots copy. The disks share the size of one, and the last has half of it at least. */
 static int put_below(struct run *run, struct err *err)
 {

@@ -9,7 +9,7 @@
 #define OWN_DIR  "/opt/cove"
 #define TEXT_MAX (1u << 20)
 #define FIRST_ID 1000u  /* of a user that is made */
-#define LAST_ID  65533u /* the last but nobody's */
+#define LAST_ID  65533u /* the last before that of `nobody` */
 #define IDS_MAX  65535u
 
 static struct ops_file file_at(const struct run *run, const char *path)

@@ -1,4 +1,4 @@
-/* A coved that was started alone has nobody who would start the gateway again: a process that does nothing else does. It is
+/* A coved that was started alone has no supervisor that would start the gateway again: a process that does nothing else does. It is
  * started before coved gives up making processes, and ends with it: coved has the other end of its standard input. */
 #include "server/gateway/gateway.h"
 

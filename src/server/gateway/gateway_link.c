@@ -1,7 +1,7 @@
 /* A call has a serial, waits in a list, and is woken by the thread that reads the answer, or when the connection is lost.
  *
  *   lock       all that is shared. Never held while something is sent or waited for.
- *   send_lock  one message at a time. Taken before lock, by whoever sends; also by the reader, to close the socket.
+ *   send_lock  one message at a time. Taken before lock, by the sender; also by the reader, to close the socket.
  *
  * A connection has a number (session): what was begun under one is never finished under another. */
 #include "base/io.h"
@@ -139,7 +139,7 @@ static bool begin(struct gateway *g, struct call *call, bool patient, uint64_t *
     return up;
 }
 
-/* One that does not answer is cut off: what it would say later is nobody's answer. */
+/* One that does not answer is cut off: what it would say later answers no request. */
 static int finish(struct gateway *g, struct call *call, uint64_t session, bool sent,
                   struct err *err)
 {
@@ -262,7 +262,7 @@ static void learn(struct gateway *g, const struct call *call)
         known_remove(g->known, call->sandbox);
 }
 
-/* One that nobody waits for is the answer to a network that was told in the beginning. */
+/* One without a waiting caller is the answer to a network that was told in the beginning. */
 static int on_result(struct gateway *g, uint64_t serial, const uint8_t *body, size_t len,
                      struct err *err)
 {
@@ -343,7 +343,7 @@ static int read_all(struct gateway *g, int fd, struct err *err)
 
 /* ---- the connection ---- */
 
-/* Settings, and all private networks, in one go: nobody else sends before `up`. */
+/* Settings, and all private networks, in one go: no other thread sends before `up`. */
 static int put_all(struct gateway *g, struct message_out *out, struct err *err)
 {
     int r;

@@ -150,7 +150,7 @@ static int rules_of(struct app *app, const char *sandbox, struct gate_rules **re
     if (rules_read(app, sandbox, &rules, &preset, err) < 0) {
         if (err->kind != ERR_NO_SANDBOX)
             return -1;
-        return rules_of(app, NULL, ret, err); /* whoever asked will hear that it is not there */
+        return rules_of(app, NULL, ret, err); /* the caller will hear that it is not there */
     }
     (void) pthread_mutex_lock(&gate->lock);
     rules_unref(slot->rules);

@@ -35,7 +35,7 @@ struct tenant {
     char name[STORE_TENANT_MAX];
     struct store_quotas limits;
     uint64_t read_ms, changes; /* changes: of the limits, as quota_changed() was told */
-    struct bucket requests, visits, creates; /* visits: those requests whose sender nobody knows */
+    struct bucket requests, visits, creates; /* visits: those requests whose sender is unknown */
     uint64_t held[HOLD_COUNT], stored, sent; /* sent: of uploads that have not ended */
     double policy_us;                        /* of CPU time: what is left of the share, or owed */
     uint64_t policy_at_us;
@@ -114,7 +114,7 @@ static struct tenant *enter(struct app *app, const char *name, struct err *err)
     if (!old)
         return t;
     if (t->read_ms != 0)
-        t->read_ms = now; /* the others go on with what was known */
+        t->read_ms = now; /* the others use what was known */
     changes = t->changes;
     (void) pthread_mutex_unlock(&quota->lock);
     if (store_tenant_get(app->store, name, &stored, err) < 0)
@@ -190,7 +190,7 @@ static int take_user(struct caller *caller, const char *name, uint64_t *ret_wait
     return t->users ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for a tenant's users");
 }
 
-/* One user of a tenant: who shows the key, or for whom it is shown. The local tenant without a key names a user or is nobody. */
+/* One user of a tenant: who shows the key, or for whom it is shown. The local tenant without a key names a user or has none. */
 static int check_user(struct caller *caller, struct err *err)
 {
     const struct config *config = app_config(caller->app);

@@ -73,7 +73,7 @@ void quota_host_read(const char *state, struct quota_host *ret)
 
 #define MiB_SHIFT 20
 
-/* Kept free: enough for what runs already to go on, and to be cleaned up. */
+/* Kept free: enough for what runs already to continue, and to be cleaned up. */
 int quota_host_check(const struct quota_host *host, struct err *err)
 {
     const struct {

@@ -15,7 +15,7 @@ int chore_start(struct chore *chore, const char *what, void *(*run)(void *), voi
     return 0;
 }
 
-/* By the clock that nobody can set: one that was set back by a day would end the rounds for a day. */
+/* By the clock that cannot be set: one that was set back by a day would end the rounds for a day. */
 static bool pass(struct chore *chore, uint64_t ms, bool until_nudged)
 {
     struct timespec until = io_after_ms(ms);

@@ -4,7 +4,7 @@
  *
  * Deadlines are real time, so that they survive a restart, but mean a length of time: a sandbox that was given five
  * minutes has five minutes. So when the clock is set, they move along with it. A timer of the kernel's says at
- * once that it was set; how far is the difference to a clock that nobody can set.
+ * once that it was set; how far is the difference to a clock that cannot be set.
  *
  * What is lost is looked for at every round, too: with one list of the keeper's, not one question for each. A
  * record that is being made has no sandbox yet; so one counts as lost only when it is older than this
@@ -58,7 +58,7 @@ static struct {
     atomic_bool stop;
     int wake_fd, clock_fd; /* an eventfd; a timer that ends when the clock is set */
     uint64_t began_ms;     /* real time */
-    int64_t ahead_ms;      /* real time, compared with the clock that nobody can set */
+    int64_t ahead_ms;      /* real time, compared with the clock that cannot be set */
 } own = { .wake_fd = -1, .clock_fd = -1 };
 
 struct round {
@@ -256,7 +256,7 @@ static int64_t clock_ahead_ms(void)
 {
     struct timespec steady;
 
-    (void) clock_gettime(CLOCK_BOOTTIME, &steady); /* goes on while the machine sleeps */
+    (void) clock_gettime(CLOCK_BOOTTIME, &steady); /* also counts while the machine sleeps */
     return (int64_t) store_now_ms() -
            ((int64_t) steady.tv_sec * 1000 + (int64_t) steady.tv_nsec / 1000000);
 }

@@ -185,7 +185,7 @@ static void one_round(struct app *app)
     app_link_give(app, &link, r == 0);
 }
 
-/* The rounds keep their distance however long each takes; one that comes too late starts the count anew. */
+/* The rounds keep their distance however long each takes; one that comes too late starts the count again. */
 static void *watch(void *arg)
 {
     uint64_t now = io_now_ms(), next = now + HISTORY_EVERY_MS;

@@ -1,5 +1,5 @@
 /* One round: the rules as they are now, the keeper's list of what waits, a plan, then ends and beginnings until the
- * plan is met. The list is asked for every ROUND_MS, which also tells the keeper that somebody cares; between two
+ * plan is met. The list is asked for every ROUND_MS, which also tells the keeper that a server is there; between two
  * lists the table is kept up to date by what this server does itself. A round is begun early when one was taken.
  *
  * What is made ahead must not cost those who wait now. So there is one at a time, on one link; and before each, the
@@ -20,7 +20,7 @@
 
 #define ROUND_MS 2000
 #define YIELD_MS 20 /* how long creates under way can hold up the next that is made ahead */
-/* A restore keeps a core busy for a while, just when whoever took the last one has his first question. */
+/* A restore keeps a core busy for a while, just when the taker of the last one has its first request. */
 #define REST_MS    300  /* after a create, before the next is restored */
 #define REST_MOST  2000 /* in a stream of creates */
 #define LOOK_EVERY 16   /* that many are made for each whose memory is looked at */
@@ -242,7 +242,7 @@ static bool is_of(const struct keeper_sandbox *s, const struct pool *p)
            memcmp(&s->limits, &p->kind.limits, sizeof s->limits) == 0;
 }
 
-/* One that was taken since the list was made has another id, and is not found: nobody's sandbox is ended here. */
+/* One that was taken since the list was made has another id, and is not found: no tenant's sandbox is ended here. */
 static void end_surplus(struct link *link, struct keeper_sandbox *list, size_t count)
 {
     struct pool p;
@@ -299,7 +299,7 @@ static void one_round(struct app *app, bool list, uint64_t until_ms)
     int r = 0;
 
     if (app_link_take(app, &link, &err) < 0)
-        return; /* whoever needs the keeper says so */
+        return; /* the next user of the keeper says so */
     read_rules(app, &rules);
     if (list)
         r = sandbox_list_pool(&link, &kept, &count, &err) < 0 ? -1 : read_images(app, &link, &err);
@@ -368,7 +368,7 @@ int pool_start(struct app *app, struct err *err)
     return 0;
 }
 
-/* What waits goes on waiting, for the server after this one: the keeper ends it if none comes. */
+/* What waits keeps waiting, for the server after this one: the keeper ends it if none comes. */
 void pool_stop(void)
 {
     if (!pools.running)

@@ -48,7 +48,7 @@ const struct pool_image *pool_image_of(const struct pool_kind *kind)
     return NULL;
 }
 
-/* The place of the one that nobody used for longest and that holds nothing; NULL: all hold something. */
+/* The place of the one that was unused for longest and that holds nothing; NULL: all hold something. */
 static struct pool *free_place(void)
 {
     struct pool *oldest = NULL;

@@ -51,7 +51,7 @@ static struct {
 
 /* ---- one dial ---- */
 
-/* As a request to one of its ports would, or not at all. Whoever else wants it awake waits for the same resume. */
+/* As a request to one of its ports would, or not at all. Other callers that want it awake wait for the same resume. */
 static int wake(struct app *app, const struct store_sandbox *record, struct err *err)
 {
     struct preview_rules rules = { .auto_resume = false };
@@ -95,7 +95,7 @@ static int look(struct app *app, const char *sandbox, struct keeper_sandbox *ret
     return r < 0 && err->kind == ERR_NO_SANDBOX ? 1 : r;
 }
 
-/* The record after the keeper: whoever is on disk by now has a record that says so. */
+/* The record after the keeper: a sandbox that is on disk by now has a record that says so. */
 static int awake(struct app *app, const struct egress_dial *ask, struct err *err)
 {
     struct keeper_sandbox kept;
@@ -114,7 +114,7 @@ static int awake(struct app *app, const struct egress_dial *ask, struct err *err
     if (record.sleep.tier != STORE_AWAKE || (r == 0 && kept.life == LIFE_PAUSED))
         return wake(app, &record, err);
     if (r == 0)
-        return 0; /* being made, or on its way out: its agent says so */
+        return 0; /* being created or killed: its agent says so */
     *err = absent;
     return -1;
 }
@@ -176,7 +176,7 @@ static void run(struct app *app, const struct job *job)
     int fd = -1;
 
     if (io_now_ms() >= job->until_ms)
-        return; /* nobody waits any more */
+        return; /* no caller waits any more */
     if (reach(app, &job->dial, &fd, &err) < 0)
         explain(&job->dial, &err);
     gateway_dialed(network_gateway(app), &job->dial, fd, &err);
@@ -279,7 +279,7 @@ static struct lane *lane_of(const struct egress_dial *dial)
     return lane;
 }
 
-/* One more at work, if somebody is to be served. Without a thread the job waits for one of those that are at work; the
+/* One more at work, if a caller waits. Without a thread the job waits for one of those that are at work; the
  * gateway gives up on those for whom there is none. */
 static void start_thread(struct app *app)
 {

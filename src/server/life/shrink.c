@@ -107,7 +107,7 @@ static void one_round(struct app *app)
         if (!is_due(app, &images[i]))
             continue;
         r = compress(app, &link, images[i].id, &err);
-        /* It was resumed or dropped meanwhile; or somebody else has another one compressed. */
+        /* It was resumed or dropped meanwhile; or another thread has another one compressed. */
         if (r < 0 && (sleep_no_image(&err) || err.kind == ERR_STATE || err.kind == ERR_TOO_MANY))
             r = 0;
     }

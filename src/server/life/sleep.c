@@ -4,7 +4,7 @@
  * ones looks for requests after it wrote it. One of the two sees the other.
  *
  * A sandbox that goes to disk with its processes loses its connections to the outside: they are reset before it is
- * saved, so that its programs see an error and not silence when they go on. The way out is opened again behind a
+ * saved, so that its programs see an error and not silence when they continue. Egress is opened again behind a
  * resume, in what is a new network namespace by then. */
 #include "server/life/sleep.h"
 
@@ -61,7 +61,7 @@ static int get_saved(struct link *link, const char *sandbox, struct sleep_kept *
 
     if (r < 0)
         return sleep_no_image(err) ? 0 : -1;
-    /* A snapshot has an id of its own: this is a paused sandbox, or nobody's. */
+    /* A snapshot has an id of its own: this is a paused sandbox, or has no record. */
     ret->saved = ret->image.flags & KEEPER_IMAGE_PAUSED;
     if (ret->saved)
         ret->sandbox = ret->image.sandbox;
@@ -93,7 +93,7 @@ void sleep_close(struct app *app, struct link *link, int result, const struct er
     app_link_give(app, link, !broken);
 }
 
-/* Its rules are in the store; without any it has no way out, but a member of a private network has a gateway all the
+/* Its rules are in the store; without any it has no egress, but a member of a private network has a gateway all the
  * same. */
 int sleep_network(struct app *app, const char *sandbox, struct err *err)
 {
@@ -332,7 +332,7 @@ int sleep_move(struct app *app, const char *sandbox, struct sleep_told *ret, str
 
 /* ---- up ---- */
 
-/* Whoever still has a deadline only ever gets more time. */
+/* A sandbox that still has a deadline only ever gets more time. */
 static bool deadline_stays(const struct store_sandbox *record, bool runs, uint64_t timeout_ms)
 {
     uint64_t now = store_now_ms();
@@ -383,7 +383,7 @@ static int load(struct app *app, struct link *link, const struct store_sandbox *
     return 0;
 }
 
-/* A save that nobody waits for, since its server was killed, goes on: what becomes of it is known at its end. */
+/* A save without a waiting caller, since its server was killed, continues: what becomes of it is known at its end. */
 static int look_at_rest(struct app *app, struct link *link, const char *sandbox,
                         struct sleep_kept *ret, struct err *err)
 {
@@ -457,7 +457,7 @@ int sleep_answer(struct app *app, const struct store_sandbox *record, bool *ret_
         return 0;
     if (record->auto_resume || record->sleep.by == STORE_BY_IDLENESS)
         return sleep_wake(app, record->id, 0, WAKE_LEAST_MS, ret_woken, err);
-    /* Somebody may have resumed it past the server. */
+    /* It may have been resumed past the server. */
     if (sleep_settle(app, record->id, false, &lost, &ignored) == 0 &&
         store_sandbox_get(app->store, NULL, record->id, &now, &ignored) == 0 &&
         now.sleep.tier == STORE_AWAKE)

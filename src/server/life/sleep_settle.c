@@ -51,7 +51,7 @@ int sleep_turn(struct turn *turn, const char *sandbox, bool if_free, struct err 
     return 0;
 }
 
-/* Of whoever has its turn: what they wait for ends with the sandbox. */
+/* Of those whose turn it is: what they wait for ends with the sandbox. */
 static int interrupt(struct app *app, const char *sandbox, enum sleep_force force, struct err *err)
 {
     struct keeper_sandbox kept;
@@ -182,7 +182,7 @@ int sleep_settle(struct app *app, const char *sandbox, bool if_free, bool *ret_l
                          record.sleep.tier ? sleep_tier_name(record.sleep.tier) : "awake");
                 r = store_sandbox_set_sleep(app->store, sandbox, &sleep, err);
                 if (r == 0 && kept.there && record.sleep.tier == STORE_DISK)
-                    r = sleep_network(app, sandbox, err); /* somebody else brought it back */
+                    r = sleep_network(app, sandbox, err); /* another thread brought it back */
             }
         }
     }

@@ -253,7 +253,7 @@ void network_catch_up(struct app *app, const char *sandbox)
     (void) network_busy(app, sandbox);
 }
 
-/* The rules are read again: somebody may have changed them since the list was. */
+/* The rules are read again: a request may have changed them since the list was. */
 static int restore(void *arg, const char *id, const char *text, struct err *err)
 {
     auto_free struct reach *rules = malloc(sizeof *rules);

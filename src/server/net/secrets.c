@@ -261,7 +261,7 @@ bool secrets_wanted(const struct secrets_want *want)
     return json_array_size(want->names) > 0 || json_object_size(want->rules) > 0;
 }
 
-/* The parts of what is to be kept: anew, or as they were. */
+/* The parts of what is to be kept: new, or as they were. */
 static json_t *plan_begin(const char *kept, struct err *err)
 {
     char *cert = NULL, *key = NULL;

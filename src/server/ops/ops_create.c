@@ -141,7 +141,7 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
     return 0;
 }
 
-/* What was asked for, as it was understood: whoever repeats a key must ask for the same. */
+/* What was asked for, as it was understood: a request that repeats a key must ask for the same. */
 static int hash_request(struct ops *ops, const struct ops_create *create, char out[STORE_HASH_MAX],
                         struct err *err)
 {
@@ -446,7 +446,7 @@ static int look_settled(struct ops *ops, const struct store_sandbox *record,
 }
 
 /* A key that was used before: its sandbox, which is made now if a crash came between. The record is renewed before, so
- * that nobody takes the sandbox for lost while it is being made. 1: the record went meanwhile. */
+ * that no round takes the sandbox for lost while it is being made. 1: the record went meanwhile. */
 static int replay(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
                   struct store_sandbox *record, struct ops_sandbox *ret, struct err *err)
 {

@@ -1,6 +1,6 @@
 /* Following a process: three things can happen next - the agent has an event, the agent has room for more stdin, the
  * client goes away - and one poll waits for all of them. Nothing is read ahead, so a client that does not read stops
- * the process and nobody else. */
+ * the process and no other reader. */
 #include "server/guard/audit.h"
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
@@ -226,7 +226,7 @@ int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t
     return r;
 }
 
-/* result NULL: whoever followed it went away. */
+/* result NULL: the follower went away. */
 static void note_end(struct ops_run *run, const struct exec_result *result)
 {
     struct err gone = { .kind = ERR_UNAVAILABLE, .msg = "not followed to its end" };

@@ -1,7 +1,7 @@
 /* Forks: one image of the sandbox, and as many sandboxes of it as were asked for.
  *
  * Their records are written first, one after the other, since quotas may end in the middle; then a few threads ask the
- * keeper, which do nothing else. The image is nobody's but the fork's and goes at its end; a server that is killed
+ * keeper, which do nothing else. The image belongs to the fork alone and goes at its end; a server that is killed
  * before finds it by its record. */
 #include "server/guard/audit.h"
 #include "server/guard/quota.h"

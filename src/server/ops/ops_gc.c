@@ -2,7 +2,7 @@
  * snapshots whose image is gone, volumes without a record and, if asked, all snapshots that are older than some age. A sandbox that is
  * paused to disk and has a record is never touched; nor is one without an owner.
  *
- * Images are listed before records are looked up, and have theirs before they are made: one without is nobody's. So it is with
+ * Images are listed before records are looked up, and have theirs before they are made: one without belongs to no record. So it is with
  * volumes. An image goes before its record: a server that is killed between the two leaves a record, which goes the next time. */
 #include "server/ops/ops_host.h"
 

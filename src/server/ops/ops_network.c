@@ -1,4 +1,4 @@
-/* The way out of a sandbox, as its tenant asks for it. */
+/* The egress of a sandbox, as its tenant asks for it. */
 #include "server/guard/audit.h"
 #include "server/net/network.h"
 #include "server/net/network_default.h"

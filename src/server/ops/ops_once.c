@@ -85,6 +85,6 @@ void ops_once_end(struct ops *ops, const char *sandbox)
 
     (void) snprintf(task.id, sizeof task.id, "%s", sandbox);
     (void) snprintf(task.tenant, sizeof task.tenant, "%s", ops->caller->tenant);
-    if (!crew_add(&task)) /* too much waits: whoever makes so many helps to remove them */
+    if (!crew_add(&task)) /* too many wait: the caller that makes so many helps to remove them */
         end(ops->app, &task);
 }

@@ -1,4 +1,4 @@
-/* What waits is nobody's, and who took how many is everybody's: so only the tenant of the host itself may look, and
+/* What waits belongs to no tenant, and who took how many concerns all tenants: so only the tenant of the host itself may look, and
  * change how many there are. */
 #include "base/own.h"
 #include "server/guard/audit.h"

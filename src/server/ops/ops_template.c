@@ -357,7 +357,7 @@ static char *kept_env(const json_t *said)
     return text;
 }
 
-/* Processes of the image that would have another isolation than is wanted stay there: the start command runs anew. */
+/* Processes of the image that would have another isolation than is wanted stay there: the start command runs again. */
 static int choose_processes(struct ops *ops, struct ops_create *create, struct err *err)
 {
     uint32_t wanted;
@@ -408,7 +408,7 @@ static int apply(struct ops *ops, struct ops_create *create, const struct ops_te
     return 0;
 }
 
-/* A build goes on from what it, or one before it, has so far. */
+/* A build continues from what it, or one before it, has so far. */
 static int apply_step(struct ops *ops, struct ops_create *create, struct ops_source *source,
                       struct err *err)
 {

@@ -1,5 +1,5 @@
 /* How a command ended. The agent knows what it saw; the cgroup knows what it did not see: kills for want of memory, and
- * the processor time of children that nobody waited for. */
+ * the processor time of children that no process waited for. */
 #include "server/ops/ops_own.h"
 
 #include "base/io.h"

@@ -61,7 +61,7 @@ static int add_range(struct exchange *x, const struct download *d, struct err *e
     return exchange_add_header(x, "Content-Range", text, err);
 }
 
-/* A piece of the content, and where it goes on. */
+/* A piece of the content, and where the next begins. */
 struct piece {
     const void *data;
     uint32_t len;

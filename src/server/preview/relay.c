@@ -168,7 +168,7 @@ static int take_body(struct relay *r, char *at, size_t len, struct err *err)
         r->down_over = true;
         len = 0;
     } else if (r->reply.body == REPLY_LENGTH) {
-        len = len < r->left ? len : (size_t) r->left; /* what is behind is nobody's */
+        len = len < r->left ? len : (size_t) r->left; /* what is behind is dropped */
         r->left -= len;
         r->down_over = r->left == 0;
     } else if (r->reply.body == REPLY_CHUNKED && take_chunks(r, at, len, &len, err) < 0) {
@@ -311,7 +311,7 @@ static bool pending_down(const struct relay *r)
     return r->head_len > 0 || r->out_len > 0;
 }
 
-/* The client stood still, or nobody says anything. */
+/* The client stood still, or neither side sends anything. */
 static int check_time(const struct relay *r, uint64_t now, int *ret_wait, struct err *err)
 {
     const struct config *config = app_config(r->x->app);

@@ -1,4 +1,4 @@
-/* Heads are written anew from what was parsed: no byte of a line that was not understood goes on. */
+/* Heads are written from what was parsed: no byte of a line that was not understood is passed on. */
 #include "server/preview/relay_own.h"
 
 #include "base/own.h"

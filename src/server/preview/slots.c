@@ -14,7 +14,7 @@
 struct slot {
     struct slot *next;
     char id[ID_LEN + 1];
-    uint64_t count, visitors; /* of count, those whom nobody knows */
+    uint64_t count, visitors; /* of count, the unknown ones */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

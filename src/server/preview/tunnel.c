@@ -72,7 +72,7 @@ static void close_with(struct tunnel *t, unsigned code, const char *reason)
     if (t->close_code)
         return;
     t->close_code = code;
-    t->moved_ms = io_now_ms(); /* the patience with the client begins anew */
+    t->moved_ms = io_now_ms(); /* the patience with the client begins again */
     (void) snprintf(t->reason, sizeof t->reason, "%s", reason);
 }
 
@@ -260,7 +260,7 @@ static int move_down(struct tunnel *t, struct err *err)
     ssize_t n;
 
     if (t->left)
-        return 0; /* nobody reads it */
+        return 0; /* it has no reader */
     if (t->out_len == 0)
         return t->close_sent ? 0 : next_frame(t, err);
     n = conn_send(t->x->conn, t->out + t->out_at, t->out_len);
@@ -375,7 +375,7 @@ static void explain(struct tunnel *t, const struct err *why)
     (void) conn_write(conn, t->out, t->out_len, CLOSE_MS, &ignored);
 }
 
-/* Bytes that nobody read would make the close a reset, which can overtake what was sent. */
+/* Unread bytes would make the close a reset, which can overtake what was sent. */
 static void drop_input(struct tunnel *t)
 {
     uint64_t until = io_now_ms() + CLOSE_MS;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* 401: nobody we know. 403 is for those whom we know, and who may not. */
+/* 401: unknown caller. 403 is for those whom we know, and who may not. */
 static int unknown(struct exchange *x)
 {
     struct err ignored;

@@ -46,7 +46,7 @@ bool conn_peer_in(const struct conn *conn, const char *list)
            prefix_list_has(list, (const struct sockaddr *) &from);
 }
 
-/* A client without an address keeps the proxy's for the log, but is never loopback: whoever it is, it came through
+/* A client without an address keeps the proxy's for the log, but is never loopback: the client came through
  * the proxy. */
 static void adopt_source(struct conn *conn, const struct proxy *proxy)
 {

@@ -359,7 +359,7 @@ int exchange_drain(struct exchange *x)
     if (x->head.body == HEAD_NO_BODY)
         return 0;
     if (x->head.expect_continue && !x->continued)
-        return -1; /* the client may send the body or not: nobody can tell */
+        return -1; /* the client may send the body or not: unknown */
     if (x->head.body == HEAD_LENGTH && x->body_left > DRAIN_MAX)
         return -1;
     while ((n = read_wire(x, scratch, sizeof scratch, &err)) > 0) {

@@ -126,7 +126,7 @@ bool origin_forwarded(struct exchange *x)
     return head_get(&x->head, "Forwarded").at != NULL;
 }
 
-/* A name that leads here because somebody else's name server says so is not ours (DNS rebinding). */
+/* A name that leads here because another name server says so is not ours (DNS rebinding). */
 static bool host_is_ours(struct app *app, struct slice host)
 {
     const char *ours = app_config(app)->domain;

@@ -27,7 +27,7 @@ struct end {
     uint16_t port;
 };
 
-/* What is known of a socket; inode 0: nobody has it any more. */
+/* What is known of a socket; inode 0: no process has it any more. */
 struct found {
     bool any;
     uint32_t uid, inode;

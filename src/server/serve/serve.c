@@ -21,7 +21,7 @@
 #define LINGER_MS        5000
 #define LINGER_IDLE_MS   1000
 
-/* Bytes that nobody read would make the close a reset, which can overtake the answer. */
+/* Unread bytes would make the close a reset, which can overtake the answer. */
 static void drop_received(struct conn *conn)
 {
     char scratch[4096];
@@ -284,7 +284,7 @@ static void refuse(struct exchange *x, const struct err *why)
         (void) exchange_reply_error(x, why, NULL, NULL, NULL);
 }
 
-/* The client is still sending what nobody will read. Closing now would reset the connection, and the reset could
+/* The client is still sending what will not be read. Closing now would reset the connection, and the reset could
  * overtake the answer: so our side ends first, and the rest is dropped for a while. */
 static void linger(struct exchange *x)
 {
@@ -351,7 +351,7 @@ static bool serve_exchange(struct exchange *x)
     return false;
 }
 
-/* The connection cannot go on, since nobody knows where the next request begins. */
+/* The connection cannot continue: it is unknown where the next request begins. */
 static bool refuse_bytes(struct conn *conn, int status, const struct err *err)
 {
     char sentence[ERR_MSG_MAX];
@@ -387,7 +387,7 @@ static int serve_preamble(struct conn *conn)
     if (!conn->head_begun)
         conn->since_ms = io_now_ms();
     conn->head_begun = rc == 0;
-    /* Whoever begins with TLS would not understand a plain answer. */
+    /* A client that begins with TLS would not understand a plain answer. */
     if (rc < 0 && !conn->tls && err.kind == ERR_INVALID)
         (void) refuse_bytes(conn, 400, &err);
     return rc;

@@ -133,7 +133,7 @@ static size_t workers_most(struct server *s, bool admin)
            (admin ? ADMIN_MORE : 0);
 }
 
-/* NULL: the worker goes. One that was started for administrators does so when none waits: with somebody else's command it could
+/* NULL: the worker goes. One that was started for administrators does so when none waits: with another client's command it could
  * not be started again for the next administrator. */
 static struct conn *next_work(struct server *s)
 {
@@ -206,7 +206,7 @@ static void queue_put(struct server *s, struct conn *conn)
     s->queued++;
 }
 
-/* Hands a readable connection on; lock held. False: there is nobody who could ever take it. Otherwise it waits in the
+/* Hands a readable connection on; lock held. False: no thread could ever take it. Otherwise it waits in the
  * queue, at most QUEUE_MS: a burst of short requests is no reason to refuse any. */
 static bool dispatch(struct server *s, struct conn *conn)
 {
@@ -243,7 +243,7 @@ static const char *refuse_peer(struct server *s, const struct conn *conn,
     return NULL;
 }
 
-/* Who comes by the unix socket is an administrator, or nobody: loopback's rights do not count there. */
+/* Who comes by the unix socket is an administrator, or has no rights: loopback's rights do not count there. */
 static const char *refuse_stranger(struct server *s, struct conn *conn)
 {
     uid_t uid;
@@ -404,7 +404,7 @@ static int load_tls(struct server *s, const struct config *config, struct err *e
     return 0;
 }
 
-/* Connections leave descriptors for the work that they ask for: what is under way must be able to go on. */
+/* Connections leave descriptors for the work that they ask for: what is under way must be able to continue. */
 static void apply_limits(struct server *s, const struct config *config)
 {
     uint64_t most = UINT64_MAX,
@@ -515,7 +515,7 @@ static bool wait_for_connections(struct server *s, uint64_t ms)
     return true;
 }
 
-/* New connections are refused by the kernel; requests under way end; then we do. Who can go on elsewhere is cut first: an
+/* New connections are refused by the kernel; requests under way end; then we do. A client that can continue elsewhere is cut first: an
  * answer that only ends with its process would hold up the next server, and with it everybody else. */
 static void drain(struct server *s)
 {

@@ -99,7 +99,7 @@ static void take_line(struct code_cell *c, const char *line, size_t len)
     }
     if (event.type == CODE_BEGIN || event.type == CODE_END) {
         if (!code_event_is(&event, c->id))
-            return; /* of a cell that nobody waited for */
+            return; /* of a cell without a waiting caller */
         c->begun = true;
         c->ended = event.type == CODE_END;
     }

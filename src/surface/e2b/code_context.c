@@ -316,7 +316,7 @@ void code_context_kill(struct ops *ops, struct code_context *context)
 static bool wait_end(struct ops *ops, const char *sandbox, uint32_t proc, unsigned ms)
 {
     uint64_t until = io_now_ms() + ms;
-    bool gone = true; /* whoever asked: this is finished for others, too */
+    bool gone = true; /* of the caller: this is finished for others, too */
     struct exec_event event;
     struct ops_run run;
     struct err ignored;

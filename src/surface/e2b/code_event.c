@@ -279,7 +279,7 @@ static int keep_member(struct code_event *event, struct slice name, struct slice
             return err_set(err, ERR_PROTOCOL, "%s: of the wrong kind", fields[i].name);
         *field_of(event, &fields[i]) = value;
     }
-    return 0; /* what nobody knows is checked, and dropped */
+    return 0; /* what is unknown is checked, and dropped */
 }
 
 static int find_type(struct code_event *event, struct slice type, struct err *err)

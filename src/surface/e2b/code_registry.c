@@ -1,4 +1,4 @@
-/* One lock over everything here; nothing waits while it has it. Contexts that nobody uses are kept for the next cell,
+/* One lock over everything here; nothing waits while it has it. Unused contexts are kept for the next cell,
  * up to KEPT_MAX; what is forgotten is found again by asking the sandbox. */
 #include "base/hash.h"
 #include "base/own.h"

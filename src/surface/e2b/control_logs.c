@@ -76,7 +76,7 @@ static int read_level(struct exchange *x, size_t *ret, struct err *err)
                     "'debug', 'info', 'warn' or 'error' is needed");
 }
 
-/* Oldest first, or newest first. A sandbox that nobody ever noted anything of is not there. */
+/* Oldest first, or newest first. A sandbox without any note is not there. */
 static int collect(struct exchange *x, struct audit_filter *filter, struct search *search,
                    struct err *err)
 {

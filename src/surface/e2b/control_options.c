@@ -1,5 +1,5 @@
 /* What a create can ask for. An option that this server cannot keep is refused by its name: one that was passed over
- * would look as if it held. Fields that nobody knows are passed over, as E2B does, since later SDKs may send them; but
+ * would look as if it held. Unknown fields are passed over, as E2B does, since later SDKs may send them; but
  * not inside "network", where each is a restriction or a permission. */
 #include "surface/e2b/control.h"
 

@@ -1,6 +1,6 @@
 /* POST /files: one file as the body, or several as parts of a form, each written while it arrives.
  *
- * A file is written in place, as envd does it: whoever has it open, watches it or has another name for it sees the new
+ * A file is written in place, as envd does it: a program that has it open, watches it or has another name for it sees the new
  * content, and its mode stays. What arrives of a file is held until it is HELD_MAX bytes or all of it; only then is
  * the file touched. So an upload that breaks off changes nothing of a small file; of a larger one it leaves
  * what had come, unless the file was not there before: then it is not there afterwards either. */

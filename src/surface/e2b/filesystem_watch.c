@@ -110,7 +110,7 @@ int fs_watch_poll(struct fs_watch *watch, json_t *events, struct err *err)
     struct agent_reply item;
     int r;
 
-    if (watch->trouble.kind != ERR_NONE) { /* it does not go on as if nothing had been */
+    if (watch->trouble.kind != ERR_NONE) { /* it does not continue as if nothing had been */
         *err = watch->trouble;
         return -1;
     }

@@ -1,11 +1,11 @@
 /* CreateWatcher, GetWatcherEvents, RemoveWatcher: watching without a stream, as the synchronous Python SDK does it.
  *
  * A watcher is an open connection to the agent and nothing more: events wait in its socket and in inotify's own queue until
- * they are asked for, and when those are full the agent says that events were lost. So a watcher that nobody asks
+ * they are asked for, and when those are full the agent says that events were lost. So a watcher that no client asks
  * costs no thread and a bounded memory. It belongs to one sandbox, and ends with a request, IDLE_MS after the
  * last question, GONE_MS when the agent has ended it, or with this process.
  *
- * What must hold: the table is touched with the lock; a watcher that somebody uses (users > 0) is not freed; its
+ * What must hold: the table is touched with the lock; a watcher in use (users > 0) is not freed; its
  * connection is read with its own lock. A thread clears away what has ended; it runs while there are watchers. */
 #include "surface/e2b/filesystem_watch.h"
 

@@ -1,6 +1,6 @@
 /* Every port of a sandbox that is not served here: by a Host of the form {port}-{id}.…, or by E2B's headers.
  *
- * Who may: of a sandbox that E2B's SDK made, anybody, unless it was made without public traffic; then whoever shows
+ * Who may: of a sandbox that E2B's SDK made, anybody, unless it was made without public traffic; then a caller that shows
  * its traffic token, or a key of its tenant. Ports of sandboxes that were made otherwise are private: token or key,
  * or loopback without one if the sandbox is the local tenant's. */
 #include "base/own.h"

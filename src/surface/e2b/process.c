@@ -35,7 +35,7 @@ int process_select(struct exchange *x, json_t *message, struct ops_process *ret,
     return ops_process_find(&ops, exchange_param(x, "sandbox"), (uint32_t) pid, tag, ret, err);
 }
 
-/* One that has ended is no longer there for whoever wants to do something with it. */
+/* One that has ended is no longer there for other requests. */
 static int select_running(struct exchange *x, json_t *message, struct ops_process *ret,
                           struct err *err)
 {

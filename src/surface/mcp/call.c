@@ -1,7 +1,7 @@
 /* tools/call.
  *
  * A short call is answered with JSON. One that runs for a while becomes a stream of events: progress where the client asked for
- * it, at most once a second, and a comment line when there is none, so that nobody between here and there gives up. */
+ * it, at most once a second, and a comment line when there is none, so that no proxy between here and there gives up. */
 #include "surface/mcp/mcp.h"
 
 #include "base/io.h"
@@ -17,7 +17,7 @@
 
 struct run {
     struct mcp_call *call;
-    json_t *token;    /* of progress; NULL: nobody asked */
+    json_t *token;    /* of progress; NULL: not asked for */
     uint64_t bytes;   /* of output so far */
     uint64_t told_ms; /* when the client last heard something */
     char last[MESSAGE_MOST + 1];

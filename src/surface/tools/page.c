@@ -51,8 +51,8 @@ int page_health(struct exchange *x, struct err *err)
     reply = json_pack("{s:s, s:b, s:b, s:s, s:I}", "status", healthy ? "healthy" : "unhealthy",
                       "keeper", health.keeper, "store", health.store, "version", COVE_VERSION,
                       "uptime_ms", (json_int_t) health.uptime_ms);
-    /* Without it networks wait, and all else goes on: the server is healthy. */
-    if (health.keeper) /* full: what runs goes on, and nothing is made */
+    /* Without it networks wait, and all else continues: the server is healthy. */
+    if (health.keeper) /* full: what runs continues, and nothing is made */
         (void) json_object_set_new(reply, "disk", json_boolean(!health.disk_full));
     if (health.has_gateway)
         (void) json_object_set_new(reply, "gateway", json_boolean(health.gateway));
