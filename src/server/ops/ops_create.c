@@ -517,63 +517,6 @@ static int default_template(struct ops *ops, struct keeper_hello *hello, struct 
     return r;
 }
 
-int ops_check_isolation(struct ops *ops, uint32_t isolation, struct err *err)
-{
-    uint32_t least;
-
-    if (quota_isolation(ops->caller, &least, err) < 0)
-        return -1;
-    if (isolation_level(isolation) >= least)
-        return 0;
-    err_set(err, ERR_DENIED, "isolation: sandboxes of this tenant have '%s' or more, not '%s'",
-            isolation_name(least), isolation_name(isolation));
-    return caller_blame(ops->caller, "isolation", NULL, NULL);
-}
-
-int ops_wanted_isolation(struct ops *ops, const struct ops_create *create, uint32_t *ret,
-                         struct err *err)
-{
-    const char *said = create->isolation ? create->isolation : create->wish;
-    uint32_t least;
-
-    if (isolation_parse(said ? said : app_config(ops->app)->isolation, ret, err) < 0)
-        return said == create->wish && said ? err_wrap(err, "label " OPS_LABEL_ISOLATION) : -1;
-    if (quota_isolation(ops->caller, &least, err) < 0)
-        return -1;
-    if (!create->isolation && isolation_level(*ret) < least)
-        *ret = least;
-    return 0;
-}
-
-static int choose_fixed(struct ops *ops, const struct ops_create *create, struct err *err)
-{
-    if (!create->isolation || strcmp(create->isolation, isolation_name(create->chosen)) == 0)
-        return ops_check_isolation(ops, create->chosen, err);
-    err_set(err, ERR_UNSUPPORTED,
-            "isolation: the processes of the snapshot are of a sandbox with isolation '%s'",
-            isolation_name(create->chosen));
-    return caller_blame(ops->caller, "isolation", NULL, NULL);
-}
-
-/* What is asked for, or the snapshot's, or the template's wish, or the server's own; nothing below the tenant's least. Saved processes
- * have the one that they ran with; saved files may get another. */
-static int choose_isolation(struct ops *ops, struct ops_create *create, struct err *err)
-{
-    uint32_t least;
-
-    if (create->fixed)
-        return choose_fixed(ops, create, err);
-    if (create->isolation || !create->snapshot)
-        return ops_wanted_isolation(ops, create, &create->chosen, err) < 0
-                   ? -1
-                   : ops_check_isolation(ops, create->chosen, err);
-    if (quota_isolation(ops->caller, &least, err) < 0)
-        return -1;
-    if (isolation_level(create->chosen) < least)
-        create->chosen = least;
-    return 0;
-}
-
 int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct ops_sandbox *ret,
                        struct err *err)
 {
@@ -589,7 +532,7 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
         r = asked->snapshot ? ops_source_apply(ops, &create, &source, err)
                             : ops_template_apply(ops, &create, &source, err);
     if (r == 0)
-        r = choose_isolation(ops, &create, err);
+        r = ops_choose_isolation(ops, &create, err);
     if (r == 0)
         choose_disk(&create);
     if (r == 0)

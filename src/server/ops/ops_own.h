@@ -22,6 +22,9 @@ int ops_check_timeout(struct ops *ops, uint64_t timeout_ms, struct err *err);
 /* What a create without saved processes gets; less than the tenant's least only if it asks for that. */
 int ops_wanted_isolation(struct ops *ops, const struct ops_create *create, uint32_t *ret,
                          struct err *err);
+/* Sets create->chosen: what is asked for, or the snapshot's, or the template's wish, or the server's own; nothing below the tenant's
+ * least. Saved processes have the one that they ran with; saved files may get another. */
+int ops_choose_isolation(struct ops *ops, struct ops_create *create, struct err *err);
 /* ERR_DENIED: it is below the tenant's least. */
 int ops_check_isolation(struct ops *ops, uint32_t isolation, struct err *err);
 
