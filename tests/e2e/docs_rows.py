@@ -52,7 +52,7 @@ ROWS = [
     Row("README.md", r"^cove doctor", DOCTOR),
     Row("README.md", r"sandboxes/ID/exec -d '\{\"command\": \"make -j2\"\}'", instead="sandboxes/$ID/exec -d '{\"command\": \"true\"}'"),
     Row("README.md", r"sandboxes/ID/", instead="sandboxes/$ID/"),
-    Row("CONTRIBUTING.md", r"^(make|tests/run)", THIS_TEST),
+    Row("CONTRIBUTING.md", r"^(make|tests/run|\.ci/run)", THIS_TEST),
     Row("examples/README.md", r"^npm install", NPM),
     Row("docs/claude.md", r"^cove template build", BASE),
     Row("docs/api.md", r"state=running", before="ID=$(cove create)"),
