@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 import uuid
 
@@ -24,6 +25,7 @@ class Asked:
     def __init__(self, work, disk):
         self.work, self.disk, self.logs = work, disk, work + "/cove.log"
         self.up = self.port = self.cut_at = None
+        self.connecting = threading.Lock()
 
     def log_since(self, at):
         if not os.path.exists(self.logs):
@@ -36,6 +38,8 @@ class Asked:
         """(status, JSON or text). An answer that came behind the cut is none."""
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or self.patience)
         try:
+            with self.connecting:  # a port that QEMU forwards has a backlog of 1: of several at once, one may be reset
+                c.connect()
             a = request(c, method, path, body, headers={"Content-Type": "application/json"})
         except (OSError, http.client.HTTPException) as e:
             if self.cut_at:
