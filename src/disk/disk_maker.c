@@ -204,28 +204,38 @@ void disk_file_name(uint64_t number, char out[DISK_FILE_NAME])
     (void) snprintf(out, DISK_FILE_NAME, "d%016" PRIx64, number);
 }
 
-/* Another program may take the free device first: then there is another free one. */
+#define LOOP_GUESSES 4
+#define LOOP_TRIES   16
+
+/* To find a free device the kernel looks at one after the other, from the first. The ones behind the last that was free are tried
+ * before it is asked: those have rested longest. */
 int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struct err *err)
 {
+    static int guess = -1;
     uint32_t flags = LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0u);
 
-    for (int tries = 0; tries < 16; tries++) {
+    /* Another program may take the free device first: then there is another free one. */
+    for (int tries = 0; tries < LOOP_TRIES; tries++) {
         struct loop_config config = { .fd = (uint32_t) image,
                                       .block_size = 4096,
                                       .info.lo_flags = flags };
+        bool guessed = guess >= 0 && tries < LOOP_GUESSES;
+        int number = guessed ? guess : ioctl(control_fd, LOOP_CTL_GET_FREE);
         auto_close int fd = -1;
         char name[32];
-        int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
 
         if (number < 0)
             return err_sys(err, errno, "find a free loop device");
         (void) snprintf(name, sizeof name, "loop%d", number);
         fd = openat(dev_fd, name, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-        if (fd < 0)
+        if (fd < 0 && !guessed)
             return err_sys(err, errno, "open %s", name);
+        guess = fd < 0 ? -1 : number + 1;
+        if (fd < 0)
+            continue;
         if (ioctl(fd, LOOP_CONFIGURE, &config) == 0)
             return take_fd(&fd);
-        if (errno != EBUSY)
+        if (errno != EBUSY && !guessed)
             return err_sys(err, errno, "configure %s", name);
     }
     return err_set(err, ERR_TOO_MANY, "loop devices are taken faster than they are made");

@@ -28,7 +28,8 @@ static const bool v2_builtin[CG_CONTROLLER_COUNT] = {
 
 enum value { MEMORY, NOTHING, PIDS, CPU_V1, CPU_V2, TEXT };
 
-enum level { INSTANCE, SANDBOX }; /* written once to the parent of all, or to each */
+/* Written once to the parent of all, to each, or to each by cgroup_share(). */
+enum level { INSTANCE, SANDBOX, SHARE };
 
 struct knob {
     enum level level;
@@ -50,8 +51,8 @@ static const struct knob knobs[] = {
     { SANDBOX,  CG_MEMORY,  2, "memory.swap.max",             NOTHING, NULL, true },
     { SANDBOX,  CG_PIDS,    1, "pids.max",                    PIDS,    NULL, false },
     { SANDBOX,  CG_PIDS,    2, "pids.max",                    PIDS,    NULL, false },
-    { SANDBOX,  CG_CPU,     1, "cpu.cfs_quota_us",            CPU_V1,  NULL, true }, /* CFS_BANDWIDTH */
-    { SANDBOX,  CG_CPU,     2, "cpu.max",                     CPU_V2,  NULL, true },
+    { SHARE,    CG_CPU,     1, "cpu.cfs_quota_us",            CPU_V1,  NULL, true }, /* CFS_BANDWIDTH */
+    { SHARE,    CG_CPU,     2, "cpu.max",                     CPU_V2,  NULL, true },
     { INSTANCE, CG_DEVICES, 1, "devices.deny",                TEXT,    "a", false },
     { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:3 rw", false },   /* null */
     { INSTANCE, CG_DEVICES, 1, "devices.allow",               TEXT,    "c 1:5 rw", false },   /* zero */
@@ -327,6 +328,31 @@ undo:
     return err_wrap(err, "cgroup '%s'", name);
 }
 
+int cgroup_share(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err)
+{
+    int index = cgroups->of[CG_CPU];
+    auto_close int fd = -1;
+
+    if (index < 0)
+        return 0;
+    fd = openat(cgroups->hierarchy[index].parent_fd, name,
+                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, errno, "open it in %s", cgroups->hierarchy[index].mount);
+    else if (write_knobs(cgroups, SHARE, index, fd, limits, err) == 0)
+        return 0;
+    return err_wrap(err, "cgroup '%s'", name);
+}
+
+static int write_limits(const struct cgroups *cgroups, int index, int dirfd,
+                        const struct limits *limits, struct err *err)
+{
+    return write_knobs(cgroups, SANDBOX, index, dirfd, limits, err) < 0
+               ? -1
+               : write_knobs(cgroups, SHARE, index, dirfd, limits, err);
+}
+
 /* One that cannot be set (memory that is in use beyond it) does not leave the others as they were. */
 int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                  struct err *err)
@@ -338,7 +364,7 @@ int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct l
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         struct err why;
         int set = fd < 0 ? err_sys(&why, errno, "open it in %s", cgroups->hierarchy[i].mount)
-                         : write_knobs(cgroups, SANDBOX, (int) i, fd, limits, &why);
+                         : write_limits(cgroups, (int) i, fd, limits, &why);
 
         if (set < 0 && rc == 0) {
             *err = why;
@@ -402,7 +428,7 @@ static int open_side(const struct cgroups *cgroups, int index, const char *side,
     fd = openat(h->parent_fd, side, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, errno, "open it in %s", h->mount);
-    if (limits && write_knobs(cgroups, SANDBOX, index, fd, limits, err) < 0)
+    if (limits && write_limits(cgroups, index, fd, limits, err) < 0)
         return -1;
     if (h->version == 2)
         return take_fd(&fd);

@@ -71,8 +71,13 @@ void cgroups_hand_down(const struct cgroups *cgroups, const struct cgroup_hierar
 /* Removes <instance> where it is empty, and closes. */
 void cgroups_close(struct cgroups *cgroups);
 
+/* With every limit but that of processor time. */
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err);
+/* The limit of processor time. To allow it the kernel looks at every cgroup of the machine, so who makes a sandbox has it written
+ * while nobody waits: before anything of the tenant's runs. */
+int cgroup_share(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err);
 
 /* Other limits for one that is there. */
 int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
@@ -105,8 +110,8 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_
 /* How much memory it has, page cache included; 0: that is not known. */
 uint64_t cgroup_memory(const struct cgroups *cgroups, const char *name);
 
-/* SIGKILL to every process in it, and nothing that makes them wait for their death: no new ones, thawed, no limit of processor time;
- * late: nor of memory. To be called again until none is there: returns how many there were. */
+/* SIGKILL to every process in it, and nothing that makes them wait for their death: no new ones, thawed, no limit of processor time
+ * that they felt; late: none at all, nor of memory. To be called again until none is there: returns how many there were. */
 size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late);
 /* The same in every hierarchy, for cgroups of which it is not known how they were left. */
 size_t cgroup_kill(const struct cgroups *cgroups, const char *name);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -254,11 +255,12 @@ static size_t kill_in(const struct cgroup_hierarchy *h, const char *name)
     return each_in(h, name, kill_one, NULL);
 }
 
-enum when { BEFORE, AFTER, LATE };
+enum when { BEFORE, AFTER, HELD, LATE };
 
 /* What is written to the cgroup of processes that are killed. Before: none is born any more, so that one look finds all. After: frozen
- * ones thaw, and whatever waits for its share of the processors gets it; with the signal pending they do nothing but die. Late, of
- * those that take long: a memory limit is no reason to wait, either. */
+ * ones thaw. Held, where the limit of processor time ever held them up, or they are many: whatever waits for its share gets it;
+ * with the signal pending they do nothing but die. Not of all: to lift that limit the kernel looks at every cgroup of the machine. Late,
+ * of those that take long: a memory limit is no reason to wait, either. */
 /* clang-format off */
 static const struct last_word {
     enum when when;
@@ -270,8 +272,8 @@ static const struct last_word {
     { BEFORE, CG_PIDS,    2, "pids.max",                    "0" },
     { AFTER,  CG_FREEZER, 1, "freezer.state",               "THAWED" },
     { AFTER,  CG_FREEZER, 2, "cgroup.freeze",               "0" },
-    { AFTER,  CG_CPU,     1, "cpu.cfs_quota_us",            "-1" },
-    { AFTER,  CG_CPU,     2, "cpu.max",                     "max" },
+    { HELD,   CG_CPU,     1, "cpu.cfs_quota_us",            "-1" },
+    { HELD,   CG_CPU,     2, "cpu.max",                     "max" },
     { LATE,   CG_CPU,     1, "cpu.shares",                  "262144" }, /* the most there is */
     { LATE,   CG_CPU,     2, "cpu.weight",                  "10000" },
     { LATE,   CG_MEMORY,  1, "memory.memsw.limit_in_bytes", "-1" }, /* the larger of the two first */
@@ -295,6 +297,24 @@ static void say_last(const struct cgroups *cgroups, const char *name, enum when 
     }
 }
 
+#define MANY_PROCESSES 16
+
+/* The kernel counts this at the end of a period of 100 ms: who is held up for the first time waits no longer than that. */
+static bool was_held(const struct cgroups *cgroups, const char *name)
+{
+    const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, CG_CPU);
+    char path[PATH_SIZE], text[1024];
+    const char *at;
+
+    if (!h)
+        return false;
+    (void) snprintf(path, sizeof path, "%s/cpu.stat", name);
+    if (io_read_text(h->parent_fd, path, text, sizeof text) < 0)
+        return true; /* not known */
+    at = strstr(text, "nr_throttled ");
+    return !at || strtoull(at + strlen("nr_throttled "), NULL, 10) > 0;
+}
+
 size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late)
 {
     size_t count;
@@ -302,6 +322,8 @@ size_t cgroup_end(const struct cgroups *cgroups, const char *name, bool late)
     say_last(cgroups, name, BEFORE);
     count = kill_in(cgroup_hierarchy_of(cgroups, CG_PIDS), name);
     say_last(cgroups, name, AFTER);
+    if (late || count > MANY_PROCESSES || was_held(cgroups, name))
+        say_last(cgroups, name, HELD);
     if (late)
         say_last(cgroups, name, LATE);
     return count;

@@ -229,8 +229,11 @@ int launch_root(struct sandbox *s, const struct template *t, const struct launch
     return 0;
 }
 
+/* The limit of processor time is written while the child gets ready: it takes as long as there are sandboxes, and until the
+ * create is answered nothing but our own programs run in it. */
 static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
-                  const struct machine *machine, const struct cgroup_entry *entry, struct err *err)
+                  const struct machine *machine, const struct limits *limits,
+                  const struct cgroup_entry *entry, struct err *err)
 {
     struct launch_lines lines = LAUNCH_NO_LINES;
     int rc = -1;
@@ -241,7 +244,8 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         end_child(s);
     } else if (launch_root(s, t, &lines, false, err) == 0) {
         create_begin_step(s, STEP_CHILD);
-        if (keeper_watch(k, &s->control, take_fd(&lines.control), hear_on_control, err) == 0)
+        if (cgroup_share(&k->host->cgroups, s->made_as, limits, err) == 0 &&
+            keeper_watch(k, &s->control, take_fd(&lines.control), hear_on_control, err) == 0)
             rc = keeper_watch(k, &s->ready, take_fd(&lines.ready), on_ready, err);
     }
     launch_close(&lines);
@@ -290,8 +294,8 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
         goto out;
     create_end_step(s, STEP_PREPARE);
     if (!s->image_memory)
-        rc = launch(k, s, &t, machine, &entry, err);
-    else
+        rc = launch(k, s, &t, machine, &limits, &entry, err);
+    else if (cgroup_share(&k->host->cgroups, s->made_as, &limits, err) == 0)
         rc = load_processes(k, s, loader, err);
 out:
     cgroup_entry_close(&entry);

@@ -233,6 +233,48 @@ static void nothing_holds_up_what_is_to_die(void)
     CHECK_STR(get(scratch[0], "box/memory.max"), "max");
 }
 
+static void a_limit_of_processor_time_that_held_nothing_up_is_not_lifted(void)
+{
+    static const char *const files[] = { "box/cpu.cfs_quota_us", "box/cpu.max", NULL };
+
+    for (int version = 1; version <= 2; version++) {
+        const char *file = version == 1 ? "box/cpu.cfs_quota_us" : "box/cpu.max";
+
+        stand_in(version);
+        lay_out(files);
+        put(scratch[0], "box/cpu.stat", "nr_periods 7\nnr_throttled 0\nthrottled_time 0\n");
+        CHECK_INT(cgroup_end(&c, "box", false), 0);
+        CHECK_STR(get(scratch[0], file), "");
+        put(scratch[0], "box/cpu.stat", "nr_periods 7\nnr_throttled 1\nthrottled_time 99\n");
+        CHECK_INT(cgroup_end(&c, "box", false), 0);
+        CHECK_STR(get(scratch[0], file), version == 1 ? "-1" : "max");
+        put(scratch[0], file, "");
+        put(scratch[0], "box/cpu.stat", "nr_periods 7\nnr_throttled 0\n");
+        CHECK_INT(cgroup_end(&c, "box", true), 0); /* it takes long */
+        CHECK_STR(get(scratch[0], file), version == 1 ? "-1" : "max");
+    }
+    CHECK(unlinkat(scratch[0], "box/cpu.stat", 0) == 0); /* not of the next test */
+}
+
+static void processor_time_is_limited_apart(void)
+{
+    stand_in(1);
+    (void) mkdirat(scratch[0], "box", 0755);
+    (void) unlinkat(scratch[0], "box/cpu.cfs_quota_us", 0);
+    CHECK(cgroup_share(&c, "box", &some, &err) == 0); /* a kernel without the file limits nothing */
+    put(scratch[0], "box/cpu.cfs_quota_us", "");
+    CHECK(cgroup_share(&c, "box", &some, &err) == 0);
+    CHECK_STR(get(scratch[0], "box/cpu.cfs_quota_us"), "50000");
+    CHECK(cgroup_share(&c, "none", &some, &err) == -1);
+    CHECK_STR(err.msg, "cgroup 'none': open it in /fake/0: No such file or directory");
+    stand_in(2);
+    put(scratch[0], "box/cpu.max", "");
+    CHECK(cgroup_share(&c, "box", &some, &err) == 0);
+    CHECK_STR(get(scratch[0], "box/cpu.max"), "50000 100000");
+    c.of[CG_CPU] = -1;
+    CHECK(cgroup_share(&c, "box", &some, &err) == 0); /* no such controller */
+}
+
 static void figures_are_read_from_each_version(void)
 {
     struct keeper_stats s = { 0 };
@@ -496,6 +538,8 @@ CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_plac
            T(failed_create_leaves_nothing_behind),
            T(a_cgroup_that_is_there_already_is_not_taken_nor_removed),
            T(freezing_writes_the_words_of_each_version), T(nothing_holds_up_what_is_to_die),
+           T(a_limit_of_processor_time_that_held_nothing_up_is_not_lifted),
+           T(processor_time_is_limited_apart),
            T(figures_are_read_from_each_version),
            T(names_come_from_every_hierarchy_and_files_are_none),
            T(real_limits_arrive_in_the_kernel_and_go_again),
