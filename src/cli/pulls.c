@@ -39,9 +39,8 @@
 #define ORDER_MS     10000 /* for a connection to say what it wants */
 #define STEP_PERCENT 10    /* between two reports of one step */
 /* For all that is no download. cove-import limits its own processor time, but one that a layer has taken over could just wait. */
-#define WORK_MS  3600000
-#define LIMIT_MS 86400000 /* of a download, at most */
-#define GONE_MS  10000    /* for programs that were killed to be gone */
+#define WORK_MS 3600000
+#define GONE_MS 10000 /* for programs that were killed to be gone */
 
 int pulls_users(struct pulls *pulls, struct err *err)
 {
@@ -301,13 +300,12 @@ static int receive(struct order *o, struct err *err)
  * for: cove-import holds the lock of the file that it writes. */
 static int watch(const struct order *o, pid_t pid)
 {
-    uint64_t limit = o->order.limit_ms < LIMIT_MS ? o->order.limit_ms : LIMIT_MS;
     auto_close int pid_fd = (int) syscall(SYS_pidfd_open, pid, 0);
     struct pollfd fds[] = { { .fd = pid_fd, .events = POLLIN },
                             { .fd = o->conn, .events = POLLIN | POLLRDHUP } };
     int status = -1;
 
-    while (poll(fds, 2, (int) limit + WORK_MS) < 0 && errno == EINTR)
+    while (poll(fds, 2, (int) pull_order_limit(&o->order) + WORK_MS) < 0 && errno == EINTR)
         ;
     (void) kill(-pid, SIGKILL); /* its id is taken until it is waited for */
     if (waitpid(pid, &status, 0) != pid)

@@ -28,7 +28,6 @@
 #define TELL_EVERY   (1u << 20) /* bytes between two words on how far it is */
 #define FILES_MAX    64
 #define SILENCE_MOST 600000u
-#define LIMIT_MOST   86400000u
 
 struct puller {
     struct registry registry;
@@ -79,7 +78,7 @@ static int set_up(struct puller *p, const struct pull_order *order, struct err *
         return -1;
     r->foreign = true;
     r->timeout_ms = order->silence_ms < SILENCE_MOST ? order->silence_ms : SILENCE_MOST;
-    r->until_ms = io_now_ms() + (order->limit_ms < LIMIT_MOST ? order->limit_ms : LIMIT_MOST);
+    r->until_ms = io_now_ms() + pull_order_limit(order);
     r->progress = show;
     r->context = p;
     (void) snprintf(r->dialer, sizeof r->dialer, "/proc/self/fd/%d", PULLER_DIALER);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Beyond the limit, which cove-pull has, too: its own sentence is the better one. */
+#define GRACE_MS 2000
 
 static _Noreturn void be_puller(const struct image_pull *p, int sock, int program, int dialer)
 {
@@ -97,8 +101,11 @@ static int await(const struct image_pull *p, char letter, char text[PULLER_MESSA
 {
     for (;;) {
         size_t fds = 0;
-        ssize_t n = io_recv_fds(p->sock, text, PULLER_MESSAGE_MAX - 1, NULL, 0, &fds);
+        ssize_t n;
 
+        if (io_now_ms() >= p->until_ms || !io_wait_until(p->sock, POLLIN, p->until_ms))
+            return err_set(err, ERR_TIMEOUT, "the download takes too long");
+        n = io_recv_fds(p->sock, text, PULLER_MESSAGE_MAX - 1, NULL, 0, &fds);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -118,6 +125,7 @@ int image_pull_begin(struct image_pull *p, const struct pull_order *order, struc
 
     p->manifest_fd = p->sock = -1;
     p->pid = -1;
+    p->until_ms = io_now_ms() + pull_order_limit(order) + GRACE_MS;
     if (image_store_temporary(p->templates_fd, &p->manifest_fd, err) < 0 || start(p, err) < 0)
         return -1;
     if (io_send_fds(p->sock, order, sizeof *order, &p->manifest_fd, 1) != (ssize_t) sizeof *order)

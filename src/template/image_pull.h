@@ -22,6 +22,7 @@ struct image_pull {
     /* its own */
     int manifest_fd, sock;
     pid_t pid;
+    uint64_t until_ms; /* all downloads: one that a registry has taken over could just wait */
 };
 
 /* Gets the manifest. The order's credentials are used for this pull and kept nowhere. */

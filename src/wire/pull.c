@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define LIMIT_MOST_MS 86400000u
+
 static bool is_text(const char *field, size_t size)
 {
     return memchr(field, '\0', size) != NULL;
@@ -60,6 +62,11 @@ int pull_order_check(const struct pull_order *o, size_t len, struct err *err)
     if (!pull_name_ok(o->name))
         return err_set(err, ERR_PROTOCOL, "an order for an image with an invalid name");
     return 0;
+}
+
+uint64_t pull_order_limit(const struct pull_order *o)
+{
+    return o->limit_ms < LIMIT_MOST_MS ? o->limit_ms : LIMIT_MOST_MS;
 }
 
 int pull_report_check(struct pull_report *r, size_t len, struct err *err)

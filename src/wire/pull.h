@@ -67,6 +67,8 @@ bool pull_name_ok(const char *name);
 bool pull_name_is(const char *name);
 
 int pull_order_check(const struct pull_order *order, size_t len, struct err *err);
+/* What all downloads of the order may take: a day at most. */
+uint64_t pull_order_limit(const struct pull_order *order);
 /* Control characters of its text become '?'. */
 int pull_report_check(struct pull_report *report, size_t len, struct err *err);
 

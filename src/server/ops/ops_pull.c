@@ -22,7 +22,9 @@
 #define HELD_MAX   128
 #define SILENCE_MS 30000
 #define REMOVE_MS  60000
-#define LOOK_MS    2000 /* between two looks whether the tenant is there */
+#define FORGET_MS  5000    /* while a build waits for it */
+#define WORK_MS    7200000 /* for all that is no download: more than root's process takes */
+#define LOOK_MS    2000    /* between two looks whether the tenant is there */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char held[HELD_MAX][OPS_PULLED_MAX];
@@ -101,12 +103,13 @@ static int report(int conn, int caller_fd, int ms, struct pull_report *ret, stru
 static int await(struct ops *ops, const struct ops_pull *pull, int conn, struct pull_report *ret,
                  struct err *err)
 {
+    uint64_t until = io_now_ms() + app_config(ops->app)->registry_timeout_ms + WORK_MS;
     struct store_tenant tenant;
 
     for (;;) {
         int r = report(conn, ops->caller->fd, LOOK_MS, ret, err);
 
-        if (r < 0 && err->kind == ERR_TIMEOUT &&
+        if (r < 0 && err->kind == ERR_TIMEOUT && io_now_ms() < until &&
             store_tenant_get(ops->app->store, ops->caller->tenant, &tenant, err) == 0)
             continue;
         if (r < 0)
@@ -124,7 +127,7 @@ static int await(struct ops *ops, const struct ops_pull *pull, int conn, struct 
     }
 }
 
-static int remove_template(struct app *app, const char *name, struct err *err)
+static int remove_template(struct app *app, const char *name, int ms, struct err *err)
 {
     auto_free struct pull_order *o = calloc(1, sizeof *o);
     auto_close int conn = -1;
@@ -138,7 +141,7 @@ static int remove_template(struct app *app, const char *name, struct err *err)
     if (order(app, o, -1, &conn, err) < 0)
         return -1;
     do
-        if (report(conn, -1, REMOVE_MS, &said, err) < 0)
+        if (report(conn, -1, ms, &said, err) < 0)
             return -1;
     while (said.word == PULL_STEP || said.word == PULL_NOTE);
     return said.word == PULL_DONE ? 0 : err_set(err, (enum err_kind) said.kind, "%s", said.text);
@@ -198,7 +201,7 @@ static void forget(struct app *app, const char *name, bool ordered)
 {
     struct err err;
 
-    if (ordered && remove_template(app, name, &err) < 0) {
+    if (ordered && remove_template(app, name, FORGET_MS, &err) < 0) {
         log_line(LOG_WARNING, "template=%s not removed: %s", name, err.msg);
         return;
     }
@@ -376,7 +379,7 @@ void ops_pull_settle(struct app *app, const char *tenant)
         log_line(LOG_WARNING, "images of tenants could not be read: %s", err.msg);
     /* With the lock: a build that asks for one of them gets it before, and holds it, or does not find it any more. */
     for (size_t i = 0; i < idle.count; i++) {
-        int r = remove_template(app, idle.names[i], &err);
+        int r = remove_template(app, idle.names[i], REMOVE_MS, &err);
 
         if (r == 0)
             (void) store_pulled_remove(app->store, idle.names[i], &err);
