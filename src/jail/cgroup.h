@@ -74,8 +74,8 @@ void cgroups_close(struct cgroups *cgroups);
 /* With every limit but that of processor time. */
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err);
-/* The limit of processor time. To allow it the kernel looks at every cgroup of the machine, so who makes a sandbox has it written
- * while nobody waits: before anything of the tenant's runs. */
+/* The limit of processor time. To allow it the kernel looks at every cgroup of the machine, so the maker of a sandbox writes it
+ * while no caller waits: before anything of the tenant's runs. */
 int cgroup_share(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                  struct err *err);
 
