@@ -54,7 +54,7 @@ int template_cool(const char *name)
 struct making {
     const char *name;
     const struct warm_values *values;
-    const char *modules; /* NULL: none */
+    const char *start, *ready, *modules; /* NULL: none */
     struct limits limits;
     bool root;
     struct progress progress;
@@ -73,31 +73,38 @@ static void set_size(struct making *m, bool e2b)
         m->limits.cpu_milli = LIMITS_E2B_CPU_MILLI;
 }
 
+static bool command_ok(const char *command)
+{
+    return !command || (command[0] && strlen(command) < COMMAND_MAX);
+}
+
+/* What nothing was said of is as the recipe says. */
 static int check(struct making *m, struct err *err)
 {
     const struct warm_values *v = m->values;
     const struct recipe *recipe = recipe_find(m->name);
-    const char *modules = v->modules;
-
     bool e2b = v->e2b;
 
-    if (!modules && !v->start && recipe && recipe->modules) {
-        modules = recipe->modules; /* such a template is made for E2B's SDKs */
-        e2b = true;
+    m->start = v->start;
+    m->ready = v->ready;
+    m->modules = v->modules;
+    if (!v->start && !v->ready && !v->modules && recipe) {
+        m->start = recipe->start;
+        m->ready = recipe->ready;
+        m->modules = recipe->modules;
+        e2b = e2b || m->modules; /* such a template is made for E2B's SDKs */
     }
-    if (!v->start && !modules)
+    if (!m->start && !m->ready && !m->modules)
         return err_set(err, ERR_USAGE, "template warm: say --start and --ready, or --import");
-    if (!v->start != !v->ready)
+    if (!m->start != !m->ready)
         return err_set(err, ERR_USAGE, "template warm: --start and --ready belong together");
-    if ((v->start && (!v->start[0] || strlen(v->start) >= COMMAND_MAX)) ||
-        (v->ready && (!v->ready[0] || strlen(v->ready) >= COMMAND_MAX)))
+    if (!command_ok(m->start) || !command_ok(m->ready))
         return err_set(err, ERR_USAGE, "template warm: a command has 1 to %d bytes",
                        COMMAND_MAX - 1);
-    if (modules && !warm_modules_ok(modules))
+    if (m->modules && !warm_modules_ok(m->modules))
         return err_set(err, ERR_USAGE, "template warm: '%.60s' is not a list of python modules",
-                       modules);
+                       m->modules);
     set_size(m, e2b);
-    m->modules = modules;
     return 0;
 }
 
@@ -125,10 +132,10 @@ static int prepare(struct making *m, const char *sandbox, struct err *err)
     uint64_t until = io_now_ms() + within;
     uint32_t proc;
 
-    if (m->values->start) {
+    if (m->start) {
         progress_show(&m->progress, 20, "starting", NULL);
-        if (warm_start(&m->link, sandbox, m->values->start, &proc, err) < 0 ||
-            warm_ready_wait(&m->link, sandbox, proc, m->values->ready, until, err) < 0)
+        if (warm_start(&m->link, sandbox, m->start, &proc, err) < 0 ||
+            warm_ready_wait(&m->link, sandbox, proc, m->ready, until, err) < 0)
             return -1;
     }
     if (m->modules) {
@@ -142,7 +149,6 @@ static int prepare(struct making *m, const char *sandbox, struct err *err)
 /* The record is the server's to make: an image without one is dropped at the next look. */
 static int save(struct making *m, const char *sandbox, struct err *err)
 {
-    const struct warm_values *v = m->values;
     struct keeper_image image;
     char id[ID_LEN + 1];
     struct err ignored;
@@ -153,8 +159,8 @@ static int save(struct making *m, const char *sandbox, struct err *err)
         return -1;
     m->bytes = image.bytes;
     if (record(m->name,
-               json_pack("{s:s, s:s*, s:s*, s:s*}", "image", id, "start", v->start, "ready",
-                         v->ready, "import", m->modules),
+               json_pack("{s:s, s:s*, s:s*, s:s*}", "image", id, "start", m->start, "ready",
+                         m->ready, "import", m->modules),
                err) == 0)
         return 0;
     (void) image_drop(&m->link, id, &ignored);

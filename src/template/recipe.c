@@ -83,6 +83,67 @@
     "chroot \"$1\" env HOME=/tmp/home claude --version >/dev/null\n"                               \
     "rm -rf \"$1/tmp/home\"\n"
 
+#define TYPESCRIPT_STEPS                                                                           \
+    "from_npm typescript 5.9.3 "                                                                   \
+    "8e5d6f6733c38a72ebf5e52ddc9feded5e8580d130f508ef04f772b33f4a7d00"                             \
+    "c3e357d0ac2d98e2f290762694a454f86d795bd511e12e9a7cc2d9ba3394e04b\n"                           \
+    "ln -s ../lib/node_modules/typescript/bin/tsc \"$bin/tsc\"\n"
+
+/* As E2B's desktop SDK expects it, which starts these programs itself: XFCE on display :0, x11vnc, noVNC in /opt/noVNC. */
+#define DESKTOP_PACKAGES                                                                           \
+    " xvfb xauth x11-utils x11-xserver-utils xterm xfce4-session xfwm4 xfdesktop4 xfce4-panel "    \
+    "xfce4-settings xfce4-terminal thunar mousepad dbus-x11 xdg-utils libgtk-3-bin chromium "      \
+    "x11vnc novnc websockify net-tools xdotool wmctrl scrot xclip imagemagick "                    \
+    "adwaita-icon-theme fonts-liberation fonts-noto-color-emoji"
+
+/* A sandbox may make no namespaces, which Chromium's own sandbox needs. A lock of the screen or a power manager has no place
+ * here. */
+#define DESKTOP_STEPS                                                                              \
+    "mkdir -p \"$1/opt\" && ln -s /usr/share/novnc \"$1/opt/noVNC\"\n"                             \
+    "cat > \"$1/etc/chromium.d/cove\" <<'END'\n"                                                   \
+    "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-sandbox --test-type --no-first-run "             \
+    "--no-default-browser-check --password-store=basic\"\n"                                        \
+    "END\n"                                                                                        \
+    "cat > \"$1/usr/local/bin/desktop\" <<'END'\n"                                                 \
+    "#!/bin/sh\n"                                                                                  \
+    "# A screen with XFCE, and noVNC at port 6080: /vnc.html?autoconnect=true. DESKTOP_SIZE is "   \
+    "WIDTHxHEIGHT.\n"                                                                              \
+    "set -e\n"                                                                                     \
+    "export DISPLAY=:0\n"                                                                          \
+    "cd\n"                                                                                         \
+    "Xvfb :0 -screen 0 \"${DESKTOP_SIZE:-1280x800}x24\" -nolisten tcp &\n"                         \
+    "screen=$!\n"                                                                                  \
+    "until xdpyinfo >/dev/null 2>&1; do\n"                                                         \
+    "    kill -0 $screen\n"                                                                        \
+    "    sleep 0.1\n"                                                                              \
+    "done\n"                                                                                       \
+    "startxfce4 &\n"                                                                               \
+    "x11vnc -quiet -display :0 -forever -shared -nopw -localhost -rfbport 5900 &\n"                \
+    "exec websockify --web /usr/share/novnc 6080 localhost:5900\n"                                 \
+    "END\n"                                                                                        \
+    "chmod 0755 \"$1/usr/local/bin/desktop\"\n"                                                    \
+    "chroot \"$1\" sh -ec 'chromium --version; Xvfb -help; x11vnc -version; websockify --help; "   \
+    "command -v startxfce4 xdotool scrot gtk-launch; test -e /opt/noVNC/vnc.html; "                \
+    "test -x /opt/noVNC/utils/novnc_proxy' >/dev/null 2>&1\n"
+
+/* Daytona's user, who is `user` as well: both names have one id, so that E2B's SDKs find theirs. */
+#define DAYTONA_STEPS                                                                              \
+    "for file in passwd shadow group gshadow; do\n"                                                \
+    "    sed -i '/^user:/{h;s/^user:/daytona:/;s|:/home/user:|:/home/daytona:|;p;x}' "             \
+    "\"$1/etc/$file\"\n"                                                                           \
+    "done\n"                                                                                       \
+    "cp -a \"$1/home/user\" \"$1/home/daytona\"\n"                                                 \
+    "from_npm typescript-language-server 6.0.2 "                                                   \
+    "3e1ed097ec64509bcc6a69e487587e68a3fa1f12d1ee5ad621890f9fdfcb6419"                             \
+    "09749660b488fb3a856190362d43bcc53d33e6a991ce557694286cb3f4cdaad5\n"                           \
+    "ln -s ../lib/node_modules/typescript-language-server/lib/cli.mjs "                            \
+    "\"$bin/typescript-language-server\"\n"                                                        \
+    "chmod 0755 \"$modules/typescript-language-server/lib/cli.mjs\"\n"                             \
+    "chroot \"$1\" sh -ec 'test \"$(id -un 1000)\" = daytona; test \"$(id -u user)\" = 1000; "     \
+    "python3 -c \"import numpy, pandas, matplotlib, scipy, sklearn, requests, bs4, PIL, flask, "   \
+    "django, sqlalchemy, pydantic\"; pylsp --version; typescript-language-server --version; "      \
+    "clangd --version; tsc --version' >/dev/null\n"
+
 const struct recipe recipes[] = {
     {
         .name = "base",
@@ -130,11 +191,7 @@ const struct recipe recipes[] = {
         "python3-imageio python3-soundfile python3-aiohttp python3-tornado python3-tz "
         "python3-tqdm python3-pytest python3-orjson r-base-core default-jdk-headless "
         "fonts-noto-cjk fonts-noto-color-emoji",
-        .steps = COMMON_STEPS NODE_STEPS
-        "from_npm typescript 5.9.3 "
-        "8e5d6f6733c38a72ebf5e52ddc9feded5e8580d130f508ef04f772b33f4a7d00"
-        "c3e357d0ac2d98e2f290762694a454f86d795bd511e12e9a7cc2d9ba3394e04b\n"
-        "ln -s ../lib/node_modules/typescript/bin/tsc \"$bin/tsc\"\n" BASE_STEPS
+        .steps = COMMON_STEPS NODE_STEPS TYPESCRIPT_STEPS BASE_STEPS
         /* A figure's text falls back to a font with Chinese, Japanese and Korean letters. */
         "echo 'font.family: DejaVu Sans, Noto Sans CJK JP' >> \"$1/etc/matplotlibrc\"\n"
         /* Compiled once here, not in every sandbox; and matplotlib's list of fonts, for the user. */
@@ -148,6 +205,33 @@ const struct recipe recipes[] = {
         .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
         .modules = "pandas,matplotlib.pyplot",
         .free_mib = 6144,
+    },
+    {
+        .name = "daytona",
+        .description = "Debian 13 as Daytona's default: Python with pandas, Node.js, git, language "
+                       "servers; user daytona",
+        .suite = "trixie",
+        .packages = BASE_PACKAGES
+        " python3-numpy python3-pandas python3-matplotlib python3-scipy python3-sklearn "
+        "python3-seaborn python3-pil python3-requests python3-bs4 python3-lxml python3-openpyxl "
+        "python3-flask python3-django python3-sqlalchemy python3-pydantic python3-aiohttp "
+        "python3-tqdm python3-pylsp clangd gh git-lfs cmake ffmpeg",
+        .steps = COMMON_STEPS NODE_STEPS TYPESCRIPT_STEPS DAYTONA_STEPS BASE_STEPS,
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        .user = "daytona",
+        .free_mib = 5120,
+    },
+    {
+        .name = "desktop",
+        .description = "what base has, and a screen: XFCE, Chromium, noVNC",
+        .suite = "bookworm",
+        .packages = BASE_PACKAGES DESKTOP_PACKAGES,
+        .steps = COMMON_STEPS NODE_STEPS DESKTOP_STEPS BASE_STEPS,
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8", "DISPLAY=:0" },
+        .start = "exec desktop",
+        .ready = "curl -fs -o /dev/null localhost:6080/vnc.html && wmctrl -m && "
+                 "pgrep -x xfdesktop && pgrep -x x11vnc",
+        .free_mib = 4096,
     },
     {
         .name = "code-interpreter-min",

@@ -18,8 +18,10 @@ struct recipe {
     const char *packages; /* separated by blanks */
     const char *steps;    /* POSIX shell; any failing command fails the build */
     const char *env[RECIPE_ENV_MAX];
-    const char *modules; /* of python, for its memory image; NULL: none */
-    unsigned free_mib;   /* space that building takes */
+    const char *user;          /* NULL: user; with the id 1000 and a home of this name */
+    const char *modules;       /* of python, for its memory image; NULL: none */
+    const char *start, *ready; /* of `cove template warm`; NULL: none */
+    unsigned free_mib;         /* space that building takes */
 };
 
 extern const struct recipe recipes[];

@@ -209,11 +209,13 @@ static int finish_tree(struct building *b, struct manifest *manifest, struct err
 
 static int make_manifest(const struct recipe *recipe, struct manifest *manifest, struct err *err)
 {
+    const char *user = recipe->user ? recipe->user : "user";
+
     memset(manifest, 0, sizeof *manifest);
     manifest->kind = MANIFEST_TREE;
     (void) snprintf(manifest->root, sizeof manifest->root, "root");
-    (void) snprintf(manifest->user, sizeof manifest->user, "user");
-    (void) snprintf(manifest->workdir, sizeof manifest->workdir, "/home/user");
+    (void) snprintf(manifest->user, sizeof manifest->user, "%s", user);
+    (void) snprintf(manifest->workdir, sizeof manifest->workdir, "/home/%s", user);
     (void) snprintf(manifest->description, sizeof manifest->description, "%s", recipe->description);
     recipe_hash(recipe, manifest->recipe);
     for (size_t i = 0; i < RECIPE_ENV_MAX && recipe->env[i]; i++)

@@ -99,6 +99,7 @@ ROWS = [
     Row("docs/secrets.md", r"secrets\": \[", prints=False),
     Row("docs/server.md", r"^cove up --disk-reserve|/health", "needs a full disk: tests/fault/full_disk_test"),
     Row("docs/templates.md", r" base\b|code-interpreter", BASE),
+    Row("docs/templates.md", r"\bdesktop\b|\$ID 6080|-- chromium", "the template desktop takes minutes to build: desktop_template_test"),
     Row("docs/tenants.md", r"https://cove.example/", instead="http://127.0.0.1:8000/"),
     Row("docs/tenants.md", r"3cf4a94b779c", before="ID=$(cove key ls --json | jq -r '.[0].id')", instead="$ID"),
     Row("docs/volumes.md", r"\"data\", \"size\"", instead="\"more\", \"size\""),

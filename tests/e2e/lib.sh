@@ -127,6 +127,11 @@ start_keeper() { # flags for cove-keeper…
     launch_keeper
 }
 
+# A template that 'make test-templates' has built: a copy, since the keeper takes only what is below its own state.
+take_template() { # name
+    mkdir -p "$COVE_STATE/templates" && cp -a --reflink=auto "$COVE_BASE_STATE/templates/$1" "$COVE_STATE/templates/"
+}
+
 # Runs a Python program that uses tests/lib/harness.py: its lines count, and an end without its own end is a failure. Variables before the call
 # are its environment. python_prefix: a command to run the program with, such as `outside`.
 python=python3

@@ -20,6 +20,7 @@ static void every_recipe_is_whole(void)
         CHECK(recipe_find(recipes[i].name) == &recipes[i]);
         CHECK(recipes[i].description && recipes[i].suite && recipes[i].packages &&
               recipes[i].steps && recipes[i].free_mib > 0);
+        CHECK(!recipes[i].start == !recipes[i].ready);
         CHECK(!strstr(recipes[i].packages, "  ") && !strchr(recipes[i].packages, ','));
         for (size_t k = 0; k < RECIPE_ENV_MAX && recipes[i].env[k]; k++)
             CHECK(manifest_env(&manifest, recipes[i].env[k], &err) == 0);
