@@ -49,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct oci_descriptor chosen;
     struct challenge challenge;
     struct registry_place place;
+    static struct auth_found found;
     char auth[AUTH_MAX], *text;
     struct err err;
 
@@ -85,7 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             must(challenge.basic || challenge.realm[0]);
         break;
     case 7:
-        (void) auth_find(text, size - 1, "example.com", auth, &err);
+        if (auth_find(text, size - 1, "example.com", &found, &err) == 0)
+            must(!found.helper[0] || (!strchr(found.helper, '/') && !found.basic[0]));
+        (void) auth_helper_read(text, size - 1, auth, &err);
         break;
     case 8:
         if (registry_place(text, &place, &err) == 0)

@@ -23,7 +23,6 @@
 #include <sys/resource.h>
 
 #define MEMORY_MAX   (512ull << 20)
-#define BLOBS_MAX    (20ull << 30) /* of one image together, compressed */
 #define BLOBS_SPARE  (16u << 20)
 #define TELL_EVERY   (1u << 20) /* bytes between two words on how far it is */
 #define FILES_MAX    64
@@ -92,23 +91,9 @@ static int set_up(struct puller *p, const struct pull_order *order, struct err *
 /* What is compressed is smaller than the content, which bytes_most is about, but for what has a little more around it. */
 static uint64_t blobs_most(uint64_t bytes_most)
 {
-    return bytes_most == 0 || bytes_most > BLOBS_MAX ? BLOBS_MAX
-                                                     : bytes_most + bytes_most / 8 + BLOBS_SPARE;
-}
-
-static int check_sizes(const struct oci_manifest *manifest, uint64_t most, struct err *err)
-{
-    uint64_t all = manifest->config.size;
-
-    for (size_t i = 0; i < manifest->layer_count; i++) {
-        if (manifest->layers[i].size > OCI_LAYER_MAX)
-            return err_set(err, ERR_TOO_BIG, "a layer has more than %llu bytes", OCI_LAYER_MAX);
-        all += manifest->layers[i].size;
-    }
-    return all > most || manifest->config.size > OCI_CONFIG_MAX
-               ? err_set(err, ERR_TOO_BIG, "the image has %llu MiB of layers",
-                         (unsigned long long) (all >> 20))
-               : 0;
+    return bytes_most == 0 || bytes_most > REGISTRY_IMAGE_MAX
+               ? REGISTRY_IMAGE_MAX
+               : bytes_most + bytes_most / 8 + BLOBS_SPARE;
 }
 
 static int begin(struct puller *p, struct err *err)
@@ -126,7 +111,7 @@ static int begin(struct puller *p, struct err *err)
         return err_set(err, ERR_PROTOCOL, "cove-pull got no order");
     if (pull_order_check(order, (size_t) n, err) == 0 && set_up(p, order, err) == 0 &&
         registry_image_find(&p->registry, &p->image, err) == 0 &&
-        check_sizes(&p->image.manifest, blobs_most(order->bytes_most), err) == 0)
+        registry_image_check(&p->image.manifest, blobs_most(order->bytes_most), err) == 0)
         r = io_write_all(fd, p->image.text, p->image.len) < 0
                 ? err_sys(err, errno, "keep the manifest")
                 : 0;

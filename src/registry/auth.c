@@ -1,5 +1,6 @@
 #include "registry/auth.h"
 
+#include "base/base64.h"
 #include "base/own.h"
 
 #include <jansson.h>
@@ -84,13 +85,18 @@ int challenge_parse(const char *text, struct challenge *ret, struct err *err)
 
 /* ---- config.json ---- */
 
+/* The default registry has an old name there. */
+static const char *docker_name(const char *host)
+{
+    return strcmp(host, "docker.io") == 0 ? "https://index.docker.io/v1/" : host;
+}
+
 /* A key of config.json may be a host or an old URL of it. */
 static bool is_for(const char *key, const char *host)
 {
-    static const char old_default[] = "https://index.docker.io/v1/";
     const char *at = key;
 
-    if (strcmp(host, "docker.io") == 0 && strcmp(key, old_default) == 0)
+    if (strcmp(key, docker_name(host)) == 0)
         return true;
     if (strncmp(at, "https://", 8) == 0)
         at += 8;
@@ -118,27 +124,76 @@ static int keep_auth(const json_t *entry, char ret[AUTH_MAX], struct err *err)
     return 0;
 }
 
-int auth_find(const char *config, size_t len, const char *host, char ret[AUTH_MAX], struct err *err)
+/* Part of a program's name, and never a path. */
+static int keep_helper(const json_t *name, const char *host, struct auth_found *ret,
+                       struct err *err)
+{
+    const char *text = json_string_value(name);
+    size_t len = text ? strlen(text) : 0;
+
+    if (len == 0)
+        return 0;
+    if (len >= sizeof ret->helper || text[0] == '.' || text[0] == '-' ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != len)
+        return err_set(err, ERR_INVALID, "config.json names an invalid helper program");
+    (void) snprintf(ret->helper, sizeof ret->helper, "%s", text);
+    (void) snprintf(ret->server, sizeof ret->server, "%s", docker_name(host));
+    return 0;
+}
+
+/* As docker: a helper of this registry, then what is written there, then the helper of all registries. */
+static int find(const json_t *root, const char *host, struct auth_found *ret, struct err *err)
+{
+    const json_t *helpers = json_object_get(root, "credHelpers");
+    const json_t *own = json_object_get(helpers, docker_name(host));
+    const char *key;
+    json_t *entry;
+    int rc = keep_helper(own ? own : json_object_get(helpers, host), host, ret, err);
+
+    if (rc < 0 || ret->helper[0])
+        return rc;
+    json_object_foreach(json_object_get(root, "auths"), key,
+                        entry) if (rc == 0 && !ret->basic[0] && is_for(key, host)) rc =
+        keep_auth(entry, ret->basic, err);
+    return rc < 0 || ret->basic[0]
+               ? rc
+               : keep_helper(json_object_get(root, "credsStore"), host, ret, err);
+}
+
+int auth_find(const char *config, size_t len, const char *host, struct auth_found *ret,
+              struct err *err)
 {
     json_error_t why;
-    json_t *root = json_loadb(config, len, 0, &why), *entry;
-    const char *key;
-    int rc = 0;
+    json_t *root = json_loadb(config, len, 0, &why);
+    int rc;
 
-    ret[0] = '\0';
+    memset(ret, 0, sizeof *ret);
     if (!root)
         return err_set(err, ERR_INVALID, "config.json is not JSON: %.100s", why.text);
-    json_object_foreach(json_object_get(root, "auths"), key,
-                        entry) if (rc == 0 && !ret[0] && is_for(key, host)) rc =
-        keep_auth(entry, ret, err);
-    if (rc == 0 && !ret[0] &&
-        (json_object_get(json_object_get(root, "credHelpers"), host) ||
-         (json_object_get(root, "credsStore") &&
-          json_object_get(json_object_get(root, "auths"), host))))
+    rc = find(root, host, ret, err);
+    json_decref(root);
+    return rc;
+}
+
+int auth_helper_read(const char *text, size_t len, char ret[AUTH_MAX], struct err *err)
+{
+    json_t *root = json_loadb(text, len, 0, NULL);
+    const char *user = json_string_value(json_object_get(root, "Username"));
+    const char *secret = json_string_value(json_object_get(root, "Secret"));
+    char pair[AUTH_MAX];
+    int n = user && secret ? snprintf(pair, sizeof pair, "%s:%s", user, secret) : -1, rc = 0;
+
+    ret[0] = '\0';
+    if (n < 0)
+        rc = err_set(err, ERR_PROTOCOL, "the answer has no Username and Secret");
+    else if (strcmp(user, "<token>") == 0)
         rc = err_set(err, ERR_UNSUPPORTED,
-                     "the credentials for %.100s are in a helper program, which is not supported; "
-                     "'docker login' without one writes them to config.json",
-                     host);
+                     "the answer is an identity token, which is not supported");
+    else if (strchr(user, ':') || (size_t) n >= sizeof pair || BASE64_SIZE((size_t) n) > AUTH_MAX)
+        rc = err_set(err, ERR_INVALID, "the answer has an invalid Username, or is too long");
+    else
+        base64_put(ret, (const uint8_t *) pair, (size_t) n);
+    explicit_bzero(pair, sizeof pair);
     json_decref(root);
     return rc;
 }

@@ -15,10 +15,21 @@ struct challenge {
 /* The first of the two kinds that we know. ERR_UNSUPPORTED: neither is asked for. */
 int challenge_parse(const char *text, struct challenge *ret, struct err *err);
 
-#define AUTH_MAX 1024
-/* The credentials for a registry, in base64 ("" if there are none). ERR_UNSUPPORTED: only a helper program or an
- * identity token is named. */
-int auth_find(const char *config, size_t len, const char *host, char ret[AUTH_MAX],
+#define AUTH_MAX        8192 /* tokens of clouds have some thousand bytes */
+#define AUTH_HELPER_MAX 64
+
+/* What config.json has for a registry; "" where there is nothing. */
+struct auth_found {
+    char basic[AUTH_MAX];         /* credentials, in base64 */
+    char helper[AUTH_HELPER_MAX]; /* docker-credential-HELPER knows them; [A-Za-z0-9._-]+ */
+    char server[300];             /* what the helper is asked for */
+};
+
+/* ERR_UNSUPPORTED: only an identity token is there. */
+int auth_find(const char *config, size_t len, const char *host, struct auth_found *ret,
               struct err *err);
+
+/* What a helper said, {"Username", "Secret"}, as credentials in base64. */
+int auth_helper_read(const char *text, size_t len, char ret[AUTH_MAX], struct err *err);
 
 #endif

@@ -46,12 +46,28 @@ int registry_image_find(struct registry *r, struct registry_image *ret, struct e
 {
     if (find(r, ret, err) == 0)
         return 0;
-    if (!r->mirror[0] || err->kind == ERR_TIMEOUT)
+    if (!registry_leave_mirror(r, err))
         return -1;
     registry_image_done(ret);
-    r->mirror[0] = '\0';
-    r->bearer[0] = '\0';
     return find(r, ret, err);
+}
+
+int registry_image_check(const struct oci_manifest *manifest, uint64_t most, struct err *err)
+{
+    uint64_t all = manifest->config.size;
+
+    if (manifest->config.size > OCI_CONFIG_MAX)
+        return err_set(err, ERR_TOO_BIG, "the config has more than %u bytes", OCI_CONFIG_MAX);
+    for (size_t i = 0; i < manifest->layer_count; i++) {
+        if (manifest->layers[i].size > OCI_LAYER_MAX)
+            return err_set(err, ERR_TOO_BIG, "a layer has more than %llu bytes", OCI_LAYER_MAX);
+        all += manifest->layers[i].size;
+    }
+    return all > most ? err_set(err, ERR_TOO_BIG,
+                                "the image has %llu MiB of layers (%llu bytes; %llu are the most)",
+                                (unsigned long long) (all >> 20), (unsigned long long) all,
+                                (unsigned long long) most)
+                      : 0;
 }
 
 const struct oci_descriptor *registry_image_blob(const struct registry_image *image,

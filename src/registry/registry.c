@@ -166,7 +166,8 @@ static void remote_of(const struct registry *r, const struct registry_place *at,
         ret->seconds = now < r->until_ms ? (unsigned) ((r->until_ms - now + 999) / 1000) : 1;
     }
     (void) snprintf(ret->dialer, sizeof ret->dialer, "%s", r->dialer);
-    (void) snprintf(ret->proxy, sizeof ret->proxy, "%s", r->proxy);
+    if (!r->proxy_far || !is_loopback(at->host))
+        (void) snprintf(ret->proxy, sizeof ret->proxy, "%s", r->proxy);
     (void) snprintf(ret->cacert, sizeof ret->cacert, "%s", r->cacert);
 }
 
@@ -460,7 +461,7 @@ static int fetch(struct registry *r, const struct oci_descriptor *blob, int fd, 
     return *have == blob->size ? 0 : 1;
 }
 
-int registry_blob(struct registry *r, const struct oci_descriptor *blob, int fd, struct err *err)
+static int download(struct registry *r, const struct oci_descriptor *blob, int fd, struct err *err)
 {
     unsigned char digest[SHA256_LEN];
     char hex[SHA256_HEX];
@@ -489,4 +490,21 @@ int registry_blob(struct registry *r, const struct oci_descriptor *blob, int fd,
     if (rc == 0 && (ftruncate(fd, (off_t) blob->size) < 0 || fsync(fd) < 0))
         return err_sys(err, errno, "write a layer");
     return rc == 0 ? 0 : -1;
+}
+
+bool registry_leave_mirror(struct registry *r, const struct err *err)
+{
+    if (!r->mirror[0] || err->kind == ERR_TIMEOUT || err->kind == ERR_DISK_FULL)
+        return false;
+    r->mirror[0] = '\0';
+    r->bearer[0] = '\0';
+    r->login_basic = false;
+    return true;
+}
+
+int registry_blob(struct registry *r, const struct oci_descriptor *blob, int fd, struct err *err)
+{
+    int rc = download(r, blob, fd, err);
+
+    return rc < 0 && registry_leave_mirror(r, err) ? download(r, blob, fd, err) : rc;
 }

@@ -30,6 +30,7 @@ struct registry {
     char dialer[PATH_MAX];
     char cacert[PATH_MAX]; /* "": the authorities of this host */
     char proxy[300];       /* HOST:PORT; "": none */
+    bool proxy_far;        /* which is not asked for loopback addresses */
     char basic[AUTH_MAX];  /* credentials; "": none */
     char bearer[REGISTRY_TOKEN_MAX];
     bool login_basic;    /* the registry wants the credentials themselves */
@@ -46,9 +47,13 @@ int registry_manifest(struct registry *registry, const char *wanted, char **ret,
                       char ret_digest[OCI_DIGEST], struct err *err);
 
 /* Writes a blob to a file behind what is there already of it, and checks all of it. ERR_INVALID: it is not what its digest says,
- * and the file is empty again. A connection that breaks is made again, a few times. */
+ * and the file is empty again. A connection that breaks is made again, a few times. What a mirror does not have, or has wrong,
+ * is asked of the registry. */
 int registry_blob(struct registry *registry, const struct oci_descriptor *blob, int fd,
                   struct err *err);
+
+/* Whether there is a mirror that failed in this way, and the registry itself is to be asked from now on. */
+bool registry_leave_mirror(struct registry *registry, const struct err *err);
 
 /* Whether the registry's host is this one: loopback. */
 bool registry_is_here(const struct registry *registry);

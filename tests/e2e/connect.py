@@ -1,5 +1,5 @@
-"""connect.py: a proxy that knows CONNECT alone, on a free port of 127.0.0.1. Prints the port, then each request's first line; ends with
-its standard input."""
+"""connect.py: a proxy that knows CONNECT alone, on a free port of 127.0.0.1. Names that end with .example are this host to it. Prints the
+port, then each request's first line; ends with its standard input."""
 import socket
 import sys
 import threading
@@ -21,7 +21,7 @@ def serve(client):
     line = head.split(b"\r\n")[0].decode()
     print(line, flush=True)
     host, port = line.split()[1].rsplit(":", 1)
-    server = socket.create_connection((host, int(port)))
+    server = socket.create_connection(("127.0.0.1" if host.endswith(".example") else host, int(port)))
     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
     threading.Thread(target=pump, args=(client, server), daemon=True).start()
     pump(server, client)

@@ -1,10 +1,11 @@
-"""registry.py MODE: a registry of the tests that lies, asks for tokens, redirects, stalls; on a free port of 127.0.0.1.
+"""registry.py MODE FILE [SEED]: a registry of the tests that lies, asks for tokens, redirects, stalls; on a free port of 127.0.0.1.
 
 Prints its port, then serves one image, test/app:latest, until its standard input ends. What it was asked is written to FILE,
-one line each: METHOD PATH AUTHORIZATION."""
+one line each: PATH AUTHORIZATION RANGE. Registries with the same SEED have the same image."""
 import base64
 import json
 import os
+import random
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,8 +14,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from images import Image, entry, layer, sha  # noqa: E402
 
 mode, log = sys.argv[1], sys.argv[2]
-data = os.urandom(3 << 20)
-image = Image([layer([entry("data", data=data)])], "none", Env=["MODE=" + mode])
+seed = sys.argv[3] if len(sys.argv) > 3 else None
+data = random.Random(seed).randbytes(3 << 20)
+image = Image([layer([entry("data", data=data)])], "none", Env=["MODE=" + (seed or mode)])
 blobs = {"sha256:" + sha(b): b for b in [image.config] + image.packed}
 manifest = image.manifest()
 if mode == "large":  # more than it has, but who would know before the download
@@ -79,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def blob(self, digest, port):
         body = blobs.get(digest)
-        if body is None:
+        if body is None or mode == "no-blob":
             return self.answer(404)
         if mode == "redirect" and "moved" not in self.path:
             return self.answer(307, headers=[("Location", "/moved/" + digest)])

@@ -33,9 +33,65 @@ static void a_damaged_question_is_refused(void)
 
 static const char *find(const char *config, const char *host)
 {
-    static char out[AUTH_MAX];
+    static struct auth_found found;
 
-    return auth_find(config, strlen(config), host, out, &err) < 0 ? "refused" : out;
+    return auth_find(config, strlen(config), host, &found, &err) < 0 ? "refused" : found.basic;
+}
+
+/* "HELPER SERVER", "" or "refused" */
+static const char *find_helper(const char *config, const char *host)
+{
+    static char out[400];
+    static struct auth_found found;
+
+    if (auth_find(config, strlen(config), host, &found, &err) < 0)
+        return "refused";
+    (void) snprintf(out, sizeof out, "%s%s%s", found.helper, found.helper[0] ? " " : "",
+                    found.server);
+    return out;
+}
+
+static void a_helper_of_the_registry_comes_first(void)
+{
+    static const char config[] =
+        "{\"auths\":{\"a.example\":{\"auth\":\"YTpi\"},\"b.example\":{}},"
+        "\"credHelpers\":{\"a.example\":\"ecr-login\",\"c.example\":\"\"},\"credsStore\":\"pass\"}";
+
+    CHECK_STR(find_helper(config, "a.example"), "ecr-login a.example");
+    CHECK_STR(find(config, "a.example"), "");
+    CHECK_STR(find_helper(config, "b.example"), "pass b.example");
+    CHECK_STR(find_helper(config, "c.example"), "pass c.example");
+    CHECK_STR(find_helper(config, "docker.io"), "pass https://index.docker.io/v1/");
+    CHECK_STR(find_helper("{\"auths\":{\"h\":{\"auth\":\"YTpi\"}},\"credsStore\":\"x\"}", "h"), "");
+    CHECK_STR(find_helper("{\"credsStore\":\"../x\"}", "h"), "refused");
+    CHECK_STR(find_helper("{\"credsStore\":\"a b\"}", "h"), "refused");
+    CHECK_STR(find_helper("{\"credHelpers\":{\"h\":\"-x\"}}", "h"), "refused");
+    CHECK_STR(find_helper("{\"credsStore\":7}", "h"), "");
+}
+
+static void an_answer_of_a_helper_is_read(void)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        { "{\"ServerURL\":\"h\",\"Username\":\"a\",\"Secret\":\"b\"}", "YTpi" },
+        { "{\"Username\":\"a\",\"Secret\":\"\"}", "YTo=" },
+        { "{\"Username\":\"<token>\",\"Secret\":\"b\"}", "refused" },
+        { "{\"Username\":\"a:b\",\"Secret\":\"c\"}", "refused" },
+        { "{\"Username\":\"a\"}", "refused" },
+        { "nonsense", "refused" },
+        { "", "refused" },
+    };
+    char long_one[9000], got[AUTH_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int r = auth_helper_read(rows[i].text, strlen(rows[i].text), got, &err);
+
+        CHECK_STR(r < 0 ? "refused" : got, rows[i].want);
+    }
+    (void) snprintf(long_one, sizeof long_one, "{\"Username\":\"a\",\"Secret\":\"%06200d\"}", 0);
+    CHECK(auth_helper_read(long_one, strlen(long_one), got, &err) == -1);
+    CHECK_STR(got, "");
 }
 
 static void credentials_are_those_of_the_registry(void)
@@ -49,7 +105,6 @@ static void credentials_are_those_of_the_registry(void)
     CHECK_STR(find(config, "example.com"), "");
     CHECK_STR(find(config, "r.example.com.evil"), "");
     CHECK_STR(find("{\"auths\":{\"h\":{\"identitytoken\":\"x\"}}}", "h"), "refused");
-    CHECK_STR(find("{\"credHelpers\":{\"h\":\"x\"}}", "h"), "refused");
     CHECK_STR(find("{\"auths\":{\"h\":{\"auth\":\"a\\r\\nb\"}}}", "h"), "refused");
     CHECK_STR(find("nonsense", "h"), "refused");
 }
@@ -96,4 +151,5 @@ static void a_name_that_begins_like_an_address_is_not_this_host(void)
 
 CHECK_MAIN(T(a_question_for_a_token_is_read), T(a_damaged_question_is_refused),
            T(credentials_are_those_of_the_registry), T(places_are_split_and_checked),
+           T(a_helper_of_the_registry_comes_first), T(an_answer_of_a_helper_is_read),
            T(a_name_that_begins_like_an_address_is_not_this_host))

@@ -1,0 +1,131 @@
+#include "cli/question.h"
+
+#include "base/io.h"
+#include "base/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOT_THERE 127
+
+/* For good, as the program does not start otherwise. */
+static int become(uid_t uid)
+{
+    const struct passwd *user = uid == geteuid() ? NULL : getpwuid(uid);
+
+    if (uid == geteuid())
+        return 0;
+    if (!user || initgroups(user->pw_name, user->pw_gid) < 0 ||
+        setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
+        setenv("HOME", user->pw_dir, 1) < 0)
+        return -1;
+    return setresuid(uid, uid, uid);
+}
+
+static _Noreturn void be_program(const struct question *q, int in, int out)
+{
+    sigset_t none;
+
+    (void) sigemptyset(&none);
+    (void) sigprocmask(SIG_SETMASK, &none, NULL);
+    (void) signal(SIGPIPE, SIG_DFL);
+    if (setpgid(0, 0) < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        become(q->uid) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        _exit(126);
+    (void) execvp(q->argv[0], (char *const *) (uintptr_t) q->argv);
+    _exit(NOT_THERE);
+}
+
+/* Written before anybody reads: the input fits into a pipe. */
+static int open_input(const char *text, int *ret_fd, struct err *err)
+{
+    size_t len = text ? strlen(text) : 0;
+    int ends[2], r;
+
+    if (len >= QUESTION_INPUT_MAX)
+        return err_set(err, ERR_TOO_BIG, "too much to ask");
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "make a pipe");
+    *ret_fd = ends[0];
+    r = io_write_all(ends[1], text, len);
+    (void) close(ends[1]);
+    return r < 0 ? err_sys(err, errno, "write to a pipe") : 0;
+}
+
+static int read_output(const struct question *q, int fd, uint64_t until_ms, struct err *err)
+{
+    size_t len = 0;
+    ssize_t n = 1;
+
+    while (n != 0 && len < q->size - 1) {
+        if (!io_wait_until(fd, POLLIN, until_ms))
+            return err_set(err, ERR_TIMEOUT, "%s did not answer within %llu s", q->argv[0],
+                           (unsigned long long) (q->most_ms + 999) / 1000);
+        n = read(fd, q->out + len, q->size - 1 - len);
+        if (n < 0 && errno != EINTR)
+            return err_sys(err, errno, "read from %s", q->argv[0]);
+        len += n > 0 ? (size_t) n : 0;
+    }
+    q->out[len] = '\0';
+    return len == q->size - 1
+               ? err_set(err, ERR_TOO_BIG, "%s said more than %zu bytes", q->argv[0], len - 1)
+               : 0;
+}
+
+/* Its output has ended; the program may still run. */
+static int await_end(const struct question *q, pid_t pid, uint64_t until_ms, struct err *err)
+{
+    auto_close int pid_fd = (int) syscall(SYS_pidfd_open, pid, 0);
+
+    return io_wait_until(pid_fd, POLLIN, until_ms)
+               ? 0
+               : err_set(err, ERR_TIMEOUT, "%s does not end", q->argv[0]);
+}
+
+static int exit_code(const struct question *q, int status, struct err *err)
+{
+    if (!WIFEXITED(status))
+        return err_set(err, ERR_STATE, "%s was ended by signal %d", q->argv[0], WTERMSIG(status));
+    return WEXITSTATUS(status) == NOT_THERE
+               ? err_set(err, ERR_UNAVAILABLE, "there is no program %s", q->argv[0])
+               : WEXITSTATUS(status);
+}
+
+int question_ask(const struct question *q, struct err *err)
+{
+    uint64_t until_ms = io_now_ms() + q->most_ms;
+    auto_close int in = -1, from = -1, to = -1;
+    int ends[2], status = 0, r;
+    pid_t pid;
+
+    if (open_input(q->input, &in, err) < 0)
+        return -1;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "make a pipe");
+    from = ends[0];
+    to = ends[1];
+    pid = fork();
+    if (pid < 0)
+        return err_sys(err, errno, "start %s", q->argv[0]);
+    if (pid == 0)
+        be_program(q, in, to);
+    (void) setpgid(pid, pid); /* both do it: either may be the first */
+    own_close(&to);
+    r = read_output(q, from, until_ms, err);
+    if (r == 0)
+        r = await_end(q, pid, until_ms, err);
+    /* With all that it started; its own end, if that has come, is not changed by this. */
+    (void) kill(-pid, SIGKILL);
+    (void) waitpid(pid, &status, 0);
+    return r < 0 ? -1 : exit_code(q, status, err);
+}

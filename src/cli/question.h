@@ -1,0 +1,29 @@
+/* question.h - asks a program that says little: its standard input and output, with a bound for both size and time.
+ *
+ * Owns:    the program's process group, which is gone when question_ask() returns.
+ * Callers: credentials.c, template_pull.c. */
+#ifndef COVE_CLI_QUESTION_H
+#define COVE_CLI_QUESTION_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define QUESTION_INPUT_MAX 1024
+
+struct question {
+    const char *const *argv; /* argv[0] is searched in PATH */
+    const char *input;       /* shorter than QUESTION_INPUT_MAX; NULL: none */
+    uid_t uid; /* whom it runs as, with that user's groups and home; our own: as we are */
+    uint64_t most_ms;
+    char *out; /* gets the output, as text */
+    size_t size;
+};
+
+/* The exit code. ERR_UNAVAILABLE: there is no such program; ERR_TIMEOUT; ERR_TOO_BIG: it said more than fits; ERR_STATE: a
+ * signal ended it. */
+int question_ask(const struct question *q, struct err *err);
+
+#endif
