@@ -3726,6 +3726,8 @@ export interface operations {
                         installed: string[];
                         /** @description of a create that names none */
                         default: string;
+                        /** @description the most bytes of one upload for builds, of the setting build_upload */
+                        upload_bytes: number;
                     };
                 };
             };

@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PIECE     65536
-#define FILES_MAX (1ull << 30) /* what a server takes at once */
+#define PIECE 65536
+#define UNASKED                                                                                    \
+    (64ull << 20)          /* up to so many bytes are sent without asking what the server takes */
+#define USUAL (1ull << 30) /* what a server takes that does not say */
 
 int context_below(int fd, const char *path, uint64_t flags)
 {
@@ -26,7 +28,9 @@ struct output {
     struct call *call; /* NULL: only hashed */
     struct sha256 hash;
     struct tar_entry entry;
+    const struct remote *remote;
     uint64_t bytes; /* of the entries so far */
+    uint64_t most;  /* that the server takes; 0: not asked */
     char head[TAR_HEAD_MAX], data[PIECE];
 };
 
@@ -38,14 +42,29 @@ static void hash_text(struct output *o, const char *text)
     sha256_add(&o->hash, text, len);
 }
 
+static int ask_most(struct output *o, struct err *err)
+{
+    json_t *answer = NULL;
+    json_int_t most;
+
+    if (ask(o->remote, "GET", "/v1/templates", NULL, &answer, err) < 0)
+        return -1;
+    most = json_integer_value(json_object_get(answer, "upload_bytes"));
+    o->most = most > 0 ? (uint64_t) most : USUAL;
+    json_decref(answer);
+    return 0;
+}
+
 /* Said before anything of it is read: a file with holes may be larger than every disk. */
 static int check_size(struct output *o, uint64_t size, const char *path, struct err *err)
 {
-    if (size > FILES_MAX - o->bytes)
-        return err_set(
-            err, ERR_TOO_BIG,
-            "with '%.100s' (%llu bytes) the files of the instruction are larger than %llu MiB",
-            path, (unsigned long long) size, FILES_MAX >> 20);
+    if (!o->most && (size > UNASKED || o->bytes + size > UNASKED) && ask_most(o, err) < 0)
+        return -1;
+    if (o->most && (o->bytes > o->most || size > o->most - o->bytes))
+        return err_set(err, ERR_TOO_BIG,
+                       "with '%.100s' (%llu bytes) the upload is larger than %llu MiB, which is "
+                       "what the server takes (build_upload)",
+                       path, (unsigned long long) size, (unsigned long long) o->most >> 20);
     o->bytes += size;
     return 0;
 }
@@ -231,6 +250,7 @@ int archive_send(const struct archive *list, const char *raw, char hash[SHA256_H
 
     if (!o)
         return err_set(err, ERR_NO_MEMORY, "no memory for an upload");
+    o->remote = list->context->remote;
     if (put(o, list, raw, hash, err) < 0)
         return -1;
     path = ask_path("/v1/builds/files/%s", hash);

@@ -56,16 +56,17 @@ struct config {
     uint64_t network_connections, network_connects, network_bytes,
         network_idle_ms; /* each sandbox */
     uint64_t network_all_connections, network_all_lookups, network_all_handshakes; /* 0: no limit */
-    bool registry;                /* tenants may pull images */
-    char registry_hosts[1024];    /* of the operator's own, at any address */
-    char registry_mirrors[1024];  /* asked first */
-    char registry_proxy[256];     /* HOST:PORT */
-    uint64_t registry_timeout_ms; /* of one image */
-    char pool[1024];              /* rules of pool_rules.h */
-    uint64_t pool_memory;         /* for those that wait, in bytes */
-    bool proxy_protocol;          /* every connection begins with a PROXY preamble */
-    char proxy_from[256];         /* who may say so */
-    bool local;                   /* loopback needs no key */
+    bool registry;                        /* tenants may pull images */
+    char registry_hosts[1024];            /* of the operator's own, at any address */
+    char registry_mirrors[1024];          /* asked first */
+    char registry_proxy[256];             /* HOST:PORT */
+    uint64_t registry_timeout_ms;         /* of one image */
+    uint64_t build_upload, build_uploads; /* bytes, of one and of all of a tenant */
+    char pool[1024];                      /* rules of pool_rules.h */
+    uint64_t pool_memory;                 /* for those that wait, in bytes */
+    bool proxy_protocol;                  /* every connection begins with a PROXY preamble */
+    char proxy_from[256];                 /* who may say so */
+    bool local;                           /* loopback needs no key */
     bool verbose;
 };
 

@@ -19,19 +19,17 @@
 #include <jansson.h>
 #include <limits.h>
 
-#define BUILD_STEPS_MAX     200 /* of all stages */
-#define BUILD_STAGES_MAX    20
-#define BUILD_TEXT_MAX      65536        /* of one argument of a step */
-#define BUILD_STEP_MS       3600000u     /* what a step may take; a build may say less */
-#define BUILD_AT_ONCE       4            /* builds that run, of all tenants */
-#define BUILD_TENANT_MOST   2            /* and of one */
-#define BUILD_TENANT_QUEUE  20           /* of one tenant, running and waiting */
-#define BUILD_LOG_MAX       (4u << 20)   /* bytes of a log */
-#define BUILD_FILES_MAX     (1ull << 30) /* bytes of one upload */
-#define BUILD_FILES_ALL_MAX (4ull << 30) /* of all uploads of a tenant */
-#define BUILD_FILES_COUNT   10000        /* uploads of a tenant */
-#define BUILD_HASH_LEN      64           /* hex digits that name an upload */
-#define BUILD_SCRATCH       "scratch"    /* a template with no program, of the host */
+#define BUILD_STEPS_MAX    200 /* of all stages */
+#define BUILD_STAGES_MAX   20
+#define BUILD_TEXT_MAX     65536      /* of one argument of a step */
+#define BUILD_STEP_MS      3600000u   /* what a step may take; a build may say less */
+#define BUILD_AT_ONCE      4          /* builds that run, of all tenants */
+#define BUILD_TENANT_MOST  2          /* and of one */
+#define BUILD_TENANT_QUEUE 20         /* of one tenant, running and waiting */
+#define BUILD_LOG_MAX      (4u << 20) /* bytes of a log */
+#define BUILD_FILES_COUNT  10000      /* uploads of a tenant; how large they may be is a setting */
+#define BUILD_HASH_LEN     64         /* hex digits that name an upload */
+#define BUILD_SCRATCH      "scratch"  /* a template with no program, of the host */
 
 /* Removes what a server before this one left. */
 int build_start(struct app *app, struct err *err);
@@ -86,6 +84,8 @@ int build_log(struct ops *ops, const char *build, size_t from, size_t most, unsi
 /* ---- files for COPY: a tar archive, perhaps gzip, under a name that the tenant chose: BUILD_HASH_LEN hex digits ---- */
 
 bool build_hash_ok(const char *hash);
+/* Bytes of one upload. */
+uint64_t build_upload_most(struct app *app);
 bool build_files_have(struct app *app, const char *tenant, const char *hash);
 struct build_upload {
     struct app *app;

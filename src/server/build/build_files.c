@@ -41,6 +41,11 @@ static int path_of(struct app *app, const char *tenant, const char *build, const
                : err_set(err, ERR_INVALID, "files: 64 hex digits are needed");
 }
 
+uint64_t build_upload_most(struct app *app)
+{
+    return app_config(app)->build_upload;
+}
+
 bool build_files_have(struct app *app, const char *tenant, const char *hash)
 {
     char path[PATH_MAX];
@@ -71,11 +76,12 @@ int build_files_open(struct app *app, const char *tenant, const char *hash, int 
     return 0;
 }
 
-static int too_many(struct err *err)
+static int too_many(uint64_t most, struct err *err)
 {
     return err_set(err, ERR_TOO_MANY,
-                   "files for builds: %llu MiB are there, as many as a tenant may have",
-                   BUILD_FILES_ALL_MAX >> 20);
+                   "files for builds: %llu MiB are there, as many as a tenant may have "
+                   "(build_uploads)",
+                   (unsigned long long) most >> 20);
 }
 
 static int begin(struct app *app, const char *tenant, const char *build, const char *hash,
@@ -83,7 +89,7 @@ static int begin(struct app *app, const char *tenant, const char *build, const c
 {
     char folder[PATH_MAX];
     struct uploads all;
-    uint64_t used;
+    uint64_t used, one = build_upload_most(app), most = app_config(app)->build_uploads;
 
     *ret = (struct build_upload){ .fd = -1, .app = app, .tenant = tenant };
     if (path_of(app, tenant, build, hash, ret->path, err) < 0 ||
@@ -94,14 +100,13 @@ static int begin(struct app *app, const char *tenant, const char *build, const c
         return err_sys(err, errno, "make the folder of uploads");
     all = uploads_sweep(app, tenant);
     used = all.bytes + all.parts;
-    if (used >= BUILD_FILES_ALL_MAX)
-        return too_many(err);
+    if (used >= most)
+        return too_many(most, err);
     if (all.count >= BUILD_FILES_COUNT && access(ret->path, F_OK) < 0)
         return err_set(err, ERR_TOO_MANY,
                        "files for builds: there are %d uploads, as many as a tenant may have",
                        BUILD_FILES_COUNT);
-    ret->room =
-        BUILD_FILES_ALL_MAX - used < BUILD_FILES_MAX ? BUILD_FILES_ALL_MAX - used : BUILD_FILES_MAX;
+    ret->room = most - used < one ? most - used : one;
     if (snprintf(ret->temporary, sizeof ret->temporary, "%s/%s+" UPLOADS_PART "XXXXXX", folder,
                  tenant) >= (int) sizeof ret->temporary)
         return err_set(err, ERR_INTERNAL, "the state directory's name is too long");
@@ -118,6 +123,7 @@ int build_upload_begin(struct app *app, const char *tenant, const char *hash,
 /* Uploads at the same time see one another. */
 static int look(struct build_upload *upload, uint64_t bytes, struct err *err)
 {
+    uint64_t most = app_config(upload->app)->build_uploads;
     struct uploads all;
 
     if (bytes / QUOTA_LOOK == upload->bytes / QUOTA_LOOK)
@@ -128,13 +134,15 @@ static int look(struct build_upload *upload, uint64_t bytes, struct err *err)
     if (bytes / ALL_LOOK == upload->bytes / ALL_LOOK)
         return 0;
     all = uploads_sweep(upload->app, upload->tenant);
-    return all.bytes + all.parts < BUILD_FILES_ALL_MAX ? 0 : too_many(err);
+    return all.bytes + all.parts < most ? 0 : too_many(most, err);
 }
 
 int build_upload_take(struct build_upload *upload, const void *data, size_t len, struct err *err)
 {
     if (len > upload->room - upload->bytes)
-        return err_set(err, ERR_TOO_BIG, "files: more than %llu MiB",
+        return err_set(err, ERR_TOO_BIG,
+                       "files: more than %llu MiB, which is what this server takes (build_upload, "
+                       "build_uploads)",
                        (unsigned long long) upload->room >> 20);
     if (look(upload, upload->bytes + len, err) < 0)
         return -1;

@@ -75,7 +75,9 @@ static int add_tags(struct ops *ops, json_t *templates, struct err *err)
 int v1_template_list(struct exchange *x, struct err *err)
 {
     struct ops ops = ops_of(exchange_caller(x));
-    json_t *array = json_array(), *json = json_pack("{s:o}", "templates", array);
+    json_t *array = json_array();
+    json_t *json = json_pack("{s:o, s:I}", "templates", array, "upload_bytes",
+                             (json_int_t) build_upload_most(exchange_app(x)));
 
     if (ops_template_list(&ops, add_template, array, err) == 0 && add_tags(&ops, array, err) == 0 &&
         add_installed(&ops, json, err) == 0)
