@@ -1,6 +1,6 @@
 // Commands and Pty: every call, in the foreground and in the background, and what goes wrong.
 import { AuthenticationError, CommandExitError, InvalidArgumentError, NotFoundError, Sandbox, SandboxError, SandboxNotFoundError, TimeoutError } from 'e2b'
-import { finish, holds, is, like, part, refuses, sandbox, sleep, until } from './check.mjs'
+import { finish, holds, is, like, part, refuses, sandbox, sleep, slow, until } from './check.mjs'
 
 const box = await sandbox()
 const run = async (command, opts) => (await box.commands.run(command, opts)).stdout
@@ -182,11 +182,11 @@ await part('what stays behind', async () => {
 })
 
 await part('a hundred commands at once', async () => {
-  const results = await Promise.all([...Array(100).keys()].map((i) => box.commands.run(`echo ${i}; sleep 0.2; echo ${i} >&2; exit ${i % 3}`).catch((e) => e)))
+  const results = await Promise.all([...Array(100).keys()].map((i) => box.commands.run(`echo ${i}; sleep 0.2; echo ${i} >&2; exit ${i % 3}`, { timeoutMs: 60_000 * slow }).catch((e) => e)))
   is('each has its own output', [...Array(100).keys()].map((i) => `${i}\n`), results.map((r) => r.stdout))
   is('its own errors', [...Array(100).keys()].map((i) => `${i}\n`), results.map((r) => r.stderr))
   is('its own exit code', [...Array(100).keys()].map((i) => i % 3), results.map((r) => r.exitCode))
-  const handles = await Promise.all([...Array(50).keys()].map(() => box.commands.run('cat', { background: true, stdin: true })))
+  const handles = await Promise.all([...Array(50).keys()].map(() => box.commands.run('cat', { background: true, stdin: true, timeoutMs: 60_000 * slow })))
   await Promise.all(handles.map((h, i) => h.sendStdin(`${i}\n`).then(() => h.closeStdin())))
   is('fifty with input', [...Array(50).keys()].map((i) => `${i}\n`), (await Promise.all(handles.map((h) => h.wait()))).map((r) => r.stdout))
 }, 90_000)
@@ -198,12 +198,12 @@ await part('much output', async () => {
   const handle = await box.commands.run(`head -c ${100 * MB} /dev/zero | tr '\\0' z`, {
     background: true,
     onStdout: (data) => { bytes += data.length; if (/[^z]/.test(data)) wrong++ },
-    timeoutMs: 120_000,
+    timeoutMs: 120_000 * slow,
   })
   is('a hundred megabytes end well', 0, (await handle.wait()).exitCode)
   is('every byte came', 100 * MB, bytes)
   is('and none was another', 0, wrong)
-  is('lines in order', 200_000, (await run('seq 200000')).trim().split('\n').filter((line, i) => line === String(i + 1)).length)
+  is('lines in order', 200_000, (await run('seq 200000', { timeoutMs: 60_000 * slow })).trim().split('\n').filter((line, i) => line === String(i + 1)).length)
 }, 120_000)
 
 await part('Pty', async () => {

@@ -1,7 +1,7 @@
 // What a newcomer does first, in the shape of the guides that E2B's users know: each part is a small program.
 import { CommandExitError, FilesystemEventType, Sandbox } from 'e2b'
 import { Sandbox as Interpreter } from '@e2b/code-interpreter'
-import { finish, holds, is, like, part, template, until } from './check.mjs'
+import { finish, holds, is, like, part, slow, template, until } from './check.mjs'
 
 await part('quick start', async () => {
   const sbx = await Interpreter.create(template)
@@ -13,7 +13,7 @@ await part('quick start', async () => {
 })
 
 await part('lifecycle', async () => {
-  const sandbox = await Sandbox.create(template, { timeoutMs: 60_000 })
+  const sandbox = await Sandbox.create(template, { timeoutMs: 60_000 * slow })
   await sandbox.setTimeout(30_000)
   const info = await sandbox.getInfo()
   holds('ends in half a minute', info.endAt - Date.now() < 31_000)
@@ -31,7 +31,7 @@ await part('persistence', async () => {
   const paused = await Sandbox.list({ query: { state: ['paused'] } }).nextItems()
   is('listed as paused', 'paused', paused.find((info) => info.sandboxId === sbx.sandboxId)?.state)
   is('paused already', false, await sbx.pause())
-  const same = await Sandbox.connect(sbx.sandboxId, { timeoutMs: 60_000 })
+  const same = await Sandbox.connect(sbx.sandboxId, { timeoutMs: 60_000 * slow })
   is('the same sandbox', sbx.sandboxId, same.sandboxId)
   is('it runs', true, await same.isRunning())
   is('with its files', 'kept\n', await same.files.read('note.txt'))

@@ -1,6 +1,11 @@
 // What programs that test a server share: sentences that hold or do not, and parts that fail alone.
 import { isDeepStrictEqual } from 'node:util'
 
+// SLOW=10: on a machine that is ten times slower. The SDK's own limit for a request, a minute, is as much longer there.
+export const slow = Number(process.env.SLOW ?? 1)
+const { timeout } = AbortSignal
+if (slow > 1) AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms * slow)
+
 let failed = 0
 let partName = ''
 
@@ -37,7 +42,7 @@ export async function refuses(sentence, kind, pattern, call) {
 }
 
 // Asks again until the answer suits, for what another process does in its own time.
-export async function until(suits, ask, ms = 40000) {
+export async function until(suits, ask, ms = 40000 * slow) {
   const end = Date.now() + ms
   for (;;) {
     const got = await ask()
@@ -46,9 +51,9 @@ export async function until(suits, ask, ms = 40000) {
   }
 }
 
-// One subject. What it throws is its own failure, a hang too; the next part runs. SLOW=10: on a machine that is ten times slower.
+// One subject. What it throws is its own failure, a hang too; the next part runs.
 export async function part(name, body, limit = 180000) {
-  const limitMs = limit * Number(process.env.SLOW ?? 1)
+  const limitMs = limit * slow
   const only = process.env.ONLY
   if (only && !name.includes(only)) return
   partName = name
