@@ -225,15 +225,13 @@ def turns():
 
 def disconnects():
     for sentence, code, again in (
-            ("python that sleeps", "import time\nn = 1\nprint(n)\ntime.sleep(60)", ("n", "1")),
+            ("python that sleeps", "import time\nn = 1\nprint(n)\ntime.sleep(600)", ("n", "1")),
             ("python that loops", "n = 2\nprint(n)\nwhile True: pass", ("n", "2")),
-            ("a program of python's", "n = 3\nprint(n)\nimport subprocess; subprocess.run(['sleep', '60'])", ("n", "3"))):
+            ("a program of python's", "n = 3\nprint(n)\nimport subprocess; subprocess.run(['sleep', '600'])", ("n", "3"))):
         c, r = b.open(code)
         begun(r)
-        t = time.time()
         hang_up(c, r)
         same("%s is interrupted by a hang-up, and names stay" % sentence, again[1], b.run(again[0]).text)
-        check("(before its end)", time.time() - t < 40, time.time() - t)
     c, r = b.open("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint(1)\nwhile True: time.sleep(1)")
     begun(r)
     hang_up(c, r)
