@@ -19,9 +19,11 @@ static struct base *find_base(struct keeper *k, uint64_t number)
 
 static bool base_wanted(const struct keeper *k, uint64_t number)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        for (uint32_t n = 1; n < k->sandboxes[i].layers.count; n++)
-            if (k->sandboxes[i].info.life == LIFE_NEW && k->sandboxes[i].layers.number[n] == number)
+    const struct sandbox *s;
+
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        for (uint32_t n = 1; n < s->layers.count; n++)
+            if (s->info.life == LIFE_NEW && s->layers.number[n] == number)
                 return true;
     return false;
 }
@@ -73,6 +75,7 @@ int bases_open(struct keeper *k, struct sandbox *s, struct err *err)
 void bases_got(struct keeper *k, uint64_t number, int mount_fd, const struct err *why)
 {
     struct base *b = find_base(k, number);
+    struct sandbox *s;
     struct err err;
 
     if (!b) {
@@ -86,14 +89,13 @@ void bases_got(struct keeper *k, uint64_t number, int mount_fd, const struct err
     b->mount_fd = mount_fd;
     if (mount_fd < 0)
         b->number = 0;
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        for (uint32_t n = 1; n < k->sandboxes[i].layers.count; n++)
-            if (k->sandboxes[i].info.life == LIFE_NEW &&
-                k->sandboxes[i].layers.number[n] == number) {
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        for (uint32_t n = 1; n < s->layers.count; n++)
+            if (s->info.life == LIFE_NEW && s->layers.number[n] == number) {
                 if (mount_fd < 0)
-                    sandbox_fail(k, &k->sandboxes[i], why);
+                    sandbox_fail(k, s, why);
                 else
-                    disks_continue(k, &k->sandboxes[i]);
+                    disks_continue(k, s);
                 break;
             }
 }

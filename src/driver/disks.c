@@ -24,18 +24,30 @@ static bool has_layer(const struct layers *layers, uint64_t number)
     return false;
 }
 
+static bool image_has_disk(const struct keeper *k, uint64_t number)
+{
+    size_t left = k->host->images.count; /* the table is long, and mostly empty */
+
+    for (size_t i = 0; i < IMAGES_MAX && left > 0; i++) {
+        if (!k->host->images.entry[i].id[0])
+            continue;
+        if (has_layer(&k->host->images.entry[i].layers, number))
+            return true;
+        left--;
+    }
+    return false;
+}
+
 bool host_disk_used(const struct keeper *k, uint64_t number, const struct sandbox *but)
 {
+    const struct sandbox *s;
+
     if (k->host->merging.order && k->host->merging.number == number)
         return true;
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (&k->sandboxes[i] != but && k->sandboxes[i].info.life != LIFE_GONE &&
-            has_layer(&k->sandboxes[i].layers, number))
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (s != but && has_layer(&s->layers, number))
             return true;
-    for (size_t i = 0; i < IMAGES_MAX; i++)
-        if (k->host->images.entry[i].id[0] && has_layer(&k->host->images.entry[i].layers, number))
-            return true;
-    return false;
+    return image_has_disk(k, number);
 }
 
 void host_release_disks(struct keeper *k, const struct layers *layers, const struct sandbox *but)
@@ -53,17 +65,12 @@ void host_release_disks(struct keeper *k, const struct layers *layers, const str
 /* Whether a disk below its own counts for an image (images.charged), or for a sandbox before it. */
 bool host_disk_counts_elsewhere(const struct keeper *k, const struct sandbox *s, uint64_t number)
 {
-    size_t images = k->host->images.count;
+    const struct sandbox *other;
 
-    for (size_t i = 0; i < IMAGES_MAX && images > 0; i++) {
-        if (!k->host->images.entry[i].id[0])
-            continue;
-        if (has_layer(&k->host->images.entry[i].layers, number))
-            return true;
-        images--;
-    }
-    for (const struct sandbox *other = k->sandboxes; other < s; other++)
-        if (other->info.life != LIFE_GONE && has_layer(&other->layers, number))
+    if (image_has_disk(k, number))
+        return true;
+    for (uint32_t at = 0; (other = keeper_next_alive(k, &at)) && other < s;)
+        if (has_layer(&other->layers, number))
             return true;
     return false;
 }

@@ -5,9 +5,11 @@
 /* One that died has the device no longer, although we may not have heard of its death yet. */
 static void forget_others(struct keeper *k, const struct sandbox *s)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (&k->sandboxes[i] != s && k->sandboxes[i].io_device == s->io_device)
-            k->sandboxes[i].io_device = 0;
+    struct sandbox *other;
+
+    for (uint32_t at = 0; (other = keeper_next_alive(k, &at));)
+        if (other != s && other->io_device == s->io_device)
+            other->io_device = 0;
 }
 
 void io_rule_find(struct keeper *k, struct sandbox *s)

@@ -78,9 +78,9 @@ static int order(struct keeper *k, const char *image, struct err *err)
 static void resume(struct keeper *k, const char *image, const struct image_meta *meta,
                    const struct err *err)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        struct sandbox *s = &k->sandboxes[i];
+    struct sandbox *s;
 
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));) {
         if (s->info.life != LIFE_NEW || !s->merging || strcmp(s->image, image) != 0)
             continue;
         s->merging = false;
@@ -95,8 +95,9 @@ static void resume(struct keeper *k, const char *image, const struct image_meta 
 /* The next with a waiting caller. */
 static void next(struct keeper *k)
 {
-    for (uint32_t i = 0; i < k->slot_count && !k->host->merging.order; i++) {
-        struct sandbox *s = &k->sandboxes[i];
+    struct sandbox *s;
+
+    for (uint32_t at = 0; !k->host->merging.order && (s = keeper_next_alive(k, &at));) {
         char image[KEEPER_NAME_MAX];
         struct err err;
 

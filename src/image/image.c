@@ -22,10 +22,25 @@
 
 /* ---- the table ---- */
 
+/* The table is long and mostly empty: no look behind the last that is there. */
 static struct image_entry *find(const struct images *images, const char *id)
 {
-    for (size_t i = 0; i < IMAGES_MAX; i++)
+    size_t left = images->count;
+
+    for (size_t i = 0; i < IMAGES_MAX && left > 0; i++) {
+        if (!images->entry[i].id[0])
+            continue;
         if (strcmp(images->entry[i].id, id) == 0)
+            return &images->entry[i];
+        left--;
+    }
+    return NULL;
+}
+
+static struct image_entry *find_free(const struct images *images)
+{
+    for (size_t i = 0; i < IMAGES_MAX; i++)
+        if (!images->entry[i].id[0])
             return &images->entry[i];
     return NULL;
 }
@@ -96,7 +111,7 @@ struct image_entry *images_add(struct images *images, const char *id, const stru
     struct image_entry *entry = find(images, id);
 
     if (!entry) {
-        entry = find(images, "");
+        entry = find_free(images);
         if (!entry)
             return NULL;
         (void) snprintf(entry->id, sizeof entry->id, "%s", id);

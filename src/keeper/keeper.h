@@ -112,9 +112,10 @@ struct keeper {
     /* rows of the table that are used: as many as the blocks of ids have, and as the journal had */
     uint32_t slot_count;
     uint32_t slot_limit, slot_next; /* new ones go below the limit */
-    uint64_t attended
-        [HOST_SLOTS /
-         64]; /* a bit for each slot that waits for time to pass (tick.c), and maybe others */
+    /* a bit for each slot: its life is not GONE */
+    uint64_t alive[HOST_SLOTS / 64];
+    /* … and: it waits for time to pass (tick.c), and maybe others */
+    uint64_t attended[HOST_SLOTS / 64];
     uint32_t sandboxes_max, sandbox_count;
     uint32_t starting;      /* of them NEW or STARTING */
     uint32_t pooled;        /* of them made ahead, without an owner yet */
@@ -139,11 +140,13 @@ static inline void keeper_attend(struct keeper *keeper, const struct sandbox *sa
     keeper->attended[slot / 64] |= 1ull << slot % 64;
 }
 
-/* The next of those that are attended, from slot *at on; NULL: no more. A look at all slots takes longer than to serve a request. */
-static inline struct sandbox *keeper_next_attended(struct keeper *keeper, uint32_t *at)
+/* The next slot of a set, from *at on, which is then behind it; NULL: no more. A look at all slots takes longer than to serve a
+ * request: most are free, and their rows not in the cache. */
+static inline struct sandbox *keeper_next(const struct keeper *keeper, const uint64_t *set,
+                                          uint32_t *at)
 {
     while (*at < keeper->slot_count) {
-        uint64_t left = keeper->attended[*at / 64] >> *at % 64;
+        uint64_t left = set[*at / 64] >> *at % 64;
 
         if (left) {
             *at += (uint32_t) __builtin_ctzll(left);
@@ -152,6 +155,16 @@ static inline struct sandbox *keeper_next_attended(struct keeper *keeper, uint32
         *at = (*at / 64 + 1) * 64;
     }
     return NULL;
+}
+
+static inline struct sandbox *keeper_next_attended(const struct keeper *keeper, uint32_t *at)
+{
+    return keeper_next(keeper, keeper->attended, at);
+}
+
+static inline struct sandbox *keeper_next_alive(const struct keeper *keeper, uint32_t *at)
+{
+    return keeper_next(keeper, keeper->alive, at);
 }
 
 int keeper_watch(struct keeper *keeper, struct watch *watch, int fd,

@@ -85,18 +85,19 @@ static int op_list(struct keeper *k, int index, const struct keeper_request *req
                    struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                    struct err *err)
 {
+    const struct sandbox *s;
+
     (void) index, (void) sandbox, (void) ret_fds, (void) err;
     if (request->flags & KEEPER_FLAG_POOLED)
         pool_heard(k);
-    for (uint32_t i = request->cursor; i < k->slot_count; i++) {
-        if (k->sandboxes[i].info.life == LIFE_GONE ||
-            (k->sandboxes[i].info.flags & KEEPER_FLAG_POOLED) != request->flags)
+    for (uint32_t at = request->cursor; (s = keeper_next_alive(k, &at));) {
+        if ((s->info.flags & KEEPER_FLAG_POOLED) != request->flags)
             continue;
         if (reply->count == KEEPER_LIST_MAX) {
-            reply->next = i;
+            reply->next = sandbox_slot(k, s);
             return 0;
         }
-        reply->sandbox[reply->count++] = k->sandboxes[i].info;
+        reply->sandbox[reply->count++] = s->info;
     }
     return 0;
 }
@@ -258,14 +259,15 @@ static handler *const handlers[KEEPER_OP_COUNT] = {
 static void close_connection(struct keeper *k, int index)
 {
     struct connection *c = &k->connections[index];
+    struct sandbox *s;
 
     keeper_unwatch(k, &c->watch);
     c->pending = false;
     c->order = 0;
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (k->sandboxes[i].tied_to == index) {
-            k->sandboxes[i].tied_to = -1;
-            sandbox_stop(k, &k->sandboxes[i], "its owner left");
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (s->tied_to == index) {
+            s->tied_to = -1;
+            sandbox_stop(k, s, "its owner left");
         }
 }
 

@@ -91,13 +91,12 @@ struct sandbox *pool_take(struct keeper *k, const struct keeper_request *r, uint
                           int connection)
 {
     uint64_t begun = io_now_us();
+    struct sandbox *s;
     struct err err;
 
     if (wants_volumes(r))
         return NULL;
-    for (uint32_t i = 0; i < k->slot_count && k->pooled > 0; i++) {
-        struct sandbox *s = &k->sandboxes[i];
-
+    for (uint32_t at = 0; k->pooled > 0 && (s = keeper_next_alive(k, &at));) {
         if (!fits(s, r, build))
             continue;
         if (give(k, s, r, connection, &err) < 0) {
@@ -123,17 +122,21 @@ static void end_if_stale(struct keeper *k, struct sandbox *s)
 
 void pool_heard(struct keeper *k)
 {
+    struct sandbox *s;
+
     k->pool_heard_ms = io_now_ms();
-    for (uint32_t i = 0; i < k->slot_count && k->pooled > 0; i++)
-        if (waits(&k->sandboxes[i]))
-            end_if_stale(k, &k->sandboxes[i]);
+    for (uint32_t at = 0; k->pooled > 0 && (s = keeper_next_alive(k, &at));)
+        if (waits(s))
+            end_if_stale(k, s);
 }
 
 void pool_clear(struct keeper *k, const char *reason)
 {
-    for (uint32_t i = 0; i < k->slot_count && k->pooled > 0; i++)
-        if (k->sandboxes[i].info.flags & KEEPER_FLAG_POOLED)
-            sandbox_stop(k, &k->sandboxes[i], reason);
+    struct sandbox *s;
+
+    for (uint32_t at = 0; k->pooled > 0 && (s = keeper_next_alive(k, &at));)
+        if (s->info.flags & KEEPER_FLAG_POOLED)
+            sandbox_stop(k, s, reason);
 }
 
 void pool_make_room(struct keeper *k)

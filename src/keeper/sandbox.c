@@ -41,6 +41,16 @@ static const unsigned next_life[LIFE_COUNT] = {
         TO(NEW) | TO(STARTING) | TO(RUNNING) | TO(STOPPING), /* [create.c, sandbox_adopt] */
 };
 
+static void note_alive(struct keeper *k, uint32_t slot, bool alive)
+{
+    uint64_t bit = 1ull << slot % 64;
+
+    if (alive)
+        k->alive[slot / 64] |= bit;
+    else
+        k->alive[slot / 64] &= ~bit;
+}
+
 void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life)
 {
     assert(next_life[s->info.life] & (1u << life));
@@ -55,6 +65,7 @@ void sandbox_set_life(struct keeper *k, struct sandbox *s, enum keeper_life life
     k->starting -= s->info.life == LIFE_NEW || s->info.life == LIFE_STARTING;
     k->starting += life == LIFE_NEW || life == LIFE_STARTING;
     s->info.life = life;
+    note_alive(k, sandbox_slot(k, s), life != LIFE_GONE);
     keeper_attend(k, s);
 }
 
@@ -85,29 +96,31 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
 
 struct sandbox *sandbox_find(struct keeper *k, const char *id_or_name)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        struct sandbox *s = &k->sandboxes[i];
+    struct sandbox *s;
 
-        if (s->info.life != LIFE_GONE &&
-            (strcmp(s->info.id, id_or_name) == 0 ||
-             (s->info.name[0] && strcmp(s->info.name, id_or_name) == 0)))
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (strcmp(s->info.id, id_or_name) == 0 ||
+            (s->info.name[0] && strcmp(s->info.name, id_or_name) == 0))
             return s;
-    }
     return NULL;
 }
 
 struct sandbox *sandbox_of_image(struct keeper *k, const char *image)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (k->sandboxes[i].info.life != LIFE_GONE && strcmp(k->sandboxes[i].image, image) == 0)
-            return &k->sandboxes[i];
+    struct sandbox *s;
+
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (strcmp(s->image, image) == 0)
+            return s;
     return NULL;
 }
 
 bool sandbox_made_as(const struct keeper *k, const char *name)
 {
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (k->sandboxes[i].info.life != LIFE_GONE && strcmp(k->sandboxes[i].made_as, name) == 0)
+    const struct sandbox *s;
+
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (strcmp(s->made_as, name) == 0)
             return true;
     return false;
 }

@@ -54,12 +54,13 @@ static const char *writer_of(const struct keeper *k, const char *volume, const c
 {
     struct host_claim claim;
     uint32_t cursor = 0;
+    const struct sandbox *s;
 
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        const struct volume_use *use = use_of(&k->sandboxes[i], volume);
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));) {
+        const struct volume_use *use = use_of(s, volume);
 
         if (use && !(use->flags & VOLUME_READ_ONLY))
-            return k->sandboxes[i].info.id;
+            return s->info.id;
     }
     while (next_sleeper(k, volume, &cursor, &claim))
         if (claim.writes && strcmp(claim.sandbox, own) != 0)
@@ -120,10 +121,11 @@ static int drop(struct keeper *k, const char *volume, uint32_t *ret_order, struc
     char file[NAME], gone[NAME];
     uint32_t count = 0, cursor = 0;
     struct host_claim claim;
+    const struct sandbox *s;
 
-    for (uint32_t i = 0; i < k->slot_count; i++)
-        if (use_of(&k->sandboxes[i], volume)) {
-            user = k->sandboxes[i].info.id;
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (use_of(s, volume)) {
+            user = s->info.id;
             count++;
         }
     for (; next_sleeper(k, volume, &cursor, &claim); count++)
@@ -148,6 +150,7 @@ static int put_info(const struct keeper *k, const char *volume, struct keeper_re
     struct volume_info *info = &reply->volume[reply->count];
     struct host_claim claim;
     uint32_t cursor = 0;
+    const struct sandbox *s;
     struct stat st;
 
     if (stat_volume(k, volume, &st, err) < 0)
@@ -155,8 +158,8 @@ static int put_info(const struct keeper *k, const char *volume, struct keeper_re
     (void) snprintf(info->id, sizeof info->id, "%s", volume);
     info->bytes = (uint64_t) st.st_size;
     info->stored = (uint64_t) st.st_blocks * 512u;
-    for (uint32_t i = 0; i < k->slot_count; i++) {
-        const struct volume_use *use = use_of(&k->sandboxes[i], volume);
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));) {
+        const struct volume_use *use = use_of(s, volume);
 
         info->readers += use && (use->flags & VOLUME_READ_ONLY);
         info->writers += use && !(use->flags & VOLUME_READ_ONLY);
@@ -234,21 +237,22 @@ static int users(const struct keeper *k, const struct keeper_request *r, struct 
     const char *volume = r->volumes[0].volume;
     struct host_claim claim;
     struct volume_use asleep;
+    const struct sandbox *s;
     struct stat st;
     uint32_t cursor;
 
     if (stat_volume(k, volume, &st, err) < 0)
         return -1;
-    for (uint32_t i = r->cursor; i < k->slot_count; i++) {
-        const struct volume_use *use = use_of(&k->sandboxes[i], volume);
+    for (uint32_t at = r->cursor; (s = keeper_next_alive(k, &at));) {
+        const struct volume_use *use = use_of(s, volume);
 
         if (!use)
             continue;
         if (reply->count == KEEPER_LIST_MAX) {
-            reply->next = i;
+            reply->next = sandbox_slot(k, s);
             return 0;
         }
-        put_user(reply, k->sandboxes[i].info.id, use);
+        put_user(reply, s->info.id, use);
     }
     cursor = r->cursor > HOST_SLOTS ? r->cursor - HOST_SLOTS : 0;
     for (uint32_t at = cursor; next_sleeper(k, volume, &cursor, &claim); at = cursor) {
