@@ -142,14 +142,30 @@ int sandbox_get(struct link *link, const char *sandbox, struct keeper_sandbox *r
     return 0;
 }
 
-int sandbox_stats(struct link *link, const char *sandbox, struct keeper_stats *ret, struct err *err)
+static int ask_stats(struct link *link, const char *sandbox, uint32_t flags,
+                     struct keeper_stats *ret, struct err *err)
 {
+    struct keeper_request request;
     struct keeper_reply reply;
 
-    if (ask(link, KEEPER_STATS, sandbox, &reply, err) < 0)
+    keeper_request_init(&request, KEEPER_STATS);
+    request.flags = flags;
+    if (link_name(request.sandbox, "sandbox", sandbox, err) < 0 ||
+        link_call(link, &request, &reply, NULL, err) < 0)
         return -1;
     *ret = reply.stats;
     return 0;
+}
+
+int sandbox_stats(struct link *link, const char *sandbox, struct keeper_stats *ret, struct err *err)
+{
+    return ask_stats(link, sandbox, 0, ret, err);
+}
+
+int sandbox_stats_brief(struct link *link, const char *sandbox, struct keeper_stats *ret,
+                        struct err *err)
+{
+    return ask_stats(link, sandbox, KEEPER_STATS_BRIEF, ret, err);
 }
 
 int sandbox_freeze(struct link *link, const char *sandbox, struct err *err)

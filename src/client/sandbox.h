@@ -28,6 +28,9 @@ int sandbox_get(struct link *link, const char *sandbox, struct keeper_sandbox *r
                 struct err *err);
 int sandbox_stats(struct link *link, const char *sandbox, struct keeper_stats *ret,
                   struct err *err);
+/* Only what says how a command ended, for a third of the work: KEEPER_STATS_BRIEF. */
+int sandbox_stats_brief(struct link *link, const char *sandbox, struct keeper_stats *ret,
+                        struct err *err);
 int sandbox_freeze(struct link *link, const char *sandbox, struct err *err);
 int sandbox_thaw(struct link *link, const char *sandbox, struct err *err);
 int sandbox_destroy(struct link *link, const char *sandbox, struct err *err);

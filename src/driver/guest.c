@@ -10,14 +10,16 @@
 #include <fcntl.h>
 #include <sys/statfs.h>
 
-int guest_stats(struct keeper *k, const struct sandbox *s, const char *path,
+int guest_stats(struct keeper *k, const struct sandbox *s, const char *path, bool brief,
                 struct keeper_stats *ret, struct err *err)
 {
     auto_close int fd = -1;
     struct statfs disk;
 
-    if (jail_stats_common(k, s, ret, err) < 0)
+    if (jail_stats_common(k, s, brief, ret, err) < 0)
         return -1;
+    if (brief)
+        return 0;
     fd = jail_open_inside(s->info.pid, path, O_PATH);
     if (fd >= 0 && fstatfs(fd, &disk) == 0) {
         ret->disk_bytes = (uint64_t) (disk.f_blocks - disk.f_bfree) * (uint64_t) disk.f_bsize;

@@ -7,7 +7,7 @@
 #include "driver/host.h"
 
 /* Disk use is that of the file system at `path`, a name of the jail around the guest, which no process of the tenant's sees. */
-int guest_stats(struct keeper *keeper, const struct sandbox *sandbox, const char *path,
+int guest_stats(struct keeper *keeper, const struct sandbox *sandbox, const char *path, bool brief,
                 struct keeper_stats *ret, struct err *err);
 
 /* vm: which limits a keeper sets again (jail/machine.h). */

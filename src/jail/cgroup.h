@@ -104,8 +104,9 @@ int cgroup_freeze_done(const struct cgroups *cgroups, const char *name, bool fro
 int cgroup_reclaim(const struct cgroups *cgroups, const char *name, uint64_t swap_bytes,
                    uint64_t patience_ms, struct err *err);
 
-int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
-                 struct err *err);
+/* `brief`: only the figures of KEEPER_STATS_BRIEF; the others stay as they are. */
+int cgroup_stats(const struct cgroups *cgroups, const char *name, bool brief,
+                 struct keeper_stats *ret, struct err *err);
 
 /* How much memory it has, page cache included; 0: that is not known. */
 uint64_t cgroup_memory(const struct cgroups *cgroups, const char *name);

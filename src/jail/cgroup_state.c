@@ -63,19 +63,20 @@ static const struct figure {
     const char *file;
     const char *key;   /* of a file of "key number" lines; NULL: the number is all there is */
     unsigned unit;     /* how many of the kernel's make one of ours */
+    bool brief;        /* also in a brief answer */
 } figures[] = {
-    { AT(memory_bytes),       CG_MEMORY,  1, "memory.usage_in_bytes",     NULL,          1 },
-    { AT(memory_bytes),       CG_MEMORY,  2, "memory.current",            NULL,          1 },
-    { AT(memory_peak_bytes),  CG_MEMORY,  1, "memory.max_usage_in_bytes", NULL,          1 },
-    { AT(memory_peak_bytes),  CG_MEMORY,  2, "memory.peak",               NULL,          1 },
-    { AT(memory_cache_bytes), CG_MEMORY,  1, "memory.stat",               "cache ",      1 },
-    { AT(memory_cache_bytes), CG_MEMORY,  2, "memory.stat",               "file ",       1 },
-    { AT(oom_kills),          CG_MEMORY,  1, "memory.oom_control",        "oom_kill ",   1 },
-    { AT(oom_kills),          CG_MEMORY,  2, "memory.events",             "oom_kill ",   1 },
-    { AT(cpu_us),             CG_CPUACCT, 1, "cpuacct.usage",             NULL,          1000 },
-    { AT(cpu_us),             CG_CPUACCT, 2, "cpu.stat",                  "usage_usec ", 1 },
-    { AT(processes),          CG_PIDS,    1, "pids.current",              NULL,          1 },
-    { AT(processes),          CG_PIDS,    2, "pids.current",              NULL,          1 },
+    { AT(memory_bytes),       CG_MEMORY,  1, "memory.usage_in_bytes",     NULL,          1,    false },
+    { AT(memory_bytes),       CG_MEMORY,  2, "memory.current",            NULL,          1,    false },
+    { AT(memory_peak_bytes),  CG_MEMORY,  1, "memory.max_usage_in_bytes", NULL,          1,    true },
+    { AT(memory_peak_bytes),  CG_MEMORY,  2, "memory.peak",               NULL,          1,    true },
+    { AT(memory_cache_bytes), CG_MEMORY,  1, "memory.stat",               "cache ",      1,    false },
+    { AT(memory_cache_bytes), CG_MEMORY,  2, "memory.stat",               "file ",       1,    false },
+    { AT(oom_kills),          CG_MEMORY,  1, "memory.oom_control",        "oom_kill ",   1,    true },
+    { AT(oom_kills),          CG_MEMORY,  2, "memory.events",             "oom_kill ",   1,    true },
+    { AT(cpu_us),             CG_CPUACCT, 1, "cpuacct.usage",             NULL,          1000, true },
+    { AT(cpu_us),             CG_CPUACCT, 2, "cpu.stat",                  "usage_usec ", 1,    true },
+    { AT(processes),          CG_PIDS,    1, "pids.current",              NULL,          1,    false },
+    { AT(processes),          CG_PIDS,    2, "pids.current",              NULL,          1,    false },
 };
 /* clang-format on */
 
@@ -99,8 +100,8 @@ static uint64_t read_figure(const struct figure *figure, int parent_fd, const ch
     return value / figure->unit;
 }
 
-int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_stats *ret,
-                 struct err *err)
+int cgroup_stats(const struct cgroups *cgroups, const char *name, bool brief,
+                 struct keeper_stats *ret, struct err *err)
 {
     const struct cgroup_hierarchy *memory = cgroup_hierarchy_of(cgroups, CG_MEMORY);
 
@@ -109,7 +110,7 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, struct keeper_
     for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
         const struct cgroup_hierarchy *h = cgroup_hierarchy_of(cgroups, figures[i].controller);
 
-        if (h && h->version == figures[i].version)
+        if (h && h->version == figures[i].version && (!brief || figures[i].brief))
             *(uint64_t *) ((char *) ret + figures[i].field) =
                 read_figure(&figures[i], h->parent_fd, name);
     }
@@ -135,7 +136,7 @@ static uint64_t memory_now(const struct cgroups *cgroups, const char *name)
     struct keeper_stats stats = { 0 };
     struct err ignored;
 
-    return cgroup_stats(cgroups, name, &stats, &ignored) < 0 ? 0 : stats.memory_bytes;
+    return cgroup_stats(cgroups, name, false, &stats, &ignored) < 0 ? 0 : stats.memory_bytes;
 }
 
 /* Step by step: of a write for all of it the kernel says nothing until it gives up. */

@@ -132,8 +132,8 @@ static int op_stats(struct keeper *k, int index, const struct keeper_request *re
                     struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                     struct err *err)
 {
-    (void) index, (void) request, (void) ret_fds;
-    return sandbox_stats(k, sandbox, &reply->stats, err);
+    (void) index, (void) ret_fds;
+    return sandbox_stats(k, sandbox, request->flags & KEEPER_STATS_BRIEF, &reply->stats, err);
 }
 
 static int op_freeze(struct keeper *k, int index, const struct keeper_request *request,

@@ -195,6 +195,10 @@ static int check_saving(const struct keeper_request *r, struct err *err)
 
 static int check_other(const struct keeper_request *r, struct err *err)
 {
+    static const uint32_t flags[KEEPER_OP_COUNT] = {
+        [KEEPER_LIST] = KEEPER_FLAG_POOLED, [KEEPER_STATS] = KEEPER_STATS_BRIEF
+    };
+
     if (r->image[0] || r->owner[0])
         return err_set(err, ERR_INVALID, "%s takes no image", keeper_ops[r->op].name);
     if (keeper_ops[r->op].needs_sandbox && !name_ok(r->sandbox))
@@ -204,7 +208,7 @@ static int check_other(const struct keeper_request *r, struct err *err)
     if (r->op == KEEPER_TEMPLATE && !name_ok(r->template))
         return err_set(err, ERR_INVALID, "template: not a name (a-z, 0-9, inner '-', '_', '.')");
     if (r->name[0] || (r->template[0] && r->op != KEEPER_TEMPLATE) || r->hostname[0] ||
-        (r->flags & ~(r->op == KEEPER_LIST ? KEEPER_FLAG_POOLED : 0u)))
+        (r->flags & ~flags[r->op]))
         return err_set(err, ERR_INVALID, "%s takes no fields of create", keeper_ops[r->op].name);
     return check_volume(r, err);
 }

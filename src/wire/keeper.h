@@ -77,6 +77,9 @@ enum keeper_gateway {
 #define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
 #define KEEPER_FLAG_LOADED 0x20000u /* in answers: it is in the pool, and came out of an image */
 
+/* For KEEPER_STATS: only what says how a command ended, cpu_us, memory_peak_bytes and oom_kills; the other figures are 0. */
+#define KEEPER_STATS_BRIEF 1u
+
 /* For KEEPER_SAVE */
 #define KEEPER_SAVE_STOP                                                                           \
     1u /* the sandbox ends when its image is whole; the image has the sandbox's id */

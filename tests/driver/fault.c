@@ -166,7 +166,7 @@ static int frozen(struct keeper *k, const struct sandbox *s, bool as)
     return jail_driver.frozen(k, s, as);
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
+static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
     const char *plan = s->hostname;
@@ -179,7 +179,7 @@ static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats 
         memset(ret, 0xff, sizeof *ret);
         return 0;
     }
-    if (jail_driver.stats(k, s, ret, err) < 0)
+    if (jail_driver.stats(k, s, brief, ret, err) < 0)
         return -1;
     return is(plan, "stats", "half") ? fail(err) : 0;
 }

@@ -37,10 +37,10 @@ static void start(struct keeper *k, struct sandbox *s)
         launch_machine(k, s, &machine, NULL);
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
+static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
-    return guest_stats(k, s, MACHINE_ROOT, ret, err);
+    return guest_stats(k, s, MACHINE_ROOT, brief, ret, err);
 }
 
 static void adopt(struct keeper *k, struct sandbox *s)

@@ -71,25 +71,27 @@ int jail_frozen(struct keeper *k, const struct sandbox *s, bool as)
     return cgroup_freeze_done(&k->host->cgroups, s->made_as, as);
 }
 
-int jail_stats_common(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
-                      struct err *err)
+int jail_stats_common(struct keeper *k, const struct sandbox *s, bool brief,
+                      struct keeper_stats *ret, struct err *err)
 {
-    if (cgroup_stats(&k->host->cgroups, s->made_as, ret, err) < 0)
+    if (cgroup_stats(&k->host->cgroups, s->made_as, brief, ret, err) < 0)
         return -1;
-    for (uint32_t i = 1; i < s->layers.count; i++)
+    for (uint32_t i = 1; !brief && i < s->layers.count; i++)
         if (!host_disk_counts_elsewhere(k, s, s->layers.number[i]))
             ret->layer_bytes += disk_bytes(&k->host->disks, s->layers.number[i]);
     return 0;
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
+static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
     struct statfs disk;
     char path[32];
 
-    if (jail_stats_common(k, s, ret, err) < 0)
+    if (jail_stats_common(k, s, brief, ret, err) < 0)
         return -1;
+    if (brief)
+        return 0;
     /* The kernel's own link to the sandbox's root: no name inside is looked up. */
     (void) snprintf(path, sizeof path, "/proc/%d/root", s->info.pid);
     if (statfs(path, &disk) == 0) {
@@ -121,10 +123,10 @@ static int reclaim(struct worker *w, const struct keeper_request *request, struc
     (void) request;
     if (sysinfo(&info) < 0 || info.totalswap == 0)
         return err_set(err, ERR_UNSUPPORTED, "this host has no swap");
-    if (cgroup_stats(&w->keeper->host->cgroups, w->sandbox.made_as, &before, err) < 0 ||
+    if (cgroup_stats(&w->keeper->host->cgroups, w->sandbox.made_as, false, &before, err) < 0 ||
         cgroup_reclaim(&w->keeper->host->cgroups, w->sandbox.made_as,
                        w->sandbox.info.limits.memory_bytes, RECLAIM_MS, err) < 0 ||
-        cgroup_stats(&w->keeper->host->cgroups, w->sandbox.made_as, &after, err) < 0)
+        cgroup_stats(&w->keeper->host->cgroups, w->sandbox.made_as, false, &after, err) < 0)
         return -1;
     if (before.memory_bytes > after.memory_bytes)
         w->result.reclaimed = before.memory_bytes - after.memory_bytes;
@@ -194,7 +196,8 @@ void jail_died(struct keeper *k, struct sandbox *s)
         hear_on_control(k, &s->control);
     if (s->info.life == LIFE_STOPPING || memory_lost(k, s))
         return;
-    if (cgroup_stats(&k->host->cgroups, s->made_as, &used, &ignored) == 0 && used.oom_kills > 0)
+    if (cgroup_stats(&k->host->cgroups, s->made_as, true, &used, &ignored) == 0 &&
+        used.oom_kills > 0)
         (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
 }
 

@@ -21,7 +21,7 @@ int jail_freeze(struct keeper *keeper, struct sandbox *sandbox, bool frozen, str
 int jail_frozen(struct keeper *keeper, const struct sandbox *sandbox, bool frozen);
 void jail_adopt_freeze(struct keeper *keeper, struct sandbox *sandbox);
 /* Of cgroups alone, and the layers below the sandbox's disk. */
-int jail_stats_common(struct keeper *keeper, const struct sandbox *sandbox,
+int jail_stats_common(struct keeper *keeper, const struct sandbox *sandbox, bool brief,
                       struct keeper_stats *ret, struct err *err);
 int jail_network(struct keeper *keeper, struct sandbox *sandbox, int *ret_fds, struct err *err);
 void jail_died(struct keeper *keeper, struct sandbox *sandbox);

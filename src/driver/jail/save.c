@@ -296,7 +296,7 @@ static int check_image_fits(struct keeper *k, const struct sandbox *s,
     uint64_t bytes = 0;
 
     if (r->flags & KEEPER_SAVE_MEMORY &&
-        cgroup_stats(&k->host->cgroups, s->made_as, &stats, err) == 0 &&
+        cgroup_stats(&k->host->cgroups, s->made_as, false, &stats, err) == 0 &&
         stats.memory_bytes > stats.memory_cache_bytes)
         bytes = stats.memory_bytes - stats.memory_cache_bytes;
     if (!(r->flags & KEEPER_SAVE_STOP) && !shares_blocks(k))

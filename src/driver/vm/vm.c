@@ -86,10 +86,10 @@ static void start(struct keeper *k, struct sandbox *s)
     launch_machine(k, s, &machine, loader_vm);
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, struct keeper_stats *ret,
+static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
-    return guest_stats(k, s, MACHINE_DISK, ret, err);
+    return guest_stats(k, s, MACHINE_DISK, brief, ret, err);
 }
 
 static int resumed(struct keeper *k, struct sandbox *s, struct err *err)

@@ -16,7 +16,7 @@ int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit
 {
     struct keeper_stats stats;
 
-    if (sandbox_stats(link, sandbox, &stats, err) < 0)
+    if (sandbox_stats_brief(link, sandbox, &stats, err) < 0)
         return -1;
     *ret = (struct ops_verdict){ .oom_before = stats.oom_kills,
                                  .cpu_before_us = stats.cpu_us,
@@ -71,7 +71,8 @@ static void look(struct link *link, struct ops_run *run)
     uint64_t most = verdict->cpu_limit_ms + MARGIN_MS;
     struct err err;
 
-    if (sandbox_stats(link, run->sandbox, &stats, &err) < 0 || since_ms(verdict, &stats) <= most ||
+    if (sandbox_stats_brief(link, run->sandbox, &stats, &err) < 0 ||
+        since_ms(verdict, &stats) <= most ||
         exec_find(link, run->sandbox, &which, note_process, &seen, &err) < 0 ||
         used_ms(verdict, &stats, &seen) <= most)
         return;
@@ -146,7 +147,7 @@ void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *r
     if ((!was_killed(result) && !verdict->cpu_limit_ms && !verdict->measure) ||
         app_link_take(ops->app, &link, &err) < 0)
         return;
-    r = sandbox_stats(&link, run->sandbox, &stats, &err);
+    r = sandbox_stats_brief(&link, run->sandbox, &stats, &err);
     app_link_give(ops->app, &link, r == 0);
     if (r < 0)
         return;

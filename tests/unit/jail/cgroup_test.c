@@ -286,7 +286,7 @@ static void figures_are_read_from_each_version(void)
     put(scratch[0], "box/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
     put(scratch[0], "box/cpuacct.usage", "5000000\n");
     put(scratch[1], "box/pids.current", "7\n");
-    CHECK(cgroup_stats(&c, "box", &s, &err) == 0);
+    CHECK(cgroup_stats(&c, "box", false, &s, &err) == 0);
     CHECK(s.memory_bytes == 1000 && s.memory_peak_bytes == 2000 && s.oom_kills == 3);
     CHECK(s.cpu_us == 5000 && s.processes == 7);
     stand_in(2);
@@ -296,9 +296,12 @@ static void figures_are_read_from_each_version(void)
     put(scratch[0], "box/memory.events",
         "low 0\nhigh 0\nmax 9\noom 5\noom_kill 4\noom_group_kill 0\n");
     put(scratch[0], "box/cpu.stat", "usage_usec 123\nuser_usec 100\n");
-    CHECK(cgroup_stats(&c, "box", &s, &err) == 0);
+    CHECK(cgroup_stats(&c, "box", false, &s, &err) == 0);
     CHECK(s.memory_bytes == 11 && s.memory_peak_bytes == 22 && s.oom_kills == 4 && s.cpu_us == 123);
-    CHECK(cgroup_stats(&c, "gone", &s, &err) == -1);
+    CHECK(cgroup_stats(&c, "gone", false, &s, &err) == -1);
+    s = (struct keeper_stats){ 0 };
+    CHECK(cgroup_stats(&c, "box", true, &s, &err) == 0);
+    CHECK(s.memory_bytes == 0 && s.memory_peak_bytes == 22 && s.oom_kills == 4 && s.cpu_us == 123);
 }
 
 static size_t seen;

@@ -289,6 +289,7 @@ static void ops_without_a_sandbox_take_none(void)
 static void fields_of_create_are_for_create(void)
 {
     struct keeper_request r;
+    struct err err;
 
     r = request_of(KEEPER_GET), strcpy(r.name, "x");
     REFUSED(r, ERR_INVALID, "get takes no fields of create");
@@ -300,6 +301,10 @@ static void fields_of_create_are_for_create(void)
     REFUSED(r, ERR_INVALID, "tie takes no fields of create");
     r = request_of(KEEPER_STATS), r.limits.ptys = 1;
     REFUSED(r, ERR_INVALID, "stats takes no fields of create");
+    r = request_of(KEEPER_STATS), r.flags = KEEPER_STATS_BRIEF << 1;
+    REFUSED(r, ERR_INVALID, "stats takes no fields of create");
+    r = request_of(KEEPER_STATS), r.flags = KEEPER_STATS_BRIEF;
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
 }
 
 static void requests_about_images_take_an_id_and_what_they_need(void)
