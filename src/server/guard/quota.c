@@ -15,6 +15,7 @@
 
 #define REFRESH_MS   1000 /* how old a tenant's limits may be */
 #define HOST_MS      250  /* how old the host's figures may be */
+#define MEMORY_MS    3000 /* … and that of its memory, for a create */
 #define TENANTS_MOST 4096
 #define USER_MAX     128
 #define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
@@ -48,7 +49,7 @@ struct quota {
     struct tenant *tenants;
     size_t tenant_count;
     struct quota_host host;
-    uint64_t host_ms;
+    uint64_t host_ms, memory_ms; /* when they were read, and the memory's; 0: never */
     struct quota_counts refused;
 };
 
@@ -359,25 +360,46 @@ void quota_policy_used(struct caller *caller, uint64_t cpu_us)
 
 /* ---- the host ---- */
 
-static void host_now(struct app *app, struct quota_host *ret)
+static bool is_fresh(uint64_t read_ms, uint64_t now, uint64_t most)
+{
+    return read_ms != 0 && now - read_ms < most;
+}
+
+static void host_now(struct app *app, uint64_t memory_most_ms, struct quota_host *ret)
 {
     struct quota *quota = app->quota;
     uint64_t now = io_now_ms();
-    bool fresh;
+    struct quota_host before;
+    bool fresh, memory_fresh;
 
     (void) pthread_mutex_lock(&quota->lock);
-    fresh = quota->host_ms != 0 && now - quota->host_ms < HOST_MS;
-    *ret = quota->host;
-    if (!fresh && quota->host_ms != 0)
-        quota->host_ms = now; /* one reads, the others take what was */
+    memory_fresh = is_fresh(quota->memory_ms, now, memory_most_ms);
+    fresh = memory_fresh && is_fresh(quota->host_ms, now, HOST_MS);
+    before = *ret = quota->host;
+    if (!fresh && quota->host_ms != 0) { /* one reads, the others take what was */
+        quota->host_ms = now;
+        quota->memory_ms = memory_fresh ? quota->memory_ms : now;
+    }
     (void) pthread_mutex_unlock(&quota->lock);
     if (fresh)
         return;
-    quota_host_read(app_config(app)->state, ret);
+    quota_host_read(app_config(app)->state, memory_fresh ? &before : NULL, ret);
     (void) pthread_mutex_lock(&quota->lock);
+    before = quota->host;
     quota->host = *ret;
     quota->host_ms = now;
+    if (memory_fresh) { /* another may have read it meanwhile */
+        quota->host.memory_total = before.memory_total;
+        quota->host.memory_available = before.memory_available;
+    } else {
+        quota->memory_ms = now;
+    }
     (void) pthread_mutex_unlock(&quota->lock);
+}
+
+void quota_host_now(struct app *app, struct quota_host *ret)
+{
+    host_now(app, HOST_MS, ret);
 }
 
 /* ---- creates ---- */
@@ -560,7 +582,7 @@ int quota_create(struct caller *caller, const struct quota_want *want, struct er
 {
     struct quota_host host;
 
-    host_now(caller->app, &host);
+    host_now(caller->app, MEMORY_MS, &host);
     if (quota_host_check(&host, err) < 0)
         return refuse(caller, &caller->app->quota->refused.host, "host", "quota.host", RETRY_S,
                       err);

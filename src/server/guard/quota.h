@@ -67,7 +67,12 @@ struct quota_host {
     uint64_t pids, pids_most;
     uint64_t fds, fds_most; /* of this process */
 };
-void quota_host_read(const char *state, struct quota_host *ret);
+/* `memory`: where the figures of memory are taken from; NULL: they are read, too. On a host with thousands of block devices the kernel
+ * takes a millisecond to say how much memory is left. */
+void quota_host_read(const char *state, const struct quota_host *memory, struct quota_host *ret);
+/* Figures that are a quarter of a second old at most. The thread of the pools asks for them after every create, and every two seconds, so
+ * that a create need not wait for those of memory. */
+void quota_host_now(struct app *app, struct quota_host *ret);
 /* Pure: whether that is too little for one more sandbox. */
 int quota_host_check(const struct quota_host *host, struct err *err);
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 /* A line "Name:   123 kB" of /proc/meminfo, in bytes. */
@@ -37,28 +38,45 @@ static uint64_t threads_of_host(void)
     return slash ? strtoull(slash + 1, NULL, 10) : 0;
 }
 
+/* From Linux 6.2 on the directory's size is their number. */
 static uint64_t open_descriptors(void)
 {
-    auto_dir DIR *dir = opendir("/proc/self/fd");
+    auto_dir DIR *dir = NULL;
     uint64_t count = 0;
+    struct stat st;
 
+    if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
+        return (uint64_t) st.st_size;
+    dir = opendir("/proc/self/fd");
     while (dir && readdir(dir))
         count++;
     return count > 3 ? count - 3 : 0; /* ".", "..", and the directory itself */
 }
 
-void quota_host_read(const char *state, struct quota_host *ret)
+static void read_memory(struct quota_host *ret)
 {
-    uint64_t threads_max = read_number("/proc/sys/kernel/threads-max");
-    struct statvfs disk;
-    struct rlimit files;
     char text[4096];
 
-    memset(ret, 0, sizeof *ret);
-    if (io_read_text(AT_FDCWD, "/proc/meminfo", text, sizeof text) > 0) {
-        ret->memory_total = meminfo(text, "MemTotal:");
-        ret->memory_available = meminfo(text, "MemAvailable:");
+    if (io_read_text(AT_FDCWD, "/proc/meminfo", text, sizeof text) <= 0)
+        return;
+    ret->memory_total = meminfo(text, "MemTotal:");
+    ret->memory_available = meminfo(text, "MemAvailable:");
+}
+
+void quota_host_read(const char *state, const struct quota_host *memory, struct quota_host *ret)
+{
+    uint64_t threads_max = read_number("/proc/sys/kernel/threads-max");
+    struct quota_host now = { 0 };
+    struct statvfs disk;
+    struct rlimit files;
+
+    if (memory) {
+        now.memory_total = memory->memory_total;
+        now.memory_available = memory->memory_available;
+    } else {
+        read_memory(&now);
     }
+    *ret = now;
     if (statvfs(state, &disk) == 0) {
         ret->disk_total = (uint64_t) disk.f_blocks * disk.f_frsize;
         ret->disk_free = (uint64_t) disk.f_bavail * disk.f_frsize;

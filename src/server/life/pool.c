@@ -23,6 +23,7 @@
 /* A restore keeps a core busy for a while, just when the taker of the last one has its first request. */
 #define REST_MS    300  /* after a create, before the next is restored */
 #define REST_MOST  2000 /* in a stream of creates */
+#define PAUSE_MS   10   /* after a create that took the only one: its command begins now */
 #define LOOK_EVERY 16   /* that many are made for each whose memory is looked at */
 #define RETRY_MS   1000
 #define RETRY_MOST 60000
@@ -193,22 +194,27 @@ static int make_one(struct link *link, const struct pool *p)
     return 0;
 }
 
-/* With the lock. */
-static bool rests(const struct pool_kind *kind)
+/* With the lock: for how long after the last create of its kind nothing is made; 0: no more. */
+static uint64_t rest_left(const struct pool_kind *kind)
 {
     const struct pool *p = pool_find(kind);
+    uint64_t now = io_now_ms(), end;
 
-    return p && p->used_ms > 0 && io_now_ms() < p->used_ms + REST_MS;
+    if (!p || p->used_ms == 0)
+        return 0;
+    end = p->used_ms + (kind->warm ? REST_MS : p->ready + 1 >= p->target ? PAUSE_MS : 0);
+    return end > now ? end - now : 0;
 }
 
-/* Before one is restored: until creates of its kind have paused. */
+/* Before one is restored, until creates of its kind have paused; before another is made, until the command of the create that took the
+ * last one has begun. In a stream of creates there is no pause for the second: the pool would run dry. */
 static void rest(const struct pool_kind *kind)
 {
-    uint64_t most = io_now_ms() + REST_MOST;
+    uint64_t most = io_now_ms() + REST_MOST, left;
 
     (void) pthread_mutex_lock(&pools.lock);
-    while (!pools.stop && rests(kind) && io_now_ms() < most) {
-        struct timespec until = io_after_ms(REST_MS);
+    while (!pools.stop && (left = rest_left(kind)) > 0 && io_now_ms() < most) {
+        struct timespec until = io_after_ms(left);
 
         (void) pthread_cond_clockwait(&pools.wake, &pools.lock, CLOCK_MONOTONIC, &until);
     }
@@ -218,11 +224,11 @@ static void rest(const struct pool_kind *kind)
 /* Those under way first. False: the server ends. */
 static bool yield_to_creates(const struct pool *p)
 {
-    struct timespec until = io_after_ms(YIELD_MS);
+    struct timespec until;
     bool stop;
 
-    if (p->kind.warm)
-        rest(&p->kind);
+    rest(&p->kind);
+    until = io_after_ms(YIELD_MS);
     (void) pthread_mutex_lock(&pools.lock);
     while (!pools.stop && pools.creating > 0 &&
            pthread_cond_clockwait(&pools.wake, &pools.lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
@@ -284,7 +290,7 @@ static uint64_t budget(struct app *app)
     struct quota_host host;
     struct err err;
 
-    quota_host_read(app_config(app)->state, &host);
+    quota_host_now(app, &host);
     return quota_host_check(&host, &err) < 0 ? 0 : app_config(app)->pool_memory;
 }
 

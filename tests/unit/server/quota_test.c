@@ -6,6 +6,9 @@
 
 #include "check.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define MB (1024ull * 1024)
 
 static const struct quota_host roomy = { .memory_available = 8000 * MB,
@@ -57,11 +60,33 @@ static void this_host_can_be_read(void)
 {
     struct quota_host host;
 
-    quota_host_read("/tmp", &host);
+    quota_host_read("/tmp", NULL, &host);
     CHECK(host.memory_total > 0 && host.memory_available <= host.memory_total);
     CHECK(host.disk_total > 0 && host.disk_free <= host.disk_total);
     CHECK(host.pids > 0 && host.pids_most >= host.pids);
     CHECK(host.fds >= 3 && host.fds < 100);
+}
+
+static void figures_of_memory_are_taken_from_others_if_there_are_any(void)
+{
+    const struct quota_host before = { .memory_total = 7, .memory_available = 5, .pids_most = 1 };
+    struct quota_host host;
+
+    quota_host_read("/tmp", &before, &host);
+    CHECK(host.memory_total == 7 && host.memory_available == 5);
+    CHECK(host.disk_total > 0 && host.pids > 0 && host.pids_most > 1);
+}
+
+static void an_open_file_is_one_descriptor_more(void)
+{
+    struct quota_host before, after;
+    int fd;
+
+    quota_host_read("/tmp", NULL, &before);
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    quota_host_read("/tmp", NULL, &after);
+    CHECK(fd >= 0 && after.fds == before.fds + 1);
+    (void) close(fd);
 }
 
 /* ---- users ---- */
@@ -102,4 +127,6 @@ static void a_crowd_of_users_of_one_tenant_does_not_widen_the_window_of_another(
 
 CHECK_MAIN(T(a_crowd_of_users_of_one_tenant_does_not_widen_the_window_of_another),
            T(a_roomy_host_takes_sandboxes), T(each_shortage_is_said_by_name),
-           T(a_figure_that_cannot_be_read_refuses_nothing), T(this_host_can_be_read))
+           T(a_figure_that_cannot_be_read_refuses_nothing), T(this_host_can_be_read),
+           T(figures_of_memory_are_taken_from_others_if_there_are_any),
+           T(an_open_file_is_one_descriptor_more))
