@@ -45,7 +45,7 @@ int api_init(struct api *api, struct rig *rig, bool peers, struct err *err)
     (void) snprintf(api->root, sizeof api->root, "%s/www", rig->dir);
     if (mkdir(api->root, 0755) < 0)
         return err_sys(err, errno, "make %s", api->root);
-    if (server_coved(&api->coved, rig, err) < 0 || lane_open(&api->lane, rig, err) < 0 ||
+    if (server_coved(&api->coved, rig, "off", err) < 0 || lane_open(&api->lane, rig, err) < 0 ||
         caller_open(&api->caller, api->coved.port, err) < 0)
         return -1;
     (void) snprintf(api->without_nginx, sizeof api->without_nginx, "not asked for");

@@ -25,14 +25,24 @@ struct cove_times {
 
 enum compare_cove { COVE_DISK, COVE_MEMORY, COVE_WAYS };
 
+/* `cove run`, fork to exit, with a cove of its own to ask. */
+struct cli_times {
+    const char *name, *pool; /* coved's setting */
+    struct rig rig;
+    struct server server;
+    struct lane lane; /* to see how full the pool is */
+    struct series first, whole;
+    unsigned failures;
+    char why[160]; /* of the last failure */
+};
+
+enum compare_cli { CLI_MADE, CLI_POOL, CLI_WAYS };
+
 struct compare {
     const struct rig *rig; /* borrowed */
     struct lane lane;
-    struct server server; /* whom the command line asks */
     struct cove_times cove[COVE_WAYS];
-    struct series cli_first, cli_whole; /* the command line: fork to exit */
-    unsigned cli_failures;
-    char cli_why[160];
+    struct cli_times cli[CLI_WAYS];
     struct series fork_true, spawn_true; /* without any sandbox */
     struct peers *peers;                 /* borrowed; NULL: cove alone */
 };

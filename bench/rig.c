@@ -220,6 +220,28 @@ int lane_list(struct lane *lane, size_t *ret_count, struct err *err)
     return 0;
 }
 
+int lane_await_pool(struct lane *lane, size_t count, struct err *err)
+{
+    uint64_t begin = io_now_ms();
+
+    while (count > 0) {
+        auto_free struct keeper_sandbox *list = NULL;
+        size_t listed = 0, ready = 0;
+
+        if (sandbox_list_pool(&lane->link, &list, &listed, err) < 0)
+            return -1;
+        for (size_t i = 0; i < listed; i++)
+            ready += list[i].life == LIFE_RUNNING;
+        if (ready >= count)
+            return 0;
+        if (io_now_ms() - begin > START_LIMIT_MS)
+            return err_set(err, ERR_TIMEOUT, "the pool has %zu sandboxes, not %zu, after %d s",
+                           ready, count, START_LIMIT_MS / 1000);
+        (void) usleep(1000);
+    }
+    return 0;
+}
+
 static int lane_run(struct lane *lane, const char *id, const struct agent_request *request,
                     uint64_t *ret_first_us, struct err *err)
 {

@@ -63,4 +63,7 @@ int lane_destroy(struct lane *lane, const char *id, struct err *err);
 /* How many sandboxes a listing of all of them has. */
 int lane_list(struct lane *lane, size_t *ret_count, struct err *err);
 
+/* Waits until that many, made ahead, run and have no owner. */
+int lane_await_pool(struct lane *lane, size_t count, struct err *err);
+
 #endif

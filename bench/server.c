@@ -77,7 +77,7 @@ static int await_ready(struct server *server, struct err *err)
     }
 }
 
-int server_coved(struct server *server, const struct rig *rig, struct err *err)
+int server_coved(struct server *server, const struct rig *rig, const char *pool, struct err *err)
 {
     char program[600];
     char *const argv[] = { program,
@@ -85,8 +85,8 @@ int server_coved(struct server *server, const struct rig *rig, struct err *err)
                            (char *) rig->state,
                            (char *) "--listen",
                            (char *) "127.0.0.1:0",
-                           (char *) "--pool", /* what is made ahead has a bench of its own */
-                           (char *) "off",
+                           (char *) "--pool",
+                           (char *) pool,
                            NULL };
 
     *server = SERVER_NONE;

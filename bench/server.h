@@ -15,8 +15,8 @@ struct server {
 
 #define SERVER_NONE ((struct server){ .pid = -1, .work = -1, .log = -1 })
 
-/* A coved, with quotas that no measurement reaches. */
-int server_coved(struct server *server, const struct rig *rig, struct err *err);
+/* A coved with this setting of `pool`, and with quotas that no measurement reaches. */
+int server_coved(struct server *server, const struct rig *rig, const char *pool, struct err *err);
 
 /* nginx with one worker, serving `root` (reads, and writes by PUT). -1 also when there is no nginx. */
 int server_nginx(struct server *server, const struct rig *rig, const char *root, struct err *err);
