@@ -36,6 +36,10 @@ enum egress_what {
 };
 const char *egress_what_name(enum egress_what what);
 
+/* What is meant by a refusal whose rule is a word ("reserved", "metadata", "off" …) and not a rule of the sandbox;
+ * "" for others. Shorter than EGRESS_REASON_MAX. */
+const char *egress_rule_means(const char *rule);
+
 /* Of a sandbox, by the word of its agent. */
 struct egress_process {
     uint32_t pid; /* inside; 0: not known */
@@ -49,8 +53,9 @@ struct egress_event {
     struct ip ip;
     uint16_t port; /* for names: where it was asked */
     char rule[REACH_TEXT_MAX];
-    char reason[EGRESS_REASON_MAX]; /* of rule "proxy" or "private": what is wrong; "" else */
-    struct egress_process process;  /* of EGRESS_REFUSED and EGRESS_NAME */
+    char reason
+        [EGRESS_REASON_MAX]; /* what is wrong, or what the rule means; "": nothing more is known */
+    struct egress_process process; /* of EGRESS_REFUSED and EGRESS_NAME */
     uint64_t sent, received, ms;
     uint64_t missed; /* others of this sandbox before it, which were too many to be told */
     char from[EGRESS_ID_MAX], to[EGRESS_ID_MAX]; /* between two sandboxes: both are told; else "" */

@@ -82,17 +82,20 @@ void tell(struct egress *e, struct box *box, const struct egress_event *event)
 {
     /* A sandbox that tries a thousand times is told of often enough; but not so often that what was let out goes unseen. */
     bool out = event->what == EGRESS_CONNECT || event->what == EGRESS_FAILED;
+    struct egress_event *told;
 
     if (e->event_count == EVENTS_MAX || !bucket_take(out ? &box->lets : &box->events, 1) ||
         (!out && !bucket_take(&e->told, 1))) {
         box->missed++;
         return;
     }
-    e->events[e->event_count] = *event;
-    e->events[e->event_count].missed = box->missed;
+    told = &e->events[e->event_count++];
+    *told = *event;
+    told->missed = box->missed;
     box->missed = 0;
-    (void) snprintf(e->events[e->event_count].sandbox, EGRESS_ID_MAX, "%s", box->id);
-    e->event_count++;
+    (void) snprintf(told->sandbox, EGRESS_ID_MAX, "%s", box->id);
+    if (!out && !told->reason[0])
+        (void) strcpy(told->reason, egress_rule_means(told->rule));
 }
 
 /* ---- the loop ---- */

@@ -138,6 +138,7 @@ void flow_answer(struct egress *e, struct flow *flow)
 
 static void refuse_now(struct egress *e, struct flow *flow)
 {
+    const char *means = flow->reason[0] ? flow->reason : egress_rule_means(flow->rule);
     char host[REACH_NAME_MAX], body[900];
 
     flow_tell(e, flow, EGRESS_REFUSED);
@@ -153,7 +154,7 @@ static void refuse_now(struct egress *e, struct flow *flow)
     (void) snprintf(body, sizeof body,
                     "This sandbox may not reach %s port %u: %s%s%s.\n"
                     "The owner of the sandbox can allow it in its network policy.\n",
-                    host, flow->port, flow->rule, flow->reason[0] ? ": " : "", flow->reason);
+                    host, flow->port, flow->rule, means[0] ? ": " : "", means);
     answer(e, flow, "403 Forbidden", body);
 }
 

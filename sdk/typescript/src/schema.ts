@@ -2157,7 +2157,7 @@ export interface components {
             port?: number;
             /** @description what decided: a rule, or a reason such as private, or proxy */
             rule?: string;
-            /** @description what was wrong with the proxy */
+            /** @description what the word in rule means (reserved: kept for examples and protocols …), or what was wrong with the proxy */
             reason?: string;
             /** @description of refused: who inside opened it, by the word of the sandbox; null: not known */
             process?: {

@@ -127,7 +127,7 @@ static json_t *refused_offline(struct ops *ops, const char *sandbox, json_t *ans
     if (!said || network_get(ops->app, sandbox, &rules, &ignored) < 0 || rules.mode != REACH_OFF)
         return NULL;
     return json_pack("[{s:s, s:s, s:s, s:s}]", "sandbox", sandbox, "event", "refused", "rule",
-                     "off", "reason", "by its policy this sandbox has no network (mode 'off')");
+                     "off", "reason", egress_rule_means("off"));
 }
 
 /* One try in one sandbox. */

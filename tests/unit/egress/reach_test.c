@@ -1,7 +1,9 @@
 #include "egress/reach.h"
 
 #include "base/own.h"
+#include "base/special.h"
 #include "check.h"
+#include "egress/egress.h"
 
 static struct ip ip(const char *text)
 {
@@ -77,6 +79,24 @@ static void what_is_not_public_has_a_kind(void)
 
         CHECK_STR(kind ? kind : "public", rows[i].kind ? rows[i].kind : "public");
     }
+}
+
+static void every_kind_and_mode_that_refuses_is_explained(void)
+{
+    static const char *const rows[] = { "off", "not allowed", "host" };
+
+    for (size_t i = 0; i < special_count; i++) {
+        const char *means = egress_rule_means(specials[i].kind);
+
+        CHECK(means[0] && strlen(means) < EGRESS_REASON_MAX);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        CHECK(egress_rule_means(rows[i])[0] &&
+              strlen(egress_rule_means(rows[i])) < EGRESS_REASON_MAX);
+    CHECK_STR(egress_rule_means("reserved"),
+              "kept for examples and protocols, reached only if network_ranges lists it and a rule "
+              "of the sandbox names it");
+    CHECK_STR(egress_rule_means("203.0.113.0/24"), "");
 }
 
 static void a_range_has_no_bits_behind_its_prefix(void)
@@ -274,8 +294,9 @@ static void there_is_an_end_to_rules(void)
 }
 
 CHECK_MAIN(T(both_ways_to_write_an_address_are_one), T(odd_ways_to_write_an_address_are_none),
-           T(what_is_not_public_has_a_kind), T(a_range_has_no_bits_behind_its_prefix),
-           T(rules_read_as_they_were_written), T(what_is_no_rule_is_refused), T(off_is_off),
+           T(what_is_not_public_has_a_kind), T(every_kind_and_mode_that_refuses_is_explained),
+           T(a_range_has_no_bits_behind_its_prefix), T(rules_read_as_they_were_written),
+           T(what_is_no_rule_is_refused), T(off_is_off),
            T(public_is_all_but_what_is_special_or_denied), T(a_list_is_only_what_is_in_it),
            T(no_name_leads_to_what_is_not_public), T(everything_does_not_mean_what_is_special),
            T(where_allow_wins_it_wins_over_addresses),
