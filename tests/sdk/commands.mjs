@@ -182,7 +182,8 @@ await part('what stays behind', async () => {
 })
 
 await part('a hundred commands at once', async () => {
-  const results = await Promise.all([...Array(100).keys()].map((i) => box.commands.run(`echo ${i}; sleep 0.2; echo ${i} >&2; exit ${i % 3}`, { timeoutMs: 60_000 * slow }).catch((e) => e)))
+  const results = await Promise.all([...Array(100).keys()].map((i) => box.commands.run(`echo ${i}; sleep 0.2; echo ${i} >&2; exit ${i % 3}`, { timeoutMs: 60_000 * slow })
+    .catch((e) => (e instanceof CommandExitError ? e : { stdout: `${e}`, stderr: `${e}`, exitCode: `${e}` }))))
   is('each has its own output', [...Array(100).keys()].map((i) => `${i}\n`), results.map((r) => r.stdout))
   is('its own errors', [...Array(100).keys()].map((i) => `${i}\n`), results.map((r) => r.stderr))
   is('its own exit code', [...Array(100).keys()].map((i) => i % 3), results.map((r) => r.exitCode))
