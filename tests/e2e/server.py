@@ -135,11 +135,17 @@ def create(seconds):
     return s.ask("POST", "/v1/sandboxes", {"timeout": seconds}).status
 
 
+def longest():
+    return max(p["session_timeout_minutes"] for p in s.ask("GET", "/presets").json["presets"].values())
+
+
 same("a lifetime over the limit is refused", 400, create(7200))
+same("a preset has no longer session than the limit", [60, 60], [longest(), longest()])
 configure("sandbox_timeout_most = 3h\nlisten = 127.0.0.1:1\npolicy = minimal\n")
 said = hup(s)
 check("SIGHUP says which settings were changed", "reload: sandbox_timeout_most is changed" in said, said)
 same("and they count from then on", 201, create(7200))
+check("also in the answer about presets, which is kept between changes", longest() > 60, longest())
 check("which of them need a restart", "reload: policy needs a restart" in said, said)
 check("a flag still wins over the file", "listen" not in said, said)
 configure("sandbox_timeout_most = 4h\nthreads = many\n")

@@ -124,10 +124,21 @@ static bool start_matches(struct exchange *x, const char *pattern, struct slice 
            exchange_set_param(x, "*", copy) == 0;
 }
 
+/* Most routes begin with another letter than the path, and need no closer look. */
+static bool may_match(const struct exchange *x, const char *pattern)
+{
+    struct slice raw = head_path(&x->head);
+
+    return pattern[1] == ':' || pattern[1] == '*' || pattern[1] == (raw.len > 1 ? raw.at[1] : '\0');
+}
+
 static bool route_matches(struct exchange *x, const char *pattern, const struct url_path *path)
 {
-    size_t len = strlen(pattern);
+    size_t len;
 
+    if (!may_match(x, pattern))
+        return false;
+    len = strlen(pattern);
     if (pattern[len - 1] == '*')
         return start_matches(x, pattern, head_path(&x->head));
     /* "DELETE /v1/pools/" lacks the name behind the slash: "all of them" was not asked for. */

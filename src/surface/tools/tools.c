@@ -8,6 +8,7 @@
 #include "server/guard/quota.h"
 #include "server/net/network.h"
 #include "server/net/network_events.h"
+#include "server/serve/kept.h"
 #include "surface/tools/tools_stream.h"
 
 #include <stdio.h>
@@ -297,11 +298,12 @@ int tools_route_search(struct exchange *x, struct err *err)
     return direct(x, "Grep", tool_search_body_form.rows, err);
 }
 
-int tools_route_list(struct exchange *x, struct err *err)
+static json_t *list_json(struct app *app)
 {
     json_t *list = json_array();
     char arguments[512];
 
+    (void) app; /* the tools are the same whatever the settings are */
     for (size_t i = 0; i < tools_count; i++) {
         tool_arguments(&tools_table[i], arguments, sizeof arguments);
         (void) json_array_append_new(
@@ -309,5 +311,12 @@ int tools_route_list(struct exchange *x, struct err *err)
                             tools_table[i].help, "arguments", arguments, "input_schema",
                             form_schema(tools_table[i].form, FORM_LISTED)));
     }
-    return exchange_reply_json(x, 200, json_pack("{s:o}", "tools", list), err);
+    return json_pack("{s:o}", "tools", list);
+}
+
+int tools_route_list(struct exchange *x, struct err *err)
+{
+    static struct kept answer;
+
+    return exchange_reply_kept(x, &answer, list_json, err);
 }

@@ -6,6 +6,7 @@
 #include "server/guard/audit.h"
 #include "server/guard/policy_gate.h"
 #include "server/guard/quota.h"
+#include "server/serve/kept.h"
 #include "surface/tools/tools.h"
 
 #include <inttypes.h>
@@ -71,17 +72,25 @@ int tools_route_sandbox_end(struct exchange *x, struct err *err)
                                err);
 }
 
-int tools_route_presets(struct exchange *x, struct err *err)
+static json_t *presets_json(struct app *app)
 {
     json_t *presets = json_object();
     struct tools_config config;
+    struct err ignored;
 
     for (size_t i = 0; i < tools_preset_count; i++) {
-        if (tools_config_preset(exchange_app(x), &config, tools_presets[i].name, err) < 0)
+        if (tools_config_preset(app, &config, tools_presets[i].name, &ignored) < 0)
             continue;
         (void) json_object_set_new(presets, tools_presets[i].name, tools_config_json(&config));
     }
-    return exchange_reply_json(x, 200, json_pack("{s:o}", "presets", presets), err);
+    return json_pack("{s:o}", "presets", presets);
+}
+
+int tools_route_presets(struct exchange *x, struct err *err)
+{
+    static struct kept answer;
+
+    return exchange_reply_kept(x, &answer, presets_json, err);
 }
 
 /* ---- audit ---- */
