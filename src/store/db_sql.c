@@ -244,7 +244,7 @@ const char *const db_upgrades[DB_VERSION - 1] = {
     "seq, id, tenant, name, template, metadata, created_ms, deadline_ms, on_timeout, "             \
     "idempotency_key, cpu_milli, memory_bytes, disk_bytes, request_hash, tier, tier_aim, "         \
     "paused_by, paused_ms, image_bytes, image_memory, timeout_ms, idle_pause_ms, idle_disk_ms, "   \
-    "auto_resume, forgets"
+    "auto_resume, forgets, EXISTS(SELECT 1 FROM volume_uses WHERE sandbox = sandboxes.id)"
 #define SNAPSHOT                                                                                   \
     "seq, id, tenant, name, sandbox, template, metadata, created_ms, state, memory, bytes"
 

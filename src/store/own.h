@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#define STORE_READERS   8     /* idle connections that are kept */
+#define STORE_READERS   16    /* idle connections that are kept; to open one is slow */
 #define STORE_SECRETS   16    /* that are kept in memory */
 #define STORE_QUEUE_MAX 16384 /* audit records that may wait for the disk */
 

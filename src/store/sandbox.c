@@ -111,6 +111,7 @@ static void read_sandbox(sqlite3_stmt *stmt, struct store_sandbox *ret)
     ret->idle_disk_ms = db_number(stmt, 22);
     ret->auto_resume = db_number(stmt, 23) != 0;
     ret->forgets = db_number(stmt, 24) != 0;
+    ret->has_volumes = db_number(stmt, 25) != 0;
 }
 
 /* ---- changes ---- */

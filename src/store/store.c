@@ -51,6 +51,9 @@ int store_open(const char *state, struct store **ret, struct err *err)
     if (!store)
         return err_set(err, ERR_NO_MEMORY, "no memory for the store");
     init_conditions(store);
+    /* Its count of bytes is behind one lock, which every allocation of every connection would take. Refused when there is a
+     * store already, which has said so before. */
+    (void) sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     store->jobs_end = &store->jobs;
     store->entries_end = &store->entries;
     store->journal_fd = store->held_fd = -1;
@@ -117,7 +120,7 @@ void reader_give(struct store *store, struct db *db)
 
     /* A statement left in the middle would hold an old view of the file, and its journal. */
     for (size_t i = 0; i < SQL_COUNT; i++)
-        if (db->stmts[i])
+        if (sqlite3_stmt_busy(db->stmts[i]))
             (void) sqlite3_reset(db->stmts[i]);
     (void) pthread_mutex_lock(&store->lock);
     kept = store->reader_count < STORE_READERS;

@@ -248,6 +248,7 @@ struct store_sandbox {
         idle_disk_ms;         /* idle for so long: it is paused, moved to disk; 0: not */
     bool auto_resume;         /* a request to it wakes it, whatever paused it */
     bool forgets;             /* a pause at its deadline keeps its files only */
+    bool has_volumes;         /* when it is read: store_volume_uses_of has something to say */
     struct store_sleep sleep; /* not for store_sandbox_add */
 };
 

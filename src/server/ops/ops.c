@@ -284,7 +284,7 @@ int ops_look(struct ops *ops, const struct store_sandbox *record, struct ops_san
     if (r < 0)
         return -1;
     ops_view(record, kept.there || kept.saved ? &kept.sandbox : NULL, kept.saved, ret);
-    return ops_volumes_show(ops, ret, err);
+    return record->has_volumes ? ops_volumes_show(ops, ret, err) : 0;
 }
 
 int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err)

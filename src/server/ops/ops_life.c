@@ -146,8 +146,9 @@ static int fill_page(struct ops *ops, const struct listing *l, struct ops_page *
             continue; /* ended since */
         }
         ops_view(&record, m->kept, m->saved, &page->list[page->count]);
-        if (ops_volumes_show(ops, &page->list[page->count++], err) < 0)
+        if (record.has_volumes && ops_volumes_show(ops, &page->list[page->count], err) < 0)
             return -1;
+        page->count++;
         last = m->seq;
     }
     return 0;
