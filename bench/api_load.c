@@ -161,21 +161,30 @@ static void keep_least(uint64_t *least, uint64_t us)
         *least = us;
 }
 
-/* Up and down again. In between, what the upload left unwritten goes to the disk: the next contender would wait for it. */
-static void transfer(struct api *api, const struct server *server, const char *source,
-                     const char *url, struct api_transfer *ret)
-{
-    uint64_t before, peak;
+/* One contender: where its file is, and what came of it. */
+struct place {
+    const struct server *server; /* NULL: not there */
+    char url[200];
+    const char *sandbox; /* NULL: none */
+    unsigned downloads;  /* for each upload */
+    struct api_transfer *ret;
+};
 
-    server_peak_reset(server);
-    before = host_resident_kib(server->work);
-    keep_least(&ret->up_us, curl(api, source, NULL, url));
-    sync();
-    keep_least(&ret->down_us, curl(api, NULL, "/dev/null", url));
-    peak = server_peak_kib(server);
+/* Once up from `source`, or down again (NULL). */
+static void transfer(struct api *api, const struct place *place, const char *source)
+{
+    struct api_transfer *ret = place->ret;
+    uint64_t before, peak, us;
+
+    server_peak_reset(place->server);
+    before = host_resident_kib(place->server->work);
+    us = curl(api, source, source ? NULL : "/dev/null", place->url);
+    keep_least(source ? &ret->up_us : &ret->down_us, us);
+    peak = server_peak_kib(place->server);
     if (peak > before && peak - before > ret->peak_kib)
         ret->peak_kib = peak - before;
-    sync();
+    if (source) /* the next contender would wait for what is not written yet */
+        sync();
 }
 
 /* The file that went in is asked for once more, by its length. */
@@ -211,25 +220,55 @@ static int make_source(const char *path, uint64_t bytes, struct err *err)
     return n < 0 ? err_sys(err, errno, "make %s", path) : 0;
 }
 
-static void transfer_coved(struct api *api, const char *sandbox, const char *source,
-                           struct api_transfer *ret)
-{
-    char url[200];
+/* A download that is disturbed says nothing, and is soon repeated. From a disk it takes longer, and is compared with nothing. */
+#define DOWNLOADS 4
 
-    (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/sandboxes/%s/files?path=/tmp/large",
-                    api->coved.port, sandbox);
-    transfer(api, &api->coved, source, url, ret);
-    check_length(api, sandbox, api->transfer_bytes);
+static struct place place_in(struct api *api, const char *sandbox, unsigned downloads,
+                             struct api_transfer *ret)
+{
+    struct place place = {
+        .server = &api->coved, .sandbox = sandbox, .downloads = downloads, .ret = ret
+    };
+
+    (void) snprintf(place.url, sizeof place.url,
+                    "http://127.0.0.1:%u/v1/sandboxes/%s/files?path=/tmp/large", api->coved.port,
+                    sandbox);
+    return place;
 }
 
-static void transfer_nginx(struct api *api, const char *source)
+static struct place place_nginx(struct api *api)
 {
-    char url[200];
+    struct place place = { .server = api->without_nginx[0] ? NULL : &api->nginx,
+                           .downloads = DOWNLOADS,
+                           .ret = &api->transfer_nginx };
 
-    if (api->without_nginx[0])
-        return;
-    (void) snprintf(url, sizeof url, "http://127.0.0.1:%u/large", api->nginx.port);
-    transfer(api, &api->nginx, source, url, &api->transfer_nginx);
+    (void) snprintf(place.url, sizeof place.url, "http://127.0.0.1:%u/large", api->nginx.port);
+    return place;
+}
+
+/* In turns that begin with another each time, so that what else the machine does hits all of them. */
+static void transfer_all(struct api *api, const char *source, const char *wide, unsigned turns)
+{
+    const struct place places[] = { place_in(api, wide, DOWNLOADS, &api->transfer),
+                                    place_nginx(api),
+                                    place_in(api, api->living, 1, &api->transfer_narrow) };
+    const size_t count = ARRAY_LEN(places);
+
+    for (size_t i = 0; i < count * turns; i++) {
+        const struct place *place = &places[(i + i / count) % count];
+
+        if (!place->server)
+            continue;
+        transfer(api, place, source);
+        if (place->sandbox)
+            check_length(api, place->sandbox, api->transfer_bytes);
+    }
+    for (size_t i = 0; i < count * turns * DOWNLOADS; i++) {
+        const struct place *place = &places[(i + i / count) % count];
+
+        if (place->server && i < count * turns * place->downloads)
+            transfer(api, place, NULL);
+    }
 }
 
 void api_transfer(struct api *api, uint64_t bytes, unsigned turns)
@@ -241,21 +280,10 @@ void api_transfer(struct api *api, uint64_t bytes, unsigned turns)
     api->transfer_bytes = bytes;
     if (make_source(source, bytes, &err) < 0 || api_sandbox(api, bytes, wide, &err) < 0)
         note(api, &err);
-    /* In turns that begin with another each time, so that what else the machine does hits all of them. */
-    for (unsigned i = 0; wide[0] && i < 3 * turns; i++)
-        switch ((i + i / 3) % 3) {
-        case 0:
-            transfer_coved(api, wide, source, &api->transfer);
-            break;
-        case 1:
-            transfer_nginx(api, source);
-            break;
-        default:
-            transfer_coved(api, api->living, source, &api->transfer_narrow);
-            break;
-        }
-    if (wide[0])
+    if (wide[0]) {
+        transfer_all(api, source, wide, turns);
         api_sandbox_done(api, wide);
+    }
     (void) unlink(source);
 }
 
