@@ -169,6 +169,7 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
     compile_filters(&host);
     (void) runsc_text(); /* asked now, so that no create waits for it */
     (void) parts_text();
+    low_fds_open(&host.low_fds);
     host.uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
     return host.uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
 }

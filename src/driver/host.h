@@ -13,6 +13,7 @@
 #include "jail/gateway.h"
 #include "jail/ids.h"
 #include "jail/io_limit.h"
+#include "jail/low_fds.h"
 #include "jail/net.h"
 #include "jail/seccomp.h"
 #include "jail/sysview.h"
@@ -58,6 +59,7 @@ struct host {
     struct io_limits io;
     struct disks disks;
     struct nets nets;
+    struct low_fds low_fds;
     struct gateways gateways;
     struct sysviews views;
     struct images images;

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "jail/confine.h"
+#include "jail/low_fds.h"
 #include "jail/mountfd.h"
 #include "jail/mounts.h"
 #include "jail/net.h"
@@ -84,6 +85,9 @@ static void step_alone(const struct child_spec *s)
     };
     int count = 2;
 
+    /* Until then a close would be the keeper's, too. */
+    if (s->shares_table && low_fds_unshare() < 0)
+        fail_early(s->control_fd, errno);
     if (s->machine) {
         move[count].from = s->machine->bridge_fd;
         move[count++].to = FD_BRIDGE;

@@ -32,6 +32,8 @@ struct child_spec {
     bool shm_joined; /* /dev/shm is more than the disk's */
     int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors and those of the volumes */
     int ready_fd;   /* the agent says it listens */
+    /* The table of descriptors is the keeper's, and these are at low numbers (low_fds.h). */
+    bool shares_table;
     char agent[sizeof AGENTS_AT + AGENT_NAME]; /* the agent's program, in the sandbox */
 };
 

@@ -65,6 +65,7 @@ struct sandbox {
     struct watch control;
     struct watch ready; /* while starting: the agent's byte */
     struct watch fill;  /* pidfd of one of those that bring its memory; fd -1: all is there */
+    unsigned low_fds;   /* while starting: the row of its child's descriptors; 0: none */
     pid_t worker;       /* saves or loads it; 0: none */
     void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox,
                        struct worker_result *result);

@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "driver/jail/launch.h"
 #include "jail/child.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
@@ -51,10 +52,14 @@ void hear_on_control(struct keeper *k, struct watch *watch)
     struct sandbox *s = container_of(watch, struct sandbox, control);
     struct err err;
     ssize_t n = 1;
+    bool later;
 
     for (int i = 0; i < WORDS_PER_TURN && n == 1; i++)
         n = hear_child(s, watch->fd, &err); /* about its filter: taken */
-    if (n == 1 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+    later = n == 1 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+    if (s->filter_form != FILTER_UNKNOWN)
+        launch_free_fds(k, s);
+    if (later)
         return;
     keeper_unwatch(k, watch); /* its end is the exec, or a death that sandbox_on_death hears of */
     if (n == (ssize_t) sizeof err)
@@ -68,6 +73,7 @@ int hear_take_listener(struct keeper *k, struct sandbox *s, struct err *err)
            hear_child(s, s->control.fd, err) == 1)
         ;
     keeper_unwatch(k, &s->control);
+    launch_free_fds(k, s);
     memcpy(s->filter, k->host->filter_name, sizeof s->filter);
     return s->filter_form != FILTER_UNKNOWN
                ? 0

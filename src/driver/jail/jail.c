@@ -269,6 +269,7 @@ void jail_release(struct keeper *k, struct sandbox *s)
 {
     host_release_disks(k, &s->layers, s);
     own_close(&s->listener);
+    launch_free_fds(k, s);
 }
 
 /* ---- another keeper's ---- */

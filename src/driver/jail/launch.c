@@ -142,7 +142,8 @@ static int clone_child(struct sandbox *s, const struct child_spec *spec, int *re
     struct clone_args args = {
         /* The network's and the cgroup's are the child's to make. */
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
-                 CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+                 CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0) |
+                 (spec->shares_table ? CLONE_FILES : 0),
         .pidfd = (uint64_t) (uintptr_t) ret_pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
@@ -173,11 +174,44 @@ static void end_child(struct sandbox *s)
     s->info.pid = 0;
 }
 
+void launch_free_fds(struct keeper *k, struct sandbox *s)
+{
+    low_fds_free(&k->host->low_fds, s->low_fds);
+    s->low_fds = 0;
+}
+
+/* The descriptors of `spec`, and of what it points to, get low numbers. */
+static int place_fds(unsigned row, struct child_spec *spec, struct cgroup_entry *entry,
+                     struct machine *machine, struct err *err)
+{
+    int *fds[LOW_FDS_EACH] = { &spec->control_fd, &spec->ready_fd };
+    unsigned count = 2;
+
+    _Static_assert(LOW_FDS_EACH >= 4 + CG_HIERARCHIES_MAX, "a place for each");
+    if (spec->machine)
+        fds[count++] = &machine->bridge_fd;
+    if (spec->machine && machine->kvm_fd >= 0)
+        fds[count++] = &machine->kvm_fd;
+    for (size_t i = 0; i < entry->count; i++)
+        fds[count++] = &entry->tasks_fd[i];
+    for (unsigned i = 0; i < count; i++) {
+        *fds[i] = low_fds_put(row, i, *fds[i]);
+        if (*fds[i] < 0)
+            return err_sys(err, errno, "place the child's descriptors");
+    }
+    spec->cgroup = entry;
+    spec->machine = spec->machine ? machine : NULL;
+    spec->shares_table = true;
+    return 0;
+}
+
 int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
                  const struct machine *machine, const struct cgroup_entry *entry,
                  struct launch_lines *ret, struct err *err)
 {
     auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
+    struct cgroup_entry placed = *entry;
+    struct machine own = machine ? *machine : (struct machine){ .kvm_fd = -1 };
     int pair[2];
     struct child_spec spec = {
         .limits = s->info.limits,
@@ -207,6 +241,8 @@ int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
     ready_child = pair[1];
     spec.control_fd = control_child;
     spec.ready_fd = ready_child;
+    if (s->low_fds && place_fds(s->low_fds, &spec, &placed, &own, err) < 0)
+        return -1;
 
     create_begin_step(s, STEP_CLONE);
     if (clone_child(s, &spec, &ret->pidfd, err) < 0)
@@ -238,6 +274,7 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
     struct launch_lines lines = LAUNCH_NO_LINES;
     int rc = -1;
 
+    s->low_fds = low_fds_take(&k->host->low_fds);
     if (launch_child(k, s, t, machine, entry, &lines, err) < 0)
         return -1;
     if (keeper_watch(k, &s->pid, take_fd(&lines.pidfd), sandbox_on_death, err) < 0) {

@@ -25,6 +25,9 @@ struct launch_lines {
     }
 void launch_close(struct launch_lines *lines);
 
+/* The child has its own table of descriptors by now, or is dead: its low numbers are free for another. */
+void launch_free_fds(struct keeper *keeper, struct sandbox *sandbox);
+
 /* The two halves of a launch, also in a worker: a child that waits, then its root and the word to go. Sets sandbox->info.pid; what is
  * begun after the first is the caller's to kill. in_worker: the layers below the disk are the worker's own already. */
 int launch_child(struct keeper *keeper, struct sandbox *sandbox, const struct template *template,
