@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -208,10 +209,36 @@ void disk_file_name(uint64_t number, char out[DISK_FILE_NAME])
 #define LOOP_TRIES   16
 
 /* To find a free device the kernel looks at one after the other, from the first. The ones behind the last that was free are tried
- * before it is asked: those have rested longest. */
+ * before it is asked: those have rested longest. -1: it is asked. */
+static int own_guess = -1, *loop_guess = &own_guess;
+
+/* Before the first worker: they have one guess together. */
+static void share_guess(void)
+{
+    void *shared =
+        mmap(NULL, sizeof *loop_guess, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return;
+    loop_guess = shared;
+    *loop_guess = -1;
+}
+
+static void set_guess(int number)
+{
+    __atomic_store_n(loop_guess, number, __ATOMIC_RELAXED);
+}
+
+/* No two get the same. */
+static int take_guess(void)
+{
+    return __atomic_load_n(loop_guess, __ATOMIC_RELAXED) < 0
+               ? -1
+               : __atomic_fetch_add(loop_guess, 1, __ATOMIC_RELAXED);
+}
+
 int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struct err *err)
 {
-    static int guess = -1;
     uint32_t flags = LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0u);
 
     /* Another program may take the free device first: then there is another free one. */
@@ -219,8 +246,8 @@ int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struc
         struct loop_config config = { .fd = (uint32_t) image,
                                       .block_size = 4096,
                                       .info.lo_flags = flags };
-        bool guessed = guess >= 0 && tries < LOOP_GUESSES;
-        int number = guessed ? guess : ioctl(control_fd, LOOP_CTL_GET_FREE);
+        int guess = tries < LOOP_GUESSES ? take_guess() : -1;
+        int number = guess >= 0 ? guess : ioctl(control_fd, LOOP_CTL_GET_FREE);
         auto_close int fd = -1;
         char name[32];
 
@@ -228,14 +255,15 @@ int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struc
             return err_sys(err, errno, "find a free loop device");
         (void) snprintf(name, sizeof name, "loop%d", number);
         fd = openat(dev_fd, name, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-        if (fd < 0 && !guessed)
+        if (fd < 0 && guess < 0)
             return err_sys(err, errno, "open %s", name);
-        guess = fd < 0 ? -1 : number + 1;
+        if (fd < 0 || guess < 0)
+            set_guess(fd < 0 ? -1 : number + 1);
         if (fd < 0)
             continue;
         if (ioctl(fd, LOOP_CONFIGURE, &config) == 0)
             return take_fd(&fd);
-        if (errno != EBUSY && !guessed)
+        if (errno != EBUSY && guess < 0)
             return err_sys(err, errno, "configure %s", name);
     }
     return err_set(err, ERR_TOO_MANY, "loop devices are taken faster than they are made");
@@ -367,6 +395,7 @@ static int start(struct maker *m, int *sock, int host_mnt_fd, int dir_fd, int vo
         m->blanks[i].fd = -1;
     if (m->dev_fd < 0)
         return -1;
+    share_guess();
     if (rights_of_maker(&err) < 0) {
         log_line(LOG_ERROR, "%s", err.msg);
         return -1;
