@@ -16,6 +16,7 @@ int parse_u64(const char *text, uint64_t *ret_value, struct err *err);
 int parse_size(const char *text, uint64_t *ret_bytes, struct err *err);
 
 /* The other way, for people: "512 MiB", "1.5 GiB", "0 B". Returns out. */
+#define SIZE_TEXT_MAX 32
 const char *size_text(char *out, size_t size, uint64_t bytes);
 
 /* "500ms", "60s", "60" (seconds), "5m", "2h", "1d", "1.5s". */

@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "base/parse.h"
 #include "base/sha256.h"
 #include "importer/message.h"
 #include "importer/source.h"
@@ -262,7 +263,7 @@ static int take_layer(struct import *im, size_t i, struct err *err)
 {
     const struct oci_descriptor *is = &im->layer_is[i];
     unsigned char digest[SHA256_LEN];
-    char hex[SHA256_HEX], diff[SHA256_HEX] = "";
+    char hex[SHA256_HEX], diff[SHA256_HEX] = "", most[SIZE_TEXT_MAX];
     struct sha256 sha;
     struct blob blob;
     int rc;
@@ -274,7 +275,8 @@ static int take_layer(struct import *im, size_t i, struct err *err)
         rc = err_set(err, ERR_INVALID, "it has %" PRIu64 " bytes, not %" PRIu64, blob.size,
                      is->size);
     else if (blob.size > OCI_LAYER_MAX && is->digest[0])
-        rc = err_set(err, ERR_TOO_BIG, "it has more than %llu bytes", OCI_LAYER_MAX);
+        rc = err_set(err, ERR_TOO_BIG, "it has more than %s",
+                     size_text(most, sizeof most, OCI_LAYER_MAX));
     else
         rc = feed(im, &blob, &sha, diff, err);
     blob_close(&blob);

@@ -1,6 +1,7 @@
 #include "oci/document.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -175,6 +176,7 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
 {
     auto_json json_t *root = load(text, len, "the manifest", JSON_OBJECT, err);
     const json_t *layers = json_object_get(root, "layers"), *layer;
+    char most[SIZE_TEXT_MAX];
     size_t i;
 
     if (!root)
@@ -194,7 +196,8 @@ int oci_manifest_parse(const char *text, size_t len, struct oci_manifest *ret, s
         if (check_layer_type(layer, err) < 0 || get_descriptor(layer, "a layer", d, err) < 0)
             return -1;
         if (d->size > OCI_LAYER_MAX)
-            return err_set(err, ERR_TOO_BIG, "a layer has more than %llu bytes", OCI_LAYER_MAX);
+            return err_set(err, ERR_TOO_BIG, "a layer has more than %s",
+                           size_text(most, sizeof most, OCI_LAYER_MAX));
     }
     return 0;
 }

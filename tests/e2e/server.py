@@ -207,8 +207,8 @@ same("a create's environment may have 120 KiB", 201,
      s.ask("POST", "/v1/sandboxes", {"env": {"E%d" % i: "x" * 1000 for i in range(120)}, "limits": {"memory": "32m"}}, run_key).status)
 a = s.ask("POST", "/v1/sandboxes", {"env": {"E%d" % i: "x" * 1000 for i in range(140)}}, run_key)
 same("and not more than 128", (413, "env: more than 131071 bytes"), (a.status, a.error.get("message")))
-same("a body beyond what a create can need is refused as such", 413,
-     s.ask("POST", "/v1/sandboxes", {"env": {"E": "x" * 600000}}, run_key).status)
+a = s.ask("POST", "/v1/sandboxes", {"env": {"E": "x" * 600000}}, run_key)
+same("a body beyond what a create can need is refused as such", (413, "the body is larger than 512 KiB"), (a.status, a.error.get("message")))
 s.end()
 s = Server("--threads", "16").start()
 local = s.ask("POST", "/bash", {"command": "true"})

@@ -5,10 +5,10 @@
 #include "server/serve/exchange_own.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 #include "http/gunzip.h"
 #include "server/guard/bodies.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -92,8 +92,11 @@ static ssize_t read_chunked(struct exchange *x, char *out, size_t size, struct e
 
 static int too_large(struct exchange *x, struct err *err)
 {
+    char most[SIZE_TEXT_MAX];
+
     x->close = true;
-    return err_set(err, ERR_TOO_BIG, "the body is larger than %" PRIu64 " bytes", x->body_limit);
+    return err_set(err, ERR_TOO_BIG, "the body is larger than %s",
+                   size_text(most, sizeof most, x->body_limit));
 }
 
 /* As it is on the wire, but for the chunks. */

@@ -1,6 +1,7 @@
 /* Read, Write, Edit, MultiEdit. */
 #include "base/base64.h"
 #include "base/own.h"
+#include "base/parse.h"
 #include "server/form/form.h"
 #include "surface/tools/tools.h"
 #include "surface/tools/tools_text.h"
@@ -92,13 +93,15 @@ static int source_next(struct source *source, const void **ret_data, uint32_t *r
 /* The whole of a file that is no text, up to a bound. */
 static int read_bytes(struct source *source, struct text *text, size_t most, struct err *err)
 {
+    char limit[SIZE_TEXT_MAX];
     const void *data;
     uint32_t len;
     int r;
 
     while ((r = source_next(source, &data, &len, err)) == 1) {
         if (text->len + len > most)
-            return err_set(err, ERR_TOO_BIG, "the file is larger than %zu bytes", most);
+            return err_set(err, ERR_TOO_BIG, "the file is larger than %s",
+                           size_text(limit, sizeof limit, most));
         if (text_add(text, data, len) < 0)
             return err_set(err, ERR_NO_MEMORY, "no memory for the file");
     }

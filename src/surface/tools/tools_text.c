@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/own.h"
+#include "base/parse.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -61,6 +62,7 @@ int text_edit(struct text *text, const char *old, const char *new, bool all, siz
 {
     size_t old_len = strlen(old), new_len = strlen(new), count;
     struct text edited = { 0 };
+    char most[SIZE_TEXT_MAX];
     const char *at = text->data, *hit, *end = text->data + text->len;
 
     if (old_len == 0)
@@ -77,7 +79,8 @@ int text_edit(struct text *text, const char *old, const char *new, bool all, siz
                        count);
     if (text->len - count * old_len > TEXT_EDIT_MAX ||
         (new_len > 0 && count > (TEXT_EDIT_MAX - (text->len - count * old_len)) / new_len))
-        return err_set(err, ERR_TOO_BIG, "the edited file is larger than %u bytes", TEXT_EDIT_MAX);
+        return err_set(err, ERR_TOO_BIG, "the edited file is larger than %s",
+                       size_text(most, sizeof most, TEXT_EDIT_MAX));
     while ((hit = memmem(at, (size_t) (end - at), old, old_len))) {
         if (text_add(&edited, at, (size_t) (hit - at)) < 0 || text_add(&edited, new, new_len) < 0)
             goto no_memory;
