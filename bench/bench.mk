@@ -23,6 +23,7 @@ bench:
 	BUILD=$(BUILD) bench/claude/run
 	BUILD=$(BUILD) bench/network/run
 	BUILD=$(BUILD) bench/contexts/run
+	BUILD=$(BUILD) bench/cells/run
 	BUILD=$(BUILD) bench/pool/run
 	BUILD=$(BUILD) bench/isolation/run
 	BUILD=$(BUILD) bench/run/run
