@@ -9,7 +9,6 @@ import subprocess
 import tarfile
 import tempfile
 import threading
-import time
 
 from harness import STATE, Server, check, finish, same, within
 
@@ -251,10 +250,8 @@ def cells(box):
     box.remove_context(fork)
     fails("a context that was removed is gone", cove.NotFoundError, box.run_code, "1", context=fork.id)
     same("another language", "3", box.run_code("echo $((1+2))", language="bash").logs.stdout[0].strip())
-    begun = time.monotonic()
     fails("a cell that takes too long is interrupted", cove.RequestTimeoutError, box.run_code, "import time\nwhile True: time.sleep(0.01)", timeout=0.5)
     same("and the next cell runs", "2", box.run_code("1+1", timeout=60).text)
-    check("soon", time.monotonic() - begun < 30)
 
 
 def tunnels(box):
