@@ -109,6 +109,22 @@ for name in PROGRAMS:
     with open("/proc/%d/status" % up.pid(name)) as f:
         check("%s has no signal blocked that it did not block itself" % name, "SigBlk:\t0000000000010000" not in f.read())
 
+# ---- the log ----
+made = patient("POST", "/v1/sandboxes", {"timeout": 600})[1]["id"]
+for path, body in (("/exec", {"command": "true"}), ("/pause", {}), ("/resume", {}), ("/exec", {"command": "true"})):
+    patient("POST", "/v1/sandboxes/" + made + path, body)
+patient("DELETE", "/v1/sandboxes/" + made)
+
+
+def lines_of_made():
+    return [line.split(" ", 1)[1] for line in up.text().splitlines() if made in line]
+
+
+within(HANG, lambda: any("stop" in line for line in lines_of_made()))
+same("a change of a sandbox is one line of the log, and a command none",
+     ["info keeper %s sandbox=%s" % (what, made) for what in ("running", "paused", "resumed", "stop")],
+     [" ".join(line.split(" ")[:4]) for line in lines_of_made()])
+
 # ---- the load ----
 stop, wrong, counts = False, [], {"creates": 0, "files": 0}
 box = patient("POST", "/v1/sandboxes", {"timeout": 3600})[1]["id"]
