@@ -86,7 +86,20 @@ def wide(count):
     return b"".join(out) + b"\0" * 1024
 
 
+def python(how):
+    """What stands in for python:3.12-slim: `pip install NAME` makes a program of that name."""
+    programs = {"bin/bash": 'exec /bin/sh "$@"', "usr/local/bin/python3": '[ "$1" != -m ] || exec "$2"\necho Python 3.12.0',
+                "usr/local/bin/pip": 'echo "#!/bin/sh\necho $2 1.0" >/usr/local/bin/$2\nchmod 755 /usr/local/bin/$2'}
+    tree = [entry("bin", "dir"), entry("bin/busybox", data=BUSYBOX, mode=0o755), entry("etc", "dir"), entry("tmp", "dir", mode=0o1777),
+            entry("usr/local/bin", "dir", mode=0o777)]
+    tree += [entry("bin/" + name, "link", target="busybox") for name in ["sh", "cat", "chmod", "echo", "id", "ls", "mkdir"]]
+    tree += [entry(path, data=b"#!/bin/sh\n%s\n" % text.encode(), mode=0o755) for path, text in programs.items()]
+    return one(tree, how, Env=["PATH=/usr/local/bin:/usr/bin:/bin"], Cmd=["python3"])
+
+
 def make(kind, how):
+    if kind == "python":
+        return python(how)
     if kind == "wide":
         return Image([wide(100001)], "none")
     if kind == "small":
