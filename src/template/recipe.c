@@ -217,7 +217,8 @@ const struct recipe recipes[] = {
         "python3-flask python3-django python3-sqlalchemy python3-pydantic python3-aiohttp "
         "python3-tqdm python3-pylsp clangd gh git-lfs cmake ffmpeg",
         .steps = COMMON_STEPS NODE_STEPS TYPESCRIPT_STEPS DAYTONA_STEPS BASE_STEPS,
-        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8" },
+        /* npm's settings are in the home of `user`, and here. */
+        .env = { "PATH=" TEMPLATE_PATH, "LANG=C.UTF-8", "NPM_CONFIG_GLOBALCONFIG=/etc/npmrc" },
         .user = "daytona",
         .free_mib = 5120,
     },
