@@ -100,6 +100,8 @@
  * here. */
 #define DESKTOP_STEPS                                                                              \
     "mkdir -p \"$1/opt\" && ln -s /usr/share/novnc \"$1/opt/noVNC\"\n"                             \
+    "echo '<!doctype html><meta http-equiv=\"refresh\" content=\"0; "                              \
+    "url=vnc.html?autoconnect=true&resize=scale\">' > \"$1/usr/share/novnc/index.html\"\n"         \
     "cat > \"$1/etc/chromium.d/cove\" <<'END'\n"                                                   \
     "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-sandbox --test-type --no-first-run "             \
     "--no-default-browser-check --password-store=basic\"\n"                                        \
