@@ -249,6 +249,18 @@ static int run_stage(struct run *run, bool open, struct err *err);
 
 /* ---- stages ---- */
 
+/* The sandbox that the stage begins with. E2B's steps are those of `user` at home, whom an image need not have. */
+static int begin_sandbox(struct run *run, const char *image, struct err *err)
+{
+    if (run_make_sandbox(run, image, err) < 0)
+        return -1;
+    if (image || !job_spec(run->job)->e2b)
+        return 0;
+    return write_user(run, err) < 0
+               ? -1
+               : write_directory(run, run->state.workdir, run->state.user, err);
+}
+
 /* A stage of its own, while another one waits. */
 static int with_stage(const struct run *run, size_t number,
                       int (*each)(struct run *run, void *arg, struct err *err), void *arg,
@@ -334,7 +346,7 @@ static int run_stage(struct run *run, bool open, struct err *err)
     run->step = "base";
     (void) strcpy(record->step, run->step);
     if ((known < stage->count || open || stage->count == 0) &&
-        run_make_sandbox(run, known > 0 ? record->snapshot : NULL, err) < 0)
+        begin_sandbox(run, known > 0 ? record->snapshot : NULL, err) < 0)
         return -1;
     for (size_t n = 0; n < stage->count; n++) {
         const struct build_step *step = &stage->steps[n];

@@ -259,6 +259,20 @@ static int explain(struct start *start, struct rpc *rpc, json_t *in, struct err 
     return err_wrap(err, "error starting process '%.64s'", start->args[0]);
 }
 
+/* SDKs run commands by bash. A template that has none, such as alpine's, has another shell. */
+static int begin(struct start *start, struct rpc *rpc, struct ops_run *ret, struct err *err)
+{
+    const char *sandbox = exchange_param(rpc->x, "sandbox");
+
+    if (ops_run_start(&rpc->ops, sandbox, &start->command, ret, err) == 0)
+        return 0;
+    if (err->kind != ERR_NO_PATH || strcmp(start->args[0], "/bin/bash") != 0 ||
+        !strstr(err->msg, "exec "))
+        return -1;
+    start->args[0] = "/bin/sh";
+    return ops_run_start(&rpc->ops, sandbox, &start->command, ret, err);
+}
+
 static int start_method(struct rpc *rpc, json_t *in, struct err *err)
 {
     struct start start = { .args = NULL };
@@ -266,7 +280,7 @@ static int start_method(struct rpc *rpc, json_t *in, struct err *err)
     int r = read_start(&start, rpc, in, err);
 
     if (r == 0) {
-        r = ops_run_start(&rpc->ops, exchange_param(rpc->x, "sandbox"), &start.command, &run, err);
+        r = begin(&start, rpc, &run, err);
         if (r < 0)
             r = explain(&start, rpc, in, err);
     }
