@@ -180,6 +180,21 @@ same("cancel is accepted", 202, s.ask("DELETE", "/v1/builds/" + b["id"], key=TEA
 same("and ends it", "cancelled", ended(b["id"]).get("state"))
 same("with its sandbox", 0, boxes())
 
+# ---- a client that goes away ----
+b = build({"name": "alone", "steps": [step("RUN", "echo begun; until [ -e /tmp/go ]; do sleep 0.1; done; echo over")]}).json
+link = s.http()
+link.request("GET", "/v1/builds/%s/logs" % b["id"], headers={"X-API-Key": TEAM})
+stream = link.getresponse()
+while b'"begun"' not in stream.readline():
+    pass
+link.close()
+stream.close()
+same("a build goes on when the client that follows it is gone", "building", s.ask("GET", "/v1/builds/" + b["id"], key=TEAM).json.get("state"))
+box = s.ask("GET", "/v1/sandboxes", key=TEAM).json["sandboxes"][0]["id"]
+s.ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "touch /tmp/go"}, key=TEAM)
+same("to its end", ("ready", "over"), (ended(b["id"]).get("state"), "over" if "over" in log(b["id"])[1] else ""))
+same("and leaves no sandbox", 0, boxes())
+
 # ---- bounds ----
 many = [build({"name": "queue%d" % i, "steps": [step("RUN", "sleep 1000")]}) for i in range(20)]
 same("twenty builds of a tenant are taken", {202}, {a.status for a in many})

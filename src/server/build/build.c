@@ -137,6 +137,11 @@ int job_save(struct job *job, struct err *err)
     return store_build_set(job->app->store, &job->record, err);
 }
 
+bool build_stopping(void)
+{
+    return stopping;
+}
+
 /* ---- the end of one ---- */
 
 /* What it was built on so far is let go, if nothing else has it. */
@@ -144,7 +149,6 @@ static void fail(struct job *job, const struct err *why)
 {
     struct store_build *record = &job->record;
     char snapshot[ID_LEN + 1];
-    struct err err;
 
     memcpy(snapshot, record->snapshot, sizeof snapshot);
     record->snapshot[0] = '\0';
@@ -153,8 +157,7 @@ static void fail(struct job *job, const struct err *why)
     (void) snprintf(record->reason, sizeof record->reason, "%s",
                     job_cancelled(job) ? "the build was cancelled" : why->msg);
     job_say(job, "error", record->step, "%s", record->reason);
-    if (job_save(job, &err) < 0)
-        log_line(LOG_WARNING, "build=%s its end is not written: %s", record->id, err.msg);
+    job_save_end(job);
     ops_template_drop(job->app, snapshot);
 }
 

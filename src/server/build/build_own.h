@@ -116,9 +116,13 @@ void job_say(struct job *job, const char *level, const char *step, const char *f
     __attribute__((format(printf, 4, 5)));
 /* Writes the record. */
 int job_save(struct job *job, struct err *err);
+bool build_stopping(void);
 
 /* build_settle.c: at the start, and after a build of the template. */
 void build_settle(struct app *app);
+/* Writes the record of one that failed. A store on a full disk takes nothing: then when there is room, and the sandbox goes then if it
+ * could not before. */
+void job_save_end(struct job *job);
 void build_forget_old(struct app *app, const char *template);
 
 /* All of it: 0, and the record has the snapshot, *ret the settings; or -1, and the record's step is the one that failed. */

@@ -5,9 +5,11 @@
 #include "base/own.h"
 #include "server/life/uploads.h"
 
+#include <poll.h>
 #include <string.h>
 
 #define BUILDS_KEPT 10 /* of a template, without a tag */
+#define AGAIN_MS    500
 
 struct olds {
     struct store_build *list;
@@ -36,6 +38,23 @@ void build_forget_old(struct app *app, const char *template)
             if (store_build_remove(app->store, olds.list[i].id, &err) == 0)
                 ops_template_drop(app, olds.list[i].snapshot);
     free(olds.list);
+}
+
+void job_save_end(struct job *job)
+{
+    const struct store_build *record = job_record(job);
+    struct err err;
+
+    for (bool told = false; job_save(job, &err) < 0 && !build_stopping(); told = true) {
+        if (!told)
+            log_line(LOG_WARNING, "build=%s its end is not written yet: %s", record->id, err.msg);
+        (void) poll(NULL, 0, AGAIN_MS);
+    }
+    if (!record->sandbox[0] || build_stopping())
+        return;
+    job_remove_sandbox(job);
+    if (job_save(job, &err) < 0)
+        log_line(LOG_WARNING, "build=%s its sandbox is still recorded: %s", record->id, err.msg);
 }
 
 static void settle(struct app *app, struct store_build *build)
