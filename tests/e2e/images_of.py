@@ -110,6 +110,8 @@ def make(kind, how):
         return one(ALONE, how, User="65532:65532", Env=["GOPATH=/go"])
     if kind == "links":
         return links(how)
+    if kind == "large":  # a file that is worth sharing
+        return one(ALONE + [entry("large", data=os.urandom(32 << 20))], how)
     if kind == "slow":  # enough to be caught in the middle
         return one([entry("f%d" % i, data=os.urandom(4 << 20)) for i in range(40)], how)
     if kind in ("gzip-bomb", "zstd-bomb"):
