@@ -8,6 +8,7 @@ import time
 from harness import Server, within
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "20"))
+BOOTS = int(os.environ.get("BENCH_BOOTS", "2"))
 scratch = os.environ["SCRATCH"]
 
 
@@ -23,10 +24,10 @@ class Client:
         return answer.status, answer.json
 
 
-def one(client, isolation):
+def one(client, isolation, template="host", look=None):
     """Milliseconds from the create to the command's output, and of one more command; the sandbox is gone behind it."""
     begin = time.perf_counter()
-    status, made = client.ask("POST", "/v1/sandboxes", {"isolation": isolation})
+    status, made = client.ask("POST", "/v1/sandboxes", {"isolation": isolation, "template": template})
     if status != 201:
         raise RuntimeError(made["error"]["message"])
     _, said = client.ask("POST", f"/v1/sandboxes/{made['id']}/exec", {"command": "echo hi"})
@@ -35,6 +36,8 @@ def one(client, isolation):
         raise RuntimeError(f"printed {said}")
     client.ask("POST", f"/v1/sandboxes/{made['id']}/exec", {"command": "true"})
     second = time.perf_counter()
+    if look:
+        look(made["id"])
     client.ask("DELETE", f"/v1/sandboxes/{made['id']}")
     return (first - begin) * 1000, (second - first) * 1000
 
@@ -43,6 +46,50 @@ def waiting():
     """How many sandboxes were made ahead: the keeper's log says so only by their number in the server's metrics."""
     out = subprocess.run([os.path.join(os.environ["BUILD"], "direct", "cove"), "pool", "ls", "--json"], capture_output=True, text=True)
     return {p["isolation"]: p["ready"] for p in json.loads(out.stdout or "[]")}
+
+
+def qemu_of(sandbox):
+    """Processor seconds and private MB of the QEMU of a sandbox: it is in the sandbox's cgroup."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cgroup") as cgroup, open(f"/proc/{pid}/cmdline") as line, open(f"/proc/{pid}/stat") as stat, \
+                    open(f"/proc/{pid}/smaps_rollup") as maps:
+                if sandbox in cgroup.read() and "/machine/qemu" in line.read():
+                    fields = stat.read().rsplit(")", 1)[1].split()
+                    private = sum(int(text.split()[1]) for text in maps if text.startswith("Private"))
+                    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), private / 1024
+        except OSError:
+            pass
+    raise RuntimeError("no QEMU is there")
+
+
+def machines(results, execs):
+    """The rows of virtual machines; those of copies need an image."""
+    client = Client("--pool", "*:0-0")
+    for name in ("vm", "vm-emulated"):
+        try:
+            one(client, name, "small")  # the memory is made
+            break
+        except RuntimeError as why:
+            print(f"{name} is left out: {why}")
+    else:
+        client.server.end()
+        return None
+    seen = {"boot": [], "copy": []}
+    for _ in range(BOOTS):
+        results.setdefault((name, "its kernel starts"), []).append(one(client, name, look=lambda box: seen["boot"].append(qemu_of(box)))[0])
+    for _ in range(ROUNDS):
+        first, second = one(client, name, "small", lambda box: seen["copy"].append(qemu_of(box)))
+        results.setdefault((name, "copy"), []).append(first)
+        execs.setdefault(name, []).append(second)
+    client.server.end()
+    client = Client("--pool", "*:1-2")
+    one(client, name, "small")
+    for _ in range(ROUNDS):
+        within(300, lambda: waiting().get(name, 0) >= 1)
+        results.setdefault((name, "pool"), []).append(one(client, name, "small")[0])
+    client.server.end()
+    return name, seen
 
 
 def runsc():
@@ -101,10 +148,19 @@ def main():
             within(30, lambda: waiting().get(name, 0) >= 1)
             results.setdefault((name, "pool"), []).append(one(client, name)[0])
     client.server.end()
+    vm = machines(results, execs)
     print(f"\n{ROUNDS} rounds, ms to the first output\n\n| | p50 | p95 | least |\n|---|---|---|---|")
     least = {key: row(f"{key[0]}, {key[1]}", values) for key, values in results.items()}
     for name, values in execs.items():
         row(f"{name}, one more command", values)
+    if vm:
+        name, seen = vm
+        print()
+        for kind, values in seen.items():
+            cpu, private = (sorted(column)[0] for column in zip(*values))
+            print(f"{name}, {kind}: least of QEMU: {cpu:.2f} s of a processor with two commands, {private:.0f} MB private (target of a copy: 25)")
+        ratio = least[name, "its kernel starts"][0] / least[name, "copy"][0]
+        print(f"{name}: a copy is {ratio:.1f} times as fast as a start (target 10)")
     if "gvisor" in names:
         print(f"\ngvisor from the pool: least {least['gvisor', 'pool'][0]:.1f} ms (target 20)")
         if ("runsc run", "cold") in least:

@@ -23,44 +23,75 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TEXTS_MAX 32768 /* of BOOT_INIT_FILE: an environment has half of it at most */
 #define ENV_MAX   128
-#define ARGS_END  (2 + BOOT_ARG_COUNT)
+#define ARGS_AT   3
+#define ARGS_END  (ARGS_AT + BOOT_ARG_COUNT)
 #define PATH_ROOM 256 /* for /new and a volume's path */
+#define DISK_ROOM 24  /* for /dev/vda */
 #define TRIES     5000
 #define TRY_US    1000
 
-/* What BOOT_INIT_FILE says. */
+/* What struct boot_told says. */
 struct told {
-    char texts[TEXTS_MAX];
+    struct boot_told by;
     const char *processes;
     char *volumes;
+    const char *root; /* its type */
     char *argv[BOOT_ARG_COUNT + 1];
     char *envp[ENV_MAX + 1];
 };
 
 static struct told told;
 
-static int read_told(struct err *err)
+static int read_texts(struct err *err)
 {
-    ssize_t len = io_read_text(AT_FDCWD, "/" BOOT_INIT_FILE, told.texts, sizeof told.texts);
-    size_t count = 0;
+    char *texts = told.by.texts;
+    size_t len = told.by.len, count = 0;
 
-    if (len <= 0 || told.texts[len - 1] != '\0')
-        return err_set(err, ERR_INTERNAL, "/" BOOT_INIT_FILE " cannot be read");
-    for (char *at = told.texts; at < told.texts + len; at += strlen(at) + 1, count++) {
+    for (char *at = texts; at < texts + len; at += strlen(at) + 1, count++) {
         if (count == 0)
             told.processes = at;
         else if (count == 1)
             told.volumes = at;
+        else if (count == 2)
+            told.root = at;
         else if (count < ARGS_END)
-            told.argv[count - 2] = at;
+            told.argv[count - ARGS_AT] = at;
         else if (count < ARGS_END + ENV_MAX)
             told.envp[count - ARGS_END] = at;
     }
     return count >= ARGS_END && count <= ARGS_END + ENV_MAX
                ? 0
-               : err_set(err, ERR_INTERNAL, "/" BOOT_INIT_FILE " has %zu texts", count);
+               : err_set(err, ERR_INTERNAL, "the host sent %zu texts", count);
+}
+
+/* A port whose host's end is not there for a moment reads as ended. */
+static int read_port(int port, void *data, size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        ssize_t n = read(port, (char *) data + done, len - done);
+
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return -1;
+        if (n <= 0)
+            (void) usleep(TRY_US);
+        done += n > 0 ? (size_t) n : 0;
+    }
+    return 0;
+}
+
+/* Waits: a copy of this machine continues here. Before anything else it has random bytes and the time of its own. */
+static int wait_to_be_told(int port, struct err *err)
+{
+    if (io_write_all(port, "", 1) < 0 || read_port(port, &told.by, BOOT_TOLD_HEAD) < 0)
+        return err_sys(err, errno, "wait for the host's word");
+    if (told.by.magic != BOOT_TOLD_MAGIC || told.by.len == 0 ||
+        told.by.len > sizeof told.by.texts || read_port(port, told.by.texts, told.by.len) < 0 ||
+        told.by.texts[told.by.len - 1] != '\0')
+        return err_set(err, ERR_INTERNAL, "the host's word cannot be read");
+    renew_random(told.by.seed, sizeof told.by.seed);
+    renew_time(told.by.time_ms);
+    return read_texts(err);
 }
 
 /* ---- file systems ---- */
@@ -93,23 +124,51 @@ static int mount_kernels(struct err *err)
     return mount_all(places, ARRAY_LEN(places), err);
 }
 
+static int look_for_disk(const char *serial, char path[DISK_ROOM])
+{
+    auto_dir DIR *disks = opendir("/sys/block");
+    const struct dirent *entry;
+
+    while (disks && (entry = readdir(disks))) {
+        char file[300], text[32];
+
+        (void) snprintf(file, sizeof file, "/sys/block/%s/serial", entry->d_name);
+        if (strncmp(entry->d_name, "vd", 2) != 0 ||
+            io_read_text(AT_FDCWD, file, text, sizeof text) < 0)
+            continue;
+        text[strcspn(text, "\n")] = '\0';
+        if (strcmp(text, serial) == 0)
+            return snprintf(path, DISK_ROOM, "/dev/%.16s", entry->d_name);
+    }
+    return -1;
+}
+
+/* It is found a moment after its driver; by its serial number, as names depend on what other disks there are. */
+static int find_disk(const char *serial, char path[DISK_ROOM], struct err *err)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (look_for_disk(serial, path) > 0)
+            return 0;
+        (void) usleep(TRY_US);
+    }
+    return err_set(err, ERR_INTERNAL, "there is no disk '%s'", serial);
+}
+
 /* The disk is empty, or that of a sandbox which was saved without its memory. */
 static int mount_root(struct err *err)
 {
-    static const struct place layers[] = {
-        { BOOT_INIT_ROOT, "/lower", "virtiofs", MS_RDONLY | MS_NODEV, NULL },
-        { BOOT_INIT_DISK, "/disk", "ext4", MS_NODEV, "noinit_itable,nobarrier,errors=remount-ro" },
+    char disk[DISK_ROOM], lower[DISK_ROOM] = BOOT_INIT_ROOT;
+    const struct place layers[] = {
+        { lower, "/lower", told.root, MS_RDONLY | MS_NODEV, NULL },
+        { disk, "/disk", "ext4", MS_NODEV, "noinit_itable,nobarrier,errors=remount-ro" },
     };
     static const struct place root = { "cove", "/new", "overlay", 0,
                                        "lowerdir=/lower,upperdir=/disk/upper,workdir=/disk/work" };
     struct stat st;
 
-    for (int i = 0; stat(BOOT_INIT_DISK, &st) < 0;
-         i++) { /* it is found a moment after its driver */
-        if (i == TRIES)
-            return err_set(err, ERR_INTERNAL, "there is no disk");
-        (void) usleep(TRY_US);
-    }
+    if (find_disk(BOOT_INIT_DISK, disk, err) < 0 ||
+        (strcmp(told.root, BOOT_INIT_IMAGE) == 0 && find_disk(BOOT_INIT_ROOT, lower, err) < 0))
+        return -1;
     if (mount_all(layers, ARRAY_LEN(layers), err) < 0)
         return -1;
     if (mkdir("/disk/work", 0700) < 0 && errno != EEXIST)
@@ -244,7 +303,26 @@ static int copy_agent(struct err *err)
                : 0;
 }
 
-/* ---- modules ---- */
+/* ---- devices and modules ---- */
+
+#define DEVICES "/sys/bus/virtio/"
+#define CONSOLE "0x0003"
+
+/* Those of that kind, or all: a driver takes them now. Meanwhile none does by itself: a disk would be known with the size of another. */
+static void take_devices(const char *kind)
+{
+    auto_dir DIR *dir = opendir(DEVICES "devices");
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char path[320], text[16];
+
+        (void) snprintf(path, sizeof path, DEVICES "devices/%s/device", entry->d_name);
+        if (entry->d_name[0] != '.' && io_read_text(AT_FDCWD, path, text, sizeof text) > 0 &&
+            (!kind || strncmp(text, kind, strlen(kind)) == 0))
+            (void) io_write_text(AT_FDCWD, DEVICES "drivers_probe", entry->d_name);
+    }
+}
 
 static int by_name(const struct dirent *entry)
 {
@@ -293,6 +371,7 @@ static int open_port(struct err *err)
         auto_dir DIR *ports = opendir(dir);
         const struct dirent *entry;
 
+        take_devices(CONSOLE);
         while (ports && (entry = readdir(ports))) {
             char path[320], name[64];
             int fd;
@@ -357,17 +436,20 @@ static int prepare(struct err *err)
     if (mount_kernels(err) < 0)
         return -1;
     take_console();
-    if (read_told(err) < 0)
-        return -1;
+    (void) io_write_text(AT_FDCWD, DEVICES "drivers_autoprobe", "0");
     load_modules(true);
+    if (access("/" BOOT_INIT_ALL, F_OK) == 0)
+        load_modules(false);
+    port = open_port(err);
+    if (port < 0 || wait_to_be_told(port, err) < 0)
+        return -1;
+    (void) io_write_text(AT_FDCWD, DEVICES "drivers_autoprobe", "1");
+    take_devices(NULL);
     if (mount_root(err) < 0 || mount_volumes(err) < 0)
         return -1;
     load_more();
     if (move_kernels(err) < 0 || copy_agent(err) < 0 || enter_root(err) < 0 ||
         make_cgroup(err) < 0 || raise_loopback(err) < 0)
-        return -1;
-    port = open_port(err);
-    if (port < 0)
         return -1;
     return dup2(port, STDIN_FILENO) < 0 ? err_sys(err, errno, "take the port") : 0;
 }

@@ -11,7 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GUEST_HELPERS 2 /* of a virtual machine: for the template, and for volumes if it has any */
+/* Of a virtual machine: who reads the template for it, where that is no disk, and who has its volumes, if there are any. */
+enum guest_helper { GUEST_TEMPLATE, GUEST_VOLUMES, GUEST_HELPERS };
+
+/* As argv[6] of the bridge says (wire/boot.h). */
+enum guest_way { GUEST_START, GUEST_LOAD, GUEST_MAKE, GUEST_COPY };
 
 struct guest_start {
     /* of the agent: its program as the guest sees it, then its arguments; NULL at the end */
@@ -23,7 +27,11 @@ struct guest_start {
     /* each of the programs beside the guest's own holds one as long as it lives: its end is the guest's */
     int helper[GUEST_HELPERS];
     int monitor; /* of a virtual machine: QEMU's end of the line for qmp.h */
-    bool load;   /* of a virtual machine: it starts nothing, and waits for a state to load */
+    /* of a virtual machine */
+    enum guest_way way;
+    bool emulated;        /* without KVM */
+    bool image;           /* the template is the file BOOT_FD_ROOT */
+    uint32_t patience_ms; /* with its start */
     /* of the sandbox's limits; for a virtual machine */
     uint32_t cpus;
     uint64_t memory; /* of the machine */
@@ -35,10 +43,10 @@ struct guest_start {
 void guest_last_words(char *out, size_t size);
 
 /* gVisor, by runsc: returns when the guest's first process was started. */
-int guest_start_gvisor(const struct guest_start *start, struct err *err);
+int guest_start_gvisor(struct guest_start *start, struct err *err);
 
 /* A virtual machine, by QEMU, on KVM or without: returns when QEMU was started. */
-int guest_start_vm(const struct guest_start *start, struct err *err);
-int guest_start_vm_emulated(const struct guest_start *start, struct err *err);
+int guest_start_vm(struct guest_start *start, struct err *err);
+int guest_start_vm_emulated(struct guest_start *start, struct err *err);
 
 #endif

@@ -178,7 +178,7 @@ static int explain(int status, struct err *err)
                    words);
 }
 
-int guest_start_gvisor(const struct guest_start *start, struct err *err)
+int guest_start_gvisor(struct guest_start *start, struct err *err)
 {
     int status = 0;
     pid_t pid;

@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "base/parse.h"
 #include "bridge/guest.h"
+#include "bridge/initrd.h"
 #include "bridge/orders.h"
 #include "bridge/qmp.h"
 #include "bridge/reach.h"
@@ -35,7 +36,7 @@
 
 static const struct guest {
     const char *isolation;
-    int (*start)(const struct guest_start *start, struct err *err);
+    int (*start)(struct guest_start *start, struct err *err);
     uint32_t welcome_ms; /* a guest that does not answer by then has failed to start */
     bool
         machine; /* has a console, to which it writes as much as it likes; and a helper whose end is its own */
@@ -56,8 +57,9 @@ static struct {
     int log;               /* what the guest's program says: a file, or a pipe */
     /* of a virtual machine */
     int orders, monitor;
-    bool load;         /* it has nothing to be greeted yet */
-    uint64_t until_ms; /* when the guest's WELCOME must be here; 0: none is waited for */
+    enum guest_way way; /* one that is to be loaded has nothing to be greeted yet */
+    bool image;         /* its template is a file */
+    uint64_t until_ms;  /* when the guest's WELCOME must be here; 0: none is waited for */
     uint32_t welcome_ms;
 } bridge;
 
@@ -223,7 +225,7 @@ static void on_monitor(struct hub *hub, const struct err *err)
         (void) fail(&why);
         _exit(1);
     }
-    if (bridge.load)
+    if (bridge.way == GUEST_LOAD)
         say_ready();
 }
 
@@ -253,7 +255,7 @@ static int open_all(const struct guest *guest, int trunk, struct err *err)
             return err_sys(err, errno, "watch the guest's helpers");
     if (guest->machine && qmp_open(hub, bridge.monitor, on_monitor, err) < 0)
         return -1;
-    return bridge.load ? 0 : say_hello(hub, err);
+    return bridge.way == GUEST_LOAD ? 0 : say_hello(hub, err);
 }
 
 static int serve(const struct guest *guest, int trunk, struct err *err)
@@ -324,14 +326,18 @@ static int read_limits(char **argv, struct guest_start *ret, struct err *err)
 
 static int open_helpers(struct guest_start *with, struct err *err)
 {
-    size_t count = with->volumes[0] ? 2 : 1;
+    const bool wanted[GUEST_HELPERS] = {
+        [GUEST_TEMPLATE] = !with->image, [GUEST_VOLUMES] = with->volumes[0]
+    };
     int pair[2];
 
-    for (; bridge.helpers < count; bridge.helpers++) {
+    for (size_t i = 0; i < GUEST_HELPERS; i++) {
+        if (!wanted[i])
+            continue;
         if (pipe2(pair, O_CLOEXEC) < 0)
             return err_sys(err, errno, "make a line to the guest's helper");
-        bridge.helper[bridge.helpers] = (struct hub_watch){ .fd = pair[0], .ready = on_helper };
-        with->helper[bridge.helpers] = pair[1];
+        bridge.helper[bridge.helpers++] = (struct hub_watch){ .fd = pair[0], .ready = on_helper };
+        with->helper[i] = pair[1];
     }
     return 0;
 }
@@ -366,16 +372,25 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
         return err_sys(err, errno, "make the trunk");
     ours = pair[0];
     with.trunk = theirs = pair[1];
+    with.image = bridge.image;
     if (guest->machine && open_helpers(&with, err) < 0)
         return -1;
-    with.load = bridge.load;
+    with.way = bridge.way;
+    with.patience_ms = guest->welcome_ms;
     if (guest->machine && open_monitor(&monitor, err) < 0)
         return -1;
     with.monitor = monitor;
-    if (guest->start(&with, err) < 0)
+    if (guest->start(&with, err) < 0 ||
+        (guest->machine && with.way != GUEST_LOAD && initrd_tell(&with, ours, err) < 0))
         return -1;
-    for (size_t i = 0; i < bridge.helpers; i++)
+    for (size_t i = 0; i < GUEST_HELPERS; i++)
         own_close(&with.helper[i]);
+    if (with.image)
+        (void) close(BOOT_FD_ROOT);
+    if (with.way == GUEST_MAKE || with.way == GUEST_COPY) {
+        (void) close(BOOT_FD_MEMORY);
+        (void) close(BOOT_FD_STATE);
+    }
     if (guest->machine)
         (void) close(with.log);
     *ret_trunk = take_fd(&ours);
@@ -391,6 +406,19 @@ static const struct guest *find(const char *isolation, struct err *err)
     return NULL;
 }
 
+static enum guest_way find_way(const char *name)
+{
+    static const char *const names[] = { [GUEST_START] = BOOT_BRIDGE_START,
+                                         [GUEST_LOAD] = BOOT_BRIDGE_LOAD,
+                                         [GUEST_MAKE] = BOOT_BRIDGE_MAKE,
+                                         [GUEST_COPY] = BOOT_BRIDGE_COPY };
+    size_t way = ARRAY_LEN(names) - 1;
+
+    while (way > 0 && strcmp(names[way], name) != 0)
+        way--;
+    return (enum guest_way) way;
+}
+
 int main(int argc, char **argv, char **envp)
 {
     const struct guest *guest;
@@ -403,7 +431,8 @@ int main(int argc, char **argv, char **envp)
         return 2;
     }
     guest = find(argv[1], &err);
-    bridge.load = strcmp(argv[6], BOOT_BRIDGE_LOAD) == 0;
+    bridge.image = fcntl(BOOT_FD_ROOT, F_GETFD) >= 0; /* before the number is another's */
+    bridge.way = find_way(argv[6]);
     if (!guest || start(guest, argv, envp, &trunk, &err) < 0)
         return fail(&err);
     (void) signal(SIGCHLD, SIG_IGN); /* what ends in the jail is reaped by the kernel */

@@ -44,6 +44,25 @@ struct merging {
     char image[KEEPER_NAME_MAX];
 };
 
+/* Memory of a machine that has just started, for others: vm/memory.c. */
+#define MEMORIES_MAX 8
+
+struct memory_kind {
+    uint32_t isolation, cpus;
+    uint64_t bytes;
+    uint64_t parts_device, parts_inode, parts_s, parts_ns;
+    char agent[AGENT_NAME + 7];
+};
+
+struct memory {
+    struct memory_kind kind;
+    int memory_fd, state_fd;
+    char maker[KEEPER_NAME_MAX]; /* the sandbox that makes it, or did */
+    unsigned tries;
+    bool whole;    /* sealed */
+    uint64_t used; /* larger is later; 0: free */
+};
+
 /* The process that compresses an image. */
 struct shrink {
     struct watch watch; /* its word */
@@ -69,6 +88,9 @@ struct host {
     struct merging merging;
     struct layer_mount layers[LAYERS_PLACES];
     uint64_t layers_used;
+    struct memory memories[MEMORIES_MAX];
+    uint64_t memories_used;
+    bool memory_refused; /* a machine could not start with its own */
     bool layers_by_loop; /* as kernels before 6.12 need it */
     int dev_fd;          /* the host's /dev */
     struct seccomp_filter filter_notify, filter_quiet;

@@ -40,9 +40,12 @@
 /* Where descriptors are from `alone` on; the agent's own are in wire/boot.h. */
 enum {
     FD_CONTROL = BOOT_FD_CONTROL,
-    FD_KVM = BOOT_FD_KVM, /* only of a virtual machine */
-    FD_BRIDGE,            /* only with a machine */
-    FD_TASKS,             /* as many as there are v1 hierarchies */
+    FD_KVM = BOOT_FD_KVM,       /* only of a virtual machine */
+    FD_ROOT = BOOT_FD_ROOT,     /* the same, with a template that is a file */
+    FD_MEMORY = BOOT_FD_MEMORY, /* the same, with a memory that others have, too */
+    FD_STATE = BOOT_FD_STATE,
+    FD_BRIDGE, /* only with a machine */
+    FD_TASKS,  /* as many as there are v1 hierarchies */
 };
 
 static bool is_vm(const struct child_spec *s)
@@ -77,9 +80,17 @@ static _Noreturn void fail_sys(int errnum, const char *what)
 /* Moves what is needed to its place, through a range that is surely free, and closes the rest. */
 static void step_alone(const struct child_spec *s)
 {
+    const struct machine *m = s->machine;
+    const struct {
+        int from, to;
+    } of_machine[] = {
+        { m ? m->kvm_fd : -1, FD_KVM },       { m ? m->root_fd : -1, FD_ROOT },
+        { m ? m->memory_fd : -1, FD_MEMORY }, { m ? m->state_fd : -1, FD_STATE },
+        { m ? m->bridge_fd : -1, FD_BRIDGE },
+    };
     struct {
         int from, to;
-    } move[4 + CG_HIERARCHIES_MAX] = {
+    } move[2 + ARRAY_LEN(of_machine) + CG_HIERARCHIES_MAX] = {
         { s->control_fd, FD_CONTROL },
         { s->ready_fd, BOOT_FD_READY },
     };
@@ -88,14 +99,11 @@ static void step_alone(const struct child_spec *s)
     /* Until then a close would be the keeper's, too. */
     if (s->shares_table && low_fds_unshare() < 0)
         fail_early(s->control_fd, errno);
-    if (s->machine) {
-        move[count].from = s->machine->bridge_fd;
-        move[count++].to = FD_BRIDGE;
-    }
-    if (s->machine && s->machine->kvm_fd >= 0) {
-        move[count].from = s->machine->kvm_fd;
-        move[count++].to = FD_KVM;
-    }
+    for (size_t i = 0; i < ARRAY_LEN(of_machine); i++)
+        if (of_machine[i].from >= 0) {
+            move[count].from = of_machine[i].from;
+            move[count++].to = of_machine[i].to;
+        }
     for (size_t i = 0; i < s->cgroup->count; i++, count++) {
         move[count].from = s->cgroup->tasks_fd[i];
         move[count].to = FD_TASKS + (int) i;
@@ -110,10 +118,9 @@ static void step_alone(const struct child_spec *s)
     for (int i = 0; i < count; i++)
         if (dup3(move[i].from, move[i].to, move[i].to == BOOT_FD_READY ? 0 : O_CLOEXEC) < 0)
             fail_early(move[0].from, errno);
-    if (!s->machine)
-        (void) close(FD_BRIDGE);
-    if (!s->machine || s->machine->kvm_fd < 0)
-        (void) close(FD_KVM);
+    for (size_t i = 0; i < ARRAY_LEN(of_machine); i++)
+        if (of_machine[i].from < 0)
+            (void) close(of_machine[i].to);
     (void) close(BOOT_FD_LISTEN);
     (void) close(BOOT_FD_NOTIFY);
     if (io_close_from(FD_TASKS + (int) s->cgroup->count, false) < 0)
@@ -267,6 +274,13 @@ static void put_volumes(const struct volume_use uses[VOLUMES_MAX], char *out, si
 /* The bridge gets the agent's arguments behind its own. Its failures go the child's way. */
 static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
 {
+    const struct {
+        int fd, at;
+    } kept[] = { { 0, FD_CONTROL },
+                 { s->machine->kvm_fd, FD_KVM },
+                 { s->machine->root_fd, FD_ROOT },
+                 { s->machine->memory_fd, FD_MEMORY },
+                 { s->machine->state_fd, FD_STATE } };
     char cores[24], processes[24], inodes[24], volumes[VOLUMES_MAX * (VOLUME_PATH_MAX + 2)];
 
     (void) snprintf(cores, sizeof cores, "%" PRIu64, (s->limits.cpu_milli + 999) / 1000);
@@ -279,11 +293,11 @@ static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
     argv[4] = inodes;
     put_volumes(s->volumes, volumes, sizeof volumes);
     argv[5] = volumes;
-    argv[6] = (char *) (s->machine->load ? BOOT_BRIDGE_LOAD : BOOT_BRIDGE_START);
+    argv[6] = (char *) (uintptr_t) s->machine->way;
     argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) s->agent;
-    if (fcntl(FD_CONTROL, F_SETFD, 0) < 0 ||
-        (s->machine->kvm_fd >= 0 && fcntl(FD_KVM, F_SETFD, 0) < 0))
-        fail_sys(errno, "keep the line to the keeper");
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        if (kept[i].fd >= 0 && fcntl(kept[i].at, F_SETFD, 0) < 0)
+            fail_sys(errno, "keep the machine's descriptors");
     (void) syscall(__NR_execveat, FD_BRIDGE, "", argv, envp, AT_EMPTY_PATH);
     fail_sys(errno, "exec the bridge");
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #define LOW_FDS_ROWS 8  /* children on their way at once; one more gets a copy of all */
-#define LOW_FDS_EACH 12 /* descriptors of one */
+#define LOW_FDS_EACH 16 /* descriptors of one */
 /* The first is open for as long as the keeper lives: empty places are duplicates of it. */
 #define LOW_FDS_FIRST 128
 #define LOW_FDS_END   (LOW_FDS_FIRST + 1 + LOW_FDS_ROWS * LOW_FDS_EACH)

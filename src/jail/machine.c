@@ -22,8 +22,8 @@ static const struct {
     uint32_t files;     /* descriptors: the guest's files are theirs */
 } own[] = {
     [false] = { 96ull << 20, 256, 16384 },
-    [true] = { VM_KERNEL_MEMORY + (208ull << 20), /* QEMU has translated code, too */
-               VM_CPUS_MOST + VM_IO_THREADS + 32, 16384 },
+    /* QEMU has translated code, too; and who makes the memory of other machines has that beside its own */
+    [true] = { VM_KERNEL_MEMORY + (272ull << 20), VM_CPUS_MOST + VM_IO_THREADS + 32, 16384 },
 };
 
 /* A file to attach another one to. */

@@ -38,7 +38,10 @@ struct machine {
     int bridge_fd;         /* cove-bridge, open for reading */
     bool vm;
     int kvm_fd; /* of a virtual machine: /dev/kvm, or -1 */
-    bool load;  /* of a virtual machine: it waits for a state to load */
+    int root_fd; /* of a virtual machine: the EROFS file that its template is, or -1: the template is a tree */
+    /* of a virtual machine: files with the memory and the state of one that has just started, to be made or to be had; or -1 */
+    int memory_fd, state_fd;
+    const char *way; /* how the guest begins: argv[6] of the bridge (wire/boot.h) */
 };
 
 /* What jail_mounts is for a jail. Takes the descriptors. */

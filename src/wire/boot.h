@@ -12,6 +12,9 @@
 #ifndef COVE_WIRE_BOOT_H
 #define COVE_WIRE_BOOT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define BOOT_FD_LISTEN 3 /* unix stream socket, bound, not yet listening */
 #define BOOT_FD_READY  4 /* write end of a pipe */
 #define BOOT_FD_NOTIFY 5 /* seccomp listener, with BOOT_NOTIFY */
@@ -20,13 +23,21 @@
  *   argv[1]  the isolation, by name
  *   argv[2]  processors of the guest, argv[3] its limit of processes, argv[4] inodes of its disk; decimal
  *   argv[5]  its volumes: for each 'r' (read-only) or 'w', its path and a newline; volume N is /volumes/N of the jail
- *   argv[6]  BOOT_BRIDGE_START, or BOOT_BRIDGE_LOAD: the guest is to be loaded by an order (wire/bridge.h)
+ *   argv[6]  how it begins: BOOT_BRIDGE_START; BOOT_BRIDGE_LOAD: the guest is to be loaded by an order (wire/bridge.h); BOOT_BRIDGE_MAKE: it
+ *            starts, and the memory and the state that it has then are kept for others; BOOT_BRIDGE_COPY: it has those of another one
  *   argv[7]  the agent's program, as the guest sees it
  *   argv[8]… the agent's own, from argv[1] on
- * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err; and one of /dev/kvm for the
- * isolation `vm`. */
+ * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err; one of /dev/kvm for the isolation `vm`;
+ * of a virtual machine whose template is one EROFS file, one of that file; and with the last two of argv[6] one of the memory and one of
+ * the state, files in memory, which no process can change once they are whole. A bridge that cannot use them lets the guest start,
+ * and says so by the byte BOOT_WORD_STARTED before the first one. */
 #define BOOT_FD_CONTROL 6
 #define BOOT_FD_KVM     7
+#define BOOT_FD_ROOT    8
+#define BOOT_FD_MEMORY  9
+#define BOOT_FD_STATE   10
+
+#define BOOT_WORD_STARTED "s"
 
 #define BOOT_ROOT   1 /* profile `root`: commands may run as root */
 #define BOOT_NOTIFY 2 /* BOOT_FD_NOTIFY is there: count and answer refused system calls */
@@ -39,21 +50,39 @@
 #define BOOT_ARG_COUNT        5
 #define BOOT_BRIDGE_START     "start"
 #define BOOT_BRIDGE_LOAD      "load"
+#define BOOT_BRIDGE_MAKE      "make"
+#define BOOT_BRIDGE_COPY      "copy"
 #define BOOT_BRIDGE_AGENT     7 /* where the agent's arguments begin */
 #define BOOT_BRIDGE_ARG_COUNT (BOOT_BRIDGE_AGENT + BOOT_ARG_COUNT)
 
 /* In a virtual machine the agent's program is the first process of the kernel, too (agent/init.h): /init of a file system in memory, which
- * the bridge made (bridge/vm.c). Its modules are in BOOT_INIT_MODULES, to be loaded in the order of their names: those that begin with
- * '1' before anything else, the others behind. BOOT_INIT_FILE has texts with a NUL behind each: the limit of processes, the volumes as
- * above, the agent's arguments from argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs
- * BOOT_INIT_ROOT, volumes are directories of the virtiofs BOOT_INIT_VOLUMES, named by their number from 0 on, the disk is the first block
- * device, and the trunk the virtio port BOOT_INIT_PORT. */
+ * the bridge made (bridge/initrd.h). Its modules are in BOOT_INIT_MODULES, to be loaded in the order of their names: those that begin with
+ * '1' before anything else, the others behind, or all at first where there is a file BOOT_INIT_ALL. Then it says that it waits, by one
+ * byte 0 on the trunk, and reads a struct boot_told: a machine whose memory is to be copied is saved while it waits. Only behind that it
+ * looks for disks, so that a copy finds its own.
+ *
+ * The texts have a NUL behind each: the limit of processes, the volumes as above, the template's file system, the agent's arguments from
+ * argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs BOOT_INIT_ROOT, or an erofs on the
+ * disk of that serial number; volumes are directories of the virtiofs BOOT_INIT_VOLUMES, named by their number from 0 on; what the sandbox
+ * writes is on the disk BOOT_INIT_DISK; and the trunk is the virtio port BOOT_INIT_PORT. */
+#define BOOT_TOLD_MAGIC 0x65766f63u /* "cove" */
+#define BOOT_TEXTS_MAX  32768       /* an environment has half of it at most */
+struct boot_told {
+    uint32_t magic, len; /* len: of the texts */
+    uint64_t time_ms;
+    uint8_t seed[64]; /* random: machines of the same memory must not have the same numbers */
+    char texts[BOOT_TEXTS_MAX];
+};
+#define BOOT_TOLD_HEAD offsetof(struct boot_told, texts)
+
 #define BOOT_INIT_MODULES "modules"
-#define BOOT_INIT_FILE    "boot"
+#define BOOT_INIT_ALL     "all"
 #define BOOT_INIT_ROOT    "root"
 #define BOOT_INIT_VOLUMES "volumes"
 #define BOOT_INIT_PORT    "trunk"
-#define BOOT_INIT_DISK    "/dev/vda"
+#define BOOT_INIT_DISK    "disk"
+#define BOOT_INIT_FILES   "virtiofs"
+#define BOOT_INIT_IMAGE   "erofs"
 
 /* Capabilities of the sandbox's root; numbers of <linux/capability.h>. In both profiles the agent itself has
  * BOOT_AGENT_CAPS and no more; in `strict` its commands have none, in `root` root's commands have

@@ -10,6 +10,7 @@
 #define VM_LOADER      "/lib/ld.so"
 #define VM_LIBRARIES   "/lib"
 #define VM_KERNEL      "/vmlinuz"
+#define VM_MODULES     "/modules"
 #define VM_QEMU_OLDEST 10u /* takes KVM as a descriptor, and memory of a template read-only */
 
 /* What the guest's kernel takes of its memory: it is given beside what the sandbox may have. */

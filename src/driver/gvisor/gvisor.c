@@ -7,6 +7,7 @@
 #include "driver/jail/launch.h"
 #include "jail/machine.h"
 #include "keeper/life.h"
+#include "wire/boot.h"
 
 static int check(struct keeper *k, const struct keeper_request *r, uint64_t *ret_build,
                  struct err *err)
@@ -28,7 +29,11 @@ static void start(struct keeper *k, struct sandbox *s)
 {
     struct machine machine = { .isolation = isolation_name(ISOLATION_GVISOR),
                                .bridge_fd = k->host->bridge_fd,
-                               .kvm_fd = -1 };
+                               .kvm_fd = -1,
+                               .root_fd = -1,
+                               .memory_fd = -1,
+                               .state_fd = -1,
+                               .way = BOOT_BRIDGE_START };
     struct err err;
 
     if (runsc_find(&machine.program, &err) < 0)

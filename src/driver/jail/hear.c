@@ -1,11 +1,13 @@
 #include "driver/jail/hear.h"
 
 #include "base/io.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "driver/jail/launch.h"
 #include "jail/child.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
+#include "wire/boot.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -47,6 +49,17 @@ ssize_t hear_child(struct sandbox *s, int control, struct err *ret)
     return n;
 }
 
+/* A machine that was to have another's memory, and has none. */
+static void hear_started(struct keeper *k, const struct sandbox *s, const struct err *said)
+{
+    if (memcmp(said, BOOT_WORD_STARTED, 1) != 0)
+        return;
+    k->host->memory_refused = true;
+    log_line(LOG_WARNING,
+             "sandbox=%s its machine cannot use memory of another, and starts its own kernel",
+             s->info.id);
+}
+
 void hear_on_control(struct keeper *k, struct watch *watch)
 {
     struct sandbox *s = container_of(watch, struct sandbox, control);
@@ -54,8 +67,11 @@ void hear_on_control(struct keeper *k, struct watch *watch)
     ssize_t n = 1;
     bool later;
 
-    for (int i = 0; i < WORDS_PER_TURN && n == 1; i++)
+    for (int i = 0; i < WORDS_PER_TURN && n == 1; i++) {
         n = hear_child(s, watch->fd, &err); /* about its filter: taken */
+        if (n == 1)
+            hear_started(k, s, &err);
+    }
     later = n == 1 || (n < 0 && (errno == EAGAIN || errno == EINTR));
     if (s->filter_form != FILTER_UNKNOWN)
         launch_free_fds(k, s);

@@ -184,14 +184,16 @@ void launch_free_fds(struct keeper *k, struct sandbox *s)
 static int place_fds(unsigned row, struct child_spec *spec, struct cgroup_entry *entry,
                      struct machine *machine, struct err *err)
 {
+    int *of_machine[] = { &machine->bridge_fd, &machine->kvm_fd, &machine->root_fd,
+                          &machine->memory_fd, &machine->state_fd };
     int *fds[LOW_FDS_EACH] = { &spec->control_fd, &spec->ready_fd };
     unsigned count = 2;
 
-    _Static_assert(LOW_FDS_EACH >= 4 + CG_HIERARCHIES_MAX, "a place for each");
-    if (spec->machine)
-        fds[count++] = &machine->bridge_fd;
-    if (spec->machine && machine->kvm_fd >= 0)
-        fds[count++] = &machine->kvm_fd;
+    _Static_assert(LOW_FDS_EACH >= 2 + ARRAY_LEN(of_machine) + CG_HIERARCHIES_MAX,
+                   "a place for each");
+    for (size_t i = 0; spec->machine && i < ARRAY_LEN(of_machine); i++)
+        if (*of_machine[i] >= 0)
+            fds[count++] = of_machine[i];
     for (size_t i = 0; i < entry->count; i++)
         fds[count++] = &entry->tasks_fd[i];
     for (unsigned i = 0; i < count; i++) {

@@ -10,6 +10,7 @@
 #include "driver/vm/parts.h"
 #include "keeper/life.h"
 #include "keeper/talk.h"
+#include "wire/boot.h"
 #include "wire/vm.h"
 
 #include <signal.h>
@@ -17,14 +18,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct machine load_machine(const struct keeper *k, const struct sandbox *s)
+/* A template that is one file, with nothing between it and the sandbox's own disk, is a disk of the machine. */
+int load_machine(const struct keeper *k, struct sandbox *s, int templates_fd, struct machine *ret,
+                 struct err *err)
 {
-    return (struct machine){ .isolation = isolation_name(s->info.isolation),
+    struct template t;
+
+    *ret = (struct machine){ .isolation = isolation_name(s->info.isolation),
                              .program = VM_PREFIX,
                              .bridge_fd = k->host->bridge_fd,
                              .vm = true,
                              .kvm_fd = s->info.isolation == ISOLATION_VM ? k->host->kvm_fd : -1,
-                             .load = s->image_memory };
+                             .root_fd = -1,
+                             .memory_fd = -1,
+                             .state_fd = -1,
+                             .way = s->image_memory ? BOOT_BRIDGE_LOAD : BOOT_BRIDGE_START };
+    if (template_open_tree(&t, templates_fd, s->info.template, s->template_inode, err) < 0)
+        return -1;
+    s->template_inode = t.inode;
+    if (t.image && s->layers.count == 1)
+        ret->root_fd = take_fd(&t.root_fd);
+    template_close(&t);
+    return 0;
 }
 
 /* ---- what can be had ---- */

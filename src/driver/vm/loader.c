@@ -126,13 +126,15 @@ static int wait_until_ready(struct loading *l, struct err *err)
 static int launch(struct loading *l, struct err *err)
 {
     struct worker *w = l->w;
-    const struct machine machine = load_machine(w->keeper, &w->sandbox);
     /* By name again: the keeper's descriptor belongs to its own copy of the mounts. */
     auto_close int templates = open("/templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct cgroup_entry entry = { .v2_fd = -1 };
+    struct machine machine;
     struct template t;
     int rc = -1;
 
+    if (load_machine(w->keeper, &w->sandbox, templates, &machine, err) < 0)
+        return -1;
     if (template_open_tree(&t, templates, w->sandbox.info.template, l->meta.template_inode, err) <
         0)
         return -1;
@@ -142,6 +144,7 @@ static int launch(struct loading *l, struct err *err)
         w->sandbox.pid.fd = l->lines.pidfd;
         rc = launch_root(&w->sandbox, &t, &l->lines, true, err);
     }
+    own_close(&machine.root_fd);
     cgroup_entry_close(&entry);
     template_close(&t);
     return rc < 0 ? -1 : wait_until_ready(l, err);

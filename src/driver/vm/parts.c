@@ -5,6 +5,7 @@
 #include "driver/ask.h"
 #include "wire/vm.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,22 @@ static int lacks(const char *isolation, const char *what, struct err *err)
                    isolation, what);
 }
 
+/* Modules have a number before their name, which says when they are loaded. */
+static bool has_erofs(void)
+{
+    static const char name[] = "-erofs.ko";
+    auto_dir DIR *dir = opendir(VM_PREFIX VM_MODULES);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        size_t len = strlen(entry->d_name);
+
+        if (len > sizeof name && strcmp(entry->d_name + len - (sizeof name - 1), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 int parts_check(const char *isolation, struct err *err)
 {
     char text[120];
@@ -58,9 +75,12 @@ int parts_check(const char *isolation, struct err *err)
                         VM_QEMU_OLDEST, known.version);
         return lacks(isolation, text, err);
     }
-    return access(VM_PREFIX VM_KERNEL, R_OK) == 0
+    if (access(VM_PREFIX VM_KERNEL, R_OK) < 0)
+        return lacks(isolation, "there is no kernel in " VM_PREFIX " (" FETCH ")", err);
+    return has_erofs()
                ? 0
-               : lacks(isolation, "there is no kernel in " VM_PREFIX " (" FETCH ")", err);
+               : lacks(isolation, VM_PREFIX " is of an earlier version, without erofs (" FETCH ")",
+                       err);
 }
 
 void parts_qemu(char *out, size_t size)

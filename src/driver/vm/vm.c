@@ -1,6 +1,7 @@
 #include "driver/vm/vm.h"
 
 #include "base/kvm.h"
+#include "base/own.h"
 #include "driver/disks.h"
 #include "driver/guest.h"
 #include "driver/io_rule.h"
@@ -10,6 +11,7 @@
 #include "driver/jail/load.h"
 #include "driver/jail/save.h"
 #include "driver/vm/load.h"
+#include "driver/vm/memory.h"
 #include "driver/vm/parts.h"
 #include "driver/vm/save.h"
 #include "jail/machine.h"
@@ -81,9 +83,16 @@ static void create(struct keeper *k, struct sandbox *s)
 
 static void start(struct keeper *k, struct sandbox *s)
 {
-    struct machine machine = load_machine(k, s);
+    struct machine machine;
+    struct err err;
 
+    if (load_machine(k, s, k->host->templates_fd, &machine, &err) < 0) {
+        sandbox_fail(k, s, &err);
+        return;
+    }
+    memory_find(k, s, &machine);
     launch_machine(k, s, &machine, loader_vm);
+    own_close(&machine.root_fd);
 }
 
 static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
