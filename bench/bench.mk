@@ -29,3 +29,4 @@ bench:
 	BUILD=$(BUILD) bench/run/run
 	BUILD=$(BUILD) bench/import/run
 	BUILD=$(BUILD) bench/build/run
+	BUILD=$(BUILD) bench/image/run
