@@ -118,21 +118,37 @@ static void let_run(struct tracer *t, struct tracee *e, int signal)
         forget(t, e);
 }
 
-static void kill_victim(struct tracer *t, struct tracee *e)
+/* Let go first: its parent must be the one that hears of its death, and cannot reap who is traced. */
+static void let_die(struct tracee *e)
 {
-    pid_t victim = 0;
+    pid_t pid = e->pid;
+    int status;
 
-    if (e->role == t->what.victim && e->role != ROLE_KEEPER) {
-        /* Let go with the signal: its parent must be the one that hears of its death. */
-        (void) ptrace(PTRACE_DETACH, e->pid, NULL, SIGKILL);
-        e->pid = 0;
+    e->pid = 0;
+    if (!e->running) { /* at a system call: the signal comes with it */
+        (void) ptrace(PTRACE_DETACH, pid, NULL, SIGKILL);
         return;
     }
-    for (size_t i = 0; i < TRACEES_MAX; i++)
-        if (t->tracees[i].pid && t->tracees[i].role == t->what.victim)
-            victim = t->tracees[i].pid;
-    if (victim > 1)
-        (void) kill(victim, SIGKILL);
+    (void) ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
+    if (waitpid(pid, &status, __WALL) < 0 || !WIFSTOPPED(status))
+        return; /* it has ended by itself */
+    (void) ptrace(PTRACE_DETACH, pid, NULL, NULL);
+    (void) kill(pid, SIGKILL);
+}
+
+static void kill_victim(struct tracer *t, struct tracee *e)
+{
+    struct tracee *victim = NULL;
+
+    if (e->role == t->what.victim && e->role != ROLE_KEEPER)
+        victim = e;
+    for (size_t i = 0; !victim && i < TRACEES_MAX; i++)
+        if (t->tracees[i].pid > 1 && t->tracees[i].role == t->what.victim)
+            victim = &t->tracees[i];
+    if (victim && victim->role == ROLE_KEEPER)
+        (void) kill(victim->pid, SIGKILL);
+    else if (victim)
+        let_die(victim);
 }
 
 /* The call that is about to begin: is it the one? */
