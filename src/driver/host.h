@@ -46,6 +46,8 @@ struct merging {
 
 /* Memory of a machine that has just started, for others: vm/memory.c. */
 #define MEMORIES_MAX 8
+/* A machine with less of a processor makes none, and is not heard about one that it could not use: it may only have been too slow. */
+#define MEMORY_MAKER_MILLI 250
 
 struct memory_kind {
     uint32_t isolation, cpus;
@@ -58,6 +60,7 @@ struct memory {
     struct memory_kind kind;
     int memory_fd, state_fd;
     char maker[KEEPER_NAME_MAX]; /* the sandbox that makes it, or did */
+    uint64_t begun_ms;
     unsigned tries;
     bool whole;    /* sealed */
     uint64_t used; /* larger is later; 0: free */

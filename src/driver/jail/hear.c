@@ -54,7 +54,8 @@ static void hear_started(struct keeper *k, const struct sandbox *s, const struct
 {
     if (memcmp(said, BOOT_WORD_STARTED, 1) != 0)
         return;
-    k->host->memory_refused = true;
+    if (s->info.limits.cpu_milli >= MEMORY_MAKER_MILLI)
+        k->host->memory_refused = true;
     log_line(LOG_WARNING,
              "sandbox=%s its machine cannot use memory of another, and starts its own kernel",
              s->info.id);

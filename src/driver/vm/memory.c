@@ -1,5 +1,6 @@
 #include "driver/vm/memory.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "keeper/sandbox.h"
@@ -16,8 +17,11 @@
 #include <unistd.h>
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#define TRIES 3u /* of making one */
 #define MiB   ((uint64_t) 1 << 20)
+
+/* So often one is tried to be made, and then not for that long: what failed may have been the host's load, or a tenant who ends machines. */
+#define TRIES   3u
+#define REST_MS 600000u
 
 /* What a memory is of. False: it is not known. */
 static bool describe(const struct keeper *k, const struct sandbox *s, struct memory_kind *ret)
@@ -100,6 +104,7 @@ static int begin(struct keeper *k, const struct sandbox *s, const struct memory_
     *m = (struct memory){ .kind = *kind,
                           .memory_fd = take_fd(&memory),
                           .state_fd = take_fd(&state),
+                          .begun_ms = io_now_ms(),
                           .tries = tries + 1 };
     (void) snprintf(m->maker, sizeof m->maker, "%s", s->info.id);
     *ret = m;
@@ -127,6 +132,11 @@ static void drop_refused(struct host *host)
         m->whole = false;
     }
     host->memory_refused = false;
+}
+
+static bool rests(const struct memory *m)
+{
+    return m->tries >= TRIES && io_now_ms() < m->begun_ms + REST_MS;
 }
 
 static void give(struct host *host, struct memory *m, const char *way, struct machine *machine)
@@ -158,9 +168,10 @@ void memory_find(struct keeper *k, const struct sandbox *s, struct machine *mach
         give(host, m, BOOT_BRIDGE_COPY, machine);
         return;
     }
-    tries = m ? m->tries : 0;
-    if (m && (is_starting(k, m->maker) || tries >= TRIES))
+    if (s->info.limits.cpu_milli < MEMORY_MAKER_MILLI || (m && is_starting(k, m->maker)) ||
+        (m && rests(m)))
         return;
+    tries = m && m->tries < TRIES ? m->tries : 0;
     if (m) {
         log_line(LOG_WARNING, "sandbox=%s made no memory that other machines can use", m->maker);
         drop(m);
