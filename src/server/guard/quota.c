@@ -15,7 +15,6 @@
 
 #define REFRESH_MS   1000 /* how old a tenant's limits may be */
 #define HOST_MS      250  /* how old the host's figures may be */
-#define MEMORY_MS    3000 /* … and that of its memory, for a create */
 #define TENANTS_MOST 4096
 #define USER_MAX     128
 #define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
@@ -50,6 +49,7 @@ struct quota {
     size_t tenant_count;
     struct quota_host host;
     uint64_t host_ms, memory_ms; /* when they were read, and the memory's; 0: never */
+    uint64_t promised;           /* memory of what was admitted since that was read */
     struct quota_counts refused;
 };
 
@@ -365,15 +365,20 @@ static bool is_fresh(uint64_t read_ms, uint64_t now, uint64_t most)
     return read_ms != 0 && now - read_ms < most;
 }
 
-static void host_now(struct app *app, uint64_t memory_most_ms, struct quota_host *ret)
+/* `want`: the memory of a create; NULL: for the pools. */
+static void host_now(struct app *app, const uint64_t *want, struct quota_host *ret)
 {
     struct quota *quota = app->quota;
-    uint64_t now = io_now_ms();
+    uint64_t now = io_now_ms(), counted;
     struct quota_host before;
     bool fresh, memory_fresh;
 
     (void) pthread_mutex_lock(&quota->lock);
-    memory_fresh = is_fresh(quota->memory_ms, now, memory_most_ms);
+    counted = quota->promised;
+    quota->promised += want ? *want : 0;
+    memory_fresh = is_fresh(quota->memory_ms, now, HOST_MS) ||
+                   (want && quota->memory_ms != 0 &&
+                    quota_memory_holds(&quota->host, now - quota->memory_ms, quota->promised));
     fresh = memory_fresh && is_fresh(quota->host_ms, now, HOST_MS);
     before = *ret = quota->host;
     if (!fresh && quota->host_ms != 0) { /* one reads, the others take what was */
@@ -393,13 +398,14 @@ static void host_now(struct app *app, uint64_t memory_most_ms, struct quota_host
         quota->host.memory_available = before.memory_available;
     } else {
         quota->memory_ms = now;
+        quota->promised -= counted < quota->promised ? counted : quota->promised;
     }
     (void) pthread_mutex_unlock(&quota->lock);
 }
 
 void quota_host_now(struct app *app, struct quota_host *ret)
 {
-    host_now(app, HOST_MS, ret);
+    host_now(app, NULL, ret);
 }
 
 /* ---- creates ---- */
@@ -582,7 +588,7 @@ int quota_create(struct caller *caller, const struct quota_want *want, struct er
 {
     struct quota_host host;
 
-    host_now(caller->app, MEMORY_MS, &host);
+    host_now(caller->app, &want->memory_bytes, &host);
     if (quota_host_check(&host, err) < 0)
         return refuse(caller, &caller->app->quota->refused.host, "host", "quota.host", RETRY_S,
                       err);

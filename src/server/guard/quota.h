@@ -73,6 +73,9 @@ void quota_host_read(const char *state, const struct quota_host *memory, struct 
 /* Figures that are a quarter of a second old at most. The thread of the pools asks for them after every create, and every two seconds, so
  * that a create need not wait for those of memory. */
 void quota_host_now(struct app *app, struct quota_host *ret);
+/* Pure: whether figures of memory of that age do for a create that is one of those that were admitted since, with `promised` bytes of memory
+ * together. They do for three seconds, as long as the host had enough even if all of that was in use by now. */
+bool quota_memory_holds(const struct quota_host *host, uint64_t age_ms, uint64_t promised);
 /* Pure: whether that is too little for one more sandbox. */
 int quota_host_check(const struct quota_host *host, struct err *err);
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#define MEMORY_MS 3000 /* how old a figure of memory may be for a create */
+
 /* A line "Name:   123 kB" of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *text, const char *name)
 {
@@ -87,6 +89,16 @@ void quota_host_read(const char *state, const struct quota_host *memory, struct 
         ret->pids_most = threads_max;
     ret->fds = open_descriptors();
     ret->fds_most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
+}
+
+bool quota_memory_holds(const struct quota_host *host, uint64_t age_ms, uint64_t promised)
+{
+    struct quota_host left = { .memory_total = host->memory_total };
+    struct err ignored;
+
+    if (promised < host->memory_available)
+        left.memory_available = host->memory_available - promised;
+    return age_ms < MEMORY_MS && quota_host_check(&left, &ignored) == 0;
 }
 
 #define MiB_SHIFT 20

@@ -77,6 +77,18 @@ static void figures_of_memory_are_taken_from_others_if_there_are_any(void)
     CHECK(host.disk_total > 0 && host.pids > 0 && host.pids_most > 1);
 }
 
+static void an_old_figure_of_memory_counts_what_was_admitted_since(void)
+{
+    const struct quota_host none = { 0 };
+
+    CHECK(quota_memory_holds(&roomy, 2999, 512 * MB));
+    CHECK(!quota_memory_holds(&roomy, 3000, 512 * MB));
+    CHECK(quota_memory_holds(&roomy, 300, 7200 * MB));
+    CHECK(!quota_memory_holds(&roomy, 300, 7201 * MB));
+    CHECK(!quota_memory_holds(&roomy, 300, UINT64_MAX));
+    CHECK(quota_memory_holds(&none, 300, 512 * MB));
+}
+
 static void an_open_file_is_one_descriptor_more(void)
 {
     struct quota_host before, after;
@@ -129,4 +141,5 @@ CHECK_MAIN(T(a_crowd_of_users_of_one_tenant_does_not_widen_the_window_of_another
            T(a_roomy_host_takes_sandboxes), T(each_shortage_is_said_by_name),
            T(a_figure_that_cannot_be_read_refuses_nothing), T(this_host_can_be_read),
            T(figures_of_memory_are_taken_from_others_if_there_are_any),
+           T(an_old_figure_of_memory_counts_what_was_admitted_since),
            T(an_open_file_is_one_descriptor_more))
