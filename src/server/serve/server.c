@@ -52,7 +52,7 @@ struct server {
     struct conn *queue_first, *queue_last; /* by conn->next; waiting for a worker */
     struct conn *all;                      /* every connection that is not queued or busy */
     struct conn *busy;                     /* with a worker */
-    size_t connections, workers, idle_workers, queued;
+    size_t connections, workers, idle_workers, serving, queued;
 };
 
 /* ---- the list of waiting connections ---- */
@@ -160,9 +160,11 @@ static void *worker(void *arg)
         bool stays;
 
         list_add(&s->busy, conn);
+        s->serving++;
         (void) pthread_mutex_unlock(&s->lock);
         stays = serve_connection(s->app, conn);
         (void) pthread_mutex_lock(&s->lock);
+        s->serving--;
         list_remove(&s->busy, conn);
         atomic_store(&conn->resumable, false);
         if (stays && !s->draining)
@@ -347,13 +349,15 @@ static void on_readable(struct server *s, struct conn *conn)
     (void) pthread_mutex_unlock(&s->lock);
 }
 
-/* Lock held. Workers may have begun to wait since the queue was filled: then others take what is in it. */
+/* Lock held. Workers may have begun to wait since the queue was filled: then others take what is in it. Nothing is refused
+ * while a worker is free, which only waits for a processor of a busy host. */
 static void sweep_queue(struct server *s, uint64_t now)
 {
     for (size_t more = s->queued; more > s->idle_workers; more--)
         if (s->workers >= workers_most(s, s->queue_first->admin) || !start_worker(s))
             break;
-    while (s->queue_first && now - s->queue_first->queued_ms >= QUEUE_MS) {
+    while (s->queue_first && s->serving == s->workers &&
+           now - s->queue_first->queued_ms >= QUEUE_MS) {
         struct conn *conn = queue_take(s);
 
         atomic_fetch_add(&s->app->refused, 1);
