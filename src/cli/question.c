@@ -18,6 +18,26 @@
 
 #define NOT_THERE 127
 
+/* What a program of another user gets of our environment; the rest may be secret. */
+static const char *const shared[] = { "PATH",        "LANG",     "DOCKER_CONFIG", "HTTPS_PROXY",
+                                      "https_proxy", "NO_PROXY", "no_proxy" };
+
+static int change_environment(const struct passwd *user)
+{
+    const char *kept[ARRAY_LEN(shared)];
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(shared); i++)
+        kept[i] = getenv(shared[i]); /* the texts stay where they are */
+    if (clearenv() != 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(shared); i++)
+        r |= kept[i] ? setenv(shared[i], kept[i], 1) : 0;
+    r |= setenv("HOME", user->pw_dir, 1);
+    r |= setenv("USER", user->pw_name, 1);
+    return r | setenv("LOGNAME", user->pw_name, 1);
+}
+
 /* For good, as the program does not start otherwise. */
 static int become(uid_t uid)
 {
@@ -26,12 +46,12 @@ static int become(uid_t uid)
     if (uid == geteuid())
         return 0;
     if (!user || initgroups(user->pw_name, user->pw_gid) < 0 ||
-        setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
-        setenv("HOME", user->pw_dir, 1) < 0)
+        setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 || change_environment(user) != 0)
         return -1;
     return setresuid(uid, uid, uid);
 }
 
+/* In a session of its own: a terminal of root's would take what another user's program puts into its input. */
 static _Noreturn void be_program(const struct question *q, int in, int out)
 {
     sigset_t none;
@@ -39,7 +59,7 @@ static _Noreturn void be_program(const struct question *q, int in, int out)
     (void) sigemptyset(&none);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
     (void) signal(SIGPIPE, SIG_DFL);
-    if (setpgid(0, 0) < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+    if (setsid() < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
         become(q->uid) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         _exit(126);
     (void) execvp(q->argv[0], (char *const *) (uintptr_t) q->argv);
@@ -119,13 +139,13 @@ int question_ask(const struct question *q, struct err *err)
         return err_sys(err, errno, "start %s", q->argv[0]);
     if (pid == 0)
         be_program(q, in, to);
-    (void) setpgid(pid, pid); /* both do it: either may be the first */
     own_close(&to);
     r = read_output(q, from, until_ms, err);
     if (r == 0)
         r = await_end(q, pid, until_ms, err);
     /* With all that it started; its own end, if that has come, is not changed by this. */
     (void) kill(-pid, SIGKILL);
+    (void) kill(pid, SIGKILL); /* it may have no group of its own yet */
     (void) waitpid(pid, &status, 0);
     return r < 0 ? -1 : exit_code(q, status, err);
 }

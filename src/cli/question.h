@@ -1,6 +1,6 @@
 /* question.h - asks a program that says little: its standard input and output, with a bound for both size and time.
  *
- * Owns:    the program's process group, which is gone when question_ask() returns.
+ * Owns:    the program's session and process group, which is killed when question_ask() returns.
  * Callers: credentials.c, template_pull.c. */
 #ifndef COVE_CLI_QUESTION_H
 #define COVE_CLI_QUESTION_H
@@ -16,7 +16,8 @@
 struct question {
     const char *const *argv; /* argv[0] is searched in PATH */
     const char *input;       /* shorter than QUESTION_INPUT_MAX; NULL: none */
-    uid_t uid; /* whom it runs as, with that user's groups and home; our own: as we are */
+    uid_t
+        uid; /* whom it runs as, with that user's groups and home, and little of our environment; our own: as we are */
     uint64_t most_ms;
     char *out; /* gets the output, as text */
     size_t size;

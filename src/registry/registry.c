@@ -502,9 +502,13 @@ bool registry_leave_mirror(struct registry *r, const struct err *err)
     return true;
 }
 
+/* What a mirror began is continued; if it was wrong, the file is empty now, and the registry is asked for all of it. */
 int registry_blob(struct registry *r, const struct oci_descriptor *blob, int fd, struct err *err)
 {
     int rc = download(r, blob, fd, err);
 
-    return rc < 0 && registry_leave_mirror(r, err) ? download(r, blob, fd, err) : rc;
+    if (rc == 0 || !registry_leave_mirror(r, err))
+        return rc;
+    rc = download(r, blob, fd, err);
+    return rc < 0 && err->kind == ERR_INVALID ? download(r, blob, fd, err) : rc;
 }

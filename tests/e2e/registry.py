@@ -95,6 +95,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, bytes([body[0] ^ 1]) + body[1:])
         if mode == "long-blob":
             return self.answer(200, body + b"x")
+        if mode == "ranges":
+            start = int(self.headers.get("Range", "bytes=0-").split("=")[1].rstrip("-"))
+            return self.answer(206 if start else 200, body[start:])
+        if mode == "wrong-cut":  # the connection breaks after a third, which is wrong
+            self.answer(200, bytes([body[0] ^ 1]) + body[1:len(body) // 3], length=len(body))
+            self.close_connection = True
+            return None
         if mode == "stall":
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
