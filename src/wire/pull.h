@@ -38,7 +38,7 @@ struct pull_order {
     char name[PULL_NAME_MAX];
     char reference[512];
     char tag[136];                               /* of an archive with several images; "" */
-    char basic[1024];                            /* credentials, base64; "" */
+    char basic[8192];                            /* credentials, base64; "" */
     char hosts[1024], mirrors[1024], proxy[304]; /* registry/registry.h, image.h */
     char known[PULL_KNOWN_MAX][PULL_DIGEST_MAX]; /* images that need not be made: their digests */
 };

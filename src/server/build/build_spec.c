@@ -321,7 +321,7 @@ struct registry_body {
 static const struct form_field registry_fields[] = {
     { "username", FORM_TEXT, .at = offsetof(struct registry_body, username), 0, 256, "of a login",
       .needed = true },
-    { "password", FORM_TEXT, .at = offsetof(struct registry_body, password), 0, 400,
+    { "password", FORM_TEXT, .at = offsetof(struct registry_body, password), 0, 5600,
       "of the login, or a token", .needed = true },
 };
 static const struct form registry_form = FORM_OF(registry_fields);

@@ -213,7 +213,7 @@ static void forget(struct app *app, const char *name, bool ordered)
 
 static int credentials(const struct ops_pull *pull, char *out, size_t size, struct err *err)
 {
-    char text[700];
+    char text[6000];
     int n;
 
     if (!pull->username)
