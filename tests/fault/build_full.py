@@ -45,6 +45,10 @@ def begin_and_wait(more):
     return build, builds.boxes()[0]["id"]
 
 
+def runs(box):
+    return (s.ask("GET", "/v1/sandboxes/" + box).json or {}).get("state") == "running"
+
+
 def whole(when):
     builds.clean(when)
     same("%s: a sandbox beside the build runs and has its files" % when, kept, run(beside, "sha256sum big").get("stdout"))
@@ -72,17 +76,28 @@ check("a step whose result has no room fails the build, and the reason says so",
 check("there is room when it has ended", within(60, lambda: not full()))
 whole("a result without room")
 
+# ---- what is kept free ----
+disk = os.statvfs(SMALL)
+with open(SMALL + "/filler", "wb") as f:
+    os.posix_fallocate(f.fileno(), 0, disk.f_bavail * disk.f_frsize - (50 << 20))
+a = s.ask("PUT", "/v1/builds/files/" + "1" * 64, b"x")
+check("an upload is refused while the host has no more than it keeps free", a.status == 507 and "short of disk" in a.error.get("message", ""), (a.status, a.body))
+room()
+same("with room it is taken", 200, s.ask("PUT", "/v1/builds/files/" + "1" * 64, b"x").status)
+
 # ---- a disk that others fill ----
 build, box = begin_and_wait("head -c 20m /dev/urandom > /big && sync")
 fill()
 check("the host's disk is full to its last byte", within(60, full))
+check("the build's sandbox runs", runs(box))
 same("its step goes on", 0, run(box, "rm /tmp/wait", user="root").get("exit_code"))
-got = builds.ended(build)
-check("a disk that others fill fails the build, with a reason", got.get("state") == "failed" and got.get("reason"), got)
+check("its sandbox is ended, though the store may have no room to say so", within(60, lambda: not runs(box)))
 a = s.ask("PUT", "/v1/builds/files/" + "0" * 64, os.urandom(8 << 20))
 check("files of a build that have no room are refused", a.status >= 400 and a.error.get("message"), a.body)
 same("commands run beside it", "hi\n", run(beside, "echo hi").get("stdout"))
 room()
+got = builds.ended(build)  # the store may have had no room for it before
+check("a disk that others fill fails the build, with a reason", got.get("state") == "failed" and got.get("reason"), got)
 whole("a disk that others filled")
 same("the upload that had no room is not there", 404, s.ask("GET", "/v1/builds/files/" + "0" * 64).status)
 

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define PIECE      65536
@@ -84,6 +85,19 @@ static int too_many(uint64_t most, struct err *err)
                    (unsigned long long) most >> 20);
 }
 
+/* What the host keeps free for sandboxes and the store is not for uploads. */
+static int check_disk(struct app *app, struct err *err)
+{
+    struct quota_host host = { .disk_total = 0 };
+    struct statvfs disk;
+
+    if (statvfs(app_config(app)->state, &disk) == 0) {
+        host.disk_total = (uint64_t) disk.f_blocks * disk.f_frsize;
+        host.disk_free = (uint64_t) disk.f_bavail * disk.f_frsize;
+    }
+    return quota_host_check(&host, err);
+}
+
 static int begin(struct app *app, const char *tenant, const char *build, const char *hash,
                  struct build_upload *ret, struct err *err)
 {
@@ -100,6 +114,8 @@ static int begin(struct app *app, const char *tenant, const char *build, const c
         return err_sys(err, errno, "make the folder of uploads");
     all = uploads_sweep(app, tenant);
     used = all.bytes + all.parts;
+    if (check_disk(app, err) < 0)
+        return -1;
     if (used >= most)
         return too_many(most, err);
     if (all.count >= BUILD_FILES_COUNT && access(ret->path, F_OK) < 0)
@@ -133,6 +149,8 @@ static int look(struct build_upload *upload, uint64_t bytes, struct err *err)
     upload->counted = bytes;
     if (bytes / ALL_LOOK == upload->bytes / ALL_LOOK)
         return 0;
+    if (check_disk(upload->app, err) < 0)
+        return -1;
     all = uploads_sweep(upload->app, upload->tenant);
     return all.bytes + all.parts < most ? 0 : too_many(most, err);
 }
