@@ -178,7 +178,8 @@ int posture_continue(struct worker *w, const struct keeper_request *r, struct er
 
 int posture_tell_continue(struct keeper *k, const struct sandbox *s, bool same, struct err *err)
 {
-    int keep[] = { s->pid.fd, k->host->nets.own_fd };
+    const struct sandbox own = *s; /* the keeper's table is not in a process that it forks */
+    int keep[] = { own.pid.fd, k->host->nets.own_fd };
 
     (void) same;
     if (posture_check(s, err) < 0)
@@ -186,8 +187,8 @@ int posture_tell_continue(struct keeper *k, const struct sandbox *s, bool same, 
     if (!worker_fork_apart())
         return 0;
     io_keep_only(keep, ARRAY_LEN(keep));
-    (void) net_unlock(&k->host->nets, s->pid.fd, err);
-    if (connect_resumed(&k->host->nets, s->pid.fd, s->info.pid, TALK_CONTINUE, 0, -1, err) < 0)
-        log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err->msg);
+    (void) net_unlock(&k->host->nets, own.pid.fd, err);
+    if (connect_resumed(&k->host->nets, own.pid.fd, own.info.pid, TALK_CONTINUE, 0, -1, err) < 0)
+        log_line(LOG_WARNING, "sandbox=%s %s", own.info.id, err->msg);
     _exit(0);
 }

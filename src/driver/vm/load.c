@@ -141,14 +141,15 @@ int load_vm(struct keeper *k, const struct keeper_request *r, const struct image
 
 int load_vm_tell(struct keeper *k, const struct sandbox *s, bool same, struct err *err)
 {
-    int keep[] = { s->pid.fd, k->host->nets.own_fd };
+    const struct sandbox own = *s; /* the keeper's table is not in a process that it forks */
+    int keep[] = { own.pid.fd, k->host->nets.own_fd };
 
     if (!worker_fork_apart())
         return 0;
     io_keep_only(keep, ARRAY_LEN(keep));
-    if (order_go(k, s, same ? TALK_RESUME : TALK_FORK, 0, err) < 0) {
-        log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, err->msg);
-        (void) syscall(__NR_pidfd_send_signal, s->pid.fd, SIGKILL, NULL, 0);
+    if (order_go(k, &own, same ? TALK_RESUME : TALK_FORK, 0, err) < 0) {
+        log_line(LOG_ERROR, "sandbox=%s %s", own.info.id, err->msg);
+        (void) syscall(__NR_pidfd_send_signal, own.pid.fd, SIGKILL, NULL, 0);
     }
     _exit(0);
 }
