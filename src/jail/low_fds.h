@@ -21,7 +21,7 @@ struct low_fds {
     bool taken[LOW_FDS_ROWS];
 };
 
-/* Keeps the numbers for later. Where they cannot be had, no row ever is. */
+/* Keeps the numbers for later. Where they cannot be had, or the kernel cannot let a child leave, no row ever is. */
 void low_fds_open(struct low_fds *low_fds);
 
 /* A free row from 1 on; 0: none. */

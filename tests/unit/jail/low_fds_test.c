@@ -3,11 +3,16 @@
 
 #include "jail/low_fds.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +26,11 @@ static bool is_open(int fd)
 
 static void numbers_in_use_are_not_taken(void)
 {
-    int fd = fcntl(0, F_DUPFD_CLOEXEC, LOW_FDS_FIRST + 5);
+    int fd;
 
+    /* The program that starts this one may have left descriptors open at these numbers. */
+    (void) syscall(__NR_close_range, 3u, ~0u, 0u);
+    fd = fcntl(0, F_DUPFD_CLOEXEC, LOW_FDS_FIRST + 5);
     CHECK(fd >= LOW_FDS_FIRST && fd < LOW_FDS_END);
     low_fds_open(&low_fds);
     CHECK_INT(low_fds_take(&low_fds),
@@ -30,6 +38,36 @@ static void numbers_in_use_are_not_taken(void)
     low_fds_free(&low_fds, 0);
     CHECK(is_open(fd) && !is_open(LOW_FDS_FIRST));
     CHECK(close(fd) == 0);
+}
+
+/* A kernel without close_range, as a child of ours finds it. */
+static bool forbid_close_range(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { .len = sizeof code / sizeof code[0], .filter = code };
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void a_kernel_that_lets_no_child_leave_gets_none(void)
+{
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        if (!forbid_close_range())
+            _exit(2);
+        low_fds_open(&low_fds);
+        _exit(low_fds_take(&low_fds) != 0);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_INT(status, 0);
 }
 
 static void a_row_belongs_to_one_child_until_it_is_free(void)
@@ -92,5 +130,6 @@ static void a_child_keeps_its_places_and_nothing_behind_them(void)
     CHECK(close(pair[0]) == 0);
 }
 
-CHECK_MAIN(T(numbers_in_use_are_not_taken), T(a_row_belongs_to_one_child_until_it_is_free),
+CHECK_MAIN(T(numbers_in_use_are_not_taken), T(a_kernel_that_lets_no_child_leave_gets_none),
+           T(a_row_belongs_to_one_child_until_it_is_free),
            T(a_child_keeps_its_places_and_nothing_behind_them))
