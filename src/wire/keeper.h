@@ -84,7 +84,9 @@ enum keeper_gateway {
 #define KEEPER_SAVE_STOP                                                                           \
     1u /* the sandbox ends when its image is whole; the image has the sandbox's id */
 #define KEEPER_SAVE_MEMORY 2u /* with its processes, not only its files */
-#define KEEPER_SAVE_ALL    3u
+/* Files alone: the sandbox ends when its image is whole, which has an id of its own and the sandbox's disk, not a copy. */
+#define KEEPER_SAVE_SEAL 4u
+#define KEEPER_SAVE_ALL  7u
 
 /* For KEEPER_COMPRESS */
 #define KEEPER_COMPRESS_BEGIN 1u /* only begin: what becomes of it is in the list of images */

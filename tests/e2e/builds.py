@@ -217,16 +217,35 @@ with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
                       "AND id NOT IN (SELECT snapshot FROM build_steps)").fetchone()[0]
 same("of a tenant 64 steps are kept, and no snapshot that nothing speaks of", ("ready", 64, 0), (b.get("state"), kept, lost))
 
-# ---- what is large is copied once ----
-b = made({"name": "large", "limits": {"disk": "256m"}, "steps": [
-    step("RUN", "head -c 40m /dev/urandom > /opt/a && sum /opt/a > /opt/sum", "root"), step("RUN", "sum /opt/a | cmp - /opt/sum && rm /opt/sum", "root"),
-    step("ENV", "A", "b"), step("RUN", "df -m / | tail -n 1 | awk '{ print \"rest\", ($2 > 150 && $2 < 240) }'", "root")]})
+# ---- what is large is sealed, and not copied ----
+def disks():
+    """Those with 100 MB and more: names and inodes."""
+    with os.scandir(STATE + "/disks") as found:
+        return {(e.name, e.inode()) for e in found if e.name.startswith("d") and e.stat().st_blocks * 512 >= 100 << 20}
+
+
+SIZE = "df -m / | tail -n 1 | awk '{ print \"size\", $2 }'"
+b = build({"name": "large", "limits": {"disk": "256m"}, "steps": [
+    step("RUN", SIZE + "; head -c 100m /dev/urandom > /opt/a && sum /opt/a > /opt/sum; sync; touch /tmp/wait; while [ -e /tmp/wait ]; do sleep 0.1; done", "root"),
+    step("RUN", "sum /opt/a | cmp - /opt/sum && rm /opt/sum", "root"), step("ENV", "A", "b"), step("RUN", SIZE, "root")]}).json
+check("a step writes 100 MiB", within(60, lambda: len(disks()) == 1), disks())
+wrote = disks()
+box = [x["id"] for x in s.ask("GET", "/v1/sandboxes", key=TEAM).json["sandboxes"] if (x.get("metadata") or {}).get("build") == b["id"]]
+check("the step's sandbox is there", len(box) == 1 and within(60, lambda: s.ask(
+    "POST", "/v1/sandboxes/%s/exec" % box[0], {"command": "rm /tmp/wait", "user": "root"}, key=TEAM).json.get("exit_code") == 0), box)
+b = ended(b["id"])
 same("a build with a large step is ready", ("ready", None), (b.get("state"), b.get("reason")))
-check("its disks share the size of one", "rest 1" in log(b["id"])[1], log(b["id"])[1])
+same("the disk that the step wrote is the snapshot's, and no copy of it is there", wrote, disks())
+sizes = [t for t in log(b["id"])[1] if t.startswith("size ")]
+check("the steps behind it have a disk of the same size", len(sizes) == 2 and sizes[0] == sizes[1], sizes)
 with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
     large = db.execute("SELECT count(*) FROM build_steps WHERE tenant = 'team' AND bytes > 30000000").fetchone()[0]
 same("the steps behind it hold nothing of it", 1, large)
-same("and the template has the files of all steps", "40 no b\n", run("large", "echo $(($(stat -c %s /opt/a) >> 20)) $(test -e /opt/sum && echo yes || echo no) $A"))
+same("and the template has the files of all steps", "100 no b\n", run("large", "echo $(($(stat -c %s /opt/a) >> 20)) $(test -e /opt/sum && echo yes || echo no) $A"))
+with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
+    told = [r[0] for r in db.execute("SELECT action FROM audit WHERE sandbox_id = ? ORDER BY seq", box)] if box else []
+same("the audit log has the beginning, the step and the end of a sandbox that was sealed", (1, 1, 1, 0),
+     tuple(told.count(a) for a in ("sandbox.create", "template.step", "sandbox.kill", "sandbox.lost")))
 
 # ---- a server that is killed ----
 b = build({"name": "long", "steps": [step("RUN", "echo begun; sleep 1000")]}).json

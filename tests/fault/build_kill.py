@@ -22,11 +22,15 @@ def body(files):
                       step("RUN", "echo last; sleep 0.3; cat /in/x > /in/y", "root")]}
 
 
-PHASES = {"the stage": "stage", "COPY from a stage": "[2/4]", "COPY of files": "[3/4]", "RUN": "last", "the start command": "start:"}
+# Each says so when its step is over; the quotes are not in what it says.
+LARGE = {"name": "cut", "force": True, "from": "host", "limits": {"disk": "256m"},
+         "steps": [step("RUN", "head -c 40m /dev/urandom > /big; echo seal''ing", "root"), step("RUN", "echo seal''ing the last", "root")]}
+PHASES = {"the stage": "stage", "COPY from a stage": "[2/4]", "COPY of files": "[3/4]", "RUN": "last", "the start command": "start:",
+          "the seal of a large step": "sealing", "the seal of the last step": "sealing the last"}
 
 
 def begin(what, sign, files):
-    build = builds.begin(body(files))
+    build = builds.begin(LARGE if "seal" in sign else body(files))
     check("a build comes to %s" % what, within(60, lambda: any(sign in t for t in builds.texts(build)) or builds.state_of(build).get("ended_at")), builds.texts(build))
     return build
 
@@ -65,7 +69,7 @@ got = builds.ended(s.ask("POST", "/v1/builds", {**small, "steps": [step("COPY", 
 check("COPY to a full disk fails the build, and says so",
       (got.get("state"), got.get("step")) == ("failed", "1") and "the disk is full" in (got.get("reason") or ""), got)
 got = builds.ended(s.ask("POST", "/v1/builds", {**small, "stages": [{"from": "host", "steps": [step("RUN", "mkdir /o; head -c 100m /dev/zero > /o/x", "root")]}],
-                                         "limits": {"disk": "128m"}, "steps": [step("RUN", "head -c 100m /dev/zero > /y", "root"), step("COPY", "/o", "/o", stage=0)]}).json["id"])
+                                         "limits": {"disk": "128m"}, "steps": [step("RUN", "head -c 30m /dev/zero > /y", "root"), step("COPY", "/o", "/o", stage=0)]}).json["id"])
 check("COPY --from to a full disk fails the build, and says so",
       (got.get("state"), got.get("step")) == ("failed", "3") and "the disk is full" in (got.get("reason") or ""), got)
 builds.clean("after full disks")

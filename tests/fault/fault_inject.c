@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "client/exec.h"
+#include "client/image.h"
 #include "tracer.h"
 #include "world.h"
 
@@ -98,6 +99,16 @@ static int run_freeze(struct link *link, const char *id, unsigned n, struct outc
     return sandbox_freeze(link, id, &out->err) < 0 ? -1 : sandbox_thaw(link, id, &out->err);
 }
 
+static char image[ID_LEN + 1]; /* what the sandbox is sealed as: another each time */
+
+static int run_seal(struct link *link, const char *id, unsigned n, struct outcome *out)
+{
+    struct keeper_image made;
+
+    (void) n;
+    return image_save(link, id, image, "me", KEEPER_SAVE_SEAL, &made, &out->err);
+}
+
 static int run_connect(struct link *link, const char *id, unsigned n, struct outcome *out)
 {
     uint64_t uptime, processes, refusals;
@@ -117,6 +128,7 @@ static const struct operation operations[] = {
     { "destroy-image", "destroy with a ready image disk",     false, true,  true,  false, run_destroy },
     { "freeze",        "freeze and thaw",                     false, false, false, false, run_freeze },
     { "connect",       "connect",                             false, false, false, false, run_connect },
+    { "seal",          "seal",                                false, true,  true,  false, run_seal },
 };
 /* clang-format on */
 
@@ -231,8 +243,8 @@ static void check_sandbox(struct sweep *s, const struct tracer *t, const char *i
     link.patience_ms = 5000;
     do { /* what is on its way out is let out */
         there = sandbox_get(&link, id, &now, &err) == 0;
-        if (there &&
-            (now.life == LIFE_STOPPING || now.life == LIFE_STARTING || now.life == LIFE_NEW))
+        if (there && (now.life == LIFE_STOPPING || now.life == LIFE_STARTING ||
+                      now.life == LIFE_NEW || now.life == LIFE_PAUSING))
             (void) usleep(500);
         else
             break;
@@ -252,6 +264,42 @@ static void check_sandbox(struct sweep *s, const struct tracer *t, const char *i
     if (!said_done && !there && !s->op->makes && !s->op->removes)
         violation(s, t, "the sandbox is lost");
     link_close(&link);
+}
+
+/* A sandbox that was to be sealed runs, or is an image: one of the two. The image goes, and with it its disk. */
+static void check_sealed(struct sweep *s, const struct tracer *t, const char *id,
+                         const struct outcome *out)
+{
+    struct keeper_sandbox now;
+    struct keeper_image made;
+    struct link link;
+    struct err err;
+    bool there, whole;
+
+    if (link_open(&link, s->world.state, &err) < 0) {
+        violation(s, t, "no connection to the keeper: %s", err.msg);
+        return;
+    }
+    link.patience_ms = 5000;
+    there = sandbox_get(&link, id, &now, &err) == 0;
+    whole = image_get(&link, image, &made, &err) == 0;
+    if (there == whole)
+        violation(s, t, "both the sandbox and its image are %s", there ? "there" : "gone");
+    if (out->rc == 0 && !whole)
+        violation(s, t, "a success that is none: there is no image");
+    if (whole && image_drop(&link, image, &err) < 0)
+        violation(s, t, "the image cannot be dropped: %s", err.msg);
+    link_close(&link);
+}
+
+static void check_disks(struct sweep *s, const struct tracer *t)
+{
+    uint64_t until = io_now_ms() + 5000;
+
+    while (world_disks(&s->world) > 0 && io_now_ms() < until)
+        (void) usleep(2000);
+    if (world_disks(&s->world) > 0)
+        violation(s, t, "%d disks are left", world_disks(&s->world));
 }
 
 static void check_neighbour(struct sweep *s, const struct tracer *t)
@@ -300,7 +348,7 @@ static void judge(struct sweep *s, struct tracer *t, const char *id, struct outc
     if (t->timed_out)
         violation(s, t, "the operation hangs");
     if (t->keeper == 0) {
-        if (s->what.victim != ROLE_KEEPER)
+        if (s->what.victim != ROLE_KEEPER && !s->what.keeper_too)
             violation(s, t, "the keeper died");
         s->world.keeper = 0;
         keeper_again(s, t);
@@ -316,11 +364,15 @@ static void judge(struct sweep *s, struct tracer *t, const char *id, struct outc
         printf("# %u %s %s: %s\n", s->what.n, t->call, t->errnum ? strerrorname_np(t->errnum) : "",
                out->rc ? out->err.msg : "done");
     check_sandbox(s, t, id, out);
+    if (s->op->run == run_seal)
+        check_sealed(s, t, id, out);
     own_close(held);
     if (world_clear(&s->world, &err) < 0)
         violation(s, t, "clean up: %s", err.msg);
     else if (world_check(&s->world, &err) < 0)
         violation(s, t, "left behind: %s", err.msg);
+    if (s->op->run == run_seal)
+        check_disks(s, t);
     check_neighbour(s, t);
     if (s->violations != before)
         recover(s, t);
@@ -354,7 +406,7 @@ static int once(struct sweep *s, unsigned n)
     pid_t client;
 
     s->what.n = n;
-    if (sandbox_new_id(id, &err) < 0)
+    if (sandbox_new_id(id, &err) < 0 || sandbox_new_id(image, &err) < 0)
         return -1;
     if (!s->op->makes && world_create(&s->world, id, s->op->ready, &target, &err) < 0) {
         violation(s, &t, "prepare: %s", err.msg);
@@ -412,7 +464,8 @@ static int run(struct sweep *s, unsigned first)
     if (s->what.victim == ROLE_NONE)
         (void) snprintf(how, sizeof how, "fails");
     else
-        (void) snprintf(how, sizeof how, "is when the %s is killed", role_name(s->what.victim));
+        (void) snprintf(how, sizeof how, "is when the %s is killed%s", role_name(s->what.victim),
+                        s->what.keeper_too ? ", and the keeper" : "");
     printf("%s - %s: one of %u calls of the %s %s, %u times: %u succeeded, %u failed cleanly (%u "
            "ms)\n",
            s->violations || !tried ? "not ok" : "ok", s->op->sentence, total,
@@ -464,6 +517,8 @@ static enum role role_of(const char *word)
     return strcmp(word, "keeper") == 0  ? ROLE_KEEPER
            : strcmp(word, "child") == 0 ? ROLE_CHILD
            : strcmp(word, "maker") == 0 ? ROLE_MAKER
+           : strcmp(word, "saver") == 0 ? ROLE_SAVER
+           : strcmp(word, "both") == 0  ? ROLE_SAVER
                                         : ROLE_NONE;
 }
 
@@ -473,8 +528,9 @@ int main(int argc, char **argv)
     struct err err;
 
     if (argc < 7) {
-        (void) fprintf(stderr, "usage: fault_inject BUILD STATE OPERATION keeper|child|maker "
-                               "error|error2|kill-keeper|kill-child|kill-maker STRIDE [first]\n");
+        (void) fprintf(stderr, "usage: fault_inject BUILD STATE OPERATION keeper|child|maker|saver "
+                               "error|error2|kill-keeper|kill-child|kill-maker|kill-saver|"
+                               "kill-both STRIDE [first]\n");
         return 2;
     }
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
@@ -482,6 +538,7 @@ int main(int argc, char **argv)
             s.op = &operations[i];
     s.what.who = role_of(argv[4]);
     s.what.victim = strncmp(argv[5], "kill-", 5) == 0 ? role_of(argv[5] + 5) : ROLE_NONE;
+    s.what.keeper_too = strcmp(argv[5], "kill-both") == 0;
     s.what.variant = strcmp(argv[5], "error2") == 0;
     s.stride = (unsigned) strtoul(argv[6], NULL, 10);
     if (!s.op || s.what.who == ROLE_NONE)

@@ -20,10 +20,8 @@
      PTRACE_O_TRACEEXEC)
 
 static const char *const role_names[ROLE_COUNT] = {
-    [ROLE_NONE] = "nobody",
-    [ROLE_KEEPER] = "keeper",
-    [ROLE_CHILD] = "child",
-    [ROLE_MAKER] = "disk maker",
+    [ROLE_NONE] = "nobody",      [ROLE_KEEPER] = "keeper", [ROLE_CHILD] = "child",
+    [ROLE_MAKER] = "disk maker", [ROLE_SAVER] = "saver",
 };
 
 const char *role_name(enum role role)
@@ -149,6 +147,8 @@ static void kill_victim(struct tracer *t, struct tracee *e)
         (void) kill(victim->pid, SIGKILL);
     else if (victim)
         let_die(victim);
+    if (t->what.keeper_too)
+        (void) kill(t->keeper, SIGKILL);
 }
 
 /* The call that is about to begin: is it the one? */
@@ -194,7 +194,14 @@ static void on_call(struct tracer *t, struct tracee *e)
     }
 }
 
-/* The keeper's clone3 makes sandboxes, its fork makes disk makers. */
+/* The keeper's clone3 makes sandboxes, its fork makes disk makers. Where savers are meant it makes no others; they come by either. */
+static enum role role_of_born(const struct tracer *t, long nr)
+{
+    if (t->what.who == ROLE_SAVER || t->what.victim == ROLE_SAVER)
+        return ROLE_SAVER;
+    return nr == __NR_clone3 ? ROLE_CHILD : ROLE_MAKER;
+}
+
 static void on_fork(struct tracer *t, struct tracee *e)
 {
     unsigned long pid = 0;
@@ -205,7 +212,7 @@ static void on_fork(struct tracer *t, struct tracee *e)
 
     (void) ptrace(PTRACE_GETEVENTMSG, e->pid, NULL, &pid);
     if (e->role == ROLE_KEEPER)
-        role = nr == __NR_clone3 ? ROLE_CHILD : ROLE_MAKER;
+        role = role_of_born(t, nr);
     else if (e->role == ROLE_MAKER)
         role = ROLE_MAKER; /* its workers, and mkfs until its exec */
     born = add(t, (pid_t) pid, role);

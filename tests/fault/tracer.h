@@ -1,5 +1,5 @@
-/* tracer.h - makes the n-th system call of the keeper, its child or its disk maker fail, or the last
- * thing a process ever did.
+/* tracer.h - makes the n-th system call of the keeper, its child, its disk maker or its saver fail, or the
+ * last thing a process ever did.
  *
  * Owns:    the ptrace relation to those processes, from tracer_begin to tracer_end.
  * Callers: sweep.c. While a tracer is at work, waitpid(-1) is its alone.
@@ -18,6 +18,7 @@ enum role {
     ROLE_KEEPER,
     ROLE_CHILD, /* between clone and exec */
     ROLE_MAKER, /* of disks */
+    ROLE_SAVER, /* of a sandbox */
     ROLE_COUNT
 };
 const char *role_name(enum role role);
@@ -25,6 +26,7 @@ const char *role_name(enum role role);
 struct injection {
     enum role who;    /* whose calls are counted */
     enum role victim; /* ROLE_NONE: the call fails; else this one is killed at that moment */
+    bool keeper_too;  /* and the keeper with it */
     unsigned n;       /* which call, from 1 on */
     unsigned variant; /* error mode: which of the plausible errors */
 };

@@ -212,6 +212,21 @@ static int entries(const char *path, const char *but, char found[64])
 }
 
 /* Sandboxes' cgroups: directories that are not the neighbour's. */
+int world_disks(const struct world *w)
+{
+    char path[300];
+    auto_dir DIR *dir = NULL;
+    const struct dirent *entry;
+    int count = 0;
+
+    (void) snprintf(path, sizeof path, "%s/disks", w->state);
+    dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        count += entry->d_name[0] == 'd' && strlen(entry->d_name) == 17;
+    count -= POOL + (w->neighbour.id[0] != '\0');
+    return count < 0 ? 0 : count;
+}
+
 static int check_cgroups(const struct world *w, struct err *err)
 {
     for (size_t i = 0; i < w->cgroup_count; i++) {

@@ -32,6 +32,8 @@ int world_start(struct world *w, struct err *err);
 void world_stop(struct world *w, int signal);
 
 pid_t world_maker(const struct world *w);
+/* How many disks there are, beside the neighbour's and those that are made ahead. */
+int world_disks(const struct world *w);
 
 int world_ask(const struct world *w, const char *sandbox, struct err *err);
 /* Its disk is an image: of a size that is kept ready, or not. */

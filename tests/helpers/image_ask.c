@@ -1,6 +1,6 @@
 /* image_ask - what a client asks of the keeper about images, one request at a time.
  *
- *   image_ask save SANDBOX IMAGE OWNER [stop] [memory]
+ *   image_ask save SANDBOX IMAGE OWNER [stop] [memory] [seal]
  *   image_ask load IMAGE OWNER ID [NAME]
  *   image_ask get|drop IMAGE       image_ask list       image_ask new-id
  *   image_ask size IMAGE           plain or compressed, and its bytes
@@ -37,7 +37,8 @@ static int ask_save(struct link *link, int argc, char **argv, struct err *err)
 {
     struct keeper_image image;
     uint32_t flags = (has(argv, "stop") ? KEEPER_SAVE_STOP : 0u) |
-                     (has(argv, "memory") ? KEEPER_SAVE_MEMORY : 0u);
+                     (has(argv, "memory") ? KEEPER_SAVE_MEMORY : 0u) |
+                     (has(argv, "seal") ? KEEPER_SAVE_SEAL : 0u);
 
     return argc < 3 ? err_set(err, ERR_USAGE, "save")
                     : image_save(link, argv[0], argv[1], argv[2], flags, &image, err);

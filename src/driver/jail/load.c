@@ -88,6 +88,18 @@ int load_processes(struct keeper *k, struct sandbox *s, worker_deed *loader, str
     return 0;
 }
 
+/* A sandbox that is saved under that id, or ends because it was: its disk may be the image's, and is mounted. */
+static bool is_being_saved(struct keeper *k, const char *image)
+{
+    const struct sandbox *s;
+
+    for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
+        if (strcmp(s->saved.id, image) == 0 ||
+            (s->info.life == LIFE_PAUSING && strcmp(s->image, image) == 0))
+            return true;
+    return false;
+}
+
 static int check_load(struct keeper *k, const struct keeper_request *r,
                       const struct image_meta *meta, struct err *err)
 {
@@ -96,6 +108,8 @@ static int check_load(struct keeper *k, const struct keeper_request *r,
 
     if (strcmp(r->owner, meta->image.owner) != 0)
         return err_set(err, ERR_DENIED, "image '%s' belongs to another owner", r->image);
+    if (is_being_saved(k, r->image))
+        return err_set(err, ERR_STATE, "image '%s' is being worked on", r->image);
     if (same != !!(meta->image.flags & KEEPER_IMAGE_PAUSED))
         return err_set(err, ERR_STATE,
                        same ? "image '%s' is a snapshot: load it under an id of its own"

@@ -2,9 +2,9 @@
  *
  *   quiesce   the agent closes every connection and gives up its listener     [running; put back, or killed]
  *   dump      the processes stop, and memory/ is written                      [running]
- *   disk      what the disk has in memory goes to its file; a snapshot copies the file
+ *   disk      what the disk has in memory goes to its file; a snapshot copies the file, SEAL and STOP take it
  *   sync      image and disk are on the host's disk for good
- *   commit    <id>.new becomes <id>                                           [STOP: paused]
+ *   commit    <id>.new becomes <id>                                           [STOP: paused; SEAL: gone]
  *   end       the processes are killed, or continue
  *   sync      its name, and what the end of the mount wrote; only then is it answered
  *
@@ -140,7 +140,7 @@ int save_standing(struct saving *s, struct err *err)
 {
     if (flush_disk(s, err) < 0)
         return -1;
-    return s->flags & KEEPER_SAVE_STOP ? save_finish(s, err) : copy_disk(s, err);
+    return s->flags & SAVE_ENDS ? save_finish(s, err) : copy_disk(s, err);
 }
 
 /* ---- the worker ---- */
@@ -171,7 +171,7 @@ static int fill_meta(struct saving *s, const struct keeper_request *r, struct er
     memcpy(meta->hostname, box->hostname, sizeof meta->hostname);
     if (uname(&kernel) == 0)
         (void) snprintf(meta->kernel, sizeof meta->kernel, "%.63s", kernel.release);
-    if (!(r->flags & KEEPER_SAVE_STOP) && disk_new_number(&meta->layers.number[0], err) < 0)
+    if (!(r->flags & SAVE_ENDS) && disk_new_number(&meta->layers.number[0], err) < 0)
         return -1;
     return 0;
 }
@@ -229,7 +229,7 @@ int save_run(struct worker *w, const struct keeper_request *r, const struct save
     struct images *images = &w->keeper->host->images;
     int rc = make_image(&s, r, err);
 
-    if (rc < 0 && s.committed && r->flags & KEEPER_SAVE_STOP) {
+    if (rc < 0 && s.committed && r->flags & SAVE_ENDS) {
         /* It failed after the commit. What is there, image or processes, is the sandbox; both must not be. */
         if (is_dead(w->sandbox.pid.fd))
             rc = 0, w->result.unconfined = false;
@@ -243,7 +243,7 @@ int save_run(struct worker *w, const struct keeper_request *r, const struct save
     w->result.image = s.meta.image;
     w->result.layers = s.meta.layers;
     /* It is what it is by now: a host that cannot write will say so elsewhere, too. */
-    if ((s.flags & KEEPER_SAVE_STOP && sync_end(&s, err) < 0) || image_sync_name(images, err) < 0)
+    if ((s.flags & SAVE_ENDS && sync_end(&s, err) < 0) || image_sync_name(images, err) < 0)
         log_line(LOG_ERROR, "image=%s %s", r->image, err->msg);
     return 0;
 }
@@ -252,7 +252,7 @@ int save_run(struct worker *w, const struct keeper_request *r, const struct save
 
 static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
 {
-    bool stop = r->image.flags & KEEPER_IMAGE_PAUSED;
+    bool ended = save_took_disk(s, &r->layers);
 
     if (r->err.kind != ERR_NONE) {
         log_line(LOG_WARNING, "not saved sandbox=%s %s", s->info.id, r->err.msg);
@@ -266,7 +266,7 @@ static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)
     }
     log_line(LOG_INFO, "saved sandbox=%s image=%s bytes=%" PRIu64 " us_still=%" PRIu64, s->info.id,
              r->image.id, r->image.bytes, r->image.frozen_us);
-    if (stop) {
+    if (ended) {
         s->saved = r->image;
         save_became(k, s, &r->layers);
         return; /* answered when it is gone */
@@ -299,7 +299,7 @@ static int check_image_fits(struct keeper *k, const struct sandbox *s,
         cgroup_stats(&k->host->cgroups, s->made_as, false, &stats, err) == 0 &&
         stats.memory_bytes > stats.memory_cache_bytes)
         bytes = stats.memory_bytes - stats.memory_cache_bytes;
-    if (!(r->flags & KEEPER_SAVE_STOP) && !shares_blocks(k))
+    if (!(r->flags & SAVE_ENDS) && !shares_blocks(k))
         bytes += disk_bytes(&k->host->disks, s->layers.number[0]);
     return full_check(k, bytes, err) < 0 ? err_set(err, ERR_DISK_FULL, "%s", IMAGE_NO_ROOM) : 0;
 }
@@ -312,6 +312,8 @@ static int check_save(const struct keeper *k, const struct sandbox *s,
                        keeper_life_name(s->info.life));
     if (s->info.disk_kind != DISK_IMAGE)
         return err_set(err, ERR_UNSUPPORTED, "its disk is in memory");
+    if (r->flags & KEEPER_SAVE_SEAL && r->flags != KEEPER_SAVE_SEAL)
+        return err_set(err, ERR_INVALID, "flags: what is sealed are files, under another id");
     if (r->flags & KEEPER_SAVE_STOP && strcmp(r->image, s->info.id) != 0)
         return err_set(err, ERR_INVALID, "image: of a sandbox that ends, it has the sandbox's id");
     if (!(r->flags & KEEPER_SAVE_STOP) && sandbox_find((struct keeper *) (uintptr_t) k, r->image))

@@ -11,11 +11,12 @@
 #include "driver/worker.h"
 
 #define SAVE_DYING_MS 500 /* how long killed processes may take to die */
+#define SAVE_ENDS     (KEEPER_SAVE_STOP | KEEPER_SAVE_SEAL) /* the image takes the sandbox's disk */
 
 struct saving;
 
-/* What drivers do each in their own way. `memory` and `files` have everything stand still and call save_standing(); without STOP they
- * let it continue, and call save_finish(). */
+/* What drivers do each in their own way. `memory` and `files` have everything stand still and call save_standing(); without SAVE_ENDS
+ * they let it continue, and call save_finish(). */
 struct save_way {
     const char *disk; /* where the process that is the sandbox has the disk */
     bool kills;       /* with memory and STOP, everything is dead behind it */
@@ -36,7 +37,7 @@ struct saving {
     bool held; /* of a jail: a process has a file of its sysview open (outside.h) */
 };
 
-/* Everything stands still: the disk is written, and with STOP the image gets its name. */
+/* Everything stands still: the disk is written, and with SAVE_ENDS the image gets its name. */
 int save_standing(struct saving *saving, struct err *err);
 /* The image gets its name. */
 int save_finish(struct saving *saving, struct err *err);
@@ -63,7 +64,9 @@ bool save_settle(struct keeper *keeper, struct sandbox *sandbox, worker_deed *pu
 /* What was to be saved could not be put back as confined as it was: it is killed, and the waiting request hears why. */
 void save_unconfined(struct keeper *keeper, struct sandbox *sandbox, const struct err *why);
 
-/* The sandbox is an image now: its disk is the image's. */
+/* Whether an image with these disks has the sandbox's own, so that one of the two must go. */
+bool save_took_disk(const struct sandbox *sandbox, const struct layers *layers);
+/* The sandbox is an image now, s->saved: its disk is the image's. */
 void save_became(struct keeper *keeper, struct sandbox *sandbox, const struct layers *layers);
 
 #endif

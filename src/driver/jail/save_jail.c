@@ -154,8 +154,8 @@ static int save_files(struct saving *s, struct err *err)
     rc = save_freeze(s->w, true, err);
     if (rc == 0)
         rc = save_standing(s, err);
-    /* With STOP it stays as it is: killed when its image has a name. */
-    if (rc == 0 && s->flags & KEEPER_SAVE_STOP)
+    /* It stays as it is: killed when its image has a name. */
+    if (rc == 0 && s->flags & SAVE_ENDS)
         return 0;
     (void) save_freeze(s->w, false, &ignored);
     return rc < 0 ? -1 : save_finish(s, err);

@@ -13,18 +13,32 @@
 
 #include <string.h>
 
+/* A keeper that was started since has it in its table, too, with the disk that is the sandbox's. */
+static void discard(struct keeper *k, const char *image)
+{
+    host_discard_image(k, image, "");
+    images_forget(&k->host->images, image);
+}
+
+bool save_took_disk(const struct sandbox *s, const struct layers *layers)
+{
+    return layers->number[0] == s->layers.number[0];
+}
+
 void save_became(struct keeper *k, struct sandbox *s, const struct layers *layers)
 {
+    bool paused = s->saved.flags & KEEPER_IMAGE_PAUSED;
+
     if (s->doomed) { /* it was to be destroyed, not to be kept */
-        host_discard_image(k, s->info.id, "");
+        discard(k, s->saved.id);
         s->saved.id[0] = '\0';
         sandbox_stop(k, s, "destroyed");
         return;
     }
-    (void) images_add(&k->host->images, s->info.id, layers, s->volumes);
+    (void) images_add(&k->host->images, s->saved.id, layers, paused ? s->volumes : NULL);
     s->layers.number[0] = 0;
     s->image[0] = '\0';
-    sandbox_stop(k, s, "paused to disk");
+    sandbox_stop(k, s, paused ? "paused to disk" : "sealed");
 }
 
 /* Whether its image, which is whole, is the sandbox; -1: not clear yet. criu is gone. */
@@ -112,7 +126,7 @@ static void settle_doomed(struct keeper *k, struct sandbox *s, const char *image
 
     memset(&s->saved, 0, sizeof s->saved);
     if (stop) {
-        host_discard_image(k, image, "");
+        discard(k, image);
     } else if (image_read(&k->host->images, image, &meta, &err) == 0) {
         (void) images_add(&k->host->images, image, &meta.layers, NULL);
         s->saved = meta.image;
@@ -132,11 +146,12 @@ bool save_settle(struct keeper *k, struct sandbox *s, worker_deed *deed)
 
     if (image_busy(&k->host->images, image))
         return false;
+    whole = image_read(&k->host->images, image, &meta, &err) == 0;
+    stop = stop || (whole && save_took_disk(s, &meta.layers)); /* sealed */
     if (s->doomed) {
         settle_doomed(k, s, image, stop);
         return true;
     }
-    whole = image_read(&k->host->images, image, &meta, &err) == 0;
     counts = whole && stop ? image_counts(s) : 0;
     if (counts < 0)
         return false;
@@ -147,7 +162,7 @@ bool save_settle(struct keeper *k, struct sandbox *s, worker_deed *deed)
         return true;
     }
     if (whole && stop)
-        host_discard_image(k, image, "");
+        discard(k, image);
     else if (whole)
         (void) images_add(&k->host->images, image, &meta.layers, NULL);
     host_discard_image(k, image, ".new");

@@ -92,7 +92,7 @@ static int quiesce(struct saving *s, struct err *err)
 /* It stood still, or was to. */
 static int thaw(struct saving *s, int rc, struct err *err)
 {
-    if (rc == 0 && s->flags & KEEPER_SAVE_STOP) /* killed when its image has a name */
+    if (rc == 0 && s->flags & SAVE_ENDS) /* killed when its image has a name */
         return 0;
     if (put_back(s, err) < 0)
         return -1;
@@ -116,7 +116,7 @@ static int files_alone(struct saving *s, struct err *err)
         rc = save_freeze(s->w, true, err);
     if (rc == 0)
         rc = save_standing(s, err);
-    if (rc < 0 || !(s->flags & KEEPER_SAVE_STOP))
+    if (rc < 0 || !(s->flags & SAVE_ENDS))
         (void) save_freeze(s->w, false, &ignored);
     return thaw(s, rc, err);
 }

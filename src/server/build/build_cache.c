@@ -59,11 +59,10 @@ static void evict(struct run *run)
     free(cache.images);
 }
 
-/* The sandbox as it is now, under the key of the step; NULL: no later build looks for it. */
-int cache_keep(struct run *run, const char *key, struct err *err)
+int cache_keep(struct run *run, const char *key, uint64_t seal_from, struct err *err)
 {
     struct store_build *record = job_record(run->job);
-    struct ops_save_template save = { .memory = false };
+    struct ops_save_template save = { .memory = false, .seal_from = seal_from };
     char before[ID_LEN + 1], replaced[ID_LEN + 1] = "";
     int r;
 
@@ -72,7 +71,6 @@ int cache_keep(struct run *run, const char *key, struct err *err)
     if (r == 0) {
         struct err ignored;
 
-        run->kept = save.bytes;
         memcpy(before, record->snapshot, sizeof before);
         memcpy(record->snapshot, save.id, sizeof record->snapshot);
         if (key)
@@ -87,6 +85,8 @@ int cache_keep(struct run *run, const char *key, struct err *err)
         evict(run);
     }
     (void) pthread_mutex_unlock(&held);
+    if (r == 0 && save.sealed)
+        job_remove_sandbox(run->job); /* from the record of the build */
     return r;
 }
 

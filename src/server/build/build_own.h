@@ -141,8 +141,6 @@ struct run {
     char (**keys)[KEY_MAX];         /* of each stage: [0] of FROM, [n] of step n */
     char (*pulled)[OPS_PULLED_MAX]; /* of each stage: the image that it stands on; "": a template */
     const char *step;               /* "base", "1" … */
-    uint64_t kept;                  /* bytes of the last snapshot that a step left */
-    uint64_t below;                 /* bytes of the disks of its sandboxes before this one */
     char number[16];
 };
 
@@ -193,8 +191,9 @@ int mounts_leave(struct run *run, const struct build_step *step, struct err *err
 /* build_warm.c: the start command. */
 int run_warm(struct run *run, struct err *err);
 
-/* The sandbox as it is now, under the key of the step; NULL: no later build looks for it. */
-int cache_keep(struct run *run, const char *key, struct err *err);
+/* The sandbox as it is now, under the key of the step; NULL: no later build looks for it. seal_from as in ops_save_template: one that was
+ * sealed is gone from the record of the build. */
+int cache_keep(struct run *run, const char *key, uint64_t seal_from, struct err *err);
 /* Of the stage, the last step whose result is known, or 0; the record holds it. */
 int cache_find(struct run *run, size_t *ret, struct err *err);
 

@@ -18,9 +18,9 @@
 #include <poll.h>
 #include <string.h>
 
-#define SPARE_MS    600000 /* of a sandbox's life, beyond what a step may take */
-#define REMOVE_MS   60000
-#define BELOW_BYTES (32ull << 20) /* a disk with less is copied sooner than a sandbox is made */
+#define SPARE_MS  600000 /* of a sandbox's life, beyond what a step may take */
+#define REMOVE_MS 60000
+#define SEAL_FROM (32ull << 20) /* a disk with less is copied sooner than a sandbox is made */
 
 /* ---- FROM ---- */
 
@@ -108,14 +108,6 @@ static int from_key(struct run *run, char out[KEY_MAX], struct err *err)
 
 /* ---- a sandbox ---- */
 
-static uint64_t disk_size(const struct store_build *record)
-{
-    struct limits usual;
-
-    limits_default(&usual);
-    return record->disk_bytes ? record->disk_bytes : usual.disk_bytes;
-}
-
 int run_make_sandbox(struct run *run, const char *image, struct err *err)
 {
     const struct build_spec *spec = job_spec(run->job);
@@ -143,7 +135,8 @@ int run_make_sandbox(struct run *run, const char *image, struct err *err)
         create.limits.cpu_milli = record->cpu_milli;
     if (record->memory_bytes)
         create.limits.memory_bytes = record->memory_bytes;
-    create.limits.disk_bytes = disk_size(record) - run->below;
+    if (record->disk_bytes)
+        create.limits.disk_bytes = record->disk_bytes;
     if (create.timeout_ms > app_config(job_app(run->job))->sandbox_timeout_most_ms)
         create.timeout_ms = app_config(job_app(run->job))->sandbox_timeout_most_ms;
     /* Written down before it is there: the server after a crash finds it. */
@@ -182,8 +175,8 @@ static char (*stage_keys(struct run *run))[KEY_MAX]
     return run->keys[run->stage - job_spec(run->job)->stages];
 }
 
-static void audit_step(struct run *run, const struct build_step *step, uint64_t begun,
-                       const struct err *why)
+static void audit_step(struct run *run, const struct build_step *step, const char *sandbox,
+                       uint64_t begun, const struct err *why)
 {
     auto_free char *text = json_dumps(step->args, JSON_COMPACT);
     struct audit_facts facts = AUDIT_FACTS;
@@ -196,32 +189,36 @@ static void audit_step(struct run *run, const struct build_step *step, uint64_t 
     facts.code_len = text ? strlen(text) : 0;
     facts.duration_ms = (int64_t) (io_now_ms() - begun);
     facts.refusal = why;
-    audit_note(run->ops.caller, "template.step", job_record(run->job)->sandbox, &facts);
+    audit_note(run->ops.caller, "template.step", sandbox, &facts);
 }
 
-/* A snapshot copies the disk of the sandbox. What is large is put below: the next steps run in a sandbox on that snapshot, with a
- * disk of their own, which is all that their snapshots copy. The disks share the size of one, and the last has half of it at least. */
-static int put_below(struct run *run, struct err *err)
+/* What is large is sealed: the sandbox ends, its disk is the snapshot's, and the next steps run in a sandbox on top, with a disk of their own.
+ * A small disk is copied, and the sandbox continues. open: a sandbox is there in the end, also behind the last step. */
+static int keep(struct run *run, size_t n, bool open, struct err *err)
 {
+    const struct build_spec *spec = job_spec(run->job);
     struct store_build *record = job_record(run->job);
+    bool needed = open || n + 1 < run->stage->count;
+    bool used = needed || spec->start || spec->ready;
 
-    if (run->kept < BELOW_BYTES || run->below + run->kept > disk_size(record) / 2)
-        return 0;
-    run->below += run->kept;
-    job_remove_sandbox(run->job);
-    return run_make_sandbox(run, record->snapshot, err);
+    if (cache_keep(run, stage_keys(run)[n + 1], used ? SEAL_FROM : 0, err) < 0)
+        return -1;
+    return needed && !record->sandbox[0] ? run_make_sandbox(run, record->snapshot, err) : 0;
 }
 
-static int one_step(struct run *run, size_t n, bool last, struct err *err)
+static int one_step(struct run *run, size_t n, bool open, struct err *err)
 {
     const struct build_step *step = &run->stage->steps[n];
+    bool last = n + 1 == run->stage->count;
+    char sandbox[ID_LEN + 1]; /* another may be in its place afterwards */
     uint64_t begun = io_now_ms();
     struct ops_sandbox extended;
     int r;
 
     if (job_cancelled(run->job))
         return err_set(err, ERR_STATE, "the build was cancelled");
-    r = ops_sandbox_extend(&run->ops, job_record(run->job)->sandbox,
+    memcpy(sandbox, job_record(run->job)->sandbox, sizeof sandbox);
+    r = ops_sandbox_extend(&run->ops, sandbox,
                            job_spec(run->job)->step_ms + SPARE_MS >
                                    app_config(job_app(run->job))->sandbox_timeout_most_ms
                                ? app_config(job_app(run->job))->sandbox_timeout_most_ms
@@ -229,12 +226,9 @@ static int one_step(struct run *run, size_t n, bool last, struct err *err)
                            &extended, err);
     if (r == 0)
         r = step_do(run, step, err);
-    run->kept = 0;
     if (r == 0 && (step_changes(step) || last))
-        r = cache_keep(run, stage_keys(run)[n + 1], err);
-    if (r == 0 && !last)
-        r = put_below(run, err);
-    audit_step(run, step, begun, r < 0 ? err : NULL);
+        r = keep(run, n, open, err);
+    audit_step(run, step, sandbox, begun, r < 0 ? err : NULL);
     return r;
 }
 
@@ -356,10 +350,10 @@ static int run_stage(struct run *run, bool open, struct err *err)
                 run->step, job_spec(run->job)->steps, step_name(step->type), 200,
                 step_arg(step, 0));
         if (state_apply(&run->state, step, err) < 0 ||
-            (n >= known && one_step(run, n, n + 1 == stage->count, err) < 0))
+            (n >= known && one_step(run, n, open, err) < 0))
             return -1;
     }
-    return stage->count == 0 && !open ? cache_keep(run, NULL, err) : 0;
+    return stage->count == 0 && !open ? cache_keep(run, NULL, UINT64_MAX, err) : 0;
 }
 
 /* ---- all of it ---- */

@@ -211,7 +211,8 @@ static int fork_all(struct forks *f, const char *source, uint64_t timeout_ms, st
 
     if (quota_create(f->ops->caller, &want, err) < 0 || check_volumes(f, source, err) < 0 ||
         store_network_get(f->ops->app->store, source, &network, err) < 0 ||
-        ops_save_recorded(f->ops, &f->record, &snapshot, STORE_SNAPSHOT_TEMPORARY, &image, err) < 0)
+        ops_save_recorded(f->ops, &f->record, &snapshot, STORE_SNAPSHOT_TEMPORARY, false, &image,
+                          err) < 0)
         return -1;
     f->image = snapshot.id;
     f->network = network;

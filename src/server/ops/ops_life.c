@@ -187,9 +187,20 @@ int ops_sandbox_list(struct ops *ops, const struct ops_filter *filter, struct op
 
 /* ---- ends and notes ---- */
 
-int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
+int ops_sandbox_ended(struct ops *ops, const char *sandbox, uint64_t begun, struct err *err)
 {
     struct audit_facts facts = AUDIT_FACTS;
+
+    facts.duration_ms = (int64_t) (io_now_ms() - begun);
+    if (audit_written(ops->caller, "sandbox.kill", sandbox, &facts, err) < 0)
+        return -1;
+    atomic_fetch_add(&ops->app->metrics.killed, 1);
+    network_ended(ops->app, sandbox);
+    return store_sandbox_remove(ops->app->store, sandbox, err);
+}
+
+int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
+{
     uint64_t begun = io_now_ms();
     struct store_sandbox record;
 
@@ -199,12 +210,7 @@ int ops_sandbox_kill(struct ops *ops, const char *sandbox, struct err *err)
         ops_audit(ops, "sandbox.kill", sandbox, err);
         return -1;
     }
-    facts.duration_ms = (int64_t) (io_now_ms() - begun);
-    if (audit_written(ops->caller, "sandbox.kill", sandbox, &facts, err) < 0)
-        return -1;
-    atomic_fetch_add(&ops->app->metrics.killed, 1);
-    network_ended(ops->app, sandbox);
-    if (store_sandbox_remove(ops->app->store, sandbox, err) < 0)
+    if (ops_sandbox_ended(ops, sandbox, begun, err) < 0)
         return -1;
     /* What slept on disk would be back after a power cut. */
     return record.sleep.tier == STORE_DISK ? store_audit_flush(ops->app->store, err) : 0;

@@ -94,13 +94,14 @@ void ops_source_done(struct ops_source *source);
 /* Of K=V texts: a value that is the old sandbox's id becomes the new one's. env may be NULL. */
 void ops_env_rename(json_t *env, const char *old_id, const char *new_id);
 
-/* Saves a running sandbox as an image of that id; its turn is taken meanwhile. */
-int ops_save_image(struct ops *ops, const struct store_sandbox *record, const char *image,
-                   bool memory, struct keeper_image *ret, struct err *err);
-/* The same, with a record around it: MAKING first, then `state`. */
+/* The keeper ended the sandbox: audit, egress and record follow. begun: when that was asked for, by io_now_ms. */
+int ops_sandbox_ended(struct ops *ops, const char *sandbox, uint64_t begun, struct err *err);
+
+/* Saves a running sandbox as a snapshot with a record: MAKING first, then `state`. The sandbox's turn is taken meanwhile. seal: files alone,
+ * and the sandbox is gone then; its disk is the snapshot's, not a copy. */
 int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
-                      struct store_snapshot *snapshot, int state, struct keeper_image *ret,
-                      struct err *err);
+                      struct store_snapshot *snapshot, int state, bool seal,
+                      struct keeper_image *ret, struct err *err);
 
 /* ops_verdict.c: what the sandbox has used so far, before a command is started. */
 int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,

@@ -17,9 +17,11 @@
 
 /* ---- saving ---- */
 
-int ops_save_image(struct ops *ops, const struct store_sandbox *record, const char *image,
-                   bool memory, struct keeper_image *ret, struct err *err)
+static int save_image(struct ops *ops, const struct store_sandbox *record, const char *image,
+                      uint32_t flags, struct keeper_image *ret, struct err *err)
 {
+    bool memory = flags & KEEPER_SAVE_MEMORY;
+    uint64_t begun = io_now_ms();
     struct turn turn;
     struct link link;
     struct err ignored;
@@ -35,12 +37,15 @@ int ops_save_image(struct ops *ops, const struct store_sandbox *record, const ch
         /* Reset before the image is made: no copy may think that it has them. */
         if (memory)
             network_ended(ops->app, record->id);
-        r = image_save(&link, record->id, image, record->tenant, memory ? KEEPER_SAVE_MEMORY : 0,
-                       ret, err);
+        r = image_save(&link, record->id, image, record->tenant, flags, ret, err);
         if (memory && sleep_network(ops->app, record->id, &ignored) < 0)
             log_line(LOG_WARNING, "sandbox=%s lost its network: %s", record->id, ignored.msg);
     }
     sleep_close(ops->app, &link, r, err);
+    /* While it is our turn: no other thread finds a record without a sandbox, and calls that lost. */
+    if (r == 0 && flags & KEEPER_SAVE_SEAL &&
+        ops_sandbox_ended(ops, record->id, begun, &ignored) < 0)
+        log_line(LOG_WARNING, "sandbox=%s was sealed: %s", record->id, ignored.msg);
     turn_give(&turn);
     if (r == 0)
         quota_add_stored(ops->app, record->tenant, ret->bytes);
@@ -50,9 +55,10 @@ int ops_save_image(struct ops *ops, const struct store_sandbox *record, const ch
 }
 
 static int save_recorded(struct ops *ops, const struct store_sandbox *record,
-                         struct store_snapshot *snapshot, int state, struct keeper_image *ret,
-                         struct err *err)
+                         struct store_snapshot *snapshot, int state, bool seal,
+                         struct keeper_image *ret, struct err *err)
 {
+    uint32_t flags = (snapshot->memory ? KEEPER_SAVE_MEMORY : 0) | (seal ? KEEPER_SAVE_SEAL : 0);
     char name[STORE_NAME_MAX];
     struct err ignored;
 
@@ -66,7 +72,7 @@ static int save_recorded(struct ops *ops, const struct store_sandbox *record,
     if (store_snapshot_add(ops->app->store, snapshot, err) < 0)
         return -1;
     memcpy(snapshot->name, name, sizeof name);
-    if (ops_save_image(ops, record, snapshot->id, snapshot->memory, ret, err) < 0) {
+    if (save_image(ops, record, snapshot->id, flags, ret, err) < 0) {
         (void) store_snapshot_remove(ops->app->store, snapshot->id, &ignored);
         return -1;
     }
@@ -79,8 +85,8 @@ static int save_recorded(struct ops *ops, const struct store_sandbox *record,
 }
 
 int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
-                      struct store_snapshot *snapshot, int state, struct keeper_image *ret,
-                      struct err *err)
+                      struct store_snapshot *snapshot, int state, bool seal,
+                      struct keeper_image *ret, struct err *err)
 {
     auto_free char *env = NULL, *network = NULL;
     struct ops_sandbox box;
@@ -100,7 +106,7 @@ int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
     snapshot->hidden = hidden;
     snapshot->volumes = uses.list;
     snapshot->volume_count = uses.count;
-    r = save_recorded(ops, record, snapshot, state, ret, err);
+    r = save_recorded(ops, record, snapshot, state, seal, ret, err);
     seal_wipe(hidden, hidden ? strlen(hidden) : 0);
     snapshot->env = snapshot->network = snapshot->hidden = NULL;
     snapshot->volumes = NULL;
@@ -154,7 +160,7 @@ static int save_named(struct ops *ops, const char *sandbox, const struct ops_sav
         quota_store(ops->caller, err) < 0 || ops_find(ops, sandbox, &record, err) < 0)
         return -1;
     (void) snprintf(snapshot.name, sizeof snapshot.name, "%s", save->name ? save->name : "");
-    if (ops_save_recorded(ops, &record, &snapshot, STORE_SNAPSHOT_READY, &image, err) < 0)
+    if (ops_save_recorded(ops, &record, &snapshot, STORE_SNAPSHOT_READY, false, &image, err) < 0)
         return -1;
     if (old.id[0] && sleep_drop(ops->app, old.id, &ignored) < 0)
         log_line(LOG_WARNING, "snapshot=%s not dropped: %s", old.id, ignored.msg);

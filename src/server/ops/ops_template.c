@@ -412,12 +412,16 @@ static int apply(struct ops *ops, struct ops_create *create, const struct ops_te
 static int apply_step(struct ops *ops, struct ops_create *create, struct ops_source *source,
                       struct err *err)
 {
+    uint64_t disk = create->limits.disk_bytes;
     struct store_snapshot record;
 
+    create->limits.disk_bytes = 0; /* at least that of the snapshot, whose files may be as many */
     if (store_snapshot_get(ops->app->store, ops->caller->tenant, create->build_image, &record,
                            err) < 0 ||
         ops_source_from(ops, create, &record, NULL, NULL, source, err) < 0)
         return -1;
+    if (create->limits.disk_bytes < disk)
+        create->limits.disk_bytes = disk;
     create->base = source->template;
     return 0;
 }
@@ -489,6 +493,24 @@ void ops_template_drop(struct app *app, const char *snapshot)
         log_line(LOG_WARNING, "snapshot=%s of a template not dropped: %s", snapshot, err.msg);
 }
 
+static int is_to_seal(struct ops *ops, const char *sandbox, const struct ops_save_template *save,
+                      bool *ret, struct err *err)
+{
+    struct keeper_stats stats;
+    struct link link;
+    int r;
+
+    *ret = !save->memory && save->seal_from == 0;
+    if (save->memory || save->seal_from == 0 || save->seal_from == UINT64_MAX)
+        return 0;
+    if (app_link_take(ops->app, &link, err) < 0)
+        return -1;
+    r = sandbox_stats(&link, sandbox, &stats, err);
+    ops_box_close(ops, &link, r, err);
+    *ret = r == 0 && stats.disk_bytes >= save->seal_from;
+    return r;
+}
+
 int ops_template_save(struct ops *ops, const char *sandbox, struct ops_save_template *save,
                       struct err *err)
 {
@@ -497,7 +519,9 @@ int ops_template_save(struct ops *ops, const char *sandbox, struct ops_save_temp
     struct keeper_image image;
 
     if (quota_store(ops->caller, err) < 0 || ops_find(ops, sandbox, &record, err) < 0 ||
-        ops_save_recorded(ops, &record, &snapshot, STORE_SNAPSHOT_TEMPLATE, &image, err) < 0)
+        is_to_seal(ops, sandbox, save, &save->sealed, err) < 0 ||
+        ops_save_recorded(ops, &record, &snapshot, STORE_SNAPSHOT_TEMPLATE, save->sealed, &image,
+                          err) < 0)
         return -1;
     memcpy(save->id, snapshot.id, sizeof save->id);
     save->bytes = image.bytes;

@@ -71,8 +71,12 @@ int ops_template_settings(struct ops *ops, const struct ops_template_ref *ref, j
 void ops_template_drop(struct app *app, const char *snapshot);
 struct ops_save_template {
     bool memory;
-    char id[ID_LEN + 1]; /* of the snapshot: filled in */
-    uint64_t bytes;      /* likewise */
+    /* Of files alone: with so many bytes on its disk, the sandbox is sealed. It ends, and its disk is the snapshot's: nothing is
+     * copied. 0: always; UINT64_MAX: never. */
+    uint64_t seal_from;
+    char id[ID_LEN + 1]; /* of the snapshot: filled in, as the others */
+    uint64_t bytes;
+    bool sealed;
 };
 /* A snapshot that is in no list. */
 int ops_template_save(struct ops *ops, const char *sandbox, struct ops_save_template *save,
