@@ -1,4 +1,4 @@
-#include "server/guard/quota.h"
+#include "server/guard/quota_own.h"
 
 #include "base/io.h"
 #include "base/own.h"
@@ -18,40 +18,7 @@
 #define TENANTS_MOST 4096
 #define USER_MAX     128
 #define RATE_RETRY_S 1 /* a token comes within a second: no rate is less than one */
-#define RETRY_S      5 /* something must end first */
 #define SHARE        4 /* of all threads, a tenant's waiting commands may have one part in so many */
-
-/* What keeps a thread for as long as a sandbox likes. */
-enum hold { HOLD_STREAM, HOLD_COMMAND, HOLD_VISITOR, HOLD_COUNT };
-
-struct bucket {
-    double tokens;
-    uint64_t at_us;
-    bool begun;
-};
-
-struct tenant {
-    struct tenant *next;
-    char name[STORE_TENANT_MAX];
-    struct store_quotas limits;
-    uint64_t read_ms, changes; /* changes: of the limits, as quota_changed() was told */
-    struct bucket requests, visits, creates; /* visits: those requests whose sender is unknown */
-    uint64_t held[HOLD_COUNT], stored, sent; /* sent: of uploads that have not ended */
-    double policy_us;                        /* of CPU time: what is left of the share, or owed */
-    uint64_t policy_at_us;
-    struct user_rate *users; /* NULL: no request of a user was counted yet */
-};
-
-struct quota {
-    double processors;    /* of this machine, at the start */
-    pthread_mutex_t lock; /* all below */
-    struct tenant *tenants;
-    size_t tenant_count;
-    struct quota_host host;
-    uint64_t host_ms, memory_ms; /* when they were read, and the memory's; 0: never */
-    uint64_t promised;           /* memory of what was admitted since that was read */
-    struct quota_counts refused;
-};
 
 struct quota *quota_new(void)
 {
@@ -75,9 +42,9 @@ void quota_counts(struct app *app, struct quota_counts *ret)
 /* ---- tenants ---- */
 
 /* Under the lock. NULL with err. */
-static struct tenant *find_tenant(struct quota *quota, const char *name, struct err *err)
+static struct quota_tenant *find_tenant(struct quota *quota, const char *name, struct err *err)
 {
-    struct tenant *t = quota->tenants;
+    struct quota_tenant *t = quota->tenants;
 
     while (t && strcmp(t->name, name) != 0)
         t = t->next;
@@ -95,12 +62,12 @@ static struct tenant *find_tenant(struct quota *quota, const char *name, struct 
     return t;
 }
 
-/* Takes the lock; on success it is held. The store is read without it, by one who finds the limits old. */
-static struct tenant *enter(struct app *app, const char *name, struct err *err)
+/* The store is read without the lock, by one who finds the limits old. */
+struct quota_tenant *quota_enter(struct app *app, const char *name, struct err *err)
 {
     struct quota *quota = app->quota;
     struct store_tenant stored;
-    struct tenant *t;
+    struct quota_tenant *t;
     uint64_t now = io_now_ms();
     uint64_t changes;
     bool old;
@@ -129,7 +96,7 @@ static struct tenant *enter(struct app *app, const char *name, struct err *err)
 void quota_changed(struct app *app, const char *tenant)
 {
     (void) pthread_mutex_lock(&app->quota->lock);
-    for (struct tenant *t = app->quota->tenants; t; t = t->next)
+    for (struct quota_tenant *t = app->quota->tenants; t; t = t->next)
         if (strcmp(t->name, tenant) == 0) {
             t->changes++;
             t->read_ms = 0;
@@ -137,7 +104,19 @@ void quota_changed(struct app *app, const char *tenant)
     (void) pthread_mutex_unlock(&app->quota->lock);
 }
 
-static void leave(struct app *app)
+struct quota_tenant *quota_enter_counts(struct app *app, const char *name)
+{
+    struct err ignored;
+    struct quota_tenant *t;
+
+    (void) pthread_mutex_lock(&app->quota->lock);
+    t = find_tenant(app->quota, name, &ignored);
+    if (!t)
+        (void) pthread_mutex_unlock(&app->quota->lock);
+    return t;
+}
+
+void quota_leave(struct app *app)
 {
     (void) pthread_mutex_unlock(&app->quota->lock);
 }
@@ -160,9 +139,8 @@ static bool bucket_take(struct bucket *bucket, uint64_t per_s)
     return true;
 }
 
-/* Counts it, says when to come back, and writes down that it was refused. */
-static int refuse(struct caller *caller, uint64_t *counter, const char *rule, const char *action,
-                  unsigned seconds, struct err *err)
+int quota_refuse(struct caller *caller, uint64_t *counter, const char *rule, const char *action,
+                 unsigned seconds, struct err *err)
 {
     (void) pthread_mutex_lock(&caller->app->quota->lock);
     ++*counter;
@@ -178,7 +156,7 @@ static int take_user(struct caller *caller, const char *name, uint64_t *ret_wait
                      struct err *err)
 {
     const struct config *config = app_config(caller->app);
-    struct tenant *t = enter(caller->app, caller->tenant, err);
+    struct quota_tenant *t = quota_enter(caller->app, caller->tenant, err);
 
     if (!t)
         return -1;
@@ -187,7 +165,7 @@ static int take_user(struct caller *caller, const char *name, uint64_t *ret_wait
     if (t->users)
         *ret_wait_ms = user_rate_take(t->users, name, config->user_requests, config->user_window_ms,
                                       io_now_ms());
-    leave(caller->app);
+    quota_leave(caller->app);
     return t->users ? 0 : err_set(err, ERR_NO_MEMORY, "no memory for a tenant's users");
 }
 
@@ -210,13 +188,13 @@ static int check_user(struct caller *caller, struct err *err)
     err_set(err, ERR_TOO_MANY,
             "quota of user requests: %" PRIu64 " of one user in %" PRIu64 " s are allowed",
             config->user_requests, config->user_window_ms / 1000);
-    return refuse(caller, &caller->app->quota->refused.requests, "user-requests", "quota.requests",
-                  (unsigned) ((wait_ms + 999) / 1000), err);
+    return quota_refuse(caller, &caller->app->quota->refused.requests, "user-requests",
+                        "quota.requests", (unsigned) ((wait_ms + 999) / 1000), err);
 }
 
 int quota_request(struct caller *caller, struct err *err)
 {
-    struct tenant *t = enter(caller->app, caller->tenant, err);
+    struct quota_tenant *t = quota_enter(caller->app, caller->tenant, err);
     uint64_t most;
     bool taken;
 
@@ -225,16 +203,16 @@ int quota_request(struct caller *caller, struct err *err)
     most = t->limits.requests_per_s;
     taken = (!caller->visitor || bucket_take(&t->visits, (most + 1) / 2)) &&
             bucket_take(&t->requests, most);
-    leave(caller->app);
+    quota_leave(caller->app);
     if (taken)
         return check_user(caller, err);
     err_set(err, ERR_TOO_MANY, "quota of requests: %" PRIu64 " per second are allowed", most);
-    return refuse(caller, &caller->app->quota->refused.requests, "requests-per-s", "quota.requests",
-                  RATE_RETRY_S, err);
+    return quota_refuse(caller, &caller->app->quota->refused.requests, "requests-per-s",
+                        "quota.requests", RATE_RETRY_S, err);
 }
 
 /* 0: no limit. Who has none on streams has none on commands either: `local`, unless it was given one. */
-static uint64_t hold_most(const struct tenant *t, enum hold hold, struct app *app)
+static uint64_t hold_most(const struct quota_tenant *t, enum hold hold, struct app *app)
 {
     if (hold == HOLD_COMMAND && t->limits.streams > 0)
         return app_config(app)->threads / SHARE;
@@ -248,7 +226,7 @@ static int hold_begin(struct caller *caller, enum hold hold, struct err *err)
     } names[] = { [HOLD_STREAM] = { "streams", "quota.streams" },
                   [HOLD_COMMAND] = { "commands", "quota.commands" },
                   [HOLD_VISITOR] = { "visitors", "quota.visitors" } };
-    struct tenant *t = enter(caller->app, caller->tenant, err);
+    struct quota_tenant *t = quota_enter(caller->app, caller->tenant, err);
     uint64_t most;
     bool full;
 
@@ -257,26 +235,24 @@ static int hold_begin(struct caller *caller, enum hold hold, struct err *err)
     most = hold_most(t, hold, caller->app);
     full = most > 0 && t->held[hold] >= most;
     t->held[hold] += !full;
-    leave(caller->app);
+    quota_leave(caller->app);
     if (!full)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of %s: %" PRIu64 " at once are allowed", names[hold].rule,
             most);
-    return refuse(caller, &caller->app->quota->refused.streams, names[hold].rule,
-                  names[hold].action, RETRY_S, err);
+    return quota_refuse(caller, &caller->app->quota->refused.streams, names[hold].rule,
+                        names[hold].action, QUOTA_RETRY_S, err);
 }
 
 static void hold_end(struct caller *caller, enum hold hold)
 {
-    struct quota *quota = caller->app->quota;
-    struct err ignored;
-    struct tenant *t;
+    struct quota_tenant *t = quota_enter_counts(caller->app, caller->tenant);
 
-    (void) pthread_mutex_lock(&quota->lock);
-    t = find_tenant(quota, caller->tenant, &ignored);
-    if (t && t->held[hold] > 0)
+    if (!t)
+        return;
+    if (t->held[hold] > 0)
         t->held[hold]--;
-    (void) pthread_mutex_unlock(&quota->lock);
+    quota_leave(caller->app);
 }
 
 int quota_stream_begin(struct caller *caller, struct err *err)
@@ -310,7 +286,7 @@ void quota_command_end(struct caller *caller)
 /* ---- analyses ---- */
 
 /* The share comes back with time, up to a second's worth; the analysis that empties it may overdraw it. */
-static void policy_refill(struct app *app, struct tenant *t)
+static void policy_refill(struct app *app, struct quota_tenant *t)
 {
     double most = 1e4 * (double) app_config(app)->policy_share * app->quota->processors;
     uint64_t now = io_now_us();
@@ -323,7 +299,7 @@ static void policy_refill(struct app *app, struct tenant *t)
 
 int quota_policy(struct caller *caller, struct err *err)
 {
-    struct tenant *t = enter(caller->app, caller->tenant, err);
+    struct quota_tenant *t = quota_enter(caller->app, caller->tenant, err);
     bool owes;
 
     if (!t)
@@ -332,30 +308,26 @@ int quota_policy(struct caller *caller, struct err *err)
         policy_refill(caller->app, t);
     owes = t->policy_us < 0 &&
            t->limits.streams > 0; /* as hold_most: who has no limits has none here */
-    leave(caller->app);
+    quota_leave(caller->app);
     if (!owes)
         return 0;
     err_set(err, ERR_TOO_MANY,
             "quota of policy: analyses of commands may use %" PRIu64
             " %% of the server's processors",
             app_config(caller->app)->policy_share);
-    return refuse(caller, &caller->app->quota->refused.policy, "policy", "quota.policy",
-                  RATE_RETRY_S, err);
+    return quota_refuse(caller, &caller->app->quota->refused.policy, "policy", "quota.policy",
+                        RATE_RETRY_S, err);
 }
 
 void quota_policy_used(struct caller *caller, uint64_t cpu_us)
 {
-    struct quota *quota = caller->app->quota;
-    struct err ignored;
-    struct tenant *t;
+    struct quota_tenant *t = quota_enter_counts(caller->app, caller->tenant);
 
-    (void) pthread_mutex_lock(&quota->lock);
-    t = find_tenant(quota, caller->tenant, &ignored);
-    if (t) {
-        policy_refill(caller->app, t);
-        t->policy_us -= (double) cpu_us;
-    }
-    (void) pthread_mutex_unlock(&quota->lock);
+    if (!t)
+        return;
+    policy_refill(caller->app, t);
+    t->policy_us -= (double) cpu_us;
+    quota_leave(caller->app);
 }
 
 /* ---- the host ---- */
@@ -416,34 +388,34 @@ static int check_sums(struct caller *caller, const struct quota_want *want, stru
     const struct store_usage more = { 1, want->cpu_milli, want->memory_bytes, want->disk_bytes };
     struct store_quotas limits;
     struct store_usage used;
-    struct tenant *t;
+    struct quota_tenant *t;
 
     if (store_usage(caller->app->store, caller->tenant, &used, err) < 0 ||
-        !(t = enter(caller->app, caller->tenant, err)))
+        !(t = quota_enter(caller->app, caller->tenant, err)))
         return -1;
     limits = t->limits;
-    leave(caller->app);
+    quota_leave(caller->app);
     if (store_quotas_allow(&limits, &used, &more, err) == 0)
         return 0;
-    return refuse(caller, &caller->app->quota->refused.creates, NULL, "quota.sandboxes", RETRY_S,
-                  err);
+    return quota_refuse(caller, &caller->app->quota->refused.creates, NULL, "quota.sandboxes",
+                        QUOTA_RETRY_S, err);
 }
 
 int quota_isolation(struct caller *caller, uint32_t *ret, struct err *err)
 {
-    struct tenant *t = enter(caller->app, caller->tenant, err);
+    struct quota_tenant *t = quota_enter(caller->app, caller->tenant, err);
 
     if (!t)
         return -1;
     *ret = (uint32_t) t->limits.isolation;
-    leave(caller->app);
+    quota_leave(caller->app);
     return 0;
 }
 
 /* Last, so that a create that fails otherwise uses no token. */
 static int check_rate(struct caller *caller, struct err *err)
 {
-    struct tenant *t = enter(caller->app, caller->tenant, err);
+    struct quota_tenant *t = quota_enter(caller->app, caller->tenant, err);
     uint64_t most;
     bool taken;
 
@@ -451,137 +423,12 @@ static int check_rate(struct caller *caller, struct err *err)
         return -1;
     most = t->limits.creates_per_s;
     taken = bucket_take(&t->creates, most);
-    leave(caller->app);
+    quota_leave(caller->app);
     if (taken)
         return 0;
     err_set(err, ERR_TOO_MANY, "quota of creates: %" PRIu64 " per second are allowed", most);
-    return refuse(caller, &caller->app->quota->refused.creates, "creates-per-s", "quota.creates",
-                  RATE_RETRY_S, err);
-}
-
-void quota_set_stored(struct app *app, const char *tenant, uint64_t bytes)
-{
-    struct err ignored;
-    struct tenant *t;
-
-    (void) pthread_mutex_lock(&app->quota->lock);
-    t = find_tenant(app->quota, tenant, &ignored);
-    if (t)
-        t->stored = bytes;
-    (void) pthread_mutex_unlock(&app->quota->lock);
-}
-
-void quota_add_stored(struct app *app, const char *tenant, uint64_t bytes)
-{
-    struct err ignored;
-    struct tenant *t;
-
-    (void) pthread_mutex_lock(&app->quota->lock);
-    t = find_tenant(app->quota, tenant, &ignored);
-    if (t)
-        t->stored += bytes;
-    (void) pthread_mutex_unlock(&app->quota->lock);
-}
-
-/* With `count`, what there is room for counts from now on. */
-static int store_more(struct app *app, const char *tenant, uint64_t more, bool count,
-                      struct err *err)
-{
-    struct tenant *t = enter(app, tenant, err);
-    uint64_t stored, most;
-    bool room;
-
-    if (!t)
-        return -1;
-    stored = t->stored + t->sent;
-    most = t->limits.stored_bytes;
-    room = most == 0 || (stored < most && more <= most - stored);
-    if (room && count)
-        t->sent += more;
-    leave(app);
-    if (room)
-        return 0;
-    return err_set(err, ERR_TOO_MANY,
-                   "quota of stored-bytes: %g MiB are stored, %g MiB more are needed, %g MiB are "
-                   "allowed",
-                   (double) (stored >> 10) / 1024, (double) (more >> 10) / 1024,
-                   (double) (most >> 10) / 1024);
-}
-
-int quota_store_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
-{
-    return store_more(app, tenant, more, false, err);
-}
-
-int quota_upload_more(struct app *app, const char *tenant, uint64_t more, struct err *err)
-{
-    return store_more(app, tenant, more, true, err);
-}
-
-void quota_upload_end(struct app *app, const char *tenant, uint64_t counted, uint64_t kept)
-{
-    struct err ignored;
-    struct tenant *t;
-
-    (void) pthread_mutex_lock(&app->quota->lock);
-    t = find_tenant(app->quota, tenant, &ignored);
-    if (t) {
-        t->sent -= counted;
-        t->stored += kept;
-    }
-    (void) pthread_mutex_unlock(&app->quota->lock);
-}
-
-int quota_image(struct app *app, const char *tenant, bool recorded, struct err *err)
-{
-    struct tenant *t = enter(app, tenant, err);
-    uint64_t count = 0, most;
-
-    if (!t)
-        return -1;
-    most = t->limits.images;
-    leave(app);
-    if (most == 0)
-        return 0;
-    if (store_images(app->store, tenant, &count, err) < 0)
-        return -1;
-    count -= recorded && count > 0;
-    if (count < most)
-        return 0;
-    return err_set(err, ERR_TOO_MANY,
-                   "quota of images: %" PRIu64
-                   " snapshots and sandboxes on disk are there, %" PRIu64 " are allowed",
-                   count, most);
-}
-
-const char *quota_named(const struct err *err)
-{
-    for (size_t i = 0; i < quota_table_count; i++) {
-        const char *at = strstr(err->msg, "quota of ");
-        size_t len = strlen(quota_table[i].name);
-
-        if (at && strncmp(at + 9, quota_table[i].name, len) == 0 && at[9 + len] == ':')
-            return quota_table[i].name;
-    }
-    return NULL;
-}
-
-int quota_store(struct caller *caller, struct err *err)
-{
-    struct tenant *t = enter(caller->app, caller->tenant, err);
-    uint64_t stored, most;
-
-    if (!t)
-        return -1;
-    stored = t->stored;
-    most = t->limits.stored_bytes;
-    leave(caller->app);
-    if (most == 0 || stored < most)
-        return 0;
-    err_set(err, ERR_TOO_MANY, "quota of stored-bytes: %g MiB are stored, %g MiB are allowed",
-            (double) (stored >> 10) / 1024, (double) (most >> 10) / 1024);
-    return refuse(caller, &caller->app->quota->refused.stored, "stored-bytes", "quota.stored",
-                  RETRY_S, err);
+    return quota_refuse(caller, &caller->app->quota->refused.creates, "creates-per-s",
+                        "quota.creates", RATE_RETRY_S, err);
 }
 
 int quota_create(struct caller *caller, const struct quota_want *want, struct err *err)
@@ -590,8 +437,8 @@ int quota_create(struct caller *caller, const struct quota_want *want, struct er
 
     host_now(caller->app, &want->memory_bytes, &host);
     if (quota_host_check(&host, err) < 0)
-        return refuse(caller, &caller->app->quota->refused.host, "host", "quota.host", RETRY_S,
-                      err);
+        return quota_refuse(caller, &caller->app->quota->refused.host, "host", "quota.host",
+                            QUOTA_RETRY_S, err);
     return quota_store(caller, err) < 0 || check_sums(caller, want, err) < 0 ||
                    check_rate(caller, err) < 0
                ? -1
