@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,11 +68,16 @@ static int ask_helper(const struct auth_found *found, uid_t uid, uint64_t most_m
 static int owner_of(const struct stat *config, uid_t *ret, struct err *err)
 {
     *ret = geteuid() == 0 ? config->st_uid : geteuid();
-    return config->st_mode & (S_IWGRP | S_IWOTH)
-               ? err_set(err, ERR_DENIED,
-                         "config.json names a helper program, and others may write to the file: "
-                         "'chmod go-w' it")
-               : 0;
+    if (config->st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(err, ERR_DENIED,
+                       "config.json names a helper program, and others may write to the file: "
+                       "'chmod go-w' it");
+    return *ret == geteuid() || getpwuid(*ret)
+               ? 0
+               : err_set(err, ERR_DENIED,
+                         "config.json names a helper program, which runs as the owner of the file: "
+                         "there is no user with the id %u",
+                         (unsigned) *ret);
 }
 
 /* All of a file, as far as there is room. */

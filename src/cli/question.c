@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,7 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_THERE 127
+#define NOT_THERE    127
+#define CHILDREN_MAX 256
+#define KILL_ROUNDS  1000
 
 /* What a program of another user gets of our environment; the rest may be secret. */
 static const char *const shared[] = { "PATH",        "LANG",     "DOCKER_CONFIG", "HTTPS_PROXY",
@@ -121,11 +124,60 @@ static int exit_code(const struct question *q, int status, struct err *err)
                : WEXITSTATUS(status);
 }
 
+/* ---- what the program started ---- */
+
+struct children {
+    pid_t pids[CHILDREN_MAX];
+    size_t count;
+};
+
+/* Of a kernel that does not list children: none. */
+static void read_children(struct children *ret)
+{
+    char path[64];
+    FILE *file;
+
+    ret->count = 0;
+    (void) snprintf(path, sizeof path, "/proc/self/task/%d/children", (int) getpid());
+    file = fopen(path, "re");
+    while (file && ret->count < CHILDREN_MAX && fscanf(file, "%d", &ret->pids[ret->count]) == 1)
+        ret->count++;
+    if (file)
+        (void) fclose(file);
+}
+
+static bool has(const struct children *children, pid_t pid)
+{
+    for (size_t i = 0; i < children->count; i++)
+        if (children->pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* Orphans are our children (a subreaper's), also those that made a session of their own; those of a process that is killed come in the next
+ * round. `before` are none of the program's. */
+static void kill_orphans(const struct children *before)
+{
+    struct children now;
+    size_t killed = 1;
+
+    for (int round = 0; killed > 0 && round < KILL_ROUNDS; round++) {
+        killed = 0;
+        read_children(&now);
+        for (size_t i = 0; i < now.count; i++)
+            if (!has(before, now.pids[i]) && kill(now.pids[i], SIGKILL) == 0) {
+                (void) waitpid(now.pids[i], NULL, 0);
+                killed++;
+            }
+    }
+}
+
 int question_ask(const struct question *q, struct err *err)
 {
     uint64_t until_ms = io_now_ms() + q->most_ms;
     auto_close int in = -1, from = -1, to = -1;
-    int ends[2], status = 0, r;
+    int ends[2], status = 0, was = 0, r;
+    struct children before;
     pid_t pid;
 
     if (open_input(q->input, &in, err) < 0)
@@ -134,6 +186,9 @@ int question_ask(const struct question *q, struct err *err)
         return err_sys(err, errno, "make a pipe");
     from = ends[0];
     to = ends[1];
+    read_children(&before);
+    (void) prctl(PR_GET_CHILD_SUBREAPER, &was);
+    (void) prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid = fork();
     if (pid < 0)
         return err_sys(err, errno, "start %s", q->argv[0]);
@@ -143,9 +198,12 @@ int question_ask(const struct question *q, struct err *err)
     r = read_output(q, from, until_ms, err);
     if (r == 0)
         r = await_end(q, pid, until_ms, err);
-    /* With all that it started; its own end, if that has come, is not changed by this. */
+    /* With its process group; its own end, if that has come, is not changed by this. */
     (void) kill(-pid, SIGKILL);
     (void) kill(pid, SIGKILL); /* it may have no group of its own yet */
     (void) waitpid(pid, &status, 0);
+    if (r < 0) /* of one that answered, a daemon may stay: gpg-agent */
+        kill_orphans(&before);
+    (void) prctl(PR_SET_CHILD_SUBREAPER, was);
     return r < 0 ? -1 : exit_code(q, status, err);
 }

@@ -1,6 +1,7 @@
 /* question.h - asks a program that says little: its standard input and output, with a bound for both size and time.
  *
- * Owns:    the program's session and process group, which is killed when question_ask() returns.
+ * Owns:    the program's session and process group, which is killed when question_ask() returns; and, if the program did not answer, every
+ *          process that it started, also one in a session of its own.
  * Callers: credentials.c, template_pull.c. */
 #ifndef COVE_CLI_QUESTION_H
 #define COVE_CLI_QUESTION_H
