@@ -23,20 +23,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ENV_MAX   128
-#define ARGS_AT   3
-#define ARGS_END  (ARGS_AT + BOOT_ARG_COUNT)
-#define PATH_ROOM 256 /* for /new and a volume's path */
-#define DISK_ROOM 24  /* for /dev/vda */
-#define TRIES     5000
-#define TRY_US    1000
+#define ENV_MAX    128
+#define ARGS_AT    3
+#define ARGS_END   (ARGS_AT + BOOT_ARG_COUNT)
+#define PATH_ROOM  256 /* for /new and a volume's path */
+#define DISK_ROOM  24  /* for /dev/vda */
+#define LOWER_ROOM 20  /* for /lower0/upper and a colon */
+#define TRIES      5000
+#define TRY_US     1000
 
 /* What struct boot_told says. */
 struct told {
     struct boot_told by;
     const char *processes;
     char *volumes;
-    const char *root; /* its type */
+    const char *roots; /* what the template is */
     char *argv[BOOT_ARG_COUNT + 1];
     char *envp[ENV_MAX + 1];
 };
@@ -54,7 +55,7 @@ static int read_texts(struct err *err)
         else if (count == 1)
             told.volumes = at;
         else if (count == 2)
-            told.root = at;
+            told.roots = at;
         else if (count < ARGS_END)
             told.argv[count - ARGS_AT] = at;
         else if (count < ARGS_END + ENV_MAX)
@@ -154,30 +155,71 @@ static int find_disk(const char *serial, char path[DISK_ROOM], struct err *err)
     return err_set(err, ERR_INTERNAL, "there is no disk '%s'", serial);
 }
 
-/* The disk is empty, or that of a sandbox which was saved without its memory. */
-static int mount_root(struct err *err)
+/* One of the template's disks, at /lower0 and so on; `path` is where its files are. */
+static int mount_lower(int number, char letter, char path[LOWER_ROOM], struct err *err)
 {
-    char disk[DISK_ROOM], lower[DISK_ROOM] = BOOT_INIT_ROOT;
-    const struct place layers[] = {
-        { lower, "/lower", told.root, MS_RDONLY | MS_NODEV, NULL },
-        { disk, "/disk", "ext4", MS_NODEV, "noinit_itable,nobarrier,errors=remount-ro" },
-    };
-    static const struct place root = { "cove", "/new", "overlay", 0,
-                                       "lowerdir=/lower,upperdir=/disk/upper,workdir=/disk/work" };
+    char serial[16], disk[DISK_ROOM];
+    const struct place place = { disk, path, letter == BOOT_ROOT_DISK ? "ext4" : "erofs",
+                                 MS_RDONLY | MS_NODEV, NULL };
+
+    (void) snprintf(serial, sizeof serial, BOOT_INIT_ROOT "%d", number);
+    (void) snprintf(path, LOWER_ROOM, "/lower%d", number);
+    if (find_disk(serial, disk, err) < 0 || mount_all(&place, 1, err) < 0)
+        return -1;
+    if (letter == BOOT_ROOT_DISK)
+        (void) snprintf(path, LOWER_ROOM, "/lower%d/upper", number);
+    return 0;
+}
+
+/* All of it, as the overlay's option says it: the nearest first. */
+static int mount_template(char lower[BOOT_ROOTS_MAX * LOWER_ROOM], struct err *err)
+{
+    static const struct place tree = { BOOT_INIT_ROOT, "/lower", "virtiofs", MS_RDONLY | MS_NODEV,
+                                       NULL };
+    char path[LOWER_ROOM];
+    size_t len = 0;
+
+    (void) snprintf(lower, LOWER_ROOM, "%s", tree.target);
+    if (!told.roots[0])
+        return mount_all(&tree, 1, err);
+    for (int i = 0; told.roots[i] && i < BOOT_ROOTS_MAX; i++) {
+        if (mount_lower(i, told.roots[i], path, err) < 0)
+            return -1;
+        len += (size_t) snprintf(lower + len, LOWER_ROOM, "%s%s", i ? ":" : "", path);
+    }
+    return 0;
+}
+
+/* A new disk's root is the template's. */
+static int make_upper(const char *lower, struct err *err)
+{
+    char nearest[LOWER_ROOM];
     struct stat st;
 
-    if (find_disk(BOOT_INIT_DISK, disk, err) < 0 ||
-        (strcmp(told.root, BOOT_INIT_IMAGE) == 0 && find_disk(BOOT_INIT_ROOT, lower, err) < 0))
-        return -1;
-    if (mount_all(layers, ARRAY_LEN(layers), err) < 0)
-        return -1;
+    (void) snprintf(nearest, sizeof nearest, "%.*s", (int) strcspn(lower, ":"), lower);
     if (mkdir("/disk/work", 0700) < 0 && errno != EEXIST)
         return err_sys(err, errno, "prepare the disk");
     if (mkdir("/disk/upper", 0755) < 0
             ? errno != EEXIST
-            : stat("/lower", &st) < 0 || chown("/disk/upper", st.st_uid, st.st_gid) < 0 ||
+            : stat(nearest, &st) < 0 || chown("/disk/upper", st.st_uid, st.st_gid) < 0 ||
                   chmod("/disk/upper", st.st_mode & 07777) < 0)
         return err_sys(err, errno, "prepare the disk");
+    return 0;
+}
+
+/* The disk is empty, or that of a sandbox which was saved without its memory. */
+static int mount_root(struct err *err)
+{
+    char disk[DISK_ROOM], lower[BOOT_ROOTS_MAX * LOWER_ROOM], options[sizeof lower + 80];
+    const struct place own = { disk, "/disk", "ext4", MS_NODEV,
+                               "noinit_itable,nobarrier,errors=remount-ro" };
+    const struct place root = { "cove", "/new", "overlay", 0, options };
+
+    if (find_disk(BOOT_INIT_DISK, disk, err) < 0 || mount_template(lower, err) < 0 ||
+        mount_all(&own, 1, err) < 0 || make_upper(lower, err) < 0)
+        return -1;
+    (void) snprintf(options, sizeof options, "lowerdir=%s,upperdir=/disk/upper,workdir=/disk/work",
+                    lower);
     return mount_all(&root, 1, err);
 }
 

@@ -31,7 +31,7 @@ uint64_t io_real_ms(void);
 /* That much later, on CLOCK_MONOTONIC: for waits that a clock that is set must not stretch. */
 struct timespec io_after_ms(uint64_t ms);
 
-#define IO_FDS_MAX 8
+#define IO_FDS_MAX 32
 
 /* One message with descriptors on a unix socket. Receiving closes descriptors that do not fit, and
  * marks all others O_CLOEXEC. recv returns the length, 0 at the end, -1 with errno. */

@@ -30,7 +30,7 @@ struct guest_start {
     /* of a virtual machine */
     enum guest_way way;
     bool emulated;        /* without KVM */
-    bool image;           /* the template is the file BOOT_FD_ROOT */
+    const char *roots;    /* what the template is: argv[7] of the bridge */
     uint32_t patience_ms; /* with its start */
     /* of the sandbox's limits; for a virtual machine */
     uint32_t cpus;

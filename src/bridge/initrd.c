@@ -86,8 +86,8 @@ int initrd_tell(const struct guest_start *start, int trunk, struct err *err)
     if (getrandom(told.seed, sizeof told.seed, 0) != sizeof told.seed)
         return err_sys(err, errno, "random bytes");
     if (add_text(&told, start->processes, err) < 0 || add_text(&told, start->volumes, err) < 0 ||
-        add_text(&told, start->image ? BOOT_INIT_IMAGE : BOOT_INIT_FILES, err) < 0 ||
-        add_all(&told, start->argv, err) < 0 || add_all(&told, start->envp, err) < 0)
+        add_text(&told, start->roots, err) < 0 || add_all(&told, start->argv, err) < 0 ||
+        add_all(&told, start->envp, err) < 0)
         return -1;
     return io_write_all(trunk, &told, BOOT_TOLD_HEAD + told.len) < 0
                ? err_sys(err, errno, "tell the machine what it is")

@@ -58,7 +58,6 @@ static struct {
     /* of a virtual machine */
     int orders, monitor;
     enum guest_way way; /* one that is to be loaded has nothing to be greeted yet */
-    bool image;         /* its template is a file */
     uint64_t until_ms;  /* when the guest's WELCOME must be here; 0: none is waited for */
     uint32_t welcome_ms;
 } bridge;
@@ -317,6 +316,9 @@ static int read_limits(char **argv, struct guest_start *ret, struct err *err)
 
     ret->processes = argv[3];
     ret->volumes = argv[5];
+    ret->roots = argv[7];
+    if (strlen(ret->roots) > BOOT_ROOTS_MAX)
+        return err_set(err, ERR_INVALID, "arguments: too many files of a template");
     if (parse_u64(argv[2], &cpus, err) < 0 || parse_u64(argv[4], &ret->inodes, err) < 0 ||
         parse_u64(argv[BOOT_BRIDGE_AGENT + 4], &ret->memory, err) < 0)
         return err_wrap(err, "arguments");
@@ -327,7 +329,7 @@ static int read_limits(char **argv, struct guest_start *ret, struct err *err)
 static int open_helpers(struct guest_start *with, struct err *err)
 {
     const bool wanted[GUEST_HELPERS] = {
-        [GUEST_TEMPLATE] = !with->image, [GUEST_VOLUMES] = with->volumes[0]
+        [GUEST_TEMPLATE] = !with->roots[0], [GUEST_VOLUMES] = with->volumes[0]
     };
     int pair[2];
 
@@ -372,7 +374,6 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
         return err_sys(err, errno, "make the trunk");
     ours = pair[0];
     with.trunk = theirs = pair[1];
-    with.image = bridge.image;
     if (guest->machine && open_helpers(&with, err) < 0)
         return -1;
     with.way = bridge.way;
@@ -385,8 +386,8 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
         return -1;
     for (size_t i = 0; i < GUEST_HELPERS; i++)
         own_close(&with.helper[i]);
-    if (with.image)
-        (void) close(BOOT_FD_ROOT);
+    for (size_t i = 0; with.roots[i]; i++)
+        (void) close(BOOT_FD_ROOT + (int) i);
     if (with.way == GUEST_MAKE || with.way == GUEST_COPY) {
         (void) close(BOOT_FD_MEMORY);
         (void) close(BOOT_FD_STATE);
@@ -431,7 +432,6 @@ int main(int argc, char **argv, char **envp)
         return 2;
     }
     guest = find(argv[1], &err);
-    bridge.image = fcntl(BOOT_FD_ROOT, F_GETFD) >= 0; /* before the number is another's */
     bridge.way = find_way(argv[6]);
     if (!guest || start(guest, argv, envp, &trunk, &err) < 0)
         return fail(&err);

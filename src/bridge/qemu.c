@@ -14,13 +14,13 @@
 #include <x86intrin.h>
 
 #define MiB         ((uint64_t) 1 << 20)
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX (32 + 6 * BOOT_ROOTS_MAX)
 #define HOST_CPU    "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
 
 /* Descriptors of QEMU beside those of wire/boot.h. */
 enum { FD_TRUNK = 3, FD_MONITOR, FD_STARTER };
 _Static_assert(FD_TRUNK == 3 && FD_MONITOR == 4 && FD_STARTER == 5 && BOOT_FD_KVM == 7 &&
-                   BOOT_FD_ROOT == 8 && BOOT_FD_MEMORY == 9,
+                   BOOT_FD_MEMORY == 8,
                "QEMU is told so");
 
 static char *const no_env[] = { NULL };
@@ -55,16 +55,34 @@ static uint64_t counter_khz(void)
 /* What is told in numbers. */
 struct texts {
     char cpus[16], memory[32], object[128], append[160];
+    struct {
+        char fd[24], file[96], disk[64];
+    } root[BOOT_ROOTS_MAX];
 };
 
 /* Shared with virtiofsd, which writes to it; a file of memory in the two ways that have one. */
 static const char *backend(const struct guest_start *start, enum qemu_way way)
 {
     if (way == QEMU_MAKE)
-        return "file,share=on,mem-path=/proc/self/fd/9";
+        return "file,share=on,mem-path=/proc/self/fd/8";
     if (way == QEMU_COPY)
-        return "file,share=off,readonly=on,rom=off,mem-path=/proc/self/fd/9";
-    return start->image && !start->volumes[0] ? "ram" : "memfd,share=on";
+        return "file,share=off,readonly=on,rom=off,mem-path=/proc/self/fd/8";
+    return start->roots[0] && !start->volumes[0] ? "ram" : "memfd,share=on";
+}
+
+/* Files that are disks, each read-only. */
+static void write_roots(const struct guest_start *start, struct texts *ret)
+{
+    for (int i = 0; start->roots[i]; i++) {
+        (void) snprintf(ret->root[i].fd, sizeof ret->root[i].fd, "fd=%d,set=%d", BOOT_FD_ROOT + i,
+                        BOOT_FD_ROOT + i);
+        (void) snprintf(ret->root[i].file, sizeof ret->root[i].file,
+                        "driver=file,node-name=root%d,filename=/dev/fdset/%d,read-only=on,"
+                        "locking=off",
+                        i, BOOT_FD_ROOT + i);
+        (void) snprintf(ret->root[i].disk, sizeof ret->root[i].disk,
+                        "virtio-blk-device,drive=root%d,serial=" BOOT_INIT_ROOT "%d", i, i);
+    }
 }
 
 static void write_texts(const struct guest_start *start, enum qemu_way way, struct texts *ret)
@@ -87,6 +105,13 @@ static void write_texts(const struct guest_start *start, enum qemu_way way, stru
                         "console=ttyS0 quiet loglevel=3 reboot=t panic=-1");
 }
 
+static const char **add(const char **at, const char *const *options)
+{
+    for (; options && *options; options++)
+        *at++ = *options;
+    return at;
+}
+
 /* What not every machine has. One that gets a memory has its kernel and its first file system there. */
 static void add_options(const struct guest_start *start, enum qemu_way way, const struct texts *t,
                         bool starter, const char **at)
@@ -94,12 +119,6 @@ static void add_options(const struct guest_start *start, enum qemu_way way, cons
     static const char *const load[] = { "-incoming", "defer", "-S", NULL };
     const char *const boot[] = {
         "-kernel", INITRD_PARTS VM_KERNEL, "-append", t->append, "-initrd", INITRD_FILE, NULL
-    };
-    static const char *const image[] = {
-        "-add-fd",   "fd=8,set=2",
-        "-blockdev", "driver=file,node-name=root,filename=/dev/fdset/2,read-only=on,locking=off",
-        "-device",   "virtio-blk-device,drive=root,serial=" BOOT_INIT_ROOT,
-        NULL
     };
     static const char *const files[] = { "-chardev", "socket,id=root,path=" QEMU_FS_SOCKET,
                                          "-device",
@@ -113,13 +132,15 @@ static void add_options(const struct guest_start *start, enum qemu_way way, cons
     static const char *const second[] = { "-chardev", "socket,id=starter,fd=5", "-mon",
                                           "chardev=starter,mode=control", NULL };
     const char *const *const options[] = { way == QEMU_LOAD || way == QEMU_COPY ? load : boot,
-                                           start->image ? image : files,
+                                           start->roots[0] ? NULL : files,
                                            start->volumes[0] ? volumes : NULL,
                                            start->emulated ? NULL : kvm, starter ? second : NULL };
 
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
-        for (const char *const *option = options[i]; option && *option; option++)
-            *at++ = *option;
+        at = add(at, options[i]);
+    for (size_t i = 0; start->roots[i]; i++)
+        at = add(at, (const char *const[]){ "-add-fd", t->root[i].fd, "-blockdev", t->root[i].file,
+                                            "-device", t->root[i].disk, NULL });
     *at = NULL;
 }
 
@@ -137,12 +158,13 @@ static int place(const struct guest_start *start, enum qemu_way way, const struc
         bool wanted;
         int fd;
     } kept[] = { { !start->emulated, BOOT_FD_KVM },
-                 { start->image, BOOT_FD_ROOT },
                  { way == QEMU_MAKE || way == QEMU_COPY, BOOT_FD_MEMORY } };
     int high[ARRAY_LEN(move)];
 
     for (size_t i = 0; i < ARRAY_LEN(move); i++) {
-        high[i] = move[i].from < 0 ? -1 : fcntl(move[i].from, F_DUPFD_CLOEXEC, BOOT_FD_STATE + 1);
+        high[i] = move[i].from < 0
+                      ? -1
+                      : fcntl(move[i].from, F_DUPFD_CLOEXEC, BOOT_FD_ROOT + BOOT_ROOTS_MAX);
         if (high[i] < 0 && move[i].from >= 0)
             return -1;
     }
@@ -153,6 +175,9 @@ static int place(const struct guest_start *start, enum qemu_way way, const struc
             return -1;
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         if (kept[i].wanted && fcntl(kept[i].fd, F_SETFD, 0) < 0)
+            return -1;
+    for (int i = 0; start->roots[i]; i++)
+        if (fcntl(BOOT_FD_ROOT + i, F_SETFD, 0) < 0)
             return -1;
     return 0;
 }
@@ -207,6 +232,7 @@ static _Noreturn void become(const struct guest_start *start, enum qemu_way way,
 
     memcpy(argv, machine, sizeof machine);
     write_texts(start, way, &t);
+    write_roots(start, &t);
     add_options(start, way, &t, lines->starter >= 0, argv + ARRAY_LEN(machine));
     if (place(start, way, lines) == 0)
         qemu_become(argv, false);

@@ -1,7 +1,7 @@
 /* QEMU gets a machine without anything that can be left out: no firmware but a loader of kernels, no bus, no network, no display.
  *
  *   memory      the sandbox's limit and what the guest's kernel takes; shared with virtiofsd, where there is one
- *   root        the template, read-only: a disk, where it is one EROFS file, else by virtiofsd
+ *   root        the template, read-only: a disk for each file that it is, or a tree, by virtiofsd
  *   volumes     directories of another virtiofsd's, which may write where the mount of a volume lets it
  *   disk        an image in the sandbox's disk, as large as that: the guest's file system is never mounted by the host
  *   port        the trunk
@@ -128,7 +128,7 @@ static int serve_template(const struct guest_start *start, struct err *err)
                                         "-setuid:-mknod:-setfcap:+dac_read_search",
                                         NULL };
 
-    return start->image
+    return start->roots[0]
                ? 0
                : start_virtiofsd(start, start->helper[GUEST_TEMPLATE], QEMU_FS_SOCKET, argv, err);
 }

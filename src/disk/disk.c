@@ -147,16 +147,23 @@ int disk_new_number(uint64_t *ret, struct err *err)
     return 0;
 }
 
-int disk_sync(const struct disks *disks, uint64_t number, struct err *err)
+int disk_open_file(const struct disks *disks, uint64_t number, struct err *err)
 {
     char name[DISK_FILE_NAME];
-    auto_close int fd = -1;
+    int fd;
 
     disk_file_name(number, name);
     fd = openat(disks->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 || fdatasync(fd) < 0 || fsync(disks->dir_fd) < 0
-               ? err_sys(err, errno, "save a disk")
-               : 0;
+    return fd < 0 ? err_sys(err, errno, "open a disk") : fd;
+}
+
+int disk_sync(const struct disks *disks, uint64_t number, struct err *err)
+{
+    auto_close int fd = disk_open_file(disks, number, err);
+
+    if (fd < 0)
+        return -1;
+    return fdatasync(fd) < 0 || fsync(disks->dir_fd) < 0 ? err_sys(err, errno, "save a disk") : 0;
 }
 
 static int order_new(struct disks *disks, const struct limits *limits, uint32_t tag,

@@ -60,6 +60,9 @@ int disk_new_number(uint64_t *ret, struct err *err);
 /* Its file, to the host's disk for good, and its name. */
 int disk_sync(const struct disks *disks, uint64_t number, struct err *err);
 
+/* Its file, to be read as it is. */
+int disk_open_file(const struct disks *disks, uint64_t number, struct err *err);
+
 /* What its file takes on the host's disk. */
 uint64_t disk_bytes(const struct disks *disks, uint64_t number);
 

@@ -51,6 +51,7 @@ struct merging {
 
 struct memory_kind {
     uint32_t isolation, cpus;
+    uint64_t disks; /* of the template */
     uint64_t bytes;
     uint64_t parts_device, parts_inode, parts_s, parts_ns;
     char agent[AGENT_NAME + 7];

@@ -41,11 +41,13 @@
 enum {
     FD_CONTROL = BOOT_FD_CONTROL,
     FD_KVM = BOOT_FD_KVM,       /* only of a virtual machine */
-    FD_ROOT = BOOT_FD_ROOT,     /* the same, with a template that is a file */
     FD_MEMORY = BOOT_FD_MEMORY, /* the same, with a memory that others have, too */
     FD_STATE = BOOT_FD_STATE,
-    FD_BRIDGE, /* only with a machine */
-    FD_TASKS,  /* as many as there are v1 hierarchies */
+    FD_ROOT =
+        BOOT_FD_ROOT, /* the same, with a template that is files: as many as those are, at the exec */
+    FD_BRIDGE = FD_ROOT + BOOT_ROOTS_MAX, /* only with a machine */
+    FD_TASKS,                             /* as many as there are v1 hierarchies */
+    FD_SPARE = 64,                        /* numbers from here on are free */
 };
 
 static bool is_vm(const struct child_spec *s)
@@ -84,8 +86,9 @@ static void step_alone(const struct child_spec *s)
     const struct {
         int from, to;
     } of_machine[] = {
-        { m ? m->kvm_fd : -1, FD_KVM },       { m ? m->root_fd : -1, FD_ROOT },
-        { m ? m->memory_fd : -1, FD_MEMORY }, { m ? m->state_fd : -1, FD_STATE },
+        { m ? m->kvm_fd : -1, FD_KVM },
+        { m ? m->memory_fd : -1, FD_MEMORY },
+        { m ? m->state_fd : -1, FD_STATE },
         { m ? m->bridge_fd : -1, FD_BRIDGE },
     };
     struct {
@@ -109,7 +112,7 @@ static void step_alone(const struct child_spec *s)
         move[count].to = FD_TASKS + (int) i;
     }
     for (int i = 0; i < count; i++) {
-        int high = fcntl(move[i].from, F_DUPFD, 64);
+        int high = fcntl(move[i].from, F_DUPFD, FD_SPARE);
 
         if (high < 0) /* EINVAL: no number that high is allowed */
             fail_early(s->control_fd, errno == EINVAL ? EMFILE : errno);
@@ -271,14 +274,26 @@ static void put_volumes(const struct volume_use uses[VOLUMES_MAX], char *out, si
                                  uses[i].flags & VOLUME_READ_ONLY ? 'r' : 'w', uses[i].path);
 }
 
+/* In their places, through numbers that are surely free: these are wherever the message had put them. */
+static void place_roots(int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_SPARE);
+        if (fds[i] < 0)
+            fail_sys(errno, "keep the template's files");
+    }
+    for (size_t i = 0; i < count; i++)
+        if (dup2(fds[i], FD_ROOT + (int) i) < 0)
+            fail_sys(errno, "place the template's files");
+}
+
 /* The bridge gets the agent's arguments behind its own. Its failures go the child's way. */
-static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
+static void exec_bridge(const struct child_spec *s, int *root_fds, char **argv, char **envp)
 {
     const struct {
         int fd, at;
     } kept[] = { { 0, FD_CONTROL },
                  { s->machine->kvm_fd, FD_KVM },
-                 { s->machine->root_fd, FD_ROOT },
                  { s->machine->memory_fd, FD_MEMORY },
                  { s->machine->state_fd, FD_STATE } };
     char cores[24], processes[24], inodes[24], volumes[VOLUMES_MAX * (VOLUME_PATH_MAX + 2)];
@@ -294,15 +309,17 @@ static void exec_bridge(const struct child_spec *s, char **argv, char **envp)
     put_volumes(s->volumes, volumes, sizeof volumes);
     argv[5] = volumes;
     argv[6] = (char *) (uintptr_t) s->machine->way;
+    argv[7] = (char *) (uintptr_t) s->machine->roots;
     argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) s->agent;
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         if (kept[i].fd >= 0 && fcntl(kept[i].at, F_SETFD, 0) < 0)
             fail_sys(errno, "keep the machine's descriptors");
+    place_roots(root_fds, strlen(s->machine->roots));
     (void) syscall(__NR_execveat, FD_BRIDGE, "", argv, envp, AT_EMPTY_PATH);
     fail_sys(errno, "exec the bridge");
 }
 
-static void step_exec(const struct child_spec *s, bool listening)
+static void step_exec(const struct child_spec *s, int *root_fds, bool listening)
 {
     char flags[16], memory[32];
     char *args[BOOT_BRIDGE_ARG_COUNT + 1] = {
@@ -321,7 +338,7 @@ static void step_exec(const struct child_spec *s, bool listening)
         envp[i] = (char *) (uintptr_t) at;
     envp[s->template->env_count] = NULL;
     if (s->machine)
-        exec_bridge(s, args, envp);
+        exec_bridge(s, root_fds, args, envp);
     (void) execve(s->agent, argv, envp);
     fail_sys(errno, "exec the agent");
 }
@@ -369,7 +386,8 @@ static bool step_confine(const struct child_spec *s)
 
 _Noreturn void child_run(const struct child_spec *s)
 {
-    int fds[CHILD_FD_COUNT + VOLUMES_MAX];
+    const size_t others = CHILD_FD_COUNT + volume_use_count(s->volumes);
+    int fds[CHILD_FDS_MAX];
     int mounts_fd = -1, proc_fd;
     bool listening;
 
@@ -384,12 +402,12 @@ _Noreturn void child_run(const struct child_spec *s)
         step_bound_spaces(proc_fd);
     else
         mounts_fd = step_forbid_spaces(proc_fd);
-    step_wait(fds, CHILD_FD_COUNT + volume_use_count(s->volumes));
+    step_wait(fds, others + (s->machine ? strlen(s->machine->roots) : 0));
     step_become_root_inside();
     step_root(s, fds, proc_fd, mounts_fd);
     step_stdio();
     listening = step_confine(s);
     step_give_listener(listening);
-    step_exec(s, listening);
+    step_exec(s, fds + others, listening);
     _exit(4);
 }

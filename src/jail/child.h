@@ -30,8 +30,9 @@ struct child_spec {
     struct volume_use volumes[VOLUMES_MAX];
     bool allow_root;
     bool shm_joined; /* /dev/shm is more than the disk's */
-    int control_fd; /* the keeper says go, with CHILD_FD_COUNT descriptors and those of the volumes */
-    int ready_fd;   /* the agent says it listens */
+    /* the keeper says go, with CHILD_FD_COUNT descriptors, those of the volumes, and those of a machine's template */
+    int control_fd;
+    int ready_fd; /* the agent says it listens */
     /* The table of descriptors is the keeper's, and these are at low numbers (low_fds.h). */
     bool shares_table;
     char agent[sizeof AGENTS_AT + AGENT_NAME]; /* the agent's program, in the sandbox */
@@ -39,6 +40,7 @@ struct child_spec {
 
 /* The last counts only with shm_joined. */
 enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_SHM, CHILD_FD_COUNT };
+#define CHILD_FDS_MAX (CHILD_FD_COUNT + VOLUMES_MAX + BOOT_ROOTS_MAX)
 
 /* What the child says, before the exec, of its filter: it waits for a listener, whose descriptor comes along; or it
  * refuses by itself. One byte; a failure is a struct err. */

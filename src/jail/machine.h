@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "jail/seccomp.h"
 #include "jail/template.h"
+#include "wire/boot.h"
 #include "wire/limits.h"
 
 #include <stdbool.h>
@@ -38,7 +39,9 @@ struct machine {
     int bridge_fd;         /* cove-bridge, open for reading */
     bool vm;
     int kvm_fd; /* of a virtual machine: /dev/kvm, or -1 */
-    int root_fd; /* of a virtual machine: the EROFS file that its template is, or -1: the template is a tree */
+    /* of a virtual machine: the files that its template is, the nearest first, and a letter for each (wire/boot.h); "": a tree */
+    int root_fd[BOOT_ROOTS_MAX];
+    char roots[BOOT_ROOTS_MAX + 1];
     /* of a virtual machine: files with the memory and the state of one that has just started, to be made or to be had; or -1 */
     int memory_fd, state_fd;
     const char *way; /* how the guest begins: argv[6] of the bridge (wire/boot.h) */

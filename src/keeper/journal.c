@@ -23,7 +23,9 @@ struct on_disk {
 _Static_assert(sizeof(struct on_disk) <= JOURNAL_SLOT, "a record fits its slot");
 
 /* Of versions before: sandboxes outlive a keeper, also when it is the next version that comes after it. */
-static const size_t lengths[] = { sizeof(struct on_disk), offsetof(struct on_disk, record.doomed),
+static const size_t lengths[] = { sizeof(struct on_disk),
+                                  offsetof(struct on_disk, record.template_disks),
+                                  offsetof(struct on_disk, record.doomed),
                                   offsetof(struct on_disk, record.filter),
                                   offsetof(struct on_disk, record.was_frozen) };
 

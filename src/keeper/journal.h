@@ -41,6 +41,8 @@ struct journal_record {
     unsigned char filter[SHA256_LEN]; /* name of the filter that it was made with: jail/seccomp.h */
     uint32_t doomed;                  /* while PAUSING or STARTING: it was destroyed meanwhile */
     uint32_t io_device; /* number of its loop device + 1; the version before wrote 0 */
+    /* of a virtual machine: the layers below its disk are disks of it, too; the version before wrote 0 */
+    uint32_t template_disks;
 };
 
 int journal_open(struct journal *journal, int state_fd, struct err *err);

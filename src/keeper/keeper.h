@@ -86,6 +86,7 @@ struct sandbox {
     char view_name[16];
     struct layers layers;
     uint64_t template_inode; /* of the template's tree: it may be built again */
+    bool template_disks;     /* of a virtual machine: driver/vm/load.c */
     int base_fd[LAYERS_MAX]; /* while starting, from 1 on; borrowed from the host's bases */
     bool merging;            /* waits for the image's layers to become fewer (merge.c) */
 };

@@ -83,6 +83,7 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
                                      .filter_form = s->filter_form,
                                      .doomed = s->doomed,
                                      .io_device = s->io_device,
+                                     .template_disks = s->template_disks,
                                      .pid_started = s->pid_started,
                                      .build = s->build };
 
@@ -257,6 +258,7 @@ static void take_record(struct sandbox *s, const struct journal_record *record)
     memcpy(s->filter, record->filter, sizeof s->filter);
     s->doomed = record->doomed;
     s->io_device = record->io_device;
+    s->template_disks = record->template_disks;
     s->kill_since_ms = s->doomed ? io_now_ms() : 0;
     s->build = record->build;
     memcpy(s->made_as, record->made_as, sizeof s->made_as);

@@ -25,17 +25,25 @@
  *   argv[5]  its volumes: for each 'r' (read-only) or 'w', its path and a newline; volume N is /volumes/N of the jail
  *   argv[6]  how it begins: BOOT_BRIDGE_START; BOOT_BRIDGE_LOAD: the guest is to be loaded by an order (wire/bridge.h); BOOT_BRIDGE_MAKE: it
  *            starts, and the memory and the state that it has then are kept for others; BOOT_BRIDGE_COPY: it has those of another one
- *   argv[7]  the agent's program, as the guest sees it
- *   argv[8]… the agent's own, from argv[1] on
+ *   argv[7]  of a virtual machine: what its template is, one letter for each of the read-only files that it is made of, the nearest first:
+ *            BOOT_ROOT_*; "": the template is a tree
+ *   argv[8]  the agent's program, as the guest sees it
+ *   argv[9]… the agent's own, from argv[1] on
  * and it has one descriptor more, on which a failure to start goes to the keeper as a struct err; one of /dev/kvm for the isolation `vm`;
- * of a virtual machine whose template is one EROFS file, one of that file; and with the last two of argv[6] one of the memory and one of
+ * with the last two of argv[6] one of the memory and one of
  * the state, files in memory, which no process can change once they are whole. A bridge that cannot use them lets the guest start,
- * and says so by the byte BOOT_WORD_STARTED before the first one. */
+ * and says so by the byte BOOT_WORD_STARTED before the first one. Those of argv[7] are BOOT_FD_ROOT and the next ones. */
 #define BOOT_FD_CONTROL 6
 #define BOOT_FD_KVM     7
-#define BOOT_FD_ROOT    8
-#define BOOT_FD_MEMORY  9
-#define BOOT_FD_STATE   10
+#define BOOT_FD_MEMORY  8
+#define BOOT_FD_STATE   9
+#define BOOT_FD_ROOT    10
+
+/* Each is a disk of the machine, which has places for 24 devices. */
+#define BOOT_ROOTS_MAX  16
+#define BOOT_ROOT_EROFS 'e' /* an EROFS file */
+#define BOOT_ROOT_DISK                                                                             \
+    'd' /* the disk of a sandbox that was saved: what it had written is below upper/ */
 
 #define BOOT_WORD_STARTED "s"
 
@@ -52,7 +60,7 @@
 #define BOOT_BRIDGE_LOAD      "load"
 #define BOOT_BRIDGE_MAKE      "make"
 #define BOOT_BRIDGE_COPY      "copy"
-#define BOOT_BRIDGE_AGENT     7 /* where the agent's arguments begin */
+#define BOOT_BRIDGE_AGENT     8 /* where the agent's arguments begin */
 #define BOOT_BRIDGE_ARG_COUNT (BOOT_BRIDGE_AGENT + BOOT_ARG_COUNT)
 
 /* In a virtual machine the agent's program is the first process of the kernel, too (agent/init.h): /init of a file system in memory, which
@@ -61,9 +69,9 @@
  * byte 0 on the trunk, and reads a struct boot_told: a machine whose memory is to be copied is saved while it waits. Only behind that it
  * looks for disks, so that a copy finds its own.
  *
- * The texts have a NUL behind each: the limit of processes, the volumes as above, the template's file system, the agent's arguments from
- * argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs BOOT_INIT_ROOT, or an erofs on the
- * disk of that serial number; volumes are directories of the virtiofs BOOT_INIT_VOLUMES, named by their number from 0 on; what the sandbox
+ * The texts have a NUL behind each: the limit of processes, the volumes as above, what the template is (argv[7] of the bridge), the agent's
+ * arguments from argv[0] on (its name in BOOT_INIT_AGENT), the template's environment. The template is the virtiofs BOOT_INIT_ROOT, or disks
+ * whose serial numbers are BOOT_INIT_ROOT and a number from 0 on, the nearest first; volumes are directories of the virtiofs BOOT_INIT_VOLUMES, named by their number from 0 on; what the sandbox
  * writes is on the disk BOOT_INIT_DISK; and the trunk is the virtio port BOOT_INIT_PORT. */
 #define BOOT_TOLD_MAGIC 0x65766f63u /* "cove" */
 #define BOOT_TEXTS_MAX  32768       /* an environment has half of it at most */
@@ -81,8 +89,6 @@ struct boot_told {
 #define BOOT_INIT_VOLUMES "volumes"
 #define BOOT_INIT_PORT    "trunk"
 #define BOOT_INIT_DISK    "disk"
-#define BOOT_INIT_FILES   "virtiofs"
-#define BOOT_INIT_IMAGE   "erofs"
 
 /* Capabilities of the sandbox's root; numbers of <linux/capability.h>. In both profiles the agent itself has
  * BOOT_AGENT_CAPS and no more; in `strict` its commands have none, in `root` root's commands have

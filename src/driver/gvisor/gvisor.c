@@ -30,7 +30,6 @@ static void start(struct keeper *k, struct sandbox *s)
     struct machine machine = { .isolation = isolation_name(ISOLATION_GVISOR),
                                .bridge_fd = k->host->bridge_fd,
                                .kvm_fd = -1,
-                               .root_fd = -1,
                                .memory_fd = -1,
                                .state_fd = -1,
                                .way = BOOT_BRIDGE_START };

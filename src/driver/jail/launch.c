@@ -93,16 +93,17 @@ int launch_write_maps(int pid, uint32_t base, struct err *err)
 }
 
 /* What the parent does while the child gets ready: maps, root file system, then the word to go. */
-static int give_root(struct sandbox *s, const struct template *t, int control, bool in_worker,
-                     struct err *err)
+static int give_root(struct sandbox *s, const struct template *t, const struct machine *machine,
+                     int control, bool in_worker, struct err *err)
 {
     auto_close int userns = -1, root = -1, shm = -1;
     struct root_layers layers = { .disk_fd = s->disk_fd,
                                   .kind = (enum keeper_disk) s->info.disk_kind,
                                   .base_count = s->layers.count - 1 };
     char path[40];
-    int fds[CHILD_FD_COUNT + VOLUMES_MAX];
-    size_t volumes = volume_use_count(s->volumes);
+    int fds[CHILD_FDS_MAX];
+    size_t count = CHILD_FD_COUNT + volume_use_count(s->volumes);
+    size_t roots = machine ? strlen(machine->roots) : 0;
     struct err said;
     int rc;
 
@@ -124,7 +125,9 @@ static int give_root(struct sandbox *s, const struct template *t, int control, b
     fds[CHILD_DISK] = s->disk_fd;
     fds[CHILD_SHM] = shm < 0 ? s->disk_fd : shm; /* the child knows whether to look */
     memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
-    if (io_send_fds(control, "g", 1, fds, CHILD_FD_COUNT + volumes) != 1) {
+    if (roots > 0)
+        memcpy(fds + count, machine->root_fd, roots * sizeof fds[0]);
+    if (io_send_fds(control, "g", 1, fds, count + roots) != 1) {
         err_sys(err, errno, "tell the child to go");
         /* It may be dead already, and have said why. */
         if (hear_child(s, control, &said) == (ssize_t) sizeof said)
@@ -184,8 +187,8 @@ void launch_free_fds(struct keeper *k, struct sandbox *s)
 static int place_fds(unsigned row, struct child_spec *spec, struct cgroup_entry *entry,
                      struct machine *machine, struct err *err)
 {
-    int *of_machine[] = { &machine->bridge_fd, &machine->kvm_fd, &machine->root_fd,
-                          &machine->memory_fd, &machine->state_fd };
+    int *of_machine[] = { &machine->bridge_fd, &machine->kvm_fd, &machine->memory_fd,
+                          &machine->state_fd };
     int *fds[LOW_FDS_EACH] = { &spec->control_fd, &spec->ready_fd };
     unsigned count = 2;
 
@@ -255,13 +258,13 @@ int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
     return 0;
 }
 
-int launch_root(struct sandbox *s, const struct template *t, const struct launch_lines *lines,
-                bool in_worker, struct err *err)
+int launch_root(struct sandbox *s, const struct template *t, const struct machine *machine,
+                const struct launch_lines *lines, bool in_worker, struct err *err)
 {
     create_begin_step(s, STEP_ROOT);
     if (s->disk_fd < 0 && disk_make_memory(&s->info.limits, s->info.uid_base, &s->disk_fd, err) < 0)
         return -1;
-    if (give_root(s, t, lines->control, in_worker, err) < 0)
+    if (give_root(s, t, machine, lines->control, in_worker, err) < 0)
         return -1;
     create_end_step(s, STEP_ROOT);
     return 0;
@@ -281,7 +284,7 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
         return -1;
     if (keeper_watch(k, &s->pid, take_fd(&lines.pidfd), sandbox_on_death, err) < 0) {
         end_child(s);
-    } else if (launch_root(s, t, &lines, false, err) == 0) {
+    } else if (launch_root(s, t, machine, &lines, false, err) == 0) {
         create_begin_step(s, STEP_CHILD);
         if (cgroup_share(&k->host->cgroups, s->made_as, limits, err) == 0 &&
             keeper_watch(k, &s->control, take_fd(&lines.control), hear_on_control, err) == 0)

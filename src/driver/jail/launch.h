@@ -34,7 +34,8 @@ int launch_child(struct keeper *keeper, struct sandbox *sandbox, const struct te
                  const struct machine *machine, const struct cgroup_entry *entry,
                  struct launch_lines *ret, struct err *err);
 int launch_root(struct sandbox *sandbox, const struct template *template,
-                const struct launch_lines *lines, bool in_worker, struct err *err);
+                const struct machine *machine, const struct launch_lines *lines, bool in_worker,
+                struct err *err);
 
 /* The id maps of a process in a user namespace of its own. */
 int launch_write_maps(int pid, uint32_t base, struct err *err);

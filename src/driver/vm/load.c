@@ -18,28 +18,72 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A template that is one file, with nothing between it and the sandbox's own disk, is a disk of the machine. */
+/* ---- its template ---- */
+
+/* Takes the descriptor. */
+static void add_root(struct machine *m, int fd, char letter)
+{
+    size_t count = strlen(m->roots);
+
+    m->root_fd[count] = fd;
+    m->roots[count] = letter;
+    m->roots[count + 1] = '\0';
+}
+
+void load_machine_done(struct machine *m)
+{
+    for (size_t i = 0; m->roots[i]; i++)
+        own_close(&m->root_fd[i]);
+    m->roots[0] = '\0';
+}
+
+/* A template that is files is disks of the machine, and so are the disks between it and the sandbox's own. The version before had one file,
+ * and nothing in between; what it saved is loaded so. */
+static bool has_disks(const struct sandbox *s, const struct template *t)
+{
+    bool before = s->image_memory && !s->template_disks;
+
+    return t->image && s->layers.count <= (before ? 1 : BOOT_ROOTS_MAX);
+}
+
+static int open_roots(const struct keeper *k, const struct sandbox *s, struct template *t,
+                      struct machine *ret, struct err *err)
+{
+    for (uint32_t i = 1; i < s->layers.count; i++) {
+        int fd = disk_open_file(&k->host->disks, s->layers.number[i], err);
+
+        if (fd < 0) {
+            load_machine_done(ret);
+            return -1;
+        }
+        add_root(ret, fd, BOOT_ROOT_DISK);
+    }
+    add_root(ret, take_fd(&t->root_fd), BOOT_ROOT_EROFS);
+    return 0;
+}
+
 int load_machine(const struct keeper *k, struct sandbox *s, int templates_fd, struct machine *ret,
                  struct err *err)
 {
     struct template t;
+    int rc = 0;
 
     *ret = (struct machine){ .isolation = isolation_name(s->info.isolation),
                              .program = VM_PREFIX,
                              .bridge_fd = k->host->bridge_fd,
                              .vm = true,
                              .kvm_fd = s->info.isolation == ISOLATION_VM ? k->host->kvm_fd : -1,
-                             .root_fd = -1,
                              .memory_fd = -1,
                              .state_fd = -1,
                              .way = s->image_memory ? BOOT_BRIDGE_LOAD : BOOT_BRIDGE_START };
     if (template_open_tree(&t, templates_fd, s->info.template, s->template_inode, err) < 0)
         return -1;
     s->template_inode = t.inode;
-    if (t.image && s->layers.count == 1)
-        ret->root_fd = take_fd(&t.root_fd);
+    if (has_disks(s, &t))
+        rc = open_roots(k, s, &t, ret, err);
+    s->template_disks = s->template_disks || !s->image_memory;
     template_close(&t);
-    return 0;
+    return rc;
 }
 
 /* ---- what can be had ---- */
@@ -117,6 +161,7 @@ static void order_disks(struct keeper *k, struct sandbox *s, const struct image_
     struct keeper_request r;
     struct err err;
 
+    s->template_disks = meta->template_disks;
     if (strcmp(s->image, s->info.id) == 0) {
         disks_over_image(k, s, meta);
         return;

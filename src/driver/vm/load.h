@@ -17,9 +17,11 @@ int load_vm(struct keeper *keeper, const struct keeper_request *request,
 /* One whose loader died, and which is the sandbox: it runs, and hears why. In a process of its own. */
 int load_vm_tell(struct keeper *keeper, const struct sandbox *sandbox, bool same, struct err *err);
 
-/* The jail around it. root_fd is the caller's to close; the sandbox has the template that this is of, from then on. */
+/* The jail around it; the sandbox has the template that this is of, from then on. */
 int load_machine(const struct keeper *keeper, struct sandbox *sandbox, int templates_fd,
                  struct machine *ret, struct err *err);
+/* Closes what load_machine() opened, not what else is in it. */
+void load_machine_done(struct machine *machine);
 
 /* The worker of one with memory; loader.c. */
 int loader_vm(struct worker *worker, const struct keeper_request *request, struct err *err);

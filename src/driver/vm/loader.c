@@ -136,15 +136,17 @@ static int launch(struct loading *l, struct err *err)
     if (load_machine(w->keeper, &w->sandbox, templates, &machine, err) < 0)
         return -1;
     if (template_open_tree(&t, templates, w->sandbox.info.template, l->meta.template_inode, err) <
-        0)
+        0) {
+        load_machine_done(&machine);
         return -1;
+    }
     if (layers_mount(w->keeper->host, &t, err) == 0 &&
         cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.made_as, &entry, err) == 0 &&
         launch_child(w->keeper, &w->sandbox, &t, &machine, &entry, &l->lines, err) == 0) {
         w->sandbox.pid.fd = l->lines.pidfd;
-        rc = launch_root(&w->sandbox, &t, &l->lines, true, err);
+        rc = launch_root(&w->sandbox, &t, &machine, &l->lines, true, err);
     }
-    own_close(&machine.root_fd);
+    load_machine_done(&machine);
     cgroup_entry_close(&entry);
     template_close(&t);
     return rc < 0 ? -1 : wait_until_ready(l, err);

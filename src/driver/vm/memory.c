@@ -24,7 +24,8 @@
 #define REST_MS 600000u
 
 /* What a memory is of. False: it is not known. */
-static bool describe(const struct keeper *k, const struct sandbox *s, struct memory_kind *ret)
+static bool describe(const struct keeper *k, const struct sandbox *s, const struct machine *machine,
+                     struct memory_kind *ret)
 {
     struct stat st;
 
@@ -32,6 +33,7 @@ static bool describe(const struct keeper *k, const struct sandbox *s, struct mem
         return false;
     memset(ret, 0, sizeof *ret); /* it is compared as a whole */
     ret->isolation = s->info.isolation;
+    ret->disks = strlen(machine->roots);
     ret->cpus = (uint32_t) ((s->info.limits.cpu_milli + 999) / 1000);
     ret->bytes = (s->info.limits.memory_bytes + VM_KERNEL_MEMORY) / MiB * MiB;
     ret->parts_device = (uint64_t) st.st_dev;
@@ -154,15 +156,16 @@ void memory_find(struct keeper *k, const struct sandbox *s, struct machine *mach
     struct memory *m;
     unsigned tries;
 
-    if (machine->root_fd < 0 || s->image_memory || volume_use_count(s->volumes) > 0 ||
-        !describe(k, s, &kind))
+    if (!machine->roots[0] || s->image_memory || volume_use_count(s->volumes) > 0 ||
+        !describe(k, s, machine, &kind))
         return;
     drop_refused(host);
     m = find(host, &kind);
     if (m && !m->whole && is_whole(m)) {
         m->whole = true;
-        log_line(LOG_INFO, "machines isolation=%s memory=%llu cpus=%u are copies from now on",
-                 machine->isolation, (unsigned long long) kind.bytes, kind.cpus);
+        log_line(
+            LOG_INFO, "machines isolation=%s memory=%llu cpus=%u disks=%u are copies from now on",
+            machine->isolation, (unsigned long long) kind.bytes, kind.cpus, (unsigned) kind.disks);
     }
     if (m && m->whole) {
         give(host, m, BOOT_BRIDGE_COPY, machine);

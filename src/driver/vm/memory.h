@@ -1,11 +1,11 @@
 /* memory.h - memory of machines that have just started, kept for others: a create then has no kernel to start.
  *
- * One for each isolation, size of memory and number of processors, of these parts (parts.h) and this agent. The first machine that wants one
+ * One for each isolation, size of memory, number of processors and number of disks that a template is, of these parts (parts.h) and this agent. The first machine that wants one
  * makes it (bridge/memory.h), in its own jail and before it is told anything; machines that start meanwhile start as without. It is two
  * files in memory, which the bridge seals: from then on no process can write to them, this keeper included. Each machine maps them, and
  * what it writes is its own.
  *
- * A machine with a volume, or on a template that is no file, shares its memory with virtiofsd, and cannot have one.
+ * A machine with a volume, or on a template that is a tree, shares its memory with virtiofsd, and cannot have one.
  *
  * Owns:    the descriptors; they end with the keeper.
  * Callers: vm.c, load.c. */

@@ -129,6 +129,7 @@ static int complete(struct saving *s, struct err *err)
         return err_sys(err, errno, "look at the machine's state");
     s->meta.image.memory_bytes = (uint64_t) st.st_size;
     parts_qemu(s->meta.kernel, sizeof s->meta.kernel);
+    s->meta.template_disks = s->w->sandbox.template_disks;
     return 0;
 }
 

@@ -92,7 +92,7 @@ static void start(struct keeper *k, struct sandbox *s)
     }
     memory_find(k, s, &machine);
     launch_machine(k, s, &machine, loader_vm);
-    own_close(&machine.root_fd);
+    load_machine_done(&machine);
 }
 
 static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
