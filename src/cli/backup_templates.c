@@ -127,6 +127,18 @@ static int take_tree(struct backup *b, int dir_fd, const char *template, const c
                : backup_manifest_add_tree(&b->manifest, &tree, err);
 }
 
+/* Of a file below an image's own, "<root>.<i>": the inode of that one. Of all else, its own. */
+static uint64_t inode_of_root(int dir_fd, const char *name, const struct stat *st)
+{
+    char root[80];
+    struct stat above;
+
+    (void) snprintf(root, sizeof root, "%.*s", (int) strcspn(name, "."), name);
+    return S_ISREG(st->st_mode) && fstatat(dir_fd, root, &above, AT_SYMLINK_NOFOLLOW) == 0
+               ? (uint64_t) above.st_ino
+               : (uint64_t) st->st_ino;
+}
+
 /* fn for each tree of a template that is needed. */
 typedef int each_tree(struct backup *b, int dir_fd, const char *template, const char *root,
                       uint64_t inode, struct err *err);
@@ -144,7 +156,7 @@ static int walk_trees(struct backup *b, int dir_fd, const char *template, each_t
         if (!name_ok(entry->d_name) || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             !(S_ISDIR(st.st_mode) ||
               (S_ISREG(st.st_mode) && strncmp(entry->d_name, "root-", 5) == 0)) ||
-            !is_needed(b, template, (uint64_t) st.st_ino))
+            !is_needed(b, template, inode_of_root(fd, entry->d_name, &st)))
             continue;
         if (fn(b, fd, template, entry->d_name, (uint64_t) st.st_ino, err) < 0)
             return -1;

@@ -32,6 +32,15 @@ static void json_manifest(struct json_out *json, const char *name, const struct 
         json_out_text(json, "digest", manifest->digest);
         json_out_raw(json, "entrypoint", manifest->entrypoint[0] ? manifest->entrypoint : "[]");
         json_out_raw(json, "cmd", manifest->cmd[0] ? manifest->cmd : "[]");
+        json_out_array(json, "layers");
+        for (size_t i = 0; i < manifest_below_count(manifest); i++) {
+            char key[65];
+
+            manifest_below_at(manifest, i, key);
+            json_out_text(json, NULL, key);
+        }
+        json_out_text(json, NULL, manifest->layer);
+        json_out_end(json);
     }
     json_out_text(json, "recipe", manifest->recipe);
     json_out_number(json, "created", manifest->created);
@@ -230,6 +239,22 @@ struct inspected {
     json_t *warm, *network; /* borrowed of it; NULL: none */
 };
 
+/* An image's files that others may have, too. */
+static int add_below(int template_fd, struct inspected *it, struct err *err)
+{
+    for (size_t i = 0; i < manifest_below_count(&it->manifest); i++) {
+        char file[TEMPLATE_BELOW_NAME];
+        struct tree_size size;
+
+        template_below_name(file, it->manifest.root, i);
+        if (tree_measure(template_fd, file, &size, err) < 0)
+            return -1;
+        it->size.bytes += size.bytes;
+        it->size.files += size.files;
+    }
+    return 0;
+}
+
 static int look_at(const char *name, struct inspected *ret, struct err *err)
 {
     auto_close int store_fd = -1, template_fd = -1;
@@ -240,7 +265,8 @@ static int look_at(const char *name, struct inspected *ret, struct err *err)
 
     if (template_store_look(report_state(), &store_fd, err) < 0 ||
         template_find(store_fd, name, &ret->manifest, &template_fd, err) < 0 ||
-        tree_measure(template_fd, ret->manifest.root, &ret->size, err) < 0)
+        tree_measure(template_fd, ret->manifest.root, &ret->size, err) < 0 ||
+        add_below(template_fd, ret, err) < 0)
         return -1;
     chosen = template_default(store_fd);
     ret->name = name;
@@ -319,6 +345,20 @@ static void show_records(const struct inspected *it)
     show_word("import", it->warm, "import");
 }
 
+/* The lowest first: what two templates have in common begins alike. */
+static void show_layers(const struct manifest *manifest)
+{
+    size_t count = manifest_below_count(manifest);
+
+    for (size_t i = 0; i < count; i++) {
+        char key[65];
+
+        manifest_below_at(manifest, i, key);
+        (void) printf("%-13s%s\n", i == 0 ? "layers" : "", key);
+    }
+    (void) printf("%-13s%s\n", count == 0 ? "layers" : "", manifest->layer);
+}
+
 static void inspect_text(const struct inspected *it)
 {
     const struct manifest *manifest = &it->manifest;
@@ -335,6 +375,8 @@ static void inspect_text(const struct inspected *it)
         (void) printf("image        %s\ndigest       %s\nentrypoint   %s\ncmd          %s\n",
                       manifest->image, manifest->digest[0] ? manifest->digest : "unknown",
                       manifest->entrypoint, manifest->cmd);
+    if (manifest->kind == MANIFEST_IMAGE)
+        show_layers(manifest);
     else
         (void) printf("recipe       %s%s\n", manifest->recipe,
                       !it->has_recipe  ? ""

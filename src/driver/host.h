@@ -29,7 +29,7 @@ struct base {
 };
 
 /* An image's file system, mounted at /layers/<place>: layers.c. */
-#define LAYERS_PLACES 32
+#define LAYERS_PLACES 64
 
 struct layer_mount {
     uint64_t device, inode; /* of the file; 0: free */

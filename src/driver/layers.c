@@ -111,19 +111,18 @@ static struct layer_mount *find_layer(struct host *host, const struct stat *st)
     return NULL;
 }
 
-int layers_mount(struct host *host, struct template *t, struct err *err)
+/* The descriptor of a file becomes that of its mounted root. */
+static int mount_one(struct host *host, int *file_fd, struct err *err)
 {
     struct layer_mount *layer;
     struct stat st;
     char path[24];
     int fd;
 
-    if (!t->image)
-        return 0;
-    if (fstat(t->root_fd, &st) < 0)
+    if (fstat(*file_fd, &st) < 0)
         return err_sys(err, errno, "look at the image of a template");
     layer = find_layer(host, &st);
-    if (!layer && add_layer(host, t->root_fd, &st, &layer, err) < 0)
+    if (!layer && add_layer(host, *file_fd, &st, &layer, err) < 0)
         return -1;
     layer->used = ++host->layers_used;
     place_path(path, host, layer);
@@ -131,9 +130,17 @@ int layers_mount(struct host *host, struct template *t, struct err *err)
     fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, errno, "open the image of a template");
-    own_close(&t->root_fd);
-    t->root_fd = fd;
+    own_close(file_fd);
+    *file_fd = fd;
     return 0;
+}
+
+int layers_mount(struct host *host, struct template *t, struct err *err)
+{
+    for (size_t i = 0; t->image && i < t->below_count; i++)
+        if (mount_one(host, &t->below_fd[i], err) < 0)
+            return -1;
+    return t->image ? mount_one(host, &t->root_fd, err) : 0;
 }
 
 void layers_release(struct host *host)

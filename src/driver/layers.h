@@ -7,7 +7,8 @@
 
 #include "driver/host.h"
 
-/* Of a template that is an image, template->root_fd becomes the root of its mounted file system; others stay as they are.
+/* Of a template that is an image, template->root_fd, and each of below_fd, becomes the root of its mounted file system; others stay as
+ * they are.
  * ERR_UNSUPPORTED: this kernel has no EROFS. */
 int layers_mount(struct host *host, struct template *template, struct err *err);
 

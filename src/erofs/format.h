@@ -55,7 +55,13 @@ struct erofs_dirent {
 } __attribute__((packed));
 _Static_assert(sizeof(struct erofs_dirent) == 12, "a directory entry has 12 bytes");
 
-enum erofs_type { EROFS_TYPE_FILE = 1, EROFS_TYPE_DIR = 2, EROFS_TYPE_LINK = 7 };
+enum erofs_type {
+    EROFS_TYPE_FILE = 1,
+    EROFS_TYPE_DIR = 2,
+    EROFS_TYPE_DEVICE =
+        3, /* of characters; the one with the number 0 hides a name of a file system below */
+    EROFS_TYPE_LINK = 7
+};
 
 #define EROFS_XATTR_HEAD 12u /* before the attributes of an inode */
 #define EROFS_XATTR_USER 1u  /* "user.", the one kind that we write */

@@ -49,21 +49,32 @@ static int sort_children(struct tree_node *dir, struct err *err)
     return 0;
 }
 
-/* The node behind this one in a walk over all of them, parents first; NULL: that was the last. */
+/* This sibling, or the first behind it that is written. */
+static struct tree_node *written(struct tree_node *node)
+{
+    while (node && node->below)
+        node = node->next;
+    return node;
+}
+
+/* The node behind this one in a walk over all that are written, parents first; NULL: that was the last. */
 static struct tree_node *behind(struct tree_node *node)
 {
-    if (node->children)
-        return node->children;
-    while (!node->next && node->parent != node)
+    struct tree_node *next = written(node->children);
+
+    while (!next && node->parent != node) {
+        next = written(node->next);
         node = node->parent;
-    return node->next;
+    }
+    return next;
 }
 
 /* ---- directories ---- */
 
 /* "." and ".." have their place among the names. */
 struct entries {
-    const struct tree_node *dir, *child;
+    const struct tree_node *dir;
+    struct tree_node *child;
     unsigned dots; /* how many of both are behind us */
 };
 
@@ -87,7 +98,7 @@ static bool next_entry(struct entries *at, struct entry *ret)
     if (!child)
         return false;
     *ret = (struct entry){ child->name, child->name_len, child->inode };
-    at->child = child->next;
+    at->child = written(child->next);
     return true;
 }
 
@@ -95,6 +106,7 @@ static uint8_t type_of(const struct tree_inode *inode)
 {
     return S_ISDIR(inode->mode)   ? EROFS_TYPE_DIR
            : S_ISLNK(inode->mode) ? EROFS_TYPE_LINK
+           : S_ISCHR(inode->mode) ? EROFS_TYPE_DEVICE
                                   : EROFS_TYPE_FILE;
 }
 
@@ -129,7 +141,7 @@ static bool next_block(struct entries *at, unsigned char *out, size_t *ret_used)
 
 static struct entries entries_of(const struct tree_node *dir)
 {
-    return (struct entries){ .dir = dir, .child = dir->children };
+    return (struct entries){ .dir = dir, .child = written(dir->children) };
 }
 
 /* ---- the first walk ---- */
@@ -143,7 +155,7 @@ static void plan_dir(struct tree_node *dir, uint32_t *next)
 
     inode->subdirs = 0;
     for (const struct tree_node *child = dir->children; child; child = child->next)
-        inode->subdirs += tree_is_dir(child);
+        inode->subdirs += tree_is_dir(child) && !child->below;
     while (next_block(&at, NULL, &used)) {
         blocks++;
         last = used;
@@ -338,6 +350,8 @@ int layout_write(struct layout *layout, const struct erofs_writer *w, struct tre
             return -1;
         if (write_inode(pen, meta, node, err) < 0)
             return -1;
+        node->inode->tail_at = /* for readers from now on */
+            meta + node->inode->place + sizeof(struct erofs_inode) + xattr_bytes(node->inode);
     }
     return pen_flush(pen, err);
 }

@@ -166,6 +166,7 @@ int tree_init(struct tree *tree, const struct tree_limits *limits, struct err *e
     }
     inode->links = 1;
     tree->root->inode = inode;
+    tree->inodes = 1;
     return 0;
 }
 
@@ -208,6 +209,7 @@ int tree_put(struct tree *tree, struct tree_node *dir, const char *name, size_t 
         dir->children->previous = node;
     dir->children = node;
     dir->count++;
+    tree->inodes += inode->links == 0;
     inode->links++;
     tree->nodes++;
     tree->made++;
@@ -229,8 +231,10 @@ static void drop_node(struct tree *tree, struct tree_node *node)
         node->next->previous = node->previous;
     node->parent->count--;
     tree->nodes--;
-    if (--node->inode->links == 0)
+    if (--node->inode->links == 0) {
+        tree->inodes--;
         tree_inode_free(tree, node->inode);
+    }
     free(node);
 }
 

@@ -29,16 +29,20 @@ struct tree_limits {
 extern const struct tree_limits tree_limits_default;
 
 struct tree_inode {
-    uint16_t mode; /* with its type: S_IFREG, S_IFDIR or S_IFLNK */
+    uint16_t mode; /* with its type: S_IFREG, S_IFDIR or S_IFLNK; of a whiteout S_IFCHR */
     uint16_t uid, gid;
     uint32_t links;   /* nodes that name the inode */
     uint32_t subdirs; /* of a directory; of layout.c */
+    uint32_t
+        links_below; /* as many had it when the image was cut; of src/oci/cut.c, as is the next */
+    bool spread;     /* some of its names are written, so all are */
     int64_t mtime;
     uint64_t size;
     char *target;          /* of a symbolic link */
     unsigned char *xattrs; /* as on disk, without the head */
     uint32_t xattrs_len;
     /* where the content is; of write.c */
+    uint8_t file; /* the number of the writer that has it */
     uint32_t block;
     uint64_t tail_at;
     uint16_t tail_len; /* bytes that go behind the inode */
@@ -55,6 +59,7 @@ struct tree_node {
     uint32_t opaque; /* the last layer that hid everything from below the node */
     uint32_t count;  /* of children */
     uint16_t depth;
+    bool below; /* not written: a file below has the node, and all that is in it */
     uint8_t name_len;
     char name[];
 };
@@ -65,6 +70,7 @@ struct tree {
     struct tree_node **table;
     size_t table_size;    /* a power of two */
     uint64_t nodes, made; /* now, and ever */
+    uint64_t inodes;      /* now, the root's included */
     uint64_t secret[2];   /* of the table: names are hostile */
     /* Told before an inode that no node names any more is freed; may be NULL. */
     void (*dropped)(void *context, const struct tree_inode *inode);

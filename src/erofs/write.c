@@ -131,6 +131,7 @@ int erofs_begin(struct erofs_writer *w, struct tree_inode *inode, uint64_t size,
     if (take_blocks(w, tail ? size / EROFS_BLOCK : blocks_of(size), &inode->block, err) < 0)
         return -1;
     inode->size = size;
+    inode->file = w->number;
     inode->tail_len = 0;
     if (tail && take_tail(w, inode, rest, err) < 0)
         return -1;
@@ -185,6 +186,39 @@ int erofs_end(struct erofs_writer *w, struct err *err)
     return flush_buffer(w, err);
 }
 
+static int copy_range(struct erofs_writer *w, int from_fd, uint64_t at, uint64_t len, char *piece,
+                      struct err *err)
+{
+    while (len > 0) {
+        ssize_t n = pread(from_fd, piece, least(len, BUFFER), (off_t) at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_sys(err, n < 0 ? errno : EIO, "read the image");
+        if (erofs_add(w, piece, (size_t) n, err) < 0)
+            return -1;
+        at += (size_t) n;
+        len -= (size_t) n;
+    }
+    return 0;
+}
+
+int erofs_copy(struct erofs_writer *w, int from_fd, struct tree_inode *inode, struct err *err)
+{
+    const struct tree_inode from = *inode;
+    auto_free char *piece = malloc(BUFFER);
+
+    if (!piece)
+        return err_set(err, ERR_NO_MEMORY, "no memory to write an image");
+    if (erofs_begin(w, inode, from.size, err) < 0 ||
+        copy_range(w, from_fd, (uint64_t) from.block * EROFS_BLOCK, from.size - from.tail_len,
+                   piece, err) < 0 ||
+        copy_range(w, from_fd, from.tail_at, from.tail_len, piece, err) < 0)
+        return -1;
+    return erofs_end(w, err);
+}
+
 static int get(const struct erofs_writer *w, void *out, size_t len, uint64_t at, struct err *err)
 {
     uint64_t pool = (uint64_t) w->pool_block * EROFS_BLOCK;
@@ -225,7 +259,7 @@ int erofs_read(const struct erofs_writer *w, const struct tree_inode *inode, voi
 
 void erofs_dropped(void *writer, const struct tree_inode *inode)
 {
-    if (S_ISREG(inode->mode))
+    if (S_ISREG(inode->mode) && inode->file == ((struct erofs_writer *) writer)->number)
         add_dead(writer, inode->block, (uint32_t) blocks_of(inode->size - inode->tail_len));
 }
 

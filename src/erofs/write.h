@@ -22,7 +22,8 @@ struct erofs_extent {
 };
 
 struct erofs_writer {
-    int fd; /* borrowed: read and write */
+    int fd;         /* borrowed: read and write */
+    uint8_t number; /* of an image that is several files */
     uint64_t bytes_max;
     uint32_t next_block; /* the first that is free */
     uint64_t arrived;    /* bytes of content */
@@ -50,7 +51,11 @@ int erofs_begin(struct erofs_writer *writer, struct tree_inode *inode, uint64_t 
 int erofs_add(struct erofs_writer *writer, const void *data, size_t len, struct err *err);
 int erofs_end(struct erofs_writer *writer, struct err *err);
 
-/* All content of a file; ERR_TOO_BIG if it has more than size bytes. ret_len may be NULL. */
+/* The content of a file that another writer has finished, once more: from then on it is here. */
+int erofs_copy(struct erofs_writer *writer, int from_fd, struct tree_inode *inode, struct err *err);
+
+/* All content of a file; ERR_TOO_BIG if it has more than size bytes. ret_len may be NULL. Of a writer that has finished, its
+ * descriptor alone is needed. */
 int erofs_read(const struct erofs_writer *writer, const struct tree_inode *inode, void *out,
                size_t size, size_t *ret_len, struct err *err);
 

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "importer/message.h"
 #include "importer/source.h"
+#include "oci/cut.h"
 #include "oci/finish.h"
 #include "oci/merge.h"
 #include "oci/unpack.h"
@@ -22,7 +23,7 @@
 
 #define PIECE       (256u * 1024)
 #define LEVELS_MAX  3 /* of indexes in indexes */
-#define FORMAT_NAME "cove-image-1"
+#define FORMAT_NAME "cove-image-2"
 
 struct import {
     const struct import_options *options;
@@ -36,6 +37,7 @@ struct import {
     unsigned char key[SHA256_LEN];
     struct merge merge;
     uint64_t bytes_all, bytes_done;
+    uint64_t bytes_below; /* of the files below the last one */
     unsigned percent;
 };
 
@@ -289,6 +291,37 @@ static int take_layer(struct import *im, size_t i, struct err *err)
     return rc;
 }
 
+/* What a file below depends on: the layers that are in it and below it. */
+static void below_key(const struct import *im, size_t layers, unsigned char ret[SHA256_LEN])
+{
+    static const char kind[] = FORMAT_NAME " below";
+    struct sha256 sha;
+
+    sha256_init(&sha);
+    sha256_add(&sha, kind, sizeof kind);
+    sha256_add(&sha, im->options->squash_ids ? "s" : "-", 1);
+    for (size_t i = 0; i < layers; i++)
+        sha256_add(&sha, im->config.diff[i], sizeof im->config.diff[i]);
+    sha256_done(&sha, ret);
+}
+
+/* What came up to here is a file of its own, if it is worth one. */
+static int cut(struct import *im, size_t layers, struct err *err)
+{
+    unsigned char key[SHA256_LEN];
+    struct erofs_size size;
+    int fd;
+
+    if (!cut_above(im->merge.below_count, im->merge.writer.arrived - im->merge.cut_at,
+                   layers == im->layer_count))
+        return 0;
+    below_key(im, layers, key);
+    if (cut_finish(&im->merge, key, &size, err) < 0 || source_ask("c", &fd, err) < 0)
+        return -1;
+    im->bytes_below += size.bytes;
+    return cut_next(&im->merge, fd, err);
+}
+
 static int take_layers(struct import *im, struct err *err)
 {
     for (size_t i = 0; i < im->layer_count; i++) {
@@ -304,7 +337,7 @@ static int take_layers(struct import *im, struct err *err)
         }
     }
     for (size_t i = 0; i < im->layer_count; i++)
-        if (take_layer(im, i, err) < 0)
+        if (take_layer(im, i, err) < 0 || cut(im, i + 1, err) < 0)
             return err_wrap(err, "layer %zu of %zu", i + 1, im->layer_count);
     return 0;
 }
@@ -383,13 +416,12 @@ static int tell_dropped(const struct import *im, struct err *err)
     return 0;
 }
 
-static int tell_manifest(const struct import *im, const struct finish *finish,
-                         const struct erofs_size *size, struct err *err)
+static int tell_manifest(const struct import *im, const struct finish *finish, uint64_t bytes,
+                         uint64_t files, struct err *err)
 {
     if (tell(err, "m user=%s", finish->user) < 0 ||
         tell(err, "m workdir=%s", finish->workdir) < 0 ||
-        tell(err, "m bytes=%" PRIu64, size->bytes) < 0 ||
-        tell(err, "m files=%" PRIu64, size->inodes) < 0)
+        tell(err, "m bytes=%" PRIu64, bytes) < 0 || tell(err, "m files=%" PRIu64, files) < 0)
         return -1;
     for (const char *pair = NULL; (pair = oci_word_next(&im->config.env, pair));)
         if (tell(err, "m env=%s", pair) < 0)
@@ -403,13 +435,15 @@ static int run(struct import *im, struct err *err)
 {
     struct finish finish;
     struct erofs_size size;
+    uint64_t files;
 
     if (source_open(&im->source, im->options->archive, err) < 0 || read_documents(im, err) < 0 ||
         make_key(im, err) < 0 || take_layers(im, err) < 0 || add_tools(im, err) < 0 ||
-        finish_image(&im->merge, &im->config, &finish, err) < 0 ||
-        erofs_finish(&im->merge.writer, &im->merge.tree, im->key, &size, err) < 0)
+        finish_image(&im->merge, &im->config, &finish, err) < 0)
         return -1;
-    if (tell_dropped(im, err) < 0 || tell_manifest(im, &finish, &size, err) < 0)
+    files = im->merge.tree.inodes; /* without those that only hide */
+    if (cut_finish(&im->merge, im->key, &size, err) < 0 || tell_dropped(im, err) < 0 ||
+        tell_manifest(im, &finish, im->bytes_below + size.bytes, files, err) < 0)
         return -1;
     return tell(err, "d");
 }

@@ -2,6 +2,8 @@
  *
  *   o NAME           open a file of the image: index.json, blobs/sha256/<hex>, or "" for an archive as a whole. The answer is
  *                    "+" with a descriptor, or a sentence
+ *   c                the file that was given is whole, and what follows goes over it: another one is needed. The answer is as that
+ *                    of 'o'
  *   k KEY            64 hex digits that stand for all that comes of this import: known early, so that the parent can stop it
  *   p PERCENT        how far it is
  *   n TEXT           worth saying
@@ -16,7 +18,7 @@
 #define IMPORT_MESSAGE_MAX 20000
 
 #define IMPORT_SOCKET 3 /* descriptors of cove-import */
-#define IMPORT_IMAGE  4
+#define IMPORT_IMAGE  4 /* the first file, or the only one */
 #define IMPORT_TOOLS  5 /* a tar of what cove adds to every image */
 
 #define IMPORT_INDEX "index.json"

@@ -17,14 +17,14 @@
 
 /* ---- the parent opens ---- */
 
-static int ask(const char *name, int *ret_fd, struct err *err)
+int source_ask(const char *line, int *ret_fd, struct err *err)
 {
     char text[OCI_NAME_MAX + 8];
-    size_t fds = 0;
-    int fd = -1, len = snprintf(text, sizeof text, "o %s", name);
+    size_t fds = 0, len = strlen(line);
+    int fd = -1;
     ssize_t n;
 
-    if (io_send_fds(IMPORT_SOCKET, text, (size_t) len, NULL, 0) != len)
+    if (io_send_fds(IMPORT_SOCKET, line, len, NULL, 0) != (ssize_t) len)
         return err_sys(err, errno, "ask for a file of the image");
     n = io_recv_fds(IMPORT_SOCKET, text, sizeof text - 1, &fd, 1, &fds);
     if (n <= 0)
@@ -36,6 +36,14 @@ static int ask(const char *name, int *ret_fd, struct err *err)
     }
     own_close(&fd);
     return err_set(err, ERR_NO_PATH, "%s", text);
+}
+
+static int ask(const char *name, int *ret_fd, struct err *err)
+{
+    char line[OCI_NAME_MAX + 8];
+
+    (void) snprintf(line, sizeof line, "o %s", name);
+    return source_ask(line, ret_fd, err);
 }
 
 static int whole_file(int fd, struct blob *ret, struct err *err)

@@ -19,6 +19,9 @@ struct source_file {
     uint64_t at, size;
 };
 
+/* Says a line to the parent that is answered with a descriptor, or a sentence: message.h. */
+int source_ask(const char *line, int *ret_fd, struct err *err);
+
 struct source {
     int archive_fd; /* -1: a layout */
     struct source_file *files;

@@ -95,14 +95,14 @@ int home_enter(const char *state, struct err *err)
     static const char *const dirs[] = { "proc",  "dev",       "usr",   "empty",  "new",
                                         "disk",  "templates", "views", "shown",  "shm",
                                         "image", "run",       "tmp",   "images", "agents" };
-    /* The host's criu is started by the loader that it names, and loads libraries from there. */
+    /* The host's criu is started by the loader that it names, and loads libraries from there. fd: of root.c. */
     static const struct {
         const char *name, *target;
-    } links[] = { { "lib", "usr/lib" }, { "lib64", "usr/lib64" } };
+    } links[] = { { "lib", "usr/lib" }, { "lib64", "usr/lib64" }, { "fd", "proc/self/fd" } };
     static const struct {
         const char *name;
         unsigned count;
-    } places[] = { { "stage", LAYERS_MAX + 2 },
+    } places[] = { { "stage", LAYERS_MAX + LAYERS_BELOW_MAX + 2 },
                    { "bases", HOME_BASES },
                    { "layers", HOME_LAYERS },
                    { "volumes", VOLUMES_MAX } };
@@ -116,7 +116,7 @@ int home_enter(const char *state, struct err *err)
     if (state_fd < 0)
         return err_sys(err, errno, "open %s", state);
     root = mountfd_new("tmpfs",
-                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "192",
+                       (const char *const[]){ "source", "keeper", "size", "64k", "nr_inodes", "256",
                                               "mode", "0755", NULL },
                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
     if (root < 0)

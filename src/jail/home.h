@@ -6,7 +6,7 @@
 #include "base/err.h"
 
 #define HOME_BASES  32 /* /bases/0 and so on: see root_base_open() */
-#define HOME_LAYERS 32 /* /layers/0 and so on: driver/layers.h */
+#define HOME_LAYERS 64 /* /layers/0 and so on: driver/layers.h */
 
 /* Once, at start: from then on the caller sees nothing else of the host. */
 int home_enter(const char *state, struct err *err);

@@ -1,5 +1,5 @@
 /* Three mounts, or more, become one. The template's tree is cloned, id-mapped so that its files, owned by 0…65535 on
- * disk, belong to the sandbox's ids, and read-only. The disk's upper/ takes the writes. A sandbox
+ * disk, belong to the sandbox's ids, and read-only; of an image that is several files, each of them. The disk's upper/ takes the writes. A sandbox
  * that was made from an image has the disks of the image in between, read-only. The overlay joins them.
  *
  * overlayfs works on its layers with the credentials of the process that mounts it, and on an id-mapped layer
@@ -22,7 +22,13 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#define LOWER_MAX ((LAYERS_MAX + 1) * 40)
+/* Disks below, the template, and what is below that. The kernel takes 255 bytes of names: so they are short ones, by a link of home.c. */
+#define LOWER_COUNT (LAYERS_MAX + 1 + LAYERS_BELOW_MAX)
+#define LOWER_EACH  20 /* /fd/12345/upper: */
+#define LOWER_MAX   256
+_Static_assert((LAYERS_MAX - 1) * LOWER_EACH + (1 + LAYERS_BELOW_MAX) * (LOWER_EACH - 6) <
+                   LOWER_MAX,
+               "all names fit");
 
 /* The overlay's layers, as options: in the root, or in /dev/shm. */
 struct stack {
@@ -34,8 +40,8 @@ static void add_lower(struct stack *stack, int fd, const char *dir)
 {
     size_t len = strlen(stack->lower);
 
-    (void) snprintf(stack->lower + len, sizeof stack->lower - len, "%s/proc/self/fd/%d%s",
-                    len ? ":" : "", fd, dir);
+    (void) snprintf(stack->lower + len, sizeof stack->lower - len, "%s/fd/%d%s", len ? ":" : "", fd,
+                    dir);
 }
 
 static void set_upper(struct stack *stack, int fd, const char *upper, const char *work)
@@ -135,7 +141,7 @@ int root_own_bases(int *base_fd, size_t count, struct err *err)
 
 /* Attaches all layers for as long as the mount calls take. A mount that was attached and is no more cannot be attached again,
  * so the sandbox gets a clone of the disk's, behind the same descriptor. */
-#define STAGE_DISK (LAYERS_MAX + 1u) /* behind the places of those below */
+#define STAGE_DISK LOWER_COUNT /* behind the places of those below */
 
 static void stage_path(char path[24], size_t place)
 {
@@ -181,13 +187,30 @@ static int stage_take_disk(int disk_fd, struct err *err)
 
 /* ---- layers ---- */
 
-/* A layer below, its files belonging to the sandbox's ids, and read-only. */
-static int map_lower(int lower, int userns_fd, struct err *err)
+/* Layers below, their files belonging to the sandbox's ids, and read-only. */
+static int map_lowers(const int *lower_fd, size_t count, int userns_fd, struct err *err)
 {
-    if (mountfd_set(lower,
-                    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_IDMAP,
-                    (uint64_t) userns_fd) < 0)
-        return err_sys(err, errno, "map the ids of a layer");
+    for (size_t i = 0; i < count; i++)
+        if (mountfd_set(lower_fd[i],
+                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_IDMAP,
+                        (uint64_t) userns_fd) < 0)
+            return err_sys(err, errno, "map the ids of a layer");
+    return 0;
+}
+
+/* The template's own first, then what is below that, the lowest last. -1: there are no clones. */
+static int clone_template(const struct template *t, int *ret_fd, struct err *err)
+{
+    for (size_t i = 0; i <= t->below_count; i++) {
+        ret_fd[i] =
+            mountfd_clone(i == 0 ? t->root_fd : t->below_fd[t->below_count - i], "", AT_EMPTY_PATH);
+        if (ret_fd[i] >= 0)
+            continue;
+        err_sys(err, errno, "clone a layer");
+        while (i-- > 0)
+            own_close(&ret_fd[i]);
+        return -1;
+    }
     return 0;
 }
 
@@ -211,13 +234,13 @@ static int join_shm(const struct root_layers *layers, const int *lower_fd, uint3
 }
 
 /* The root, and /dev/shm where there is something below it. */
-static int join_layers(const struct root_layers *layers, const int *lower_fd, uint32_t uid_base,
-                       int *ret_root_fd, int *ret_shm_fd, struct err *err)
+static int join_layers(const struct root_layers *layers, const int *lower_fd, size_t lower_count,
+                       uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err)
 {
     struct stack stack = { .lower = "" };
     auto_close int fd = -1;
 
-    for (size_t i = 0; i <= layers->base_count; i++)
+    for (size_t i = 0; i < lower_count; i++)
         add_lower(&stack, lower_fd[i], i < layers->base_count ? "/upper" : "");
     set_upper(&stack, layers->disk_fd, "upper", "work");
     fd = mount_overlay(&stack, false, uid_base, err);
@@ -233,38 +256,39 @@ static int join_layers(const struct root_layers *layers, const int *lower_fd, ui
 }
 
 static int join_layers_staged(const struct root_layers *layers, const int *lower_fd,
-                              uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err)
+                              size_t lower_count, uint32_t uid_base, int *ret_root_fd,
+                              int *ret_shm_fd, struct err *err)
 {
-    int rc = stage_set(lower_fd, layers->base_count + 1, layers->disk_fd, err);
+    int rc = stage_set(lower_fd, lower_count, layers->disk_fd, err);
 
     if (rc == 0)
-        rc = join_layers(layers, lower_fd, uid_base, ret_root_fd, ret_shm_fd, err);
+        rc = join_layers(layers, lower_fd, lower_count, uid_base, ret_root_fd, ret_shm_fd, err);
     if (rc == 0 && stage_take_disk(layers->disk_fd, err) < 0) {
         own_close(ret_root_fd);
         own_close(ret_shm_fd);
         rc = -1;
     }
-    stage_clear(layers->base_count + 1);
+    stage_clear(lower_count);
     return rc;
 }
 
 int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err)
 {
-    auto_close int template = mountfd_clone(t->root_fd, "", AT_EMPTY_PATH);
-    int lower_fd[LAYERS_MAX + 1];
+    int lower_fd[LOWER_COUNT], rc = -1;
     size_t count = layers->base_count;
 
-    if (template <0)
-        return err_sys(err, errno, "clone a layer");
     memcpy(lower_fd, layers->base_fd, count * sizeof lower_fd[0]);
-    lower_fd[count] = template;
+    if (clone_template(t, lower_fd + count, err) < 0)
+        return -1;
+    count += 1 + t->below_count;
     if (layers->kind == DISK_IMAGE &&
         mountfd_set(layers->disk_fd, MOUNT_ATTR_IDMAP, (uint64_t) userns_fd) < 0)
-        return err_sys(err, errno, "map the ids of the disk");
-    for (size_t i = 0; i <= count; i++)
-        if (map_lower(lower_fd[i], userns_fd, err) < 0)
-            return -1;
-    return (detached_works ? join_layers : join_layers_staged)(layers, lower_fd, uid_base,
-                                                               ret_root_fd, ret_shm_fd, err);
+        err_sys(err, errno, "map the ids of the disk");
+    else if (map_lowers(lower_fd, count, userns_fd, err) == 0)
+        rc = (detached_works ? join_layers : join_layers_staged)(layers, lower_fd, count, uid_base,
+                                                                 ret_root_fd, ret_shm_fd, err);
+    for (size_t i = layers->base_count; i < count; i++)
+        own_close(&lower_fd[i]);
+    return rc;
 }

@@ -54,6 +54,16 @@ static int set_kind(struct template *t, const char *value, struct err *err)
     return 0;
 }
 
+/* How many the manifest says. */
+static size_t count_keys(const char *value)
+{
+    size_t count = value[0] != '\0';
+
+    for (; *value; value++)
+        count += *value == ',';
+    return count;
+}
+
 int template_parse(struct template *t, char *text, const char **ret_root, struct err *err)
 {
     const char *root = NULL;
@@ -81,6 +91,8 @@ int template_parse(struct template *t, char *text, const char **ret_root, struct
             rc = set_text(t->workdir, sizeof t->workdir, line, value, err);
         } else if (strcmp(line, "layer") == 0) {
             rc = set_text(t->layer, sizeof t->layer, line, value, err);
+        } else if (strcmp(line, "below") == 0) {
+            t->below_said = count_keys(value);
         } else if (strcmp(line, "digest") == 0) {
             rc = set_text(t->digest, sizeof t->digest, line, value, err);
         } else if (strcmp(line, "image") == 0) {
@@ -112,6 +124,23 @@ static int open_root(int dir, const char *root, bool image, struct stat *ret)
     return take_fd(&fd);
 }
 
+/* "<root>.1" and so on, for as long as there are any. */
+static int open_below(struct template *t, int dir, const char *root)
+{
+    while (t->below_count < LAYERS_BELOW_MAX) {
+        char name[80];
+        struct stat st;
+        int fd;
+
+        (void) snprintf(name, sizeof name, "%.64s.%zu", root, t->below_count + 1);
+        fd = open_root(dir, name, true, &st);
+        if (fd < 0)
+            return errno == ENOENT ? 0 : -1;
+        t->below_fd[t->below_count++] = fd;
+    }
+    return 0;
+}
+
 int template_open(struct template *t, int templates_fd, const char *name, struct err *err)
 {
     auto_close int dir = -1;
@@ -131,16 +160,23 @@ int template_open(struct template *t, int templates_fd, const char *name, struct
     if (template_parse(t, text, &root, err) < 0)
         return err_wrap(err, "template '%s': its manifest", name);
     t->root_fd = open_root(dir, root, t->image, &st);
-    if (t->root_fd < 0)
-        return err_sys(err, errno, "template '%s': open its tree", name);
+    if (t->root_fd < 0 || (t->image && open_below(t, dir, root) < 0)) {
+        err_sys(err, errno, "template '%s': open its tree", name);
+        template_close(t);
+        return -1;
+    }
+    if (t->below_count != t->below_said) {
+        template_close(t);
+        return err_set(err, ERR_STATE, "template '%s': a file of its image is missing", name);
+    }
     t->inode = (uint64_t) st.st_ino;
     /* The number of a tree that a sandbox still uses is not given to another. */
     t->build = build ^ (uint64_t) st.st_ino ^ (uint64_t) st.st_dev << 48;
     return 0;
 }
 
-/* A tree or a file beside the one of now; -1: none. */
-static int find_tree(int templates_fd, const char *name, uint64_t inode, bool *ret_image)
+/* A tree or a file beside the one of now: -1: there is none. */
+static int find_tree(struct template *t, int templates_fd, const char *name, uint64_t inode)
 {
     int fd = openat(templates_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -155,10 +191,12 @@ static int find_tree(int templates_fd, const char *name, uint64_t inode, bool *r
         if ((uint64_t) entry->d_ino != inode || !name_ok(entry->d_name) ||
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        *ret_image = S_ISREG(st.st_mode);
-        tree = open_root(dirfd(dir), entry->d_name, *ret_image, &st);
-        if (tree >= 0 && (uint64_t) st.st_ino == inode)
-            return take_fd(&tree);
+        t->image = S_ISREG(st.st_mode);
+        tree = open_root(dirfd(dir), entry->d_name, t->image, &st);
+        if (tree < 0 || (uint64_t) st.st_ino != inode)
+            continue;
+        t->root_fd = take_fd(&tree);
+        return t->image ? open_below(t, dirfd(dir), entry->d_name) : 0;
     }
     return -1;
 }
@@ -166,20 +204,16 @@ static int find_tree(int templates_fd, const char *name, uint64_t inode, bool *r
 int template_open_tree(struct template *t, int templates_fd, const char *name, uint64_t inode,
                        struct err *err)
 {
-    bool image = false;
-    int tree;
-
     if (template_open(t, templates_fd, name, err) < 0)
         return -1;
     if (inode == 0 || t->inode == inode)
         return 0;
-    tree = find_tree(templates_fd, name, inode, &image);
     template_close(t);
-    if (tree < 0)
+    if (find_tree(t, templates_fd, name, inode) < 0) {
+        template_close(t);
         return err_set(err, ERR_STATE,
                        "template '%s' was rebuilt, and the tree that this stands on is gone", name);
-    t->root_fd = tree;
-    t->image = image;
+    }
     t->inode = inode;
     t->build = inode; /* of no pool */
     return 0;
@@ -188,6 +222,8 @@ int template_open_tree(struct template *t, int templates_fd, const char *name, u
 void template_close(struct template *t)
 {
     own_close(&t->root_fd);
+    while (t->below_count > 0)
+        own_close(&t->below_fd[--t->below_count]);
 }
 
 bool template_exists(int templates_fd, const char *name)

@@ -6,6 +6,7 @@
 #define COVE_JAIL_TEMPLATE_H
 
 #include "base/err.h"
+#include "wire/layers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,9 @@
 struct template
 {
     int root_fd; /* O_PATH, of the tree; of an image: of its file, until driver/layers.h has mounted it */
+    /* of an image that is several files: those below, the lowest first, as root_fd */
+    size_t below_count, below_said; /* said: by the manifest */
+    int below_fd[LAYERS_BELOW_MAX];
     uint64_t inode; /* of the tree or the file */
     bool image;     /* kind=image: an EROFS file */
     uint64_t build; /* another one when the template was made again: by its manifest and its tree */

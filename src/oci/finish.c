@@ -83,7 +83,7 @@ static char *read_text(struct merge *m, const char *path, struct err *err)
         return NULL;
     }
     if (node && S_ISREG(node->inode->mode) &&
-        erofs_read(&m->writer, node->inode, text, PASSWD_MAX, &len, err) < 0) {
+        merge_read(m, node->inode, text, PASSWD_MAX, &len, err) < 0) {
         err_wrap(err, "/%s of the image", path);
         free(text);
         return NULL;
@@ -209,7 +209,7 @@ static int put_skel(struct merge *m, const struct users *u, struct err *err)
         /* Nothing is replaced: what is there may be /etc/skel itself, if /etc is a link to the home. */
         if (look(m, path))
             continue;
-        if (erofs_read(&m->writer, child->inode, data, SKEL_MAX, &len, err) < 0 ||
+        if (merge_read(m, child->inode, data, SKEL_MAX, &len, err) < 0 ||
             put_file(m, path, data, len, child->inode->mode & 0777, (uint16_t) u->user.uid, err) <
                 0)
             return -1;

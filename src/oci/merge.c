@@ -1,6 +1,7 @@
 #include "oci/merge.h"
 
 #include "base/own.h"
+#include "oci/cut.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -30,7 +31,17 @@ void merge_done(struct merge *m)
     tree_inode_free(&m->tree, m->file);
     m->file = NULL;
     tree_done(&m->tree);
+    cut_done(m);
     erofs_done(&m->writer);
+}
+
+int merge_read(const struct merge *m, const struct tree_inode *inode, void *out, size_t size,
+               size_t *ret_len, struct err *err)
+{
+    bool here = inode->file == m->writer.number;
+    const struct erofs_writer below = { .fd = here ? -1 : m->below_fd[inode->file] };
+
+    return erofs_read(here ? &m->writer : &below, inode, out, size, ret_len, err);
 }
 
 void merge_layer(struct merge *m)

@@ -26,6 +26,9 @@
 #define MERGE_ID_MAX    65535u
 #define MERGE_ID_NOBODY 65534u
 
+/* An image may be cut into files, the lowest first: cut.h. */
+#define MERGE_BELOW_MAX 3
+
 /* What was left out of the image. */
 struct merge_dropped {
     uint64_t nodes, system, set_ids, xattrs, squashed;
@@ -37,6 +40,12 @@ struct merge {
     uint32_t layer; /* 1 is the lowest */
     bool squash_ids;
     struct merge_dropped dropped;
+    /* of cut.c */
+    unsigned below_count;
+    int below_fd[MERGE_BELOW_MAX]; /* borrowed: the files that are whole, the lowest first */
+    uint32_t cut_layer;            /* the last layer of these; 0: there are none */
+    uint64_t cut_at;               /* bytes of content that had arrived then */
+    struct cut_name *names;        /* that they have */
     /* the file whose content arrives; NULL: the content is skipped */
     struct tree_inode *file;
     struct tree_node *dir;
@@ -51,5 +60,9 @@ void merge_layer(struct merge *merge);
 /* What the reader said: TAR_ENTRY, TAR_DATA, TAR_ENTRY_END. `tar` keeps the entry in between. */
 int merge_event(struct merge *merge, const struct tar *tar, int event, struct slice data,
                 struct err *err);
+
+/* All content of a file, in whichever file of the image that is: erofs_read(). */
+int merge_read(const struct merge *merge, const struct tree_inode *inode, void *out, size_t size,
+               size_t *ret_len, struct err *err);
 
 #endif

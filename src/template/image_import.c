@@ -48,7 +48,7 @@ static _Noreturn void be_importer(const struct importing *im, int sock, int prog
     const char *argv[12] = { "cove-import" };
     char most[24];
     size_t n = 1;
-    int fds[] = { fcntl(sock, F_DUPFD, 100), fcntl(im->store.new_fd, F_DUPFD, 100),
+    int fds[] = { fcntl(sock, F_DUPFD, 100), fcntl(im->store.new_fd[0], F_DUPFD, 100),
                   fcntl(im->tools_fd, F_DUPFD, 100), fcntl(program, F_DUPFD, 100) };
     char *env[] = { NULL };
     struct err ignored;
@@ -171,6 +171,17 @@ static int on_open(struct importing *im, const char *name, struct err *err)
                : err_sys(err, errno, "answer cove-import");
 }
 
+/* The file that it has written stays as it is until it has ended: so long it could write to it. */
+static int on_cut(struct importing *im, const char *text, struct err *err)
+{
+    (void) text;
+    if (image_store_begin(&im->store, err) < 0)
+        return -1;
+    return io_send_fds(im->sock, "+", 1, &im->store.new_fd[im->store.new_count - 1], 1) == 1
+               ? 0
+               : err_sys(err, errno, "answer cove-import");
+}
+
 static int on_key(struct importing *im, const char *key, struct err *err)
 {
     char digest[sizeof im->manifest.digest];
@@ -258,8 +269,8 @@ static int on_message(struct importing *im, char *text, size_t len, struct err *
     static const struct {
         char letter;
         int (*fn)(struct importing *im, const char *text, struct err *err);
-    } rows[] = { { 'o', on_open }, { 'k', on_key },     { 'p', on_percent }, { 'n', on_note },
-                 { 'm', on_line }, { 'e', on_failure }, { 'd', on_done } };
+    } rows[] = { { 'o', on_open }, { 'c', on_cut },  { 'k', on_key },     { 'p', on_percent },
+                 { 'n', on_note }, { 'm', on_line }, { 'e', on_failure }, { 'd', on_done } };
 
     text[len] = '\0';
     for (size_t i = 0; strlen(text) == len && i < ARRAY_LEN(rows); i++)
@@ -306,18 +317,42 @@ static int check_kernel(struct err *err)
 /* A tenant's image counts as what the host has of it, whatever cove-import says. */
 static int measure(struct importing *im, struct err *err)
 {
-    struct stat st;
+    uint64_t sum = 0;
 
-    if (fstat(im->store.new_fd, &st) < 0)
-        return err_sys(err, errno, "measure the image");
-    if (im->manifest.bytes < (uint64_t) st.st_size)
-        im->manifest.bytes = (uint64_t) st.st_size;
+    for (size_t i = 0; i < im->store.new_count; i++) {
+        struct stat st;
+
+        if (fstat(im->store.new_fd[i], &st) < 0)
+            return err_sys(err, errno, "measure the image");
+        sum += (uint64_t) st.st_size;
+    }
+    if (im->manifest.bytes < sum)
+        im->manifest.bytes = sum;
+    return 0;
+}
+
+/* All files but the last: by their bytes, whatever cove-import says of them. */
+static int keep_below(struct importing *im, struct err *err)
+{
+    char *below = im->manifest.below;
+
+    below[0] = '\0';
+    for (size_t i = 0; i + 1 < im->store.new_count; i++) {
+        char key[IMAGE_KEY_MAX];
+        size_t len = strlen(below);
+
+        if (image_store_name(&im->store, i, key, err) < 0 ||
+            image_store_keep(&im->store, i, key, NULL, err) < 0)
+            return -1;
+        (void) snprintf(below + len, sizeof im->manifest.below - len, "%s%s", len ? "," : "", key);
+    }
     return 0;
 }
 
 static int make_image(struct importing *im, struct err *err)
 {
     int r = start(im, err), status;
+    size_t last;
 
     if (r == 0)
         r = listen_to(im, err);
@@ -335,10 +370,28 @@ static int make_image(struct importing *im, struct err *err)
         return -1;
     im->manifest.kind = MANIFEST_IMAGE;
     (void) snprintf(im->manifest.root, sizeof im->manifest.root, "root");
-    if (im->spec->alone && (measure(im, err) < 0 || image_store_name(&im->store, im->key, err) < 0))
+    last = im->store.new_count - 1;
+    if (im->spec->alone &&
+        (measure(im, err) < 0 || image_store_name(&im->store, last, im->key, err) < 0))
+        return -1;
+    if (keep_below(im, err) < 0)
         return -1;
     memcpy(im->manifest.layer, im->key, sizeof im->manifest.layer);
-    return image_store_keep(&im->store, im->key, im->spec->alone ? NULL : &im->manifest, err);
+    return image_store_keep(&im->store, last, im->key, im->spec->alone ? NULL : &im->manifest, err);
+}
+
+/* "root", and "root.1" and so on: what is below, the lowest first. */
+static int link_files(const struct importing *im, int build_fd, struct err *err)
+{
+    for (size_t i = 0; i < manifest_below_count(&im->manifest); i++) {
+        char key[IMAGE_KEY_MAX], name[TEMPLATE_BELOW_NAME];
+
+        manifest_below_at(&im->manifest, i, key);
+        template_below_name(name, "root", i);
+        if (image_store_link(&im->store, key, build_fd, name, err) < 0)
+            return -1;
+    }
+    return image_store_link(&im->store, im->key, build_fd, "root", err);
 }
 
 static int publish(struct importing *im, const char *state, int templates_fd, struct err *err)
@@ -354,7 +407,7 @@ static int publish(struct importing *im, const char *state, int templates_fd, st
                     im->spec->from);
     if (template_build_dir(templates_fd, name, build, sizeof build, &build_fd, err) < 0)
         return -1;
-    r = image_store_link(&im->store, im->key, build_fd, "root", err);
+    r = link_files(im, build_fd, err);
     if (r == 0)
         r = template_publish(im->maker, state, templates_fd, name, build, &im->manifest, err);
     (void) tree_remove(templates_fd, build, &ignored);
@@ -389,7 +442,7 @@ int template_import(const struct template_maker *maker, const char *state,
                               .tools_fd = -1,
                               .sock = -1,
                               .pid = -1,
-                              .store = { .dir_fd = -1, .lock_fd = -1, .new_fd = -1 } };
+                              .store = { .dir_fd = -1, .lock_fd = -1 } };
     if (check_kernel(err) < 0 || template_store_open(state, &templates_fd, err) < 0 ||
         template_lock(maker, templates_fd, spec->name, &lock_fd, err) < 0)
         return -1;

@@ -19,6 +19,7 @@
 #define IMAGE_END   ".erofs"
 #define TEXT_END    ".manifest"
 #define STORED_NAME (IMAGE_KEY_MAX + sizeof TEXT_END)
+#define NEW_NAME    40
 
 static void name_of(char out[STORED_NAME], const char *key, const char *end)
 {
@@ -30,6 +31,11 @@ static bool ends_with(const char *name, const char *end)
     size_t len = strlen(name);
 
     return len > strlen(end) && strcmp(name + len - strlen(end), end) == 0;
+}
+
+static void new_name(char out[NEW_NAME], size_t file)
+{
+    (void) snprintf(out, NEW_NAME, NEW "%d.%zu", (int) getpid(), file);
 }
 
 static DIR *list(int dir_fd)
@@ -79,7 +85,7 @@ static int open_locked(int templates_fd, int how, int *ret_dir, int *ret_lock, s
 
 int image_store_open(struct image_store *store, int templates_fd, struct err *err)
 {
-    *store = (struct image_store){ .dir_fd = -1, .lock_fd = -1, .new_fd = -1 };
+    *store = (struct image_store){ .dir_fd = -1, .lock_fd = -1 };
     if (open_locked(templates_fd, LOCK_SH, &store->dir_fd, &store->lock_fd, err) < 0)
         return -1;
     sweep(store->dir_fd);
@@ -88,38 +94,65 @@ int image_store_open(struct image_store *store, int templates_fd, struct err *er
 
 void image_store_close(struct image_store *store)
 {
-    if (store->new_fd >= 0)
-        (void) unlinkat(store->dir_fd, store->new_name, 0);
-    own_close(&store->new_fd);
+    for (size_t i = 0; i < store->new_count; i++)
+        if (store->new_fd[i] >= 0) {
+            char name[NEW_NAME];
+
+            new_name(name, i);
+            (void) unlinkat(store->dir_fd, name, 0);
+            own_close(&store->new_fd[i]);
+        }
+    store->new_count = 0;
     own_close(&store->dir_fd);
     own_close(&store->lock_fd);
 }
 
 int image_store_begin(struct image_store *store, struct err *err)
 {
-    (void) snprintf(store->new_name, sizeof store->new_name, NEW "%d", (int) getpid());
-    (void) unlinkat(store->dir_fd, store->new_name, 0);
-    store->new_fd = openat(store->dir_fd, store->new_name,
-                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (store->new_fd < 0 || flock(store->new_fd, LOCK_EX | LOCK_NB) < 0)
+    char name[NEW_NAME];
+    int fd;
+
+    if (store->new_count == IMAGE_FILES_MAX)
+        return err_set(err, ERR_TOO_MANY, "an image of more than %d files", IMAGE_FILES_MAX);
+    new_name(name, store->new_count);
+    (void) unlinkat(store->dir_fd, name, 0);
+    fd = openat(store->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
         return err_sys(err, errno, "make a file for the image");
-    return 0;
+    store->new_fd[store->new_count++] = fd;
+    return flock(fd, LOCK_EX | LOCK_NB) < 0 ? err_sys(err, errno, "lock a file for the image") : 0;
+}
+
+static bool has_file(const struct image_store *store, const char *key)
+{
+    char name[STORED_NAME];
+    struct stat st;
+
+    name_of(name, key, IMAGE_END);
+    return fstatat(store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
 bool image_store_find(const struct image_store *store, const char *key, struct manifest *ret)
 {
-    char name[STORED_NAME];
-    struct stat st;
+    auto_free struct manifest *manifest = malloc(sizeof *manifest);
+    char name[STORED_NAME], below[IMAGE_KEY_MAX];
     struct err ignored;
 
-    name_of(name, key, IMAGE_END);
-    if (fstatat(store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-        return false;
     name_of(name, key, TEXT_END);
-    return manifest_read_at(store->dir_fd, name, ret, &ignored) == 0;
+    if (!manifest || !has_file(store, key) ||
+        manifest_read_at(store->dir_fd, name, manifest, &ignored) < 0)
+        return false;
+    for (size_t i = 0; i < manifest_below_count(manifest); i++) {
+        manifest_below_at(manifest, i, below);
+        if (!has_file(store, below))
+            return false;
+    }
+    *ret = *manifest;
+    return true;
 }
 
-int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX], struct err *err)
+int image_store_name(const struct image_store *store, size_t file, char ret_key[IMAGE_KEY_MAX],
+                     struct err *err)
 {
     static const char kind[] = "content";
     auto_free char *piece = malloc(PIECE);
@@ -132,7 +165,7 @@ int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX
         return err_set(err, ERR_NO_MEMORY, "no memory for an import");
     sha256_init(&sha);
     sha256_add(&sha, kind, sizeof kind);
-    while ((n = pread(store->new_fd, piece, PIECE, at)) > 0) {
+    while ((n = pread(store->new_fd[file], piece, PIECE, at)) > 0) {
         sha256_add(&sha, piece, (size_t) n);
         at += n;
     }
@@ -143,23 +176,24 @@ int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX
     return 0;
 }
 
-int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
-                     struct err *err)
+int image_store_keep(struct image_store *store, size_t file, const char *key,
+                     const struct manifest *manifest, struct err *err)
 {
-    char name[STORED_NAME];
+    char name[STORED_NAME], from[NEW_NAME];
 
     name_of(name, key, TEXT_END);
     if (manifest && manifest_write_at(store->dir_fd, name, manifest, err) < 0)
         return -1;
     name_of(name, key, IMAGE_END);
-    if (fchmod(store->new_fd, 0400) < 0 || fsync(store->new_fd) < 0)
+    new_name(from, file);
+    if (fchmod(store->new_fd[file], 0400) < 0 || fsync(store->new_fd[file]) < 0)
         return err_sys(err, errno, "keep the image");
-    if (renameat2(store->dir_fd, store->new_name, store->dir_fd, name, RENAME_NOREPLACE) < 0) {
+    if (renameat2(store->dir_fd, from, store->dir_fd, name, RENAME_NOREPLACE) < 0) {
         if (errno != EEXIST)
             return err_sys(err, errno, "keep the image");
-        (void) unlinkat(store->dir_fd, store->new_name, 0);
+        (void) unlinkat(store->dir_fd, from, 0);
     }
-    own_close(&store->new_fd);
+    own_close(&store->new_fd[file]);
     return fsync(store->dir_fd) < 0 ? err_sys(err, errno, "keep the image") : 0;
 }
 

@@ -1,8 +1,9 @@
 /* image_store.h - the files of templates that are images: <state>/templates/.layers.
  *
- *   .layers/<key>.erofs      an image; templates have hard links to it, so that two of the same image share it
+ *   .layers/<key>.erofs      an image, or the upper part of one; templates have hard links to it, so that two of the same image share it
  *   .layers/<key>.manifest   what its templates' manifests say
- *   .layers/new.<pid>        being made; its maker holds a lock on it
+ *   .layers/<key>.erofs      without a manifest: a file below others, which images with the same lower layers share, or a tenant's image
+ *   .layers/new.<pid>.<n>    being made; its maker holds a lock on it
  *   .layers/blobs/<hex>      a layer or config that was downloaded; <hex>.part: as far as it came
  *   .layers/lock             held, shared, by imports; by a collection, alone
  *
@@ -16,12 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IMAGE_KEY_MAX 65 /* 64 hex digits and the NUL */
+#define IMAGE_KEY_MAX   65 /* 64 hex digits and the NUL */
+#define IMAGE_FILES_MAX (MANIFEST_BELOW_MAX + 1)
 
 struct image_store {
     int dir_fd, lock_fd;
-    int new_fd; /* -1: none */
-    char new_name[32];
+    size_t new_count;            /* files that were begun, the lowest first */
+    int new_fd[IMAGE_FILES_MAX]; /* -1: kept */
 };
 
 /* Makes the directory if it is missing; removes what makers that died have left. */
@@ -29,15 +31,17 @@ int image_store_open(struct image_store *store, int templates_fd, struct err *er
 /* An image that was begun and not kept goes. */
 void image_store_close(struct image_store *store);
 
-/* An empty file to write an image to: store->new_fd. */
+/* An empty file to write an image to, or its next file: the last of store->new_fd. ERR_TOO_MANY. */
 int image_store_begin(struct image_store *store, struct err *err);
-/* Of an image that only its own import believes: a key that stands for the bytes of the file. */
-int image_store_name(const struct image_store *store, char ret_key[IMAGE_KEY_MAX], struct err *err);
-/* It is whole, and gets its name. manifest NULL: later imports do not find it. One that is there already is kept instead: its content is the same. */
-int image_store_keep(struct image_store *store, const char *key, const struct manifest *manifest,
+/* Of a file that only its own import believes, and of those that images share: a key that stands for the bytes of the file. No
+ * process may write to the file any more. */
+int image_store_name(const struct image_store *store, size_t file, char ret_key[IMAGE_KEY_MAX],
                      struct err *err);
+/* It is whole, and gets its name. manifest NULL: later imports do not find it. One that is there already is kept instead: its content is the same. */
+int image_store_keep(struct image_store *store, size_t file, const char *key,
+                     const struct manifest *manifest, struct err *err);
 
-/* Whether there is an image of that key, and what its manifest says. */
+/* Whether there is an image of that key, with all its files, and what its manifest says. */
 bool image_store_find(const struct image_store *store, const char *key, struct manifest *ret);
 /* Another link to it. */
 int image_store_link(const struct image_store *store, const char *key, int dir_fd, const char *name,

@@ -22,6 +22,16 @@ const char *manifest_kind_name(uint32_t kind)
     return kind < ARRAY_LEN(kind_names) ? kind_names[kind] : kind_names[MANIFEST_NONE];
 }
 
+size_t manifest_below_count(const struct manifest *manifest)
+{
+    return (strlen(manifest->below) + 1) / 65;
+}
+
+void manifest_below_at(const struct manifest *manifest, size_t i, char ret_key[65])
+{
+    (void) snprintf(ret_key, 65, "%.64s", manifest->below + i * 65);
+}
+
 static bool only_of(const char *text, const char *set)
 {
     return text[0] && text[strspn(text, set)] == '\0';
@@ -57,6 +67,17 @@ static bool is_digest(const char *text)
     return strncmp(text, "sha256:", 7) == 0 && is_hex(text + 7);
 }
 
+/* As many keys as there may be is what fits. */
+static bool is_keys(const char *text)
+{
+    for (;; text += 65) {
+        if (strspn(text, DIGIT "abcdef") != 64 || (text[64] && text[64] != ','))
+            return false;
+        if (!text[64])
+            return true;
+    }
+}
+
 static bool is_any(const char *text)
 {
     (void) text;
@@ -82,6 +103,7 @@ static const struct key {
     { "image",       TEXT(image),       is_any,  false, "" },
     { "digest",      TEXT(digest),      is_digest, false, "a digest" },
     { "layer",       TEXT(layer),       is_hex,  false, "a hash" },
+    { "below",       TEXT(below),       is_keys, false, "a list of hashes" },
     { "entrypoint",  TEXT(entrypoint),  is_any,  false, "" },
     { "cmd",         TEXT(cmd),         is_any,  false, "" },
     { "created",     NUMBER(created),   NULL,    false, "a number" },

@@ -18,6 +18,7 @@
 #define MANIFEST_TEXT_MAX  256
 #define MANIFEST_WORDS_MAX 4096
 #define MANIFEST_FILE_MAX  32768
+#define MANIFEST_BELOW_MAX 3 /* files that an image's own stands on */
 
 enum manifest_kind { MANIFEST_NONE, MANIFEST_HOST, MANIFEST_TREE, MANIFEST_IMAGE };
 
@@ -34,6 +35,8 @@ struct manifest {
     char image[MANIFEST_TEXT_MAX]; /* where it came from: a reference, or a file's name */
     char digest[80]; /* sha256:…, of the manifest that its name meant; "": not known */
     char layer[65];  /* the key of its file: image_store.h */
+    char below[MANIFEST_BELOW_MAX *
+               65]; /* keys of the files below that one, the lowest first, with commas; "": none */
     char entrypoint[MANIFEST_WORDS_MAX]; /* JSON */
     char cmd[MANIFEST_WORDS_MAX];
     size_t env_count, env_used;
@@ -46,6 +49,10 @@ static inline const char *manifest_env_at(const struct manifest *manifest, size_
 {
     return manifest->env_text + manifest->env_at[i];
 }
+
+/* The files below: how many, and the key of one of them, the lowest first. */
+size_t manifest_below_count(const struct manifest *manifest);
+void manifest_below_at(const struct manifest *manifest, size_t i, char ret_key[65]);
 
 const char *manifest_kind_name(uint32_t kind);
 

@@ -239,6 +239,35 @@ int template_build_dir(int store_fd, const char *name, char *ret_name, size_t si
     return 0;
 }
 
+void template_below_name(char ret[TEMPLATE_BELOW_NAME], const char *root, size_t i)
+{
+    (void) snprintf(ret, TEMPLATE_BELOW_NAME, "%.64s.%zu", root, i + 1);
+}
+
+/* The tree of that name, or a file below it. */
+static bool is_of(const char *name, const char *root)
+{
+    size_t len = strlen(root);
+
+    return strncmp(name, root, len) == 0 && (name[len] == '\0' || name[len] == '.');
+}
+
+/* Before its own file, which makes nothing exist either. */
+static int place_below(int store_fd, const char *build, int fd, const struct manifest *manifest,
+                       struct err *err)
+{
+    char from[192], old[TEMPLATE_BELOW_NAME], name[TEMPLATE_BELOW_NAME];
+
+    for (size_t i = 0; i < manifest_below_count(manifest); i++) {
+        template_below_name(old, "root", i);
+        template_below_name(name, manifest->root, i);
+        (void) snprintf(from, sizeof from, "%.95s/%s", build, old);
+        if (renameat(store_fd, from, fd, name) < 0)
+            return err_sys(err, errno, "put a file below the image in place");
+    }
+    return 0;
+}
+
 /* Trees that the manifest no longer names. One that cannot be removed now waits for the
  * next time: the new version is in place already, so this is no failure. */
 static void sweep(const struct template_maker *maker, const char *state, const char *name,
@@ -253,7 +282,7 @@ static void sweep(const struct template_maker *maker, const char *state, const c
 
     dir = fd < 0 ? NULL : fdopendir(fd);
     while (dir && (entry = readdir(dir))) {
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, keep) == 0 ||
+        if (entry->d_name[0] == '.' || is_of(entry->d_name, keep) ||
             strcmp(entry->d_name, "manifest") == 0)
             continue;
         if (!asked && template_users(state, name, &users, &err) < 0)
@@ -280,13 +309,20 @@ int template_publish(const struct template_maker *maker, const char *state, int 
                     (unsigned long long) now.tv_sec, (unsigned long) now.tv_nsec / 1000);
     if (make_and_open(store_fd, name, 0755, &fd, err) < 0)
         return -1;
+    if (place_below(store_fd, build, fd, manifest, err) < 0)
+        return err_wrap(err, "template '%s'", name);
     (void) snprintf(from, sizeof from, "%s/root", build);
     if (renameat(store_fd, from, fd, manifest->root) < 0)
         return err_sys(err, errno, "put the tree of '%s' in place", name);
     if (manifest_write(fd, manifest, err) < 0) {
         struct err ignored;
+        char below[TEMPLATE_BELOW_NAME];
 
         (void) tree_remove(fd, manifest->root, &ignored);
+        for (size_t i = 0; i < manifest_below_count(manifest); i++) {
+            template_below_name(below, manifest->root, i);
+            (void) tree_remove(fd, below, &ignored);
+        }
         return err_wrap(err, "template '%s'", name);
     }
     template_changed(maker, name);

@@ -1,7 +1,8 @@
 /* template_store.h - the templates of a state directory, on disk.
  *
  *   <state>/templates/<name>/manifest         says which directory beside it is the tree
- *   <state>/templates/<name>/root-<n>/        the tree; older ones stay while sandboxes use them
+ *   <state>/templates/<name>/root-<n>/        the tree, or an image's file; older ones stay while sandboxes use them
+ *   <state>/templates/<name>/root-<n>.<i>     the files below an image's own: 1 is the lowest
  *   <state>/templates/.build-<name>.<pid>/    being made
  *   <state>/templates/.lock-<name>            flock: one maker of a template at a time
  *
@@ -21,6 +22,8 @@
 
 #define TEMPLATE_PATH     "/opt/cove/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define TEMPLATE_NAME_MAX 64
+
+#define TEMPLATE_BELOW_NAME 80
 
 struct template_entry {
     char name[TEMPLATE_NAME_MAX];
@@ -56,7 +59,10 @@ int template_lock(const struct template_maker *maker, int store_fd, const char *
 int template_build_dir(int store_fd, const char *name, char *ret_name, size_t size, int *ret_fd,
                        struct err *err);
 
-/* Moves <build>/root into place and makes it the template's tree; sets manifest->root and created.
+/* The name of a file below the one that is called `root`; i is 0 for the lowest. */
+void template_below_name(char ret[TEMPLATE_BELOW_NAME], const char *root, size_t i);
+
+/* Moves <build>/root, and what is below that, into place and makes it the template's tree; sets manifest->root and created.
  * Needs the lock. Trees of older versions go when no sandbox uses them. */
 int template_publish(const struct template_maker *maker, const char *state, int store_fd,
                      const char *name, const char *build, struct manifest *manifest,

@@ -6,6 +6,9 @@
 
 #define LAYERS_MAX 8
 
+/* Files below that of a template which is an image. */
+#define LAYERS_BELOW_MAX 3
+
 struct layers {
     uint64_t number[LAYERS_MAX]; /* 0: none; only the first can be, when the disk is in memory */
     uint32_t count;

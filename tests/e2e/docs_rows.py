@@ -73,7 +73,7 @@ ROWS = [
     Row("docs/cli.md", r"--server https://cove.example.com|^cove login", OTHER_HOST),
     Row("docs/tenants.md", r"--server https://cove.example.com", OTHER_HOST),
     Row("docs/templates.md", r"^echo '(FROM|RUN)|--template app -- python3", "needs a registry: five_lines_test has one"),
-    Row("docs/templates.md", r"^docker save|^cove (--server [^ ]+ )?template (import|pull)|--template python", "needs an image: image_test and pull_test make theirs"),
+    Row("docs/templates.md", r"^docker save|^cove (--server [^ ]+ )?template (import|pull|inspect jobs)|--template python", "needs an image: image_test and pull_test make theirs"),
     Row("docs/templates.md", r"^cove template build (--tag|-f)|^cove template rm app|--template (app|say)", "needs a Dockerfile: dockerfile_test makes its own"),
     Row("docs/templates.md", r"/v1/(builds|run)", "builds from base, which takes minutes to build: builds_test"),
     Row("README.md", r"^cove template pull", "needs a registry: pull_test has one"),

@@ -2,6 +2,7 @@
 
 images_of.py listing DIR, images_of.py expected: the tree of `small`, as it is and as it must be."""
 import os
+import random
 import subprocess
 import sys
 import tarfile
@@ -97,7 +98,50 @@ def python(how):
     return one(tree, how, Env=["PATH=/usr/local/bin:/usr/bin:/bin"], Cmd=["python3"])
 
 
+def block(name):
+    """Content enough for a file of its own: the same for the same name."""
+    return entry("blocks/" + name, data=random.Random(name).randbytes(33 << 20))
+
+
+def one_above_the_other(app):
+    """Layers that change what is below a cut in every way there is, twice over: two large ones, and a small one of the app's own."""
+    low = [entry("bin", "dir"), entry("bin/busybox", data=BUSYBOX, mode=0o755), entry("bin/sh", "link", target="busybox"),
+           entry("etc", "dir"), entry("etc/passwd", data=PASSWD), entry("etc/group", data=b"root:x:0:\nnode:x:1000:\n"),
+           entry("tmp", "dir", mode=0o1777), block("low"),
+           entry("same/deep", "dir", uid=1000, gid=1000), entry("same/deep/a", data=b"a"), entry("same/deep/b", data=b"b" * 5000), entry("owned", "dir"), entry("owned/f", data=b"f"),
+           entry("owned/sub/g", data=b"g"), entry("gone/one", data=b"1"), entry("gone/two", data=b"2"), entry("gone/dir/x", data=b"x"),
+           entry("hidden/one", data=b"1"), entry("hidden/dir/two", data=b"2"), entry("dir-file/in", data=b"in"), entry("file-dir", data=b"file"),
+           entry("dir-file-dir/old", data=b"old"), entry("dir-file-dir/sub/old", data=b"old"), entry("file-dir-file", data=b"first"),
+           entry("dir-link/f", data=b"f"), entry("lib", "link", target="usr/lib"), entry("usr/lib", "dir"), entry("lib/first", data=b"1"),
+           entry("names/a", data=b"n" * 7000), entry("names/b", "hard", target="names/a"), entry("names/c", "hard", target="names/a"),
+           entry("pair/a", data=b"p" * 3000), entry("pair/b", "hard", target="pair/a"), entry("replaced", data=b"old"),
+           entry("color", data=b"x" * 5000, pax={"SCHILY.xattr.user.color": "blue"}), entry("empty/dir", "dir"),
+           entry("empty-a"), entry("empty-b", "hard", target="empty-a")]
+    middle = [entry("owned", "dir", mode=0o700, uid=1000, gid=1000), entry("gone/.wh.one"), entry("gone/.wh.dir"),
+              entry("hidden/.wh..wh..opq"), entry("hidden/new", data=b"n"), entry("dir-file", data=b"now a file"),
+              entry("file-dir", "dir"), entry("file-dir/in", data=b"in"), entry("dir-file-dir", data=b"a file meanwhile"),
+              entry("file-dir-file", "dir"), entry("file-dir-file/in", data=b"in"), entry("dir-link", "link", target="usr"),
+              entry("lib/second", data=b"2"), entry("across", "hard", target="names/a"), entry("pair/.wh.b"),
+              entry("replaced", data=b"new" * 3000), entry("colored", "hard", target="color"), entry(".wh.empty"), block("middle")]
+    top = [entry(".wh.dir-file-dir"), entry("dir-file-dir/new", data=b"new"), entry("dir-file-dir/sub", "dir"), entry("file-dir-file", data=b"last"),
+           entry("names/.wh.b"), entry("names/d", "hard", target="across"), entry("gone/one", data=b"again"), entry(".wh.hidden"),
+           entry("lib/third", "hard", target="lib/first"), entry("owned/sub", "dir", mode=0o750), entry("empty/dir/again", data=b"x"),
+           entry("pair/b", data=b"another"), entry("app", data=app.encode())]
+    return [layer(entries) for entries in (low, middle, top)]
+
+
+def above(app, how, large=False):
+    layers = one_above_the_other(app)
+    if large:  # one layer more, which is a file of its own, too
+        layers.append(layer([entry("blocks/.wh.low"), block("top"), entry(".wh.same")]))
+    return Image(layers, how, Env=["PATH=/bin"], Cmd=["/bin/busybox", "cat", "/app"], User="node")
+
+
 def make(kind, how):
+    if kind in ("app-one", "app-two", "app-large"):
+        return above(kind, how, kind == "app-large")
+    if kind == "app-low":  # the lowest layer alone
+        return Image(one_above_the_other(kind)[:1], how, User="node")
     if kind == "python":
         return python(how)
     if kind == "wide":
@@ -169,8 +213,8 @@ def main():
     return write(image, out, form)
 
 
-def listing(root):
-    """Everything but what cove adds."""
+def listing(root, merged=False):
+    """Everything but what cove adds. merged: overlayfs does not count the links of directories."""
     ours = ("opt", "home", "root", "run", "workspace", "dev", "proc", "sys")
     for path, dirs, names in os.walk(root):
         dirs.sort()
@@ -182,7 +226,8 @@ def listing(root):
             st = os.lstat(full)
             what = os.readlink(full) if os.path.islink(full) else sha(open(full, "rb").read()) if os.path.isfile(full) else ""
             color = os.getxattr(full, "user.color").decode() if "user.color" in os.listxattr(full, follow_symlinks=False) else ""
-            print(short, oct(st.st_mode), st.st_uid, st.st_gid, st.st_nlink, what, color)
+            links = "-" if merged and os.path.isdir(full) and not os.path.islink(full) else st.st_nlink
+            print(short, oct(st.st_mode), st.st_uid, st.st_gid, links, what, color)
 
 
 def expected():
@@ -210,8 +255,8 @@ def expected():
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "listing":
-        listing(sys.argv[2])
+    if sys.argv[1] in ("listing", "merged"):
+        listing(sys.argv[2], sys.argv[1] == "merged")
     elif sys.argv[1] == "expected":
         expected()
     else:

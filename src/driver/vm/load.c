@@ -43,9 +43,10 @@ static bool has_disks(const struct sandbox *s, const struct template *t)
 {
     bool before = s->image_memory && !s->template_disks;
 
-    return t->image && s->layers.count <= (before ? 1 : BOOT_ROOTS_MAX);
+    return t->image && s->layers.count + t->below_count <= (before ? 1 : BOOT_ROOTS_MAX);
 }
 
+/* The uppermost first. */
 static int open_roots(const struct keeper *k, const struct sandbox *s, struct template *t,
                       struct machine *ret, struct err *err)
 {
@@ -59,6 +60,8 @@ static int open_roots(const struct keeper *k, const struct sandbox *s, struct te
         add_root(ret, fd, BOOT_ROOT_DISK);
     }
     add_root(ret, take_fd(&t->root_fd), BOOT_ROOT_EROFS);
+    for (size_t i = t->below_count; i > 0; i--)
+        add_root(ret, take_fd(&t->below_fd[i - 1]), BOOT_ROOT_EROFS);
     return 0;
 }
 

@@ -131,7 +131,7 @@ static const char *made_text(struct merge *merge, const char *path)
     if (tree_walk(&merge->tree, path, false, 1, &dir, &name, &err) == 0 && dir)
         node = tree_child(&merge->tree, dir, name, strlen(name));
     if (!node || !S_ISREG(node->inode->mode) ||
-        erofs_read(&merge->writer, node->inode, out, sizeof out - 1, &len, &err) < 0)
+        merge_read(merge, node->inode, out, sizeof out - 1, &len, &err) < 0)
         return "-";
     out[len] = '\0';
     return out;

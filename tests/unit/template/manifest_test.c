@@ -158,7 +158,34 @@ static void a_variable_is_found_by_its_whole_name(void)
     CHECK(manifest_has_env(&manifest, "PATH"));
 }
 
-CHECK_MAIN(T(a_manifest_says_what_it_must), T(what_cannot_be_is_refused_by_line_and_key),
-           T(long_values_and_too_many_are_refused), T(a_failed_parse_leaves_the_result_alone),
-           T(what_is_written_is_read_again), T(a_line_break_makes_no_line_of_its_own),
-           T(a_variable_is_found_by_its_whole_name))
+static void files_below_are_listed_from_the_lowest(void)
+{
+    char text[600], key[65];
+    const char *a = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const char *b = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+    static const char *const wrong[] = { "%s%s", "%s,%s,", ",%s,%s", "%s,,%s", "%s;%s" };
+
+    CHECK(manifest_parse(&manifest, GOOD, &err) == 0);
+    CHECK_INT(manifest_below_count(&manifest), 0);
+    (void) snprintf(text, sizeof text, GOOD "below=%s,%s\n", a, b);
+    CHECK(manifest_parse(&manifest, text, &err) == 0);
+    CHECK_INT(manifest_below_count(&manifest), 2);
+    manifest_below_at(&manifest, 0, key);
+    CHECK_STR(key, a);
+    manifest_below_at(&manifest, 1, key);
+    CHECK_STR(key, b);
+    (void) snprintf(text, sizeof text, GOOD "below=%s,%s,%s,%s\n", a, b, a, b);
+    CHECK(manifest_parse(&manifest, text, &err) == -1); /* more than there may be */
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        size_t len = (size_t) snprintf(text, sizeof text, GOOD "below=");
+
+        len += (size_t) snprintf(text + len, sizeof text - len, wrong[i], a, b);
+        (void) snprintf(text + len, sizeof text - len, "\n");
+        CHECK(manifest_parse(&manifest, text, &err) == -1);
+    }
+}
+
+CHECK_MAIN(T(files_below_are_listed_from_the_lowest), T(a_manifest_says_what_it_must),
+           T(what_cannot_be_is_refused_by_line_and_key), T(long_values_and_too_many_are_refused),
+           T(a_failed_parse_leaves_the_result_alone), T(what_is_written_is_read_again),
+           T(a_line_break_makes_no_line_of_its_own), T(a_variable_is_found_by_its_whole_name))
