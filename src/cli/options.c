@@ -88,6 +88,8 @@ static int store_value(const struct option *option, const char *value, void *val
         r = parse_duration_ms(value, at, err);
         break;
     }
+    if (r == 0 && option->not_zero && *(const uint64_t *) at == 0)
+        r = err_set(err, ERR_LIMIT, "invalid value '%.40s': not more than 0", value);
     if (r < 0) {
         err->kind = ERR_LIMIT;
         return err_wrap(err, "--%s", option->name);

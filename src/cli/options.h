@@ -55,6 +55,7 @@ struct option {
     const char *value; /* placeholder in the help; NULL for a flag */
     enum complete complete;
     const char *help;
+    bool not_zero; /* of a number, a size or a duration: 0 is an invalid value */
 };
 
 struct verb;

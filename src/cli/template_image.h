@@ -36,9 +36,9 @@ struct image_values {
     { 0, "mirror", OPTION_TEXT, (at) + offsetof(struct image_values, mirror), "URL",               \
       COMPLETE_NONE, "ask this registry first; else the one of registry_mirrors" },                \
     { 0, "max-bytes", OPTION_SIZE, (at) + offsetof(struct image_values, max_bytes), "SIZE",        \
-      COMPLETE_NONE, "refuse an image with larger packed layers together (20G)" },                 \
+      COMPLETE_NONE, "refuse an image with larger packed layers together (20G)", true },           \
     { 0, "timeout", OPTION_DURATION, (at) + offsetof(struct image_values, timeout_ms), "SPAN",     \
-      COMPLETE_NONE, "how long the registry, or a credential helper, may say nothing (30s)" },     \
+      COMPLETE_NONE, "how long the registry, or a credential helper, may say nothing (30s)", true },\
     { 0, "plain-http", OPTION_FLAG, (at) + offsetof(struct image_values, plain_http), NULL,        \
       COMPLETE_NONE, "without TLS; of a registry on this host it is so anyway" },                  \
     { 0, "allow-inner", OPTION_FLAG, (at) + offsetof(struct image_values, inner), NULL,            \

@@ -1,6 +1,7 @@
 #include "registry/image.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,19 +55,21 @@ int registry_image_find(struct registry *r, struct registry_image *ret, struct e
 
 int registry_image_check(const struct oci_manifest *manifest, uint64_t most, struct err *err)
 {
+    char has[SIZE_TEXT_MAX], may_have[SIZE_TEXT_MAX];
     uint64_t all = manifest->config.size;
 
     if (manifest->config.size > OCI_CONFIG_MAX)
         return err_set(err, ERR_TOO_BIG, "the config has more than %u bytes", OCI_CONFIG_MAX);
     for (size_t i = 0; i < manifest->layer_count; i++) {
         if (manifest->layers[i].size > OCI_LAYER_MAX)
-            return err_set(err, ERR_TOO_BIG, "a layer has more than %llu bytes", OCI_LAYER_MAX);
+            return err_set(err, ERR_TOO_BIG, "a layer has more than %s",
+                           size_text(may_have, sizeof may_have, OCI_LAYER_MAX));
         all += manifest->layers[i].size;
     }
     return all > most ? err_set(err, ERR_TOO_BIG,
-                                "the image has %llu MiB of layers (%llu bytes; %llu are the most)",
-                                (unsigned long long) (all >> 20), (unsigned long long) all,
-                                (unsigned long long) most)
+                                "the layers of the image have more than %s together (%s)",
+                                size_text(may_have, sizeof may_have, most),
+                                size_text(has, sizeof has, all))
                       : 0;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/api/build_archive.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 #include "http/tar.h"
 #include "remote/ask.h"
 
@@ -58,13 +59,16 @@ static int ask_most(struct output *o, struct err *err)
 /* Said before anything of it is read: a file with holes may be larger than every disk. */
 static int check_size(struct output *o, uint64_t size, const char *path, struct err *err)
 {
+    char file[SIZE_TEXT_MAX], most[SIZE_TEXT_MAX];
+
     if (!o->most && (size > UNASKED || o->bytes + size > UNASKED) && ask_most(o, err) < 0)
         return -1;
     if (o->most && (o->bytes > o->most || size > o->most - o->bytes))
         return err_set(err, ERR_TOO_BIG,
-                       "with '%.100s' (%llu bytes) the upload is larger than %llu MiB, which is "
-                       "what the server takes (build_upload)",
-                       path, (unsigned long long) size, (unsigned long long) o->most >> 20);
+                       "with '%.100s' (%s) the upload is larger than %s, which is what the server "
+                       "takes (build_upload)",
+                       path, size_text(file, sizeof file, size),
+                       size_text(most, sizeof most, o->most));
     o->bytes += size;
     return 0;
 }
