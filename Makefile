@@ -23,7 +23,8 @@ OPT    := -O2 -g
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 LDHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 ifneq ($(SAN),)
-OPT    := -O1 -g -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+SAN_OPT ?= -O1 -g
+OPT    := $(SAN_OPT) -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
 HARDEN := -fPIE
 LDHARD := -pie
 endif
@@ -63,7 +64,9 @@ AGENT_SRCS  := $(wildcard src/agent/*.c src/agent/*/*.c) $(filter-out src/wire/k
 in_dir = $(if $(wildcard $(@D)/.),,mkdir -p $(@D) && )
 
 objs  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-aobjs = $(patsubst %.c,$(BUILD)/agent-obj/%.o,$(1))
+# Of the agent, which has no sanitizers: a second build may use the objects of the first.
+AGENT_OBJ ?= $(BUILD)/agent-obj
+aobjs = $(patsubst %.c,$(AGENT_OBJ)/%.o,$(1))
 
 PROGRAMS := $(BUILD)/cove $(BUILD)/cove-host $(BUILD)/cove-dial $(BUILD)/cove-keeper $(BUILD)/cove-agent $(BUILD)/cove-bridge $(BUILD)/coved $(BUILD)/cove-gateway $(BUILD)/cove-import $(BUILD)/cove-pull $(BUILD)/cove-criu.so
 
@@ -161,7 +164,7 @@ $(BUILD)/obj/%.o: %.c
 	$(call say,CC  )
 	$(Q)$(in_dir)$(CC) $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/agent-obj/%.o: %.c
+$(AGENT_OBJ)/%.o: %.c
 	$(call say,MUSL)
 	$(Q)$(in_dir)$(MUSL_CC) $(AGENT_CFLAGS) -c -o $@ $<
 

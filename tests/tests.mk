@@ -10,60 +10,34 @@ KEEPER_TESTED := $(filter-out src/keeper/main.c,$(KEEPER_SRCS))
 CLI_TESTED    := $(filter-out src/cli/main.c,$(HOST_SRCS))
 AGENT_TESTED  := $(filter-out src/agent/main.c,$(wildcard src/agent/*.c src/agent/*/*.c))
 
-# Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
-# What the privileged program is made of.
-KEPT := $(filter $(addprefix $(BUILD)/tests/,keeper/% jail/% disk/% image/%),$(UNIT_TESTS))
-$(KEPT): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(KEEPER_TESTED) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lzstd
-$(filter $(BUILD)/tests/cli/%,$(UNIT_TESTS)): $(BUILD)/tests/cli/%: $(BUILD)/obj/tests/unit/cli/%.o $(call objs,$(sort $(CLI_TESTED)))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
-$(filter $(BUILD)/tests/template/%,$(UNIT_TESTS)): $(BUILD)/tests/template/%: $(BUILD)/obj/tests/unit/template/%.o $(call objs,$(TEMPLATE_SRCS) $(addprefix src/http/,tar.c tar_put.c slice.c) $(CLIENT_SRCS) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
-$(filter $(addprefix $(BUILD)/tests/,oci/% erofs/% importer/%),$(UNIT_TESTS)): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out %/main.c,$(IMPORT_SRCS)) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(IMPORT_LIBS)
-$(filter $(BUILD)/tests/registry/%,$(UNIT_TESTS)): $(BUILD)/tests/registry/%: $(BUILD)/obj/tests/unit/registry/%.o $(call objs,$(PULL_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
-$(filter $(BUILD)/tests/backup/%,$(UNIT_TESTS)): $(BUILD)/tests/backup/%: $(BUILD)/obj/tests/unit/backup/%.o $(call objs,$(BACKUP_SRCS) $(STORE_SRCS) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HOST_LIBS)
-$(filter $(BUILD)/tests/store/%,$(UNIT_TESTS)): $(BUILD)/tests/store/%: $(BUILD)/obj/tests/unit/store/%.o $(call objs,$(STORE_SRCS) $(wildcard src/base/*.c))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lcrypto -pthread
-$(filter $(BUILD)/tests/agent/%,$(UNIT_TESTS)): $(BUILD)/tests/agent/%: $(BUILD)/obj/tests/unit/agent/%.o $(call objs,$(AGENT_TESTED) $(MUX_SRCS) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
-$(filter $(BUILD)/tests/mux/%,$(UNIT_TESTS)): $(BUILD)/tests/mux/%: $(BUILD)/obj/tests/unit/mux/%.o $(call objs,$(MUX_SRCS) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
-$(filter $(BUILD)/tests/http/%,$(UNIT_TESTS)): $(BUILD)/tests/http/%: $(BUILD)/obj/tests/unit/http/%.o $(call objs,$(wildcard src/http/*.c src/base/*.c))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lz
-$(filter $(BUILD)/tests/egress/%,$(UNIT_TESTS)): $(BUILD)/tests/egress/%: $(BUILD)/obj/tests/unit/egress/%.o $(call objs,$(wildcard src/egress/*.c src/http/*.c src/base/*.c src/wire/*.c))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -pthread -lz -lssl -lcrypto
-$(filter $(BUILD)/tests/policy/%,$(UNIT_TESTS)): $(BUILD)/tests/policy/%: $(BUILD)/obj/tests/unit/policy/%.o $(call objs,$(POLICY_SRCS) $(wildcard src/base/*.c))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpcre2-8
-$(filter $(BUILD)/tests/mcp/%,$(UNIT_TESTS)): $(BUILD)/tests/mcp/%: $(BUILD)/obj/tests/unit/mcp/%.o $(call objs,$(MCP_SRCS) $(wildcard src/base/*.c))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
-$(filter $(BUILD)/tests/dockerfile/%,$(UNIT_TESTS)): $(BUILD)/tests/dockerfile/%: $(BUILD)/obj/tests/unit/dockerfile/%.o $(call objs,$(DOCKER_SRCS) $(wildcard src/base/*.c))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
-# What coved is made of, but for its main.
-SERVED := $(filter $(addprefix $(BUILD)/tests/,server/% surface/%),$(UNIT_TESTS))
-$(SERVED): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
-$(filter-out $(SERVED) $(BUILD)/tests/registry/% $(BUILD)/tests/oci/% $(BUILD)/tests/erofs/% $(BUILD)/tests/importer/% $(BUILD)/tests/template/% $(BUILD)/tests/egress/% $(BUILD)/tests/store/% $(BUILD)/tests/backup/% $(KEPT) $(BUILD)/tests/cli/% $(BUILD)/tests/agent/% $(BUILD)/tests/mux/% $(BUILD)/tests/http/% $(BUILD)/tests/policy/% $(BUILD)/tests/mcp/% $(BUILD)/tests/dockerfile/%,$(UNIT_TESTS)): \
-    $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+# The unit tests of some folders are linked with an archive of the modules that they test: the linker takes from it only
+# what a test needs. Static patterns: of implicit ones, make would take a rule that needs fewer objects while others are missing.
+define unit_tests # name of the archive, folders of tests/unit, sources, libraries
+$(BUILD)/lib/$(1).a: $(call objs,$(sort $(3)))
+	$$(call say,AR  )
+	$(Q)mkdir -p $$(@D) && rm -f $$@ && ar rcsT $$@ $$^
+$(filter $(patsubst %,$(BUILD)/tests/%/%,$(2)),$(UNIT_TESTS)): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/lib/$(1).a
+	$$(call say,LINK)
+	$(Q)mkdir -p $$(@D) && $$(CC) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $(4)
+endef
+BASE_SRCS := $(wildcard src/base/*.c)
+TAR_SRCS  := $(addprefix src/http/,tar.c tar_put.c slice.c)
+$(eval $(call unit_tests,client,base wire client,$(CLIENT_SRCS) $(LIB_SRCS)))
+$(eval $(call unit_tests,keeper,keeper jail disk image,$(KEEPER_TESTED) $(LIB_SRCS),-lzstd))
+$(eval $(call unit_tests,agent,agent,$(AGENT_TESTED) $(MUX_SRCS) $(LIB_SRCS)))
+$(eval $(call unit_tests,mux,mux,$(MUX_SRCS) $(LIB_SRCS)))
+$(eval $(call unit_tests,cli,cli,$(CLI_TESTED),$(HOST_LIBS)))
+$(eval $(call unit_tests,template,template,$(TEMPLATE_SRCS) $(TAR_SRCS) $(CLIENT_SRCS) $(LIB_SRCS)))
+$(eval $(call unit_tests,import,oci erofs importer,$(filter-out %/main.c,$(IMPORT_SRCS)) $(LIB_SRCS),$(IMPORT_LIBS)))
+$(eval $(call unit_tests,registry,registry,$(PULL_SRCS) $(REMOTE_SRCS) $(filter-out %/gzip.c %/gunzip.c,$(HTTP_SRCS)) $(LIB_SRCS),-ljansson))
+$(eval $(call unit_tests,backup,backup,$(BACKUP_SRCS) $(STORE_SRCS) $(LIB_SRCS),$(HOST_LIBS)))
+$(eval $(call unit_tests,store,store,$(STORE_SRCS) $(BASE_SRCS),-lsqlite3 -lcrypto -pthread))
+$(eval $(call unit_tests,http,http,$(HTTP_SRCS) $(BASE_SRCS),-lz))
+$(eval $(call unit_tests,egress,egress,$(EGRESS_SRCS) $(HTTP_SRCS) $(LIB_SRCS),-pthread -lz -lssl -lcrypto))
+$(eval $(call unit_tests,policy,policy,$(POLICY_SRCS) $(BASE_SRCS),-lpcre2-8))
+$(eval $(call unit_tests,mcp,mcp,$(MCP_SRCS) $(BASE_SRCS),-ljansson))
+$(eval $(call unit_tests,dockerfile,dockerfile,$(DOCKER_SRCS) $(BASE_SRCS),-ljansson))
+$(eval $(call unit_tests,coved,server surface,$(filter-out src/coved/main.c,$(COVED_SRCS)),$(COVED_LIBS)))
 
 $(BUILD)/obj/tests/%.o: CFLAGS += -Itests -Wno-unused-function
 
@@ -72,14 +46,14 @@ $(BUILD)/obj/tests/%.o: CFLAGS += -Itests -Wno-unused-function
 HELPER_SRCS := $(wildcard tests/helpers/*.c)
 HELPERS     := $(patsubst tests/helpers/%.c,$(BUILD)/helpers/%,$(HELPER_SRCS))
 
-$(BUILD)/helpers/%: tests/helpers/%.c $(call objs,$(CLIENT_SRCS) $(LIB_SRCS))
+$(BUILD)/helpers/%: tests/helpers/%.c $(BUILD)/lib/client.a
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE= -O1 -g $(WARN) -Isrc -Itests $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
 
 # The server's tables of requests: tests/static/spec_test.
-$(BUILD)/helpers/forms: tests/helpers/forms.c $(call objs,$(filter-out src/coved/main.c,$(COVED_SRCS)))
+$(BUILD)/helpers/forms: tests/helpers/forms.c $(BUILD)/lib/coved.a
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(COVED_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(COVED_LIBS)
 
 # A command line that asks the keeper and agents themselves, for tests of these: its verbs for sandboxes are not the product's. What
 # it starts is beside it.

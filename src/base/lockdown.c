@@ -6,6 +6,7 @@
 #include "base/lockdown.h"
 
 #include "base/own.h"
+#include "base/sanitized.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,18 +28,6 @@
 
 #ifndef __x86_64__
 #error "the tables of system calls are for x86-64"
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
 #endif
 
 #define X32_BIT 0x40000000u

@@ -1,6 +1,7 @@
 /* The agent's glob, grep, watch, ports and dial. Run by tests/e2e/agent_files_test. */
 #include "drive.h"
 
+#include "base/sanitized.h"
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -235,15 +236,11 @@ static void grep_finds_and_cuts_in_lines_of_any_length(void)
     remove_tree();
 }
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-
 static void a_pattern_that_grows_without_end_is_refused(void)
 {
     const char *huge = "(((((a{1,200}){1,200}){1,200}){1,200}){1,200})";
 
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#if ADDRESS_SANITIZED
     SKIP("a sanitizer's memory has no limit");
     (void) huge;
 #else

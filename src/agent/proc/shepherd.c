@@ -9,6 +9,7 @@
 #include "agent/proc/tree.h"
 #include "base/io.h"
 #include "base/own.h"
+#include "base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#ifdef __SANITIZE_ADDRESS__ /* tests only */
+#if ADDRESS_SANITIZED
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -65,7 +66,7 @@ static pid_t start_command(const struct spawn *spawn, struct err *err)
     char stack[CHILD_STACK] __attribute__((aligned(16)));
     pid_t pid = clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
 
-#ifdef __SANITIZE_ADDRESS__ /* the child left this memory without returning from its functions */
+#if ADDRESS_SANITIZED /* the child left this memory without returning from its functions */
     __asan_unpoison_memory_region(stack, sizeof stack);
 #endif
     if (pid < 0)

@@ -10,6 +10,7 @@
 #include "agent/worker/path.h"
 #include "agent/worker/walk.h"
 #include "base/own.h"
+#include "base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -299,16 +300,6 @@ static int search_path(struct grep *g, const char *path, struct err *err)
 }
 
 /* Sanitizers reserve terabytes of addresses. */
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 static void limit_memory(void)
 {
     struct rlimit limit = { MEMORY_MAX, MEMORY_MAX };

@@ -1,16 +1,11 @@
 #include "policy/policy.h"
 
+#include "base/sanitized.h"
 #include "check.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#if defined(__has_feature)
-#define SANITIZED_BY_CLANG (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED_BY_CLANG 0
-#endif
 
 static struct policy_report report;
 
@@ -452,11 +447,7 @@ static void hostile_sizes_and_depths_end_on_a_small_stack(void)
     static struct policy policy;
     pthread_attr_t attr;
     pthread_t thread;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || SANITIZED_BY_CLANG
-    size_t stack = 4 << 20;
-#else
-    size_t stack = 160 << 10;
-#endif
+    size_t stack = SANITIZED ? 4 << 20 : 160 << 10;
 
     make(&policy, "minimal");
     compile(&policy);
