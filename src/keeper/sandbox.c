@@ -169,6 +169,14 @@ void sandbox_clear(struct keeper *k, struct sandbox *s)
     sandbox_reset(s);
 }
 
+/* For the log; who waits for it hears s->failure. */
+static const char *why_died(const struct sandbox *s)
+{
+    if (s->failure.kind == ERR_OOM)
+        return "ran out of memory";
+    return s->info.life == LIFE_STARTING ? "its first process died" : "agent died";
+}
+
 void sandbox_on_death(struct keeper *k, struct watch *watch)
 {
     struct sandbox *s = container_of(watch, struct sandbox, pid);
@@ -186,7 +194,7 @@ void sandbox_on_death(struct keeper *k, struct watch *watch)
     if (s->info.life != LIFE_STOPPING)
         s->driver->died(k, s);
     if (s->info.life != LIFE_STOPPING)
-        sandbox_stop(k, s, s->info.life == LIFE_STARTING ? "its first process died" : "agent died");
+        sandbox_stop(k, s, why_died(s));
     keeper_unwatch(k, &s->pid);
     if (s->info.life == LIFE_STOPPING) /* else when its worker is gone */
         sandbox_clear(k, s);
