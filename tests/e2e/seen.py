@@ -57,6 +57,9 @@ look(box, "half a core and 512 MiB", 512, 1)
 same("ps still knows when processes began", "1", sh(box, "ps -o lstart= -p 1 | grep -c 20[2-9][0-9]"))
 same("what a command is given wins", "7", sh(box, "echo $GOMAXPROCS", env={"GOMAXPROCS": "7"}))
 check("nobody writes there", "ermission" in sh(box, "echo x > /proc/meminfo") or "ead-only" in sh(box, "echo x > /proc/meminfo"))
+if os.access("/proc/sys/net/ipv4/tcp_child_ehash_entries", os.W_OK):
+    same("a sandbox has a table of TCP connections of its own", "512", sh(box, "cat /proc/sys/net/ipv4/tcp_ehash_entries"))
+same("what waits in the table has bounds", "32768\n2048", sh(box, "cd /proc/sys/net/ipv4 && cat tcp_max_tw_buckets tcp_max_syn_backlog"))
 flags = sh(box, r"grep -E ' /proc/(meminfo|stat|cpuinfo) ' /proc/self/mountinfo | cut -d' ' -f6")
 same("each is read-only, nosuid, nodev, noexec", 3,
      sum(all(f in line.split(",") for f in ("ro", "nosuid", "nodev", "noexec")) for line in flags.splitlines()))

@@ -139,8 +139,8 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
     return 0;
 }
 
-static int clone_child(struct sandbox *s, const struct child_spec *spec, int *ret_pidfd,
-                       struct err *err)
+static int clone_child(const struct nets *nets, struct sandbox *s, const struct child_spec *spec,
+                       int *ret_pidfd, struct err *err)
 {
     struct clone_args args = {
         /* The network's and the cgroup's are the child's to make. */
@@ -154,8 +154,11 @@ static int clone_child(struct sandbox *s, const struct child_spec *spec, int *re
     long pid;
     int errnum;
 
+    if (nets_enter_parent(nets, err) < 0)
+        return -1;
     if (creds_owner(s->info.uid_base, err) < 0) {
         (void) creds_owner(0, err);
+        nets_leave(nets);
         return -1;
     }
     pid = syscall(__NR_clone3, &args, sizeof args);
@@ -163,6 +166,7 @@ static int clone_child(struct sandbox *s, const struct child_spec *spec, int *re
         child_run(spec);
     errnum = errno;
     (void) creds_owner(0, err);
+    nets_leave(nets);
     if (pid < 0)
         return err_sys(err, errnum, "clone");
     s->info.pid = (int32_t) pid;
@@ -250,7 +254,7 @@ int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
         return -1;
 
     create_begin_step(s, STEP_CLONE);
-    if (clone_child(s, &spec, &ret->pidfd, err) < 0)
+    if (clone_child(&k->host->nets, s, &spec, &ret->pidfd, err) < 0)
         return -1;
     create_end_step(s, STEP_CLONE);
     ret->control = take_fd(&control);
