@@ -216,7 +216,7 @@ void compare_round(struct compare *compare, unsigned round)
 {
     const struct contender fixed[] = {
         /* An exec stands beside what it is compared with, and not behind a destroy, whose clean-up in
-         * the kernel goes on for a while. */
+         * the kernel continues for a while. */
         { bare_round, 0, 1 },           { exec_round, COVE_DISK, 1 },
         { exec_round, COVE_MEMORY, 1 }, { cove_round, COVE_DISK, 1 },
         { cove_round, COVE_MEMORY, 1 }, { cli_round, CLI_MADE, 1 },

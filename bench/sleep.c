@@ -23,7 +23,7 @@
 
 struct workload {
     const char *name;
-    const char *command; /* says "ready" and goes on */
+    const char *command; /* says "ready" and continues */
     uint64_t memory_mib;
     unsigned target_ms; /* of a resume from disk, p50 */
 };
@@ -49,7 +49,7 @@ static const struct workload workloads[] = {
       2048, 500 },
 };
 
-/* Starts the program and waits for its word; it goes on without us. */
+/* Starts the program and waits for its word; it continues without us. */
 static int start(struct lane *lane, const char *id, const struct workload *w, struct err *err)
 {
     const char *const argv[] = { "/bin/bash", "-c", w->command };

@@ -86,7 +86,7 @@ static void drive_start(struct drive *d, struct agent_request r, uint32_t uid)
         abort();
     (void) fflush(stdout);
     d->pid = fork();
-    if (d->pid < 0) { /* never go on: -1 means everybody to kill and waitpid */
+    if (d->pid < 0) { /* never continue: -1 means everybody to kill and waitpid */
         (void) printf("not ok - no process can be made: %s\n", strerror(errno));
         exit(1);
     }

@@ -81,7 +81,7 @@ static struct audit_filter filter_of(const struct audit_values *values)
                                   .limit = values->limit };
 }
 
-/* Parses and opens. -1: go on. */
+/* Parses and opens. -1: continue. */
 static int begin(const char *name, int argc, char **argv, struct audit_values *values,
                  struct store **ret)
 {

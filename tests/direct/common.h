@@ -22,7 +22,7 @@ struct sandbox_options {
     { 0, "snapshot", OPTION_TEXT, offsetof(type, member.snapshot), "SNAPSHOT", COMPLETE_NONE, \
       "what it is made of: files, processes, limits where none are given" }, \
     { 0, "no-memory", OPTION_FLAG, offsetof(type, member.no_memory), NULL, COMPLETE_NONE, \
-      "of a snapshot only the files; it starts anew" }, \
+      "of a snapshot only the files; it starts again" }, \
     { 0, "name", OPTION_TEXT, offsetof(type, member.name), "NAME", COMPLETE_NONE, \
       "a name for it, beside its id" }, \
     { 0, "root", OPTION_FLAG, offsetof(type, member.root), NULL, COMPLETE_NONE, \

@@ -195,7 +195,7 @@ static void read_signals(struct pump *p)
     }
 }
 
-/* The keeper went away. The command goes on; when the keeper is back, the sandbox is tied anew. */
+/* The keeper went away. The command continues; when the keeper is back, the sandbox is tied again. */
 static void retie(struct pump *p)
 {
     struct session *s = p->session;

@@ -10,7 +10,7 @@ enum session_how {
     SESSION_LOST,      /* the connection ended without a status: `err` */
     SESSION_FAILED,    /* on this side: `err` */
     SESSION_SIGNALLED, /* cove gave up because of `signal` */
-    SESSION_DETACHED,  /* likewise, and the command goes on */
+    SESSION_DETACHED,  /* likewise, and the command continues */
     SESSION_TIMED_OUT, /* the agent should have ended it, and did not */
 };
 

@@ -82,7 +82,7 @@ def rules():
     reaches("from disk", box, "two")
     check("a connection that was open is reset", within(5, lambda: "Reset" in box.said("cat /tmp/ended")), box.said("cat /tmp/ended"))
     same("the rules are the same", ("list", ["www.example.com"]), (lambda n: (n["mode"], n["allow"]))(api("GET", box.at + "/network").json))
-    check("events go on", len([e for e in events(box, "connect") if e.get("host") == "www.example.com"]) >= 2 and
+    check("events continue", len([e for e in events(box, "connect") if e.get("host") == "www.example.com"]) >= 2 and
           len(events(box, "refused")) >= 2, api("GET", box.at + "/network/events").body)
     to_disk(box)
     same("woken by a request", WWW % "three", get(box, "three"))
@@ -248,7 +248,7 @@ def volumes():
     to_disk(box, "to disk with volumes")
     wants = {"volumes": [{"name": "data", "path": "/data"}]}
     a = api("POST", "/v1/sandboxes", wants)
-    refused("who sleeps goes on being the one who writes", a, 409, "volume_in_use", "volumes")
+    refused("who sleeps continues being the one who writes", a, 409, "volume_in_use", "volumes")
     check("and is named", box.id in (a.json["error"]["message"] if a.json else ""), a.body)
     refused("its volumes are not removed", api("DELETE", "/v1/volumes/data"), 409, "volume_in_use")
     a = api("GET", "/v1/volumes/data").json
@@ -258,7 +258,7 @@ def volumes():
     same("resumed", 200, box.post("resume").status)
     same("its volumes are there", ("one", "read me"), (box.said("cat /data/x"), box.said("cat /ro/x")))
     before = int(box.said("wc -l </data/log"))
-    check("its program goes on writing", within(5, lambda: int(box.said("wc -l </data/log")) > before))
+    check("its program continues writing", within(5, lambda: int(box.said("wc -l </data/log")) > before))
     check("what it reads only stays so", "Read-only" in box.said("echo x 2>&1 >/ro/y; true") + box.run("echo x >/ro/y").json["stderr"])
     same("others see it", "two", (box.said("echo two >/data/x"), reader.said("cat /d/x"))[1])
     refused("who writes to one is not forked", box.post("fork", {"count": 1}), 409, "volume_in_use")
@@ -327,7 +327,7 @@ def templates():
     rc, said = cove("template", "rm", "host")
     check("a template stays while something saved stands on it", rc != 0 and "in use by 3 " in said, said)
     trees = len(os.listdir(STATE + "/templates/host"))
-    same("it can be made anew", 0, cove("template", "build", "--rebuild", "host")[0])
+    same("it can be made again", 0, cove("template", "build", "--rebuild", "host")[0])
     same("which keeps the tree of before", trees + 1, len(os.listdir(STATE + "/templates/host")))
     same("so what sleeps comes back", (200, "hello 2"), (box.post("resume").status, box.said("curl -s 127.0.0.1:7000")))
     to_disk(box, "and goes to sleep again")

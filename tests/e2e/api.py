@@ -289,7 +289,7 @@ def terminal(box):
     t.s.close()
     check("an unknown process is 404, before the upgrade", b"HTTP/1.1 404 " in Terminal(at + "?proc=4000000").head, "")
     t = Terminal("%s?proc=%d" % (at, start["proc"]))
-    check("it goes on without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
+    check("it continues without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
     t.send(2, b"exit 5\n")
     kinds, end = [], None
     while 8 not in kinds:

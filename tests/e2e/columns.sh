@@ -29,7 +29,7 @@ commands() { # isolation, sandbox
     rc_is "$1: a command that takes too long is ended" 124 cove exec --timeout 300ms "$2" -- sh -c 'setsid sleep 77 & sleep 78'
     fails "$1: and nothing that it started is left" cove exec "$2" -- pgrep -x sleep
     cove exec -d "$2" -- sh -c 'echo on >/tmp/detached; exec sleep 600' >/dev/null
-    holds "$1: a detached command goes on" within 10 cove exec "$2" -- pgrep -x sleep
+    holds "$1: a detached command continues" within 10 cove exec "$2" -- pgrep -x sleep
     many=$(for i in $(seq 1 20); do cove exec "$2" -- echo "$i" & done | sort -n | tr '\n' ' '; wait)
     is "$1: twenty commands at once all answer" "$(seq -s ' ' 1 20) " "$many"
 }
@@ -62,7 +62,7 @@ ports() { # by a server, which is what passes bytes of ports, and a sandbox of i
 limits() {
     like "$1: memory is the limit's, as seen inside" '^MemTotal: +524288 kB' "$(cove exec "$2" -- head -n 1 /proc/meminfo)"
     rc_is "$1: a disk that is full is an error, and no more than that" 1 cove exec "$2" -- sh -c 'head -c 300M /dev/zero >~/big'
-    holds "$1: the sandbox goes on behind it" cove exec "$2" -- sh -c 'rm ~/big && echo there >~/small'
+    holds "$1: the sandbox continues behind it" cove exec "$2" -- sh -c 'rm ~/big && echo there >~/small'
     like "$1: stats tell memory and disk" '"memory_bytes": *[1-9].*"disk_bytes": *[1-9]' "$(cove stats --json "$2" | tr -d '\n')"
 }
 volumes() {

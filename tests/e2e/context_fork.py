@@ -53,7 +53,7 @@ def both_go_their_own_way():
     same("it is the last of the list", a.json, b.ask("GET", "/contexts").json[-1])
     same("variables, functions, imports, directory and environment are there", "([1], 1, '/usr', 'blue', True)",
          b.run("x, f(), os.getcwd(), os.environ['COLOUR'], json is not None", context_id=new).text)
-    same("the count goes on from where it was", 3, b.run("1", context_id=new).of("number_of_executions")[0]["execution_count"])
+    same("the count continues from where it was", 3, b.run("1", context_id=new).of("number_of_executions")[0]["execution_count"])
     b.run("x.append(2); os.chdir('/'); os.environ['COLOUR'] = 'red'", context_id=new)
     b.run("x.append(3)", context_id=old)
     same("the new one's changes are its own", "([1, 2], '/', 'red')",
@@ -276,7 +276,7 @@ def too_many():
     a = fork(old)
     check("a sandbox with 1024 contexts gets no more: 429", a.status == 429 and b"1024" in a.body, (a.status, a.body))
     same("nor new ones", 429, b.ask("POST", "/contexts", {}).status)
-    same("those that are there go on", "2", b.run("1+1", context_id=old).text)
+    same("those that are there continue", "2", b.run("1+1", context_id=old).text)
 
 
 def parts():

@@ -179,7 +179,7 @@ same("what was said of the network is shown", (False, {"allowPublicTraffic": Fal
 
 a = ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"denyOut": ["192.168.0.0/16"]})
 detail = info(closed)
-same("the network can be said anew; what is left out is cleared",
+same("the network can be said again; what is left out is cleared",
      (204, None, {"allowPublicTraffic": False, "denyOut": ["192.168.0.0/16"]}),
      (a.status, detail["allowInternetAccess"], detail["network"]))
 refused("but only what can be kept", ask("PUT", "/sandboxes/%s/network" % closed["sandboxID"], {"httpsPorts": [8443]}),
@@ -252,7 +252,7 @@ a = ask("POST", "/v2" + at + "/connect", {"timeout": 60})
 same("connect resumes it: 201, the same id, the same token", (201, box["sandboxID"], box["envdAccessToken"]),
      (a.status, a.json["sandboxID"], a.json["envdAccessToken"]))
 tick = clock()
-check("its processes go on", tick and within(15, lambda: clock() != tick), tick)
+check("its processes continue", tick and within(15, lambda: clock() != tick), tick)
 refused("resume of one that runs is 409", ask("POST", at + "/resume", {"timeout": 60}), 409)
 refused("nor a change of what happens at the end", ask("POST", at + "/resume", {"autoPause": True}), 501, "autoPause")
 asked = time.time()

@@ -415,7 +415,7 @@ def paused():
     same("a sandbox is paused under its process", 204, harness.ask("POST", "/sandboxes/%s/pause" % box.id, {}).status)
     same("a call is 502 meanwhile", 502, box.unary("List", {})[0])
     time.sleep(1.2)
-    same("it goes on", 201, harness.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
+    same("it continues", 201, harness.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
     r = Result(stream)
     same("and so does the process", (b"1\n2\n", {}), (bytes(r.out), r.end))
     box.kill()
@@ -431,7 +431,7 @@ def slow_reader():
         head += "%s: %s\r\n" % (k, v)
     s.sendall(head.encode() + b"\r\n" + body)
     time.sleep(1.5)
-    same("others go on while one does not read", b"x\n", bytes(b.run("echo x").out))
+    same("others continue while one does not read", b"x\n", bytes(b.run("echo x").out))
     same("its process waits for it", b"no\n", bytes(b.run("test -e /tmp/all-out && echo yes || echo no").out))
     s.settimeout(30)
     total = 0
@@ -447,7 +447,7 @@ def slow_reader():
 
 def much():
     with open("/proc/%d/clear_refs" % harness.server.p.pid, "w") as f:
-        f.write("5")  # the peak begins anew
+        f.write("5")  # the peak begins again
     before = harness.server.status("VmRSS")
     total = largest = 0
     end = None

@@ -169,7 +169,7 @@ slow, slow_answers = [], {}
 
 
 def start_slow():
-    """What takes its time goes on beside the rest."""
+    """What takes its time continues beside the rest."""
     def wait(name, box):
         slow_answers[name] = get(box, "http://www.example.com/")
     threads = [threading.Thread(target=wait, args=(name, make(policy)))

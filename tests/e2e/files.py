@@ -63,7 +63,7 @@ def encodings():
     first = c.getresponse()
     first.read()
     c.request("POST", run_it, json.dumps({"command": "echo next"}))
-    same("the connection goes on behind a refusal", (400, "next\n"), (first.status, json.loads(c.getresponse().read())["stdout"]))
+    same("the connection continues behind a refusal", (400, "next\n"), (first.status, json.loads(c.getresponse().read())["stdout"]))
     c.close()
 
 

@@ -119,7 +119,7 @@ async function bash() {
   const error = (await sh('false')).error
   same('a command that fails', ['ExitCode', '1'], [error.name, error.value])
   same('exit', 'ExitCode', (await sh('exit 3')).error.name)
-  same('goes on', ['ok\n'], (await sh('echo ok')).logs.stdout)
+  same('continues', ['ok\n'], (await sh('echo ok')).logs.stdout)
 }
 
 async function together() {

@@ -154,7 +154,7 @@ def contexts():
     same("the default one can be named", "1", c.run("y", context_id=listed[0]["id"]).text)
     same("restart: 200", 200, c.ask("POST", "/contexts/%s/restart" % made["id"], {}).status)
     run = c.run("'os' in globals()", context_id=made["id"])
-    same("then names are gone and the count begins anew", ("False", 1), (run.text, run.events[0]["execution_count"]))
+    same("then names are gone and the count begins again", ("False", 1), (run.text, run.events[0]["execution_count"]))
     same("its directory is the same", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
     same("it keeps its place in the list", made, c.ask("GET", "/contexts").json[-1])
     same("remove: 200", 200, c.ask("DELETE", "/contexts/" + made["id"]).status)
@@ -306,10 +306,10 @@ def hostile():
                            ("an event of no type", "b'{\"type\":\"x\"}\\n'"),
                            ("ends of other cells", "b'{\"type\":\"end\",\"id\":\"0\"}\\n' * 1000")):
         run = b.run("raw(%s); 5" % data)
-        same("%s on the control pipe: the cell goes on" % sentence, ("5", "end_of_execution"),
+        same("%s on the control pipe: the cell continues" % sentence, ("5", "end_of_execution"),
              (run.text, run.events[-1]["type"]))
     run = b.run("raw(b'{\"type\":\"stdout\",\"text\":\"' + b'a' * (40 << 20) + b'\"}\\n'); 6")
-    same("a line of 40 MiB is dropped with words, and the cell goes on", ("ResultTooBig", "6"),
+    same("a line of 40 MiB is dropped with words, and the cell continues", ("ResultTooBig", "6"),
          (run.error.get("name"), run.text))
     run = b.run("raw(b'{\"type\":\"stdout\",\"text\":\"a\",\"evil\":1}\\n')")
     same("fields that nobody knows are dropped", {"type", "text", "timestamp"}, set(run.of("stdout")[0]))

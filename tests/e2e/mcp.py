@@ -92,7 +92,7 @@ same("ping is answered", {}, old("ping").json["result"])
 same("a method that is unknown is told", (200, -32601, 1), code(old("prompts/list")))
 same("a method of the newer era is unknown in the older one", (200, -32601, 1), code(old("server/discover")))
 same("a revision that is not spoken gets 400", 400, old("tools/list", MCP_Protocol_Version="1999-01-01").status)
-same("a session id of a server before a restart goes on", 200, old("tools/list", Mcp_Session_Id="0" * 32).status)
+same("a session id of a server before a restart continues", 200, old("tools/list", Mcp_Session_Id="0" * 32).status)
 for method in ("GET", "DELETE"):
     a = server.ask(method, "/mcp", headers={"Accept": "text/event-stream"})
     same("%s gets 405, in the words of JSON-RPC" % method, (405, "POST", "2.0"), (a.status, a.headers.get("Allow"), a.json["jsonrpc"]))
@@ -185,7 +185,7 @@ check("bytes that are too many for base64 are refused", "too large" in (call("ba
 call("bash", command="seq 1 40000 > long; seq 1 9 > short")
 text = call("read", file_path="long")[0]
 last, note = text.rstrip("]").rsplit("\n", 1)
-same("a long file is cut at a line, and says where to go on", (True, int(last.rsplit("\n", 1)[1]) + 1),
+same("a long file is cut at a line, and says where to continue", (True, int(last.rsplit("\n", 1)[1]) + 1),
      (len(text) <= 60100, int(note.rsplit(" ", 1)[1])))
 
 text, _ = call("bash", command="echo begun; sleep 100", run_in_background=True)
@@ -251,7 +251,7 @@ same("exit ends the call, and its state stays", (4, "3\n"), (bash("X=3; exit 4")
 a = bash("X=4; sleep 100", timeout=300)
 same("a timeout ends one call; the state is as before it", ("timeout", "3\n"), (a["exit_reason"], out("echo $X")))
 check("a timeout says so", "the shell keeps the state from before this call" in a["error"], a)
-same("a shell that is killed is told, and the next call goes on", (True, "3\n"),
+same("a shell that is killed is told, and the next call continues", (True, "3\n"),
      ("keeps the state" in bash("X=5; kill -9 $$")["error"], out("echo $X")))
 same("a loop that nothing interrupts is ended by the timeout", "timeout",
      bash("trap '' INT TERM HUP QUIT; while :; do :; done", timeout=500)["exit_reason"])
@@ -280,7 +280,7 @@ for sentence, make in (("a FIFO in place of the state", "mkfifo"), ("a directory
     bash("cd ~/.cache/cove && rm -f shell-main && %s shell-main; kill -9 $$" % make)
     begun = bash("echo on; X=8", timeout=20000)
     same(sentence + " delays no call", (0, "on\n"), (begun["exit_code"], begun["stdout"]))
-    same("restart replaces " + sentence, ("anew\n", "8\n"), (out("echo anew; X=8", restart=True), out("echo $X")))
+    same("restart replaces " + sentence, ("again\n", "8\n"), (out("echo again; X=8", restart=True), out("echo $X")))
 same("a FIFO where the next state is written delays no call", "7\n",
      (bash("X=7; mkfifo ~/.cache/cove/shell-main.$$", timeout=20000), out("echo $X"))[1])
 

@@ -140,7 +140,7 @@ MAGICS = [
     ("a percent sign in arithmetic", "7 % 4", dict(text="3")),
     ("a percent sign in a text", "print('100%')\n'%d' % 3", dict(out="100%", text="'3'")),
     ("an exclamation mark in a text", "'!ls'", dict(text="'!ls'")),
-    ("a line that goes on", "total = 1 + \\\n    2\ntotal", dict(text="3")),
+    ("a line that continues", "total = 1 + \\\n    2\ntotal", dict(text="3")),
     ("a magic of one's own",
      "from IPython.core.magic import register_line_magic\n@register_line_magic\ndef shout(line):\n    return line.upper()\n%shout hi", dict(text="'HI'"), "IPython"),
 ]

@@ -48,7 +48,7 @@ def in_memory():
     check("with the time of its create", a.json["deadline"] is not None, a.json)
     same("a second resume is no error", 200, box.post("resume").status)
     before = int(box.said("wc -l < /tmp/ticks"))
-    check("its processes go on", within(5, lambda: int(box.said("wc -l < /tmp/ticks")) > before))
+    check("its processes continue", within(5, lambda: int(box.said("wc -l < /tmp/ticks")) > before))
     a = box.post("pause", {"tier": "warm"}).json
     check("warm is warm, or hot with the reason", a["tier"] == "warm" or (a["tier"] == "hot" and a["fallback_reason"]), a)
     if a["tier"] == "hot":
@@ -112,7 +112,7 @@ def crashes():
     same("and can be resumed", 200, (within(10, lambda: box.run("true").status == 409), box.post("resume").status)[1])
     check("at its deadline one is paused, as it was asked for",
           within(20, lambda: (lambda s: s["state"] == "paused" and s["deadline"] is None)(short.get())), short.get())
-    same("and goes on", "running", short.post("resume", {"timeout": 60}).json["state"])
+    same("and continues", "running", short.post("resume", {"timeout": 60}).json["state"])
     box.end()
     short.end()
 

@@ -232,14 +232,14 @@ same("a quota counts what was taken, and nothing that waits", [201, 201, 429], [
 for b in boxes[:2]:
     server.ask("DELETE", "/v1/sandboxes/" + b.json["id"], key=SMALL)
 
-# ---- a template made anew ----
+# ---- a template made again ----
 ready(2)
 old = waiting()
 manifest = STATE + "/templates/host/manifest"
 with open(manifest, "a") as f:
     f.write("env=BUILD=two\n")
 box = make().json["id"]
-same("a template that was made anew counts at once", "two\n", run(box, "echo $BUILD"))
+same("a template that was made again counts at once", "two\n", run(box, "echo $BUILD"))
 check("and what waited of the old one is ended", within(10, lambda: not (old & waiting())), old & waiting())
 check("in favour of the new one", within(20, lambda: len(waiting() - old - {box}) >= 2) and ready(2), pools())
 box2 = make().json["id"]
@@ -324,7 +324,7 @@ for what, victim in (("kill -9 of the server", server), ("kill -9 of the keeper"
         time.sleep(wait)
         victim.end(signal.SIGKILL)
         victim.start()
-    check("%s: creates go on" % what, within(60, lambda: len(done) > 8), done)
+    check("%s: creates continue" % what, within(60, lambda: len(done) > 8), done)
     stop.set()
     [t.join() for t in threads]
     same("%s: each key has a sandbox of its own" % what, len({k for k, _ in done}), len({i for _, i in done}))
@@ -340,7 +340,7 @@ configure("pool = off\n")
 hup()
 check("off ends them all", ready(0) and within(5, lambda: not waiting()), (pools(), waiting()))
 box = make().json["id"]
-check("and creates go on without", box not in taken() and run(box, "echo hi") == "hi\n", box)
+check("and creates continue without", box not in taken() and run(box, "echo hi") == "hi\n", box)
 kill(box)
 configure("pool = host:2-2\n")
 hup()

@@ -156,7 +156,7 @@ def answers():
     c.request("HEAD", "/big?n=5&kind=chunked", headers={"Host": box.host()})
     c.getresponse().read()
     c.request("GET", "/b", headers={"Host": box.host()})
-    same("and the connection goes on", 200, c.getresponse().status)
+    same("and the connection continues", 200, c.getresponse().status)
     a = box.get("/raw?name=204")
     same("204 has no body, whatever its server says", (204, b"", None), (a.status, a.body, a.headers["Content-Length"]))
     same("304 says the length of what it stands for", "99", box.get("/raw?name=304").headers["Content-Length"])
@@ -276,7 +276,7 @@ def upgrades():
     s.shutdown(socket.SHUT_WR)
     out, _ = until_end(s)
     out = head + out
-    check("any protocol: the end of one direction is passed on, the other goes on", out.endswith(b"\r\n\r\nfedcba"), out)
+    check("any protocol: the end of one direction is passed on, the other continues", out.endswith(b"\r\n\r\nfedcba"), out)
     check("an upgrade is in the audit log", within(30, lambda: box.id in json.dumps(ask("GET", "/audit-logs?action=port.upgrade").json)), box.id)
     s = server.connect(20)
     s.sendall(("GET %s/ports/3000/ws HTTP/1.1\r\nHost: localhost\r\n%s\r\n" % (box.at, WS)).encode() + frame(1, b"hi"))
@@ -443,7 +443,7 @@ def tls():
     with open(LOG, "rb") as f:
         port = int(re.findall(rb"tls=127\.0\.0\.1:(\d+)", f.read())[-1])
     Box.domain = "sbx.test"
-    same("plain HTTP goes on beside TLS", 200, ask("GET", "/health").status)
+    same("plain HTTP continues beside TLS", 200, ask("GET", "/health").status)
     name = "3000-%s.sbx.test" % box.id
     s = tls_socket(port, out, name)
     s.sendall(box.raw("/x").replace(box.host().encode(), name.encode()))

@@ -295,7 +295,7 @@ s.end()
 # ---- sessions end ----
 s = Server("--sandbox-timeout", "3s", "--sandbox-timeout-most", "3s").start()
 a = s.ask("POST", "/bash", {"command": "true"})
-same("a default sandbox goes on where sessions have become shorter than its own", (200, local.json["sandbox_id"]), (a.status, a.json.get("sandbox_id")))
+same("a default sandbox continues where sessions have become shorter than its own", (200, local.json["sandbox_id"]), (a.status, a.json.get("sandbox_id")))
 same("and is ended by its owner", 200, s.ask("DELETE", "/sandbox").status)
 for _ in range(10):  # on a busy machine a whole session may pass between two uses
     used = []
@@ -354,7 +354,7 @@ def serve(sentence, wanted, *settings):
 
 
 serve("records older than audit_days are forgotten", "audit log pruned records=3 days=5", "--audit-days", "5")
-check("the chain goes on from there", audit("verify").startswith("whole records=2 first=4 "), audit("verify"))
+check("the chain continues from there", audit("verify").startswith("whole records=2 first=4 "), audit("verify"))
 check("and says that it was cut", "audit.prune" in audit("ls"), audit("ls"))
 same("cove audit prune cuts, too", "1 records\n", audit("prune", "--older-than", "12h"))
 check("and leaves it whole", audit("verify").startswith("whole records=2 first=5 "), audit("verify"))

@@ -71,7 +71,7 @@ def snapshots():
     a = box.post("snapshots", {"name": "ready"})
     same("a snapshot", (201, "ready", True, box.id), (a.status, a.json["name"], a.json["memory"], a.json["sandbox"]))
     check("the sandbox stood still for a while", a.json["frozen_ms"] > 0, a.json)
-    same("and goes on", "badger 1", " ".join(box.said(ASK).split()[:2]))
+    same("and continues", "badger 1", " ".join(box.said(ASK).split()[:2]))
     refused("its name is taken", box.post("snapshots", {"name": "ready"}), 409, "name_taken", "name")
     files = box.post("snapshots", {"memory": False}).json
     same("both are listed", [files["id"], a.json["id"]], [s["id"] for s in api("GET", "/v1/snapshots?sandbox=" + box.id).json["snapshots"]])
@@ -100,7 +100,7 @@ def snapshots():
     same("one of files only has the files", ("yes", True), (cold.said("test -e /tmp/p.py && echo yes"), cold.run(ASK).json["exit_code"] != 0))
     same("deleted", 204, api("DELETE", "/v1/snapshots/ready").status)
     refused("once", api("DELETE", "/v1/snapshots/ready"), 404, "snapshot_not_found")
-    same("what was made of it goes on", "badger 2", " ".join(other.said(ASK).split()[:2]))
+    same("what was made of it continues", "badger 2", " ".join(other.said(ASK).split()[:2]))
     api("DELETE", "/v1/snapshots/" + files["id"])
     for b in (box, other, cold):
         b.end()

@@ -141,7 +141,7 @@ def tcp6():
 
 
 def tcp_half():
-    "a TCP connection that is half closed: what was sent before is read, then its end; the other way goes on"
+    "a TCP connection that is half closed: what was sent before is read, then its end; the other way continues"
     listener, client, server = tcp_pair()
     client.sendall(b"last words")
     client.shutdown(socket.SHUT_WR)
@@ -310,7 +310,7 @@ def eventfd():
 
 
 def timerfd():
-    "a timerfd that has ticked, one that goes on"
+    "a timerfd that has ticked, one that continues"
     def make(first, interval, flags):
         fd = libc.timerfd_create(time.CLOCK_MONOTONIC, flags)
         spec = struct.pack("qqqq", 0, interval, 0, first)
@@ -544,7 +544,7 @@ def zombie():
 
 
 def stopped():
-    "a child that was stopped: it stays so, and goes on when told"
+    "a child that was stopped: it stays so, and continues when told"
     r, w = os.pipe()
 
     def body():
@@ -674,7 +674,7 @@ def place():
 
 
 def clocks():
-    "the monotonic clock goes on and never back; the time of day is right"
+    "the monotonic clock runs and never goes back; the time of day is right"
     was, day = time.monotonic(), time.time()
     yield
     assert 0 < time.monotonic() - was < 600 and 0 < time.time() - day < 600

@@ -215,7 +215,7 @@ def slow(box):
     sender.start()
     t = Tunnel(box, ECHO)
     t.send(b"meanwhile")
-    same("others go on while two tunnels stand still", b"meanwhile", t.read(9))
+    same("others continue while two tunnels stand still", b"meanwhile", t.read(9))
     t.s.close()
     ask("PUT", "/v1/sandboxes/%s/files?path=read" % box, "")
     m = lazy.next()

@@ -48,7 +48,7 @@ for name, code in MANY.items():
     same("CPU time is limited: %s" % name, "cpu_timeout", a["exit_reason"])
     same("with the exit code of a timeout: %s" % name, 124, a["exit_code"])
     check("and told: %s" % name, 1000 <= a["cpu_ms"] < 4000, a)
-    check("nothing of it goes on: %s" % name, within(10, lambda: run(
+    check("nothing of it continues: %s" % name, within(10, lambda: run(
         box, "print(sum(open('/proc/%s/comm' % p).read().startswith('python') for p in os.listdir('/proc') if p.isdigit()))"
     )["stdout"].strip() == "1"))
 

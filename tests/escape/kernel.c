@@ -354,7 +354,7 @@ const struct attempt kernel_attempts[] = {
     { "socket-filter",    "programs in the kernel", socket_filter, .number = 26, HOST },
     { "udp-tunnel",       "IPsec in UDP", udp_tunnel, .number = 2, HOST, .lacking = { ENOPROTOOPT }, .reason = "this kernel has no IPsec" },
     { "pidfd-namespace",  "namespaces as descriptors", pidfd_namespace, .number = 0xff04, HOST, .lacking = { ENOTTY, EINVAL }, .reason = "before Linux 6.11" },
-    { "dirty-pipe",       "CVE-2022-0847: files of everybody", dirty_pipe, .outside = NOT_AT_ALL, .reason = "mended in Linux 5.16.11" },
+    { "dirty-pipe",       "CVE-2022-0847: files of everybody", dirty_pipe, .outside = NOT_AT_ALL, .reason = "fixed in Linux 5.16.11" },
 };
 /* clang-format on */
 const size_t kernel_attempt_count = ARRAY_LEN(kernel_attempts);

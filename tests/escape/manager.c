@@ -213,7 +213,7 @@ static struct outcome stop_init(const struct attempt *attempt)
         text[0] = '\0';
     if (strstr(text, ") T "))
         return escaped("PID 1 is stopped");
-    return held(EPERM, "PID 1 goes on");
+    return held(EPERM, "PID 1 continues");
 }
 
 static struct outcome inherited_descriptors(const struct attempt *attempt)

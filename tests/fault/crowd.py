@@ -227,7 +227,7 @@ check("with all threads busy, new requests get 503 and a reason", len(refused) =
 same("and do not wait for what is under way", [], [r for r in results if r[0] != 503])
 inside("touch /tmp/out")
 [t.join() for t in long]
-same("what was under way goes on", [0] * 4, [r[3] for r in results if r[0] == 200])
+same("what was under way continues", [0] * 4, [r[3] for r in results if r[0] == 200])
 same("and then all is as before", 200, s.ask("POST", run, {"command": "true"}).status)
 s.end()
 
@@ -254,7 +254,7 @@ many = [s.connect() for _ in range(400)]
 time.sleep(0.3)
 answer = read_all(many[-1])
 same("more connections than descriptors allow get 503", 503, status_of(answer))
-same("those that were open go on", 200, on_kept())
+same("those that were open continue", 200, on_kept())
 for c in many:
     c.close()
 check("and new ones are taken as soon as there is room", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
@@ -275,6 +275,6 @@ for _ in range(100):
 same("without a single descriptor it is still said", (503, True), (status_of(got), b"out of descriptors" in got))
 [c.close() for c in held]
 subprocess.run(["prlimit", "--pid", str(s.p.pid), "--nofile=256:256"], check=True)
-check("and that mends itself, too", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
+check("and that recovers, too", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
 s.end()
 finish()

@@ -67,7 +67,7 @@ drop_all() {
 files_left() {
     restart_keeper TERM
     stop_keeper TERM
-    within 60 test ! -e "$COVE_STATE/images/.spent" # removed by a process that goes on by itself
+    within 60 test ! -e "$COVE_STATE/images/.spent" # removed by a process that continues by itself
     ls -A "$COVE_STATE/images"
     find "$COVE_STATE/disks" -name 'd????????????????' -printf 'disk %f\n'
 }

@@ -132,11 +132,11 @@ for i in range(ROUNDS):
 same("%d times kill -9 of coved under load: no sandbox is lost" % ROUNDS, [], missing[:3])
 check("it is back at once (slowest %.0f ms, median %.0f ms)" % (max(backs) * 1e3, sorted(backs)[len(backs) // 2] * 1e3), max(backs) < BACK, backs)
 
-# ---- upgrade in place: the same program anew, as a package upgrade does it ----
+# ---- upgrade in place: the same program again, as a package upgrade does it ----
 before = counts["lines"]
 same("a server that is told to end does, with streams open", 0, s.end(signal.SIGTERM))
 s.start()
-check("its readers go on with the new one", within(20, lambda: counts["lines"] > before + 100), counts)
+check("its readers continue with the new one", within(20, lambda: counts["lines"] > before + 100), counts)
 
 # ---- the keeper ----
 missing, backs = [], []

@@ -102,7 +102,7 @@ if not port:
     finish()
 check("the service manager is told", within(HANG, lambda: manager.said("READY=1\nSTATUS=cove-keeper up, cove-gateway up, cove-pulls up, coved up")), manager.got)
 check("not before all are up", manager.got and "READY=1" not in manager.got[0], manager.got[:1])
-check("signs of life go on", within(HANG, lambda: sum("WATCHDOG=1" in g for g in manager.got) >= 3), manager.got)
+check("signs of life continue", within(HANG, lambda: sum("WATCHDOG=1" in g for g in manager.got) >= 3), manager.got)
 for name in PROGRAMS:
     with open("/proc/%d/environ" % up.pid(name), "rb") as f:
         check("%s cannot speak to it" % name, b"NOTIFY_SOCKET" not in f.read())

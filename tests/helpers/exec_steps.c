@@ -5,7 +5,7 @@
  *     wait=TEXT   until it has printed TEXT (20 s at most, then exit 99)
  *     send=TEXT   types TEXT and a newline
  *
- * Prints what the command prints on stderr, and "PROC,OFFSET" on stdout: where the next one goes on. */
+ * Prints what the command prints on stderr, and "PROC,OFFSET" on stdout: where the next one continues. */
 #include "base/io.h"
 #include "client/exec.h"
 

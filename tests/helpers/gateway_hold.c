@@ -1,4 +1,4 @@
-/* gateway_hold STATE SANDBOX [KIND] - holds the way out of a sandbox and plays the server: answers every connection with the
+/* gateway_hold STATE SANDBOX [KIND] - holds the egress of a sandbox and plays the server: answers every connection with the
  * address that was meant, and every datagram with itself. Addresses of that kind are open. What the program at the socket
  * look-up refused is printed at the end. For tests of the keeper alone. */
 #include "base/own.h"

@@ -1,7 +1,7 @@
 /* hold_exec PID - holds still whatever a descendant of PID executes next: for tests of what may happen meanwhile.
  *
  * Says `ready` when it watches, then the number of the process, which is stopped before its first instruction and
- * belongs to nobody: SIGCONT lets it go on. Gives up, with exit code 1, after a minute. */
+ * belongs to nobody: SIGCONT lets it continue. Gives up, with exit code 1, after a minute. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

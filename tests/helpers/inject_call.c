@@ -1,6 +1,6 @@
 /* inject_call PID NUMBER [ARGUMENT…]: has a running process make a system call, as one that was taken over would, and prints what the
  * kernel answered ("-38"), or "killed 31" if that was its end. An argument is a number, or text behind '=', whose address is passed.
- * The process goes on as before. Needs root. */
+ * The process continues as before. Needs root. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     code = ptrace(PTRACE_PEEKTEXT, pid, (void *) (size_t) old.rip, 0);
     now = old;
     now.rax = strtoull(argv[2], NULL, 0);
-    now.orig_rax = ~0ull; /* or the kernel would begin the call anew that it waits in */
+    now.orig_rax = ~0ull; /* or the kernel would begin the call again that it waits in */
     now.rdi = args[0], now.rsi = args[1], now.rdx = args[2];
     now.r10 = args[3], now.r8 = args[4], now.r9 = args[5];
     if (errno ||

@@ -330,7 +330,7 @@ static void check_families(void)
     for (int protocol = 1; protocol < 32; protocol++) {
         long long args[6] = { AF_NETLINK, SOCK_RAW, protocol };
 
-        if (protocol == 9) /* audit: useradd asks for it, and goes on when there is none */
+        if (protocol == 9) /* audit: useradd asks for it, and continues when there is none */
             continue;
         got = try_call(__NR_socket, args);
         (void) snprintf(sentence, sizeof sentence, "netlink protocol %d is refused", protocol);

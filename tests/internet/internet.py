@@ -7,7 +7,7 @@ here = sys.argv[1]
 WWW, OTHER, PRIVATE, METADATA = '93.184.216.34', '93.184.216.35', '10.9.9.9', '169.254.169.254'
 WWW6 = '2606:2800:220::34'
 
-# name → (addresses, ttl); a text is an alias; a function answers anew each time
+# name → (addresses, ttl); a text is an alias; a function answers again each time
 turn = {'n': 0}
 def rebind():
     turn['n'] += 1

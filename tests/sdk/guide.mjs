@@ -37,7 +37,7 @@ await part('persistence', async () => {
   is('with its files', 'kept\n', await same.files.read('note.txt'))
   is('and its processes', 'alive\n', (await same.commands.run('kill -0 $(cat pid) && echo alive')).stdout)
   const again = await same.commands.connect(counter.pid)
-  holds('that go on', await until((text) => text, () => again.stdout))
+  holds('that continue', await until((text) => text, () => again.stdout))
   is('paused ones can be killed', true, (await same.pause(), await same.kill()))
 })
 

@@ -152,7 +152,7 @@ await part('addresses and keys', async () => {
   for (const path of ['..', '../..', 'a/../../..', '%2e%2E/x', '.\t./x', '..\\..\\x', '..?x', '..#x']) {
     await refuses(`the path ${JSON.stringify(path)} below a port is refused`, ConfigurationError, /'path' has an invalid value/, async () => cove.address('relayDelete', { id: 'i', port: 80, path }))
   }
-  is('a path below a port goes on as it is', 'http://h:1/base/v1/sandboxes/i/ports/80/a/..b/c?d=/../e', cove.address('relayGet', { id: 'i', port: 80, path: '/a/..b/c?d=/../e' }))
+  is('a path below a port continues as it is', 'http://h:1/base/v1/sandboxes/i/ports/80/a/..b/c?d=/../e', cove.address('relayGet', { id: 'i', port: 80, path: '/a/..b/c?d=/../e' }))
   await refuses('a missing value of a path is refused', ConfigurationError, /'id' is missing/, async () => cove.address('getSandbox', {}))
 })
 

@@ -263,7 +263,7 @@ await part('a connection that breaks', async () => {
   const proc = await through.commands.start('seq 1 2000')
   mode = 'middle'
   const result = await proc.wait()
-  is('output goes on where the connection broke', Array.from({ length: 2000 }, (_, i) => `${i + 1}\n`).join(''), result.stdout)
+  is('output continues where the connection broke', Array.from({ length: 2000 }, (_, i) => `${i + 1}\n`).join(''), result.stdout)
   proxy.close()
   await refuses('a server that is not there is named', ConnectionFailedError, /127\.0\.0\.1:1 cannot be reached/, () =>
     new Cove({ url: 'http://127.0.0.1:1', retries: 0 }).call('getHealth'))

@@ -42,7 +42,7 @@ static void every_state_is_reached_from_the_first(void)
     CHECK_INT(reached, (1u << FLOW_STATE_COUNT) - 1);
 }
 
-/* Nothing that was refused, or that could not be sent, goes on to carry bytes. */
+/* Nothing that was refused, or that could not be sent, continues to carry bytes. */
 static void a_refused_connection_never_carries_bytes(void)
 {
     static const enum flow_state refused[] = { FLOW_OWNER, FLOW_WHY, FLOW_LINGER, FLOW_NAMES };

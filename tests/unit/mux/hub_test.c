@@ -113,7 +113,7 @@ static void bytes_go_both_ways_and_ends_follow_them(void)
     (void) shutdown(near, SHUT_WR);
     turn(8);
     CHECK(read(far_end, got, sizeof got) == 0);
-    CHECK(write(far_end, "last", 4) == 4); /* half closed: the other way goes on */
+    CHECK(write(far_end, "last", 4) == 4); /* half closed: the other way continues */
     own_close(&far_end);
     turn(8);
     CHECK(read(near, got, sizeof got) == 4 && read(near, got, sizeof got) == 0);

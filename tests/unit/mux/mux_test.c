@@ -251,7 +251,7 @@ static void who_sends_beyond_the_window_loses_that_stream(void)
     CHECK_INT(host.gone, 1);
     sent_type(&host, &type, &stream);
     CHECK(type == MUX_RESET && stream == 3);
-    CHECK_INT(feed_frame(&host, MUX_DATA, 5, data, 1), 0); /* the other one goes on */
+    CHECK_INT(feed_frame(&host, MUX_DATA, 5, data, 1), 0); /* the other one continues */
     CHECK_INT(host.gone, 1);
 }
 

@@ -60,7 +60,7 @@ static void whiteouts_hide_lower_layers_only(void)
     made_file(&m, "dir/.wh.b", "");
     made_file(&m, "all/new", "new"); /* before its opaque mark */
     made_file(&m, "all/.wh..wh..opq", "");
-    made_file(&m, "again/new", "new"); /* a directory that is removed and made anew */
+    made_file(&m, "again/new", "new"); /* a directory that is removed and made again */
     made_file(&m, ".wh.again", "");
     made_file(&m, ".wh.missing", "");
     made_file(&m, ".wh..wh.plnk", "");
