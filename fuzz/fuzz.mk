@@ -7,10 +7,11 @@
 
 FUZZ_SECONDS ?= 60
 FUZZ_CC      ?= clang
+FUZZ_OPT     ?= -O1 -g
 FUZZ_NAMES   := $(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c))
 FUZZERS      := $(patsubst %,$(BUILD)/fuzz/%_fuzz,$(FUZZ_NAMES))
 FUZZ_SAN     := -fno-sanitize-recover=all -fno-omit-frame-pointer
-FUZZ_CFLAGS  := -std=gnu17 -D_GNU_SOURCE= -O1 -g $(filter-out -Wlogical-op -Wduplicated-cond \
+FUZZ_CFLAGS  := -std=gnu17 -D_GNU_SOURCE= $(FUZZ_OPT) $(filter-out -Wlogical-op -Wduplicated-cond \
                 -Wno-stringop-truncation -Wno-format-truncation,$(WARN)) -Isrc -DCOVE_VERSION='"$(VERSION)"' -DFUZZING=1 -MMD -MP
 
 fuzz_objs = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(filter-out src/$(1)/main.c,$(wildcard src/$(1)/*.c src/$(1)/*/*.c)))
