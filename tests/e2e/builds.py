@@ -6,13 +6,15 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
 import tarfile
 import time
 
-from harness import STATE, Server, check, finish, same, within
+from harness import COVED, STATE, Server, check, finish, same, within
 
 TEAM, OTHER, TINY, SMALL = (os.environ[n + "_KEY"] for n in ("TEAM", "OTHER", "TINY", "SMALL"))
 UPLOADS = STATE + "/server/build-files/"
+DIRECT = os.path.dirname(COVED) + "/direct/cove"
 s = Server().start()
 
 
@@ -246,6 +248,26 @@ with sqlite3.connect("file:%s/server/cove.db?mode=ro" % STATE, uri=True) as db:
     told = [r[0] for r in db.execute("SELECT action FROM audit WHERE sandbox_id = ? ORDER BY seq", box)] if box else []
 same("the audit log has the beginning, the step and the end of a sandbox that was sealed", (1, 1, 1, 0),
      tuple(told.count(a) for a in ("sandbox.create", "template.step", "sandbox.kill", "sandbox.lost")))
+
+# ---- how many disks a template has ----
+def layers(template):
+    """Of a sandbox that is made of it: the file systems below its own disk."""
+    box = s.ask("POST", "/v1/sandboxes", {"template": template}, key=TEAM).json["id"]
+    ps = json.loads(subprocess.run([DIRECT, "ps", "--json"], capture_output=True, check=True).stdout)
+    pid = [p["pid"] for p in ps if p["id"] == box][0]
+    with open("/proc/%d/mountinfo" % pid) as f:
+        root = [line for line in f if line.split()[4] == "/"][0]
+    s.ask("DELETE", "/v1/sandboxes/" + box, key=TEAM)
+    lower = [o.split("=", 1)[1] for o in root.split(" - ")[1].split()[2].split(",") if o.startswith("lowerdir")]
+    return sum(len(o.split(":")) for o in lower)
+
+
+base = layers("host")
+made({"name": "ten", "steps": [step("RUN", "echo %d >> /opt/n" % i, "root") for i in range(10)]})
+same("a template of ten steps has one disk more than its base", (base + 1, "10\n"), (layers("ten"), run("ten", "wc -l < /opt/n")))
+made({"name": "eleven", "from": "ten", "steps": [step("RUN", "echo more >> /opt/n", "root")] * 5})
+same("a template on that one, two", (base + 2, "15\n"), (layers("eleven"), run("eleven", "wc -l < /opt/n")))
+same("and one with a step that was sealed in the middle, two", base + 2, layers("large"))
 
 # ---- a server that is killed ----
 b = build({"name": "long", "steps": [step("RUN", "echo begun; sleep 1000")]}).json
