@@ -41,6 +41,11 @@ class Builds:
         lines = self.s.ask("GET", "/v1/builds/%s/logs?follow=false" % build).body.splitlines()
         return [json.loads(x).get("text", "") for x in lines]
 
+    def errors(self, build):
+        """Of its log: why the build failed."""
+        lines = self.s.ask("GET", "/v1/builds/%s/logs?follow=false" % build).body.splitlines()
+        return [x["text"] for x in map(json.loads, lines) if x.get("level") == "error"]
+
     def state_of(self, build):
         return self.s.ask("GET", "/v1/builds/" + build).json
 

@@ -157,9 +157,10 @@ void job_remove_sandbox(struct job *job)
     int r;
 
     caller.fd = -1;
-    /* A keeper that was killed is back in a moment. What is left after that goes at its deadline, or at the next start. */
+    /* A keeper that was killed is back in a moment. What is left after that goes at its deadline, or at the next start. A store without
+     * room has none in a moment, either: job_save_end waits for that. */
     while ((r = ops_sandbox_kill(&ops, record->sandbox, &err)) < 0 && err.kind != ERR_NO_SANDBOX &&
-           io_now_ms() < until)
+           err.kind != ERR_DISK_FULL && io_now_ms() < until)
         (void) poll(NULL, 0, 500);
     if (r == 0 || err.kind == ERR_NO_SANDBOX)
         record->sandbox[0] = '\0';
