@@ -12,7 +12,7 @@ import struct
 import sys
 
 MAGIC = 0x70756C31
-ORDER = struct.Struct("=IIQQQ64s512s136s1024s1024s1024s304s1280s")
+ORDER = struct.Struct("=IIQQQ64s512s136s8192s1024s1024s304s1280s")
 REPORT = struct.Struct("=IIIIQQ80s")
 IMAGE, ARCHIVE, REMOVE = 1, 2, 3
 DONE, FAILED = 3, 5
