@@ -16,9 +16,11 @@ up=
 bin=$BUILD # where the programs of 'cove up' are
 
 end_all() {
+    local rc=$?
     exec 7>&- # the end of the liar, which 'wait' waits for, too
     kill "${up:-}" "${pids[@]}" 2>/dev/null
     wait 2>/dev/null
+    (exit "$rc") # for clean_up: a test that ends in its middle is a failure
     clean_up
 }
 
