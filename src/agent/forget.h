@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From now on. A kernel that does not tell how many there are is left alone. */
+/* From now on. A kernel that does not tell how many there are, or has no such file system mounted, is left alone. */
 void forget_begin(struct loop *loop);
 
 /* Whether so many files are too many. *most: how many may be remembered, 0 at first; files in use cannot be forgotten, so that it rises above

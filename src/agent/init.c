@@ -473,6 +473,7 @@ static void take_console(void)
 
 static int prepare(struct err *err)
 {
+    const bool all = access("/" BOOT_INIT_ALL, F_OK) == 0;
     auto_close int port = -1;
 
     if (mount_kernels(err) < 0)
@@ -480,7 +481,7 @@ static int prepare(struct err *err)
     take_console();
     (void) io_write_text(AT_FDCWD, DEVICES "drivers_autoprobe", "0");
     load_modules(true);
-    if (access("/" BOOT_INIT_ALL, F_OK) == 0)
+    if (all)
         load_modules(false);
     port = open_port(err);
     if (port < 0 || wait_to_be_told(port, err) < 0)
@@ -489,7 +490,8 @@ static int prepare(struct err *err)
     take_devices(NULL);
     if (mount_root(err) < 0 || mount_volumes(err) < 0)
         return -1;
-    load_more();
+    if (!all)
+        load_more();
     if (move_kernels(err) < 0 || copy_agent(err) < 0 || enter_root(err) < 0 ||
         make_cgroup(err) < 0 || raise_loopback(err) < 0)
         return -1;

@@ -16,6 +16,8 @@
 #define MiB         ((uint64_t) 1 << 20)
 #define OPTIONS_MAX (32 + 6 * BOOT_ROOTS_MAX)
 #define HOST_CPU    "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
+#define EMULATED_CPU                                                                               \
+    "max,erms=off,fsrm=off" /* or the kernel would copy and clear memory by single bytes, each of which is emulated */
 
 /* Descriptors of QEMU beside those of wire/boot.h. */
 enum { FD_TRUNK = 3, FD_MONITOR, FD_STARTER };
@@ -201,7 +203,7 @@ static _Noreturn void become(const struct guest_start *start, enum qemu_way way,
                                     "-accel",
                                     start->emulated ? "tcg,tb-size=64" : "kvm,device=/dev/fdset/1",
                                     "-cpu",
-                                    start->emulated ? "max" : HOST_CPU,
+                                    start->emulated ? EMULATED_CPU : HOST_CPU,
                                     "-smp",
                                     t.cpus,
                                     "-m",
