@@ -124,6 +124,8 @@ static void step_alone(const struct child_spec *s)
     for (size_t i = 0; i < ARRAY_LEN(of_machine); i++)
         if (of_machine[i].from < 0)
             (void) close(of_machine[i].to);
+    for (int fd = FD_ROOT; fd < FD_ROOT + BOOT_ROOTS_MAX; fd++) /* those come with the word to go */
+        (void) close(fd);
     (void) close(BOOT_FD_LISTEN);
     (void) close(BOOT_FD_NOTIFY);
     if (io_close_from(FD_TASKS + (int) s->cgroup->count, false) < 0)
