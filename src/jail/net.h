@@ -6,7 +6,7 @@
  *
  * Making one takes 0.4 ms, which a new child spends beside the keeper's work on its root. It has a table of TCP connections of
  * its own: at the end of a namespace without one, the kernel looks at every row of the host's table (262144 of them with 24 GiB of
- * memory: 0.25 ms, and a cache full of rows). A namespace gets such a table from a setting of the namespace that it is made from,
+ * memory: 0.2 ms, and a cache full of rows). A namespace gets such a table from a setting of the namespace that it is made from,
  * so the keeper has one for that purpose, the parent of all, and is in it for as long as a clone takes.
  *
  * Callers: child.c, in the new namespaces; the keeper and its workers, to enter one and to come back. */

@@ -272,23 +272,29 @@ static int join_layers_staged(const struct root_layers *layers, const int *lower
     return rc;
 }
 
-int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
+int root_assemble(const struct template *t, struct root_layers *layers, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err)
 {
-    int lower_fd[LOWER_COUNT], rc = -1;
-    size_t count = layers->base_count;
+    int lower_fd[LOWER_COUNT];
+    size_t count = layers->base_count + 1 + t->below_count;
 
-    memcpy(lower_fd, layers->base_fd, count * sizeof lower_fd[0]);
-    if (clone_template(t, lower_fd + count, err) < 0)
+    if (clone_template(t, layers->template_fd, err) < 0)
         return -1;
-    count += 1 + t->below_count;
+    layers->template_count = 1 + t->below_count;
+    memcpy(lower_fd, layers->base_fd, layers->base_count * sizeof lower_fd[0]);
+    memcpy(lower_fd + layers->base_count, layers->template_fd,
+           layers->template_count * sizeof lower_fd[0]);
     if (layers->kind == DISK_IMAGE &&
         mountfd_set(layers->disk_fd, MOUNT_ATTR_IDMAP, (uint64_t) userns_fd) < 0)
-        err_sys(err, errno, "map the ids of the disk");
-    else if (map_lowers(lower_fd, count, userns_fd, err) == 0)
-        rc = (detached_works ? join_layers : join_layers_staged)(layers, lower_fd, count, uid_base,
-                                                                 ret_root_fd, ret_shm_fd, err);
-    for (size_t i = layers->base_count; i < count; i++)
-        own_close(&lower_fd[i]);
-    return rc;
+        return err_sys(err, errno, "map the ids of the disk");
+    if (map_lowers(lower_fd, count, userns_fd, err) < 0)
+        return -1;
+    return (detached_works ? join_layers : join_layers_staged)(layers, lower_fd, count, uid_base,
+                                                               ret_root_fd, ret_shm_fd, err);
+}
+
+void root_close_template(struct root_layers *layers)
+{
+    while (layers->template_count > 0)
+        own_close(&layers->template_fd[--layers->template_count]);
 }

@@ -16,7 +16,9 @@ struct root_layers {
     int disk_fd; /* a DISK_IMAGE gets its id mapping here */
     enum keeper_disk kind;
     size_t base_count;
-    int base_fd[LAYERS_MAX]; /* clones of the sandbox's own: root_own_bases() */
+    int base_fd[LAYERS_MAX];               /* clones of the sandbox's own: root_own_bases() */
+    size_t template_count;                 /* 0, until root_assemble() */
+    int template_fd[1 + LAYERS_BELOW_MAX]; /* its clones of the template's: root_close_template() */
 };
 
 /* Replaces each descriptor of a disk's mount by one of a detached clone of that mount, which the caller owns. -1: none of
@@ -27,9 +29,12 @@ int root_own_bases(int *base_fd, size_t count, struct err *err);
 int root_base_open(int mount_fd, size_t place, struct err *err);
 void root_base_close(int *mount_fd, size_t place);
 
-/* ret_shm_fd: what becomes /dev/shm, where that is not simply the disk's; else -1. */
-int root_assemble(const struct template *t, const struct root_layers *layers, int userns_fd,
+/* ret_shm_fd: what becomes /dev/shm, where that is not simply the disk's; else -1. The overlay needs none of the layers' descriptors any
+ * more, but each close of a clone that was never attached waits for a grace period: better when no process waits for the caller. */
+int root_assemble(const struct template *t, struct root_layers *layers, int userns_fd,
                   uint32_t uid_base, int *ret_root_fd, int *ret_shm_fd, struct err *err);
+
+void root_close_template(struct root_layers *layers);
 
 /* Once, at start: whether this kernel clones and joins detached mounts. */
 int root_learn(struct err *err);

@@ -92,7 +92,33 @@ int launch_write_maps(int pid, uint32_t base, struct err *err)
     return write_map(pid, "uid_map", base, err) < 0 ? -1 : write_map(pid, "gid_map", base, err);
 }
 
-/* What the parent does while the child gets ready: maps, root file system, then the word to go. */
+/* The word to go, with what the child's mounts are made of. */
+static int say_go(struct sandbox *s, const struct machine *machine, int control, int root, int shm,
+                  struct err *err)
+{
+    int fds[CHILD_FDS_MAX] = {
+        [CHILD_ROOT] = root,
+        [CHILD_DISK] = s->disk_fd,
+        [CHILD_SHM] = shm < 0 ? s->disk_fd : shm, /* the child knows whether to look */
+    };
+    size_t count = CHILD_FD_COUNT + volume_use_count(s->volumes);
+    size_t roots = machine ? strlen(machine->roots) : 0;
+    struct err said;
+
+    memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
+    if (roots > 0)
+        memcpy(fds + count, machine->root_fd, roots * sizeof fds[0]);
+    if (io_send_fds(control, "g", 1, fds, count + roots) == 1)
+        return 0;
+    err_sys(err, errno, "tell the child to go");
+    /* It may be dead already, and have said why. */
+    if (hear_child(s, control, &said) == (ssize_t) sizeof said)
+        *err = said;
+    return -1;
+}
+
+/* What the parent does while the child gets ready: maps, root file system, then the word to go. Layers are closed behind that, or
+ * the child would wait for each. */
 static int give_root(struct sandbox *s, const struct template *t, const struct machine *machine,
                      int control, bool in_worker, struct err *err)
 {
@@ -101,10 +127,6 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
                                   .kind = (enum keeper_disk) s->info.disk_kind,
                                   .base_count = s->layers.count - 1 };
     char path[40];
-    int fds[CHILD_FDS_MAX];
-    size_t count = CHILD_FD_COUNT + volume_use_count(s->volumes);
-    size_t roots = machine ? strlen(machine->roots) : 0;
-    struct err said;
     int rc;
 
     if (launch_write_maps(s->info.pid, s->info.uid_base, err) < 0)
@@ -117,23 +139,15 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
     if (!in_worker && root_own_bases(layers.base_fd, layers.base_count, err) < 0)
         return -1;
     rc = root_assemble(t, &layers, userns, s->info.uid_base, &root, &shm, err);
+    if (rc == 0)
+        rc = volumes_map(s, userns, err);
+    if (rc == 0)
+        rc = say_go(s, machine, control, root, shm, err);
+    root_close_template(&layers);
     for (size_t i = 0; i < layers.base_count; i++)
         own_close(&layers.base_fd[i]);
-    if (rc < 0 || volumes_map(s, userns, err) < 0)
+    if (rc < 0)
         return -1;
-    fds[CHILD_ROOT] = root;
-    fds[CHILD_DISK] = s->disk_fd;
-    fds[CHILD_SHM] = shm < 0 ? s->disk_fd : shm; /* the child knows whether to look */
-    memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
-    if (roots > 0)
-        memcpy(fds + count, machine->root_fd, roots * sizeof fds[0]);
-    if (io_send_fds(control, "g", 1, fds, count + roots) != 1) {
-        err_sys(err, errno, "tell the child to go");
-        /* It may be dead already, and have said why. */
-        if (hear_child(s, control, &said) == (ssize_t) sizeof said)
-            *err = said;
-        return -1;
-    }
     own_close(&s->disk_fd);
     volumes_let_go(s);
     return 0;

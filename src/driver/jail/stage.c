@@ -145,6 +145,7 @@ int stage_root(struct worker *w, const struct template *template, struct err *er
         return -1;
     memcpy(layers.base_fd, s->base_fd + 1, layers.base_count * sizeof layers.base_fd[0]);
     rc = root_assemble(template, &layers, map, s->info.uid_base, &root, &shm, err);
+    root_close_template(&layers);
     for (size_t i = 1; i < LAYERS_MAX; i++)
         own_close(&s->base_fd[i]);
     if (rc < 0 || volumes_map(s, map, err) < 0)
