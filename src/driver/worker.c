@@ -39,11 +39,12 @@ static void let_go(const struct worker *w, int answer)
                            k->host->images.dir_fd,
                            k->host->criu.ids_fd,
                            k->host->nets.own_fd,
+                           k->host->nets.parent_fd,
                            k->host->criu.uffd_fd,
                            k->host->bridge_fd,
                            k->host->kvm_fd,
                            s->listener };
-    size_t count = 14;
+    size_t count = 15;
 
     for (size_t i = 0; i < k->host->cgroups.count; i++) {
         keep[count++] = k->host->cgroups.hierarchy[i].root_fd;
