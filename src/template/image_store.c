@@ -48,12 +48,15 @@ static DIR *list(int dir_fd)
     return dir;
 }
 
-/* A maker holds a lock on its file for as long as it lives. */
+/* A maker holds a lock on its file for as long as it lives. The directory is locked for a moment, here and by image_store_begin(): no file
+ * that another import has just made is found before its maker has locked it. */
 static void sweep(int dir_fd)
 {
     auto_dir DIR *dir = list(dir_fd);
     const struct dirent *entry;
 
+    if (dir && flock(dirfd(dir), LOCK_EX) < 0)
+        return;
     while (dir && (entry = readdir(dir))) {
         auto_close int fd = -1;
 
@@ -109,11 +112,14 @@ void image_store_close(struct image_store *store)
 
 int image_store_begin(struct image_store *store, struct err *err)
 {
+    auto_close int gate = openat(store->dir_fd, ".", DIR_FLAGS);
     char name[NEW_NAME];
     int fd;
 
     if (store->new_count == IMAGE_FILES_MAX)
         return err_set(err, ERR_TOO_MANY, "an image of more than %d files", IMAGE_FILES_MAX);
+    if (gate < 0 || flock(gate, LOCK_EX) < 0)
+        return err_sys(err, errno, "lock " LAYERS);
     new_name(name, store->new_count);
     (void) unlinkat(store->dir_fd, name, 0);
     fd = openat(store->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
