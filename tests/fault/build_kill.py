@@ -1,9 +1,10 @@
-"""kill -9 of coved, then of the keeper, in each phase of a build; a disk that is full. Run by build_kill_test.
+"""kill -9 of coved, then of the keeper, in each phase of a build; a save that stands still; a disk that is full. Run by build_kill_test.
 
 A build ends with a reason or goes on; no sandbox, no file of a stage and no snapshot that nothing speaks of is left behind; and
 the next build of the same steps is ready."""
 import os
 import signal
+import time
 
 from builds_left import Builds, step
 from harness import Server, check, finish, same, within
@@ -60,6 +61,52 @@ for what, sign in PHASES.items():
     builds.clean("the keeper is killed in %s" % what)
 
 same("the next build of the same steps is ready", "ready", builds.ended(s.ask("POST", "/v1/builds", body(files)).json["id"]).get("state"))
+
+# ---- a snapshot that takes long ----
+
+
+def savers():
+    """Processes that save a sandbox for the keeper."""
+    keeper = open(KEEPER_PID_FILE).read().strip()
+    try:
+        children = open("/proc/%s/task/%s/children" % (keeper, keeper)).read().split()
+        return [int(pid) for pid in children if open("/proc/%s/comm" % pid).read() == "cove-saver\n"]
+    except OSError:  # one of them has just ended
+        return []
+
+
+def tell(pid, what):
+    try:
+        os.kill(pid, what)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def stop_saver(build):
+    """The save of a large step stands still; None: it was faster than this test."""
+    while not builds.state_of(build).get("ended_at"):
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            for pid in savers():
+                if tell(pid, signal.SIGSTOP):
+                    return pid
+    return None
+
+
+for _ in range(5):
+    slow = builds.begin({**LARGE, "steps": [step("RUN", "head -c 200m /dev/urandom > /big", "root"), step("RUN", "echo", "root")]})
+    saver = stop_saver(slow)
+    if saver:
+        break
+if saver:
+    try:
+        got = builds.ended(builds.begin({"name": "other", "force": True, "from": "host", "steps": [step("RUN", "echo > /x", "root")]}))
+    finally:
+        tell(saver, signal.SIGCONT)
+    same("while one build is saved, another one is ready", "ready", got.get("state"))
+    same("and the first one is ready then", "ready", builds.ended(slow).get("state"))
+builds.clean("after a snapshot that took long")
 
 # ---- a disk that is full ----
 small = {"limits": {"disk": "64m"}, "name": "full", "from": "host"}

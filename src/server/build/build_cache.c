@@ -64,26 +64,25 @@ int cache_keep(struct run *run, const char *key, uint64_t seal_from, struct err 
     struct store_build *record = job_record(run->job);
     struct ops_save_template save = { .memory = false, .seal_from = seal_from };
     char before[ID_LEN + 1], replaced[ID_LEN + 1] = "";
+    struct err ignored;
     int r;
 
+    /* Without `held`: a save takes as long as the disk is large, and nothing speaks of the snapshot yet. */
+    if (ops_template_save(&run->ops, record->sandbox, &save, err) < 0)
+        return -1;
     (void) pthread_mutex_lock(&held);
-    r = ops_template_save(&run->ops, record->sandbox, &save, err);
-    if (r == 0) {
-        struct err ignored;
-
-        memcpy(before, record->snapshot, sizeof before);
-        memcpy(record->snapshot, save.id, sizeof record->snapshot);
-        if (key)
-            (void) store_step_get(job_app(run->job)->store, run->ops.caller->tenant, key, replaced,
-                                  &ignored);
-        r = job_save(run->job, err);
-        if (r == 0 && key)
-            r = store_step_add(job_app(run->job)->store, run->ops.caller->tenant, key, save.id,
-                               save.bytes, err);
-        ops_template_drop(job_app(run->job), before);
-        ops_template_drop(job_app(run->job), replaced);
-        evict(run);
-    }
+    memcpy(before, record->snapshot, sizeof before);
+    memcpy(record->snapshot, save.id, sizeof record->snapshot);
+    if (key)
+        (void) store_step_get(job_app(run->job)->store, run->ops.caller->tenant, key, replaced,
+                              &ignored);
+    r = job_save(run->job, err);
+    if (r == 0 && key)
+        r = store_step_add(job_app(run->job)->store, run->ops.caller->tenant, key, save.id,
+                           save.bytes, err);
+    ops_template_drop(job_app(run->job), before);
+    ops_template_drop(job_app(run->job), replaced);
+    evict(run);
     (void) pthread_mutex_unlock(&held);
     if (r == 0 && save.sealed)
         job_remove_sandbox(run->job); /* from the record of the build */
