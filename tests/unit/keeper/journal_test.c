@@ -160,6 +160,36 @@ static void a_record_of_the_version_before_is_read(void)
     journal_close(&journal);
 }
 
+/* The version before did not know of disks of a template: a machine of its own has none, whatever lies behind the record. */
+static void a_machine_of_the_version_before_has_no_template_disks(void)
+{
+    struct {
+        uint32_t magic, len;
+        uint64_t sum;
+        uint8_t boot[16];
+        struct journal_record record;
+    } d;
+    struct journal_record r = example(), got;
+
+    begin();
+    r.io_device = 8;
+    r.template_disks = 1;
+    CHECK(journal_write(&journal, 3, &r, &err) == 0);
+    CHECK(journal_read(&journal, 3, &got, &err) == 1);
+    CHECK_INT(got.template_disks, 1);
+    CHECK(pread(journal.fd, &d, sizeof d, 3 * SLOT) == (ssize_t) sizeof d);
+    d.len = (uint32_t) ((char *) &d.record.template_disks - (char *) &d);
+    CHECK_INT(d.len % 8, 0); /* the size that the struct had: without padding at its end */
+    d.sum = 0xcbf29ce484222325u;
+    for (size_t i = 16; i < d.len; i++)
+        d.sum = (d.sum ^ ((unsigned char *) &d)[i]) * 0x100000001b3u;
+    CHECK(pwrite(journal.fd, &d, d.len, 3 * SLOT) == (ssize_t) d.len);
+    CHECK(journal_read(&journal, 3, &got, &err) == 1);
+    CHECK_INT(got.io_device, 8);
+    CHECK_INT(got.template_disks, 0);
+    journal_close(&journal);
+}
+
 static void a_journal_survives_being_closed(void)
 {
     struct journal_record r = example(), got;
@@ -189,4 +219,5 @@ CHECK_MAIN(T(what_was_written_is_read), T(a_slot_never_written_is_empty_also_pas
            T(a_cleared_slot_is_empty_and_its_neighbours_are_not),
            T(every_torn_byte_makes_the_record_count_as_none), T(a_record_cut_short_counts_as_none),
            T(a_record_of_another_boot_counts_as_none), T(a_record_of_the_version_before_is_read),
+           T(a_machine_of_the_version_before_has_no_template_disks),
            T(a_journal_survives_being_closed), T(a_journal_that_is_a_link_is_refused))
