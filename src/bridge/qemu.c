@@ -133,16 +133,17 @@ static void add_options(const struct guest_start *start, enum qemu_way way, cons
     static const char *const kvm[] = { "-add-fd", "fd=7,set=1", NULL };
     static const char *const second[] = { "-chardev", "socket,id=starter,fd=5", "-mon",
                                           "chardev=starter,mode=control", NULL };
-    const char *const *const options[] = { way == QEMU_LOAD || way == QEMU_COPY ? load : boot,
-                                           start->roots[0] ? NULL : files,
+    const char *const *const options[] = { start->roots[0] ? NULL : files,
                                            start->volumes[0] ? volumes : NULL,
                                            start->emulated ? NULL : kvm, starter ? second : NULL };
 
-    for (size_t i = 0; i < ARRAY_LEN(options); i++)
-        at = add(at, options[i]);
+    at = add(at, way == QEMU_LOAD || way == QEMU_COPY ? load : boot);
+    /* Devices get their places in this order, and a machine that was saved finds its own there: the template, then the volumes. */
     for (size_t i = 0; start->roots[i]; i++)
         at = add(at, (const char *const[]){ "-add-fd", t->root[i].fd, "-blockdev", t->root[i].file,
                                             "-device", t->root[i].disk, NULL });
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        at = add(at, options[i]);
     *at = NULL;
 }
 
