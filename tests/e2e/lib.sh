@@ -231,9 +231,15 @@ remember_pids() {
     done < <("$BUILD/direct/cove" ps --json 2>/dev/null | grep -oE '"pid": ?[0-9]+' | grep -oE '[0-9]+')
 }
 
+# What a test has to undo itself, before the sandboxes go; the last one first.
+exits=()
+at_exit() { exits=("$1" "${exits[@]}"); } # command
+
 clean_up() {
-    local rc=$? left
+    local rc=$? left command
     trap - EXIT
+    for command in "${exits[@]}"; do eval "$command"; done
+    if [ $rc -ne 77 ] && [ -z "$finished" ]; then not_ok "$(basename "$0") comes to its end" "exit $rc"; fi
     serve_stop
     for job in $(jobs -p); do [ "$job" = "$keeper_pid" ] || kill -KILL "$job" 2>/dev/null; done
     if [ -n "${COVE_STATE:-}" ] && [ -d "$COVE_STATE" ]; then
@@ -259,4 +265,9 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
-finish() { exit $((failures > 0)); }
+# The last command of each test: without it, a test has ended in its middle.
+finished=
+finish() {
+    finished=1
+    exit $((failures > 0))
+}
