@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from harness import Server, within
+from life import lives
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "20"))
 BOOTS = int(os.environ.get("BENCH_BOOTS", "2"))
@@ -205,6 +206,9 @@ def main():
         print(f"\ngvisor from the pool: least {least['gvisor', 'pool'][0]:.1f} ms (target 20)")
         if ("runsc run", "cold") in least:
             print(f"gvisor cold: {least['gvisor', 'cold'][0] / least['runsc run', 'cold'][0]:.2f} of runsc run (target 1)")
+    client = Client("--pool", "*:0-0")
+    lives(client, [(name, "host") for name in names] + ([(vm[0], "small")] if vm else []), row)
+    client.server.end()
 
 
 main()
