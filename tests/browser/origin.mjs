@@ -124,7 +124,7 @@ try {
   await page.goto(`${api}/v1/sandboxes/${id}/ports/3000/page.html`)
   is('a page that a sandbox serves, by path, cannot read the API', { list: 'refused' }, await told(page))
   await page.goto(`http://3000-${id}.localhost:${port}/page.html`)
-  is('nor by its host, where /v1 is the sandbox\'s own', { list: 'refused' }, await told(page))
+  is('a page that a sandbox serves by its host cannot read the API: /v1 there is the sandbox\'s own', { list: 'refused' }, await told(page))
   await ask('DELETE', `/v1/sandboxes/${id}`)
 } catch (err) {
   failed++

@@ -52,19 +52,19 @@ try {
   const got = await told(page)
   is('a link opens the page, and is gone from the address', url.origin + '/?a=1', got.address)
   is('sub-resources load', ['ran', 1], [got.script, got.picture])
-  is('its style, too', 'rgb(0, 128, 0)', await page.evaluate(() => getComputedStyle(document.body).color))
+  is('the page\'s style sheet loads', 'rgb(0, 128, 0)', await page.evaluate(() => getComputedStyle(document.body).color))
   is('a POST goes through', 200, got.post)
   is('a WebSocket connects', 'hello', got.socket)
   is('an EventSource connects', 'event', got.events)
   is('scripts do not see the cookie', '', got.cookies)
   const [cookie, ...more] = await page.cookies()
-  is('there is one cookie, of this host alone', [0, secure ? '__Host-cove-preview' : 'cove-preview', url.hostname, true, secure, 'Lax'],
+  is('the browser gets one cookie, for this host alone', [0, secure ? '__Host-cove-preview' : 'cove-preview', url.hostname, true, secure, 'Lax'],
     [more.length, cookie?.name, cookie?.domain, cookie?.httpOnly, cookie?.secure, cookie?.sameSite])
   await page.goto(url.origin + '/again')
   is('the cookie works for the next page', url.origin + '/again', (await told(page)).address)
   const requests = await seen(mine)
-  holds('the site has seen all of that', requests.length > 10, requests.length)
-  is('and of token and cookie nothing', [], requests.filter((r) => /cove[_-](token|preview)/i.test(r)))
+  holds('the site has seen the requests of the page', requests.length > 10, requests.length)
+  is('the site sees nothing of the token or the cookie', [], requests.filter((r) => /cove[_-](token|preview)/i.test(r)))
 
   await page.goto(await link(second))
   await told(page)
@@ -73,9 +73,9 @@ try {
   await page.goto(evil)
   const tried = await told(page)
   for (const k of ['picture', 'script', 'read', 'socket', 'api']) is(`the page of another sandbox gets nothing: ${k}`, 'refused', tried[k])
-  is('nothing of that reached the site', before, (await seen(mine)).length)
+  is('no request of the other page reached the site', before, (await seen(mine)).length)
   const all = JSON.stringify([await ask('GET', '/v1/sandboxes'), ...(process.env.LOCAL ? [await (await fetch(api + '/v1/sandboxes')).json()] : [])])
-  holds('and no sandbox was made', !all.includes('evil'), all)
+  holds('the page of another sandbox makes no sandbox', !all.includes('evil'), all)
 
   for (const [name, where, status, title] of [
     ['nothing listens', await link(mine, 3999), 502, 'Nothing listens there'],
@@ -96,7 +96,7 @@ try {
   is('a sandbox that is paused', 'The sandbox is paused', await page.$eval('h1', (h) => h.textContent))
   await ask('PUT', `/v1/sandboxes/${mine}/preview`, { auto_resume: true })
   await page.goto(url.origin + '/')
-  is('and is woken by a visit where it may be', 'event', (await told(page)).events)
+  is('a visit resumes a paused sandbox that has auto_resume', 'event', (await told(page)).events)
   await ask('POST', `/v1/sandboxes/${mine}/preview/roll`, {})
   await page.goto(url.origin + '/')
   is('a roll ends it for whoever is there', 'This port is private', await page.$eval('h1', (h) => h.textContent))

@@ -76,34 +76,34 @@ def links():
     check("a link is made", a.status == 200 and a.json["port"] == 3000 and a.json["expires_at"].endswith("Z") and
           a.json["url"] == "http://3000-%s.localhost:%d/?cove_token=%s" % (box.id, server.port, a.json["token"]), a.body)
     token = a.json["token"]
-    same("without a token the port is private", 403, box.get().status)
+    same("a port without a token is private", 403, box.get().status)
     a = box.get("/x/y?a=1&cove_token=%s&b=%%20" % token)
-    same("with it the browser is sent to the same address without", (303, "/x/y?a=1&b=%20", "no-referrer", "no-store"),
+    same("a link sends the browser to the same address without the token", (303, "/x/y?a=1&b=%20", "no-referrer", "no-store"),
          (a.status, a.headers["Location"], a.headers["Referrer-Policy"], a.headers["Cache-Control"]))
     attributes = a.headers["Set-Cookie"].split("; ")[1:]
     check("the cookie is of this host alone, and of no script", {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(attributes) and
           "Domain" not in a.headers["Set-Cookie"] and "Secure" not in attributes, a.headers["Set-Cookie"])
     age = int(re.search(r"Max-Age=(\d+)", a.headers["Set-Cookie"]).group(1))
-    check("and ends with the link", 550 < age <= 601, age)
+    check("the cookie of a preview ends with the link", 550 < age <= 601, age)
     cookie = cookie_of(a)
     a = box.get("/x?q=1", Cookie="mine=1; %s; yours=2" % cookie)
     inside = json.loads(a.body)
     same("the cookie opens the port", 200, a.status)
-    same("the server inside does not see it", "mine=1; yours=2", inside["headers"]["cookie"])
+    same("the server inside does not see the preview's cookie", "mine=1; yours=2", inside["headers"]["cookie"])
     inside = json.loads(box.get("/x", Cookie=cookie).body)
-    check("nor an empty header in its place", "cookie" not in inside["headers"], inside)
+    check("the server inside sees no empty Cookie header in place of the preview's", "cookie" not in inside["headers"], inside)
     a = box.get("/x?cove_token=%s&a=b" % token, "POST", b"{}")
     same("a POST is not redirected, and loses the token", (200, "/x?a=b"), (a.status, json.loads(a.body)["target"]))
     a = box.get("/x", "POST", b"", Cookie=cookie, Referer="http://%s/?cove_token=%s" % (box.host(), token))
     check("a Referer with a token stays outside", a.status == 200 and "referer" not in json.loads(a.body)["headers"], a.body)
     a = box.get("/x?cove_token=" + token, "HEAD")
-    same("HEAD is redirected as well", 303, a.status)
+    same("HEAD of a link is redirected", 303, a.status)
     for name, path, more in (("a WebSocket with the cookie", "/ws", "Cookie: %s\r\n" % cookie), ("one with the token", "/ws?cove_token=" + token, "")):
         s, line = first(box.raw(path, WS + more))
         same(name, "HTTP/1.1 101 Switching Protocols", line)
         s.close()
     s, line = first(box.raw("/sse?n=2", "Cookie: %s\r\n" % cookie))
-    same("server-sent events with it", "HTTP/1.1 200 OK", line)
+    same("server-sent events with the cookie", "HTTP/1.1 200 OK", line)
     s.close()
     asked = time.time()
     over = int(box.token().split(".")[0])
@@ -112,7 +112,7 @@ def links():
         refused("a time that is none: %s" % bad, box.link(expires_seconds=bad), 400, "invalid", "expires_seconds")
     refused("a port that is none", box.link(70000), 400, "invalid", "port")
     same("a key that only reads makes none", 403, ask("POST", box.at + "/ports/3000/link", {}, key=READ).status)
-    same("another tenant neither", 404, ask("POST", box.at + "/ports/3000/link", {}).status)
+    same("another tenant makes no link", 404, ask("POST", box.at + "/ports/3000/link", {}).status)
 
 
 def refusals():
@@ -130,7 +130,7 @@ def refusals():
         check("a link is refused: " + name, a.status == 403 and word in a.json["message"] and a.json["sandboxId"] == box.id and
               "Set-Cookie" not in a.headers, a.body)
     a = box.get("/?cove_token=" + flipped, **PAGE)
-    check("people get a page", a.status == 403 and a.headers["Content-Type"].startswith("text/html") and b"This port is private" in a.body and
+    check("browsers get a page about a private port", a.status == 403 and a.headers["Content-Type"].startswith("text/html") and b"This port is private" in a.body and
           b"altered" in a.body and b"prefers-color-scheme" in a.body, a.body[:200])
     end = time.time() + 60
     while True:  # it may be over before it was used, where the machine is busy
@@ -143,21 +143,21 @@ def refusals():
         time.sleep(0.1)
     check("a link that is over", a.status == 403 and "expired" in a.json["message"], a.body)
     a = box.get("/", Cookie=cookie)
-    check("and its cookie", a.status == 403 and "expired" in a.json["message"], a.body)
+    check("the cookie of a link that is over is refused", a.status == 403 and "expired" in a.json["message"], a.body)
     good = cookie_of(box.get("/?cove_token=" + token))
-    same("who has a good cookie is not shut out by an old link", (303, None),
+    same("a client with a good cookie is not shut out by an old link", (303, None),
          (lambda a: (a.status, a.headers["Set-Cookie"]))(box.get("/?cove_token=" + short, Cookie=good)))
     same("a cookie is of one port", 403, box.get("/", port=3001, Cookie=good).status)
-    same("and of one sandbox", 403, other.get("/", Cookie=good).status)
+    same("a cookie is of one sandbox", 403, other.get("/", Cookie=good).status)
     same("the name by TLS is the same cookie", 200, box.get("/", Cookie="__Host-" + good).status)
     # Cookies by the dozen: other hosts below the domain can set them for all.
     many = "; ".join("cove-preview=%064d" % i for i in range(100))
-    same("a good one behind a hundred bad ones", 200, box.get("/", Cookie=many + "; " + good).status)
-    same("in a second header", "HTTP/1.1 200 OK", first(box.raw("/", "Cookie: cove-preview=bad\r\nCookie: %s\r\nConnection: close\r\n" % good))[1])
-    same("a long one besides", 200, box.get("/", Cookie="cove-preview=" + "x" * 6000 + "; " + good).status)
-    same("more than fits is 431", 431, box.get("/", Cookie="cove-preview=" + "x" * 17000).status)
+    same("a good cookie behind a hundred bad ones", 200, box.get("/", Cookie=many + "; " + good).status)
+    same("a good cookie in a second header", "HTTP/1.1 200 OK", first(box.raw("/", "Cookie: cove-preview=bad\r\nCookie: %s\r\nConnection: close\r\n" % good))[1])
+    same("a good cookie beside a long one", 200, box.get("/", Cookie="cove-preview=" + "x" * 6000 + "; " + good).status)
+    same("a cookie that is too long is 431", 431, box.get("/", Cookie="cove-preview=" + "x" * 17000).status)
     inside = json.loads(box.get("/", Cookie=many + "; " + good + "; a=b").body)
-    same("none of them goes in", "a=b", inside["headers"]["cookie"])
+    same("bad cookies do not go in", "a=b", inside["headers"]["cookie"])
     ask("DELETE", other.at, key=KEY)
 
 
@@ -168,12 +168,12 @@ def redirects():
         a = box.get(path + "?cove_token=" + token)
         same("the redirect stays here: " + path, (303, want, None), (a.status, a.headers["Location"], a.headers["X-Evil"]))
     a = box.get("/?cove_token=%s&next=//evil.example&x=%%0d%%0aSet-Cookie:a" % token)
-    same("and queries are what they were", "/?next=//evil.example&x=%0d%0aSet-Cookie:a", a.headers["Location"])
+    same("the redirect of a link keeps the query", "/?next=//evil.example&x=%0d%0aSet-Cookie:a", a.headers["Location"])
     for odd in ("/\\evil.example?cove_token=" + token, "http://evil.example/?cove_token=" + token, "/#x?cove_token=" + token):
         _, line = first(box.raw(odd, "Connection: close\r\n"))
         check("no such address gets that far: " + odd[:16], line.split()[1] in ("400", "403"), line)
     a = box.get("/%s?cove_token=%s" % ("x" * 3000, token))
-    same("an address that is too long says so", 414, a.status)
+    same("an address that is too long is 414", 414, a.status)
 
 
 def rolls():
@@ -182,27 +182,27 @@ def rolls():
     traffic, link = a.json["token"], box.token()
     same("the traffic token as a header", 200, box.get("/", e2b_traffic_access_token=traffic).status)
     a = box.get("/?cove_token=" + traffic)
-    same("or as a link", 303, a.status)
-    check("its cookie is not the token itself", traffic not in a.headers["Set-Cookie"], a.headers["Set-Cookie"])
+    same("the traffic token works as a link", 303, a.status)
+    check("the cookie of the traffic token is not the token itself", traffic not in a.headers["Set-Cookie"], a.headers["Set-Cookie"])
     cookie = cookie_of(a)
-    same("and works", 200, box.get("/", Cookie=cookie).status)
+    same("the cookie of the traffic token works", 200, box.get("/", Cookie=cookie).status)
     same("a key that only reads does not roll", 403, ask("POST", box.at + "/preview/roll", {}, key=READ).status)
     a = ask("POST", box.at + "/preview/roll", {}, key=KEY)
     check("a roll gives another token", a.status == 200 and a.json["token"] != traffic, a.body)
     for name, path, headers in (("the token", "/", {"e2b_traffic_access_token": traffic}), ("a link of it", "/?cove_token=" + traffic, {}),
                                 ("links", "/?cove_token=" + link, {}), ("cookies", "/", {"Cookie": cookie})):
-        same("it takes back " + name, 403, box.get(path, **headers).status)
-    same("the new one is good", 200, box.get("/", e2b_traffic_access_token=a.json["token"]).status)
-    same("and new links are", 303, box.get("/?cove_token=" + box.token()).status)
+        same("a roll takes back " + name, 403, box.get(path, **headers).status)
+    same("the new traffic token works after a roll", 200, box.get("/", e2b_traffic_access_token=a.json["token"]).status)
+    same("new links work after a roll", 303, box.get("/?cove_token=" + box.token()).status)
     made = ask("POST", box.at + "/ports/3000/link", {}, key=SPARE["key"]).json["token"]
     cookie = cookie_of(box.get("/?cove_token=" + made))
     cove("key", "revoke", SPARE["id"])
     a = box.get("/?cove_token=" + made)
     check("a key that is revoked takes its links along", a.status == 403 and "no longer valid" in a.json["message"], a.body)
-    same("and their cookies", 403, box.get("/", Cookie=cookie).status)
+    same("a key that is revoked takes the cookies of its links along", 403, box.get("/", Cookie=cookie).status)
     code, said = cove("preview", "--tenant", "owner", "--server", "http://localhost:%d" % server.port, "--expires", "10m", box.id, "3000")
     check("cove preview prints a link", code == 0 and said.startswith("http://3000-%s.localhost:%d/?cove_token=" % (box.id, server.port)), said)
-    same("which works", 303, box.get(said.strip().split("localhost:%d" % server.port)[1]).status)
+    same("the link of cove preview works", 303, box.get(said.strip().split("localhost:%d" % server.port)[1]).status)
     code, again = cove("preview", "--tenant", "owner", "--roll", box.id, "3000")
     same("--roll takes it back", (0, 403), (code, box.get(said.strip().split("localhost:%d" % server.port)[1]).status))
     for what, want, words in (("an unknown sandbox", 85, ("nobody", "80")), ("an invalid port", 64, ("nobody", "70000")),
@@ -224,7 +224,7 @@ def pages():
     second = Box(serve=False)
     own, foreign = "http://" + box.host(8080), "http://" + second.host()
     for name, want, headers in (
-            ("its own page", 200, {"Origin": "http://" + box.host()}), ("the page of another port of it", 200, {"Origin": own}),
+            ("the sandbox's own page", 200, {"Origin": "http://" + box.host()}), ("the page of another port of it", 200, {"Origin": own}),
             ("the page of another sandbox", 403, {"Origin": foreign}), ("a page elsewhere", 403, {"Origin": "http://evil.example"}),
             ("a page that has its name at another port", 403, {"Origin": "http://%s:1" % box.host().split(":")[0]}),
             ("the API's page", 403, {"Origin": "http://localhost:%d" % server.port}), ("a page without an origin", 403, {"Origin": "null"}),
@@ -237,10 +237,10 @@ def pages():
     a = ask("POST", "/", "a=b", headers={"Host": box.host(), "Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Origin": foreign})
     same("a form of another sandbox's page", 403, a.status)
     s, line = first(box.raw("/ws", WS + "Cookie: %s\r\nOrigin: %s\r\n" % (cookie, foreign)))
-    same("its WebSocket", "403", line.split()[1])
+    same("a WebSocket of another sandbox's page", "403", line.split()[1])
     s.close()
     s, line = first(box.raw("/ws", WS + "Cookie: %s\r\nOrigin: http://%s\r\n" % (cookie, box.host())))
-    same("one's own goes through", "101", line.split()[1])
+    same("a WebSocket of the sandbox's own page", "101", line.split()[1])
     s.close()
     # The API, on loopback, without a key: cookies give nothing there, and pages of sandboxes are told from people.
     for name, headers, want in (("by its origin", {"Origin": "http://" + box.host()}, 403), ("with the cookie", {"Origin": own, "Cookie": cookie}, 403),
@@ -252,23 +252,23 @@ def pages():
     # Of the local tenant, loopback is enough; a bad link is refused all the same.
     local = Box(key=None, serve=False)
     same("loopback sees its own sandboxes' ports", 502, local.get().status)
-    same("but not with a bad link", 403, local.get("/?cove_token=1.-.2").status)
-    same("nor as a picture elsewhere", 403, local.get("/", Sec_Fetch_Site="same-site", Sec_Fetch_Mode="no-cors").status)
+    same("loopback with a bad link is refused", 403, local.get("/?cove_token=1.-.2").status)
+    same("loopback as a picture of a page elsewhere is refused", 403, local.get("/", Sec_Fetch_Site="same-site", Sec_Fetch_Mode="no-cors").status)
     ask("DELETE", local.at)
 
 
 def rules():
     refused("a mask that is no host", ask("PUT", box.at + "/preview", {"mask_host": "a b"}, key=KEY), 400, "invalid", "mask_host")
     for bad in ("${HOST}", "a\r\nX: y", "x" * 300, "localhost:${PORT}${PORT}", "http://a"):
-        refused("nor is " + bad[:12].replace("\r\n", " "), ask("PUT", box.at + "/preview", {"mask_host": bad}, key=KEY), 400, "invalid", "mask_host")
-    refused("a rule that nobody knows", ask("PUT", box.at + "/preview", {"open": True}, key=KEY), 400, "invalid", "open")
+        refused("a mask that is no host: " + bad[:12].replace("\r\n", " "), ask("PUT", box.at + "/preview", {"mask_host": bad}, key=KEY), 400, "invalid", "mask_host")
+    refused("an unknown rule", ask("PUT", box.at + "/preview", {"open": True}, key=KEY), 400, "invalid", "open")
     a = ask("PUT", box.at + "/preview", {"public": True, "mask_host": "localhost:${PORT}"}, key=KEY)
     same("a preview becomes public and masked", (200, True, "localhost:${PORT}"), (a.status, a.json["public"], a.json["mask_host"]))
     a = box.get("/x")
     inside = json.loads(a.body)["headers"]
-    same("then anybody sees it, and the server its own name", (200, "localhost:3000", box.host()), (a.status, inside["host"], inside["x-forwarded-host"]))
+    same("every client sees a public preview, and the server inside sees its own name", (200, "localhost:3000", box.host()), (a.status, inside["host"], inside["x-forwarded-host"]))
     a = ask("GET", box.at + "/ports/3000/x", key=KEY)
-    same("by path, too", "localhost:3000", json.loads(a.body)["headers"]["host"])
+    same("a masked Host is seen by path", "localhost:3000", json.loads(a.body)["headers"]["host"])
     a = box.get("/x?cove_token=nonsense&a=1")
     same("a token that is not needed is taken off", (303, "/x?a=1", None), (a.status, a.headers["Location"], a.headers["Set-Cookie"]))
     a = ask("PUT", box.at + "/preview", {}, key=KEY)
@@ -290,24 +290,24 @@ def sleep():
         cookie = cookie_of(asleep.get("/?cove_token=" + link))
         ask("POST", asleep.at + "/pause", {}, key=KEY)
         a = asleep.get("/", **PAGE)
-        same("a sandbox that sleeps, %s: nobody sees whether it does" % name, 403, a.status)
+        same("a sandbox that sleeps, %s: a client without a right does not see that" % name, 403, a.status)
         a = asleep.get("/", Cookie=cookie, **PAGE)
         if preview:
-            same("a visit wakes it", 200, a.status)
-            same("it runs", "running", ask("GET", asleep.at, key=KEY).json["state"])
+            same("a visit wakes a sandbox", 200, a.status)
+            same("a sandbox that a visit resumed runs", "running", ask("GET", asleep.at, key=KEY).json["state"])
             for kind, path, more in (("a WebSocket", "/ws", WS), ("an event stream", "/sse?n=1", "Accept: text/event-stream\r\n")):
                 ask("POST", asleep.at + "/pause", {}, key=KEY)
                 s, line = first(asleep.raw(path, more + "Cookie: %s\r\n" % cookie))
-                check("%s wakes it, too" % kind, line.split()[1] in ("101", "200"), line)
+                check("%s wakes a sandbox" % kind, line.split()[1] in ("101", "200"), line)
                 s.close()
             ask("POST", asleep.at + "/pause", {}, key=KEY)
-            same("and a request by path", 200, ask("GET", asleep.at + "/ports/3000/", key=KEY).status)
+            same("a request by path wakes a sandbox", 200, ask("GET", asleep.at + "/ports/3000/", key=KEY).status)
             ask("POST", asleep.at + "/pause", {}, key=KEY)
             same("a redirect does not", (303, "paused"), (asleep.get("/?cove_token=" + link).status, ask("GET", asleep.at, key=KEY).json["state"]))
         else:
             check("the page says that it is paused", a.status == 502 and b"The sandbox is paused" in a.body, a.body[:200])
             a = asleep.get("/", Cookie=cookie)
-            same("programs are told as well", (502, True), (a.status, a.json.get("paused")))
+            same("programs are told that a sandbox is paused", (502, True), (a.status, a.json.get("paused")))
         ask("DELETE", asleep.at, key=KEY)
 
 
@@ -316,12 +316,12 @@ def crowds():
     cookie = cookie_of(box.get("/?cove_token=" + box.token()))
     held = [first(box.raw("/endless?name=crowd", "Cookie: %s\r\n" % cookie))[0] for _ in range(4)]
     a = box.get("/", Cookie=cookie)
-    check("the fifth at once is refused", a.status == 429 and a.headers["Retry-After"] and "4 exchanges" in a.json["message"], a.body)
+    check("the fifth exchange at once is refused", a.status == 429 and a.headers["Retry-After"] and "4 exchanges" in a.json["message"], a.body)
     a = box.get("/", Cookie=cookie, **PAGE)
-    check("people get a page", a.status == 429 and b"Too many at once" in a.body, a.body[:200])
-    refused("by path, too", ask("GET", box.at + "/ports/3000/", key=KEY), 429, "too_many")
+    check("browsers get a page for the fifth exchange at once", a.status == 429 and b"Too many at once" in a.body, a.body[:200])
+    refused("the fifth exchange at once is refused by path", ask("GET", box.at + "/ports/3000/", key=KEY), 429, "too_many")
     other = Box()
-    same("another sandbox is not concerned", 200, other.get("/", X_API_Key=KEY).status)
+    same("the limit of exchanges does not concern another sandbox", 200, other.get("/", X_API_Key=KEY).status)
     ask("DELETE", other.at, key=KEY)
     for s in held:
         s.close()

@@ -199,10 +199,10 @@ def networks():
     refused("a field that is not known is refused", ask("POST", "/v1/networks", {"name": "x", "y": 1}), 400, "invalid", "y")
     refused("a network that is not there has no members", ask("GET", "/v1/networks/nope"), 404, "path_not_found")
     same("a key that may only read makes none", 403, ask("POST", "/v1/networks", {"name": "r"}, key=READER).status)
-    same("but sees them", ["app"], [n["name"] for n in ask("GET", "/v1/networks", key=READER).json["networks"]])
-    same("another tenant does not", [], ask("GET", "/v1/networks", key=OTHER).json["networks"])
-    refused("nor by name", ask("GET", "/v1/networks/app", key=OTHER), 404, "path_not_found")
-    refused("nor can it remove it", ask("DELETE", "/v1/networks/app", key=OTHER), 404, "path_not_found")
+    same("a key that may only read sees the networks", ["app"], [n["name"] for n in ask("GET", "/v1/networks", key=READER).json["networks"]])
+    same("a tenant does not see the networks of another tenant", [], ask("GET", "/v1/networks", key=OTHER).json["networks"])
+    refused("a network of another tenant is not found by name", ask("GET", "/v1/networks/app", key=OTHER), 404, "path_not_found")
+    refused("a network of another tenant cannot be removed", ask("DELETE", "/v1/networks/app", key=OTHER), 404, "path_not_found")
 
 
 def joining():
@@ -226,13 +226,13 @@ def joining():
     same("a network of another tenant is not there", 404, join("app", "foreign", key=OTHER, ports=[1]).status)
     refused("a sandbox that never was is not there",
             ask("PUT", "/v1/networks/app/members/i%s" % ("x" * 20), {"ports": []}), 404, "sandbox_not_found")
-    refused("who is no member cannot leave", leave("app", "stranger"), 404, "path_not_found")
+    refused("a sandbox that is no member cannot leave", leave("app", "stranger"), 404, "path_not_found")
     a = ask("POST", "/v1/sandboxes", {"network": {"join": [{"network": "nope"}]}})
     refused("a create into a network that is not there makes nothing", a, 404, "path_not_found")
     a = ask("POST", "/v1/sandboxes", {"network": {"join": [{"network": "app", "alias": "db"}]}})
-    same("nor one with an alias that is taken", (409, "name_taken"), (a.status, a.json["error"]["code"]))
+    same("a create with an alias that is in use is refused", (409, "name_taken"), (a.status, a.json["error"]["code"]))
     a = ask("POST", "/v1/sandboxes", {"network": {"join": [{"network": "app"}, {"network": "app"}]}})
-    refused("nor one that joins twice", a, 400, "invalid", "network.join")
+    refused("a create that joins a network twice is refused", a, 400, "invalid", "network.join")
     key = {"timeout": 600, "idempotency_key": "once", "network": {"join": [{"network": "app", "alias": "once", "ports": [1]}]}}
     first, again = ask("POST", "/v1/sandboxes", key), ask("POST", "/v1/sandboxes", key)
     same("a create with a key that is repeated is one member", (201, 200, first.json["id"]), (first.status, again.status, again.json["id"]))
@@ -254,13 +254,13 @@ def reaching():
     listening("web", 7000)
     address = {m["alias"]: m["address"] for m in ask("GET", "/v1/networks/app").json["members"]}
     boxes["db.address"] = address["db"]
-    same("both names have the address", "db %s\ndb.app.internal %s\nDB.App.Internal %s" % ((address["db"],) * 3),
+    same("the short and the long name of a member have its address", "db %s\ndb.app.internal %s\nDB.App.Internal %s" % ((address["db"],) * 3),
          tool("web", "names", "db", "db.app.internal", "DB.App.Internal"))
-    same("as everybody sees it", "db %s\nweb %s" % (address["db"], address["web"]), tool("db", "names", "db", "web"))
+    same("members have the same addresses for every member", "db %s\nweb %s" % (address["db"], address["web"]), tool("db", "names", "db", "web"))
     same("HTTP by the short name", "from-db", sh("web", "curl -sS -m 10 http://db:8080/index.html 2>&1"))
-    same("and by the long one", "from-db", sh("web", "curl -sS -m 10 http://db.app.internal:8080/index.html 2>&1"))
-    same("and by the address", "from-db", sh("web", "curl -sS -m 10 http://%s:8080/index.html 2>&1" % address["db"]))
-    same("and mapped into IPv6", "from-db", sh("web", "curl -g -sS -m 10 http://[::ffff:%s]:8080/index.html 2>&1" % address["db"]))
+    same("HTTP by the long name", "from-db", sh("web", "curl -sS -m 10 http://db.app.internal:8080/index.html 2>&1"))
+    same("HTTP by the address", "from-db", sh("web", "curl -sS -m 10 http://%s:8080/index.html 2>&1" % address["db"]))
+    same("HTTP by the address mapped into IPv6", "from-db", sh("web", "curl -g -sS -m 10 http://[::ffff:%s]:8080/index.html 2>&1" % address["db"]))
     same("a member reaches itself by name", "from-db", sh("db", "curl -sS -m 10 http://db:8080/index.html 2>&1"))
     same("a server that speaks first", "hello", tool("web", "say", "db", 9001))
 
@@ -268,18 +268,18 @@ def reaching():
         return hashlib.sha256((b"0123456789abcdef" * 4096 * (n // 65536 + 1))[:n]).hexdigest()[:16]
     sums = "5000000 %s 3000000 %s" % (digest(5000000), digest(3000000))
     same("5 MB go whole, one direction ends, 3 MB come back", sums, tool("web", "bulk", "db", 9000, 5000000))
-    same("the other way, too", sums, tool("db", "bulk", "web", 7000, 5000000))
-    e = seen("a connection is an event of who made it", "web", event="connect", host="db.app.internal", port=9000)
-    same("from one to the other, with its bytes", (boxes["web"], boxes["db"], 5000000, 3000000 + len(sums.split(" 3000000")[0]) + 1),
+    same("5 MB and 3 MB go whole in the opposite direction", sums, tool("db", "bulk", "web", 7000, 5000000))
+    e = seen("a connection is an event of the member that made it", "web", event="connect", host="db.app.internal", port=9000)
+    same("the event of a connection has its ends and its bytes", (boxes["web"], boxes["db"], 5000000, 3000000 + len(sums.split(" 3000000")[0]) + 1),
          (e.get("from"), e.get("to"), e.get("sent"), e.get("received")))
-    e = seen("and of who was reached", "db", event="connect", host="db.app.internal", port=9000)
-    same("with the same two", (boxes["web"], boxes["db"], 5000000), (e.get("from"), e.get("to"), e.get("received")))
+    e = seen("a connection is an event of who was reached", "db", event="connect", host="db.app.internal", port=9000)
+    same("the event of the member that was reached has the same ends", (boxes["web"], boxes["db"], 5000000), (e.get("from"), e.get("to"), e.get("received")))
     records = [r for r in audit("network.connect") if r["sandbox_id"] == boxes["db"]]
-    check("both are in the audit log", any("from %s to %s" % (boxes["web"], boxes["db"]) in json.dumps(r) for r in records), records[:2])
-    check("so are joins", any(r["sandbox_id"] == boxes["db"] for r in audit("network.join")), "")
+    check("a connection between members is in the audit log", any("from %s to %s" % (boxes["web"], boxes["db"]) in json.dumps(r) for r in records), records[:2])
+    check("joins are in the audit log", any(r["sandbox_id"] == boxes["db"] for r in audit("network.join")), "")
     make("third", network={"mode": "list", "allow": ["www.example.com"], "join": [{"network": "app", "alias": "third"}]})
-    same("a third one reaches the others", "hello", tool("third", "say", "db.app.internal", 9001))
-    same("without ports of its own it is reached by nobody", "third/80 HTTP 403", tool("web", "tries", "third/80"))
+    same("a third member reaches the others", "hello", tool("third", "say", "db.app.internal", 9001))
+    same("a member without ports of its own is reached by no other", "third/80 HTTP 403", tool("web", "tries", "third/80"))
 
 
 def audit(action):
@@ -291,38 +291,38 @@ def audit(action):
 def refusing():
     db = boxes["db.address"]
     same("a port that was not chosen is refused, readably", "db/9002 HTTP 403", tool("web", "tries", "db/9002"))
-    check("with the reason", "may not reach db.app.internal port 9002: private: " in sh("web", "curl -sS -m 5 http://db:9002/ 2>&1"),
+    check("a refused port has a reason", "may not reach db.app.internal port 9002: private: " in sh("web", "curl -sS -m 5 http://db:9002/ 2>&1"),
           sh("web", "curl -sS -m 5 http://db:9002/ 2>&1"))
-    e = seen("as an event", "web", event="refused", host="db.app.internal", port=9002)
-    same("and not the other one's", [], events("db", port=9002))
+    e = seen("a refused port is an event", "web", event="refused", host="db.app.internal", port=9002)
+    same("a refused port is no event of the member that was not reached", [], events("db", port=9002))
     same("nothing listens: the connection is cut", "web/7001 none", (join("app", "web", alias="web", ports=[7000, 7001]), tool("db", "tries", "web/7001"))[1])
-    seen("and told", "db", reason="nothing listens there", event="failed", port=7001)
+    seen("a connection to a port where nothing listens is an event", "db", reason="nothing listens there", event="failed", port=7001)
     same("an unknown name does not exist", "nobody none -2\nnobody.app.internal none -2\nx.db.app.internal none -2",
          tool("web", "names", "nobody", "nobody.app.internal", "x.db.app.internal"))
-    same("by the right code", "code=3 answers=0", tool("web", "dns", "nobody.app.internal", 1, "192.0.2.53"))
-    seen("that is an event", "web", event="name_refused", host="nobody.app.internal")
-    same("there is no IPv6 of a member", "code=0 answers=0", tool("web", "dns", "db", 28, "192.0.2.53"))
-    same("nor anything else", "code=0 answers=0", tool("web", "dns", "db.app.internal", 16, "192.0.2.53"))
-    same("its address is one record", "code=0 answers=1", tool("web", "dns", "db.app.internal", 1, "192.0.2.53"))
-    same("and answered at any address", "code=0 answers=1", tool("web", "dns", "db.app.internal", 1, db))
-    same("who is off the net sees its members only", "www.example.com none -2\ndb.other.internal none -2\ninternal none -2\napp.internal none -2",
+    same("an unknown name has the code of a name that does not exist", "code=3 answers=0", tool("web", "dns", "nobody.app.internal", 1, "192.0.2.53"))
+    seen("an unknown name is an event", "web", event="name_refused", host="nobody.app.internal")
+    same("a member has no IPv6 address", "code=0 answers=0", tool("web", "dns", "db", 28, "192.0.2.53"))
+    same("a member has no other records", "code=0 answers=0", tool("web", "dns", "db.app.internal", 16, "192.0.2.53"))
+    same("a member has one address record", "code=0 answers=1", tool("web", "dns", "db.app.internal", 1, "192.0.2.53"))
+    same("a member's name is answered at any address", "code=0 answers=1", tool("web", "dns", "db.app.internal", 1, db))
+    same("a sandbox without internet sees the members of its networks only", "www.example.com none -2\ndb.other.internal none -2\ninternal none -2\napp.internal none -2",
          sh("web", "python3 /tmp/t.py names www.example.com db.other.internal internal app.internal | sed 's/-[0-9]*$/-2/'"))
-    same("no other address", "93.184.216.9/80 HTTP 403", tool("web", "tries", "93.184.216.9/80"))
+    same("a member reaches no other address", "93.184.216.9/80 HTTP 403", tool("web", "tries", "93.184.216.9/80"))
     near = [".".join(db.split(".")[:3] + [str(n)]) + "/8080" for n in (0, 200, 255)] + ["198.19.77.1/8080", "198.18.0.1/8080", "198.19.255.255/8080"]
     same("no address beside the members'", "\n".join("%s %s" % (n, "none" if n.startswith("198.18.") else "HTTP 403") for n in near), tool("web", "tries", *near))
-    seen("which is an event", "web", reason="no member of its networks", event="refused", address="198.19.77.1")
+    seen("an address beside the members' is an event", "web", reason="no member of its networks", event="refused", address="198.19.77.1")
     # Somebody who has a network, but not this one; and rules that would let it out.
     for rule in "198.19.0.0/16", db, "198.18.0.0/15":
         same("no rule names addresses of private networks: " + rule.replace(db, "a member's"), 400, ask("POST", "/v1/sandboxes", {"network": {"allow": [rule]}}).status)
     make("liar", network={"allow": ["0.0.0.0/0", "*", "db.app.internal"]})
-    same("a made-up address is nobody's for who is no member, whatever its rules say",
+    same("a sandbox outside the network reaches no member by address, whatever its rules say",
          "%s/8080 HTTP 403\n%s/9001 HTTP 403\n198.19.0.1/53 none" % (db, db), tool("liar", "tries", db + "/8080", db + "/9001", "198.19.0.1/53"))
-    same("nor is the name in a Host", "HTTP 403", tool("liar", "tries", db + "/8080").split(" ", 1)[1])
-    check("nor does it have an address", "none" in tool("liar", "names", "db.app.internal"), tool("liar", "names", "db.app.internal"))
+    same("the name of a member in a Host does not help a sandbox outside the network", "HTTP 403", tool("liar", "tries", db + "/8080").split(" ", 1)[1])
+    check("a sandbox outside the network gets no address for a member's name", "none" in tool("liar", "names", "db.app.internal"), tool("liar", "names", "db.app.internal"))
     check("no network at all: nothing", "none" in tool("stranger", "tries", db + "/8080") and "none" in tool("stranger", "names", "db"), "")
     ask("POST", "/v1/networks", {"name": "app"}, key=OTHER)
     same("a network of the same name is another tenant's own", 200, join("app", "foreign", key=OTHER, alias="db", ports=[9001]).status)
-    same("with the same address, even, and nobody there", "db/9001 none", tool("foreign", "tries", "db/9001", key=OTHER))
+    same("a network of the same name has the same address, and no connection to the other tenant's", "db/9001 none", tool("foreign", "tries", "db/9001", key=OTHER))
     same("TLS naming a peer elsewhere leads nowhere", "", sh("web", "curl -sk -m 5 --connect-to ::203.0.113.9:443 https://db.app.internal/ 2>/dev/null"))
     same("no datagrams to a peer", "refused", sh("web", "python3 -c \"\nimport socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('%s',9000)); s.send(b'x'); time.sleep(.2)\ntry: s.send(b'x'); print('sent')\nexcept OSError: print('refused')\"" % db))
 
@@ -333,15 +333,15 @@ def two_networks():
     join("back", "db2", alias="db", ports=[9001])
     start("db2", "exec python3 /tmp/t.py greet 9001 127.0.0.1")
     listening("db2", 9001)
-    same("who is in another network is not reached", "code=3 answers=0", tool("web", "dns", "db.back.internal", 1, "192.0.2.53").replace("code=5", "code=3"))
+    same("a sandbox in another network is not reached", "code=3 answers=0", tool("web", "dns", "db.back.internal", 1, "192.0.2.53").replace("code=5", "code=3"))
     join("back", "web", alias="web", ports=[])
     same("a name that two networks have is that of the one joined first", "db %s" % boxes["db.address"], tool("web", "names", "db"))
     same("the long names tell them apart", "hello", tool("web", "say", "db.back.internal", 9001))
     same("members of different networks do not meet", "db.app.internal none -2", sh("db2", "python3 /tmp/t.py names db.app.internal | sed 's/-[0-9]*$/-2/'"))
-    check("not by address either", "HTTP 403" in tool("db2", "tries", boxes["db.address"] + "/8080"), tool("db2", "tries", boxes["db.address"] + "/8080"))
+    check("members of different networks do not meet by address", "HTTP 403" in tool("db2", "tries", boxes["db.address"] + "/8080"), tool("db2", "tries", boxes["db.address"] + "/8080"))
     same("a network goes with its members", 204, ask("DELETE", "/v1/networks/back").status)
-    same("and is gone", 404, ask("DELETE", "/v1/networks/back").status)
-    check("so that its names are none", within(10, lambda: "none" in tool("web", "names", "db.back.internal")), "")
+    same("a network that was removed is gone", 404, ask("DELETE", "/v1/networks/back").status)
+    check("names of a removed network do not exist", within(10, lambda: "none" in tool("web", "names", "db.back.internal")), "")
 
 
 # ---- ends ----
@@ -356,11 +356,11 @@ def leaving():
     check("a port that is closed cuts what is open", within(10, lambda: sh("web", "cat /tmp/1") == "cut"), sh("web", "cat /tmp/1"))
     join("app", "db", ports=[8080, 9000, 9001])
     held("web", "db", 9001, "/tmp/2")
-    same("it leaves", 204, leave("app", "db").status)
-    check("which cuts what is open", within(10, lambda: sh("web", "cat /tmp/2") == "cut"), sh("web", "cat /tmp/2"))
-    same("and ends its name and its address", "db none -2\n%s/9001 HTTP 403" % boxes["db.address"],
+    same("a member leaves", 204, leave("app", "db").status)
+    check("leaving a network cuts open connections", within(10, lambda: sh("web", "cat /tmp/2") == "cut"), sh("web", "cat /tmp/2"))
+    same("leaving a network ends the member's name and address", "db none -2\n%s/9001 HTTP 403" % boxes["db.address"],
          tool("web", "names", "db") + "\n" + tool("web", "tries", boxes["db.address"] + "/9001"))
-    check("and its own ways", "none" in tool("db", "names", "web"), tool("db", "names", "web"))
+    check("a sandbox that left does not see the members", "none" in tool("db", "names", "web"), tool("db", "names", "web"))
     check("a leave is in the audit log", any(r["sandbox_id"] == boxes["db"] for r in audit("network.leave")), "")
     a = join("app", "db", ports=[8080, 9000, 9001])
     check("back again it has another address: the old one rests", a.json["address"] != boxes["db.address"], a.body)
@@ -371,13 +371,13 @@ def pausing():
     path = "/v1/sandboxes/%s/" % boxes["db"]
     ask("POST", path + "pause", {})
     same("a member that is paused is not reached, and the other learns why", "db/8080 HTTP 403", tool("web", "tries", "db/8080"))
-    seen("as an event", "web", reason="the other sandbox is paused", event="refused", port=8080)
+    seen("a paused member that is not reached is an event", "web", reason="the other sandbox is paused", event="refused", port=8080)
     ask("POST", path + "resume", {})
-    same("resumed it is there", "hello", tool("web", "say", "db", 9001))
+    same("a resumed member is reached", "hello", tool("web", "say", "db", 9001))
     ask("PUT", path + "preview", {"auto_resume": True})
     ask("POST", path + "pause", {})
-    same("if its previews wake it, so does a connection", "hello", tool("web", "say", "db", 9001))
-    same("and it is awake", "running", ask("GET", path[:-1]).json["state"])
+    same("a connection wakes a member that has auto_resume", "hello", tool("web", "say", "db", 9001))
+    same("a member that a connection resumed runs", "running", ask("GET", path[:-1]).json["state"])
     ask("PUT", path + "preview", {})
     a = ask("POST", "/sandboxes", {"templateID": "base", "timeout": 300, "autoPause": True, "autoResume": {"enabled": True}})
     if a.status != 201:
@@ -389,14 +389,14 @@ def pausing():
     listening("sleeper", 9001)
     join("app", "sleeper", alias="sleeper", ports=[9001])
     ask("POST", "/v1/sandboxes/%s/pause" % boxes["sleeper"], {})
-    same("so it is with what E2B's dialect has made to wake up", "hello", tool("web", "say", "sleeper", 9001))
+    same("a connection wakes a member whose autoResume E2B's dialect has set", "hello", tool("web", "say", "sleeper", 9001))
 
 
 def restarting():
     server.kill()
     server.start("--network-connections", "12", "--network-connects", "20", "--network-bytes", "2000000", "--policy", "minimal")
     check("after a restart the names are there", within(10, lambda: tool("web", "names", "db") == "db " + boxes["db.address"]), tool("web", "names", "db"))
-    check("and the servers behind them", within(10, lambda: tool("web", "say", "db", 9001) == "hello"), tool("web", "say", "db", 9001))
+    check("after a restart the servers behind the names are reached", within(10, lambda: tool("web", "say", "db", 9001) == "hello"), tool("web", "say", "db", 9001))
 
 
 # ---- limits: 12 connections, 20 new ones a second, 2 MB a second ----
@@ -418,29 +418,29 @@ def limits():
     start("web", "exec python3 /tmp/t.py greet 7001 127.0.0.1")
     listening("web", 7001)
     start("db", "exec python3 /tmp/t.py count web 7001 8 30 /tmp/count")
-    check("eight are held", within(10, lambda: sh("db", "cat /tmp/count") == "8"), sh("db", "cat /tmp/count"))
-    same("they count for who is reached, too", "4", tool("third", "count", "web", 7001, 8, 0.1).split(" ")[0])
-    seen("which is said to who is refused", "third", event="refused", reason="the other sandbox has as many connections as it may")
+    check("eight connections are held", within(10, lambda: sh("db", "cat /tmp/count") == "8"), sh("db", "cat /tmp/count"))
+    same("connections count for the member that is reached", "4", tool("third", "count", "web", 7001, 8, 0.1).split(" ")[0])
+    seen("the refused client is told that the other sandbox has too many connections", "third", event="refused", reason="the other sandbox has as many connections as it may")
     sh("db", "touch /tmp/count.end")
-    check("when they end, they count no more", within(10, lambda: len([e for e in events("db") if e["event"] == "connect" and e["port"] == 7001]) >= 8), events("db")[-3:])
+    check("connections that ended count no more", within(10, lambda: len([e for e in events("db") if e["event"] == "connect" and e["port"] == 7001]) >= 8), events("db")[-3:])
     time.sleep(1) # a second's new connections are saved up again
     begun = time.time()
     got = together(lambda: tool("web", "count", "db", 9001, 20, 0), lambda: tool("third", "count", "db", 9001, 20, 0))
-    same("two at a time are served", ["20", "20"], [g.split(" ")[0] for g in got])
-    check("but not faster than who is reached may be", time.time() - begun > 0.8, "%s s" % (time.time() - begun))
+    same("connections of two clients at once are served", ["20", "20"], [g.split(" ")[0] for g in got])
+    check("two clients together are not faster than the member that is reached may be", time.time() - begun > 0.8, "%s s" % (time.time() - begun))
     start("db", "exec python3 /tmp/t.py flood 9003 127.0.0.1")
     join("app", "db", ports=[8080, 9001, 9003])
     listening("db", 9003)
     n = sum(int(g) for g in together(lambda: tool("web", "rate", "db", 9003, 2), lambda: tool("third", "rate", "db", 9003, 2)))
-    check("bytes a second of one are what two get from it", 500000 < n < 9000000, n)
+    check("two clients share the byte rate of the member that is reached", 500000 < n < 9000000, n)
     made = [ask("POST", "/v1/networks", {"name": "n%d" % i}).status for i in range(70)]
     same("a tenant has 64 networks", (63, [429] * 7), (made.count(201), made[-7:]))
     e = ask("POST", "/v1/networks", {"name": "more"}).json["error"]
-    same("more are a matter of quota", ("too_many", "quota"), (e["code"], e.get("layer")))
+    same("more networks are refused by a quota", ("too_many", "quota"), (e["code"], e.get("layer")))
     joined = [join("n%d" % i, "third", ports=[]).status for i in range(9)]
     same("a sandbox is in 8 networks", [200] * 7 + [429] * 2, joined)
     a = ask("POST", "/v1/sandboxes", {"network": {"join": [{"network": "n%d" % i} for i in range(9)]}})
-    same("also from its start", 429, a.status)
+    same("a create into 9 networks is refused", 429, a.status)
     for i in range(63):
         ask("DELETE", "/v1/networks/n%d" % i)
 
@@ -449,8 +449,8 @@ def ending():
     held("web", "db", 9001, "/tmp/3")
     ask("DELETE", "/v1/sandboxes/" + boxes["db"])
     check("the end of a sandbox cuts what is open", within(10, lambda: sh("web", "cat /tmp/3") == "cut"), sh("web", "cat /tmp/3"))
-    check("its name ends with it", within(10, lambda: "none" in tool("web", "names", "db")), tool("web", "names", "db"))
-    check("and its place in the network", "db" not in [m["alias"] for m in ask("GET", "/v1/networks/app").json["members"]], "")
+    check("the name of a member ends with its sandbox", within(10, lambda: "none" in tool("web", "names", "db")), tool("web", "names", "db"))
+    check("the place in the network ends with the sandbox", "db" not in [m["alias"] for m in ask("GET", "/v1/networks/app").json["members"]], "")
 
 
 def command_line():
@@ -460,19 +460,19 @@ def command_line():
     same("cove network create", 0, cove("create", "cli")[0])
     make("c1", name="c1")
     same("cove network join", 0, cove("join", "--port", "9001", "--alias", "one", "cli", boxes["c1"])[0])
-    same("by name, too", 0, cove("join", "cli", "web")[0])
+    same("cove network join by name", 0, cove("join", "cli", "web")[0])
     check("cove network ls", "cli" in cove("ls")[1] and "app" in cove("ls")[1], cove("ls"))
-    check("of one network: its members", "one.cli.internal" in cove("ls", "cli")[1] and "9001" in cove("ls", "cli")[1], cove("ls", "cli"))
-    same("as JSON", {"one", "web"}, {m["alias"] for m in json.loads(cove("ls", "--json", "cli")[1])})
+    check("cove network ls of one network shows the members", "one.cli.internal" in cove("ls", "cli")[1] and "9001" in cove("ls", "cli")[1], cove("ls", "cli"))
+    same("cove network ls --json shows the members", {"one", "web"}, {m["alias"] for m in json.loads(cove("ls", "--json", "cli")[1])})
     start("c1", "exec python3 /tmp/t.py greet 9001 127.0.0.1")
     listening("c1", 9001)
     check("what the command line does counts within a moment", within(10, lambda: tool("web", "say", "one", 9001) == "hello"), tool("web", "say", "one", 9001))
     check("a network that is not there is said", "there is no network 'nope'" in cove("join", "nope", "web")[1], cove("join", "nope", "web"))
-    check("so is a bad port", "ports are numbers" in cove("join", "--port", "0", "cli", "web")[1], cove("join", "--port", "0", "cli", "web"))
+    check("cove network join says what is wrong with a bad port", "ports are numbers" in cove("join", "--port", "0", "cli", "web")[1], cove("join", "--port", "0", "cli", "web"))
     same("cove network leave", 0, cove("leave", "cli", "c1")[0])
-    check("counts, too", within(10, lambda: "none" in tool("web", "names", "one")), "")
+    check("cove network leave counts within a moment", within(10, lambda: "none" in tool("web", "names", "one")), "")
     same("cove network rm", 0, cove("rm", "cli")[0])
-    check("another time it is not there", cove("rm", "cli")[0] != 0, cove("rm", "cli"))
+    check("a network that was removed cannot be removed again", cove("rm", "cli")[0] != 0, cove("rm", "cli"))
 
 
 parts = [networks, joining, reaching, refusing, two_networks, leaving, pausing, restarting, limits, command_line, ending]

@@ -73,8 +73,8 @@ def requests():
     same("a request arrives as it was sent: path and query raw", ("GET", "/a%2Fb/../c;d=1?x=1&y=%20&x=2"),
          (json.loads(a.body)["method"], json.loads(a.body)["target"]))
     h = json.loads(a.body)["headers"]
-    same("with its Host and its own headers", (box.host(), "1", "text/plain"), (h["host"], h["x-own"], h["accept"]))
-    same("and who sent it", ("127.0.0.1", "http", box.host()),
+    same("a request arrives with its Host and its own headers", (box.host(), "1", "text/plain"), (h["host"], h["x-own"], h["accept"]))
+    same("a request arrives with X-Forwarded headers that say who sent it", ("127.0.0.1", "http", box.host()),
          (h["x-forwarded-for"], h["x-forwarded-proto"], h["x-forwarded-host"]))
     for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"):
         a = box.get("/m", method, b"body" if method != "TRACE" else None)
@@ -82,13 +82,13 @@ def requests():
         same("%s with a body arrives" % method, (method, 4 if method != "TRACE" else 0), (got["method"], got["size"]))
     a = ask("GET", box.at + "/ports/3000/a/%2e%2e//b?q=1", headers={"X-API-Key": OWN})
     got = json.loads(a.body)
-    same("the same by path, with a key", ("/a/%2e%2e//b?q=1", True), (got["target"], "x-api-key" not in got["headers"]))
+    same("a request by path arrives raw, without the key", ("/a/%2e%2e//b?q=1", True), (got["target"], "x-api-key" not in got["headers"]))
     check("a page that comes by path has an origin of its own in a browser",
           a.headers["Content-Security-Policy"].startswith("sandbox ") and "same-origin" not in a.headers["Content-Security-Policy"])
-    same("by path, without anything behind the port", "/", json.loads(ask("GET", box.at + "/ports/3000").body)["target"])
-    same("by path, any method", "PROPFIND", json.loads(ask("PROPFIND", box.at + "/ports/3000/").body)["method"])
+    same("a request by path may end at the port", "/", json.loads(ask("GET", box.at + "/ports/3000").body)["target"])
+    same("a request by path may have any method", "PROPFIND", json.loads(ask("PROPFIND", box.at + "/ports/3000/").body)["method"])
     a = ask("GET", "/h", headers={"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "3000"})
-    same("by E2B's headers, which stay outside", [], [k for k in json.loads(a.body)["headers"] if k.startswith("e2b")])
+    same("a request by E2B's headers arrives without them", [], [k for k in json.loads(a.body)["headers"] if k.startswith("e2b")])
     same("a server on ::1 is reached", 200, box.get("/", port=3001).status)
     same("a server on 0.0.0.0 is reached", 200, box.get("/", port=3002).status)
     a = box.get("/x", Connection="close, X-Secret", X_Secret="1", Keep_Alive="5", TE="trailers", Proxy_Authorization="Basic x",
@@ -111,12 +111,12 @@ def bodies():
     c = server.http()
     c.request("POST", "/up", (data[i:i + 100000] for i in range(0, len(data), 100000)), {"Host": box.host()}, encode_chunked=True)
     got = json.loads(c.getresponse().read())
-    same("and in chunks", (len(data), sha), (got["size"], got["sha"]))
+    same("100 MiB go in with chunks", (len(data), sha), (got["size"], got["sha"]))
     want = hashlib.sha256(b"0123456789abcdef" * (len(data) // 16)).hexdigest()
     for kind in ("length", "chunked", "end"):
         a = box.get("/big?n=%d&kind=%s" % (len(data), kind))
         same("100 MiB come out, framed by %s" % kind, want, hashlib.sha256(a.body).hexdigest())
-    check("in flat memory", memory() - before < 20 * MIB, memory() - before)
+    check("100 MiB come out in flat memory", memory() - before < 20 * MIB, memory() - before)
     same("what goes in comes out meanwhile", data[:4 * MIB], duplex(data[:4 * MIB]))
 
 
@@ -156,18 +156,18 @@ def answers():
     c.request("HEAD", "/big?n=5&kind=chunked", headers={"Host": box.host()})
     c.getresponse().read()
     c.request("GET", "/b", headers={"Host": box.host()})
-    same("and the connection continues", 200, c.getresponse().status)
+    same("the connection continues after HEAD", 200, c.getresponse().status)
     a = box.get("/raw?name=204")
     same("204 has no body, whatever its server says", (204, b"", None), (a.status, a.body, a.headers["Content-Length"]))
     same("304 says the length of what it stands for", "99", box.get("/raw?name=304").headers["Content-Length"])
     a = box.get("/raw?name=hop")
     same("headers of one connection stay inside", [None] * 3, [a.headers[k] for k in ("X-Own", "Keep-Alive", "Proxy-Authenticate")])
-    same("others come out, each as often as it was sent", ("1", ["a=1", "b=2"]), (a.headers["X-Stays"], a.headers.get_all("Set-Cookie")))
+    same("headers of the answer come out, each as often as sent", ("1", ["a=1", "b=2"]), (a.headers["X-Stays"], a.headers.get_all("Set-Cookie")))
     same("an HTTP/1.0 server is understood", b"old", box.get("/raw?name=old").body)
     out = talk(box.raw("/raw?name=toend", "", version="1.0"))
     check("an HTTP/1.0 client gets no chunks", out.endswith(b"\r\n\r\nuntil the end") and b"chunked" not in out, out)
     out = talk(box.raw("/big?n=100&kind=chunked", "", version="1.0"))
-    check("also not where the server sent them", out.endswith(b"\r\n\r\n" + b"0123456789abcdef" * 6 + b"0123") and b"chunked" not in out, out)
+    check("an HTTP/1.0 client gets no chunks where the server sent them", out.endswith(b"\r\n\r\n" + b"0123456789abcdef" * 6 + b"0123") and b"chunked" not in out, out)
     out = talk(box.raw("/raw?name=hints"))
     check("early hints come before the answer, an unasked 100 does not", out.startswith(b"HTTP/1.1 103 ") and b"Link: </a>" in out and
           b" 100 " not in out and out.endswith(b"\r\n\r\nok"), out)
@@ -180,7 +180,7 @@ def answers():
     s = server.connect(20)
     s.sendall(box.raw("/early", "Expect: 100-continue\r\nContent-Length: 5\r\n", "POST"))
     out, _ = until_end(s)
-    check("or its refusal, and nothing is sent", out.startswith(b"HTTP/1.1 413 ") and b" 100 " not in out, out)
+    check("a client that waits for 100 gets the server's refusal, and sends nothing", out.startswith(b"HTTP/1.1 413 ") and b" 100 " not in out, out)
     s = server.connect(20)
     s.sendall(box.raw("/early", "Content-Length: %d\r\n" % (64 * MIB), "POST"))
     with contextlib.suppress(OSError):
@@ -207,13 +207,13 @@ def streams():
     s.sendall(box.raw("/hang?name=waiting"))
     check("a request that is not answered is inside", left("waits: waiting"))
     s.close()
-    check("also one that waits for its answer", left("waiting"))
+    check("a client that goes ends an exchange that waits for its answer", left("waiting"))
     s = server.connect(20)
     s.sendall(box.raw("/big?n=%d" % (20 * MIB)))
     time.sleep(0.5)
-    same("a client that does not read holds up nobody", 200, box.get("/").status)
+    same("a client that does not read does not hold up others", 200, box.get("/").status)
     out, _ = until_end(s)
-    same("and gets all when it does", 20 * MIB, len(out.split(b"\r\n\r\n", 1)[1]))
+    same("a client that reads late gets all", 20 * MIB, len(out.split(b"\r\n\r\n", 1)[1]))
     both = [box.raw("/sse?n=3") for _ in range(20)]
     socks = [server.connect(20) for _ in both]
     [s.sendall(r) for s, r in zip(socks, both)]
@@ -261,7 +261,7 @@ def websocket(s, sentence):
             return
     s.sendall(frame(8, b"\x03\xe8"))
     out, _ = until_end(s)
-    same(sentence + ": and its end", b"\x88\x02\x03\xe8", out)
+    same(sentence + ": the end of the WebSocket", b"\x88\x02\x03\xe8", out)
     s.close()
 
 
@@ -296,8 +296,8 @@ def hostile():
         check("an answer is refused: " + name, a.status == 502 and why in a.json["error"]["message"] and a.json["error"]["code"] ==
               "protocol", a.body)
     out = talk(box.raw("/raw?name=interims"))
-    check("so are answers before the answer without end", out.count(b" 103 ") == 16 and b"HTTP/1.1 502 " in out, out)
-    same("and a head without end", 502, box.get("/drip").status)
+    check("interim answers without end are refused", out.count(b" 103 ") == 16 and b"HTTP/1.1 502 " in out, out)
+    same("a head without end is refused", 502, box.get("/drip").status)
     out = talk(box.raw("/raw?name=more", "") + box.raw("/after"))
     check("what stands behind an answer is nobody's", b"evil" not in out and out.count(b"HTTP/1.1 200") == 2, out)
     for name in ("shortlength", "shortchunk"):
@@ -306,14 +306,14 @@ def hostile():
               out.count(b"HTTP/1.1") == 1, out)
     for bad in (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"Transfer-Encoding: chunked, chunked\r\n"):
         out = talk(box.raw("/x", bad.decode(), "POST", body=b"0\r\n\r\n"))
-        check("and no such request gets in", out.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")), out)
+        check("a request with two lengths does not get in", out.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")), out)
 
 
 def refusals():
     a = box.get("/", port=3999)
-    same("a closed port says so", (502, {"sandboxId": box.id, "message": "The sandbox is running but port is not open", "port": 3999,
+    same("a closed port is 502", (502, {"sandboxId": box.id, "message": "The sandbox is running but port is not open", "port": 3999,
                                          "code": 502}), (a.status, a.json))
-    refused("also by path", ask("GET", box.at + "/ports/3999/"), 502, "port_closed")
+    refused("a closed port by path is 502", ask("GET", box.at + "/ports/3999/"), 502, "port_closed")
     refused("a port that is none", ask("GET", box.at + "/ports/70000/"), 400, "invalid", "port")
     ghost = "i" + "a" * 20
     a = ask("GET", "/", headers={"Host": "3000-%s.localhost" % ghost})
@@ -322,9 +322,9 @@ def refusals():
         same("an id that is short or long is of no sandbox", (502, odd, "The sandbox was not found"),
              (a.status, a.json["sandboxId"], a.json["message"]))
         a = ask("GET", "/x", headers={"E2b-Sandbox-Id": odd, "E2b-Sandbox-Port": "80"})
-        same("nor at a port", (502, odd), (a.status, a.json["sandboxId"]))
+        same("an id that is short or long is of no sandbox at a port", (502, odd), (a.status, a.json["sandboxId"]))
     a = ask("GET", "/", headers={"Host": "3000-%s.localhost" % ghost})
-    same("an unknown sandbox says so", (502, {"sandboxId": ghost, "message": "The sandbox was not found", "code": 502}), (a.status, a.json))
+    same("an unknown sandbox is 502", (502, {"sandboxId": ghost, "message": "The sandbox was not found", "code": 502}), (a.status, a.json))
     for name, headers in (("a host with a bad port", {"Host": "99999-%s.localhost" % box.id}), ("one with a bad id", {"Host": "80-short.localhost"}),
                           ("a bad port header", {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "x"}),
                           ("a bad id header", {"E2b-Sandbox-Id": "../x", "E2b-Sandbox-Port": "80"}),
@@ -346,21 +346,21 @@ def refusals():
 def rights():
     same("a key of the tenant opens a private port", 200, box.get("/", X_API_Key=OWN).status)
     a = box.get("/", X_API_Key=OTHER)
-    same("one of another tenant does not", (403, {"sandboxId", "message", "code"}, 403), (a.status, set(a.json), a.json["code"]))
-    same("nor a key that only reads", 403, box.get("/", X_API_Key=READ).status)
-    same("by path neither", [404, 403], [ask("GET", box.at + "/ports/3000/", key=k).status for k in (OTHER, READ)])
+    same("a key of another tenant does not open a private port", (403, {"sandboxId", "message", "code"}, 403), (a.status, set(a.json), a.json["code"]))
+    same("a key that only reads does not open a private port", 403, box.get("/", X_API_Key=READ).status)
+    same("keys of another tenant and keys that only read do not open a port by path", [404, 403], [ask("GET", box.at + "/ports/3000/", key=k).status for k in (OTHER, READ)])
     a = box.get("/", E2b_Traffic_Access_Token="0" * 64)
     check("a wrong traffic token is refused", a.status == 403 and "wrong" in a.json["message"], a.body)
     check("a page elsewhere cannot use loopback's right", box.get("/", Origin="http://evil.example").status == 403)
     second = Box()
     page = "http://3000-%s.localhost:%d" % (second.id, server.port)
-    same("nor the page of another sandbox", 403, box.get("/", "POST", b"", Origin=page).status)
-    same("its own page can", 200, box.get("/", "POST", b"", Origin="http://" + box.host(8080)).status)
-    same("but not ask the API", 403, ask("POST", "/v1/sandboxes", "{}", headers={"Origin": "http://" + box.host()}).status)
+    same("a page of another sandbox cannot use loopback's right", 403, box.get("/", "POST", b"", Origin=page).status)
+    same("a page of the sandbox itself can use loopback's right", 200, box.get("/", "POST", b"", Origin="http://" + box.host(8080)).status)
+    same("a page of a sandbox cannot ask the API", 403, ask("POST", "/v1/sandboxes", "{}", headers={"Origin": "http://" + box.host()}).status)
     # A page can add any header to what it asks of its own host, and a GET of one's own host has no Origin.
     for port, path in ((3000, "/"), (49999, "/contexts"), (49983, "/health")):
         a = ask("GET", path, headers={"Host": "3999-%s.localhost" % second.id, "E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": str(port)})
-        same("nor reach port %d of another sandbox by headers: its host decides" % port, (502, second.id, 3999),
+        same("a page cannot reach port %d of another sandbox by headers: its host decides" % port, (502, second.id, 3999),
              (a.status, a.json["sandboxId"], a.json.get("port")))
     here = "localhost:%d" % server.port
     same("the API's own page can", 201, ask("POST", "/v1/sandboxes", "{}", headers={"Host": here, "Origin": "http://" + here, "Content-Type": "application/json"}).status)
@@ -392,13 +392,13 @@ def endings():
         check("a sandbox that is killed cuts its answers (%s, HTTP/%s)" % (kind, version),
               out and not out.endswith(b"0\r\n\r\n") and (version == "1.1" or not well), (out[-40:], well))
     out, _ = until_end(waits)
-    check("one that had not begun is 502", out.startswith(b"HTTP/1.1 502 "), out)
-    same("and its pipes", b"", until_end(pipe)[0])
+    check("an answer of a killed sandbox that had not begun is 502", out.startswith(b"HTTP/1.1 502 "), out)
+    same("a sandbox that is killed cuts its WebSockets", b"", until_end(pipe)[0])
     a = dying.get("/")
-    same("then it is not there", (502, "The sandbox was not found"), (a.status, a.json["message"]))
+    same("a killed sandbox is not found", (502, "The sandbox was not found"), (a.status, a.json["message"]))
     asleep = Box()
     ask("POST", asleep.at + "/pause")
-    same("nor is one that is paused", (502, "The sandbox was not found"), (asleep.get("/").status, asleep.get("/").json["message"]))
+    same("a paused sandbox is not found", (502, "The sandbox was not found"), (asleep.get("/").status, asleep.get("/").json["message"]))
     ask("DELETE", asleep.at)
 
 
@@ -423,9 +423,9 @@ def certificates():
         before = f.read()
     code, said = cove("cert", "dev", "--domain", "sbx.test", "--out", out)
     with open(os.path.join(out, "cert.pem")) as f:
-        check("again, it leaves what is good", code == 0 and "nothing to do" in said and f.read() == before, said)
+        check("cove cert dev again leaves a good certificate", code == 0 and "nothing to do" in said and f.read() == before, said)
     code, said = cove("cert", "dev", "--domain", "other.test", "--out", out)
-    check("and never replaces it unasked", code != 0 and "--force" in said, said)
+    check("cove cert dev never replaces a certificate without --force", code != 0 and "--force" in said, said)
     for bad in ("localhost", "a,DNS:evil.test", "-x.test", "a..test", "x." + "a" * 300):
         same("a domain that is none is refused: " + bad[:20], False, cove("cert", "dev", "--domain", bad, "--out", out + "2")[0] == 0)
     return out
@@ -450,10 +450,10 @@ def tls():
     got, _ = until_end(s)
     check("a port's own name is good for its certificate, and leads there", b"HTTP/1.1 200" in got and
           b'"x-forwarded-proto": "https"' in got, got)
-    check("the API, too", b"healthy" in all_of(tls_socket(port, out, "localhost"), b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    check("the API is served with TLS", b"healthy" in all_of(tls_socket(port, out, "localhost"), b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     with contextlib.suppress(ssl.SSLError):
         tls_socket(port, out, "3000-x.evil.test")
-        check("another name is not", False)
+        check("a name of no port is not good for the certificate", False)
     websocket(tls_socket(port, out, name), "a WebSocket over TLS")
     got = all_of(tls_socket(port, out, name), box.raw("/big?n=%d" % (30 * MIB)))
     same("30 MiB over TLS", 30 * MIB, len(got.split(b"\r\n\r\n", 1)[1]))
@@ -503,7 +503,7 @@ def idle():
     s = server.connect(20)
     s.sendall(box.raw("/ws", WS))
     s.recv(1000)
-    same("so is a pipe that nobody uses", b"", until_end(s)[0])
+    same("a pipe that is not used is given up", b"", until_end(s)[0])
     for wait in (3, 6, 12, 24):  # for the server to begin, where the machine is busy, and then to give up
         s = server.connect(20)
         s.sendall(box.raw("/big?n=%d" % (50 * MIB)))
@@ -511,7 +511,7 @@ def idle():
         got = len(until_end(s)[0])
         if got < 50 * MIB:
             break
-    check("and a client that does not read", got < 50 * MIB, got)
+    check("a client that does not read is given up", got < 50 * MIB, got)
     ask("DELETE", box.at)
 
 

@@ -51,13 +51,13 @@ def cove(*words, stdin=""):
 # ---- secrets of a tenant ----
 def tenant():
     same("a secret is set", 204, set_secret("TOKEN", ONE, VAULT))
-    same("and another", 204, set_secret("OTHER", OTHER, ["www.example.com:443"]))
-    same("and the largest", 204, set_secret("BIG", "x" * 8192, ["vault.example.com"]))
+    same("a second secret is set", 204, set_secret("OTHER", OTHER, ["www.example.com:443"]))
+    same("a secret of the largest size is set", 204, set_secret("BIG", "x" * 8192, ["vault.example.com"]))
     listed = call("GET", "/v1/secrets").json["secrets"]
-    same("they are listed by name", ["BIG", "OTHER", "TOKEN"], [s["name"] for s in listed])
-    same("with their hosts", VAULT, listed[2]["hosts"])
-    same("and times, and no more than that", {"name", "hosts", "created", "updated"}, set(listed[2]))
-    same("there is no way to read one", 405, call("GET", "/v1/secrets/TOKEN").status)
+    same("secrets are listed by name", ["BIG", "OTHER", "TOKEN"], [s["name"] for s in listed])
+    same("a listed secret has its hosts", VAULT, listed[2]["hosts"])
+    same("a listed secret has name, hosts and times, and no more", {"name", "hosts", "created", "updated"}, set(listed[2]))
+    same("the API has no route to read a secret", 405, call("GET", "/v1/secrets/TOKEN").status)
     for bad in "a-b", "1A", "A" * 64:
         same("a name must be one of a variable, not %.8s" % bad, 400, set_secret(bad, "x", ["a.example.com"]))
     for what, value in ("a line break", "a\r\nHost: b"), ("a NUL", "a\0b"), ("nothing", ""), ("blanks", " a "), ("a number", 1):
@@ -70,14 +70,14 @@ def tenant():
     for i in range(97):
         set_secret("MANY_%d" % i, "x", ["a.example.com"])
     same("a tenant has a largest number", 429, set_secret("ONE_MORE", "x", ["a.example.com"]))
-    same("which does not keep it from changing one", 204, set_secret("MANY_0", "y", ["a.example.com"]))
+    same("a secret can be changed when a tenant has the largest number", 204, set_secret("MANY_0", "y", ["a.example.com"]))
     refused("an unknown secret is refused by its place", call("POST", "/v1/sandboxes", {"network": {"secrets": ["TOKEN", "NOPE"]}}),
             400, "invalid", "network.secrets[1]")
     refused("a sandbox has so many at most", call("POST", "/v1/sandboxes", {"network": {"secrets": ["MANY_%d" % i for i in range(33)]}}),
             400, "invalid", "network.secrets")
     for i in range(97):
         call("DELETE", "/v1/secrets/MANY_%d" % i)
-    same("one that is removed is gone", 404, call("DELETE", "/v1/secrets/MANY_1").status)
+    same("a secret that was removed is gone", 404, call("DELETE", "/v1/secrets/MANY_1").status)
 
 
 # ---- used ----
@@ -128,7 +128,7 @@ def used():
     mark = inside(box, "printf %s $TOKEN")
     check("inside is a placeholder", re.fullmatch("cove-secret-[0-9a-f]{32}", mark), mark)
     twin = make({"mode": "public", "secrets": ["TOKEN"]}, env={"CURL_CA_BUNDLE": "/mine"})
-    check("another one in every sandbox", mark != inside(twin, "printf %s $TOKEN"))
+    check("a placeholder is different in every sandbox", mark != inside(twin, "printf %s $TOKEN"))
     same("a variable that was asked for stays", "/mine", inside(twin, "printf %s $CURL_CA_BUNDLE"))
     call("DELETE", "/v1/sandboxes/" + twin)
     same("curl, Python and Node get their answers", ["seen"] * 10, inside(box, FETCH).split())
@@ -136,18 +136,18 @@ def used():
     for what, path, header, want in (
             ("with curl", "curl", "authorization", "Bearer " + ONE), ("at a name below", "wild", "x-key", ONE),
             ("in Basic credentials", "basic", "authorization", basic), ("in the first of a connection", "k1", "x-key", ONE),
-            ("and the third", "k3", "x-key", ONE), ("of another secret", "other", "x-key", OTHER),
+            ("in the third of a connection", "k3", "x-key", ONE), ("of another secret", "other", "x-key", OTHER),
             ("in plain HTTP where that is meant", "clear", "x-key", ONE), ("with Python", "py", "x-key", ONE),
             ("with Node", "js", "x-key", ONE), ("of who says nothing at first", "late", "x-key", ONE)):
         same("the value arrives: " + what, want, seen("/seen/" + path, header))
     open(INTERNET + "/www/hub.example.com/.authorization", "w").write("Basic " + base64.b64encode(("bot:" + ONE).encode()).decode())
     got = inside(box, BULK).split("\n")
     same("10 MB come whole through TLS that is opened", "10000000", got[0])
-    same("and go whole", "got 10000000", got[1])
+    same("10 MB go whole through TLS that is opened", "got 10000000", got[1])
     same("hosts without secrets are not opened", "test CA", got[2])
-    same("those with some are", "authority of one sandbox", got[3])
+    same("hosts with secrets are opened", "authority of one sandbox", got[3])
     same("a repository wants credentials", "1", got[4])
-    same("git clones with a placeholder for them", "hello from git", got[5])
+    same("git clones with a placeholder for its credentials", "hello from git", got[5])
 
 
 # ---- limits of TLS that is opened: 64 at once, 50 handshakes in a second ----
@@ -203,12 +203,12 @@ def limits():
     def events():
         return [e for e in ask("GET", "/v1/sandboxes/%s/network/events" % box).json["events"] if e["rule"] == reason]
     cut = told("burst")
-    check("of more handshakes in a second than 50 some are cut, and not those before", cut.isdigit() and 0 < int(cut) <= 12, cut)
-    check("with an event that says so", within(10, events) and all((e["event"], e["host"], e["port"]) == ("refused", "vault.example.com", 443) for e in events()))
+    check("more than 50 handshakes in a second are cut, and not those before", cut.isdigit() and 0 < int(cut) <= 12, cut)
+    check("a cut handshake has an event", within(10, events) and all((e["event"], e["host"], e["port"]) == ("refused", "vault.example.com", 443) for e in events()))
     same("64 connections at once are opened, and no more", "64 6", told("held"))
-    check("which has its event as well", within(10, lambda: sum(e.get("count", 1) for e in events()) > 1), events())
-    same("a neighbour does not feel it", "seen\n", inside(boxes["one"], 'curl -sS -m 30 -H "X-Key: $TOKEN" https://vault.example.com/seen/neighbour'))
-    same("nor do other hosts, from the same sandbox", "93.184.216.34", inside(box, "curl -sS -m 30 http://www.example.com/").split(" ")[0])
+    check("a handshake beyond 64 at once has its event", within(10, lambda: sum(e.get("count", 1) for e in events()) > 1), events())
+    same("a neighbour does not feel the limit of handshakes", "seen\n", inside(boxes["one"], 'curl -sS -m 30 -H "X-Key: $TOKEN" https://vault.example.com/seen/neighbour'))
+    same("the limit of handshakes does not concern other hosts from the same sandbox", "93.184.216.34", inside(box, "curl -sS -m 30 http://www.example.com/").split(" ")[0])
     inside(box, "touch /tmp/crowd.end")
     same("when one has ended, there is room for one", "True", told("again"))
     call("DELETE", "/v1/sandboxes/" + box)
@@ -222,30 +222,30 @@ $curl -H "X-Key: $TOKEN" https://unproven.example.com/seen/unproven
 $curl -H "X-Key: $TOKEN" http://vault.example.com/seen/down
 $curl -H "X-Key: $TOKEN" http://other.example.net/seen/elsewhere""").split("\n")
     check("a host that cannot prove its name gets nothing", re.search("unproven.example.com port 443 was not sent: certificate: .*mismatch", got[0]), got)
-    check("nor does one in the clear where HTTPS is meant", "the secret TOKEN may not be sent to this host in the clear" in got[1], got)
-    check("nor another host", "other.example.net port 80 was not sent: the secret TOKEN may not be sent" in got[2], got)
-    same("none of them had a request", ["never came"] * 3, [seen("/seen/" + p, "x-key") for p in ("unproven", "down", "elsewhere")])
+    check("a host in the clear gets nothing where HTTPS is meant", "the secret TOKEN may not be sent to this host in the clear" in got[1], got)
+    check("a host that the secret does not name gets nothing", "other.example.net port 80 was not sent: the secret TOKEN may not be sent" in got[2], got)
+    same("hosts that may not have the secret had no request", ["never came"] * 3, [seen("/seen/" + p, "x-key") for p in ("unproven", "down", "elsewhere")])
 
     def event():
         return any(e["rule"] == "secret" and e.get("host") == "other.example.net" and e["event"] == "refused"
                    for e in call("GET", "/v1/sandboxes/%s/network/events" % box).json["events"])
-    check("an event says so", within(5, event))
-    check("the audit log, too", within(5, lambda: b"other.example.net 93.184.216.35 port 80: secret" in call("GET", "/audit-logs?limit=100").body))
+    check("an event says that a secret may not be sent", within(5, event))
+    check("the audit log says that a secret may not be sent", within(5, lambda: b"other.example.net 93.184.216.35 port 80: secret" in call("GET", "/audit-logs?limit=100").body))
 
     put(box, "/tmp/tricks.py", "tests/e2e/secrets_tricks.py")
     before = os.path.getsize(INTERNET + "/seen")
     ended = dict(l.split() for l in inside(box, "python3 /tmp/tricks.py").splitlines())
     maybe = {"two_hosts", "folded", "absolute", "garbage_tls", "flood_tls", "pipelined_elsewhere", "pipelined_elsewhere_tls"}
     harmless = {"split_lines", "split_value"}
-    check("there are tricks", len(ended) > 30, ended)
+    check("the list of tricks is long", len(ended) > 30, ended)
     for trick, end in ended.items():
         if trick not in harmless:
             check("a trick that does not work: " + trick, end == "403" or (trick in maybe and end in ("cut", "200")), end)
     with open(INTERNET + "/seen") as f:
         f.seek(before)
         came = f.read()
-    check("none of them reached a server", '"path": "/seen/t' not in came, came)
-    check("and what was cut in two was no placeholder", "/seen/split" in came and "/seen/spread" in came and
+    check("no trick reached a server", '"path": "/seen/t' not in came, came)
+    check("a placeholder that was cut in two is not replaced", "/seen/split" in came and "/seen/spread" in came and
           not any(ONE in l for l in came.splitlines() if "/seen/sp" in l), came)
 
 
@@ -258,12 +258,12 @@ def rules():
         return call("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600, "network": network})
     box = create(of({"Authorization": "Bearer ${e2b.secrets.TOKEN}", "X-Team": "blue"})).json["sandboxID"]
     same("a sandbox of E2B's dialect gets headers put in", "seen\n", inside(box, "curl -sS -m 20 -H 'X-Team: red' https://vault.example.com/seen/e2b"))
-    same("with secrets in them, in the place of its own", ("Bearer " + ONE, "blue"), (seen("/seen/e2b", "authorization"), seen("/seen/e2b", "x-team")))
+    same("headers of E2B's dialect have secrets in them, in the place of the sandbox's own", ("Bearer " + ONE, "blue"), (seen("/seen/e2b", "authorization"), seen("/seen/e2b", "x-team")))
     same("rules are shown, without values", of({"Authorization": "Bearer ${e2b.secrets.TOKEN}", "X-Team": "***"})["rules"],
          call("GET", "/sandboxes/" + box).json["network"].get("rules"))
-    same("they can be changed", 204, call("PUT", "/sandboxes/%s/network" % box, of({"X-Team": "green"})).status)
+    same("rules of E2B's dialect can be changed", 204, call("PUT", "/sandboxes/%s/network" % box, of({"X-Team": "green"})).status)
     inside(box, "curl -sS -m 20 https://vault.example.com/seen/e2b2")
-    same("which counts at once", ("green", ""), (seen("/seen/e2b2", "x-team"), seen("/seen/e2b2", "authorization")))
+    same("changed rules of E2B's dialect count at once", ("green", ""), (seen("/seen/e2b2", "x-team"), seen("/seen/e2b2", "authorization")))
     for what, network in (("a Host", of({"Host": "a"})), ("a length", of({"content-length": "3"})), ("a line break", of({"X": "a\r\nb"})),
                           ("an unknown secret", of({"X": "${e2b.secrets.NOPE}"})), ("identity tokens", of({"X": "${e2b.identity.tokens.a}"})),
                           ("an address", of({"X": "y"}, "10.0.0.1")), ("two rules", {"rules": {"a.example.com": [{}, {}]}}),
@@ -283,19 +283,19 @@ def changes():
         inside(box, 'curl -sS -m 20 -H "X-Key: $TOKEN" https://vault.example.com/seen/' + path)
         return seen("/seen/" + path, "x-key") == value
     same("a value can be changed", 204, set_secret("TOKEN", NEXT, ["vault.example.com"]))
-    check("also for sandboxes that run", arrives("next", NEXT), seen("/seen/next", "x-key"))
+    check("a changed value counts for sandboxes that run", arrives("next", NEXT), seen("/seen/next", "x-key"))
     server.kill()
     server.start(*SETTINGS)
     check("the next server takes secrets, placeholders and authority up again", within(10, lambda: arrives("again", NEXT)))
     same("the command line sets one", 0, cove("secret", "set", "TOKEN", "vault.example.com", stdin=CLI + "\n").returncode)
-    check("which the server takes up", within(15, lambda: arrives("cli", CLI)))
+    check("the server takes up a value of the command line", within(15, lambda: arrives("cli", CLI)))
     listed = cove("secret", "ls").stdout
-    check("it lists them", re.search("TOKEN .*vault.example.com", listed) and CLI not in listed, listed)
+    check("cove secret ls lists secrets without values", re.search("TOKEN .*vault.example.com", listed) and CLI not in listed, listed)
     for what, value, host in ("an empty value", "", "a.example.com"), ("a large one", "x" * 9000, "a.example.com"), ("a bad host", "x", "*"):
-        check("it refuses " + what, cove("secret", "set", "BAD", host, stdin=value).returncode != 0)
-    check("it knows other tenants", "there is no tenant" in cove("secret", "set", "--tenant", "nobody", "A", "a.example.com", stdin="x").stderr)
-    same("it removes one", 0, cove("secret", "rm", "TOKEN").returncode)
-    check("whose placeholder is then refused everywhere", within(15, lambda: "the secret TOKEN may not be sent" in inside(
+        check("cove secret set refuses " + what, cove("secret", "set", "BAD", host, stdin=value).returncode != 0)
+    check("cove secret set knows the tenants", "there is no tenant" in cove("secret", "set", "--tenant", "nobody", "A", "a.example.com", stdin="x").stderr)
+    same("cove secret rm removes one", 0, cove("secret", "rm", "TOKEN").returncode)
+    check("the placeholder of a removed secret is refused everywhere", within(15, lambda: "the secret TOKEN may not be sent" in inside(
         box, 'curl -sS -m 20 -H "X-Key: $TOKEN" http://clear.example.com/seen/gone')))
 
 
@@ -308,7 +308,7 @@ def hidden():
         check("no value is in " + what, len(data) > 0 and not any(v in data for v in values), "one is in it, or nothing is")
     files = inside(boxes["one"], "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; cat /tmp/.cove/*")
     check("the certificate of the authority is inside", "BEGIN CERTIFICATE" in files, files[:200])
-    check("its key is not", "PRIVATE KEY" not in files)
+    check("the key of the authority is not inside", "PRIVATE KEY" not in files)
     clean("processes and files inside", files.encode())
     audit = ask("GET", "/audit-logs?limit=1000").body
     check("the audit log has who set one", b'"secret.set"' in audit)
@@ -318,7 +318,7 @@ def hidden():
     server.kill()
     store = b"".join(open(STATE + "/server/" + f, "rb").read() for f in os.listdir(STATE + "/server") if f.startswith("cove.db"))
     clean("the store", store)
-    check("nor the key of an authority", b"PRIVATE KEY" not in store)
+    check("the key of an authority is not in the store", b"PRIVATE KEY" not in store)
     key = STATE + "/server/secrets.key"
     same("the key of the seals is for its owner alone", 0o600, stat.S_IMODE(os.stat(key).st_mode))
     os.rename(key, key + ".old")

@@ -80,12 +80,12 @@ def connections():
     check("each of its sandboxes has some", min(counts) >= 5, counts)
     other = make(MODEST)
     start(other, HOLD, "20")
-    same("another tenant does not notice", "20", held(other).group(1))
+    same("a tenant keeps its connections while another tenant uses its whole share", "20", held(other).group(1))
     said = set().union(*map(reasons, boxes))
     check("an event says that it was the tenant's share", any("the tenant's share is used up: its sandboxes have" in r and "connections at once" in r for r in said), said)
-    check("they are counted", metric("cove_network_limited_total", share="connections", of="tenant") > 0)
-    same("so is what there is", ALL, metric("cove_network_share_most", share="connections"))
-    check("and what the greediest tenant has", metric("cove_network_share_tenant", share="connections") == sum(counts),
+    check("connections that a share refused are counted", metric("cove_network_limited_total", share="connections", of="tenant") > 0)
+    same("the metrics have the number of all connections", ALL, metric("cove_network_share_most", share="connections"))
+    check("the metrics have the connections of the greediest tenant", metric("cove_network_share_tenant", share="connections") == sum(counts),
           (metric("cove_network_share_tenant", share="connections"), counts))
     for key, box in boxes:
         ask("DELETE", "/v1/sandboxes/" + box, key=key)
@@ -99,7 +99,7 @@ def of_a_sandbox():
     small = make(MODEST, {"mode": "public"})
     start(small, HOLD, "30")
     check("a sandbox has a limit of its own", int(held(small).group(1)) == 25, held(small).group(1))
-    check("and an event says that", within(30, lambda: "this sandbox has 25 connections at once, and may not have more" in reasons(small)), reasons(small))
+    check("an event says that it was the limit of the sandbox", within(30, lambda: "this sandbox has 25 connections at once, and may not have more" in reasons(small)), reasons(small))
     ask("DELETE", "/v1/sandboxes/" + small[1], key=MODEST)
 
 
@@ -128,10 +128,10 @@ def lookups():
         start(box, ASK)
     full = lambda: limited("lookups") > 20
     check("a tenant asks for more names than its share", within(30, full), limited("lookups"))
-    check("and has at most half of all look-ups", metric("cove_network_share_tenant", share="lookups") <= 12, metric("cove_network_share_tenant", share="lookups"))
+    check("a tenant has at most half of all look-ups", metric("cove_network_share_tenant", share="lookups") <= 12, metric("cove_network_share_tenant", share="lookups"))
     other = make(MODEST)
     good = [say(other, "curl -sS -m 5 http://%s/" % name) for name in ("www.example.com", "api.example.com", "git.example.com", "short.example.com") * 3]
-    check("another tenant's names are all answered", all(g.startswith("93.184.216.34 host=") for g in good), good)
+    check("names of a modest tenant are all answered", all(g.startswith("93.184.216.34 host=") for g in good), good)
     failed = lambda: any(int(n) > 0 for n in re.findall(r"failed (\d+)", say(boxes[0], "tail -n 1 /tmp/out")))
     check("what is too many is a failure of the server, not a silence", within(30, failed), say(boxes[0], "tail -n 1 /tmp/out"))
     check("an event says why", within(30, lambda: any("look-ups of names at once" in r for r in reasons(boxes[0]) | reasons(boxes[1]))), reasons(boxes[0]))
@@ -171,9 +171,9 @@ def handshakes():
         start(box, SHAKE, "flood")
     full = lambda: limited("handshakes") > 20
     check("a tenant begins more handshakes than its share", within(30, full), limited("handshakes"))
-    check("and has at most half of all in a second", metric("cove_network_share_tenant", share="handshakes") <= 8, metric("cove_network_share_tenant", share="handshakes"))
+    check("a tenant has at most half of all handshakes in a second", metric("cove_network_share_tenant", share="handshakes") <= 8, metric("cove_network_share_tenant", share="handshakes"))
     put(boxes[2], "/tmp/run.py", SHAKE)
-    same("another tenant's handshakes are all made", "good 10", say(boxes[2], "python3 /tmp/run.py 10"))
+    same("handshakes of a modest tenant are all made", "good 10", say(boxes[2], "python3 /tmp/run.py 10"))
     check("an event says why", within(30, lambda: any("TLS handshakes in a second" in r for r in reasons(boxes[0]) | reasons(boxes[1]))), reasons(boxes[0]))
 
 

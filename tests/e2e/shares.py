@@ -59,9 +59,9 @@ def policy(s):
         crowd(4, work)
     refused = [a for a in answers if a.status == 429]
     check("a tenant that has the policy analyse all the time is refused in between", len(refused) >= 20, [a.status for a in answers])
-    same("and told why", ("too_many", "policy", "quota", "1"),
+    same("a refusal of the policy's analysis says why", ("too_many", "policy", "quota", "1"),
          (refused[0].error["code"], refused[0].error["rule"], refused[0].error["layer"], refused[0].headers["Retry-After"]) if refused else None)
-    check("another tenant's commands run meanwhile", other.count > 3 and not other.bad, (other.count, other.bad[:3]))
+    check("another tenant's commands run while one has the policy analyse all the time", other.count > 3 and not other.bad, (other.count, other.bad[:3]))
     check("the share comes back with time", within(HANG, lambda: s.ask("POST", "/v1/policy/analyze", {"command": "ls"}, key=GREEDY).status == 200))
 
 
@@ -95,20 +95,20 @@ def visitors(s):
     with Other(s) as other:
         waiting = [hang() for _ in range(130)]
         ready = lambda: sum(bool(select.select([c], [], [], 0)[0]) for c in waiting)
-        check("of 130 visitors that hang, half of the tenant's streams do", within(HANG, lambda: ready() >= 80), ready())
+        check("of 130 visitors that hang, 80 are refused", within(HANG, lambda: ready() >= 80), ready())
         refused = [read_all(c) for c in waiting if select.select([c], [], [], 0)[0]]
-        same("the others are refused at once, and told to come again", [(429, True)] * 80,
+        same("visitors beyond half of the streams are refused at once, and told to come again", [(429, True)] * 80,
              [(status_of(r), b"Retry-After: " in r) for r in refused][:80])
         same("the owner reaches the port", b"hi", s.ask("GET", "/", headers=host, key=GREEDY).body)
-        same("and has streams", 200, s.ask("GET", "/v1/sandboxes/%s/ports/3000/" % box, key=GREEDY).status)
+        same("the owner of a port has streams while visitors hang", 200, s.ask("GET", "/v1/sandboxes/%s/ports/3000/" % box, key=GREEDY).status)
         link = s.ask("POST", "/v1/sandboxes/%s/ports/3000/link" % box, {}, key=GREEDY).json["token"]
-        same("so does whoever the owner gave a link", 303, s.ask("GET", "/?cove_token=" + link, headers=host).status)
-        same("by its cookie", 200, s.ask("GET", "/", headers={**host, "Cookie": "cove-preview=" + link}).status)
+        same("a client with the owner's link has streams while visitors hang", 303, s.ask("GET", "/?cove_token=" + link, headers=host).status)
+        same("a client with the cookie of a link has streams while visitors hang", 200, s.ask("GET", "/", headers={**host, "Cookie": "cove-preview=" + link}).status)
         held = [c for c in waiting if c.fileno() >= 0]
         check("a server that lets visitors wait is given up", within(HANG, lambda: all(select.select([c], [], [], 0)[0] for c in held)))
-        same("with 504", {504}, {status_of(read_all(c)) for c in held})
-        same("and then others are served", 200, s.ask("GET", "/", headers=host).status)
-    check("another tenant's commands run meanwhile", other.count > 3 and not other.bad, (other.count, other.bad[:3]))
+        same("a server that lets visitors wait is given up with 504", {504}, {status_of(read_all(c)) for c in held})
+        same("visitors are served again after a server that let them wait", 200, s.ask("GET", "/", headers=host).status)
+    check("another tenant's commands run while visitors hang", other.count > 3 and not other.bad, (other.count, other.bad[:3]))
     # The rate, too.
     cove("tenant", "set", "greedy", "--requests-per-s", "40")
     check("visitors get no more than half of the tenant's requests", within(HANG, lambda: 429 in [s.ask("GET", "/", headers=host).status for _ in range(40)]))
@@ -127,15 +127,15 @@ def images(s):
     kept = [i["id"] for i in s.ask("GET", "/v1/snapshots", key=GREEDY).json["snapshots"]]
     check("no more images than the quota says", len(kept) >= 3, kept)
     a = save(GREEDY, box)
-    same("and told by which quota", (429, "too_many", "images", "quota"), (a.status, a.error.get("code"), a.error.get("rule"), a.error.get("layer")))
+    same("a snapshot beyond the quota names the quota", (429, "too_many", "images", "quota"), (a.status, a.error.get("code"), a.error.get("rule"), a.error.get("layer")))
     a = s.ask("POST", "/v1/sandboxes/%s/pause" % box, {"tier": "disk"}, key=GREEDY)
     check("a pause to disk is none of them: the sandbox stays in memory", a.status == 200 and a.json["tier"] != "disk" and
           "quota of images" in (a.json["fallback_reason"] or ""), a.body)
     s.ask("POST", "/v1/sandboxes/%s/resume" % box, {}, key=GREEDY)
     a = s.ask("POST", "/v1/sandboxes/%s/fork" % box, {}, key=GREEDY)
-    same("a fork needs one, too", (429, "images"), (a.status, a.error.get("rule")))
+    same("a fork beyond the quota of images is refused", (429, "images"), (a.status, a.error.get("rule")))
     a = save(OTHER, own)
-    same("another tenant's snapshot is made", 201, a.status)
+    same("another tenant's snapshot is made while one is at its quota", 201, a.status)
     s.ask("DELETE", "/v1/snapshots/" + a.json["id"], key=OTHER)
     while len(kept) >= 3:
         s.ask("DELETE", "/v1/snapshots/" + kept.pop(), key=GREEDY)

@@ -170,7 +170,7 @@ def ordinary(box):
     t.send(b"y" * 100)
     same("a server that answers and closes early has its answer delivered", b"enough", answer)
     t.end()
-    same("its end is a good one", ([{"type": "end"}], 1000), t.rest()[2:])
+    same("a server that closes early ends the tunnel well", ([{"type": "end"}], 1000), t.rest()[2:])
     t = Tunnel(box, NOTE)
     t.send(b"abc")
     t.s.close()
@@ -215,14 +215,14 @@ def slow(box):
     sender.start()
     t = Tunnel(box, ECHO)
     t.send(b"meanwhile")
-    same("others continue while two tunnels stand still", b"meanwhile", t.read(9))
+    same("a tunnel continues while two others stand still", b"meanwhile", t.read(9))
     t.s.close()
     ask("PUT", "/v1/sandboxes/%s/files?path=read" % box, "")
     m = lazy.next()
     sender.join()
     same("64 MiB arrive at a server that reads late", "%d %s" % (64 * MIB, sum_of(data * 64)), m.data.decode())
     same("100 MiB arrive at a client that reads late", (100 * MIB, sum_of(b"0123456789abcdef" * (100 * MIB // 16))), poured.rest()[:2])
-    check("in flat memory", memory() - before < 20 * MIB, memory() - before)
+    check("tunnels take flat memory", memory() - before < 20 * MIB, memory() - before)
 
 
 def killed(box):

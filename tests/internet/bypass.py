@@ -189,7 +189,7 @@ def names():
     for sentence, name in (('a mapped address', 'mapped.evil.test'), ('a unique local one', 'six.evil.test'), ('NAT64', 'four6.evil.test')):
         row(f'DNS: {sentence}', 'code 5 answers 0', {'event': 'name_refused', 'host': name})(lambda n=name: ask(n, 28))
     row('DNS: of mixed answers only the public one', 'code 0 answers 1')(lambda: ask('mixed.evil.test'))
-    for sentence, name in (('a name that is not in the list', 'evil.test'), ('its neighbour', 'api.example.com'), ('the parent', 'example.com'),
+    for sentence, name in (('a name that is not in the list', 'evil.test'), ('a neighbour of an allowed name', 'api.example.com'), ('the parent', 'example.com'),
                            ('a longer end', 'xwww.example.com'), ('a secret in it', 'c2vjcmv0.tunnel.attacker.test'), ('the end as a beginning', 'www.example.com.evil.net')):
         row(f'DNS: not {sentence}', 'code 5 answers 0', {'event': 'name_refused', 'host': name})(lambda n=name: ask(n))
     for kind, number in (('TXT', 16), ('NULL', 10), ('ANY', 255), ('HTTPS', 65), ('SVCB', 64), ('MX', 15), ('AXFR', 252), ('CNAME', 5), ('SRV', 33)):
