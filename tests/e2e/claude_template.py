@@ -99,6 +99,6 @@ cold()
 if os.environ["SAVES"] == "yes":
     from_snapshot()
     page()
-same("nothing is left", [], [info.id for info in cove.Sandbox.list()])
+same("no sandbox is left", [], [info.id for info in cove.Sandbox.list()])
 server.end()
 finish()

@@ -63,12 +63,12 @@ same("%d sandboxes are on one image" % BOXES, BOXES, len(boxes))
 host = cached()
 codes = []
 grown = shared("the image's file is in memory once for %d sandboxes that read it" % BOXES, boxes, lambda: codes.extend(pool.map(read, boxes)))
-same("all of them have read it", {0}, set(codes))
+same("every sandbox has read the file", {0}, set(codes))
 print("# page cache of %d sandboxes grew by %.0f MiB for a file of %d MiB; the host's by %.0f MiB" % (BOXES, grown / 2**20, SIZE >> 20, (cached() - host) / 2**20))
 
 before = charged(boxes[:3])
 same("three sandboxes write a file each", {0}, {run(box, "/busybox dd if=/dev/urandom of=/tmp/own bs=1M count=%d 2>/dev/null" % (OWN >> 20)) for box in boxes[:3]})
-check("and these are in memory for each", charged(boxes[:3]) - before > 3 * OWN * 9 // 10, charged(boxes[:3]) - before)
+check("a file of a sandbox's own is in memory for each sandbox", charged(boxes[:3]) - before > 3 * OWN * 9 // 10, charged(boxes[:3]) - before)
 
 if os.environ.get("SAVES"):
     forks = ask("POST", "/v1/sandboxes/%s/fork" % boxes[3], {"count": 2}).json
@@ -77,8 +77,8 @@ if os.environ.get("SAVES"):
     ask("POST", "/v1/sandboxes/%s/pause" % boxes[4], {"tier": "disk"})
     same("a sandbox on the image is paused to disk and resumed", 200, ask("POST", "/v1/sandboxes/%s/resume" % boxes[4]).status)
     some = forks + [boxes[4]]
-    grown = shared("forks, and one that was resumed, share it, too", some, lambda: same("they read it", {0}, {read(box) for box in some}))
-    check("and have it already", grown < SIZE // 2, grown)
+    grown = shared("forks and a resumed sandbox share the file in memory", some, lambda: same("forks and a resumed sandbox read the file", {0}, {read(box) for box in some}))
+    check("forks and a resumed sandbox have the file in memory already", grown < SIZE // 2, grown)
     boxes += forks
 
 if CREATES:

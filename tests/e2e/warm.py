@@ -40,26 +40,26 @@ class Box:
 
 def cells():
     a, b = Box(envVars={"MINE": "a"}), Box(envVars={"MINE": "b"})
-    same("its kernel has imported already", "True", a.cell("import sys; 'slow' in sys.modules"))
-    same("but put no name anywhere", "[]", b.cell("[n for n in ('slow', 'decimal', 'json') if n in globals()]"))
+    same("the kernel of a warm sandbox has imported already", "True", a.cell("import sys; 'slow' in sys.modules"))
+    same("the imports of a warm kernel put no name anywhere", "[]", b.cell("[n for n in ('slow', 'decimal', 'json') if n in globals()]"))
     same("the first cell is cell 1", "1", a.cell("len(In) - 2"))
-    same("it has the sandbox's environment", "a b",
+    same("a warm kernel has the sandbox's environment", "a b",
          a.cell("import os; os.environ['MINE']") + " " + b.cell("import os; os.environ['MINE']"))
     a.cell("os.environ['MINE'] = 'changed'")
     server.kill()
     server.start()
-    same("which is given once, also by a server that came after", "changed", a.cell("os.environ['MINE']"))
+    same("a warm kernel gets the environment once, not again from a server that came after", "changed", a.cell("os.environ['MINE']"))
     draw = "import random; random.random()"
     check("two do not draw the same", a.cell(draw) != b.cell(draw))
-    same("its kernel is root's, as kernels of E2B's sandboxes are", "0", a.cell("__import__('os').geteuid()"))
+    same("a warm kernel is root's, as kernels of E2B's sandboxes are", "0", a.cell("__import__('os').geteuid()"))
     same("cells share the kernel that was there", 1, len(a.kernels()))
     own = a.cell("import os; os.getpid()")
     ask("POST", "/contexts/%s/restart" % contexts(a)["python"], headers=a.headers())
-    check("a restart ends it", a.cell("import os; os.getpid()") != own)
-    same("and the next has what every kernel has", "a False", a.cell("os.environ['MINE']") + " " +
+    check("a restart ends the warm kernel", a.cell("import os; os.getpid()") != own)
+    same("a restarted kernel has what every kernel has", "a False", a.cell("os.environ['MINE']") + " " +
          a.cell("import sys; 'slow' in sys.modules"))
     fork = json.loads(ask("POST", "/contexts/%s/fork" % contexts(b)["python"], headers=b.headers()).body)
-    same("it can be forked", "b", b.cell("os.environ['MINE']", context_id=fork["id"]))
+    same("a warm kernel can be forked", "b", b.cell("os.environ['MINE']", context_id=fork["id"]))
     for box in (a, b):
         box.kill()
 
@@ -70,11 +70,11 @@ def contexts(box):
 
 def first():
     box = Box(envVars={})
-    same("the first cell answers, without the time that its imports take", "(True, 1)",
+    same("the first cell of a warm sandbox does not wait for imports", "(True, 1)",
          box.cell("import sys; was = 'slow' in sys.modules; import slow; (was, slow.loaded)"))
-    check("its server is up", box.said(COUNT).isdigit())
+    check("the start command of a warm sandbox is up", box.said(COUNT).isdigit())
     fork = ask("POST", "/contexts/%s/fork" % contexts(box)["python"], headers=box.headers())
-    same("its kernel is a context like any other", 200, fork.status)
+    same("a warm kernel is a context like any other", 200, fork.status)
     box.kill()
 
 
@@ -88,16 +88,16 @@ def plain():
         if out:
             break
         time.sleep(0.1)
-    check("and runs its start command then", out.isdigit(), out)
+    check("a sandbox that does not come out of the image runs the start command", out.isdigit(), out)
     ask("DELETE", at)
     a = ask("POST", "/v1/sandboxes", {"timeout": 600, "root": True, "limits": {"cpus": 2}, "name": "one",
                                       "env": {"A": "b"}, "metadata": {"k": "v"}})
-    same("one of the same limits is the create's in all else", ("one", {"k": "v"}, "sudo"),
+    same("a sandbox of the same limits has name, metadata and profile of the create", ("one", {"k": "v"}, "sudo"),
          (a.json["name"], a.json["metadata"], a.json["profile"] if a.json["profile"] != "root" else "sudo"))
     at = "/v1/sandboxes/" + a.json["id"]
-    same("its commands have its environment", "b",
+    same("commands of a warm sandbox have the environment of the create", "b",
          ask("POST", at + "/exec", {"command": "echo $A"}).json["stdout"].strip())
-    same("and it came out of the image", "why=fork",
+    same("a sandbox of the same limits came out of the image", "why=fork",
          ask("POST", at + "/exec", {"command": "grep why /run/cove/resumed"}).json["stdout"].strip())
     ask("DELETE", at)
 
@@ -135,13 +135,13 @@ def still(pid):
 
 def pooled():
     same("a rule of a template is one of its image", 200, ask("PUT", "/v1/pools/host", {"min": 2, "max": 2}).status)
-    check("those that come out of it wait, without any demand", within(20, lambda: pool()["ready"] == 2), ask("GET", "/v1/pools").body)
-    same("and no others", 0, pool(False)["ready"])
-    check("with their memory counted", ask("GET", "/v1/pools").json["memory_bytes"] > 2 * (4 << 20), ask("GET", "/v1/pools").body)
-    check("they stand still", within(20, lambda: all(still(pid) for pid in waiting().values())) and len(waiting()) == 2, waiting())
+    check("sandboxes out of the image wait in the pool, without any demand", within(20, lambda: pool()["ready"] == 2), ask("GET", "/v1/pools").body)
+    same("no sandboxes without the image wait in the pool", 0, pool(False)["ready"])
+    check("memory of sandboxes out of the image is counted", ask("GET", "/v1/pools").json["memory_bytes"] > 2 * (4 << 20), ask("GET", "/v1/pools").body)
+    check("sandboxes out of the image stand still in the pool", within(20, lambda: all(still(pid) for pid in waiting().values())) and len(waiting()) == 2, waiting())
     for how in (("exec", "true"), ("resume",)):
         got = subprocess.run([os.environ["COVE"], "--state", STATE, how[0], min(waiting()), *how[1:]], capture_output=True, text=True)
-        check("nobody can %s one" % how[0], "is in the pool" in got.stderr, got)
+        check("no user can %s a sandbox that waits in the pool" % how[0], "is in the pool" in got.stderr, got)
     begun = time.time()
     made, a = set(waiting()), Box(envVars={"MINE": "a"})
     server.kill()  # the next is taken from the keeper's pool that another server finds
@@ -150,17 +150,17 @@ def pooled():
     b = Box(envVars={"MINE": "b"})
     taken = [keeper_said(r"taken sandbox=%s .*made_as=(\w+)" % x.id) for x in (a, b)]
     check("creates take them, also after kill -9 of the server", all(taken), taken)
-    check("which were made before anybody asked", set(taken[0]) <= made, (taken, made))
-    same("their names are their own", [a.id, b.id], [x.said("hostname") for x in (a, b)])
-    same("their environment, too", "a b", " ".join(x.cell("import os; os.environ['MINE']") for x in (a, b)))
+    check("the sandboxes that creates take were made before", set(taken[0]) <= made, (taken, made))
+    same("sandboxes out of the pool have their own names", [a.id, b.id], [x.said("hostname") for x in (a, b)])
+    same("sandboxes out of the pool have their own environment", "a b", " ".join(x.cell("import os; os.environ['MINE']") for x in (a, b)))
     same("what was imported is", "True", a.cell("import sys; 'slow' in sys.modules"))
-    check("their servers are up", all(x.said(COUNT).isdigit() for x in (a, b)))
-    check("they do not draw the same", len({x.cell("import random; random.random()") for x in (a, b)}) == 2)
+    check("servers in sandboxes out of the pool are up", all(x.said(COUNT).isdigit() for x in (a, b)))
+    check("two sandboxes out of the pool do not draw the same random number", len({x.cell("import random; random.random()") for x in (a, b)}) == 2)
     told = dict(line.split("=") for line in a.said("cat /run/cove/resumed").split())
-    check("they were told when they were taken", told["why"] == "fork" and float(told["at"]) >= begun - 0.01, (told, begun))
-    same("and run under the limits that were asked for", "2", a.said("nproc"))
+    check("sandboxes out of the pool are told when they were taken", told["why"] == "fork" and float(told["at"]) >= begun - 0.01, (told, begun))
+    same("sandboxes out of the pool have the limits that were asked for", "2", a.said("nproc"))
     a.kill(), b.kill()
-    check("others take their places", within(20, lambda: pool()["ready"] == 2), pool())
+    check("the pool is filled again after creates", within(20, lambda: pool()["ready"] == 2), pool())
     ask("DELETE", "/v1/pools/host")
     check("without the rule they go", within(20, lambda: not waiting()), waiting())
 
