@@ -49,6 +49,6 @@ async def main():
 with cove.Cove() as client:
     client.secrets.set("ANTHROPIC_API_KEY", KEY, ["api.anthropic.com"])
 asyncio.run(main())
-same("nothing is left", [], [info.id for info in cove.Sandbox.list()])
+same("no sandbox is left", [], [info.id for info in cove.Sandbox.list()])
 server.end()
 finish()

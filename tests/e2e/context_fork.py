@@ -49,16 +49,16 @@ def both_go_their_own_way():
     a = fork(old)
     same("a fork is a context of the same kind", (200, "python", "/tmp"), (a.status, a.json["language"], a.json["cwd"]))
     new = a.json["id"]
-    check("with an id of its own", new != old)
-    same("it is the last of the list", a.json, b.ask("GET", "/contexts").json[-1])
+    check("a fork has an id of its own", new != old)
+    same("a forked context is the last of the list", a.json, b.ask("GET", "/contexts").json[-1])
     same("variables, functions, imports, directory and environment are there", "([1], 1, '/usr', 'blue', True)",
          b.run("x, f(), os.getcwd(), os.environ['COLOUR'], json is not None", context_id=new).text)
     same("the count continues from where it was", 3, b.run("1", context_id=new).of("number_of_executions")[0]["execution_count"])
     b.run("x.append(2); os.chdir('/'); os.environ['COLOUR'] = 'red'", context_id=new)
     b.run("x.append(3)", context_id=old)
-    same("the new one's changes are its own", "([1, 2], '/', 'red')",
+    same("changes in the new context are its own", "([1, 2], '/', 'red')",
          b.run("x, os.getcwd(), os.environ['COLOUR']", context_id=new).text)
-    same("and the old one's", "([1, 3], '/usr', 'blue')",
+    same("changes in the new context do not reach the old one", "([1, 3], '/usr', 'blue')",
          b.run("x, os.getcwd(), os.environ['COLOUR']", context_id=old).text)
     same("Out is that of the old one", "[1, 3]", b.run("Out[1]", context_id=forked(old)).text)
     run = b.run("import sys\nprint('a'); print('b', file=sys.stderr)\n1/0", context_id=new)
@@ -86,27 +86,27 @@ def interrupts(old, new):
     begun(r)
     hang_up(c, r)
     same("a cell of a fork is interrupted, and its variables stay", "[1, 2]", b.run("x", context_id=new).text)
-    same("the old one heard nothing of it", "[1, 3]", b.run("x", context_id=old).text)
+    same("an interrupt of the fork does not reach the old context", "[1, 3]", b.run("x", context_id=old).text)
 
 
 def ends(old, new, grandchild):
     b.run("import subprocess\np = subprocess.Popen(['sleep', '4321'])", context_id=new)
     b.run("import subprocess\np = subprocess.Popen(['sleep', '1234'])", context_id=old)
     same("the old context is removed", 200, b.ask("DELETE", "/contexts/" + old).status)
-    same("the new one is still there", "[1, 2]", b.run("x", context_id=new).text)
-    same("and the newest", "[1, 2, 4]", b.run("x", context_id=grandchild).text)
+    same("the new context is still there when the old one is removed", "[1, 2]", b.run("x", context_id=new).text)
+    same("a fork of the fork outlives the removal of the first context", "[1, 2, 4]", b.run("x", context_id=grandchild).text)
     check("what the old one had started is gone", gone_after(5, ALIVE % 1234, "0"))
-    same("what the new one had started is not", "1", b.run(ALIVE % 4321).text)
+    same("removing the old context leaves the processes of the new one", "1", b.run(ALIVE % 4321).text)
     again = forked(grandchild)
     same("a fork whose first context is gone can be forked", "[1, 2, 4]", b.run("x", context_id=again).text)
-    same("the new one is removed", 200, b.ask("DELETE", "/contexts/" + new).status)
-    check("with what it had started", gone_after(5, ALIVE % 4321, "0"))
-    same("its own fork is still there", "[1, 2, 4]", b.run("x", context_id=grandchild).text)
-    same("a kernel that ends says so", "UnexpectedEndOfExecution",
+    same("the new context is removed", 200, b.ask("DELETE", "/contexts/" + new).status)
+    check("removing a fork ends the processes that it started", gone_after(5, ALIVE % 4321, "0"))
+    same("a fork of a context outlives its removal", "[1, 2, 4]", b.run("x", context_id=grandchild).text)
+    same("a kernel that ends is an error", "UnexpectedEndOfExecution",
          b.run("import os; os._exit(3)", context_id=again).error.get("name"))
-    same("and the next cell has a new one", "NameError", b.run("x", context_id=again).error.get("name"))
+    same("the cell after the end of a kernel has a new kernel", "NameError", b.run("x", context_id=again).error.get("name"))
     same("a fork is restarted", 200, b.ask("POST", "/contexts/%s/restart" % grandchild, {}).status)
-    same("with nothing of the old", "NameError", b.run("x", context_id=grandchild).error.get("name"))
+    same("a restarted fork has nothing of the old names", "NameError", b.run("x", context_id=grandchild).error.get("name"))
     server.kill()
     server.start()
     last = forked(again)
@@ -134,13 +134,13 @@ def shells():
     same("a loop is interrupted in one", ["1\n", "2\n", "3\n"], [b.run("echo $x", context_id=c).out for c in (old, new, newest)])
     b.run("sleep 4321 &", context_id=new)
     b.ask("DELETE", "/contexts/" + old)
-    same("the first is removed, the others are there", ["2\n", "3\n"], [b.run("echo $x", context_id=c).out for c in (new, newest)])
-    check("with what it had started", gone_after(5, ALIVE % 1234, "0"))
-    same("but not what another had", "1", b.run(ALIVE % 4321).text)
+    same("forks of bash outlive the removal of the first context", ["2\n", "3\n"], [b.run("echo $x", context_id=c).out for c in (new, newest)])
+    check("removing a bash context ends the processes that it started", gone_after(5, ALIVE % 1234, "0"))
+    same("removing a context leaves the processes of its forks", "1", b.run(ALIVE % 4321).text)
     b.ask("DELETE", "/contexts/" + new)
-    check("which ends with its own", gone_after(5, ALIVE % 4321, "0"))
+    check("removing a context ends the processes that it started", gone_after(5, ALIVE % 4321, "0"))
     same("exit ends one", ("ExitCode", "7"), (lambda e: (e.get("name"), e.get("value")))(b.run("exit 7", context_id=newest).error))
-    same("whose next cell has a new bash", "new\n", b.run("echo new$x", context_id=newest).out)
+    same("a bash context whose bash ended has a new one for the next cell", "new\n", b.run("echo new$x", context_id=newest).out)
 
 
 def memory():
@@ -152,12 +152,12 @@ def memory():
     one = int(b.run(MEMORY).text) - before
     check("a list of 140 MB is that big", one > 105, one)
     new = [forked(old) for _ in range(3)]
-    same("it is in the forks", ["3499999"] * 3, [b.run("big[-1]", context_id=c).text for c in new])
+    same("a large list of the first context is in the forks", ["3499999"] * 3, [b.run("big[-1]", context_id=c).text for c in new])
     four = int(b.run(MEMORY).text) - before
-    check("four contexts share it", four < 1.3 * one, "%d MB instead of %d" % (four, one))
+    check("four contexts share the memory of the list", four < 1.3 * one, "%d MB instead of %d" % (four, one))
     print("# one context: %d MB, four: %d MB" % (one, four))
     b.run("big[:] = [0] * len(big)", context_id=new[0])
-    same("and what one changes the others do not see", "3", b.run("big[3]", context_id=old).text)
+    same("a change in one fork is not seen in the first context", "3", b.run("big[3]", context_id=old).text)
     for c in new + [old]:
         b.ask("DELETE", "/contexts/" + c)
 
@@ -184,14 +184,14 @@ def twenty():
 
 def refusals():
     same("a context that is not there: 404", 404, fork("nope").status)
-    same("nor is one of that id", 404, fork("01234567-0123-4123-8123-0123456789ab").status)
+    same("a well-formed id of no context is 404", 404, fork("01234567-0123-4123-8123-0123456789ab").status)
     for language, word in (("javascript", b"threads"), ("typescript", b"threads"), ("r", b"R"), ("java", b"threads")):
         made = b.ask("POST", "/contexts", {"language": language})
         if made.status != 200:
             continue
         a = fork(made.json["id"])
         check("%s is refused with the reason" % language, a.status == 501 and word in a.body, (a.status, a.body))
-    same("a context without a kernel is forked, too", 200, fork(default_python()).status)
+    same("a context without a kernel is forked", 200, fork(default_python()).status)
 
 
 def busy():
@@ -211,7 +211,7 @@ def busy():
     t.start()
     hostile()  # meanwhile
     t.join(30)
-    same("but not for ever: 409, with the reason", [(409, True)], [(a.status, b"between two cells" in a.body) for a in answers])
+    same("a fork of a busy context is given up in the end: 409, with the reason", [(409, True)], [(a.status, b"between two cells" in a.body) for a in answers])
     hang_up(c, r)
 
 
@@ -221,14 +221,14 @@ def hostile():
     b.run("import os\nos.fork = lambda: (_ for _ in ()).throw(OSError(11, 'no more processes'))", context_id=old)
     a = fork(old)
     check("a kernel that cannot fork says why", a.status == 503 and b"no more processes" in a.body, (a.status, a.body))
-    same("and lives on", "2", b.run("1+1", context_id=old).text)
+    same("a kernel that cannot fork continues", "2", b.run("1+1", context_id=old).text)
     b.run("import os\nos.fork = lambda: os._exit(9)", context_id=old)
     a = fork(old)
-    same("one that dies of it: 409", 409, a.status)
-    same("has a new one for the next cell", "2", b.run("1+1", context_id=old).text)
+    same("a fork that ends the kernel is 409", 409, a.status)
+    same("a context whose kernel died of a fork has a new one for the next cell", "2", b.run("1+1", context_id=old).text)
     listed = len(b.ask("GET", "/contexts").json)
     a = fork(old)
-    same("and can be forked", (200, listed + 1), (a.status, len(b.ask("GET", "/contexts").json)))
+    same("a context whose kernel was replaced can be forked", (200, listed + 1), (a.status, len(b.ask("GET", "/contexts").json)))
 
 
 def crowded():
@@ -251,9 +251,9 @@ def crowded():
         made.append(a.json["id"])
     check("the limit of processes ends it with a reason", 2 <= len(made) < 40 and a.status >= 400 and a.body, (len(made), a.status, a.body))
     print("# refused behind %d forks: %d %s" % (len(made), a.status, a.body[:120]))
-    same("the old one is unhurt", "1", b.run("here", context_id=old).text)
+    same("the limit of processes does not hurt the forked context", "1", b.run("here", context_id=old).text)
     alive = [c for c in made if b.run("here", context_id=c).text == "1"]
-    check("and so are all but perhaps the last of the new", len(alive) >= len(made) - 1, (len(alive), len(made)))
+    check("the limit of processes ends at most the last fork", len(alive) >= len(made) - 1, (len(alive), len(made)))
     ask("DELETE", "/v1/sandboxes/" + b.id)
     b = kept
 
@@ -275,8 +275,8 @@ def too_many():
         t.join()
     a = fork(old)
     check("a sandbox with 1024 contexts gets no more: 429", a.status == 429 and b"1024" in a.body, (a.status, a.body))
-    same("nor new ones", 429, b.ask("POST", "/contexts", {}).status)
-    same("those that are there continue", "2", b.run("1+1", context_id=old).text)
+    same("a sandbox with 1024 contexts gets no new ones by POST /contexts: 429", 429, b.ask("POST", "/contexts", {}).status)
+    same("contexts continue when a sandbox has as many as it may", "2", b.run("1+1", context_id=old).text)
 
 
 def parts():

@@ -93,20 +93,20 @@ def contents():
          [{"name": "hello.txt", "type": "file", "path": "/home/user/hello.txt"}], a.json)
     a = box.get("hello.txt")
     check("a download is the same bytes with their length", (a.status, a.body, a.headers["Content-Length"]) == (200, b"hello", "5"), a.body)
-    check("with a disposition, a type and what it varies by",
+    check("a download has a disposition, a type and what it varies by",
           a.headers["Content-Disposition"] == "inline; filename=hello.txt" and a.headers["Vary"] == "Accept-Encoding" and
           a.headers["Content-Type"].startswith("text/plain"), a.headers.items())
     for path, why in [("~/hello.txt", "~/"), ("/home/user/hello.txt", "absolute"), ("./hello.txt", "dotted")]:
-        same("the same by a path that is " + why, b"hello", box.get(path).body)
+        same("a file is found by a path that is " + why, b"hello", box.get(path).body)
     refused("~other is refused", box.get("~root/x"), 400, "home dir")
     refused("a missing file is 404", box.get("gone.txt"), 404, "path '/home/user/gone.txt' does not exist")
     refused("a directory is 400", box.get("/home/user"), 400, "path '/home/user' is a directory")
     refused("no path is the working directory", box.get(""), 400, "path '/home/user' is a directory")
     refused("an unknown user is 401", box.get("x", username="nobody-here"), 401, "nobody-here")
-    refused("also for an upload", box.upload({"path": "x", "username": "nobody-here"}, b"x", "application/octet-stream"), 401)
+    refused("an upload as an unknown user is 401", box.upload({"path": "x", "username": "nobody-here"}, b"x", "application/octet-stream"), 401)
     same("a path of another user is in that user's home", "/root/r.txt",
          box.upload({"path": "r.txt", "username": "root"}, b"r", "application/octet-stream").json[0]["path"])
-    same("and is that user's", "root root", box.sh("stat -c '%U %G' /root/r.txt", "root"))
+    same("a file that is uploaded as another user belongs to that user", "root root", box.sh("stat -c '%U %G' /root/r.txt", "root"))
 
     a = box.put("empty", b"")
     a = box.get("empty")
@@ -125,14 +125,14 @@ def contents():
     name = "/home/user/ünï cödé/文件 \U0001f40b.txt"
     same("names may be of any letters", name, box.put(name, b"whale").json[0]["path"])
     a = box.get(name)
-    check("and are told so that a header can hold it", a.body == b"whale" and
+    check("a name with any letters is told in a form that a header can hold", a.body == b"whale" and
           a.headers["Content-Disposition"] == "inline; filename*=utf-8''" + quote(os.path.basename(name), safe=""), a.headers.items())
     odd = "a \"b\" \\.txt"
     box.put(odd, b"q")
     same("quotes in it are quoted", r'inline; filename="a \"b\" \\.txt"', box.get(odd).headers["Content-Disposition"])
     long = "/tmp/" + "/".join(["ü" * 100] * 8)
-    same("a long path is found, too", b"deep", box.get(long).body if box.put(long, b"deep").status == 200 else None)
-    refused("one that is too long is refused", box.get("/" + "x" * 5000), 400)
+    same("a long path is found", b"deep", box.get(long).body if box.put(long, b"deep").status == 200 else None)
+    refused("a path that is too long is refused", box.get("/" + "x" * 5000), 400)
     a = box.get("/proc/self/status")
     check("a file of procfs is read to its end", a.status == 200 and b"Pid:" in a.body, a.body[:100])
     refused("a device is no file", box.get("/dev/null"), 400)
@@ -145,14 +145,14 @@ def conditions():
     box.put("r.txt", b"0123456789")
     a = box.get("r.txt", {"Range": "bytes=2-4"})
     check("a range is 206", (a.status, a.body, a.headers["Content-Range"]) == (206, b"234", "bytes 2-4/10"), a.headers.items())
-    same("one behind the end is 416", 416, box.get("r.txt", {"Range": "bytes=99-"}).status)
+    same("a range behind the end is 416", 416, box.get("r.txt", {"Range": "bytes=99-"}).status)
     tag = a.headers["ETag"]
     same("what the client has already is 304", 304, box.get("r.txt", {"If-None-Match": tag}).status)
     box.put("r.txt", b"0123456789+")
-    same("and no longer when it changed", 200, box.get("r.txt", {"If-None-Match": tag}).status)
+    same("If-None-Match of a file that changed is 200", 200, box.get("r.txt", {"If-None-Match": tag}).status)
     same("gzip that is only allowed is not used", None, box.get("r.txt", {"Accept-Encoding": "gzip, deflate"}).headers["Content-Encoding"])
     refused("a client that takes no plain content gets 406", box.get("r.txt", {"Accept-Encoding": "br, identity;q=0"}), 406)
-    refused("also by a star", box.get("r.txt", {"Accept-Encoding": "br, *;q=0.0"}), 406)
+    refused("a client that takes no plain content, by a star, gets 406", box.get("r.txt", {"Accept-Encoding": "br, *;q=0.0"}), 406)
 
 
 def forms():
@@ -162,30 +162,30 @@ def forms():
     a = box.upload({}, iter([body[i:i + 7777] for i in range(0, len(body), 7777)]), kind)
     same("a form's files go where their names say", ["/home/user/a.txt", "/tmp/f/b.txt", "/home/user/dir/ünï.txt", "/home/user/t.txt"],
          [e["path"] for e in a.json or []])
-    same("with what is in them", "A 200000 0", box.sh("echo $(cat a.txt) $(stat -c %s /tmp/f/b.txt dir/ünï.txt)"))
+    same("a form's files have their contents", "A 200000 0", box.sh("echo $(cat a.txt) $(stat -c %s /tmp/f/b.txt dir/ünï.txt)"))
     body, kind = form(("file", "elsewhere", b"P"))
     same("a path in the query is used instead", "/home/user/p.txt", box.upload({"path": "p.txt"}, body, kind).json[0]["path"])
     body, kind = form(("file", "1", b"1"), ("file", "2", b"2"))
     refused("two parts to one path are refused", box.upload({"path": "p.txt"}, body, kind), 400, "same path")
     body, kind = form(("file", "same.txt", b"1"), ("file", "/home/user/same.txt", b"2"))
-    refused("also by two names of it", box.upload({}, body, kind), 400, "same path")
+    refused("two parts to one path under two names are refused", box.upload({}, body, kind), 400, "same path")
     body, kind = form(("file", None, b"1"))
     refused("a part needs a name or a path", box.upload({}, body, kind), 400)
     body, kind = form(("file", "cut.txt", b"1"))
     refused("a form that ends early is refused", box.upload({}, body[:-8], kind), 400)
     refused("raw bytes need a path", box.upload({}, b"x", "application/octet-stream"), 400, "path")
-    refused("another type is refused", box.upload({"path": "x"}, b"x", "text/plain"), 400)
+    refused("an upload of an unknown type is refused", box.upload({"path": "x"}, b"x", "text/plain"), 400)
     body, kind = form(*[("file", "many/%d" % i, b"%d" % i) for i in range(300)])
     same("a form may have many files", 300, len(box.upload({}, body, kind).json or []))
     refused("a file where a directory is, is refused", box.put("/tmp/f", b"x"), 400)
-    refused("a directory where a file is, too", box.put("a.txt/b", b"x"), 400)
+    refused("a directory where a file is, is refused", box.put("a.txt/b", b"x"), 400)
 
     same("gzip is undone", b"z" * 100000, box.get("z").body if box.put("z", gzip.compress(b"z" * 100000), **{"Content-Encoding": "gzip"}).status == 200 else None)
     body, kind = form(("file", "zf", b"form"))
-    same("also of a form", b"form", box.get("zf").body if box.upload({}, gzip.compress(body), kind, **{"Content-Encoding": "gzip"}).status == 200 else None)
+    same("gzip is undone for a form", b"form", box.get("zf").body if box.upload({}, gzip.compress(body), kind, **{"Content-Encoding": "gzip"}).status == 200 else None)
     refused("what is no gzip is refused", box.put("z", b"nonsense", **{"Content-Encoding": "gzip"}), 400)
-    same("and a small file is as it was", b"z" * 100000, box.get("z").body)
-    refused("another encoding is refused", box.put("z", b"x", **{"Content-Encoding": "br"}), 400)
+    same("a refused upload leaves a small file as it was", b"z" * 100000, box.get("z").body)
+    refused("an upload with an unknown encoding is refused", box.put("z", b"x", **{"Content-Encoding": "br"}), 400)
 
 
 def breaking_off():
@@ -203,24 +203,24 @@ def breaking_off():
     broken("kept", b"new")
     same("a broken upload leaves a small file as it was", b"old", box.get("kept").body)
     broken("never", b"n" * 300000)
-    refused("and no file where there was none", box.get("never"), 404)
+    refused("a broken upload leaves no file where there was none", box.get("never"), 404)
 
 
 def metadata():
     box = boxes["a"]
     a = box.put("m.txt", b"m", **{"X-Metadata-Author": "ann", "x-metadata-k2": "v 2"})
     same("metadata comes back with lower-case keys", {"author": "ann", "k2": "v 2"}, (a.json or [{}])[0].get("metadata"))
-    same("it is in the entry", {"author": "ann", "k2": "v 2"}, entry_of(box.rpc("Stat", {"path": "m.txt"})).get("metadata"))
-    same("and in the listing", [{"author": "ann", "k2": "v 2"}],
+    same("metadata is in the answer of Stat", {"author": "ann", "k2": "v 2"}, entry_of(box.rpc("Stat", {"path": "m.txt"})).get("metadata"))
+    same("metadata is in the listing", [{"author": "ann", "k2": "v 2"}],
          [e.get("metadata") for e in box.rpc("ListDir", {"path": "/home/user"}).json["entries"] if e["name"] == "m.txt"])
     same("inside it is an attribute of the file", "ann", box.sh("python3 -c 'import os; print(os.getxattr(\"m.txt\", \"user.e2b.author\").decode())'"))
     box.put("m.txt", b"m", **{"X-Metadata-other": "1"})
-    same("each upload replaces all of it", {"other": "1"}, entry_of(box.rpc("Stat", {"path": "m.txt"})).get("metadata"))
+    same("each upload replaces all metadata", {"other": "1"}, entry_of(box.rpc("Stat", {"path": "m.txt"})).get("metadata"))
     box.put("m.txt", b"m")
-    check("also by none", "metadata" not in entry_of(box.rpc("Stat", {"path": "m.txt"})))
+    check("an upload without metadata removes the old metadata", "metadata" not in entry_of(box.rpc("Stat", {"path": "m.txt"})))
     body, kind = form(("file", "m1", b"1"), ("file", "m2", b"2"))
     a = box.upload({}, body, kind, **{"X-Metadata-a": "b"})
-    same("every file of a form gets it", [{"a": "b"}] * 2, [e.get("metadata") for e in a.json or []])
+    same("every file of a form gets the metadata", [{"a": "b"}] * 2, [e.get("metadata") for e in a.json or []])
     refused("a key that is too long is refused", box.put("m.txt", b"", **{"X-Metadata-" + "k" * 247: "v"}), 400, "key")
     same("the longest is taken", 200, box.put("m.txt", b"", **{"X-Metadata-" + "k" * 246: "v"}).status)
     refused("more than 4096 bytes are refused", box.put("m.txt", b"", **{"X-Metadata-a": "v" * 2048, "X-Metadata-b": "v" * 2047}), 400, "4096")
@@ -246,7 +246,7 @@ def large():
     want = 0
     for _ in range(size // len(piece)):
         want = zlib.crc32(piece, want)
-    same("and come down the same", (size, want), (total, crc))
+    same("a large file comes down as it went up", (size, want), (total, crc))
     check("the server's memory stays flat", memory() - before < 16 * MB, memory() - before)
     box.sh("rm /home/user/large")
 
@@ -257,7 +257,7 @@ def full_disk():
     refused("a full disk is 507", box.upload({"path": "big"}, (b"x" * 65536 for _ in range(160)), "application/octet-stream"), 507, "disk space")
     refused("what did not fit is not there", box.get("big"), 404)
     body, kind = form(("file", "small", b"s"), ("file", "big", b"x" * 8 * MB))
-    refused("also in the middle of a form (left: %s)" % a, box.upload({}, body, kind), 507)
+    refused("a full disk in the middle of a form is 507 (left: %s)" % a, box.upload({}, body, kind), 507)
     same("the file before it is whole", b"s", box.get("small").body)
     ask("DELETE", "/sandboxes/" + box.id)
 
@@ -269,14 +269,14 @@ def compose():
     h = box.headers(Content_Type="application/json")
     a = ask("POST", "/files/compose", {"source_paths": ["part0", "part1", "/home/user/part2"], "destination": "whole/all"}, headers=h)
     same("files are put together", {"name": "all", "type": "file", "path": "/home/user/whole/all"}, a.json)
-    same("in their order, and the parts are gone", "000111222", box.sh("cat whole/all; ls part* 2>/dev/null || true"))
+    same("compose keeps the order, and removes the parts", "000111222", box.sh("cat whole/all; ls part* 2>/dev/null || true"))
     refused("a missing part is 404", ask("POST", "/files/compose", {"source_paths": ["whole/all", "gone"], "destination": "y"}, headers=h), 404, "gone")
-    same("and changes nothing", "000111222", box.sh("cat whole/all; ls y 2>/dev/null || true"))
+    same("compose with a missing part changes nothing", "000111222", box.sh("cat whole/all; ls y 2>/dev/null || true"))
     box.put("tail", b"!")
     ask("POST", "/files/compose", {"source_paths": ["whole/all", "tail"], "destination": "whole/all"}, headers=h)
-    same("the destination may be one of them", "000111222!", box.sh("cat whole/all"))
+    same("the destination of compose may be one of the parts", "000111222!", box.sh("cat whole/all"))
     refused("sources are needed", ask("POST", "/files/compose", {"destination": "y"}, headers=h), 400)
-    refused("not too many", ask("POST", "/files/compose", {"source_paths": ["whole/all"] * 1025, "destination": "y"}, headers=h), 400, "1024")
+    refused("compose of too many parts is refused", ask("POST", "/files/compose", {"source_paths": ["whole/all"] * 1025, "destination": "y"}, headers=h), 400, "1024")
 
 
 # ---- who may ----
@@ -321,29 +321,29 @@ def access():
     def get(query, headers=no):
         return ask("GET", "/files?" + urlencode(query), headers=headers)
     refused("without a token or a signature: 401", get({"path": "s.txt"}), 401, "missing signature query parameter")
-    refused("with another token", get({"path": "s.txt"}, {**no, "X-Access-Token": "f" * 64}), 401, "access token present in header but does not match")
-    refused("even beside a good signature", get(sign(box, "s.txt", "read"), {**no, "X-Access-Token": "f" * 64}), 401, "does not match")
+    refused("a wrong token is refused", get({"path": "s.txt"}, {**no, "X-Access-Token": "f" * 64}), 401, "access token present in header but does not match")
+    refused("a wrong token beside a good signature is refused", get(sign(box, "s.txt", "read"), {**no, "X-Access-Token": "f" * 64}), 401, "does not match")
     same("a signature is enough", b"signed", get(sign(box, "s.txt", "read")).body)
-    same("with a user", b"signed", get(sign(box, "s.txt", "read", "user")).body)
+    same("a signature with a user is enough", b"signed", get(sign(box, "s.txt", "read", "user")).body)
     soon = int(time.time()) + 100
-    same("with an end to come", b"signed", get(sign(box, "s.txt", "read", "user", soon)).body)
-    refused("not after its end", get(sign(box, "s.txt", "read", "", int(time.time()) - 5)), 401, "signature is already expired")
+    same("a signature with an end to come is enough", b"signed", get(sign(box, "s.txt", "read", "user", soon)).body)
+    refused("a signature after its end is refused", get(sign(box, "s.txt", "read", "", int(time.time()) - 5)), 401, "signature is already expired")
     refused("a tampered one", get({**sign(box, "s.txt", "read"), "signature": "v1_AAAA"}), 401, "invalid signature")
-    refused("not for another path", get({**sign(box, "s.txt", "read"), "path": "hello.txt"}), 401, "invalid signature")
-    refused("not for another user", get({**sign(box, "s.txt", "read", "user"), "username": "root"}), 401, "invalid signature")
-    refused("not for a later end", get({**sign(box, "s.txt", "read", "", soon), "signature_expiration": str(soon + 9)}), 401, "invalid signature")
-    refused("not for the other operation", ask("POST", "/files?" + urlencode(sign(box, "s.txt", "read")), b"x",
+    refused("a signature is not good for another path", get({**sign(box, "s.txt", "read"), "path": "hello.txt"}), 401, "invalid signature")
+    refused("a signature is not good for another user", get({**sign(box, "s.txt", "read", "user"), "username": "root"}), 401, "invalid signature")
+    refused("a signature is not good for a later end", get({**sign(box, "s.txt", "read", "", soon), "signature_expiration": str(soon + 9)}), 401, "invalid signature")
+    refused("a signature is not good for the other operation", ask("POST", "/files?" + urlencode(sign(box, "s.txt", "read")), b"x",
                                                headers={**no, "Content-Type": "application/octet-stream"}), 401, "invalid signature")
     a = ask("POST", "/files?" + urlencode(sign(box, "up.txt", "write")), b"up", headers={**no, "Content-Type": "application/octet-stream"})
-    same("one for writing writes", (200, b"up"), (a.status, box.get("up.txt").body))
-    same("a link that names no sandbox finds it", b"signed", get(sign(box, "s.txt", "read", "user", soon), {}).body)
+    same("a signature for writing writes", (200, b"up"), (a.status, box.get("up.txt").body))
+    same("a link that names no sandbox finds the sandbox", b"signed", get(sign(box, "s.txt", "read", "user", soon), {}).body)
     a = ask("POST", "/files?" + urlencode(sign(box, "up2.txt", "write")), b"up", headers={"Content-Type": "application/octet-stream"})
-    same("also for writing", (200, b"up"), (a.status, box.get("up2.txt").body))
+    same("a link for writing that names no sandbox finds the sandbox", (200, b"up"), (a.status, box.get("up2.txt").body))
     check("a tampered one finds none", get({**sign(box, "s.txt", "read"), "path": "x"}, {}).status in (401, 404))
     answers = forge(3000)
     check("invented signatures that name no sandbox get 401, or 429 with Retry-After", answers[401] > 0 and
           answers[401] + answers[429] == 3000 and answers[429] == answers["Retry-After: 1"], answers)
-    same("meanwhile a link of a sandbox whose link was found before works", b"signed", get(sign(box, "s.txt", "read", "user", soon + 1), {}).body)
+    same("a link of a sandbox whose link was found before works during a flood", b"signed", get(sign(box, "s.txt", "read", "user", soon + 1), {}).body)
     refused("a path with a signature is not enough elsewhere", ask("GET", "/metrics?" + urlencode(sign(box, "s.txt", "read")), headers=no), 401, "unauthorized access")
     other = Box(key=os.environ["OTHER_KEY"])
     refused("a token of another sandbox is none", get({"path": "s.txt"}, {**no, "X-Access-Token": other.token}), 401)
@@ -357,7 +357,7 @@ def access():
     check("calls want the token", a.status == 401, a.body)
     other.put("s.txt", b"of another")
     link = sign(other, "s.txt", "read", "user", soon)
-    same("a link of another sandbox finds that one", b"of another", get(link, {}).body)
+    same("a link of another sandbox finds that sandbox", b"of another", get(link, {}).body)
     ask("DELETE", "/sandboxes/" + other.id, key=os.environ["OTHER_KEY"])
     refused("a used link of a killed sandbox: 401", get(link, {}), 401, "invalid signature")
     same("a killed one is 502", 502, ask("GET", "/files?path=x", headers=other.headers()).status)
@@ -383,7 +383,7 @@ def around():
     for what, a in (("an answer", box.get("hello.txt", page)), ("a refusal", ask("GET", "/files?path=x", headers={"E2b-Sandbox-Id": box.id, **page}))):
         check(what + " is for every origin", a.headers["Access-Control-Allow-Origin"] == "*" and "Location" in a.headers["Access-Control-Expose-Headers"],
               a.headers.items())
-    same("without an origin there is nothing about it", None, box.get("hello.txt").headers["Access-Control-Allow-Origin"])
+    same("an answer without an origin has no Access-Control headers", None, box.get("hello.txt").headers["Access-Control-Allow-Origin"])
 
 
 # ---- calls ----
@@ -401,7 +401,7 @@ def entries():
     same("a link is told with type and mode of what it leads to", ("FILE_TYPE_FILE", 0o711, "Lrwxrwxrwx", "/tmp/e/f.txt", "/tmp/e/l2"),
          tuple(e.get(k) for k in ("type", "mode", "permissions", "symlinkTarget", "path")))
     e = entry_of(box.rpc("Stat", {"path": "/tmp/e/broken"}))
-    same("one that leads nowhere has no type", ("FILE_TYPE_UNSPECIFIED", "Lrwxrwxrwx"), (e.get("type"), e.get("permissions")))
+    same("a link that leads nowhere has no type", ("FILE_TYPE_UNSPECIFIED", "Lrwxrwxrwx"), (e.get("type"), e.get("permissions")))
     e = entry_of(box.rpc("Stat", {"path": "/tmp/e/d"}))
     same("a directory", ("FILE_TYPE_DIRECTORY", 0o777, "dtrwxrwxrwx"), (e.get("type"), e.get("mode"), e.get("permissions")))
     e = entry_of(box.rpc("Stat", {"path": "/tmp/e/p"}))
@@ -416,7 +416,7 @@ def entries():
     code("a path that is no text", box.rpc("Stat", {"path": 5}), 400, "invalid_argument")
 
     a = box.rpc("MakeDir", {"path": "new/dir/deep"})
-    same("MakeDir makes all of it", ("/home/user/new/dir/deep", "drwxr-xr-x", "user"), tuple(entry_of(a).get(k) for k in ("path", "permissions", "owner")))
+    same("MakeDir makes all parents", ("/home/user/new/dir/deep", "drwxr-xr-x", "user"), tuple(entry_of(a).get(k) for k in ("path", "permissions", "owner")))
     code("a directory that is there", box.rpc("MakeDir", {"path": "new/dir"}), 409, "already_exists")
     code("a file that is there", box.rpc("MakeDir", {"path": "/tmp/e/f.txt"}), 400, "invalid_argument", "not a directory")
     code("below a file", box.rpc("MakeDir", {"path": "/tmp/e/f.txt/x"}), 400, "invalid_argument")
@@ -428,8 +428,8 @@ def entries():
     same("the content went along", b"moved", box.get("to/there/mv2").body)
     code("a missing source", box.rpc("Move", {"source": "mv", "destination": "x"}), 404, "not_found")
     same("Remove answers {}", {}, box.rpc("Remove", {"path": "to"}).json)
-    same("also when nothing is there", {}, box.rpc("Remove", {"path": "to"}, python=True).json)
-    code("and it is gone, with all in it", box.rpc("Stat", {"path": "to"}), 404, "not_found")
+    same("Remove answers {} when nothing is there", {}, box.rpc("Remove", {"path": "to"}, python=True).json)
+    code("Remove removes a directory with all that is in it", box.rpc("Stat", {"path": "to"}), 404, "not_found")
 
 
 def listing():
@@ -442,9 +442,9 @@ def listing():
     top = ["/tmp/t/a", "/tmp/t/a-x", "/tmp/t/a.txt", "/tmp/t/b", "/tmp/t/link"]
     same("ListDir is in order, and without the root", top, names("/tmp/t"))
     same("depth 0 is 1", top, names("/tmp/t", 0))
-    same("deeper, each directory before what is in it", ["/tmp/t/a", "/tmp/t/a/z", "/tmp/t/a-x", "/tmp/t/a.txt", "/tmp/t/b", "/tmp/t/b/1", "/tmp/t/b/c", "/tmp/t/link"],
+    same("ListDir of depth 2 has each directory before its entries", ["/tmp/t/a", "/tmp/t/a/z", "/tmp/t/a-x", "/tmp/t/a.txt", "/tmp/t/b", "/tmp/t/b/1", "/tmp/t/b/c", "/tmp/t/link"],
          names("/tmp/t", 2))
-    check("as deep as one likes", "/tmp/t/b/c/2" in names("/tmp/t", 4000000000), names("/tmp/t", 4000000000))
+    check("ListDir may be as deep as the tree", "/tmp/t/b/c/2" in names("/tmp/t", 4000000000), names("/tmp/t", 4000000000))
     same("through a link the paths are as they were asked for", [p.replace("/tmp/t/", "/tmp/tl/") for p in top], names("/tmp/tl"))
     box.sh("mkdir /tmp/none")
     same("an empty directory", {"entries": []}, box.rpc("ListDir", {"path": "/tmp/none"}).json)
@@ -480,10 +480,10 @@ def without_root():
     box = Box.__new__(Box)
     box.id = a.json["id"]
     box.token = ask("GET", "/sandboxes/" + box.id).json["envdAccessToken"]
-    same("it is served", b"x", box.get("f").body if box.put("f", b"x").status == 200 else None)
+    same("a sandbox without root reads and writes files", b"x", box.get("f").body if box.put("f", b"x").status == 200 else None)
     refused("a place of root's is refused", box.put("/srv/x", b"x"), 403)
-    refused("also in root's name", box.upload({"path": "/tmp/x", "username": "root"}, b"x", "application/octet-stream"), 403)
-    code("also to make a directory", box.rpc("MakeDir", {"path": "/srv/x"}), 403, "permission_denied")
+    refused("an upload in root's name is refused in a sandbox without root", box.upload({"path": "/tmp/x", "username": "root"}, b"x", "application/octet-stream"), 403)
+    code("MakeDir in a place of root's is refused in a sandbox without root", box.rpc("MakeDir", {"path": "/srv/x"}), 403, "permission_denied")
     ask("DELETE", "/sandboxes/" + box.id)
 
 
@@ -548,7 +548,7 @@ def streams():
         box.sh("cd /tmp/w; touch mark; rm mark")
         check("an upload of 300 kB to the %s file is over" % what, s.until(("REMOVE", "mark")), s.events)
         kinds = [e["type"].replace("EVENT_TYPE_", "") for e in s.events if e["name"] == "big"]
-        check("it has few events: %s file" % what, 1 <= kinds.count("WRITE") <= 3 and len(kinds) <= 5, kinds)
+        check("an upload has few events: %s file" % what, 1 <= kinds.count("WRITE") <= 3 and len(kinds) <= 5, kinds)
     box.sh("rm /tmp/w/big")
     s.until(("REMOVE", "big"))
     s.events.clear()
@@ -556,21 +556,21 @@ def streams():
     check("chmod, rename, leaving, coming and going", s.until(("CHMOD", "new.txt"), ("RENAME", "new.txt"), ("CREATE", "old.txt"), ("RENAME", "old.txt"),
                                                               ("CREATE", "in.txt"), ("REMOVE", "in.txt")), s.events)
     check("what is below is not told", not any("unseen" in e["name"] for e in s.events), s.events)
-    check("and no entries that were not asked for", not any("entry" in e for e in s.events), s.events)
+    check("events have no entries unless asked for", not any("entry" in e for e in s.events), s.events)
     s.close()
     s = Stream(box, {"path": "/tmp/w", "recursive": True, "includeEntry": True}, Keepalive_Ping_Interval="1")
     box.put("/tmp/w/fresh/er/x.txt", b"123", **{"X-Metadata-a": "b"})
     check("a recursive one covers directories that are made later", s.until(("CREATE", "fresh"), ("CREATE", "fresh/er/x.txt")), s.events)
     box.put("/tmp/w/fresh/er/x.txt", b"12345", **{"X-Metadata-a": "b"})
-    check("and what is written there", s.until(("WRITE", "fresh/er/x.txt")), s.events)
+    check("a recursive watch covers files that are written in new directories", s.until(("WRITE", "fresh/er/x.txt")), s.events)
     box.put("/tmp/w/fresh/last.txt", b"")
     s.until(("CREATE", "fresh/last.txt"))  # the first upload's WRITE may have come before its metadata was set: not that one
     e = s.entry("WRITE", "fresh/er/x.txt")
-    same("with the entry", ("x.txt", "/tmp/w/fresh/er/x.txt", "FILE_TYPE_FILE", "user", {"a": "b"}),
+    same("an event has the entry", ("x.txt", "/tmp/w/fresh/er/x.txt", "FILE_TYPE_FILE", "user", {"a": "b"}),
          tuple((e or {}).get(k) for k in ("name", "path", "type", "owner", "metadata")))
     box.rpc("Move", {"source": "/tmp/w/fresh/er/x.txt", "destination": "/tmp/w/y.txt"})
-    check("a rename into it", s.until(("RENAME", "fresh/er/x.txt"), ("CREATE", "y.txt")), s.events)
-    same("with the new entry", "/tmp/w/y.txt", (s.entry("CREATE", "y.txt") or {}).get("path"))
+    check("a rename into a watched directory is told", s.until(("RENAME", "fresh/er/x.txt"), ("CREATE", "y.txt")), s.events)
+    same("a rename is told with the new entry", "/tmp/w/y.txt", (s.entry("CREATE", "y.txt") or {}).get("path"))
     box.rpc("Remove", {"path": "/tmp/w/y.txt"})
     check("removal has none", s.until(("REMOVE", "y.txt")) and s.entry("REMOVE", "y.txt") is None, s.events)
     check("keepalives come when it is quiet", within(30, lambda: {"keepalive": {}} in s.others), s.others)
@@ -580,7 +580,7 @@ def streams():
     s = Stream(box, {"path": "/gone"})
     same("a missing directory is told in an end frame behind 200", (200, "not_found"), (s.r.status, s.first["error"]["code"]))
     s = Stream(box, {"path": "/home/user/hello.txt"})
-    same("a file, too", "invalid_argument", s.first["error"]["code"])
+    same("a watch of a file is told in an end frame", "invalid_argument", s.first["error"]["code"])
     s = Stream(box, {"path": "/tmp"}, Connect_Timeout_Ms="300")
     s.t.join(30)
     same("the time that the client allows is kept", "deadline_exceeded", (s.end or {}).get("error", {}).get("code"))
@@ -604,19 +604,19 @@ def watchers():
     a = box.rpc("CreateWatcher", {"path": "/tmp/ww", "recursive": True, "include_entry": True}, python=True)
     w = (a.json or {}).get("watcherId")
     check("a watcher has an id", w, a.body)
-    same("and nothing to tell yet", [], events(w))
+    same("a new watcher has no events", [], events(w))
     box.put("/tmp/ww/a/b", b"1")
     have = until(w, ("CREATE", "a"), ("CREATE", "a/b"))
-    check("then it has, with entries", have and any(e.get("entry", {}).get("path") == "/tmp/ww/a/b" for e in have), have)
+    check("a watcher has events with entries", have and any(e.get("entry", {}).get("path") == "/tmp/ww/a/b" for e in have), have)
     box.sh("cd /tmp/ww; for i in $(seq 3000); do echo >f$i; done")
     have = until(w, ("CREATE", "f1"), ("CREATE", "f3000"))
     check("thousands wait for the question", have and len({e["name"] for e in have if e["type"] == "EVENT_TYPE_CREATE"}) >= 3000, have and len(have))
     box.sh("rm -r /tmp/ww")
     check("the end of the directory is told", until(w, ("REMOVE", ".")) is not None)
-    same("and then nothing", [], events(w))
+    same("a watcher has no events after the end of its directory", [], events(w))
     same("RemoveWatcher answers {}", {}, box.rpc("RemoveWatcher", {"watcherId": w}).json)
-    code("then it is not known", box.rpc("GetWatcherEvents", {"watcherId": w}), 404, "not_found")
-    code("nor removed again", box.rpc("RemoveWatcher", {"watcherId": w}), 404, "not_found")
+    code("a removed watcher is not known", box.rpc("GetWatcherEvents", {"watcherId": w}), 404, "not_found")
+    code("a removed watcher cannot be removed again", box.rpc("RemoveWatcher", {"watcherId": w}), 404, "not_found")
     code("a missing directory", box.rpc("CreateWatcher", {"path": "/gone"}), 404, "not_found")
     code("a file", box.rpc("CreateWatcher", {"path": "/home/user/hello.txt"}), 400, "invalid_argument")
     box.sh("mkdir -p /tmp/flood")
@@ -630,17 +630,17 @@ def watchers():
     ids = [box.rpc("CreateWatcher", {"path": "/tmp"}).json.get("watcherId") for _ in range(16)]
     code("a sandbox has so many watchers and no more", box.rpc("CreateWatcher", {"path": "/tmp"}), 429, "resource_exhausted")
     other = Box()
-    code("one of another sandbox is not known", other.rpc("GetWatcherEvents", {"watcherId": ids[0]}), 404, "not_found")
-    code("nor can it be removed from there", other.rpc("RemoveWatcher", {"watcherId": ids[0]}), 404, "not_found")
-    same("it is still there", [], events(ids[0]))
+    code("a watcher of another sandbox is not known", other.rpc("GetWatcherEvents", {"watcherId": ids[0]}), 404, "not_found")
+    code("a watcher cannot be removed from another sandbox", other.rpc("RemoveWatcher", {"watcherId": ids[0]}), 404, "not_found")
+    same("a watcher is unharmed by requests from another sandbox", [], events(ids[0]))
     for i in ids:
         box.rpc("RemoveWatcher", {"watcherId": i})
-    check("others may follow", box.rpc("CreateWatcher", {"path": "/tmp"}).status == 200)
+    check("a watcher can be made once others are removed", box.rpc("CreateWatcher", {"path": "/tmp"}).status == 200)
     s = Stream(other, {"path": "/tmp"})
     ask("DELETE", "/sandboxes/" + other.id)
     s.t.join(30)
     check("a stream ends with its sandbox", not s.t.is_alive() and s.end is None, s.end)
-    same("and calls are 502", 502, other.rpc("GetWatcherEvents", {"watcherId": ids[0]}).status)
+    same("calls to a killed sandbox are 502", 502, other.rpc("GetWatcherEvents", {"watcherId": ids[0]}).status)
 
 
 run(contents, conditions, forms, breaking_off, metadata, large, compose, access, around, entries, listing, many_at_once,

@@ -82,7 +82,7 @@ def splits():
         bad = [at for at in range(1, len(body))
                if bytes(Result(box.stream("Start", body, pieces=[at, len(body)])).out) != b"whole\n"]
         same("%s: an envelope may be split at every byte" % form, [], bad)
-        same("%s: it may come byte by byte" % form, b"whole\n",
+        same("%s: an envelope may come byte by byte" % form, b"whole\n",
              bytes(Result(box.stream("Start", body, pieces=[1] * len(body))).out))
 
 
@@ -131,7 +131,7 @@ def headers():
          b.unary("List", {}, {"Content-Type": "application/json; charset=utf-8"})[0])
     same("GET is 405", 405, harness.ask("GET", "/process.Process/List", headers=b.headers()).status)
     same("an unknown method is 404", 404, b.unary("Nothing", {})[0])
-    answer_is("another version of the protocol is refused", 400, "invalid_argument",
+    answer_is("an unknown version of the protocol is refused", 400, "invalid_argument",
               b.unary("List", {}, {"Connect-Protocol-Version": "2"}))
     code_is("compression that was not agreed is unimplemented", "unimplemented",
             Result(b.stream("Start", start, {"Connect-Content-Encoding": "gzip"})))
@@ -159,9 +159,9 @@ def access():
     pid = begun(stream)
     answer_is("a pid of another sandbox is not_found", 404, "not_found",
               b.unary("SendSignal", {"process": {"pid": pid + 4000}, "signal": "SIGNAL_SIGKILL"}))
-    check("the other sandbox's process is there still", pid in pids(other))
+    check("a process survives a signal that another sandbox sent to its pid", pid in pids(other))
     stream.close()
-    same("the other sandbox is killed", 204, other.kill())
+    same("a second sandbox is killed", 204, other.kill())
     who = Box(box=b)
     for user, name in (("root", "root"), ("user", "user"), ("", "user")):
         who.user = user
@@ -182,7 +182,7 @@ def environment():
     for line in ("FROM_BOX=box", "BOTH=call", "EMPTY=", "HOME=/home/user", "USER=user", "LOGNAME=user",
                  "E2B_SANDBOX=true", "E2B_TEMPLATE_ID=host", "E2B_SANDBOX_ID=" + box.id, "QUOTED=a'b\"c $HOME"):
         check("the environment has " + line.split("=")[0], line + "\n" in out, out)
-    check("there is a PATH", "\nPATH=/" in out, out)
+    check("the environment has a PATH", "\nPATH=/" in out, out)
     same("a variable of ours can be set", "mine\n",
          text(box.run("echo $E2B_SANDBOX_ID", envs={"E2B_SANDBOX_ID": "mine"}).out))
     box.run("mkdir -p /home/user/deep/er; ln -s deep /home/user/link")
@@ -205,7 +205,7 @@ def environment():
     check("the rule is named", "destructive.rm-root" in r.error.get("message", ""), r.error)
     same("stdin:false is an empty stdin", (b"", 0), (bytes(box.run("cat").out), box.run("cat").exit["exitCode"]))
     same("a long command", 120001, len(box.run("echo " + "x" * 120000).out))
-    code_is("one that is longer than the kernel takes is invalid_argument", "invalid_argument",
+    code_is("a command that is longer than the kernel takes is invalid_argument", "invalid_argument",
             box.run("echo " + "x" * 200000))
     box.kill()
 
@@ -220,7 +220,7 @@ def inputs():
     same("SendInput by pid", (200, {}), b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": b64(b"one\n")}}))
     same("SendInput by tag", (200, {}),
          b.unary("SendInput", {"process": {"tag": "the-cat"}, "input": {"stdin": b64(b"two\n").rstrip("=")}}))
-    same("it comes back", [b"one\n", b"two\n"],
+    same("input to stdin comes back from cat", [b"one\n", b"two\n"],
          [base64.b64decode(stream.next()["event"]["data"]["stdout"]) for _ in range(2)])
     answer_is("input that is no base64 is invalid_argument", 400, "invalid_argument",
               b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": "***"}}))
@@ -239,10 +239,10 @@ def inputs():
                       ("two starts", [{"start": {"process": {"pid": pid}}}] * 2)):
         code_is("StreamInput with %s is invalid_argument" % name, "invalid_argument",
                 Result(b.stream("StreamInput", b"".join(envelope(m) for m in bad))))
-    code_is("StreamInput to nobody is not_found", "not_found",
+    code_is("StreamInput to an unknown process is not_found", "not_found",
             Result(b.stream("StreamInput", envelope({"start": {"process": {"pid": 4000000}}}))))
     same("CloseStdin", (200, {}), b.unary("CloseStdin", {"process": {"pid": pid}}))
-    same("the process ends by it", 0, Result(stream).exit["exitCode"])
+    same("CloseStdin ends the process", 0, Result(stream).exit["exitCode"])
     for method, more in (("SendInput", {"input": {"stdin": b64(b"x")}}), ("CloseStdin", {}), ("Update", {}),
                          ("SendSignal", {"signal": "SIGNAL_SIGKILL"})):
         answer_is("%s to a process that has ended is not_found" % method, 404, "not_found",
@@ -260,20 +260,20 @@ def inputs():
     answer_is("a signal that is none is invalid_argument", 400, "invalid_argument",
               b.unary("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGHUP"}))
     answer_is("no signal is invalid_argument", 400, "invalid_argument", b.unary("SendSignal", {"process": {"pid": pid}}))
-    answer_is("pid 1 is nobody's to signal", 404, "not_found",
+    answer_is("pid 1 cannot be signalled", 404, "not_found",
               b.unary("SendSignal", {"process": {"pid": 1}, "signal": "SIGNAL_SIGKILL"}))
     same("SIGTERM", (200, {}), b.unary("SendSignal", {"process": {"pid": pid}, "signal": 15}))
-    same("the process ends by it", "signal: terminated", Result(stream).exit["status"])
+    same("SIGTERM ends the process", "signal: terminated", Result(stream).exit["status"])
     stream = b.start("sleep 71 & sleep 71; true")
     same("SIGKILL", (200, {}), b.unary("SendSignal", {"process": {"pid": begun(stream)}, "signal": "SIGNAL_SIGKILL"}))
-    same("ends it", "signal: killed", Result(stream).exit["status"])
-    check("and its children", within(10, lambda: b.run("pgrep -cx -f 'sleep 71'").out == b"0\n"))
+    same("SIGKILL ends the process", "signal: killed", Result(stream).exit["status"])
+    check("SIGKILL ends the children of a process", within(10, lambda: b.run("pgrep -cx -f 'sleep 71'").out == b"0\n"))
     big = b64(os.urandom(1000000))
     stream = b.stream("Start", {"process": {"cmd": "wc", "args": ["-c"]}})
     pid = begun(stream)
     same("a megabyte at once", (200, {}), b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": big}}))
     b.unary("CloseStdin", {"process": {"pid": pid}})
-    same("is all there", b"1000000\n", bytes(Result(stream).out))
+    same("a megabyte of input is all there", b"1000000\n", bytes(Result(stream).out))
     stream = b.stream("Start", {"process": {"cmd": "sleep", "args": ["60"]}})
     pid = begun(stream)
     answer_is("a process that does not read all of it is deadline_exceeded, not a sandbox that is gone", 504, "deadline_exceeded",
@@ -288,7 +288,7 @@ def foreign():
     child = int(base64.b64decode(stream.next()["event"]["data"]["stdout"]))
     answer_is("a child's pid is not_found", 404, "not_found",
               b.unary("SendSignal", {"process": {"pid": child}, "signal": "SIGNAL_SIGKILL"}))
-    code_is("nor can it be connected to", "not_found", Result(b.stream("Connect", {"process": {"pid": child}})))
+    code_is("a child's pid cannot be connected to", "not_found", Result(b.stream("Connect", {"process": {"pid": child}})))
     stream.close()
     b.run("kill %d" % child)
 
@@ -304,7 +304,7 @@ def connect():
         same("Connect %s: start, output so far, new output, end" % name,
              (pid, ["start", "data", "end"], b"early\nlate\n", 4),
              (r.pid, r.kinds, bytes(r.out), r.exit["exitCode"]))
-    same("who started it sees its end as well", 4, Result(stream).exit["exitCode"])
+    same("the client that started a process sees its end beside Connect", 4, Result(stream).exit["exitCode"])
     r = Result(b.stream("Connect", {"process": {"pid": pid}}))
     same("a late Connect has the end", (pid, 4), (r.pid, r.exit["exitCode"]))
     code_is("Connect to nobody is not_found", "not_found", Result(b.stream("Connect", {"process": {"pid": 4000000}})))
@@ -319,10 +319,10 @@ def disconnect():
     stream = b.start("sleep 1; echo on >/tmp/went; sleep 60")
     pid = begun(stream)
     stream.close()
-    check("a process outlives who started it", within(10, lambda: b.run("cat /tmp/went").out == b"on\n"))
-    check("it is still listed", pid in pids(b))
+    check("a process outlives the client that started it", within(10, lambda: b.run("cat /tmp/went").out == b"on\n"))
+    check("a process without its client is still listed", pid in pids(b))
     b.unary("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"})
-    check("and then not", within(10, lambda: pid not in pids(b)))
+    check("a process that was killed is not listed", within(10, lambda: pid not in pids(b)))
 
 
 # ---- terminals ----
@@ -347,11 +347,11 @@ def terminal():
     type_in(b"stty size; head -c 200000 /dev/zero | tr '\\0' z; exit 5\n")
     r = Result(stream)
     shown = text(shown + r.pty)
-    check("it has the size that was asked for", "17 91\r\n" in shown, shown[:300])
+    check("a terminal has the size that was asked for", "17 91\r\n" in shown, shown[:300])
     check("TERM is the client's", "xterm-256color\r\n" in shown, shown[:300])
-    check("it has its new size", "11 33\r\n" in shown, shown[:600])
+    check("a terminal has its new size after a resize", "11 33\r\n" in shown, shown[:600])
     same("all comes as pty", (b"", b"", 5), (bytes(r.out), bytes(r.err), r.exit["exitCode"]))
-    check("in pieces of 16 KiB at most", r.pty.count(b"z") >= 200000 and 0 < r.largest <= 16384, r.largest)
+    check("a terminal's output comes in pieces of 16 KiB at most", r.pty.count(b"z") >= 200000 and 0 < r.largest <= 16384, r.largest)
     late = Result(b.stream("Connect", {"process": {"pid": pid}}))
     check("Connect shows a terminal's output as pty", late.pty and not late.out and late.exit["exitCode"] == 5)
 
@@ -362,13 +362,13 @@ def deadlines():
     stream = b.start("sleep 81 & sleep 81", headers={"Connect-Timeout-Ms": "700"})
     r = Result(stream)
     code_is("a stream ends at the client's deadline", "deadline_exceeded", r)
-    check("not before", time.time() - begin > 0.6, time.time() - begin)
-    check("its process is killed, children too", within(10, lambda: b.run("pgrep -cx -f 'sleep 81'").out == b"0\n"))
+    check("a stream does not end before the client's deadline", time.time() - begin > 0.6, time.time() - begin)
+    check("a process is killed with its children at the client's deadline", within(10, lambda: b.run("pgrep -cx -f 'sleep 81'").out == b"0\n"))
     stream = b.start("echo x; sleep 82", headers={"Connect-Timeout-Ms": "60000"})
     pid = begun(stream)
     r = Result(b.stream("Connect", {"process": {"pid": pid}}, {"Connect-Timeout-Ms": "500"}))
     code_is("Connect ends at its deadline", "deadline_exceeded", r)
-    check("but not the process", pid in pids(b))
+    check("the process outlives the deadline of Connect", pid in pids(b))
     b.unary("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"})
     stream.close()
     r = b.run("sleep 2.5; echo x", headers={"Keepalive-Ping-Interval": "1"})
@@ -377,7 +377,7 @@ def deadlines():
         r = b.run("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo x; sleep 0.2; done", headers={"Keepalive-Ping-Interval": "2"})
         if r.keepalives == 0:
             break
-    same("one that speaks: none", 0, r.keepalives)
+    same("a stream that speaks has no keepalives", 0, r.keepalives)
 
 
 # ---- the end of a sandbox ----
@@ -395,9 +395,9 @@ def killed():
         name = "silent" if silent else "busy"
         same("a sandbox killed under a %s process: the answer is cut, without an end" % name, (None, False),
              (stream.end, any("end" in e["event"] for e in events)))
-        same("and /health says 502 by then (%s)" % name, 502, health_then)
-        same("so does a call (%s)" % name, 502, box.unary("List", {})[0])
-        same("so does a stream (%s)" % name, 502, box.start("true").status)
+        same("/health of a sandbox that was killed says 502 (%s)" % name, 502, health_then)
+        same("a call to a sandbox that was killed says 502 (%s)" % name, 502, box.unary("List", {})[0])
+        same("a stream to a sandbox that was killed says 502 (%s)" % name, 502, box.start("true").status)
 
 
 def expired():
@@ -415,9 +415,9 @@ def paused():
     same("a sandbox is paused under its process", 204, harness.ask("POST", "/sandboxes/%s/pause" % box.id, {}).status)
     same("a call is 502 meanwhile", 502, box.unary("List", {})[0])
     time.sleep(1.2)
-    same("it continues", 201, harness.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
+    same("connect resumes a sandbox that was paused under its process", 201, harness.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
     r = Result(stream)
-    same("and so does the process", (b"1\n2\n", {}), (bytes(r.out), r.end))
+    same("a process that was paused continues to its end", (b"1\n2\n", {}), (bytes(r.out), r.end))
     box.kill()
 
 
@@ -431,8 +431,8 @@ def slow_reader():
         head += "%s: %s\r\n" % (k, v)
     s.sendall(head.encode() + b"\r\n" + body)
     time.sleep(1.5)
-    same("others continue while one does not read", b"x\n", bytes(b.run("echo x").out))
-    same("its process waits for it", b"no\n", bytes(b.run("test -e /tmp/all-out && echo yes || echo no").out))
+    same("a slow reader does not hold up other processes", b"x\n", bytes(b.run("echo x").out))
+    same("a process waits while its client does not read", b"no\n", bytes(b.run("test -e /tmp/all-out && echo yes || echo no").out))
     s.settimeout(30)
     total = 0
     while True:
@@ -441,7 +441,7 @@ def slow_reader():
         if not data or data.endswith(b"0\r\n\r\n"):
             break
     check("when it reads on, all of it comes", total > 40000000 * 4 / 3, total)
-    same("and the process ends", b"yes\n", bytes(b.run("test -e /tmp/all-out && echo yes || echo no").out))
+    same("a process whose client was slow ends", b"yes\n", bytes(b.run("test -e /tmp/all-out && echo yes || echo no").out))
     s.close()
 
 
@@ -462,9 +462,9 @@ def much():
         end = event.get("end", end)
     stream.close()
     same("100 MiB of output arrive", (104857600, 0), (total, (end or {}).get("exitCode")))
-    check("in pieces of 32 KiB at most", 0 < largest <= 32768, largest)
+    check("100 MiB of output come in pieces of 32 KiB at most", 0 < largest <= 32768, largest)
     grown = harness.server.status("VmHWM") - before
-    check("in flat memory: %d KiB more" % grown, grown < 8192, grown)
+    check("100 MiB of output take flat memory: %d KiB more" % grown, grown < 8192, grown)
 
 
 def many():
@@ -483,7 +483,7 @@ def many():
         bad = [(i, r and (r.status, r.end, r.exit)) for i, r in enumerate(results)
                if not r or bytes(r.out) != b"%d\n" % i or r.end != {}]
         same("%s: a hundred commands at once" % name, [], bad)
-        same("%s: nothing is left" % name, [], pids(box))
+        same("%s: no process is left of a hundred commands" % name, [], pids(box))
         if box is not b:
             box.kill(key)
 

@@ -31,7 +31,7 @@ async function basics() {
   same('no result without an expression', [], logs.results)
   const error = (await box.runCode('1/0')).error
   same('an error has name and value', ['ZeroDivisionError', 'division by zero'], [error.name, error.value])
-  check('and a traceback', error.traceback.includes('Traceback'), error)
+  check('an error has a traceback', error.traceback.includes('Traceback'), error)
   same('empty code', undefined, (await box.runCode('')).text)
   same('unicode', 'héllo 😀 世界', (await box.runCode("'héllo 😀 世界'")).text)
   same('a long text', 300000, (await box.runCode("'é' * 300000")).text.length)
@@ -60,10 +60,10 @@ async function results() {
 async function environment() {
   const code = "import os; os.environ.get('FOO', 'none')"
   same('variables of a cell', 'bar', (await box.runCode(code, { envs: { FOO: 'bar' } })).text)
-  same('are gone behind it', 'none', (await box.runCode(code)).text)
+  same('variables of a cell are gone after the cell', 'none', (await box.runCode(code)).text)
   const other = await Sandbox.create(process.env.TEMPLATE, { envs: { FOO: 'of the sandbox' } })
   same('variables of the sandbox', 'of the sandbox', (await other.runCode(code)).text)
-  same('in javascript', 'of the sandbox', (await other.runCode('process.env.FOO', { language: 'javascript' })).text)
+  same('variables of the sandbox in javascript', 'of the sandbox', (await other.runCode('process.env.FOO', { language: 'javascript' })).text)
   await other.kill()
 }
 
@@ -72,21 +72,21 @@ async function contexts() {
   same('two at the start', ['python', 'javascript'], before.map((c) => c.language))
   const context = await box.createCodeContext({ cwd: '/tmp', language: 'python' })
   same('a context', ['python', '/tmp'], [context.language, context.cwd])
-  same('is listed last', context, (await box.listCodeContexts()).at(-1))
+  same('a new context is listed last', context, (await box.listCodeContexts()).at(-1))
   const rooted = await box.createCodeContext({ cwd: '/root' })
   same("a context in root's home", '/root root', (await box.runCode('import os, getpass; os.getcwd() + " " + getpass.getuser()', { context: rooted })).text)
   await box.removeCodeContext(rooted)
-  same('its directory', '/tmp', (await box.runCode('import os; os.getcwd()', { context })).text)
-  same('its names are its own', 'NameError', (await box.runCode('x', { context })).error.name)
+  same('a context has its directory', '/tmp', (await box.runCode('import os; os.getcwd()', { context })).text)
+  same('a context has its own names', 'NameError', (await box.runCode('x', { context })).error.name)
   await box.runCode('y = 1', { context })
   await box.restartCodeContext(context)
-  same('restarted, it has forgotten', 'NameError', (await box.runCode('y', { context: context })).error.name)
+  same('a restarted context has forgotten its names', 'NameError', (await box.runCode('y', { context: context })).error.name)
   await box.restartCodeContext(context.id)
   await box.removeCodeContext(context)
-  same('removed, it is not listed', before, await box.listCodeContexts())
-  await throws('and runs nothing', NotFoundError, () => box.runCode('1', { context }))
-  await throws('nor is removed again', NotFoundError, () => box.removeCodeContext(context.id))
-  await throws('nor restarted', NotFoundError, () => box.restartCodeContext(context.id))
+  same('a removed context is not listed', before, await box.listCodeContexts())
+  await throws('a removed context runs nothing', NotFoundError, () => box.runCode('1', { context }))
+  await throws('a removed context cannot be removed again', NotFoundError, () => box.removeCodeContext(context.id))
+  await throws('a removed context cannot be restarted', NotFoundError, () => box.restartCodeContext(context.id))
   const js = await box.createCodeContext({ language: 'js' })
   same('a context of javascript', '3', (await box.runCode('let a = 1; a + 2', { context: js })).text)
   const refused = await throws('no context of a language that is none', SandboxError, () => box.createCodeContext({ language: 'cobol' }))
@@ -95,10 +95,10 @@ async function contexts() {
 
 async function javascript() {
   const js = (code) => box.runCode(code, { language: 'javascript' })
-  same('the last expression', '2', (await js('const a = 1; a + 1')).text)
+  same('the value of a JavaScript cell is its last expression', '2', (await js('const a = 1; a + 1')).text)
   same('const again', '3', (await js('const a = 2; a + 1')).text)
   same('top-level await', '42', (await js('const b = await Promise.resolve(42); b')).text)
-  same('its names stay', '43', (await js('b + 1')).text)
+  same('names of JavaScript stay for the next cell', '43', (await js('b + 1')).text)
   same('import', 'a/b', (await js("import { join } from 'path'\njoin('a', 'b')")).text)
   same('require', 'function', (await js("typeof require('fs').readFileSync")).text)
   same('console.log', { stdout: ['x\n'], stderr: ['y\n'] }, (await js("console.log('x'); console.error('y')")).logs)
@@ -115,7 +115,7 @@ async function javascript() {
 async function bash() {
   const sh = (code) => box.runCode(code, { language: 'bash' })
   same('bash', ['hi\n'], (await sh('echo hi; cd /tmp; V=1; f() { echo "f$1"; }')).logs.stdout)
-  same('its state stays', '/tmp 1\nf2\n', (await sh('echo $PWD $V; f 2')).logs.stdout.join(''))
+  same('bash keeps its state for the next cell', '/tmp 1\nf2\n', (await sh('echo $PWD $V; f 2')).logs.stdout.join(''))
   const error = (await sh('false')).error
   same('a command that fails', ['ExitCode', '1'], [error.name, error.value])
   same('exit', 'ExitCode', (await sh('exit 3')).error.name)
@@ -137,11 +137,11 @@ async function death() {
   await other.runCode('x = 1')
   const run = await other.runCode('import os; os._exit(1)')
   same('a kernel that ends', 'UnexpectedEndOfExecution', run.error.name)
-  same('another comes', 'NameError', (await other.runCode('x')).error.name)
+  same('a kernel that ended is replaced by a new one', 'NameError', (await other.runCode('x')).error.name)
   const running = other.runCode('import time; time.sleep(30)')
   setTimeout(() => other.kill(), 300)
   await throws('a sandbox that is killed', TimeoutError, () => running)
-  await throws('and asked again', TimeoutError, () => other.runCode('1'))
+  await throws('a cell in a killed sandbox is refused', TimeoutError, () => other.runCode('1'))
 }
 
 try {

@@ -125,7 +125,7 @@ def refusals():
     same("a context in no directory: 4xx", True, 400 <= b.ask("POST", "/contexts", {"cwd": "/nope"}).status < 500)
     same("a context of no language: 400", 400, b.ask("POST", "/contexts", {"language": "x"}).status)
     same("an execution without the token: 401", 401, b.ask("POST", "/execute", {"code": "1"}).status)
-    same("with a wrong one: 401", 401,
+    same("an execution with a wrong token: 401", 401,
          b.ask("POST", "/execute", {"code": "1"}, **{"X-Access-Token": "0" * 64}).status)
     same("a sandbox that is none: 502", 502,
          ask("POST", "/execute", {"code": "1"}, headers={**b.headers(), "E2b-Sandbox-Id": "i" + "0" * 20}).status)
@@ -136,7 +136,7 @@ def private():
     p = Box(network={"allowPublicTraffic": False})
     a = p.ask("GET", "/contexts")
     same("with public traffic off, contexts want the traffic token", 403, a.status)
-    same("and take it", 200, p.ask("GET", "/contexts", **{"E2B-Traffic-Access-Token": p.traffic}).status)
+    same("with public traffic off, contexts take the traffic token", 200, p.ask("GET", "/contexts", **{"E2B-Traffic-Access-Token": p.traffic}).status)
     same("a wrong one does not pass", 403, p.ask("GET", "/contexts", **{"E2B-Traffic-Access-Token": "x"}).status)
     p.kill()
 
@@ -145,26 +145,26 @@ def contexts():
     c = Box()
     listed = c.ask("GET", "/contexts").json
     same("two contexts at the start", ["python", "javascript"], [x["language"] for x in listed])
-    same("in /home/user", ["/home/user"] * 2, [x["cwd"] for x in listed])
+    same("contexts at the start are in /home/user", ["/home/user"] * 2, [x["cwd"] for x in listed])
     made = c.ask("POST", "/contexts", {"cwd": "/tmp"}).json
     same("a new one is the last of the list", made, c.ask("GET", "/contexts").json[-1])
-    same("its directory", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
+    same("a new context has the directory that was asked for", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
     c.run("y = 1")
-    same("its names are its own", "NameError", c.run("y", context_id=made["id"]).error.get("name"))
+    same("a new context has its own names", "NameError", c.run("y", context_id=made["id"]).error.get("name"))
     same("the default one can be named", "1", c.run("y", context_id=listed[0]["id"]).text)
     same("restart: 200", 200, c.ask("POST", "/contexts/%s/restart" % made["id"], {}).status)
     run = c.run("'os' in globals()", context_id=made["id"])
-    same("then names are gone and the count begins again", ("False", 1), (run.text, run.events[0]["execution_count"]))
-    same("its directory is the same", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
-    same("it keeps its place in the list", made, c.ask("GET", "/contexts").json[-1])
+    same("a restarted context has no names, and its count begins again", ("False", 1), (run.text, run.events[0]["execution_count"]))
+    same("a restarted context has the same directory", "/tmp", c.run("import os; os.getcwd()", context_id=made["id"]).text)
+    same("a restarted context keeps its place in the list", made, c.ask("GET", "/contexts").json[-1])
     same("remove: 200", 200, c.ask("DELETE", "/contexts/" + made["id"]).status)
-    same("it is not listed", listed, c.ask("GET", "/contexts").json)
-    same("and runs nothing", 404, c.run("1", context_id=made["id"]).status)
-    same("removed twice: 404", 404, c.ask("DELETE", "/contexts/" + made["id"]).status)
+    same("a removed context is not listed", listed, c.ask("GET", "/contexts").json)
+    same("a removed context runs nothing", 404, c.run("1", context_id=made["id"]).status)
+    same("remove of a removed context: 404", 404, c.ask("DELETE", "/contexts/" + made["id"]).status)
     harness.server.kill()
     harness.server.start()
     same("contexts survive a restart of the server", "1", c.run("y").text)
-    same("removed ones stay removed", 404, c.run("1", context_id=made["id"]).status)
+    same("removed contexts stay removed after a restart of the server", 404, c.run("1", context_id=made["id"]).status)
     c.kill()
 
 
@@ -173,20 +173,20 @@ def root():
     same("cells are root's, and begin in /home/user", "root /root /home/user", b.run(
         "import getpass, os; ' '.join((getpass.getuser(), os.path.expanduser('~'), os.getcwd()))").text)
     same("a command in a cell is root's", "root\n", b.run("!whoami").out)
-    same("a cell may use sudo as well", "root\n", b.run("!sudo whoami").out)
+    same("a cell may use sudo", "root\n", b.run("!sudo whoami").out)
     same("cells of bash are root's", "root\n", b.run("whoami", language="bash").out)
     made = b.ask("POST", "/contexts", {"cwd": "/root"})
     same("a context in /root", (200, "/root"), (made.status, made.json["cwd"]))
-    same("its cells run there", "/root", b.run("import os; os.getcwd()", context_id=made.json["id"]).text)
+    same("cells of a context in /root run there", "/root", b.run("import os; os.getcwd()", context_id=made.json["id"]).text)
     b.run("import os; os.makedirs('/opt/mine'); mine = 7")
     fork = b.ask("POST", "/contexts/%s/fork" % b.ask("GET", "/contexts").json[0]["id"], {})
-    same("a fork is root's, too", (200, "0 7"), (fork.status, b.run("'%d %d' % (os.geteuid(), mine)", context_id=fork.json["id"]).text))
+    same("a fork is root's", (200, "0 7"), (fork.status, b.run("'%d %d' % (os.geteuid(), mine)", context_id=fork.json["id"]).text))
     a = ask("POST", "/v1/sandboxes", {"template": TEMPLATE, "timeout": 600})
     same("a sandbox without root", 201, a.status)
     s = object.__new__(Box)
     s.id = a.json["id"]
     s.token = ask("POST", "/sandboxes/%s/connect" % s.id, {"timeout": 600}, headers={"Content-Type": "application/json"}).json["envdAccessToken"]
-    same("has cells of its own user", "user", s.run("import getpass; getpass.getuser()").text)
+    same("a sandbox without root has cells of its own user", "user", s.run("import getpass; getpass.getuser()").text)
     same("the sandbox without root is removed", 204, ask("DELETE", "/v1/sandboxes/" + s.id).status)
 
 
@@ -194,8 +194,8 @@ def environment():
     e = Box(envVars={"BOX": "of the box"})
     code = "import os; os.environ.get('A', 'none') + os.environ.get('BOX', 'none')"
     same("variables of a cell and of the sandbox", "bof the box", e.run(code, env_vars={"A": "b"}).text)
-    same("those of a cell are gone behind it", "noneof the box", e.run(code).text)
-    same("one that hides the sandbox's comes and goes", ("nonex", "noneof the box"),
+    same("variables of a cell are gone after the cell", "noneof the box", e.run(code).text)
+    same("a cell's variable that hides the sandbox's comes and goes", ("nonex", "noneof the box"),
          (e.run(code, env_vars={"BOX": "x"}).text, e.run(code).text))
     same("javascript", ("b", "undefined"), (e.run("process.env.A", language="js", env_vars={"A": "b"}).text,
                                             e.run("typeof process.env.A", language="js").text))
@@ -215,7 +215,7 @@ def turns():
     held = connections()
     hang_up(*waiting[1])
     within(30, lambda: connections() < held)  # the server looks now and then which clients still wait
-    same("another context does not wait", "False",
+    same("a cell of another context does not wait", "False",
          b.run("import os; was = os.path.exists('/tmp/turns'); open('/tmp/turns', 'w').close(); was", context_id=b.context()).text)
     for i in (0, 2, 3):
         waiting[i][1].read()
@@ -241,16 +241,16 @@ def disconnects():
 def deaths():
     run = b.run("print('last words'); import os; os._exit(3)")
     same("a kernel that ends is an error", "UnexpectedEndOfExecution", run.error.get("name"))
-    same("what it printed is there", "last words\n", run.out)
-    same("and the end of the stream", "end_of_execution", run.events[-1]["type"])
-    same("the next cell has a new kernel", ("1", 1), (lambda r: (r.text, r.events[0]["execution_count"]))(b.run("1")))
-    same("killed from inside", "UnexpectedEndOfExecution",
+    same("what a kernel printed before its end is there", "last words\n", run.out)
+    same("the stream of a kernel that ended has an end", "end_of_execution", run.events[-1]["type"])
+    same("the cell after the end of a kernel has a new kernel", ("1", 1), (lambda r: (r.text, r.events[0]["execution_count"]))(b.run("1")))
+    same("a kernel that is killed from inside is an error", "UnexpectedEndOfExecution",
          b.run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)").error.get("name"))
-    same("and again", "1", b.run("1").text)
+    same("a kernel that was killed from inside is replaced", "1", b.run("1").text)
     own = b.run("import os, threading\nthreading.Timer(0.1, lambda: os._exit(1)).start()\nos.getpid()").text
     other = b.context()
     within(30, lambda: b.run("import os; os.path.exists('/proc/%s')" % own, context_id=other).text == "False")
-    same("one that ends between two cells is not noticed", "2", b.run("1+1").text)
+    same("a kernel that ends between two cells is replaced", "2", b.run("1+1").text)
     m = Box()
     run = m.run("x = bytearray(8 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
     check("out of memory: an error, not the end", run.error.get("name") in ("UnexpectedEndOfExecution", "MemoryError"),
@@ -277,17 +277,17 @@ def much():
         e = json.loads(line)
         size += len(e.get("text", "")) if e["type"] == "stdout" else 0
         most = max(most, resident()) if size % 7 == 0 else most
-    same("100 MiB of output, all of it", 100 * ((1 << 20) + 1), size)
-    check("without coved growing by it", most - before < 40 << 20, (before, most))
+    same("100 MiB of output come whole", 100 * ((1 << 20) + 1), size)
+    check("coved does not grow by 100 MiB of output", most - before < 40 << 20, (before, most))
     c, r = b.open("for i in range(100): print('x' * (1 << 20))")
     time.sleep(1.5)
-    check("nor when nobody reads", resident() - before < 40 << 20, (before, resident()))
+    check("coved does not grow when no client reads the output", resident() - before < 40 << 20, (before, resident()))
     hang_up(c, r)
-    same("afterwards", "2", b.run("1+1").text)
+    same("a cell runs after 100 MiB of output", "2", b.run("1+1").text)
     run = b.run("class P:\n  def _repr_png_(self): return b'p' * (6 << 20)\nP()")
     same("a picture of 6 MB", 8 << 20, len(run.of("result")[0]["png"]))
     run = b.run("class P:\n  def _repr_png_(self): return b'p' * (30 << 20)\nP()")
-    same("one of 30 MB is not sent, and said to be too big", ([], True), (run.of("result"), "too big" in run.err))
+    same("a picture of 30 MB is not sent, and said to be too big", ([], True), (run.of("result"), "too big" in run.err))
     same("a program's output", 5 << 20, len(b.run("import os; os.system('yes | head -c %d')" % (5 << 20)).out))
 
 
@@ -312,10 +312,10 @@ def hostile():
     same("a line of 40 MiB is dropped with words, and the cell continues", ("ResultTooBig", "6"),
          (run.error.get("name"), run.text))
     run = b.run("raw(b'{\"type\":\"stdout\",\"text\":\"a\",\"evil\":1}\\n')")
-    same("fields that nobody knows are dropped", {"type", "text", "timestamp"}, set(run.of("stdout")[0]))
+    same("unknown fields of a kernel are dropped", {"type", "text", "timestamp"}, set(run.of("stdout")[0]))
     r = b.run("for fd in range(3, 300):\n  try: os.close(fd)\n  except OSError: pass")
     same("a kernel that closes its descriptors has ended", "UnexpectedEndOfExecution", r.error.get("name"))
-    same("and the next cell has a new one", "2", b.run("1+1").text)
+    same("the cell after a kernel that closed its descriptors has a new kernel", "2", b.run("1+1").text)
 
 
 def policy():
@@ -325,7 +325,7 @@ def policy():
     p = Box()
     run = p.run("import os; os.system('rm -rf /')")
     same("the policy judges cells", "PolicyError", run.error.get("name"))
-    same("in bash, too", "PolicyError", p.run("rm -rf /", language="bash").error.get("name"))
+    same("the policy judges cells of bash", "PolicyError", p.run("rm -rf /", language="bash").error.get("name"))
     same("a long cell is judged to its end", "PolicyError",
          p.run("x = '%s'\nimport os; os.system('rm -rf /')" % ("a" * 300000)).error.get("name"))
     same("a long cell runs", "300000", p.run("len('%s')" % ("a" * 300000)).text)
@@ -340,7 +340,7 @@ def policy():
 def magics():
     for sentence, code, want in (
             ("a program", "!echo $((1+2))", "3\n"),
-            ("its output as a value", "x = !echo a; echo b\nprint(x)", "['a', 'b']\n"),
+            ("the output of a program as a value", "x = !echo a; echo b\nprint(x)", "['a', 'b']\n"),
             ("names in a command", "n = 5\nfor i in range(2):\n    !echo {i} $n", "0 5\n1 5\n"),
             ("%pwd", "print(get_ipython().run_line_magic('pwd', ''))", "/home/user\n"),
             ("%%bash", "%%bash\nA=1; echo $A", "1\n"),
@@ -348,7 +348,7 @@ def magics():
             ("a text with magics in it is a text", "print('''\n!x\n%y\n''')", "\n!x\n%y\n\n")):
         same("magic: " + sentence, want, b.run(code).out)
     same("magic: one that is none", "UsageError", b.run("%nope").error.get("name"))
-    same("%time shows the value, too", ("45", True), (lambda r: (r.text, "Wall time" in r.out))(b.run("%time sum(range(10))")))
+    same("%time shows the value", ("45", True), (lambda r: (r.text, "Wall time" in r.out))(b.run("%time sum(range(10))")))
     check("help", "Docstring" in b.run("len?").out)
     same("a semicolon keeps the value back", None, b.run("5;").text)
     same("top-level await", "3", b.run("import asyncio\nawait asyncio.sleep(0.01, 3)").text)
@@ -372,7 +372,7 @@ def magics():
     same("display()", [("<b/>", False), (None, True)], [(r.get("html"), r["is_main_result"]) for r in run.of("result")])
     run = b.run("import os\nif os.fork() == 0: print('child')\nelse: os.wait(); print('parent')")
     same("a fork that comes back", {"child", "parent"}, set(run.out.split()))
-    same("and one kernel is left", "2", b.run("1+1").text)
+    same("a cell that forks leaves one kernel", "2", b.run("1+1").text)
 
 
 def notebooks():
@@ -397,12 +397,12 @@ def r_language():
         check("R that is not installed says what to install", "r-base-core" in run.error.get("value", ""), run.events)
         return
     same("R", "[1] 42", run.text)
-    same("its state stays, and what it prints", ("[1] 43", "hi\n"), (lambda r: (r.text, r.out))(b.run('cat("hi\\n"); x + 2', language="r")))
+    same("R keeps its state, and prints", ("[1] 43", "hi\n"), (lambda r: (r.text, r.out))(b.run('cat("hi\\n"); x + 2', language="r")))
     lines = [e["text"] for e in b.run('for (i in 1:3) { cat("line"); cat(i); cat("\\n") }', language="r").events if e["type"] == "stdout"]
     check("R prints in whole lines", "".join(lines) == "line1\nline2\nline3\n" and all(l.endswith("\n") for l in lines), lines)
     same("an error of R", ("Error", "bad 3"), (lambda e: (e.get("name"), e.get("value")))(
         b.run('f <- function(a) stop("bad ", a)\nf(3)', language="r").error))
-    check("with its calls", "f(3)" in b.run("f(3)", language="r").error.get("traceback", ""))
+    check("an error of R has its calls", "f(3)" in b.run("f(3)", language="r").error.get("traceback", ""))
     same("code that R cannot read", "Error", b.run("1 +", language="r").error.get("name"))
     same("the environment of a cell", ('[1] "b"', '[1] ""'), (b.run('Sys.getenv("A")', language="r", env_vars={"A": "b"}).text,
                                                          b.run('Sys.getenv("A")', language="r").text))
@@ -410,8 +410,8 @@ def r_language():
     begun(r)
     hang_up(c, r)
     same("a loop is interrupted, and variables stay", "[1] 41", b.run("x", language="r").text)
-    same("quit ends it", "ExitCode", b.run("quit(status = 3)", language="r").error.get("name"))
-    same("and the next cell has a new one", "[1] FALSE", b.run('exists("x")', language="r").text)
+    same("quit ends R", "ExitCode", b.run("quit(status = 3)", language="r").error.get("name"))
+    same("the cell after quit has a new R", "[1] FALSE", b.run('exists("x")', language="r").text)
 
 
 def java():
@@ -420,7 +420,7 @@ def java():
         check("java that is not installed says what to install", "default-jdk" in run.error.get("value", ""), run.events)
         return
     same("java", "11", run.text)
-    same("its state stays", ("12", "hi\n"), (lambda r: (r.text, r.out))(b.run('System.out.println("hi");\nf(6)', language="java")))
+    same("java keeps its state, and prints", ("12", "hi\n"), (lambda r: (r.text, r.out))(b.run('System.out.println("hi");\nf(6)', language="java")))
     read = 'System.getProperty("A") + System.getProperty("user.dir")'
     same("the environment of a cell is in Java's properties while it runs", ('b \\" ü/x', "null"), (
         b.run(read, language="java", env_vars={"A": 'b " ü', "user.dir": "/x"}).text, b.run('System.getProperty("A")', language="java").text))

@@ -35,7 +35,7 @@ def frames():
                 "pd.DataFrame({'a': [1, 2], 'b': ['x', None], 'c': [1.5, np.nan],"
                 " 't': pd.to_datetime(['2024-01-02', '2024-01-03'])})")[0]
     check("a frame has text and html", "a" in got["text"] and got["html"].startswith("<div"), got)
-    same("and data", {"a": [1, 2], "b": ["x", None], "c": [1.5, None],
+    same("a frame has data", {"a": [1, 2], "b": ["x", None], "c": [1.5, None],
                       "t": ["2024-01-02T00:00:00", "2024-01-03T00:00:00"]}, got["data"])
     check("a series is text", "dtype" in b.run("pd.Series([1])")[0]["text"])
     check("numbers of numpy", "5" in b.run("np.int64(5)")[0]["text"])
@@ -46,12 +46,12 @@ def figures():
     got = b.run(PLT + "plt.plot([1, 2, 3], [4, 5, 6], label='one')\nplt.title('T')\nplt.xlabel('x (s)')\nplt.ylabel('y')\n"
                       "plt.show()\nprint('after')")
     same("a figure is shown once", 1, len(got))
-    same("as a picture", b"\x89PNG", base64.b64decode(got[0]["png"])[:4])
+    same("a figure is a picture", b"\x89PNG", base64.b64decode(got[0]["png"])[:4])
     chart = got[0]["chart"]
     same("a line chart", ("line", "T", "x (s)", "y", "s", None, "linear"),
          tuple(chart[k] for k in ("type", "title", "x_label", "y_label", "x_unit", "y_unit", "x_scale")))
-    same("its points", [{"label": "one", "points": [[1, 4], [2, 5], [3, 6]]}], chart["elements"])
-    check("its ticks", chart["x_ticks"] and len(chart["x_ticks"]) == len(chart["x_tick_labels"]), chart)
+    same("a line chart has its points", [{"label": "one", "points": [[1, 4], [2, 5], [3, 6]]}], chart["elements"])
+    check("a line chart has its ticks", chart["x_ticks"] and len(chart["x_ticks"]) == len(chart["x_tick_labels"]), chart)
     chart = b.run(PLT + "plt.scatter([1, 2], [3, 4], label='s');")[0]["chart"]
     same("a scatter chart, without show()", ("scatter", [{"label": "s", "points": [[1, 3], [2, 4]]}]),
          (chart["type"], chart["elements"]))
@@ -79,7 +79,7 @@ def figures():
 def ipython():
     got = b.run("from IPython.display import display, HTML, Markdown, Image\ndisplay(HTML('<b/>'), Markdown('# m'))")
     same("IPython's own display functions lead here", ["<b/>", "# m"], [got[0].get("html"), got[1].get("markdown")])
-    same("and get_ipython()", "True", b.run("import IPython\nIPython.get_ipython() is get_ipython()")[0]["text"])
+    same("IPython.get_ipython() is the kernel's", "True", b.run("import IPython\nIPython.get_ipython() is get_ipython()")[0]["text"])
     got = b.run("import sympy\nsympy.Symbol('x')**2")[0]
     check("sympy has latex", "x^{2}" in got.get("latex", ""), got)
 
@@ -88,7 +88,7 @@ def typescript():
     got = b.run("interface P { name: string }\nconst p: P = { name: 'x' };\nenum E { A = 1 }\np.name + (E.A as number)", language="typescript")
     same("typescript", "x1", got[0]["text"] if got else None)
     got = b.run("const v: number = await Promise.resolve(3 as number)\nv", language="ts")
-    same("with await", "3", got[0]["text"] if got else None)
+    same("typescript with await", "3", got[0]["text"] if got else None)
 
 
 def limits():
@@ -108,7 +108,7 @@ def notebooks():
     same("the template has every module of the battery, and letters of every language", [],
          sorted(set(notebook.NEEDED + notebook.OPTIONAL + ["CJK font"]) - set(modules)))
     notebook.run_all(lambda code: n.run(code) and n.events or n.events, check, modules, lambda group: False)
-    same("its sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
+    same("the battery's sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
 
 
 FRAME = "import pandas as pd, matplotlib.pyplot as plt\npd.DataFrame({'a': [1, 2]})"
@@ -121,7 +121,7 @@ def first_cell():
     got = n.run(FRAME)
     took = round((time.monotonic() - begun) * 1000)
     same("the first cell of a new sandbox has its frame", [1, 2], got[0]["data"]["a"] if got else None)
-    same("its sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
+    same("the cold sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
     return took
 
 
@@ -130,7 +130,7 @@ def warm():
     n = Box()
     same("the first cell of a warm sandbox has its modules imported", "True",
          n.run("import sys\n{'pandas', 'matplotlib.pyplot'} <= set(sys.modules)")[0]["text"])
-    same("its sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
+    same("the warm sandbox is killed", 204, ask("DELETE", "/sandboxes/" + n.id).status)
     took = [first_cell() for _ in range(5)]
     print("# first cells: %s ms, without a memory image %s ms" % (took, os.environ["WITHOUT_MS"]))
 

@@ -63,7 +63,7 @@ check("a pinned client is told of one sandbox only", "bash" in {t["name"] for t 
       not {t["name"] for t in listed} & {"create_sandbox", "list_sandboxes", "delete_sandbox"} and
       not any("sandbox_id" in t["inputSchema"]["properties"] for t in listed), listed)
 same("a pinned client works in its sandbox", pinned, pinned_call("bash", command="uname -n")["content"][0]["text"].strip())
-same("also if it names the sandbox", pinned, pinned_call("bash", command="uname -n", sandbox_id=pinned)["content"][0]["text"].strip())
+same("a pinned client may name its sandbox", pinned, pinned_call("bash", command="uname -n", sandbox_id=pinned)["content"][0]["text"].strip())
 check("a pinned client cannot reach another sandbox of its tenant", pinned_call("bash", command="uname -n", sandbox_id=elsewhere)["isError"])
 same("a pinned client cannot end a sandbox", -32602, pinned_call("delete_sandbox", sandbox_id=elsewhere)["error"]["code"])
 check("a pinned client's preview is of its sandbox", pinned in pinned_call("preview_url", port=8080)["content"][0]["text"])
@@ -110,7 +110,7 @@ same("an unknown revision gets 400, and what is spoken", (400, ["2026-07-28"], "
         new("tools/list", meta={**META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}, MCP_Protocol_Version="2099-01-01")))
 same("a header that is not what the body says gets 400", (400, -32020, 1), code(new("tools/list", Mcp_Method="tools/call")))
 same("a missing header gets 400", (400, -32020, 1), code(new("tools/list", Mcp_Method=None)))
-same("another tool in the header than in the body gets 400", (400, -32020, 1),
+same("a tool in the header that is not the body's gets 400", (400, -32020, 1),
      code(new("tools/call", {"name": "ls"}, Mcp_Name="bash")))
 same("a name in base64 is read", 200, new("tools/call", {"name": "list_sandboxes"},
                                           Mcp_Name="=?base64?%s?=" % base64.b64encode(b"list_sandboxes").decode()).status)
@@ -158,7 +158,7 @@ check("schemas are those of the tools surface", all(
     for t, h in zip(tools.values(), listed)), listed)
 same("a schema names what is needed", (["file_path", "old_string", "new_string"], "boolean"),
      (tools["edit"]["inputSchema"]["required"], tools["edit"]["inputSchema"]["properties"]["replace_all"]["type"]))
-check("tools that only read say so", tools["read"]["annotations"]["readOnlyHint"] and not tools["bash"]["annotations"]["readOnlyHint"])
+check("tools that only read have readOnlyHint", tools["read"]["annotations"]["readOnlyHint"] and not tools["bash"]["annotations"]["readOnlyHint"])
 a = new("tools/list").json["result"]
 same("the newer era's list may be kept for a while", (True, "public", list(tools)),
      (a["ttlMs"] > 0, a["cacheScope"], [t["name"] for t in a["tools"]]))
@@ -166,7 +166,7 @@ same("the newer era's list may be kept for a while", (True, "public", list(tools
 same("output comes as text", ("hi\n", False), call("bash", command="echo hi"))
 same("a command that fails is no error of the tool", ("out\nerr\n[exit code 3]", False),
      call("bash", command="echo out; echo err >&2; exit 3"))
-same("a command without output says so", ("(no output)", False), call("bash", command="true"))
+same("a command without output answers '(no output)'", ("(no output)", False), call("bash", command="true"))
 same("a file is written", False, call("write", file_path="d/a.txt", content="one\ntwo\nthree\n")[1])
 same("a part of a file says how to continue", ("two\n[there is more: continue with offset 3]", False),
      call("read", file_path="d/a.txt", offset=2, limit=1))
@@ -174,9 +174,9 @@ same("a file is edited", False, call("edit", file_path="d/a.txt", old_string="tw
 same("several edits at once", False, call("multi_edit", file_path="d/a.txt",
                                           edits=[{"old_string": "one", "new_string": "1"}, {"old_string": "three", "new_string": "3"}])[1])
 same("the edits are there", "1\n2\n3\n", call("read", file_path="d/a.txt")[0])
-same("glob, grep and ls find it", ["/home/user/d/a.txt\n", "/home/user/d/a.txt:2:2\n", "a.txt\n"],
+same("glob, grep and ls find an edited file", ["/home/user/d/a.txt\n", "/home/user/d/a.txt:2:2\n", "a.txt\n"],
      [call("glob", pattern="**/*.txt")[0], call("grep", pattern="2", path="d", output_mode="content")[0], call("ls", path="d")[0]])
-same("a search that finds nothing says so", "(nothing found)", call("glob", pattern="*.nope")[0])
+same("a search that finds nothing answers '(nothing found)'", "(nothing found)", call("glob", pattern="*.nope")[0])
 png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 40).decode()
 call("write", file_path="p.png", content=png, encoding="base64")
 same("an image comes as an image", ({"type": "image", "data": png, "mimeType": "image/png"}, False), call("read", file_path="p.png"))
@@ -191,10 +191,10 @@ same("a long file is cut at a line, and says where to continue", (True, int(last
 text, _ = call("bash", command="echo begun; sleep 100", run_in_background=True)
 proc = int(re.search(r"process (\d+)", text).group(1))
 check("a background command says how to continue", "bash_output" in text and "kill_process" in text, text)
-check("its output is read by offset", within(10, lambda: call("bash_output", process_id=proc)[0] ==
+check("the output of a background command is read by offset", within(10, lambda: call("bash_output", process_id=proc)[0] ==
                                              "begun\n[process %d is running; continue with stdout_from 6 and stderr_from 0]" % proc))
 same("a background command is ended", False, call("kill_process", process_id=proc)[1])
-check("and says that it has", within(10, lambda: "has ended" in call("bash_output", process_id=proc)[0]))
+check("a background command that was killed says that it has ended", within(10, lambda: "has ended" in call("bash_output", process_id=proc)[0]))
 
 # ---- refusals say what to do next ----
 for sentence, name, arguments, words in (
@@ -216,7 +216,7 @@ same("what only the built-in tools have is passed over", False, call("bash", com
 text, error = call("create_sandbox", preset="minimal")
 box = re.search(r"sandbox (i\w{20}) ", text).group(1)
 call("write", sandbox_id=box, file_path="only", content="here")
-same("another sandbox is another place", ("here", True), (call("read", sandbox_id=box, file_path="only")[0], call("read", file_path="only")[1]))
+same("a file in one sandbox is not in another", ("here", True), (call("read", sandbox_id=box, file_path="only")[0], call("read", file_path="only")[1]))
 check("sandboxes are listed", box in call("list_sandboxes")[0] and "named default" in call("list_sandboxes")[0])
 check("a port has an address", re.match(r"https?://", call("preview_url", port=8080)[0]), call("preview_url", port=8080))
 same("a sandbox is ended", "sandbox %s ended" % box, call("delete_sandbox", sandbox_id=box)[0])
@@ -249,8 +249,8 @@ same("a trace shows the command and nothing else", ("++ echo a\n", "++ echo b\n+
      (bash("set -x; echo a", session="d")["stderr"], bash("echo b; set +x", session="d")["stderr"], bash("echo c", session="d")["stderr"]))
 same("exit ends the call, and its state stays", (4, "3\n"), (bash("X=3; exit 4")["exit_code"], out("echo $X")))
 a = bash("X=4; sleep 100", timeout=300)
-same("a timeout ends one call; the state is as before it", ("timeout", "3\n"), (a["exit_reason"], out("echo $X")))
-check("a timeout says so", "the shell keeps the state from before this call" in a["error"], a)
+same("a timeout ends one call; the state is as before the call", ("timeout", "3\n"), (a["exit_reason"], out("echo $X")))
+check("a timeout says which state the shell keeps", "the shell keeps the state from before this call" in a["error"], a)
 same("a shell that is killed is told, and the next call continues", (True, "3\n"),
      ("keeps the state" in bash("X=5; kill -9 $$")["error"], out("echo $X")))
 same("a loop that nothing interrupts is ended by the timeout", "timeout",
@@ -264,7 +264,7 @@ same("background processes of a call live on", "alive\n",
 same("a background task begins with the state, and changes none", "/tmp", (lambda p: (
     within(10, lambda: not call("bash_output", process_id=p)[0].startswith("[")) and call("bash_output", process_id=p)[0].split("\n")[0]))(
         bash("pwd; cd /usr", run_in_background=True)["process_id"]))
-same("and the session is where it was", "/tmp\n", out("pwd"))
+same("a background task does not change the directory of the session", "/tmp\n", out("pwd"))
 same("restart forgets it all", ("/home/user none\n", "the shell was restarted"),
      (out("echo $PWD ${X-none}", restart=True), server.ask("POST", "/bash", {"restart": True}).json["output"]))
 for sentence, body, field in (("a session's name that leads elsewhere is refused", {"command": "true", "session": "../x"}, "session"),
@@ -373,13 +373,13 @@ check("a cancel ends its own command", within(10, lambda: count(4322) == 1), cou
 check("the call that was cancelled gets no result", b" 202 " in read_until(mine, b"\r\n\r\n"))
 mine.close()
 theirs.close()
-check("nothing runs on", within(10, lambda: count(4322) == 0))
+check("no cancelled command is left", within(10, lambda: count(4322) == 0))
 s = open_call({"command": "sleep 4323"}, id=5, version="2026-07-28")
 check("a command of a client without a session runs", within(10, lambda: count(4323) == 1))
 post(cancelled)
-same("another client without a session cannot cancel it by its number", 1, count(4323))
+same("a client without a session cannot cancel another's command by its number", 1, count(4323))
 s.close()
-check("it ends with its connection", within(10, lambda: count(4323) == 0))
+check("a command without a session ends with its connection", within(10, lambda: count(4323) == 0))
 
 
 # ---- the bridge ----

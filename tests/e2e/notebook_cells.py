@@ -117,10 +117,10 @@ MAGICS = [
     ("%%sh", "%%sh\necho sh", dict(out="sh")),
     ("%%bash that fails", "%%bash\nexit 3", dict(error="CalledProcessError")),
     ("%%writefile", "%%writefile /tmp/nb_mod.py\nVALUE = 42\n", dict(out="/tmp/nb_mod.py")),
-    ("… and an import of the file", "import sys\nsys.path.insert(0, '/tmp')\nimport nb_mod\nnb_mod.VALUE", dict(text="42")),
+    ("an import of a file that was written", "import sys\nsys.path.insert(0, '/tmp')\nimport nb_mod\nnb_mod.VALUE", dict(text="42")),
     ("%run", "%run /tmp/nb_mod.py\nVALUE", dict(text="42")),
     ("%%capture", "%%capture cap\nprint('hidden')", {}),
-    ("… and what was captured", "cap.stdout", dict(text="'hidden\\n'")),
+    ("what %%capture has captured", "cap.stdout", dict(text="'hidden\\n'")),
     ("%%html", "%%html\n<b>bold</b>", dict(has=["html"])),
     ("%%markdown", "%%markdown\n# Title", dict(has=["markdown"])),
     ("%%latex", "%%latex\n$x^2$", dict(has=["latex"])),
@@ -233,7 +233,7 @@ PLOTS = [
     ("a title in Chinese", "import warnings\nwith warnings.catch_warnings(record=True) as w:\n    warnings.simplefilter('always')\n    plt.plot([1]); plt.title('销售额')\n    "
      "plt.gcf().canvas.draw()\nprint([str(x.message) for x in w if 'lyph' in str(x.message)])", dict(has=["png"], cjk=True), "CJK font"),
     ("an error in a plot", "plt.plot([1, 2], [1])", dict(error="ValueError")),
-    ("… leaves nothing for the next cell", "plt.close('all')\n'clean'", dict(text="'clean'")),
+    ("a figure leaves nothing for the next cell", "plt.close('all')\n'clean'", dict(text="'clean'")),
 ]
 
 MORE = [

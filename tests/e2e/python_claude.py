@@ -158,7 +158,7 @@ async def inside():
 
 for part in (callbacks, tools, inside):
     asyncio.run(part())
-same("nothing is left", [], [info.id for info in cove.Sandbox.list()])
+same("no sandbox is left", [], [info.id for info in cove.Sandbox.list()])
 subprocess.run(["rm", "-rf", work])
 server.end()
 finish()

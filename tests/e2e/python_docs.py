@@ -59,7 +59,7 @@ for name, wanted in EXAMPLES.items():
     run = subprocess.run([sys.executable, ROOT / "examples/python" / name], capture_output=True, text=True, timeout=120,
                          env={**os.environ, "TEMPLATE": "host", "PYTHONPATH": os.environ["PYTHONPATH"] + ":" + FAKE})
     check("example %s" % name, run.returncode == 0 and re.fullmatch(wanted, run.stdout, re.S), run.stdout[-300:] + run.stderr[-300:])
-same("they leave nothing", [], [info.id for info in cove.Sandbox.list() if info.name != "default"])
+same("examples leave no sandbox", [], [info.id for info in cove.Sandbox.list() if info.name != "default"])
 for info in cove.Sandbox.list():
     cove.Sandbox(info, cove.Cove()).kill()
 server.end()

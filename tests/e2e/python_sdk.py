@@ -42,7 +42,7 @@ def lives():
     box = cove.Sandbox.create(name="one", timeout=120, metadata={"team": "a"}, envs={"GREETING": "hi"}, limits={"memory": "256m"}, client=client)
     same("a sandbox is created as it was asked for", ("one", "running", {"team": "a"}, 256 << 20),
          (box.info.name, box.info.state, box.info.metadata, box.info.limits["memory"]))
-    same("its environment is in commands", "hi\n", box.commands.run("echo $GREETING").stdout)
+    same("the environment of a sandbox is in its commands", "hi\n", box.commands.run("echo $GREETING").stdout)
     again = cove.Sandbox.create(name="two", idempotency_key="k", client=client)
     same("a create with the same key gives the same sandbox", again.id, cove.Sandbox.create(name="two", idempotency_key="k", client=client).id)
     same("lists filter", ["one"], [info.name for info in cove.Sandbox.list(metadata={"team": "a"}, client=client)])
@@ -52,7 +52,7 @@ def lives():
     check("the deadline moves", box.set_timeout(600).deadline > before)
     metrics = box.get_metrics()
     check("metrics are told", metrics.memory_limit_bytes == 256 << 20 and metrics.processes >= 0, metrics)
-    same("nothing was refused", [], [one for one in box.refusals() if one.count < 0])
+    same("refusals of a sandbox can be listed", [], [one for one in box.refusals() if one.count < 0])
     check("a paused sandbox is told as paused", box.pause(tier="hot").state == "paused" and not box.is_running())
     same("connect resumes", "running", cove.Sandbox.connect(box.id, client=client).get_info().state)
     box.pause(tier="hot")
@@ -77,7 +77,7 @@ def lives():
     else:
         fails("where a copy cannot be made, fork says why and leaves none", cove.ServerError, box.fork, 2)
     same("a sandbox is killed once", (True, False), (again.kill(), again.kill()))
-    same("and is then gone", False, again.is_running())
+    same("a sandbox that was killed does not run", False, again.is_running())
     error = fails("a sandbox that is gone has an error of its own", cove.SandboxNotFoundError, again.commands.run, "true")
     same("errors have status, code and the request's id", (404, "sandbox_not_found", 32), (error.status, error.code, len(error.request_id or "")))
     return box
@@ -87,7 +87,7 @@ def commands(box):
     result = box.commands.run("echo out; echo err >&2; exit 3")
     same("a command that fails is a result", ("out\n", "err\n", 3, "exit", False), (result.stdout, result.stderr, result.exit_code, result.exit_reason, result.ok))
     error = fails("check raises", cove.CommandError, box.commands.run, "echo why >&2; exit 4", check=True)
-    check("with the result in it", error.result.exit_code == 4 and "why" in str(error), error)
+    check("the error of check has the result", error.result.exit_code == 4 and "why" in str(error), error)
     same("a list is executed as it is", "$HOME *\n", box.commands.run(["echo", "$HOME", "*"]).stdout)
     same("options reach the command", "b /tmp user x", box.commands.run("echo -n $A $(pwd) $(id -un) $(cat)", envs={"A": "b"}, cwd="/tmp", user="user", stdin="x").stdout)
     seen = []
@@ -98,10 +98,10 @@ def commands(box):
     same("a timeout is a result", (124, "timeout"), (lambda r: (r.exit_code, r.exit_reason))(box.commands.run("sleep 30", timeout=0.3)))
     same("a limit of processor time too", "cpu_timeout", box.commands.run("while :; do :; done", cpu_timeout=0.2).exit_reason)
     error = fails("a refusal of the policy has its class", cove.PolicyError, box.commands.run, "rm -rf /")
-    same("with rule and layer", ("destructive.rm-root", "policy"), (error.rule, error.layer))
+    same("a refusal of the policy has rule and layer", ("destructive.rm-root", "policy"), (error.rule, error.layer))
     fails("stdin that is not text is refused with advice", cove.ConfigurationError, box.commands.run, "cat", stdin=b"\xff")
     error = fails("an invalid field is named", cove.InvalidRequestError, box.commands.run, "true", timeout=10**9)
-    same("by the server's word", "timeout", error.field)
+    same("an invalid field is named by the server's word", "timeout", error.field)
 
     handle = box.commands.start("cat; echo end >&2; exit 2", stdin=True, tag="cat")
     handle.send_stdin(b"\xff\x00")
@@ -114,7 +114,7 @@ def commands(box):
     same("all of stdin at once", b"\xfe" * 600000, box.commands.start("cat", stdin=b"\xfe" * 600000, output_kept=600000).wait().stdout_bytes)
     with box.commands.run("sleep 300", background=True) as sleeper:
         same("a command in the background runs", (True, ["sleep 300"]), (sleeper.info().running, box.commands.connect(sleeper.proc).info().args[-1:]))
-    check("and ends with its block", within(10, lambda: not sleeper.info().running))
+    check("a command in the background ends with its block", within(10, lambda: not sleeper.info().running))
     same("a signal arrives", 143, (lambda h: (h.signal("TERM"), h.wait().exit_code)[1])(box.commands.start("exec sleep 100")))
     same("a process that is not there cannot be killed", False, box.commands.kill(99999))
 
@@ -125,14 +125,14 @@ def commands(box):
         list(stream.events())
     check("a stream that is closed ends its command", within(10, lambda: not any("sleep 200" in one.args for one in box.commands.list() if one.running)))
     result = client.run("cat in.txt; echo $((6*7)) > out", files={"in.txt": "hello"}, return_files=["out", "none"], limits={"memory": "128m"})
-    same("one command in a sandbox of its own", ("hello", b"42\n", True, None), (result.stdout, result.files[0].data, bool(result.files[1].error), result.files[0].error))
-    same("code, too", "4\n", client.run(code="print(2+2)").stdout)
+    same("client.run has a sandbox of its own", ("hello", b"42\n", True, None), (result.stdout, result.files[0].data, bool(result.files[1].error), result.files[0].error))
+    same("client.run takes code", "4\n", client.run(code="print(2+2)").stdout)
 
 
 def files(box):
     info = box.files.write("d/a.txt", "héllo", mode="600")
     same("a file is written", ("a.txt", 6, "0600"), (info.name, info.size, info.mode))
-    same("and read as text and bytes", ("héllo", "héllo".encode()), (box.files.read("d/a.txt"), box.files.read("d/a.txt", "bytes")))
+    same("a file is read as text and as bytes", ("héllo", "héllo".encode()), (box.files.read("d/a.txt"), box.files.read("d/a.txt", "bytes")))
     box.files.write("d/a.txt", b"!", append=True)
     same("bytes are appended", "héllo!", box.files.read("d/a.txt"))
     fails("create refuses a file that exists", cove.ConflictError, box.files.write, "d/a.txt", "x", create=True)
@@ -146,7 +146,7 @@ def files(box):
         yield b"half"
         raise RuntimeError("no more")
     fails("an upload whose source fails is the caller's error", RuntimeError, box.files.write, "parts", breaks())
-    same("and the old content stays", "AAABBBCCCDDD", box.files.read("parts"))
+    same("an upload whose source fails leaves the old content", "AAABBBCCCDDD", box.files.read("parts"))
     (tmp / "big").write_bytes(os.urandom(3 << 20))
     progress.clear()
     box.files.upload(tmp / "big", "big", on_progress=progress.append)
@@ -155,8 +155,8 @@ def files(box):
           progress[-1] == (3 << 20, 3 << 20), progress[-1:])
     same("a stream has the same bytes", (tmp / "big").read_bytes(), b"".join(box.files.stream("big")))
     fails("a file that is missing has its class", cove.PathNotFoundError, box.files.download, "none", tmp / "none")
-    same("and leaves nothing half on this machine", ["back", "big"], sorted(os.listdir(tmp)))
-    same("names", (True, False, True, False), (box.files.exists("d"), box.files.exists("e"), box.files.make_dir("x/y"), box.files.make_dir("x/y")))
+    same("a failed download leaves nothing half on this machine", ["back", "big"], sorted(os.listdir(tmp)))
+    same("exists and make_dir say whether a name was there", (True, False, True, False), (box.files.exists("d"), box.files.exists("e"), box.files.make_dir("x/y"), box.files.make_dir("x/y")))
     same("a list with depth", ["a.txt"], [one.name for one in box.files.list("d", depth=2)])
     same("a glob", ["/home/user/d/a.txt"], [one.path for one in box.files.glob("**/*.txt")])
     found = box.files.search("llo!$", "d")
@@ -172,10 +172,10 @@ def files(box):
     os.symlink("sub/f", tree / "link")
     check("a directory goes in", box.files.upload_dir(tree, "tree") >= 4, "entries")
     box.files.download_dir("tree", tmp / "copy")
-    same("and out again", ("in", "sub/f", 0o755), ((tmp / "copy/link").read_text(), os.readlink(tmp / "copy/link"), (tmp / "copy/run").stat().st_mode & 0o777))
+    same("a directory comes out as it went in", ("in", "sub/f", 0o755), ((tmp / "copy/link").read_text(), os.readlink(tmp / "copy/link"), (tmp / "copy/run").stat().st_mode & 0o777))
     box.commands.run("ln -s /etc/passwd tree/bad", check=True)
     fails("a link of the sandbox that leads out is not made here", cove.ConflictError, box.files.download_dir, "tree", tmp / "copy2")
-    check("and nothing was written through it", not os.path.lexists(tmp / "copy2/bad"))
+    check("nothing is written through a link that leads out", not os.path.lexists(tmp / "copy2/bad"))
     same("a tree is removed", False, (box.files.remove("tree"), box.files.exists("tree"))[1])
     watch = box.files.watch_dir(".", recursive=True)
     box.files.write("watched", "1")
@@ -249,9 +249,9 @@ def cells(box):
     same("a restarted context is empty", "NameError", box.run_code("y", context=context).error.name)
     box.remove_context(fork)
     fails("a context that was removed is gone", cove.NotFoundError, box.run_code, "1", context=fork.id)
-    same("another language", "3", box.run_code("echo $((1+2))", language="bash").logs.stdout[0].strip())
+    same("run_code runs bash", "3", box.run_code("echo $((1+2))", language="bash").logs.stdout[0].strip())
     fails("a cell that takes too long is interrupted", cove.RequestTimeoutError, box.run_code, "import time\nwhile True: time.sleep(0.01)", timeout=0.5)
-    same("and the next cell runs", "2", box.run_code("1+1", timeout=60).text)
+    same("the cell after an interrupted one runs", "2", box.run_code("1+1", timeout=60).text)
 
 
 def tunnels(box):
@@ -277,7 +277,7 @@ def terminals(box):
         terminal.send("clear; stty size; echo en''d\n")
         while b"\nend" not in seen.replace(b"\r", b""):
             seen += terminal.receive()
-        check("and another one", b"40 120" in seen, seen)
+        check("a terminal has its new size after a resize", b"40 120" in seen, seen)
         proc, offset = terminal.proc, terminal.offset
         terminal.close()
         back = box.pty.connect(proc, offset=offset)
@@ -327,7 +327,7 @@ def git(box):
     git.reset("copy", mode="hard", target="HEAD~1")
     same("a reset is behind", (0, 1, "/home/user/far.git"), (lambda s: (s.ahead, s.behind, git.remote_get("copy")))(git.status("copy")))
     error = fails("what git refuses is an error with its words", cove.CommandError, git.clone, "/home/user/none.git", "x")
-    check("of git itself", "none.git" in error.result.stderr, error)
+    check("what git refuses has git's words", "none.git" in error.result.stderr, error)
     git.clone("/home/user/far.git", "login", username="u", password="sesame")
     same("a password is left nowhere", 1, box.commands.run("grep -rq sesame /home/user").exit_code)
 
@@ -341,30 +341,30 @@ def the_rest(box):
         check("a server inside is listed", within(30, lambda: 3000 in [one.port for one in box.ports.list()]))
         box.files.write("/tmp/page.txt", "page")
         answer = box.ports.request(3000, "/page.txt", headers={"X-A": "b"})
-        same("and answers", (200, b"page"), (answer.status, answer.body))
-        same("also with errors, and to other methods", [404, 501, 501, 501, 501],
+        same("a server inside answers", (200, b"page"), (answer.status, answer.body))
+        same("a server inside answers with errors, and to other methods", [404, 501, 501, 501, 501],
              [box.ports.request(3000, "/none").status] + [box.ports.request(3000, "/page.txt", method=m).status for m in ("POST", "PUT", "DELETE", "PATCH")])
         check("a link for a browser", box.preview_url(3000).startswith("http://3000-" + box.id) and box.get_host(3000).startswith("3000-"), box.preview_url(3000))
     token = box.get_preview().token
     same("previews are public or not", (True, False), (box.set_preview({"public": True}).public, box.set_preview({}).public))
     check("a token is rolled", box.roll_preview().token != token)
-    fails("nothing listens", cove.UnavailableError, lambda: client.call("relayGet", id=box.id, port=4000, path=""))
+    fails("a port where nothing listens is UnavailableError", cove.UnavailableError, lambda: client.call("relayGet", id=box.id, port=4000, path=""))
     client.volumes.create("data", size="32m")
     with cove.Sandbox.create(volumes=[{"name": "data", "path": "/data"}], client=client) as one:
         one.files.write("/data/f", "kept")
         same("a volume has a writer", (1, one.id), (client.volumes.get("data").writers, client.volumes.get("data").users[0]["sandbox"]))
-        fails("and is not removed meanwhile", cove.ConflictError, client.volumes.remove, "data")
+        fails("a volume in use is not removed", cove.ConflictError, client.volumes.remove, "data")
     with cove.Sandbox.create(volumes=[{"name": "data", "path": "/data", "read_only": True}], client=client) as one:
         same("a volume outlives its sandbox", "kept", one.files.read("/data/f"))
     same("volumes are listed and removed", (["data"], True, False), ([v.name for v in client.volumes.list()], client.volumes.remove("data"), client.volumes.remove("data")))
     client.secrets.set("TOKEN", "s3cret", ["api.example.com"])
     check("a secret is listed without its value", [(s.name, s.hosts) for s in client.secrets.list()] == [("TOKEN", ["api.example.com"])] and
           "s3cret" not in str(client.secrets.list()))
-    same("and removed", (True, False), (client.secrets.remove("TOKEN"), client.secrets.remove("TOKEN")))
+    same("a secret is removed once", (True, False), (client.secrets.remove("TOKEN"), client.secrets.remove("TOKEN")))
     client.networks.create("lan")
     member = client.networks.join("lan", box.id, alias="db", ports=[5432])
     same("a private network has its member", ("db", [5432], 1, "db"), (member.alias, member.ports, client.networks.get("lan").member_count, client.networks.get("lan").members[0].alias))
-    same("and ends", (True, ["lan"], True), (client.networks.leave("lan", box.id), [n.name for n in client.networks.list()], client.networks.remove("lan")))
+    same("a private network is left and removed", (True, ["lan"], True), (client.networks.leave("lan", box.id), [n.name for n in client.networks.list()], client.networks.remove("lan")))
     client.set_default_network({"mode": "off"})
     same("a default network is set and taken back", ({"mode": "off"}, None), ({"mode": (client.default_network() or {}).get("mode")}, (client.set_default_network(None), client.default_network())[1]))
     client.pools.set("host", max=1)
@@ -403,7 +403,7 @@ def operating(box):
                                                                 "team" not in [one.name for one in operator.tenants.list()]))
         records = list(operator.audit.records(oldest_first=True, limit=50, tenant="local"))
         check("the audit log of all, over several pages, is a chain", len(records) > 100 and operator.audit.verify()["whole"] is True, len(records))
-        same("nothing is that old", 0, operator.audit.prune(86400 * 365))
+        same("prune of very old records removes none", 0, operator.audit.prune(86400 * 365))
         check("what waits in pools is ended", operator.pools.drain() >= 0)
     fails("loopback is not the operator", cove.ForbiddenError, client.tenants.list)
 
@@ -450,12 +450,12 @@ def ways(box):
         fails("a certificate that is not known is refused", cove.ConnectionFailedError, other.health)
     with cove.Cove(URL, "e2b_" + "0" * 40) as other:
         error = fails("a wrong key has its class", cove.AuthenticationError, other.stats)
-        check("and the key is in no message", "0000" not in str(error), error)
+        check("the key is in no message about a wrong key", "0000" not in str(error), error)
     for url in ("ftp://x", "http://", "http://h:99999", "unix:relative", "http://a b", "http://u:p@h"):
         fails("an invalid address is refused: " + url, cove.ConfigurationError, cove.Cove, url)
     fails("a header cannot be smuggled in", ValueError, client.call, "getStats", headers=[("X", "a\r\nY: b")])
     fails("an id cannot leave its place in the path", cove.CoveError, client.call, "getSandbox", id="..")
-    fails("nor with slashes", cove.ApiError, client.call, "getSandbox", id="../../stats")
+    fails("an id with slashes cannot leave its place in the path", cove.ApiError, client.call, "getSandbox", id="../../stats")
 
 
 async def asynchronously(box_id):
@@ -483,7 +483,7 @@ async def asynchronously(box_id):
                 while any(one.running for one in await box.commands.list()):
                     await asyncio.sleep(0.05)
             await asyncio.wait_for(calm(), 30)
-            check("async: and its command ends", True)
+            check("async: a cancelled command ends", True)
             await box.files.write("a/b", io.BytesIO(b"x" * 1000000))
 
             async def parts():
@@ -551,7 +551,7 @@ restarts(box)
 box.kill()
 if "ONLY" not in os.environ:
     same("every operation of the package was asked for", [], sorted({*OPERATIONS, *CELLS} - called))
-same("nothing is left", [], [info.id for info in cove.Sandbox.list()])
+same("no sandbox is left", [], [info.id for info in cove.Sandbox.list()])
 client.close()
 subprocess.run(["rm", "-rf", str(tmp)])
 server.end()

@@ -157,7 +157,7 @@ async def with_executor():
         alerts = []
         run("audit.py", executor=executor, alert=alerts.append)
         same("example: failures in the record raise alerts", 4, len(alerts))
-        same("the server's audit log has the commands, too", True,
+        same("the server's audit log has the commands", True,
              len([one async for one in box.client.audit_logs(action="exec.run", sandbox_id=executor.sandbox_id)]) >= 3)
         id = executor.sandbox_id
     same("the sandbox ends with the executor", False, id in boxes())
@@ -200,7 +200,7 @@ async def agents():
               options.env["CLAUDE_CODE_DISABLE_FILE_MENTIONS"], options.env["A"], options.allowed_tools))
         tools = options.mcp_servers["cove"]["instance"]
         text = lambda answer: answer["content"][0]["text"]
-        same("its tools run in the sandbox", ("42", None), (lambda a: (text(a), a.get("is_error")))(await tools["bash"].handler({"command": "echo 42"})))
+        same("the tools of claude_options run in the sandbox", ("42", None), (lambda a: (text(a), a.get("is_error")))(await tools["bash"].handler({"command": "echo 42"})))
         failed = await tools["bash"].handler({"command": "echo oops >&2; exit 3"})
         check("a command that fails is an answer, not an error", "oops" in text(failed) and "3" in text(failed) and "is_error" not in failed, failed)
         check("what cannot be done is an error", (await tools["read"].handler({"file_path": "none"})).get("is_error") is True)
@@ -242,7 +242,7 @@ async def inside(executor):
                               "print('done', file=sys.stderr); sys.exit(5)\n")
     await executor.execute_bash("chmod +x /home/user/claude")
     options = executor.agent_options(inside=True, command=["/home/user/claude"], forward_env=["GREETING"], cwd="/tmp", env={"X": "1"})
-    same("the other options stay", ("1", None), (options.env.get("X"), options.tools))
+    same("options that are not replaced stay", ("1", None), (options.env.get("X"), options.tools))
     env = {**os.environ, **options.env, "GREETING": "hi", "ANTHROPIC_API_KEY": "secret", "COVE_URL": "http://127.0.0.1:1"}
     version = subprocess.run([options.cli_path, "-v"], capture_output=True, text=True, timeout=60, env=env)
     same("the script of cli_path runs the program of the sandbox", (0, "9.9.9 (Claude Code)\n"), (version.returncode, version.stdout))
@@ -258,7 +258,7 @@ async def inside(executor):
     line = await read_line(process.stdout)
     same("long lines too", {"echo": {"n": big}}, json.loads(line))
     process.stdin.close()
-    same("its end and its code come through", (b"done\n", 5), (await process.stderr.read(), await process.wait()))
+    same("the end and the exit code of a process inside come through", (b"done\n", 5), (await process.stderr.read(), await process.wait()))
     process = await asyncio.create_subprocess_exec(options.cli_path, stdin=-1, stdout=-1, env=env)
     await process.stdout.readline()
     process.terminate()
@@ -308,7 +308,7 @@ limiter = RateLimiter(2, 10, clock=lambda: clock[0])
 got = [limiter.check("a")[0], limiter.check("a")[0], limiter.check("a"), limiter.check("b")[0]]
 clock[0] = 10.0
 same("the limiter counts each key in a window that moves", (True, True, False, True, True), (got[0], got[1], got[2][0], got[3], limiter.check("a")[0]))
-check("and says when there is room again", "try again in 10.0 seconds" in got[2][1], got[2][1])
+check("the limiter says when there is room again", "try again in 10.0 seconds" in got[2][1], got[2][1])
 with cove.Cove() as client:
     presets = client.tools.presets()
 for name, config in SANDBOX_PRESETS.items():
@@ -340,7 +340,7 @@ async def pools():
             check("a pool whose sandboxes cannot be prepared says so", False)
     except RuntimeError:
         check("a pool whose sandboxes cannot be prepared says so", True)
-    same("and leaves nothing either", [], boxes())
+    same("a pool whose sandboxes cannot be prepared leaves no sandbox", [], boxes())
     proxy = ToolProxy(SandboxConfig())
     await proxy.execute(ToolInput("Bash", {"command": "true"}))
     cove.Sandbox.connect((await proxy.sandbox()).sandbox_id).kill()
@@ -359,6 +359,6 @@ async def pools():
 
 
 asyncio.run(pools())
-same("nothing is left", [], boxes())
+same("no sandbox is left", [], boxes())
 server.end()
 finish()

@@ -56,15 +56,15 @@ await part('a domain is all that is said', async () => {
   await box.files.write('a.txt', 'over tls')
   is('files', 'over tls', await box.files.read('a.txt'))
   like('links name the sandbox', new RegExp(`^https://49983-${box.sandboxId}\\.`), await box.downloadUrl('a.txt'))
-  is('and work', 'over tls', await (await fetch(await box.downloadUrl('a.txt'))).text())
-  is('it runs', true, await box.isRunning())
+  is('links to files work over TLS', 'over tls', await (await fetch(await box.downloadUrl('a.txt'))).text())
+  is('a sandbox over TLS runs', true, await box.isRunning())
   const found = await Sandbox.connect(box.sandboxId)
   is('connect', box.sandboxId, found.sandboxId)
   const handle = await box.commands.run('echo up; sleep 300', { background: true })
   await until((text) => text, () => handle.stdout)
   await box.kill()
-  await refuses('killed meanwhile', TimeoutError, /killed or reached its end/, () => handle.wait())
-  is('it does not run', false, await box.isRunning())
+  await refuses('a command in a sandbox that is killed', TimeoutError, /killed or reached its end/, () => handle.wait())
+  is('a killed sandbox over TLS does not run', false, await box.isRunning())
 })
 
 await part('a server inside', async () => {
@@ -73,7 +73,7 @@ await part('a server inside', async () => {
   const url = `https://${box.getHost(8080)}`
   const answer = await fetch(`${url}/path?q=1`)
   is('answers by its host name', [200, 'yes'], [answer.status, answer.headers.get('x-inside')])
-  like('with path and host as they were asked', new RegExp(`^GET /path\\?q=1 host=8080-${box.sandboxId}`), await answer.text())
+  like('the answer has path and host as they were asked', new RegExp(`^GET /path\\?q=1 host=8080-${box.sandboxId}`), await answer.text())
   like('takes a body', /^POST \/ .* hello$/, await (await fetch(url, { method: 'POST', body: 'hello' })).text())
   const many = await Promise.all([...Array(50).keys()].map((i) => fetch(`${url}/${i}`).then((a) => a.text())))
   holds('fifty at once', many.every((text, i) => text.startsWith(`GET /${i} `)), many[0])
@@ -101,7 +101,7 @@ await part('a server inside', async () => {
       done(text)
     }).on('error', fail)
   })
-  like('for a browser, a page', /<html|<!doctype/i, page)
+  like('a browser gets a page', /<html|<!doctype/i, page)
   await box.kill()
   const none = await fetch(url)
   is('a sandbox that is gone', [502, 'The sandbox was not found'], [none.status, (await none.json()).message])
@@ -120,7 +120,7 @@ await part('ports that are not public', async () => {
 await part('e2b_policy = standard', async () => {
   const box = await sandbox()
   is('an ordinary command', 'fine\n', (await box.commands.run('echo fine')).stdout)
-  await refuses('one that asks for root', SandboxError, /permission_denied.*privilege\.root/, () => box.commands.run('sudo whoami'))
+  await refuses('a command that asks for root', SandboxError, /permission_denied.*privilege\.root/, () => box.commands.run('sudo whoami'))
   await refuses('a path that is blocked', SandboxError, /./, () => box.files.read('/etc/shadow'))
 })
 

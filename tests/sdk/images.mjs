@@ -15,9 +15,9 @@ await part('from an image', async () => {
   const template = Template().fromImage(image, { username: 'me', password: 'secret-9Kz' }).runCmd('echo step > /built', { user: 'root' })
   const info = await Template.build(template, 'sdk-image', { onBuildLogs: (entry) => logs.push(entry.message) })
   holds('a build from an image of a locked registry has ids', info.templateId && info.buildId, info)
-  holds('its log says that the image is pulled', logs.some((m) => m.includes('pulling ' + image)), logs)
-  holds('and not with which password', !logs.some((m) => m.includes('secret')), logs)
-  is('its sandboxes have the files of the image and of the steps', 'original step', await said('sdk-image', 'echo $(cat /app/data) $(cat /built)'))
+  holds('the log of a build from an image says that the image is pulled', logs.some((m) => m.includes('pulling ' + image)), logs)
+  holds('the log of a build from an image has no password', !logs.some((m) => m.includes('secret')), logs)
+  is('sandboxes of a build from an image have the files of the image and of the steps', 'original step', await said('sdk-image', 'echo $(cat /app/data) $(cat /built)'))
   is('commands are those of the user, at home, whom the image did not have', 'user /home/user /home/user', await said('sdk-image', 'echo $(id -un) $(pwd) $HOME'))
 })
 

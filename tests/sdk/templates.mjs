@@ -36,18 +36,18 @@ await part('build', async () => {
     .rename('wide', 'renamed')
   const info = await Template.build(template, 'sdk-first', { onBuildLogs: (entry) => logs.push(entry), tags: ['v1'] })
   holds('a build has ids', info.templateId && info.buildId, info)
-  holds('its log comes', logs.some((l) => l.message.includes('from the client')), logs.map((l) => l.message))
+  holds('the log of a build comes', logs.some((l) => l.message.includes('from the client')), logs.map((l) => l.message))
   is('commands begin where it said, with its environment', '/srv/app blue two words', await said('sdk-first', 'echo $(pwd) $COLOUR $WIDE'))
-  is('its files are there', 'from the client deep two words', await said('sdk-first:v1', 'echo $(cat data/link) $(cat /srv/all/sub/deep.txt) $(cat renamed)'))
-  is('with their mode', '755 700', await said('sdk-first', 'echo $(stat -c %a /srv/all/test.txt) $(stat -c %a /srv/linked/)'))
+  is('files of a template are there', 'from the client deep two words', await said('sdk-first:v1', 'echo $(cat data/link) $(cat /srv/all/sub/deep.txt) $(cat renamed)'))
+  is('files of a template have their mode', '755 700', await said('sdk-first', 'echo $(stat -c %a /srv/all/test.txt) $(stat -c %a /srv/linked/)'))
   is('a template that was built exists', true, await Template.exists('sdk-first'))
-  is('another does not', false, await Template.exists('sdk-nothing'))
+  is('a template that was not built does not exist', false, await Template.exists('sdk-nothing'))
   is('base does', true, await Template.exists('base'))
   const again = []
   await Template.build(template, 'sdk-first', { onBuildLogs: (entry) => again.push(entry.message) })
   holds('steps that are known do not run again', again.some((m) => m.startsWith('CACHED')) && !again.some((m) => m === 'from the client'), again)
   await Template.build(template, 'sdk-first', { skipCache: true, onBuildLogs: (entry) => again.push(entry.message) })
-  holds('but without the cache', again.includes('from the client'), again)
+  holds('steps run again without the cache', again.includes('from the client'), again)
 })
 
 await part('more steps', async () => {
@@ -87,9 +87,9 @@ await part('tags', async () => {
   const done = await Template.assignTags('sdk-first:v1', ['stable', 'v2'])
   holds('tags are given', done.tags.includes('stable'), done)
   const tags = await Template.getTags('sdk-first')
-  is('and listed', ['default', 'stable', 'v1', 'v2'], tags.map((t) => t.tag).sort())
+  is('tags are listed', ['default', 'stable', 'v1', 'v2'], tags.map((t) => t.tag).sort())
   await Template.removeTags('sdk-first', ['stable'])
-  is('and taken', ['default', 'v1', 'v2'], (await Template.getTags('sdk-first')).map((t) => t.tag).sort())
+  is('tags are removed', ['default', 'v1', 'v2'], (await Template.getTags('sdk-first')).map((t) => t.tag).sort())
   is('a sandbox can be made by a tag', 'blue', await said('sdk-first:v2', 'echo $COLOUR'))
   is('another tenant does not see the template', false, await Template.exists('sdk-first', { apiKey: process.env.OTHER_KEY }))
 })
@@ -100,7 +100,7 @@ await part('errors', async () => {
     .runCmd('echo oops; exit 7') // the line of the error
   const err = await refuses('a step that fails is a BuildError', BuildError, /exit status 7/, () => Template.build(failing, 'sdk-bad'))
   const line = new Error().stack.match(/templates\.mjs:(\d+)/)[1] - 2
-  like('its stack is the line of the step', new RegExp(`templates\\.mjs:${line}:`), err?.stack)
+  like('the stack of a BuildError is the line of the step', new RegExp(`templates\\.mjs:${line}:`), err?.stack)
   await refuses('an unknown user is said in words', BuildError, /invalid username: 'root123'/, () =>
     Template.build(Template().fromTemplate(from).runCmd('whoami', { user: 'root123' }), 'sdk-bad'))
   await refuses('an image that is not installed says how it is', BuildError, /cove template pull/, () =>
@@ -110,7 +110,7 @@ await part('errors', async () => {
     .runCmd('true')
   const base = await refuses('a template that is missing is a BuildError', BuildError, /there is no template/, () => Template.build(missing, 'sdk-bad'))
   const fromLine = new Error().stack.match(/templates\.mjs:(\d+)/)[1] - 3
-  like('its stack is the line of the template', new RegExp(`templates\\.mjs:${fromLine}:`), base?.stack)
+  like('the stack of a missing template is the line of the template', new RegExp(`templates\\.mjs:${fromLine}:`), base?.stack)
   holds('no template of a failed build is used', !(await Template.getTags('sdk-bad')).length)
 })
 

@@ -134,7 +134,7 @@ await part('the callback', async () => {
     is('nothing was written on the host', [], ['made', 'a.txt'].filter((file) => existsSync(`${project}/${file}`)))
     is('a tool that was allowed runs here', 'HOST-CLOCK', whole.results[4])
     like('a tool that the sandbox does not have is refused', /the tool WebFetch does not exist in the sandbox/, whole.results[5])
-    is('hooks of this program are asked as well', ['Bash', 'Read', 'Bash', 'Write', 'mcp__host__clock', 'WebFetch'], hooked)
+    is('hooks of this program are asked beside the hook', ['Bash', 'Read', 'Bash', 'Write', 'mcp__host__clock', 'WebFetch'], hooked)
     await refuses('an option that sandboxCallback sets is refused', ConfigurationError, /sets allowedTools itself/, async () => sandboxCallback(box, { more: { allowedTools: ['Bash'] } }))
 
     const call = toolCallback(box)

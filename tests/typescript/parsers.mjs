@@ -105,9 +105,9 @@ await part('a program that does not read', async () => {
   for (let i = 0; i < 16; i++) inbox.put(piece)
   is('as much as the largest message is kept', [], calls)
   inbox.put(piece)
-  is('then the connection is not read any more', ['pause'], calls)
+  is('beyond the largest message the connection is not read any more', ['pause'], calls)
   await inbox.get()
-  is('until the program has read', ['pause', 'resume'], calls)
+  is('the connection is read again when the program has read', ['pause', 'resume'], calls)
 
   const total = 3 * MESSAGE_MOST
   const server = createServer().on('upgrade', (request, stream) => {
