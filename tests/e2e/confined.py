@@ -90,12 +90,12 @@ def listeners_of_agent(agent):
                                                  for fd in keepers_listeners()), keepers_listeners())
     elif "saver" in words:
         savers = subprocess.run(["pgrep", "-x", "cove-saver"], capture_output=True, text=True).stdout.split()
-        check("its saver has the listener that the agent gave up",
+        check("the saver of the sandbox has the listener that the agent gave up",
               any(link(f"/proc/{pid}/fd/{fd}") == LISTENER for pid in savers for fd in os.listdir(f"/proc/{pid}/fd")), savers)
     elif "saving" in words:
         check("the keeper has the listener that the agent gave up", own != LISTENER and keepers_listeners(), own)
     else:
-        check("there is no listener, and none is needed", own != LISTENER, own)
+        check("the agent has no listener, and needs none", own != LISTENER, own)
 
 
 def cgroup_files(pid):
@@ -123,7 +123,7 @@ def limits_of_cgroups(row):
     quota, _, period = files.get("cpu.max", "%s %s" % (files.get("cpu.cfs_quota_us"), files.get("cpu.cfs_period_us"))).partition(" ")
     got = (files.get("memory.limit_in_bytes", files.get("memory.max")), files.get("pids.max"),
            round(1000 * int(quota) / int(period)) if quota.isdigit() and period.isdigit() else quota)
-    same("its cgroups have the limits of memory, processes and processors", (str(want["memory"]), str(want["pids"]), want["cpu_milli"]), got)
+    same("the sandbox's cgroups have the limits of memory, processes and processors", (str(want["memory"]), str(want["pids"]), want["cpu_milli"]), got)
 
 
 def from_the_host(row):
@@ -191,7 +191,7 @@ def from_inside(row):
         opened = inside("python3", "-c", "import os; os.close(os.open('/dev/shm/node', os.O_RDONLY))")
         check("without Landlock, a device node is of no use", opened.returncode != 0, opened)
         other = inside("python3", "-c", "import os, stat; os.mknod('/dev/shm/mem', stat.S_IFCHR | 0o600, os.makedev(1, 1))")
-        check("and one of a device cannot be made", "PermissionError: [Errno 1]" in other.stderr, other)
+        check("without Landlock, a node of a real device cannot be made", "PermissionError: [Errno 1]" in other.stderr, other)
         inside("rm", "-f", "/dev/shm/node")
     if "listens" in words:
         before = cove("stats", "--refusals", box).stdout
@@ -201,7 +201,7 @@ def from_inside(row):
 
 row = find()
 if row is None:
-    check("it is there", False, cove("ps").stdout)
+    check("the sandbox exists", False, cove("ps").stdout)
 else:
     from_the_host(row)
     if "still" not in words:

@@ -24,8 +24,8 @@ def refusals():
     for method, path in [("GET", "/v1/snapshots/nope"), ("DELETE", "/v1/snapshots/nope"), ("GET", "/v1/snapshots/i" + "a" * 20)]:
         refused("%s of a snapshot that never was" % method, api(method, path), 404, "snapshot_not_found")
     for what in ["pause", "resume", "snapshots", "fork"]:
-        refused("another tenant cannot %s it" % what, api("POST", box.at + "/" + what, {}, OTHER), 404, "sandbox_not_found")
-    same("it runs on", "running", box.get()["state"])
+        refused("a tenant cannot %s another tenant's sandbox" % what, api("POST", box.at + "/" + what, {}, OTHER), 404, "sandbox_not_found")
+    same("a sandbox still runs after requests of another tenant", "running", box.get()["state"])
     box.end()
 
 
@@ -35,33 +35,33 @@ def in_memory():
     box.run("(while :; do echo x >> /tmp/ticks; sleep 0.05; done) >/dev/null 2>&1 &")
     a = box.post("pause", {"tier": "hot"})
     same("a hot pause", (200, "paused", "hot", None), (a.status, a.json["state"], a.json["tier"], a.json["fallback_reason"]))
-    check("says since when, and has no deadline", a.json["paused_since"] and a.json["deadline"] is None, a.json)
+    check("a hot pause says since when, and has no deadline", a.json["paused_since"] and a.json["deadline"] is None, a.json)
     b = box.post("pause", {"tier": "hot"})
     same("a second one is no error, and changes nothing", (200, a.json["paused_since"]), (b.status, b.json["paused_since"]))
     same("an automatic one leaves it where it is", "hot", box.post("pause").json["tier"])
-    refused("it runs nothing", box.run("true"), 409, "wrong_state")
-    refused("nor can it be saved", box.post("snapshots"), 409, "wrong_state")
-    refused("nor be forked", box.post("fork"), 409, "wrong_state")
-    same("a list shows where it is", ["hot"], [s["tier"] for s in api("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
+    refused("a paused sandbox runs nothing", box.run("true"), 409, "wrong_state")
+    refused("a hot sandbox cannot be saved", box.post("snapshots"), 409, "wrong_state")
+    refused("a hot sandbox cannot be forked", box.post("fork"), 409, "wrong_state")
+    same("a list shows the tier", ["hot"], [s["tier"] for s in api("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
     a = box.post("resume")
     same("resume", (200, "running", None), (a.status, a.json["state"], a.json["tier"]))
-    check("with the time of its create", a.json["deadline"] is not None, a.json)
+    check("a resume gives the time of the create", a.json["deadline"] is not None, a.json)
     same("a second resume is no error", 200, box.post("resume").status)
     before = int(box.said("wc -l < /tmp/ticks"))
-    check("its processes continue", within(5, lambda: int(box.said("wc -l < /tmp/ticks")) > before))
+    check("processes continue after a hot pause", within(5, lambda: int(box.said("wc -l < /tmp/ticks")) > before))
     a = box.post("pause", {"tier": "warm"}).json
-    check("warm is warm, or hot with the reason", a["tier"] == "warm" or (a["tier"] == "hot" and a["fallback_reason"]), a)
+    check("a warm pause is warm, or hot with the reason", a["tier"] == "warm" or (a["tier"] == "hot" and a["fallback_reason"]), a)
     if a["tier"] == "hot":
-        check("which the audit log has, too", any("hot, since" in (r.get("detail") or "") for r in audit("sandbox.pause", box.id)))
-    same("and it can be ended while it sleeps", 204, box.end())
-    same("then it is gone", 404, api("GET", box.at).status)
+        check("the audit log says why a pause was hot instead of warm", any("hot, since" in (r.get("detail") or "") for r in audit("sandbox.pause", box.id)))
+    same("a paused sandbox can be killed", 204, box.end())
+    same("a sandbox that was killed while paused is gone", 404, api("GET", box.at).status)
 
 
 def waking():
     box = Box(auto_resume=True)
     same("auto_resume is shown", True, box.get()["auto_resume"])
     box.post("pause", {"tier": "hot"})
-    same("a question does not wake it", "paused", (box.post("stats"), box.get())[1]["state"])
+    same("a question for stats does not wake a sandbox", "paused", (box.post("stats"), box.get())[1]["state"])
     got = []
     threads = [threading.Thread(target=lambda: got.append(box.said("echo here"))) for _ in range(12)]
     for t in threads:
@@ -69,10 +69,10 @@ def waking():
     for t in threads:
         t.join()
     same("a dozen requests at once all get their answer", ["here"] * 12, got)
-    same("of one resume", 1, len(audit("sandbox.resume", box.id)))
+    same("a dozen requests at once are one resume", 1, len(audit("sandbox.resume", box.id)))
     box.post("pause", {"tier": "hot"})
-    same("a file wakes it, too", 201, api("PUT", box.at + "/files?path=/tmp/a", "x").status // 100 * 100 + 1)
-    same("and it runs", "running", box.get()["state"])
+    same("a file request wakes a sandbox", 201, api("PUT", box.at + "/files?path=/tmp/a", "x").status // 100 * 100 + 1)
+    same("a sandbox that a file request resumed runs", "running", box.get()["state"])
     box.end()
 
 
@@ -84,12 +84,12 @@ def idleness():
     over = threading.Event()
     stream = threading.Thread(target=lambda: (held.run("until [ -e /tmp/over ]; do sleep 0.05; done"), over.set()))
     stream.start()
-    check("an idle one falls asleep", within(10, lambda: idle.get()["tier"] == "hot"), idle.get())
-    check("and keeps its deadline", idle.get()["deadline"], idle.get())
-    same("one that computes does not", "running", busy.get()["state"])
-    same("nor one that somebody waits for", ("running", False), (held.get()["state"], over.is_set()))
+    check("an idle sandbox is paused", within(10, lambda: idle.get()["tier"] == "hot"), idle.get())
+    check("an idle pause keeps the deadline", idle.get()["deadline"], idle.get())
+    same("a sandbox that computes is not paused", "running", busy.get()["state"])
+    same("a sandbox whose command a client waits for is not paused", ("running", False), (held.get()["state"], over.is_set()))
     same("a request wakes what fell asleep by itself", "here", idle.said("echo here"))
-    same("and it runs", "running", idle.get()["state"])
+    same("a sandbox that a request resumed runs", "running", idle.get()["state"])
     check("the audit log says why it slept", any("idle" in (r.get("detail") or "") for r in audit("sandbox.pause", idle.id)))
     busy.end()
     api("PUT", held.at + "/files?path=/tmp/over", "x")
@@ -105,14 +105,14 @@ def crashes():
     server.kill()
     subprocess.check_call([COVE, "resume", box.id, "--state", STATE])
     server.start()
-    check("one that was resumed past the server is found awake", within(10, lambda: box.get()["tier"] is None), box.get())
-    same("and works", "here", box.said("echo here"))
+    check("a sandbox that was resumed past the server is found awake", within(10, lambda: box.get()["tier"] is None), box.get())
+    same("a sandbox that was resumed past the server works", "here", box.said("echo here"))
     subprocess.check_call([COVE, "pause", box.id, "--tier", "hot", "--state", STATE])
-    check("one that was paused past it is found asleep", within(10, lambda: box.get()["tier"] == "hot"), box.get())
-    same("and can be resumed", 200, (within(10, lambda: box.run("true").status == 409), box.post("resume").status)[1])
-    check("at its deadline one is paused, as it was asked for",
+    check("a sandbox that was paused past the server is found asleep", within(10, lambda: box.get()["tier"] == "hot"), box.get())
+    same("a sandbox that was paused past the server can be resumed", 200, (within(10, lambda: box.run("true").status == 409), box.post("resume").status)[1])
+    check("a sandbox is paused at its deadline, if on_timeout says so",
           within(20, lambda: (lambda s: s["state"] == "paused" and s["deadline"] is None)(short.get())), short.get())
-    same("and continues", "running", short.post("resume", {"timeout": 60}).json["state"])
+    same("a sandbox that was paused at its deadline can be resumed", "running", short.post("resume", {"timeout": 60}).json["state"])
     box.end()
     short.end()
 

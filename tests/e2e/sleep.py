@@ -36,34 +36,34 @@ def program(word, **body):
 
 def on_disk():
     box = program("otter", auto_resume=True, env={"WHO": "me"}, metadata={"a": "b"}, name="sleeper")
-    same("before", "otter 1", " ".join(box.said(ASK).split()[:2]))
+    same("a program answers before the pause", "otter 1", " ".join(box.said(ASK).split()[:2]))
     a = box.post("pause", {"tier": "disk"}).json
-    same("on disk", ("paused", "disk", None), (a["state"], a["tier"], a["fallback_reason"]))
-    check("it takes bytes there", a["image_bytes"] > 0, a)
+    same("a sandbox is paused to disk", ("paused", "disk", None), (a["state"], a["tier"], a["fallback_reason"]))
+    check("a sandbox on disk takes bytes there", a["image_bytes"] > 0, a)
     kept = json.loads(subprocess.check_output([COVE, "ps", "--json", "--state", STATE]))
-    same("the command line shows it, too", [("paused", "disk")], [(k["state"], k["tier"]) for k in kept if k["id"] == box.id])
-    same("a list has it", [("disk", "sleeper")], [(s["tier"], s["name"]) for s in api("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
+    same("the command line shows a sandbox on disk", [("paused", "disk")], [(k["state"], k["tier"]) for k in kept if k["id"] == box.id])
+    same("a list has a sandbox on disk", [("disk", "sleeper")], [(s["tier"], s["name"]) for s in api("GET", "/v1/sandboxes?state=paused").json["sandboxes"]])
     same("a second pause is no error", (200, "disk"), (lambda p: (p.status, p.json["tier"]))(box.post("pause", {"tier": "hot"})))
     server.kill()
     server.start()
-    same("a new server knows it", "disk", box.get()["tier"])
+    same("a new server knows a sandbox on disk", "disk", box.get()["tier"])
     got = []
     threads = [threading.Thread(target=lambda: got.append(box.said("echo here"))) for _ in range(8)]
     [t.start() for t in threads]
     [t.join() for t in threads]
     same("many requests wake it once", (["here"] * 8, 1), (got, len(audit("sandbox.resume", box.id))))
-    same("its program remembers", "otter 2", " ".join(box.said(ASK).split()[:2]))
+    same("a program on disk remembers its state after the resume", "otter 2", " ".join(box.said(ASK).split()[:2]))
     now = box.get()
     same("all else is as before", ("running", "sleeper", {"a": "b"}, None), (now["state"], now["name"], now["metadata"], now["tier"]))
     same("commands have its environment", "me", box.said("echo $WHO"))
     a = box.post("pause", {"memory": False}).json
-    same("without memory, on disk", "disk", a["tier"])
-    same("resumed, its files are there", "yes", (box.post("resume"), box.said("test -e /tmp/p.py && echo yes"))[1])
-    check("and its processes are not", box.run(ASK).json["exit_code"] != 0)
+    same("a pause without memory is to disk", "disk", a["tier"])
+    same("a sandbox that was paused without memory has its files", "yes", (box.post("resume"), box.said("test -e /tmp/p.py && echo yes"))[1])
+    check("a pause without memory keeps no processes", box.run(ASK).json["exit_code"] != 0)
     box.post("pause", {"tier": "hot"})
-    same("from memory it can go further down", "disk", box.post("pause", {"tier": "disk"}).json["tier"])
-    same("and be ended there", 204, box.end())
-    same("which leaves nothing", [], [i for i in glob.glob(STATE + "/images/*") if box.id in i])
+    same("a hot sandbox can be paused to disk", "disk", box.post("pause", {"tier": "disk"}).json["tier"])
+    same("a sandbox on disk can be killed", 204, box.end())
+    same("a sandbox that was killed on disk leaves no image", [], [i for i in glob.glob(STATE + "/images/*") if box.id in i])
 
 
 def snapshots():
@@ -71,35 +71,35 @@ def snapshots():
     a = box.post("snapshots", {"name": "ready"})
     same("a snapshot", (201, "ready", True, box.id), (a.status, a.json["name"], a.json["memory"], a.json["sandbox"]))
     check("the sandbox stood still for a while", a.json["frozen_ms"] > 0, a.json)
-    same("and continues", "badger 1", " ".join(box.said(ASK).split()[:2]))
-    refused("its name is taken", box.post("snapshots", {"name": "ready"}), 409, "name_taken", "name")
+    same("a sandbox continues after a snapshot", "badger 1", " ".join(box.said(ASK).split()[:2]))
+    refused("the name of a snapshot is in use", box.post("snapshots", {"name": "ready"}), 409, "name_taken", "name")
     files = box.post("snapshots", {"memory": False}).json
-    same("both are listed", [files["id"], a.json["id"]], [s["id"] for s in api("GET", "/v1/snapshots?sandbox=" + box.id).json["snapshots"]])
-    same("in pages", 1, len(api("GET", "/v1/snapshots?limit=1").json["snapshots"]))
+    same("snapshots with and without memory are listed", [files["id"], a.json["id"]], [s["id"] for s in api("GET", "/v1/snapshots?sandbox=" + box.id).json["snapshots"]])
+    same("snapshots are listed in pages", 1, len(api("GET", "/v1/snapshots?limit=1").json["snapshots"]))
     for method, path in [("GET", "/v1/snapshots/"), ("DELETE", "/v1/snapshots/")]:
         for which in ("ready", a.json["id"]):
-            refused("another tenant cannot %s it" % method, api(method, path + which, key=OTHER), 404, "snapshot_not_found")
-    refused("nor make a sandbox of it", api("POST", "/v1/sandboxes", {"snapshot": a.json["id"]}, OTHER), 404, "snapshot_not_found", "snapshot")
-    same("nor list it", [], api("GET", "/v1/snapshots", key=OTHER).json["snapshots"])
+            refused("a tenant cannot %s another tenant's snapshot" % method, api(method, path + which, key=OTHER), 404, "snapshot_not_found")
+    refused("a tenant cannot make a sandbox of another tenant's snapshot", api("POST", "/v1/sandboxes", {"snapshot": a.json["id"]}, OTHER), 404, "snapshot_not_found", "snapshot")
+    same("a tenant does not list another tenant's snapshots", [], api("GET", "/v1/snapshots", key=OTHER).json["snapshots"])
     other = Box(snapshot="ready", env={"MORE": "1"})
     same("a sandbox of it has its processes", "badger 1", " ".join(other.said(ASK).split()[:2]))
-    same("and both environments", "x 1", other.said("echo $SELF $MORE"))
-    same("its name inside is its own", other.id, other.said("hostname"))
+    same("a sandbox of a snapshot has the environments of the snapshot and of the create", "x 1", other.said("echo $SELF $MORE"))
+    same("the host name in a sandbox of a snapshot is its own", other.id, other.said("hostname"))
     made = Box(snapshot="ready", memory=False, limits={"memory": "64m", "pids": 50})
-    same("or its files only, with limits of its own", ("yes", True, 64 << 20, 50), (made.said("test -e /tmp/p.py && echo yes"), made.run(ASK).json["exit_code"] != 0, made.get()["limits"]["memory"], made.get()["limits"]["pids"]))
+    same("a sandbox can have the files of a snapshot alone, with limits of its own", ("yes", True, 64 << 20, 50), (made.said("test -e /tmp/p.py && echo yes"), made.run(ASK).json["exit_code"] != 0, made.get()["limits"]["memory"], made.get()["limits"]["pids"]))
     made.end()
     made = Box(snapshot="ready", limits={"memory": "1g"})
-    same("or its processes, with other limits", ("badger 1", 1 << 30, box.get()["limits"]["disk"]), (" ".join(made.said(ASK).split()[:2]), made.get()["limits"]["memory"], made.get()["limits"]["disk"]))
+    same("a sandbox can have the processes of a snapshot, with different limits", ("badger 1", 1 << 30, box.get()["limits"]["disk"]), (" ".join(made.said(ASK).split()[:2]), made.get()["limits"]["memory"], made.get()["limits"]["disk"]))
     made.end()
-    refused("where they fit in", api("POST", "/v1/sandboxes", {"snapshot": "ready", "limits": {"memory": "8m"}}), 400, "limit_invalid", "limits")
-    refused("none is none", api("POST", "/v1/sandboxes", {"snapshot": "ready", "limits": {"pids": 0}}), 400, "limit_invalid", "limits.pids")
-    refused("in limits that there are", api("POST", "/v1/sandboxes", {"snapshot": "ready", "limits": {"stars": 4}}), 400, "invalid", "limits.stars")
+    refused("too little memory for the processes of a snapshot is refused", api("POST", "/v1/sandboxes", {"snapshot": "ready", "limits": {"memory": "8m"}}), 400, "limit_invalid", "limits")
+    refused("a limit of no processes is refused", api("POST", "/v1/sandboxes", {"snapshot": "ready", "limits": {"pids": 0}}), 400, "limit_invalid", "limits.pids")
+    refused("an unknown limit is refused", api("POST", "/v1/sandboxes", {"snapshot": "ready", "limits": {"stars": 4}}), 400, "invalid", "limits.stars")
     refused("template and root stay its own", api("POST", "/v1/sandboxes", {"snapshot": "ready", "template": "host"}), 400, "invalid", "template")
     refused("memory is a snapshot's", api("POST", "/v1/sandboxes", {"memory": False}), 400, "invalid", "memory")
     cold = Box(snapshot=files["id"])
-    same("one of files only has the files", ("yes", True), (cold.said("test -e /tmp/p.py && echo yes"), cold.run(ASK).json["exit_code"] != 0))
-    same("deleted", 204, api("DELETE", "/v1/snapshots/ready").status)
-    refused("once", api("DELETE", "/v1/snapshots/ready"), 404, "snapshot_not_found")
+    same("a sandbox of a snapshot without memory has the files", ("yes", True), (cold.said("test -e /tmp/p.py && echo yes"), cold.run(ASK).json["exit_code"] != 0))
+    same("a snapshot is deleted", 204, api("DELETE", "/v1/snapshots/ready").status)
+    refused("a snapshot is deleted once", api("DELETE", "/v1/snapshots/ready"), 404, "snapshot_not_found")
     same("what was made of it continues", "badger 2", " ".join(other.said(ASK).split()[:2]))
     api("DELETE", "/v1/snapshots/" + files["id"])
     for b in (box, other, cold):
@@ -109,11 +109,11 @@ def snapshots():
 def forks():
     box = program("lynx")
     a = box.post("fork", {"count": 4, "timeout": 60})
-    same("four copies", (201, [None] * 4), (a.status, [f["error"] for f in a.json["forks"]]))
+    same("a fork makes four copies", (201, [None] * 4), (a.status, [f["error"] for f in a.json["forks"]]))
     copies = [again(f["sandbox"]["id"]) for f in a.json["forks"]]
-    same("each with the program, going its own way", ["lynx 1"] * 4, [" ".join(c.said(ASK).split()[:2]) for c in copies])
-    same("and the first", "lynx 1", " ".join(box.said(ASK).split()[:2]))
-    same("no snapshot is left of it", ([], []), (api("GET", "/v1/snapshots").json["snapshots"], glob.glob(STATE + "/images/i*")))
+    same("each fork has the program in the state of its own", ["lynx 1"] * 4, [" ".join(c.said(ASK).split()[:2]) for c in copies])
+    same("the program that was forked continues", "lynx 1", " ".join(box.said(ASK).split()[:2]))
+    same("no snapshot is left of a fork", ([], []), (api("GET", "/v1/snapshots").json["snapshots"], glob.glob(STATE + "/images/i*")))
     for b in copies + [box]:
         b.end()
 
@@ -130,7 +130,7 @@ def tampering():
         f.write(bytes([was[0] ^ 1]))
     a = box.post("resume")
     check("an image that was changed is refused", a.status in (403, 409, 500, 502), "%d %s" % (a.status, a.body))
-    same("and stays where it is", "disk", box.get()["tier"])
+    same("a sandbox whose image was changed stays on disk", "disk", box.get()["tier"])
     with open(victim, "r+b") as f:
         f.seek(50)
         f.write(was)
@@ -153,12 +153,12 @@ def quotas():
     for made in ask("GET", "/v1/snapshots", key=SMALL).json["snapshots"]:  # before it was measured
         ask("DELETE", "/v1/snapshots/" + made["id"], key=SMALL)
     first = within(6, lambda: post("/v1/sandboxes", {"timeout": 600}).json.get("id"))
-    same("to disk", "disk", post("/v1/sandboxes/%s/pause" % first, {"tier": "disk"}).json["tier"])
+    same("a sandbox of a tenant with a quota is paused to disk", "disk", post("/v1/sandboxes/%s/pause" % first, {"tier": "disk"}).json["tier"])
     others = [post("/v1/sandboxes", {"timeout": 600}) for _ in range(2)]
     same("what is on disk takes no place", [201, 201], [o.status for o in others])
     refused("a resume beyond the quota", post("/v1/sandboxes/%s/resume" % first), 429, "too_many")
     ask("DELETE", "/v1/sandboxes/" + others[0].json["id"], key=SMALL)
-    same("with room for it, it comes", 200, post("/v1/sandboxes/%s/resume" % first).status)
+    same("a resume succeeds when the quota has room", 200, post("/v1/sandboxes/%s/resume" % first).status)
     for b in (first, others[1].json["id"]):
         ask("DELETE", "/v1/sandboxes/" + b, key=SMALL)
 
@@ -193,9 +193,9 @@ def kills():
         api("DELETE", "/v1/sandboxes/" + s["id"])
     for s in api("GET", "/v1/snapshots?limit=200").json["snapshots"]:
         api("DELETE", "/v1/snapshots/" + s["id"])
-    check("nothing is left of what was not finished", within(15, lambda: not glob.glob(STATE + "/images/i*")), glob.glob(STATE + "/images/*"))
+    check("nothing is left of saves that were not finished", within(15, lambda: not glob.glob(STATE + "/images/i*")), glob.glob(STATE + "/images/*"))
     kept = subprocess.check_output([COVE, "ps", "-q", "--state", STATE]).decode().split()
-    same("nor is any sandbox", [], kept)
+    same("no sandbox is left of what was not finished", [], kept)
 
 
 server.start()
