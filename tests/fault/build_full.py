@@ -42,7 +42,7 @@ def full():
 def room():
     if os.path.exists(SMALL + "/filler"):
         os.unlink(SMALL + "/filler")
-    check("there is room again", within(60, lambda: not full()))
+    check("the disk has room again", within(60, lambda: not full()))
 
 
 def begin_and_wait(more):
@@ -72,14 +72,14 @@ check("a sandbox is beside the builds", kept)
 # ---- a step that writes more than the host has ----
 got = builds.ended(builds.begin({**LIMITS, "steps": [step("RUN", "head -c 290m /dev/urandom > /big", "root")]}))
 check("a step that writes more than the host has fails the build, in its step", (got.get("state"), got.get("step")) == ("failed", "1") and got.get("reason"), got)
-check("and the build's log says why", any("No space left on device" in t for t in builds.texts(got["id"])), builds.texts(got["id"])[-3:])
-check("there is room when it has ended", within(60, lambda: not full()))
+check("the log of a build on a full disk says why it failed", any("No space left on device" in t for t in builds.texts(got["id"])), builds.texts(got["id"])[-3:])
+check("the disk has room when the build has ended", within(60, lambda: not full()))
 whole("a step without room")
 
 # ---- a step whose result has no room ----
 leave(85 << 20)  # 40 MiB are kept free: the step has room, and a copy of its small disk does not
 got = builds.ended(builds.begin({**LIMITS, "steps": [step("RUN", "head -c 30m /dev/urandom > /big; sync", "root"), step("RUN", "true", "root")]}))
-check("a step whose result has no room fails the build, and the reason says so",
+check("a step whose result has no room fails the build, with the reason",
       (got.get("state"), got.get("step")) == ("failed", "1") and "no room for the image" in (got.get("reason") or ""), got)
 room()
 whole("a result without room")
@@ -89,19 +89,19 @@ leave(50 << 20)
 a = s.ask("PUT", "/v1/builds/files/" + "1" * 64, b"x")
 check("an upload is refused while the host has no more than it keeps free", a.status == 507 and "short of disk" in a.error.get("message", ""), (a.status, a.body))
 room()
-same("with room it is taken", 200, s.ask("PUT", "/v1/builds/files/" + "1" * 64, b"x").status)
+same("an upload is taken with room", 200, s.ask("PUT", "/v1/builds/files/" + "1" * 64, b"x").status)
 
 # ---- a disk that others fill ----
 build, box = begin_and_wait("head -c 20m /dev/urandom > /big && sync")
 fill()
 check("the host's disk is full to its last byte", within(60, full))
 check("the build's sandbox runs", runs(box))
-check("its step goes on", within(60, lambda: run(box, "pkill -x sleep", user="root").get("exit_code") == 0))
-check("its sandbox is ended, though the store may have no room to say so", within(60, lambda: not runs(box)))
+check("the step of a build on a full disk continues", within(60, lambda: run(box, "pkill -x sleep", user="root").get("exit_code") == 0))
+check("the sandbox of a build on a full disk is ended, though the store may have no room to say so", within(60, lambda: not runs(box)))
 check("the build's log says why, while the disk is still full", within(30, lambda: builds.errors(build)), builds.texts(build))
 a = s.ask("PUT", "/v1/builds/files/" + "0" * 64, os.urandom(8 << 20))
 check("files of a build that have no room are refused", a.status >= 400 and a.error.get("message"), a.body)
-same("commands run beside it", "hi\n", run(beside, "echo hi").get("stdout"))
+same("commands run beside a build on a full disk", "hi\n", run(beside, "echo hi").get("stdout"))
 room()
 got = builds.ended(build)  # the store may have had no room for it before
 check("a disk that others fill fails the build, with a reason", got.get("state") == "failed" and got.get("reason"), got)

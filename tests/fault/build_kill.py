@@ -105,7 +105,7 @@ if saver:
     finally:
         tell(saver, signal.SIGCONT)
     same("while one build is saved, another one is ready", "ready", got.get("state"))
-    same("and the first one is ready then", "ready", builds.ended(slow).get("state"))
+    same("the build whose save was stopped is ready in the end", "ready", builds.ended(slow).get("state"))
 builds.clean("after a snapshot that took long")
 
 # ---- a disk that is full ----
@@ -113,11 +113,11 @@ small = {"limits": {"disk": "64m"}, "name": "full", "from": "host"}
 got = builds.ended(s.ask("POST", "/v1/builds", {**small, "steps": [step("RUN", "head -c 200m /dev/zero > /big", "root")]}).json["id"])
 check("RUN on a full disk fails the build, in its step", (got.get("state"), got.get("step")) == ("failed", "1"), got)
 got = builds.ended(s.ask("POST", "/v1/builds", {**small, "steps": [step("COPY", "a", "/a", files=builds.upload(100 << 20))]}).json["id"])
-check("COPY to a full disk fails the build, and says so",
+check("COPY to a full disk fails the build, with the reason",
       (got.get("state"), got.get("step")) == ("failed", "1") and "the disk is full" in (got.get("reason") or ""), got)
 got = builds.ended(s.ask("POST", "/v1/builds", {**small, "stages": [{"from": "host", "steps": [step("RUN", "mkdir /o; head -c 100m /dev/zero > /o/x", "root")]}],
                                          "limits": {"disk": "128m"}, "steps": [step("RUN", "head -c 30m /dev/zero > /y", "root"), step("COPY", "/o", "/o", stage=0)]}).json["id"])
-check("COPY --from to a full disk fails the build, and says so",
+check("COPY --from to a full disk fails the build, with the reason",
       (got.get("state"), got.get("step")) == ("failed", "3") and "the disk is full" in (got.get("reason") or ""), got)
 builds.clean("after full disks")
 
@@ -127,9 +127,9 @@ PENDING = ("exec python3 -c \"import socket, time; l = socket.socket(); l.bind((
 build = s.ask("POST", "/v1/builds", {"name": "pending", "from": "host", "start": PENDING, "ready": "test -e /tmp/up"}).json["id"]
 got = builds.ended(build)
 same("a template whose start command cannot be saved is ready", ("ready", None), (got.get("state"), got.get("reason")))
-check("and its log says so", any("runs in every sandbox" in t for t in builds.texts(build)), builds.texts(build))
+check("the log of a template says that its start command cannot be saved", any("runs in every sandbox" in t for t in builds.texts(build)), builds.texts(build))
 box = s.ask("POST", "/v1/sandboxes", {"template": "pending"}).json["id"]
-check("its start command runs in a sandbox made of it", within(60, lambda: s.ask(
+check("a start command that cannot be saved runs in a sandbox of the template", within(60, lambda: s.ask(
     "POST", "/v1/sandboxes/%s/exec" % box, {"command": "pgrep -fc 'sleep.432[2]'"}).json.get("stdout") == "1\n"))
 s.ask("DELETE", "/v1/sandboxes/" + box)
 builds.clean("in the end")

@@ -75,7 +75,7 @@ class Healthy:
         median = statistics.median(self.times)
         check("%s: a healthy caller is served (%d times)" % (sentence, len(self.times)),
               len(self.bad) <= len(self.times) // 10 and len(self.times) > 5, self.bad[:3])
-        check("%s: and does not wait" % sentence, median < quiet + 1 and max(self.times) < HANG,
+        check("%s: a healthy caller does not wait" % sentence, median < quiet + 1 and max(self.times) < HANG,
               "median %.3f s, quiet %.3f s, longest %.3f s" % (median, quiet, max(self.times)))
         print("# %s: median %.1f ms (quiet %.1f ms), longest %.1f ms" % (sentence, median * 1e3, quiet * 1e3, max(self.times) * 1e3))
 
@@ -111,11 +111,11 @@ with healthy:
         time.sleep(0.1)
         most_threads, most_memory = max(most_threads, threads(s)), max(most_memory, memory_mib(s))
 healthy.judge("%d readers that stall" % CROWD, quiet)
-check("they cost a bounded number of threads (%d) and memory (%d MiB)" % (most_threads, most_memory),
+check("readers that stall cost a bounded number of threads (%d) and memory (%d MiB)" % (most_threads, most_memory),
       most_threads <= base_threads + 64 + 800 and most_memory < 400, "")
 for c in readers:
     c.close()
-check("and nothing when they are gone", within(HANG, lambda: fds(s) <= base_fds + 2), (base_fds, fds(s)))
+check("readers that stall leave no descriptor when they are gone", within(HANG, lambda: fds(s) <= base_fds + 2), (base_fds, fds(s)))
 
 # ---- a stalled download ----
 box = s.ask("POST", "/v1/sandboxes", {"timeout": 600}).json["id"]
@@ -173,7 +173,7 @@ for c in bodies:
 begin = time.time()
 answers = [status_of(read_all(c)) for c in bodies]
 check("a body that stands still ends with an answer, or cut", time.time() - begin < HANG and not set(answers) & {200, 201, 204}, answers)
-check("and leaves no file behind", within(HANG, lambda: names() == home), names())
+check("a body that stands still leaves no file behind", within(HANG, lambda: names() == home), names())
 
 # ---- clients that vanish ----
 before = fds(s)
@@ -196,7 +196,7 @@ def running():
 
 check("a command whose client vanished ends", within(HANG, lambda: not running()), running())
 check("uploads that were cut leave no file", within(HANG, lambda: names() == home), names())
-check("and no descriptor", within(HANG, lambda: fds(s) <= before + 2), (before, fds(s)))
+check("uploads that were cut leave no descriptor", within(HANG, lambda: fds(s) <= before + 2), (before, fds(s)))
 same("the server ends as it should", 0, s.end())
 
 # ---- all threads busy ----
@@ -224,11 +224,11 @@ more = [threading.Thread(target=ask, args=("true",)) for _ in range(12)]
 [t.join() for t in more]
 refused = [r for r in results if r[0] == 503]
 check("with all threads busy, new requests get 503 and a reason", len(refused) == 12 and refused[0][1:3] == ("1", "too_many"), results)
-same("and do not wait for what is under way", [], [r for r in results if r[0] != 503])
+same("requests beyond all threads do not wait", [], [r for r in results if r[0] != 503])
 inside("touch /tmp/out")
 [t.join() for t in long]
 same("what was under way continues", [0] * 4, [r[3] for r in results if r[0] == 200])
-same("and then all is as before", 200, s.ask("POST", run, {"command": "true"}).status)
+same("requests are served again when threads are free", 200, s.ask("POST", run, {"command": "true"}).status)
 s.end()
 
 # ---- out of descriptors ----
@@ -254,10 +254,10 @@ many = [s.connect() for _ in range(400)]
 time.sleep(0.3)
 answer = read_all(many[-1])
 same("more connections than descriptors allow get 503", 503, status_of(answer))
-same("those that were open continue", 200, on_kept())
+same("open connections continue when descriptors have run out", 200, on_kept())
 for c in many:
     c.close()
-check("and new ones are taken as soon as there is room", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
+check("new connections are taken as soon as there is room", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
 # Down to the spare descriptor: what is free below it is used up first.
 spare = next(int(n) for n in os.listdir("/proc/%d/fd" % s.p.pid)
              if int(n) > 2 and os.readlink("/proc/%d/fd/%s" % (s.p.pid, n)) == "/dev/null")
@@ -275,6 +275,6 @@ for _ in range(100):
 same("without a single descriptor it is still said", (503, True), (status_of(got), b"out of descriptors" in got))
 [c.close() for c in held]
 subprocess.run(["prlimit", "--pid", str(s.p.pid), "--nofile=256:256"], check=True)
-check("and that recovers, too", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
+check("a server without a single descriptor recovers", within(HANG, lambda: status_of(s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) == 200))
 s.end()
 finish()

@@ -102,7 +102,7 @@ def deadline_of_another():
              time.time() - begin - 2, most)
         begin = time.time()
         if on_timeout == "kill":
-            check("%s: the crowds end at theirs, too" % on_timeout,
+            check("%s: the crowds end at their deadline" % on_timeout,
                   within(30, lambda: all(api("GET", h.at).status == 404 for h in hostile)), [kept(h) for h in hostile])
         for h in hostile:
             begin = time.time()
@@ -132,14 +132,14 @@ def delete_beats_a_save():
         held(box)
         t = threading.Thread(target=lambda b=box, w=what, d=body, s=said: s.append(b.post(w, d)))
         t.start()
-        check("%s: it is being saved" % what, within(20, lambda b=box: saving(b)), kept(box))
+        check("%s: the sandbox is being saved" % what, within(20, lambda b=box: saving(b)), kept(box))
         most, begin = allowed(), time.time()
         status = box.end()
         soon("%s: DELETE ends a sandbox that is being saved" % what, time.time() - begin, most)
-        check("%s: and answers so" % what, status == 204, status)
+        check("%s: DELETE of a sandbox that is being saved answers 204" % what, status == 204, status)
         t.join()
-        check("%s: whoever saved it hears of it" % what, said[0].status in (404, 409, 503), said[0].body)
-        check("%s: it is gone" % what, api("GET", box.at).status == 404 and kept(box) is None, kept(box))
+        check("%s: the caller of the save is told" % what, said[0].status in (404, 409, 503), said[0].body)
+        check("%s: the sandbox is gone" % what, api("GET", box.at).status == 404 and kept(box) is None, kept(box))
 
 
 def deadline_beats_a_save():
@@ -172,7 +172,7 @@ def server_ends():
     os.kill(KEEPER, signal.SIGCONT)
     check("the server ends although the keeper does not answer (%.1f s)" % took, server.p.returncode == 0, server.p.returncode)
     server.start()
-    check("and the next one does what was due",
+    check("the next server meets the deadlines that were due",
           within(60, lambda: all(state(b) in ("gone", "paused") for b in boxes)), [state(b) for b in boxes])
     for b in boxes:
         b.end()
@@ -210,7 +210,7 @@ def soak(seconds):
         healthy.end()
         rounds += 1
     check("%d rounds beside crowds: no deadline was late" % rounds, not late, late)
-    check("and %d commands of the healthy tenant answered" % commands, not slow, slow)
+    check("beside crowds, %d commands of the healthy tenant answered" % commands, not slow, slow)
 
 
 def all_of_it():

@@ -130,13 +130,13 @@ for i in range(ROUNDS):
     if i % 50 == 49:
         print("# %d of %d rounds of coved, slowest back %.3f s, %s" % (i + 1, ROUNDS, max(backs), counts), flush=True)
 same("%d times kill -9 of coved under load: no sandbox is lost" % ROUNDS, [], missing[:3])
-check("it is back at once (slowest %.0f ms, median %.0f ms)" % (max(backs) * 1e3, sorted(backs)[len(backs) // 2] * 1e3), max(backs) < BACK, backs)
+check("coved is back at once (slowest %.0f ms, median %.0f ms)" % (max(backs) * 1e3, sorted(backs)[len(backs) // 2] * 1e3), max(backs) < BACK, backs)
 
 # ---- upgrade in place: the same program again, as a package upgrade does it ----
 before = counts["lines"]
 same("a server that is told to end does, with streams open", 0, s.end(signal.SIGTERM))
 s.start()
-check("its readers continue with the new one", within(20, lambda: counts["lines"] > before + 100), counts)
+check("readers continue with the new server", within(20, lambda: counts["lines"] > before + 100), counts)
 
 # ---- the keeper ----
 missing, backs = [], []
@@ -154,7 +154,7 @@ for i in range(KEEPER_ROUNDS):
         print("# %d of %d rounds of the keeper, slowest back %.3f s, %s" % (i + 1, KEEPER_ROUNDS, max(backs), counts), flush=True)
 same("%d times kill -9 of the keeper under load: no sandbox is lost" % KEEPER_ROUNDS, [], missing[:3])
 if backs:
-    check("it is back at once (slowest %.0f ms, median %.0f ms)" % (max(backs) * 1e3, sorted(backs)[len(backs) // 2] * 1e3), max(backs) < BACK * 2, backs)
+    check("the keeper is back at once (slowest %.0f ms, median %.0f ms)" % (max(backs) * 1e3, sorted(backs)[len(backs) // 2] * 1e3), max(backs) < BACK * 2, backs)
 
 stop = True
 [t.join(130) for t in lanes]

@@ -101,11 +101,11 @@ check("cove up is ready", port, up.text()[-300:])
 if not port:
     finish()
 check("the service manager is told", within(HANG, lambda: manager.said("READY=1\nSTATUS=cove-keeper up, cove-gateway up, cove-pulls up, coved up")), manager.got)
-check("not before all are up", manager.got and "READY=1" not in manager.got[0], manager.got[:1])
+check("the service manager is not told before all programs are up", manager.got and "READY=1" not in manager.got[0], manager.got[:1])
 check("signs of life continue", within(HANG, lambda: sum("WATCHDOG=1" in g for g in manager.got) >= 3), manager.got)
 for name in PROGRAMS:
     with open("/proc/%d/environ" % up.pid(name), "rb") as f:
-        check("%s cannot speak to it" % name, b"NOTIFY_SOCKET" not in f.read())
+        check("%s cannot speak to the service manager" % name, b"NOTIFY_SOCKET" not in f.read())
     with open("/proc/%d/status" % up.pid(name)) as f:
         check("%s has no signal blocked that it did not block itself" % name, "SigBlk:\t0000000000010000" not in f.read())
 
@@ -185,7 +185,7 @@ same("every file that was answered is there", [], [n for n in kept if str(n) not
 listed = patient("GET", "/v1/sandboxes/%s/processes" % box)[1]
 check("the process that ran before still runs", str(proc) in json.dumps(listed), listed)
 check("each end is one line with its reason", re.search(r"warning cove cove-keeper ended: signal 9 \(SIGKILL\) after \d+ ms; starting it again", up.text()))
-check("the manager was told of it", manager.said("STATUS=cove-keeper starting, cove-gateway up, cove-pulls up, coved up") or manager.said("STATUS=cove-keeper down, cove-gateway up, cove-pulls up, coved up"), manager.got[-5:])
+check("the manager was told that the keeper ended", manager.said("STATUS=cove-keeper starting, cove-gateway up, cove-pulls up, coved up") or manager.said("STATUS=cove-keeper down, cove-gateway up, cove-pulls up, coved up"), manager.got[-5:])
 
 # ---- the keeper is away: said so, not hung ----
 def ends():
@@ -200,16 +200,16 @@ while (ends() or [""])[-1] not in ("in 1600 ms", "in 3200 ms") and len(ends()) <
 status, answer = ask("POST", "/v1/sandboxes", {})
 check("without a keeper, a create is 503 with a sentence", status == 503 and "keeper is down or being restarted" in json.dumps(answer), (status, answer))
 status, answer = ask("GET", "/health")
-check("and /health says what is down", status == 503 and answer["keeper"] is False and answer["store"] is True, (status, answer))
+check("without a keeper, /health says what is down", status == 503 and answer["keeper"] is False and answer["store"] is True, (status, answer))
 check("the wait grew with each end", {"in 200 ms", "in 400 ms", "in 800 ms"} <= set(ends()), ends())
-check("it recovers by itself", within(HANG, healthy))
-check("and forgets nothing", patient("GET", "/v1/sandboxes/" + box)[0] == 200)
+check("cove up recovers by itself", within(HANG, healthy))
+check("a sandbox outlives a keeper that ended again and again", patient("GET", "/v1/sandboxes/" + box)[0] == 200)
 
 # ---- signals ----
 since = len(manager.got)
 up.p.send_signal(signal.SIGHUP)
 check("SIGHUP: the manager sees a reload", within(HANG, lambda: manager.said("RELOADING=1\nMONOTONIC_USEC=", since) and manager.said("READY=1", since)))
-check("and coved does it", within(HANG, lambda: "info coved reloaded" in up.text()))
+check("SIGHUP: coved reloads", within(HANG, lambda: "info coved reloaded" in up.text()))
 pids = [up.pid(p) for p in PROGRAMS]
 os.kill(up.p.pid, signal.SIGKILL)
 up.p.wait()
@@ -224,8 +224,8 @@ def gone(pid):
 
 check("kill -9 of cove up itself ends all: no orphan holds the port", within(HANG, lambda: all(gone(p) for p in pids)))
 up = Up("--listen", "127.0.0.1:%d" % port, env={"NOTIFY_SOCKET": manager.path})
-check("the next one starts at once, on the same port", up.ready() == port, up.text()[-300:])
-same("and has the sandbox", 200, patient("GET", "/v1/sandboxes/" + box)[0])
+check("the next cove up starts at once, on the same port", up.ready() == port, up.text()[-300:])
+same("the next cove up has the sandbox", 200, patient("GET", "/v1/sandboxes/" + box)[0])
 since = len(manager.got)
 
 
@@ -243,15 +243,15 @@ up.p.send_signal(signal.SIGINT)
 check("Ctrl-C: the manager is told", within(HANG, lambda: manager.said("STOPPING=1", since)))
 coved, keeper = up.pid("coved"), up.pid("cove-keeper")
 check("a request that is under way is waited for, with the keeper up", coved and keeper and up.p.poll() is None)
-same("a second Ctrl-C does not wait for it", 0, up.end(signal.SIGINT))
-check("but ends at once", time.monotonic() - begin < 25, time.monotonic() - begin)
-check("and leaves no program", all(gone(p) for p in (coved, keeper)))
+same("a second Ctrl-C does not wait for the request", 0, up.end(signal.SIGINT))
+check("a second Ctrl-C ends at once", time.monotonic() - begin < 25, time.monotonic() - begin)
+check("a second Ctrl-C leaves no program", all(gone(p) for p in (coved, keeper)))
 slow.join()
 
 up = Up("--listen", "127.0.0.1:%d" % port)
-same("and up again", port, up.ready())
+same("cove up starts again after a second Ctrl-C", port, up.ready())
 same("DELETE ends the sandbox", 204, patient("DELETE", "/v1/sandboxes/" + box)[0])
 pids = [up.pid(p) for p in PROGRAMS]
 same("SIGTERM ends with 0", 0, up.end())
-check("and leaves no program", all(gone(p) for p in pids))
+check("SIGTERM leaves no program", all(gone(p) for p in pids))
 finish()
