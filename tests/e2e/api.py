@@ -75,13 +75,13 @@ def sandboxes():
             ask("POST", "/v1/sandboxes", {"timeout": 99, "idempotency_key": "k1"}), 409, "already_exists", "idempotency_key")
     c = ask("POST", "/v1/sandboxes", {"metadata": {"a": "1", "b": "2"}, "idempotency_key": "k3"})
     d = ask("POST", "/v1/sandboxes", {"metadata": {"b": "2", "a": "1"}, "idempotency_key": "k3"})
-    check("in another order it is the same request", (c.status, d.status) == (201, 200), (c.body, d.body))
+    check("the order of fields does not change a request with an idempotency key", (c.status, d.status) == (201, 200), (c.body, d.body))
     ask("DELETE", "/v1/sandboxes/" + c.json["id"])
     threads = [threading.Thread(target=lambda: ids.append(ask("POST", "/v1/sandboxes", {}, headers={"Idempotency-Key": "k2"}).json["id"]))
                for _ in range(6)]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    same("also when six ask at once", 1, len(set(ids)))
+    same("six creates at once with one Idempotency-Key make one sandbox", 1, len(set(ids)))
     refused("header and field that differ are refused",
             ask("POST", "/v1/sandboxes", {"idempotency_key": "x"}, headers={"Idempotency-Key": "y"}), 400, "invalid", "idempotency_key")
 
@@ -96,8 +96,8 @@ def sandboxes():
     refused("a state that is none is refused", ask("GET", "/v1/sandboxes?state=x"), 400, "invalid", "state")
     for i in (a.json["id"], ids[0]):
         ask("DELETE", "/v1/sandboxes/" + i)
-    refused("one that was killed is gone", ask("GET", "/v1/sandboxes/" + ids[0]), 404, "sandbox_not_found")
-    refused("and cannot be killed again", ask("DELETE", "/v1/sandboxes/" + ids[0]), 404, "sandbox_not_found")
+    refused("a sandbox that was killed is gone", ask("GET", "/v1/sandboxes/" + ids[0]), 404, "sandbox_not_found")
+    refused("a sandbox that was killed cannot be killed again", ask("DELETE", "/v1/sandboxes/" + ids[0]), 404, "sandbox_not_found")
 
     other = os.environ["OTHER_KEY"]
     unknown = ask("GET", "/v1/sandboxes/i" + "a" * 20, key=other)
@@ -110,12 +110,12 @@ def sandboxes():
                                ("POST", "/processes/1/signal", {"signal": 9}), ("GET", "/files/watch?path=/", None)]:
         refused("another tenant cannot %s %s" % (method, path.split("?")[0] or "it"),
                 ask(method, "/v1/sandboxes/" + box["id"] + path, body, key=other), 404, "sandbox_not_found")
-    same("and lists nothing", [], ask("GET", "/v1/sandboxes", key=other).json["sandboxes"])
+    same("a tenant does not list the sandboxes of another tenant", [], ask("GET", "/v1/sandboxes", key=other).json["sandboxes"])
     refused("a tenant's sandbox has a deadline", ask("POST", "/v1/sandboxes", {"timeout": 0}, key=other), 400, "invalid", "timeout")
     refused("a key for reading cannot make one", ask("POST", "/v1/sandboxes", {}, key=os.environ["READ_KEY"]), 403, "permission_denied")
     mine = [ask("POST", "/v1/sandboxes", {}, key=other) for _ in range(3)]
     same("a quota holds", [201, 201, 429], [m.status for m in mine])
-    same("and says so", "quota", mine[2].json["error"].get("layer"))
+    same("a create beyond the quota is refused by the layer quota", "quota", mine[2].json["error"].get("layer"))
     for m in mine[:2]:
         ask("DELETE", "/v1/sandboxes/" + m.json["id"], key=other)
 
@@ -139,7 +139,7 @@ def executions(box):
                                    "cwd": "/tmp"}).json
     check("a command's output, error output and code", (r["stdout"], r["stderr"], r["exit_code"], r["exit_reason"]) ==
           ("bar y\nin\n", "no\n", 3, "exit"), r)
-    check("with accounting", all(isinstance(r[k], int) for k in ("wall_ms", "cpu_ms", "peak_bytes")) and r["peak_bytes"] > 0, r)
+    check("a command's answer has accounting", all(isinstance(r[k], int) for k in ("wall_ms", "cpu_ms", "peak_bytes")) and r["peak_bytes"] > 0, r)
     same("args are taken as they are", "a b $HOME", ask("POST", at + "/exec", {"args": ["printf", "%s", "a b $HOME"]}).json["stdout"])
     r = ask("POST", at + "/exec", {"command": "sleep 60", "timeout": 0.2}).json
     same("a timeout", (124, "timeout"), (r["exit_code"], r["exit_reason"]))
@@ -166,10 +166,10 @@ def executions(box):
     events = list(lines(at + "/exec", {"command": "echo one; sleep 1; echo two >&2; exit 4", "stream": "ndjson"}, "POST"))
     kinds = [e["type"] for _, e in events]
     same("a stream has its events in order", ["start", "stdout", "stderr", "end"], kinds)
-    check("and they are sent as they come", events[3][0] - events[1][0] > 0.1, events)
-    check("the last one has the accounting", events[3][1]["exit_code"] == 4 and "cpu_ms" in events[3][1], events[3])
+    check("events of a stream are sent as soon as they happen", events[3][0] - events[1][0] > 0.1, events)
+    check("the last event of a stream has the accounting", events[3][1]["exit_code"] == 4 and "cpu_ms" in events[3][1], events[3])
     a = ask("POST", at + "/exec", {"command": "echo hi"}, headers={"Accept": "text/event-stream"})
-    check("the same as SSE", a.headers["Content-Type"] == "text/event-stream" and
+    check("a stream can be sent as SSE", a.headers["Content-Type"] == "text/event-stream" and
           re.search(rb"event: stdout\ndata: \{.*hi.*\}\n\nevent: end\ndata: ", a.body), a.body)
     events = list(lines(at + "/exec", {"command": r"printf '\303'; sleep 0.3; printf '\251'", "stream": "ndjson"}, "POST"))
     same("a character is never cut", ["é"], [e["data"] for _, e in events if e["type"] == "stdout"])
@@ -189,8 +189,8 @@ def executions(box):
         return was, bool(running(body[13:23]))
 
     same("a client that goes away ends what it waited for", (True, False), leave({"command": "sleep 7771"}))
-    same("and its stream", (True, False), leave({"command": "sleep 7772", "stream": "ndjson"}))
-    same("unless it is kept", (True, True), leave({"command": "sleep 7773", "stream": "ndjson", "on_disconnect": "keep"}))
+    same("a client that goes away ends the command of its stream", (True, False), leave({"command": "sleep 7772", "stream": "ndjson"}))
+    same("a client that goes away does not end a command that is kept", (True, True), leave({"command": "sleep 7773", "stream": "ndjson", "on_disconnect": "keep"}))
     for p in running("sleep 7773"):
         ask("POST", "%s/processes/%d/signal" % (at, p["proc"]), {"signal": "KILL", "all": True})
 
@@ -200,23 +200,23 @@ def processes(box):
     a = ask("POST", at, {"command": "cat; echo end", "stdin": True, "tag": "reader"})
     same("a process starts in the background", 201, a.status)
     one = "%s/%d" % (at, a.json["proc"])
-    same("it is listed, with its tag", ("reader", True), (ask("GET", one).json["tag"], ask("GET", one).json["running"]))
+    same("a background process is shown with its tag", ("reader", True), (ask("GET", one).json["tag"], ask("GET", one).json["running"]))
     same("stdin is taken", 200, ask("POST", one + "/stdin", b"hello ").status)
-    same("and ended", 200, ask("POST", one + "/stdin?end=true", b"world\n").status)
+    same("stdin can be ended", 200, ask("POST", one + "/stdin?end=true", b"world\n").status)
     within(30, lambda: not ask("GET", one).json["running"])  # a byte that is not there yet cannot be asked for
     events = [e for _, e in lines(one + "/output?from=6")]
     same("attach from byte N", "world\nend\n", "".join(e["data"] for e in events if e["type"] == "stdout"))
-    same("up to its end", 0, events[-1]["exit_code"])
+    same("an attached stream goes to the end of the process", 0, events[-1]["exit_code"])
     refused("stdin of one that has ended", ask("POST", one + "/stdin", b"x"), 409, "wrong_state")
     refused("a byte that was never written", ask("GET", one + "/output?from=999"), 400, "invalid", "from")
     refused("a process that never was", ask("GET", at + "/99999"), 404, "process_not_found")
-    refused("nor its output", ask("GET", at + "/99999/output"), 404, "process_not_found")
+    refused("the output of an unknown process is 404", ask("GET", at + "/99999/output"), 404, "process_not_found")
     refused("a process that cannot be", ask("GET", at + "/zero"), 404, "process_not_found")
     p = ask("POST", at, {"command": "sleep 1000"}).json["proc"]
     refused("a signal that is none", ask("POST", "%s/%d/signal" % (at, p), {"signal": "HELLO"}), 400, "invalid", "signal")
-    same("a signal reaches it", 1, ask("POST", "%s/%d/signal" % (at, p), {"signal": "SIGTERM"}).json["reached"])
+    same("a signal reaches a process", 1, ask("POST", "%s/%d/signal" % (at, p), {"signal": "SIGTERM"}).json["reached"])
     r = [e for _, e in lines("%s/%d/output" % (at, p))][-1]
-    same("and ends it", (143, "signal"), (r["exit_code"], r["exit_reason"]))
+    same("SIGTERM ends the process", (143, "signal"), (r["exit_code"], r["exit_reason"]))
     p = ask("POST", at, {"command": "head -c 3000000 /dev/zero | tr '\\0' x", "output_kept": 4 << 20}).json["proc"]
     within(30, lambda: not ask("GET", "%s/%d" % (at, p)).json["running"])
     same("output of the latest process that ended is kept, however large", 3000000,
@@ -226,7 +226,7 @@ def processes(box):
     same("a pty has its size", "33 99\r\n", "".join(e["data"] for _, e in lines("%s/%d/output" % (at, p)) if e["type"] == "stdout"))
     p = ask("POST", at, {"args": ["python3", "-m", "http.server", "8099", "--bind", "127.0.0.1"]}).json["proc"]
     ports = within(30, lambda: ask("GET", "/v1/sandboxes/" + box + "/ports").json["ports"])
-    check("its port is listed", ports and ports[0]["port"] == 8099 and ports[0]["program"].startswith("python"), ports)
+    check("a port that a process listens on is listed", ports and ports[0]["port"] == 8099 and ports[0]["program"].startswith("python"), ports)
     ask("POST", "%s/%d/signal" % (at, p), {"signal": 9})
 
 
@@ -279,7 +279,7 @@ def terminal(box):
     check("what is typed runs, in a terminal of that size", b"30 100\r\n" in t.until(b"marker"), "")
     t.send(1, b'{"type":"resize","rows":40,"columns":120}')
     t.send(2, b"stty size; echo mar''ker\n")
-    check("it can be resized", b"40 120\r\n" in t.until(b"marker"), "")
+    check("a terminal can be resized", b"40 120\r\n" in t.until(b"marker"), "")
     t.send(9, b"ping")
     while True:
         op, data = t.next()
@@ -289,7 +289,7 @@ def terminal(box):
     t.s.close()
     check("an unknown process is 404, before the upgrade", b"HTTP/1.1 404 " in Terminal(at + "?proc=4000000").head, "")
     t = Terminal("%s?proc=%d" % (at, start["proc"]))
-    check("it continues without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
+    check("a terminal continues without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
     t.send(2, b"exit 5\n")
     kinds, end = [], None
     while 8 not in kinds:
@@ -298,22 +298,22 @@ def terminal(box):
         if op == 1:
             m = json.loads(data)
             end = m if m["type"] == "end" else end
-    same("its end is told", 5, (end or {}).get("exit_code"))
-    same("and the connection closed", 1000, int.from_bytes(data[:2], "big"))
+    same("a terminal tells the exit code", 5, (end or {}).get("exit_code"))
+    same("the connection is closed when the terminal's process ends", 1000, int.from_bytes(data[:2], "big"))
     t = Terminal(at)
     t.send(1, b"nonsense")
     while True:
         op, data = t.next()
         if op == 8:
             break
-    same("a message that means nothing closes it", 1008, int.from_bytes(data[:2], "big"))
+    same("an unknown message closes a terminal", 1008, int.from_bytes(data[:2], "big"))
     t = Terminal(at)
     t.s.sendall(b"\x82\x02ab")
     while True:
         op, data = t.next()
         if op == 8:
             break
-    same("a frame without a mask closes it", 1002, int.from_bytes(data[:2], "big"))
+    same("a frame without a mask closes a terminal", 1002, int.from_bytes(data[:2], "big"))
 
 
 # ---- files ----
@@ -324,15 +324,15 @@ def files(box):
     check("a file is written, with its directories", a.status == 200 and a.json["size"] == len(text) and a.json["mode"] == "0640" and
           a.json["path"] == "/home/user/dir/a.txt", a.body)
     a = ask("GET", at + "?path=dir/a.txt")
-    check("and read", a.body.decode() == text and a.headers["Content-Length"] == str(len(text)) and a.headers["ETag"], a.body)
+    check("a file is read with its length and ETag", a.body.decode() == text and a.headers["Content-Length"] == str(len(text)) and a.headers["ETag"], a.body)
     tag = a.headers["ETag"]
-    same("it is not sent twice", (304, b""), (ask("GET", at + "?path=dir/a.txt", headers={"If-None-Match": tag}).status, b""))
+    same("a file that the client has already is not sent again", (304, b""), (ask("GET", at + "?path=dir/a.txt", headers={"If-None-Match": tag}).status, b""))
     h = ask("HEAD", at + "?path=dir/a.txt")
     same("HEAD has the head alone", (200, str(len(text)), b""), (h.status, h.headers["Content-Length"], h.body))
     r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=5-7"})
     same("a range", (206, b"one", "bytes 5-7/%d" % len(text)), (r.status, r.body, r.headers["Content-Range"]))
     r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=-6"})
-    same("the last bytes", b"third\n", r.body)
+    same("a range of the last bytes", b"third\n", r.body)
     r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=500-"})
     same("a range outside", (416, "bytes */%d" % len(text)), (r.status, r.headers["Content-Range"]))
     r = ask("GET", at + "?path=dir/a.txt", headers={"Range": "bytes=0-3", "If-Range": '"other"'})
@@ -359,14 +359,14 @@ def files(box):
     same("list by depth", [1, 3], [len([e for e in ask("GET", at + "/list?path=/home/user&depth=%d" % d).json["entries"]
                                         if "/d" in e["path"]]) - 1 for d in (1, 3)])
     r = ask("GET", at + "/list?path=/usr/bin&limit=5").json
-    same("a list has a limit, and says so", (5, True), (len(r["entries"]), r["truncated"]))
+    same("a list has a limit, and says that it is truncated", (5, True), (len(r["entries"]), r["truncated"]))
     same("glob", ["/home/user/d/e/b.txt"], [e["path"] for e in ask("GET", at + "/glob?path=.&pattern=**/*.txt").json["entries"]])
     m = ask("GET", at + "/search?path=.&pattern=" + quote("t[wx]o") + "&before=1").json["matches"]
     same("search", [(1, True, "line one"), (2, False, "line two")],
          [(x["line"], x.get("context", False), x["text"].rstrip("\n")) for x in m])
     refused("search needs a pattern", ask("GET", at + "/search?path=."), 400, "invalid", "pattern")
     refused("a directory that is not empty stays", ask("DELETE", at + "?path=d"), 409, "not_empty")
-    same("unless it is meant", 3, ask("DELETE", at + "?path=d&recursive=true").json["removed"])
+    same("a directory that is not empty is removed with recursive", 3, ask("DELETE", at + "?path=d&recursive=true").json["removed"])
 
     seen = []
 
@@ -406,15 +406,15 @@ def large(tmp):
             f.write(piece[i:] + piece[:i])
     before = peak()
     same("200 MB go up", 0, subprocess.call(["curl", "-sf", "-o", "/dev/null", "-T", name, at]))
-    same("in chunks, too", 0, subprocess.call("curl -sf -o /dev/null -X PUT -T - '%s' <%s" % (at, name), shell=True))
-    same("and down, the same", 0, subprocess.call("curl -sf '%s' | cmp - %s" % (at, name), shell=True))
-    check("in flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
+    same("200 MB go up in chunks", 0, subprocess.call("curl -sf -o /dev/null -X PUT -T - '%s' <%s" % (at, name), shell=True))
+    same("200 MB that are downloaded are the same that were uploaded", 0, subprocess.call("curl -sf '%s' | cmp - %s" % (at, name), shell=True))
+    check("200 MB go up and down in flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
 
     # A reader that does not read: its own connection waits, and nobody else does.
     slow = server.connect()
     slow.sendall(("GET /v1/sandboxes/%s/files?path=/tmp/big HTTP/1.1\r\nHost: localhost\r\n\r\n" % box).encode())
     time.sleep(0.3)
-    same("a slow reader blocks nobody", "hi\n", ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "echo hi"}).json["stdout"])
+    same("a slow reader does not hold up commands", "hi\n", ask("POST", "/v1/sandboxes/%s/exec" % box, {"command": "echo hi"}).json["stdout"])
     slow.close()
     os.unlink(name)
     full = ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/more" % make(limits={"memory": "64m", "disk": "16m"})["id"], b"x" * (24 << 20))
@@ -489,11 +489,11 @@ def pages():
             a = ask("POST", path, b"{}", headers={**own, **({"Content-Type": kind} if kind else {})})
             same("a form of our own page (%s) changes nothing at %s" % (kind, path), 415, a.status)
         same("JSON of another page neither, at " + path, 403, ask("POST", path, b"{}", headers={**own, **json_type, "Origin": "http://localhost:1"}).status)
-        same("nor one whose browser hides the page, at " + path, 415, ask("POST", path, b"{}", headers={"User-Agent": "Mozilla/5.0", "Content-Type": "text/plain"}).status)
+        same("a request of a browser that hides the page changes nothing, at " + path, 415, ask("POST", path, b"{}", headers={"User-Agent": "Mozilla/5.0", "Content-Type": "text/plain"}).status)
     a = ask("POST", "/v1/sandboxes", {}, headers={**own, **json_type})
     same("JSON of our own page does", 201, a.status)
     same("a program needs no Content-Type", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"}).status)
-    same("and curl's is good", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"},
+    same("curl needs no JSON Content-Type", 200, ask("POST", "/v1/sandboxes/%s/exec" % a.json["id"], {"command": "true"},
                                         headers={"Content-Type": "application/x-www-form-urlencoded", "User-Agent": "curl/7.88.1"}).status)
     same("loopback has other addresses", 200, ask("GET", "/v1/sandboxes", headers={"Host": "127.0.0.9"}).status)
     ws = ("GET /v1/sandboxes/%s/terminal HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -559,7 +559,7 @@ def routes_for_pages():
                 if verb == "POST" and ask(verb, path, b"{}", headers={**own, "Content-Type": "text/plain"}).status != 415:
                     forms.append(path)
     same("a page elsewhere gets nothing of %d routes" % count, [], taken)
-    same("and a form of our own page changes nothing at any", [], forms)
+    same("a form of our own page changes nothing at any route", [], forms)
     ws = ("GET /v1/session HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: %s\r\n\r\n")
     for origin, want in (("http://localhost:1", b"403"), ("null", b"403"), ("http://" + here, b"101")):
@@ -584,23 +584,23 @@ def restarts():
                 server.kill()
     server.start()
     same("a server that was killed is back", 200, ask("GET", "/health").status)
-    same("its sandboxes are as they were", "running", ask("GET", at).json["state"])
+    same("sandboxes still run after the server was killed", "running", ask("GET", at).json["state"])
     for _, e in lines("%s/processes/%d/output?from=%d" % (at, p, offset)):
         if e["type"] == "stdout":
             got += e["data"]
-    same("who attaches again misses nothing", "".join("line %d\n" % i for i in range(1, 31)), got)
+    same("a client that attaches again misses nothing", "".join("line %d\n" % i for i in range(1, 31)), got)
     check("a deadline counts from the create, over a restart", within(60, lambda: ask("GET", "/v1/sandboxes/" + short).status == 404))
     within(60, lambda: ask("GET", "/v1/sandboxes/" + rest).json["state"] == "paused")
     r = ask("GET", "/v1/sandboxes/" + rest).json
-    same("or pauses, if that was asked for", ("paused", None), (r["state"], r["deadline"]))
+    same("a sandbox pauses at the deadline, if on_timeout says so, over a restart", ("paused", None), (r["state"], r["deadline"]))
     r = ask("POST", "/v1/sandboxes/" + rest + "/resume", {"timeout": 60}).json
-    check("and can be resumed", r["state"] == "running" and r["deadline"], r)
+    check("a sandbox that was paused at the deadline can be resumed", r["state"] == "running" and r["deadline"], r)
     subprocess.call([os.path.dirname(COVED) + "/direct/cove", "kill", rest], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    same("one that somebody else ended is lost", "lost", ask("GET", "/v1/sandboxes/" + rest).json["state"])
+    same("a sandbox that another program killed is lost", "lost", ask("GET", "/v1/sandboxes/" + rest).json["state"])
     server.kill()
     server.start()
     check("the record of a lost sandbox goes", within(30, lambda: ask("GET", "/v1/sandboxes/" + rest).status == 404))
-    same("killed", 204, ask("DELETE", at).status)
+    same("the last sandbox is killed", 204, ask("DELETE", at).status)
 
 
 def everything():

@@ -32,8 +32,8 @@ before = peak()
 for value in (b"{}", b"[]", b"0"):
     a = post(b'{"args": [' + (value + b",") * (6 * MIB // len(value)) + value + b"]}")
     same("millions of %s are refused" % value.decode(), (400, "invalid"), (a.status, a.error.get("code")))
-    check("with a reason", "values" in a.error.get("message", ""), a.error)
-check("and take no memory", peak() - before < 128, "%d MiB more" % (peak() - before))
+    check("a body with millions of values is refused with a reason", "values" in a.error.get("message", ""), a.error)
+check("a body with millions of values takes no memory", peak() - before < 128, "%d MiB more" % (peak() - before))
 a = server.ask("POST", "/v1/run", {"args": ["/bin/echo", "," * 300000 + "[" * 300000]}, key=KEY)
 check("signs within a text do not count", "values" not in a.error.get("message", ""), (a.status, a.error))
 a = server.ask("POST", "/v1/run", {"args": ["/bin/true"] + ["x"] * 60000}, key=KEY)
@@ -44,7 +44,7 @@ text = b'{"process": {"args": [' + b"{}," * MIB + b"{}]}}"
 before = peak()
 said = server.raw(session(KEY, text), timeout=60)
 check("an order of a session has as many values", b"values" in said, said[-300:])
-check("and takes no memory either", peak() - before < 64, "%d MiB more" % (peak() - before))
+check("an order with too many values takes no memory", peak() - before < 64, "%d MiB more" % (peak() - before))
 
 # ---- many large bodies at once ----
 LARGE = b'{"code": "' + b"x" * (30 * MIB) + b'"}'
@@ -74,10 +74,10 @@ def refused():
     return a.status == 429
 
 
-check("one more than a tenant may have at once is refused", within(60, refused), a and (a.status, a.error))
-same("with the quota that was exceeded", ("bodies", "quota"), (a.error.get("rule"), a.error.get("layer")))
+check("one more large body than a tenant may have at once is refused", within(60, refused), a and (a.status, a.error))
+same("a large body beyond the quota names the quota", ("bodies", "quota"), (a.error.get("rule"), a.error.get("layer")))
 same("a small body is read", 200, server.ask("POST", "/v1/run", {"command": "true"}, key=KEY, timeout=120).status)
-same("and another tenant's large one", 400, large(OTHER).status)
+same("a large body of another tenant is read while a tenant is at its quota", 400, large(OTHER).status)
 for s in held:
     s.close()
 check("when their senders are gone, there is room again", within(60, lambda: large(KEY).status == 400))
@@ -98,9 +98,9 @@ def order_whole(key):
 
 check("a large order is read as a whole", b"colour" in order_whole(KEY)[-400:])
 held = [begin_session(KEY) for _ in range(32)]
-check("one more than a tenant may have at once is refused", within(60, lambda: b"quota of bodies" in order_whole(KEY)))
-same("a large body counts with them", ("bodies", 429), (lambda a: (a.error.get("rule"), a.status))(large(KEY)))
-check("another tenant's large order is read", b"colour" in order_whole(OTHER)[-400:])
+check("one more large order than a tenant may have at once is refused", within(60, lambda: b"quota of bodies" in order_whole(KEY)))
+same("a large body counts with the large orders", ("bodies", 429), (lambda a: (a.error.get("rule"), a.status))(large(KEY)))
+check("another tenant's large order is read while a tenant is at its quota", b"colour" in order_whole(OTHER)[-400:])
 for s in held:
     s.close()
 check("when their senders are gone, there is room for orders again", within(60, lambda: b"colour" in order_whole(KEY)[-400:]))

@@ -37,18 +37,18 @@ def encodings():
     same("a gzip upload is stored decoded", (200, len(text)), (lambda a: (a.status, a.json["size"]))(put(packed)))
     check("byte for byte", content() == text)
     put(iter([packed[:20], packed[20:21], packed[21:]]))
-    check("in chunks, too", content() == text)
+    check("a gzip upload in chunks is stored decoded", content() == text)
     put(gzip.compress(b"one ") + gzip.compress(b"") + gzip.compress(b"two"))
     same("members follow each other", b"one two", content())
-    refused("half of it", put(packed[:-9]), 400, "invalid")
+    refused("half a gzip upload is refused", put(packed[:-9]), 400, "invalid")
     refused("a damaged one", put(packed[:-6] + b"xx" + packed[-4:]), 400, "invalid")
-    refused("garbage behind it", put(packed + b"garbage"), 400, "invalid")
+    refused("garbage behind a gzip upload is refused", put(packed + b"garbage"), 400, "invalid")
     refused("no gzip at all", put(b"plain text"), 400, "invalid")
     refused("a bomb", put(gzip.compress(bytes(40 << 20))), 413, "too_big")
-    same("none of them changed the file", b"one two", content())
+    same("refused gzip uploads do not change the file", b"one two", content())
     a = put(b"x", {"Content-Encoding": "br"})
     refused("an encoding that is not known", a, 415, "invalid", "Content-Encoding")
-    same("says which is", "gzip", a.headers["Accept-Encoding"])
+    same("a refused encoding is answered with the known one", "gzip", a.headers["Accept-Encoding"])
     same("identity is none", 200, put(b"plain", {"Content-Encoding": "identity"}).status)
     same("an empty body is empty", 200, put(b"").status)
 
@@ -56,7 +56,7 @@ def encodings():
     same("JSON may be gzip", "hi\n", ask("POST", run_it, gzip.compress(b'{"command": "echo hi"}'), headers=GZIP).json["stdout"])
     spaces = b'{"command": "true"' + b" " * (5 << 20) + b"}"
     refused("the limit is one of decoded bytes", ask("POST", run_it, gzip.compress(spaces), headers=GZIP), 413, "too_big")
-    refused("empty members are no way around it", ask("POST", run_it, gzip.compress(b"") * 220000, headers=GZIP), 413, "too_big")
+    refused("empty gzip members do not get around the limit", ask("POST", run_it, gzip.compress(b"") * 220000, headers=GZIP), 413, "too_big")
 
     c = server.http(20)
     c.request("PUT", at, packed + b"garbage", GZIP)
@@ -120,7 +120,7 @@ def archives():
         same("%s: links stay links" % name, ["../else where", "/etc/passwd"], [got["d/l"][3], got["d/out"][3]])
         same("%s: everything is there" % name, sorted([e[0] for e in entries] + ["new", "new/parents"] + (["p" * 90] if name != "ustar" else [])),
              sorted(got))
-        same("%s: and whole" % name, b"x" * 70000, got["new/parents/f"][4])
+        same("%s: a large file is whole" % name, b"x" * 70000, got["new/parents/f"][4])
     same("a second name is the same file", "2\n", sh("stat -c %h /tmp/t-pax/d/same"))
     same("owned by the user", "user\n", sh("stat -c %U /tmp/t-pax/d/a.sh"))
 
@@ -130,9 +130,9 @@ def archives():
     h = ask("HEAD", at + "/tmp/z")
     same("HEAD has the head alone", (200, b""), (h.status, h.body))
     refused("what is not there", ask("GET", at + "/tmp/nope"), 404, "path_not_found")
-    refused("nor is it made, if one says so", ask("PUT", at + "/tmp/nope/x&parents=false", archive()), 404, "path_not_found")
+    refused("an archive to a missing directory with parents=false is 404", ask("PUT", at + "/tmp/nope/x&parents=false", archive()), 404, "path_not_found")
     refused("what the user may not read", ask("GET", at + "/root"), 403, "permission_denied")
-    refused("nor write", ask("PUT", at + "/home", archive(("x", b"x"))), 403, "permission_denied")
+    refused("an archive to a place where the user may not write is refused", ask("PUT", at + "/home", archive(("x", b"x"))), 403, "permission_denied")
     same("an archive of nothing", 0, ask("PUT", at + "/tmp/z", archive()).json["entries"])
     ask("PUT", at + "/tmp/z", archive(("a", b"newer")))
     same("what is there is replaced", b"newer", ask("GET", box + "/files?path=/tmp/z/a").body)
@@ -145,7 +145,7 @@ def archives():
     except http.client.IncompleteRead:
         cut = True
     check("a directory that cannot be read cuts the answer", cut)
-    same("or is left out on request; FIFOs always are", {"x"}, set(read_back("/tmp/u", "&skip_unreadable=true")))
+    same("skip_unreadable leaves out what cannot be read, and FIFOs", {"x"}, set(read_back("/tmp/u", "&skip_unreadable=true")))
 
 
 def hostile_archives():
@@ -166,17 +166,17 @@ def hostile_archives():
         a = ask("PUT", at, archive(("first", b"1"), *entries))
         refused("refused: " + sentence, a, status, code)
         name = entries[-1][0] if "through a link that" in sentence else entries[0][0]
-        check("and it says which entry", name.split("/")[0 if name[0] != "/" else 1] in a.json["error"]["message"], a.body)
-    same("none of them touched anything outside", "safe\n", sh("cat /tmp/victim/f"))
+        check("the refusal of an archive says which entry", name.split("/")[0 if name[0] != "/" else 1] in a.json["error"]["message"], a.body)
+    same("refused archives touch nothing outside", "safe\n", sh("cat /tmp/victim/f"))
     same("a file takes the place of a link, not of what it leads to", ["new", "safe\n"],
          [(ask("PUT", at, archive(("file", b"new"))), sh("cat /tmp/h/file"))[1], sh("cat /tmp/victim/f")])
     good = archive(("first", b"1" * 3000), ("second", b"2"))
     refused("half an archive", ask("PUT", at, good[:1500]), 400, "invalid")
-    refused("one without its end", ask("PUT", at, good[:512 * 9]), 400, "invalid")
+    refused("an archive without its end is refused", ask("PUT", at, good[:512 * 9]), 400, "invalid")
     refused("no archive", ask("PUT", at, b"hello" * 500), 400, "invalid")
-    refused("something behind it", ask("PUT", at, good + b"x"), 400, "invalid")
+    refused("something behind an archive is refused", ask("PUT", at, good + b"x"), 400, "invalid")
     refused("an encoding that is not known", ask("PUT", at, good, headers={"Content-Encoding": "zstd"}), 415, "invalid", "Content-Encoding")
-    same("nothing of ours is left", "", sh("find /tmp/h -name '.cove-*'"))
+    same("archives leave no file of ours", "", sh("find /tmp/h -name '.cove-*'"))
     refused("the policy looks at every entry", ask("PUT", box + "/files/tar?path=/", archive(("etc/shadow", b"x"))), 403, "permission_denied",
             "path")
 
@@ -196,8 +196,8 @@ def archive_size():
     c = server.http()
     c.request("GET", box + "/files/tar?path=/tmp/big&gzip=1")
     with tarfile.open(fileobj=c.getresponse(), mode="r|gz") as t:
-        same("and down", [("big", 64 << 20)], [(m.name, m.size) for m in t])
-    check("in flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
+        same("64 MB come down in an archive", [("big", 64 << 20)], [(m.name, m.size) for m in t])
+    check("an archive of 64 MB takes flat memory", peak() - before < 20000, "%d kB more" % (peak() - before))
     ask("DELETE", box + "/files?path=/tmp/big&recursive=true")
 
 
@@ -219,23 +219,23 @@ def signed():
     read = sign(path="s/a b.txt", operation="read")
     write = sign(path="up.txt", operation="write", expires_in=60)
     a = ask("GET", read)
-    same("whoever has the URL reads, without a key", (200, b"secret"), (a.status, a.body))
-    same("with HEAD, too", 200, ask("HEAD", read).status)
+    same("a signed URL reads without a key", (200, b"secret"), (a.status, a.body))
+    same("a signed URL answers HEAD", 200, ask("HEAD", read).status)
     r = ask("GET", read, headers={"Range": "bytes=0-2"})
-    same("and a range", (206, b"sec"), (r.status, r.body))
-    same("writes, where that was signed", 200, ask("PUT", write, gzip.compress(b"uploaded"), headers=GZIP).status)
-    same("to where it says", b"uploaded", ask("GET", theirs + "/files?path=up.txt", key=other).body)
+    same("a signed URL gives a range", (206, b"sec"), (r.status, r.body))
+    same("a signed URL for writing writes", 200, ask("PUT", write, gzip.compress(b"uploaded"), headers=GZIP).status)
+    same("a signed URL writes to the path that it names", b"uploaded", ask("GET", theirs + "/files?path=up.txt", key=other).body)
 
     refused("a URL for reading does not write", ask("PUT", read, "x"), 403, "permission_denied", "signature")
-    refused("one for writing does not read", ask("GET", write), 403, "permission_denied", "signature")
-    refused("nor does it when it says so", ask("GET", write.replace("operation=write", "operation=read")), 401, "permission_denied", "signature")
+    refused("a signed URL for writing does not read", ask("GET", write), 403, "permission_denied", "signature")
+    refused("a URL for writing that is changed to reading is refused", ask("GET", write.replace("operation=write", "operation=read")), 401, "permission_denied", "signature")
     last = "0" if read[-1] != "0" else "1"
     for sentence, url in (("a changed signature", read[:-1] + last), ("a short one", read[:-1]), ("an empty one", read[:read.index("signature=") + 10]),
                           ("another path", read.replace("a%20b.txt", "c.txt")), ("another user", read + "&user=root"),
                           ("a later end", read.replace("expires=", "expires=9")), ("no end", read.replace("expires=", "x=")),
                           ("another sandbox", read.replace(theirs, box)), ("no key", read.replace("&key=", "&x="))):
         refused("refused: " + sentence, ask("GET", url), 401, "permission_denied", "signature")
-    refused("other routes heed no signature, and without a key from afar there is none",
+    refused("routes without signatures heed none, and want a key from afar",
             ask("GET", theirs + "/files/stat?" + read.split("?")[1]), 404, "sandbox_not_found")
     short = sign(path="s/a b.txt", operation="read", expires_in=1)
     time.sleep(2.1)
@@ -256,13 +256,13 @@ def signed():
 
     cove("key", "revoke", reader[4:16])
     refused("a revoked key takes its URLs along", ask("GET", by_reader), 401, "permission_denied", "signature")
-    same("and no others", 200, ask("GET", read).status)
+    same("a revoked key leaves the URLs of other keys", 200, ask("GET", read).status)
 
     mine = sign(key=None, at=box, path="z.txt", operation="read")
     check("the local tenant's name no key", "key=" not in mine, mine)
-    same("and work", 200, ask("GET", mine).status)
+    same("a signed URL of the local tenant works", 200, ask("GET", mine).status)
     noted = [r["action"] for r in ask("GET", "/audit-logs?limit=1000", key=other).json["logs"]]
-    check("it is all in the audit", {"url.sign", "url.read", "url.write"} <= set(noted), sorted(set(noted)))
+    check("signed URLs are in the audit: sign, read, write", {"url.sign", "url.read", "url.write"} <= set(noted), sorted(set(noted)))
     server.kill()
     server.start()
     same("URLs outlive the server", 200, ask("GET", read).status)
@@ -276,11 +276,11 @@ def deep():
     same("a very deep tree is made", 0, a.json["exit_code"])
     for more in ("", "&gzip=1", "&skip_unreadable=1"):
         a = ask("GET", box + "/files/tar?path=/tmp/deep" + more)
-        check("its archive is refused with a reason %s" % more, a.status == 413 and "a path in it is longer than 4095 bytes" in a.json["error"]["message"],
+        check("the archive of a very deep tree is refused with a reason %s" % more, a.status == 413 and "a path in it is longer than 4095 bytes" in a.json["error"]["message"],
               (a.status, a.body[:200]))
     for name, why in (("d/" * 20000 + "leaf", "header of more than 32768 bytes"), ("/".join(["d" * 200] * 40), "4095")):
         a = ask("PUT", box + "/files/tar?path=/tmp/up", archive(("first", b"x"), (name, b"y"), ("last", b"z")))
-        check("an archive with such a path is refused on the way in, too", a.status in (400, 413) and why in a.json["error"]["message"], (a.status, a.body[:200]))
+        check("an archive with a path that is too long is refused on the way in", a.status in (400, 413) and why in a.json["error"]["message"], (a.status, a.body[:200]))
     same("what lies above goes as ever", 200, ask("GET", box + "/files/tar?path=/tmp/deep/a").status)
     # Where only the end of the connection ends an answer, one that is not whole must not look like one that is.
     ask("POST", box + "/exec", {"command": "mkdir /tmp/cut && cd /tmp/cut && touch $(seq 1000) && mkdir -m 0 closed"})

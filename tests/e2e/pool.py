@@ -109,10 +109,10 @@ keeper.start()
 server.start()
 
 # ---- none without a reason ----
-same("at first there is no pool", [], pools())
+same("the pool is empty at first", [], pools())
 first = make().json["id"]
 time.sleep(0.3)
-same("one create makes none wait", 0, pool()["target"])
+same("one create makes no sandbox wait", 0, pool()["target"])
 second = make().json["id"]
 check("after two some wait", ready(2), pools())
 kill(first), kill(second)
@@ -120,12 +120,12 @@ kill(first), kill(second)
 # ---- rules ----
 same("a rule can be set", (200, {"template": "host", "min": 3, "max": 6}),
      (lambda a: (a.status, a.json))(server.ask("PUT", "/v1/pools/host", {"min": 3, "max": 6})))
-check("and counts at once", ready(3), pools())
+check("a rule of the pool counts at once", ready(3), pools())
 for body, field in (({"min": 3}, "max"), ({"min": 7, "max": 6}, "min"), ({"max": 1000}, "max"), ({"colour": 1}, "colour"),
                     ({"min": -1, "max": 3}, "min")):
     a = server.ask("PUT", "/v1/pools/host", body)
     same("a rule %s is refused" % json.dumps(body), (400, field), (a.status, a.error.get("field")))
-same("for a template that cannot be, too", 404, server.ask("PUT", "/v1/pools/No%20Name", {"max": 1}).status)
+same("a rule for an invalid template is refused", 404, server.ask("PUT", "/v1/pools/No%20Name", {"max": 1}).status)
 same("what was never set cannot be unset", 404, server.ask("DELETE", "/v1/pools/other").status)
 for method, path, body in (("GET", "/v1/pools", None), ("PUT", "/v1/pools/host", {"max": 1}), ("DELETE", "/v1/pools/host", None)):
     same("%s is not for other tenants' admins" % method, 403, server.ask(method, path, body, key=SMALL).status)
@@ -144,10 +144,10 @@ same("what waits is in no list", (3, [], ""),
 one = min(own)
 for verb in (("exec", one, "true"), ("pause", one), ("resume", one)):
     got = cove(*verb)
-    check("nobody can %s one: it is as if it were not there" % verb[0], got.returncode == 85 and "there is no sandbox" in got.stderr, got)
-same("nor does a tenant know of it", 404, server.ask("GET", "/v1/sandboxes/" + one).status)
+    check("no user can %s a sandbox that waits in the pool" % verb[0], got.returncode == 85 and "there is no sandbox" in got.stderr, got)
+same("a tenant does not see a sandbox that waits in the pool", 404, server.ask("GET", "/v1/sandboxes/" + one).status)
 pids = re.findall(r"running sandbox=(?:%s) .*pid=(\d+)" % "|".join(own), log_text())
-same("nothing runs in it but its PID 1", [""] * 3, [open("/proc/%s/task/%s/children" % (p, p)).read() for p in pids])
+same("a sandbox that waits in the pool has only its PID 1", [""] * 3, [open("/proc/%s/task/%s/children" % (p, p)).read() for p in pids])
 
 # ---- taken ----
 before = pool()
@@ -156,24 +156,24 @@ box = make(**asked).json
 now = time.time()
 same("a create takes one", before["hits"] + 1, pool()["hits"])
 made_as = taken().get(box["id"])
-check("which waited before", made_as in own and made_as != box["id"], (made_as, own))
-same("it has what the create asked for", ("mine", {"a": "b"}, "running", "strict"),
+check("the sandbox that a create takes waited in the pool before", made_as in own and made_as != box["id"], (made_as, own))
+same("a sandbox from the pool has what the create asked for", ("mine", {"a": "b"}, "running", "strict"),
      tuple(box[k] for k in ("name", "metadata", "state", "profile")))
-same("and its name as host name, wherever one looks", ["mine"] * 3,
+same("a sandbox from the pool has its name as host name everywhere", ["mine"] * 3,
      run(box["id"], "hostname; cat /proc/sys/kernel/hostname; uname -n").split())
-same("its environment", "me\n", run(box["id"], "echo $WHO"))
+same("a sandbox from the pool has the environment of the create", "me\n", run(box["id"], "echo $WHO"))
 confined = subprocess.run([sys.executable, "tests/e2e/confined.py", "taken from the pool", box["id"], "listens", "landlock"], text=True,
                           env={**os.environ, "KEEPER_PID": str(keeper.p.pid), "BUILD": os.path.dirname(COVE), "COVE_STATE": STATE},
                           capture_output=True)
 print(confined.stdout, end="")
-check("it is confined as any other", confined.returncode == 0, confined)
+check("a sandbox from the pool is confined like any other", confined.returncode == 0, confined)
 same("the old id is nobody's", 404, server.ask("GET", "/v1/sandboxes/" + made_as).status)
-check("it is as old as its create", server.ask("GET", "/v1/sandboxes/%s/stats" % box["id"]).json["uptime_ms"] <
+check("a sandbox from the pool is as old as its create", server.ask("GET", "/v1/sandboxes/%s/stats" % box["id"]).json["uptime_ms"] <
       (time.time() - now) * 1000 + 1000, box)
-check("and the pool is filled again", ready(3), pools())
+check("the pool is filled again after a create", ready(3), pools())
 kill(box["id"])
-same("it can be ended", 404, server.ask("GET", "/v1/sandboxes/" + box["id"]).status)
-check("and leaves no cgroup", within(5, lambda: not subprocess.run(["find", "/sys/fs/cgroup", "-name", made_as],
+same("a sandbox from the pool can be killed", 404, server.ask("GET", "/v1/sandboxes/" + box["id"]).status)
+check("a killed sandbox from the pool leaves no cgroup", within(5, lambda: not subprocess.run(["find", "/sys/fs/cgroup", "-name", made_as],
                                                                     capture_output=True, text=True).stdout), made_as)
 
 # ---- others ----
@@ -240,10 +240,10 @@ with open(manifest, "a") as f:
     f.write("env=BUILD=two\n")
 box = make().json["id"]
 same("a template that was made again counts at once", "two\n", run(box, "echo $BUILD"))
-check("and what waited of the old one is ended", within(10, lambda: not (old & waiting())), old & waiting())
-check("in favour of the new one", within(20, lambda: len(waiting() - old - {box}) >= 2) and ready(2), pools())
+check("sandboxes in the pool of an old template are ended", within(10, lambda: not (old & waiting())), old & waiting())
+check("the pool is filled with sandboxes of the new template", within(20, lambda: len(waiting() - old - {box}) >= 2) and ready(2), pools())
 box2 = make().json["id"]
-check("from which the next is taken", box2 in taken() and run(box2, "echo $BUILD") == "two\n", box2)
+check("the next create takes a sandbox of the new template", box2 in taken() and run(box2, "echo $BUILD") == "two\n", box2)
 kill_all()
 
 # ---- a crowd ----
@@ -258,8 +258,8 @@ after = pool()
 same("a hundred at once all work", (100, 100), (len(ids), len(set(ids))))
 same("each was taken or made", 100, after["hits"] + after["misses"] - before["hits"] - before["misses"])
 check("some were taken", after["hits"] - before["hits"] >= 8, after)
-same("and no two got the same", len(taken()), len(set(taken().values())))
-same("they are what they say", ids[:100:20], [run(i, "hostname").strip() for i in ids[:100:20]])
+same("no two creates get the same sandbox of the pool", len(taken()), len(set(taken().values())))
+same("sandboxes of a hundred creates at once have their own host names", ids[:100:20], [run(i, "hostname").strip() for i in ids[:100:20]])
 check("the target follows, to its bound", within(5, lambda: pool()["target"] == 16), pools())
 kill_all()
 
@@ -267,13 +267,13 @@ kill_all()
 configure("pool = *:0-8\npool_memory = 4M\n")
 hup()
 check("a smaller budget is a smaller target", within(10, lambda: pool()["target"] in (1, 2, 3)), pools())
-check("and what is too many ends", within(10, lambda: all(p["ready"] == p["target"] for p in pools())), pools())
+check("sandboxes beyond the target of the pool end", within(10, lambda: all(p["ready"] == p["target"] for p in pools())), pools())
 a = server.ask("GET", "/v1/pools").json
-check("so the budget holds", 0 < a["memory_bytes"] <= a["memory_limit_bytes"] == 4 << 20,
+check("the pool keeps its memory budget", 0 < a["memory_bytes"] <= a["memory_limit_bytes"] == 4 << 20,
       (a["memory_bytes"], a["memory_limit_bytes"], [(p["ready"], p["target"]) for p in a["pools"]]))
 configure("pool = *:0-8\n")
 hup()
-check("and grows again", ready(16), pools())
+check("the pool grows again with a larger budget", ready(16), pools())
 
 # ---- a server that ends, or is killed ----
 for how in (signal.SIGTERM, signal.SIGKILL):
@@ -340,7 +340,7 @@ configure("pool = off\n")
 hup()
 check("off ends them all", ready(0) and within(5, lambda: not waiting()), (pools(), waiting()))
 box = make().json["id"]
-check("and creates continue without", box not in taken() and run(box, "echo hi") == "hi\n", box)
+check("creates continue without the pool", box not in taken() and run(box, "echo hi") == "hi\n", box)
 kill(box)
 configure("pool = host:2-2\n")
 hup()

@@ -33,9 +33,9 @@ PY = "/usr/bin/python3"
 a = run(args=[PY, "-c", "import sys; print(sys.stdin.read().upper()); sys.stderr.write('e')"], stdin="hé", cpu_timeout=5)
 same("a program runs with its input", (200, "HÉ\n", "e", 0, "exit"),
      (a.status, a.json.get("stdout"), a.json.get("stderr"), a.json.get("exit_code"), a.json.get("exit_reason")))
-check("its accounting is told", a.json["wall_ms"] > 0 and a.json["cpu_ms"] > 0 and a.json["peak_bytes"] > 1 << 20
+check("the accounting of a run is told", a.json["wall_ms"] > 0 and a.json["cpu_ms"] > 0 and a.json["peak_bytes"] > 1 << 20
       and a.json["memory_peak_bytes"] > 1 << 20 and len(a.json["sandbox"]) > 8, a.json)
-none_left("its sandbox is gone behind the answer")
+none_left("the sandbox of a run is gone after the answer")
 
 for language, code in (("python", "print(6*7)"), ("bash", "echo $((6*7))"), ("sh", "echo $((6*7))"), (None, "print(6*7)")):
     body = {"code": code, **({"language": language} if language else {})}
@@ -47,8 +47,8 @@ same("files are there for the command", (200, "14\n"), (a.status, a.json.get("st
 out, none, folder = a.json["files"]
 same("a file that was asked for comes back", (14, False, "base64", b"text \xc3\xbc\n\0\xffran\n"),
      (out["size"], out["truncated"], out["data_encoding"], base64.b64decode(out["data"])))
-check("one that is not there says so, in its place", none["error"]["code"] == "not_found" or "No such" in none["error"]["message"], none)
-check("and so does a directory", "error" in folder, folder)
+check("a file that is not there is an error in its place", none["error"]["code"] == "not_found" or "No such" in none["error"]["message"], none)
+check("a directory that was asked for as a file is an error in its place", "error" in folder, folder)
 a = run(command="head -c 5000000 /dev/zero > big", return_files=["big", "big"], files_limit=1500000)
 same("what is too large is cut, and told", [(5000000, True, 1500000), (5000000, True, 0)],
      [(f["size"], f["truncated"], len(f["data"])) for f in a.json["files"]])
@@ -72,14 +72,14 @@ check("limited: disk", "No space left" in a.json["stderr"], a.json)
 a = run(command="df -P / | awk 'NR == 2 { print $2 }'; head -c 50000000 /dev/zero > f", limits={"memory": "64m"})
 check("without a limit of its own, the disk is half the memory", (a.json["stdout"], a.json["exit_reason"]) == ("32768\n", "exit")
       and "No space left" in a.json["stderr"], a.json)
-check("and is in memory", a.json["memory_peak_bytes"] > 32 << 20, a.json)
+check("a disk without a limit of its own is in memory", a.json["memory_peak_bytes"] > 32 << 20, a.json)
 a = run(command="head -c 90000000 /dev/zero > f && sync f && echo whole", limits={"memory": "64m", "disk": "120m"})
 same("a larger disk is one of its own, and no memory", ("whole\n", "exit"), (a.json["stdout"], a.json["exit_reason"]))
 build = server.ask("POST", "/v1/builds", {"name": "filled", "from": "host", "steps": [{"type": "RUN", "args": ["head -c 40000000 /dev/zero > ~/f"]}]}).json
 check("a template with many files is built", within(60, lambda: server.ask("GET", "/v1/builds/" + build["id"]).json["state"] == "ready"), build)
 a = run(template="filled", command="wc -c < ~/f", limits={"memory": "64m"})
 same("a template with files of more than half the memory is run without a limit of the disk", (200, "40000000\n"), (a.status, a.json.get("stdout")))
-same("that template is removed", 204, server.ask("DELETE", "/v1/templates/filled").status)
+same("the template with many files is removed", 204, server.ask("DELETE", "/v1/templates/filled").status)
 a = run(command="yes | head -c 3000000", output_limit=1000)
 same("limited: output", (1000, True, 3000000), (len(a.json["stdout"]), a.json["stdout_truncated"], a.json["stdout_bytes"]))
 for sentence, body, field in (
@@ -105,7 +105,7 @@ check("a program that is not there is told", a.status >= 400 and "exec /no/such"
 a = run(command=":(){ :|:& };:")
 same("the policy is asked", (403, "process.fork-bomb"), (a.status, a.json["error"].get("rule")))
 same("a key that may only read is refused", 403, run(key=READER, command="true").status)
-none_left("nothing is left of those that failed")
+none_left("failed runs leave no sandbox")
 
 # ---- streams ----
 for stream in ("ndjson", "sse"):
@@ -114,17 +114,17 @@ for stream in ("ndjson", "sse"):
     lines = [json.loads(line[6:] if stream == "sse" else line) for line in a.body.decode().splitlines()
              if (line.startswith("data: ") if stream == "sse" else line)]
     same("events come as %s" % stream, ["start", "stdout", "stderr", "end"], [e["type"] for e in lines])
-    same("the last has the accounting and the files: %s" % stream, (0, "exit", "x\n"),
+    same("the last event has the accounting and the files: %s" % stream, (0, "exit", "x\n"),
          (lines[-1]["exit_code"], lines[-1]["exit_reason"], lines[-1]["files"][0]["data"]))
 a = server.ask("POST", "/v1/run", {"command": "echo hi"}, headers={"Accept": "application/x-ndjson"})
-check("or by the header Accept", a.body.decode().splitlines()[0].startswith('{"type":"start"'), a.body)
+check("events come by the header Accept", a.body.decode().splitlines()[0].startswith('{"type":"start"'), a.body)
 
 # ---- whoever goes away takes it along ----
 for stream in (None, "ndjson"):
     c = server.connect()
     body = json.dumps({"command": "sleep 300", "timeout": 400, **({"stream": stream} if stream else {})}).encode()
     c.sendall(b"POST /v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    check("it runs: %s" % stream, within(20, lambda: len(boxes()) == 1))
+    check("a run has its sandbox: %s" % stream, within(20, lambda: len(boxes()) == 1))
     c.close()
     none_left("the client goes away, and so does the sandbox: %s" % stream)
 
@@ -133,10 +133,10 @@ c = threading.Thread(target=run, args=(KEY,), kwargs={"command": "sleep 5"})
 c.start()
 check("a tenant's run counts", within(20, lambda: len(boxes(KEY)) == 1))
 a = run(key=KEY, command="true")
-same("one more than the quota is refused", (429, "quota"), (a.status, a.json["error"].get("layer")))
-same("others are not", 200, run(command="true").status)
+same("one run more than the quota is refused", (429, "quota"), (a.status, a.json["error"].get("layer")))
+same("a run of another tenant is not refused by a tenant's quota", 200, run(command="true").status)
 c.join()
-check("and then there is room again", within(20, lambda: run(key=KEY, command="true").status == 200))
+check("the quota has room again after a run", within(20, lambda: run(key=KEY, command="true").status == 200))
 
 # ---- audit, metrics, pool ----
 box = run(command="echo audited").json["sandbox"]
@@ -160,8 +160,8 @@ before = hits()
 check("a run takes a sandbox from a pool of its own", within(60, lambda: run(command="true").status == 200 and hits() > before))
 before = hits()
 a = server.ask("POST", "/v1/sandboxes", {"limits": {"disk": 256 << 20}, "timeout": 60})
-same("a create with the same limits does not: it may be paused one day", (201, before), (a.status, hits()))
+same("a create with the same limits does not take from the pool of runs: it may be paused one day", (201, before), (a.status, hits()))
 server.ask("DELETE", "/v1/sandboxes/" + a.json["id"])
-none_left("nothing is left")
+none_left("runs leave no sandbox")
 server.end()
 finish()

@@ -56,7 +56,7 @@ box = create(limits=HALF)
 look(box, "half a core and 512 MiB", 512, 1)
 same("ps still knows when processes began", "1", sh(box, "ps -o lstart= -p 1 | grep -c 20[2-9][0-9]"))
 same("what a command is given wins", "7", sh(box, "echo $GOMAXPROCS", env={"GOMAXPROCS": "7"}))
-check("nobody writes there", "ermission" in sh(box, "echo x > /proc/meminfo") or "ead-only" in sh(box, "echo x > /proc/meminfo"))
+check("files of /proc that are made for a sandbox cannot be written", "ermission" in sh(box, "echo x > /proc/meminfo") or "ead-only" in sh(box, "echo x > /proc/meminfo"))
 if os.access("/proc/sys/net/ipv4/tcp_child_ehash_entries", os.W_OK):
     same("a sandbox has a table of TCP connections of its own", "512", sh(box, "cat /proc/sys/net/ipv4/tcp_ehash_entries"))
 same("what waits in the table has bounds", "32768\n2048", sh(box, "cd /proc/sys/net/ipv4 && cat tcp_max_tw_buckets tcp_max_syn_backlog"))
@@ -89,7 +89,7 @@ if shutil.which("npm", path="/usr/bin:/bin"):
 a = server.ask("POST", "/bash", {"command": "curl -sS https://www.example.com/"})
 told = (a.json or {}).get("network_refused") or [{}]
 same("a tool's answer says that there is no network by policy", ("off", True), (told[0].get("rule"), "policy" in told[0].get("reason", "")))
-same("but not of a command that did not ask for one", None, server.ask("POST", "/bash", {"command": "echo hello"}).json.get("network_refused"))
+same("a tool's answer says nothing of the network after a command that did not ask for one", None, server.ask("POST", "/bash", {"command": "echo hello"}).json.get("network_refused"))
 
 # One that has such a file open, as top does, is saved and restored with it.
 HOLD = """
@@ -113,21 +113,21 @@ def held():
 
 
 WORD = "MemTotal: 524288 kB\ncpu 0 0 0 0 0 0 0 0 0 0"
-same("it reads them", WORD, held())
+same("a process holds the files of /proc open and reads them", WORD, held())
 a = server.ask("POST", "/v1/sandboxes/%s/snapshots" % box, {"memory": False}, timeout=60)
-same("its files alone are saved meanwhile", 201, a.status)
+same("files alone are saved while a process holds /proc open", 201, a.status)
 
 # ---- paused to disk, forked, from the pool, with other limits ----
 a = server.ask("POST", "/v1/sandboxes/%s/pause" % box, {"tier": "disk"}, timeout=60)
 if os.environ["SAVES"]:
     must("a sandbox is paused to disk", a.status == 200 and a.json.get("tier") == "disk", a.body)
-    same("it is resumed", 200, server.ask("POST", "/v1/sandboxes/%s/resume" % box, {}, timeout=60).status)
+    same("a sandbox is resumed from disk", 200, server.ask("POST", "/v1/sandboxes/%s/resume" % box, {}, timeout=60).status)
     look(box, "after a pause to disk", 512, 1)
-    same("who had them open has them still", WORD, held())
+    same("a process that had files of /proc open has them after a pause to disk", WORD, held())
     same("each is there once", "3", sh(box, r"grep -cE ' /proc/(meminfo|stat|cpuinfo) ' /proc/self/mountinfo"))
     a = server.ask("POST", "/v1/sandboxes/%s/fork" % box, {"count": 1}, timeout=60)
     copies = a.json.get("sandboxes") or a.json.get("forks") or []
-    same("it is copied", 1, len(copies))
+    same("a sandbox is copied", 1, len(copies))
     look((copies[0].get("sandbox") or copies[0])["id"], "in a copy", 512, 1)
     snapshot = server.ask("POST", "/v1/sandboxes/%s/snapshots" % box, {}, timeout=60).json["id"]
     small = create(snapshot=snapshot, limits={"memory": "300m"})
@@ -137,7 +137,7 @@ else:
 server.end()
 
 server = Server("--policy", "open", "--pool", "host:2-2").start()
-check("one is made ahead", within(30, lambda: any(p["ready"] > 0 for p in server.ask("GET", "/v1/pools").json["pools"])))
+check("a sandbox is made ahead", within(30, lambda: any(p["ready"] > 0 for p in server.ask("GET", "/v1/pools").json["pools"])))
 look(create(), "from the pool", 512, 1)
 server.end()
 finish()

@@ -46,16 +46,16 @@ box = create()
 for name, code in MANY.items():
     a = run(box, code, cpu_timeout=1, timeout=50)
     same("CPU time is limited: %s" % name, "cpu_timeout", a["exit_reason"])
-    same("with the exit code of a timeout: %s" % name, 124, a["exit_code"])
-    check("and told: %s" % name, 1000 <= a["cpu_ms"] < 4000, a)
-    check("nothing of it continues: %s" % name, within(10, lambda: run(
+    same("a limit of CPU time ends with the exit code of a timeout: %s" % name, 124, a["exit_code"])
+    check("the CPU time of a limited command is told: %s" % name, 1000 <= a["cpu_ms"] < 4000, a)
+    check("nothing of a command over its CPU time continues: %s" % name, within(10, lambda: run(
         box, "print(sum(open('/proc/%s/comm' % p).read().startswith('python') for p in os.listdir('/proc') if p.isdigit()))"
     )["stdout"].strip() == "1"))
 
 a = run(box, "time.sleep(1.5)", cpu_timeout=.5)
 same("a command that waits is not at its limit of CPU time", ("exit", 0), (a["exit_reason"], a["exit_code"]))
 a = run(box, "burn(.3)", cpu_timeout=.1)
-same("one that ends by itself over the limit is over it", "cpu_timeout", a["exit_reason"])
+same("a command that ends by itself over the limit is over the limit", "cpu_timeout", a["exit_reason"])
 a = run(box, "burn(60)", cpu_timeout=30, timeout=.5)
 same("the wall clock ends what it ended before", "timeout", a["exit_reason"])
 a = run(box, "os.write(1, b'x')\nfor i in range(3000): os.write(1, bytes(65536))", cpu_timeout=5, output_limit=1)
@@ -69,9 +69,9 @@ same("a command beside it does not count", "exit", a["exit_reason"])
 busy.join()
 
 a = server.ask("POST", "/v1/sandboxes/%s/processes" % box, {"args": ["/usr/bin/python3", "-c", BURN + "burn(60)"], "cpu_timeout": .5})
-same("a process in the background has such a limit, too", 201, a.status)
+same("a process in the background can have a limit of CPU time", 201, a.status)
 at = "/v1/sandboxes/%s/processes/%d" % (box, a.json["proc"])
-check("and ends by it", within(20, lambda: server.ask("GET", at).json.get("ended") == "cpu_timeout"
+check("a process in the background ends by its CPU limit", within(20, lambda: server.ask("GET", at).json.get("ended") == "cpu_timeout"
                                or server.ask("GET", at).json.get("exit_reason") == "cpu_timeout"), server.ask("GET", at).body)
 
 for bad in (0, -1, "1", 1e9):
@@ -86,7 +86,7 @@ BOMB = "import subprocess\nsubprocess.run([sys.executable, '-c', 'x = bytearray(
 a = run(box, BOMB + "time.sleep(60)", timeout=5)
 same("out of memory wins over the timeout that follows", ("oom", 137), (a["exit_reason"], a["exit_code"]))
 a = run(box, BOMB + "burn(60)", cpu_timeout=1)
-same("and over the CPU time", "oom", a["exit_reason"])
+same("out of memory wins over the CPU time that follows", "oom", a["exit_reason"])
 a = run(box, "burn(60)", timeout=.3)
 same("a timeout after it is a timeout again", "timeout", a["exit_reason"])
 
@@ -115,7 +115,7 @@ finally:
     [p.kill() for p in loops]
     [p.wait() for p in loops]
 same("beside busy loops every verdict is as alone", [], [e for e in ends if e[0] != e[1]])
-check("and so is the time", all(e[2] < 2000 for e in ends), ends)
+check("beside busy loops the CPU time is as alone", all(e[2] < 2000 for e in ends), ends)
 
 server.end()
 finish()
