@@ -27,7 +27,7 @@ commands() { # isolation, sandbox
     is "$1: the host name is the sandbox's" "box-$1" "$(cove exec "$2" -- hostname)"
     like "$1: a terminal is one" 'dev/pts/[0-9]+.*30 100' "$(script -qec "stty rows 30 cols 100; cove exec -t $2 -- sh -c 'tty; stty size'" /dev/null </dev/null | tr -d '\0' | tr '\r\n' '  ')"
     rc_is "$1: a command that takes too long is ended" 124 cove exec --timeout 300ms "$2" -- sh -c 'setsid sleep 77 & sleep 78'
-    fails "$1: and nothing that it started is left" cove exec "$2" -- pgrep -x sleep
+    fails "$1: a command that takes too long leaves no process" cove exec "$2" -- pgrep -x sleep
     cove exec -d "$2" -- sh -c 'echo on >/tmp/detached; exec sleep 600' >/dev/null
     holds "$1: a detached command continues" within 10 cove exec "$2" -- pgrep -x sleep
     many=$(for i in $(seq 1 20); do cove exec "$2" -- echo "$i" & done | sort -n | tr '\n' ' '; wait)
@@ -62,7 +62,7 @@ ports() { # by a server, which is what passes bytes of ports, and a sandbox of i
 limits() {
     like "$1: memory is the limit's, as seen inside" '^MemTotal: +524288 kB' "$(cove exec "$2" -- head -n 1 /proc/meminfo)"
     rc_is "$1: a disk that is full is an error, and no more than that" 1 cove exec "$2" -- sh -c 'head -c 300M /dev/zero >~/big'
-    holds "$1: the sandbox continues behind it" cove exec "$2" -- sh -c 'rm ~/big && echo there >~/small'
+    holds "$1: the sandbox continues after a full disk" cove exec "$2" -- sh -c 'rm ~/big && echo there >~/small'
     like "$1: stats tell memory and disk" '"memory_bytes": *[1-9].*"disk_bytes": *[1-9]' "$(cove stats --json "$2" | tr -d '\n')"
 }
 volumes() {
@@ -73,11 +73,11 @@ volumes() {
     reader=$(cove create --isolation "$1" -v "$name:/data:ro")
     is "$1: a reader sees what is written, as the same user's" "kept user" "$(cove exec "$reader" -- sh -c 'cat /data/file; stat -c %U /data/file' | tr '\n' ' ' | sed 's/ $//')"
     cove exec "writer-$1" -- sh -c 'echo later >/srv/deep/data/file; mkdir /srv/deep/data/new'
-    is "$1: and what is written later" "later new" "$(cove exec "$reader" -- sh -c 'cat /data/file; ls -d /data/new | cut -d/ -f3' | tr '\n' ' ' | sed 's/ $//')"
+    is "$1: a reader sees what is written later" "later new" "$(cove exec "$reader" -- sh -c 'cat /data/file; ls -d /data/new | cut -d/ -f3' | tr '\n' ' ' | sed 's/ $//')"
     fails "$1: a reader cannot write" cove exec "$reader" -- sh -c 'echo x >/data/x'
-    fails "$1: nor can its root" cove exec -u root "$reader" -- sh -c 'echo x >/data/x'
-    is "$1: a jail reads it at the same time" later "$(cove run --isolation jail -v "$name:/data:ro" -- cat /data/file)"
-    like "$1: a full volume says so" 'No space left' "$(cove exec "writer-$1" -- sh -c 'head -c 64m /dev/zero >/srv/deep/data/big' 2>&1)"
+    fails "$1: a reader's root cannot write" cove exec -u root "$reader" -- sh -c 'echo x >/data/x'
+    is "$1: a jail reads a volume at the same time" later "$(cove run --isolation jail -v "$name:/data:ro" -- cat /data/file)"
+    like "$1: a write to a full volume is ENOSPC" 'No space left' "$(cove exec "writer-$1" -- sh -c 'head -c 64m /dev/zero >/srv/deep/data/big' 2>&1)"
     cove exec "writer-$1" -- rm /srv/deep/data/big
     stop_keeper KILL
     launch_keeper
@@ -87,23 +87,23 @@ volumes() {
     rc_is "$1: a path in another mount is refused" 65 cove create --isolation "$1" -v "$name:/usr/volume"
     rc_is "$1: a path through a link is refused" 65 cove create --isolation "$1" -v "$name:/bin/volume"
     free() { cove volume rm "$name"; }
-    holds "$1: and is removed when none has it" within 20 free
+    holds "$1: a volume is removed when no sandbox has it" within 20 free
 }
 sleeping() {
     cove exec -d "$2" -- sh -c 'while :; do date +%s%N >/tmp/now; sleep 0.05; done' >/dev/null
     within 10 cove exec "$2" -- test -s /tmp/now
     holds "$1: a sandbox is frozen" cove pause "$2"
-    holds "$1: and says so" life_is "$2" paused
-    holds "$1: it is thawed" cove resume "$2"
-    is "$1: and answers" back "$(cove exec "$2" -- echo back)"
+    holds "$1: a frozen sandbox is listed as paused" life_is "$2" paused
+    holds "$1: a sandbox is thawed" cove resume "$2"
+    is "$1: a thawed sandbox answers" back "$(cove exec "$2" -- echo back)"
 }
 killed_keeper() {
     cove exec -d "$2" -- sh -c 'echo mine >/tmp/kept; exec sleep 601' >/dev/null
     within 10 cove exec "$2" -- test -s /tmp/kept
     stop_keeper KILL
     launch_keeper
-    is "$1: a new keeper adopts it" mine "$(cove exec "$2" -- cat /tmp/kept)"
-    holds "$1: its processes went on" cove exec "$2" -- pgrep -x sleep
+    is "$1: a new keeper adopts a sandbox" mine "$(cove exec "$2" -- cat /tmp/kept)"
+    holds "$1: processes of an adopted sandbox continue" cove exec "$2" -- pgrep -x sleep
     holds "$1: an adopted one is frozen and thawed" sh -c "cove pause $2 && cove resume $2 && cove exec $2 -- true"
 }
 # Whom the kernel ends for it is the kernel's choice: a process, or everything. Both are told.
@@ -115,7 +115,7 @@ memory() {
     box=$(cove create --isolation "$1" --memory 128M --name "hungry-$1")
     fails "$1: a command that takes more memory than there is is ended" cove exec "$box" -- python3 -c 'x = []
 while True: x.append(bytearray(8 << 20))'
-    holds "$1: that memory ran out is told" memory_told "$box"
+    holds "$1: the end of a command for want of memory is told" memory_told "$box"
     holds "$1: the neighbour did not notice" well
     cove kill "$box" >/dev/null 2>&1
 }
@@ -134,5 +134,5 @@ time.sleep(100)' >/dev/null 2>&1
     else holds "$1: a command that wants thousands of processes ends its sandbox" within 20 gone "$box"; fi
     holds "$1: the neighbour did not notice the processes" well
     cove kill "$box" >/dev/null 2>&1
-    holds "$1: that sandbox is gone when it is destroyed" within 10 gone "$box"
+    holds "$1: a sandbox with thousands of processes can be killed" within 10 gone "$box"
 }
