@@ -227,7 +227,7 @@ static void no_layer_and_too_many_are_refused(void)
     CHECK(merge_trees(many, MERGE_MAX + 1, -1, -1, &err) == -1);
 }
 
-static void its_scratch_goes(void)
+static void the_scratch_directory_goes(void)
 {
     char command[64];
 
@@ -242,4 +242,4 @@ CHECK_MAIN(T(the_uppermost_counts), T(what_was_deleted_stays_so_also_below_all),
            T(a_file_over_a_directory_is_a_file), T(names_of_one_file_are_names_of_one_file),
            T(all_that_a_file_is_comes_along), T(a_link_leads_nowhere),
            T(bytes_that_are_elsewhere_are_refused), T(directories_that_are_too_deep_are_refused),
-           T(no_layer_and_too_many_are_refused), T(its_scratch_goes))
+           T(no_layer_and_too_many_are_refused), T(the_scratch_directory_goes))

@@ -162,7 +162,7 @@ static void a_stream_has_the_hash_of_the_file(void)
     chunks_free(c);
 }
 
-static void its_scratch_goes(void)
+static void the_scratch_directory_goes(void)
 {
     static const char *const names[] = { "pages-1.img", "pages-2.img", "other", CHUNKS_NAME };
 
@@ -174,4 +174,4 @@ static void its_scratch_goes(void)
 CHECK_MAIN(T(what_was_not_changed_is_good), T(every_byte_counts),
            T(files_more_less_longer_and_shorter_are_refused), T(hashes_that_are_none_are_refused),
            T(what_comes_later_is_compared_then), T(a_stream_has_the_hash_of_the_file),
-           T(its_scratch_goes))
+           T(the_scratch_directory_goes))

@@ -133,7 +133,7 @@ static bool in_table(uint32_t nr)
     return false;
 }
 
-static void it_compiles_within_the_kernels_bounds(void)
+static void the_filter_compiles_within_the_kernels_bounds(void)
 {
     seccomp_compile(&notify, true);
     seccomp_compile(&quiet, false);
@@ -490,7 +490,7 @@ static void a_tracer_cannot_suspend_the_filter(void)
     }
 }
 
-CHECK_MAIN(T(it_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
+CHECK_MAIN(T(the_filter_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
            T(kvm_has_its_commands_and_no_more_than_a_sandbox_beside_them),
            T(every_refused_row_is_refused_and_reported), T(no_row_is_in_both_lists_nor_twice),
            T(every_number_without_a_row_does_not_exist), T(limits_of_the_agent_are_out_of_reach),
