@@ -27,13 +27,17 @@
 struct keeper;
 struct sandbox;
 struct image_meta;
+struct guest_way;
 
 struct driver {
     uint32_t isolation; /* enum isolation: its name, and its number in the journal and in images */
     uint32_t
         start_ms; /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
 
-    bool takes_files; /* begins on the files of an image that a jail wrote */
+    bool takes_files; /* begins on the files of an image that a jail or gVisor wrote */
+
+    /* of a driver whose sandboxes are guests behind a bridge: how one is saved and loaded (driver/guest) */
+    const struct guest_way *guest;
 
     /* ---- a beginning ---- */
 

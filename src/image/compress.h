@@ -7,7 +7,7 @@
  *
  * Plain pages for a load are files without names: they are gone with the last who reads them.
  *
- * Callers: driver/shrink.c; driver/jail/loader.c, driver/vm/loader.c. */
+ * Callers: driver/shrink.c; driver/jail/loader.c, driver/guest/loader.c. */
 #ifndef COVE_IMAGE_COMPRESS_H
 #define COVE_IMAGE_COMPRESS_H
 

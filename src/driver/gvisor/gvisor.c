@@ -1,6 +1,6 @@
 #include "driver/gvisor/gvisor.h"
 
-#include "driver/guest.h"
+#include "driver/guest/guest.h"
 #include "driver/gvisor/runsc.h"
 #include "driver/jail/connect.h"
 #include "driver/jail/jail.h"

@@ -1,7 +1,7 @@
 /* connect.h - connections to a jail's agent.
  *
  * Callers: jail.c for others; save.c, loader.c and posture.c, in workers, for the keeper's own talk (keeper/talk.h);
- *          driver/vm/order.c. */
+ *          driver/guest/order.c. */
 #ifndef COVE_DRIVER_JAIL_CONNECT_H
 #define COVE_DRIVER_JAIL_CONNECT_H
 

@@ -3,7 +3,7 @@
  * The waiting is done by a process of its own (cove-saver), which depends on no other process: should the keeper die, it finishes, and
  * the next keeper waits for its lock (save_settle.c). save.c has both halves, and save_jail.c what only a jail needs.
  *
- * Callers: jail.c; driver/vm/save.c, which has a way of its own. */
+ * Callers: jail.c; driver/guest/save.c, which has a way of its own. */
 #ifndef COVE_DRIVER_JAIL_SAVE_H
 #define COVE_DRIVER_JAIL_SAVE_H
 

@@ -1,22 +1,15 @@
 #include "driver/vm/load.h"
 
-#include "base/io.h"
-#include "base/log.h"
 #include "base/own.h"
 #include "driver/disks.h"
 #include "driver/jail/load.h"
 #include "driver/jail/save.h"
-#include "driver/vm/order.h"
 #include "driver/vm/parts.h"
 #include "keeper/life.h"
-#include "keeper/talk.h"
 #include "wire/boot.h"
 #include "wire/vm.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* ---- its template ---- */
 
@@ -124,16 +117,10 @@ static int check(struct keeper *k, const struct limits *limits, const struct ima
                  bool files_only, struct err *err)
 {
     bool memory = meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only;
-    char qemu[KEEPER_NAME_MAX];
 
     (void) k;
-    parts_qemu(qemu, sizeof qemu);
-    if (memory && strcmp(qemu, meta->kernel) != 0)
-        return err_set(
-            err, ERR_UNSUPPORTED,
-            "image '%s' was saved by QEMU %.20s, and this host has %.20s: only its files "
-            "can be loaded",
-            meta->image.id, meta->kernel, qemu[0] ? qemu : "none");
+    if (memory && guest_check_version(&load_vm_way, meta, err) < 0)
+        return -1;
     return check_limits(limits, &meta->image.sandbox.limits, !memory, err);
 }
 
@@ -187,17 +174,12 @@ int load_vm(struct keeper *k, const struct keeper_request *r, const struct image
     return load_begin_by(k, r, meta, &way, ret, err);
 }
 
-int load_vm_tell(struct keeper *k, const struct sandbox *s, bool same, struct err *err)
-{
-    const struct sandbox own = *s; /* the keeper's table is not in a process that it forks */
-    int keep[] = { own.pid.fd, k->host->nets.own_fd };
+#define DEVICES_MAX                                                                                \
+    (64ull << 20) /* of a state, what is not memory; virtiofsd's is the most of it */
 
-    if (!worker_fork_apart())
-        return 0;
-    io_keep_only(keep, ARRAY_LEN(keep));
-    if (order_go(k, &own, same ? TALK_RESUME : TALK_FORK, 0, err) < 0) {
-        log_line(LOG_ERROR, "sandbox=%s %s", own.info.id, err->msg);
-        (void) syscall(__NR_pidfd_send_signal, own.pid.fd, SIGKILL, NULL, 0);
-    }
-    _exit(0);
-}
+const struct guest_way load_vm_way = { .program = "QEMU",
+                                       .version = parts_qemu,
+                                       .disk = &MACHINE_DISK[1],
+                                       .beside = VM_KERNEL_MEMORY + DEVICES_MAX,
+                                       .machine = load_machine,
+                                       .done = load_machine_done };

@@ -3,17 +3,13 @@
 #include "base/kvm.h"
 #include "base/own.h"
 #include "driver/disks.h"
-#include "driver/guest.h"
-#include "driver/io_rule.h"
+#include "driver/guest/guest.h"
 #include "driver/jail/connect.h"
 #include "driver/jail/jail.h"
 #include "driver/jail/launch.h"
-#include "driver/jail/load.h"
-#include "driver/jail/save.h"
 #include "driver/vm/load.h"
 #include "driver/vm/memory.h"
 #include "driver/vm/parts.h"
-#include "driver/vm/save.h"
 #include "jail/machine.h"
 #include "keeper/life.h"
 #include "wire/vm.h"
@@ -91,7 +87,7 @@ static void start(struct keeper *k, struct sandbox *s)
         return;
     }
     memory_find(k, s, &machine);
-    launch_machine(k, s, &machine, loader_vm);
+    launch_machine(k, s, &machine, guest_loader);
     load_machine_done(&machine);
 }
 
@@ -101,31 +97,19 @@ static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct k
     return guest_stats(k, s, MACHINE_DISK, brief, ret, err);
 }
 
-static int resumed(struct keeper *k, struct sandbox *s, struct err *err)
-{
-    return io_rule_resume(k, s, err) < 0
-               ? err_wrap(err, "its limit on disk I/O cannot be set again")
-               : 0;
-}
-
 static void adopt(struct keeper *k, struct sandbox *s)
 {
     guest_adopt(k, s, true);
 }
 
-static bool settle(struct keeper *k, struct sandbox *s)
-{
-    return s->info.life == LIFE_PAUSING ? save_settle(k, s, save_vm_continue)
-                                        : load_settle(k, s, load_vm_tell);
-}
-
 #define BOTH                                                                                       \
     .takes_files = true, .create = create, .start = start, .connect = jail_connect,                \
-    .freeze = jail_freeze, .frozen = jail_frozen, .stats = stats, .resumed = resumed,              \
+    .freeze = jail_freeze, .frozen = jail_frozen, .stats = stats, .resumed = guest_resumed,        \
     .died = jail_died, .leave_disk = guest_leave_disk, .let_go = jail_let_go, .kill = jail_kill,   \
     .kill_workers = jail_kill_workers, .remove = jail_remove, .release = jail_release,             \
-    .adopt = adopt, .why_lost = guest_why_lost, .settle = settle, .save = save_vm,                 \
-    .load = load_vm, .network = jail_network, .rename = jail_rename, .stale = jail_stale
+    .adopt = adopt, .why_lost = guest_why_lost, .settle = guest_settle, .save = guest_save,        \
+    .load = load_vm, .guest = &load_vm_way, .network = jail_network, .rename = jail_rename,        \
+    .stale = jail_stale
 
 const struct driver vm_driver = {
     .isolation = ISOLATION_VM,

@@ -1,14 +1,12 @@
-#include "driver/vm/save.h"
+#include "driver/guest/save.h"
 
 #include "base/io.h"
 #include "base/own.h"
+#include "driver/guest/guest.h"
+#include "driver/guest/order.h"
 #include "driver/jail/connect.h"
 #include "driver/jail/save.h"
-#include "driver/vm/order.h"
-#include "driver/vm/parts.h"
-#include "jail/machine.h"
 #include "keeper/talk.h"
-#include "wire/vm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MiB         ((uint64_t) 1 << 20)
-#define DEVICES_MAX (64 * MiB) /* of a state, what is not memory; virtiofsd's is the most of it */
-#define PIECE       (256u << 10)
+#define PIECE (256u << 10)
 
-/* From the pipe to the file. A QEMU that says nothing, or too much, has lost. */
+static const struct guest_way *way_of(const struct saving *s)
+{
+    return s->w->sandbox.driver->guest;
+}
+
+/* From the pipe to the file. A program that says nothing, or too much, has lost. */
 static int write_state(struct saving *s, int from, struct err *err)
 {
     static char data[PIECE];
-    const uint64_t most = s->w->sandbox.info.limits.memory_bytes + VM_KERNEL_MEMORY + DEVICES_MAX;
+    const uint64_t most = s->w->sandbox.info.limits.memory_bytes + way_of(s)->beside;
     auto_close int to = openat(s->memory_fd, SAVE_STATE,
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     uint64_t all = 0;
@@ -36,8 +37,8 @@ static int write_state(struct saving *s, int from, struct err *err)
         ssize_t n = poll(&p, 1, ORDER_MS);
 
         if (n == 0)
-            return err_set(err, ERR_TIMEOUT, "QEMU did not write the machine's state in %u s",
-                           ORDER_MS / 1000);
+            return err_set(err, ERR_TIMEOUT, "%s did not write the guest's state in %u s",
+                           way_of(s)->program, ORDER_MS / 1000);
         n = read(from, data, sizeof data);
         if (n < 0 && errno == EINTR)
             continue;
@@ -45,9 +46,9 @@ static int write_state(struct saving *s, int from, struct err *err)
             return 0;
         all += n > 0 ? (uint64_t) n : 0;
         if (all > most)
-            return err_set(err, ERR_TOO_BIG, "the machine's state is larger than the machine");
+            return err_set(err, ERR_TOO_BIG, "the guest's state is larger than the guest");
         if (n < 0 || io_write_all(to, data, (size_t) n) < 0)
-            return err_sys(err, errno, "write the machine's state");
+            return err_sys(err, errno, "write the guest's state");
     }
 }
 
@@ -60,7 +61,7 @@ static int save_state(struct saving *s, struct err *err)
     if (order_begin(s->w->keeper, &s->w->sandbox, BRIDGE_SAVE, &from, &answer, err) < 0)
         return -1;
     rc = write_state(s, from, err);
-    own_close(&from); /* or QEMU would wait for us */
+    own_close(&from); /* or the program would wait for us */
     if (order_end(answer, ORDER_MS, &why) < 0 && rc == 0) {
         *err = why;
         rc = -1;
@@ -76,7 +77,7 @@ static int put_back(struct saving *s, struct err *err)
     if (order_go(s->w->keeper, &s->w->sandbox, TALK_CONTINUE, 0, &why) == 0)
         return 0;
     s->w->result.unconfined = true;
-    err_set(err, ERR_UNAVAILABLE, "the machine does not continue: %.200s", why.msg);
+    err_set(err, ERR_UNAVAILABLE, "the guest does not continue: %.200s", why.msg);
     return -1;
 }
 
@@ -106,7 +107,7 @@ static int with_memory(struct saving *s, struct err *err)
                 err);
 }
 
-/* The guest's kernel has written everything, and QEMU writes nothing while it is frozen. */
+/* The guest's kernel has written everything, and its program writes nothing while it is frozen. */
 static int files_alone(struct saving *s, struct err *err)
 {
     struct err ignored;
@@ -126,28 +127,29 @@ static int complete(struct saving *s, struct err *err)
     struct stat st;
 
     if (fstatat(s->memory_fd, SAVE_STATE, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_sys(err, errno, "look at the machine's state");
+        return err_sys(err, errno, "look at the guest's state");
     s->meta.image.memory_bytes = (uint64_t) st.st_size;
-    parts_qemu(s->meta.kernel, sizeof s->meta.kernel);
+    way_of(s)->version(s->meta.kernel, sizeof s->meta.kernel);
     s->meta.template_disks = s->w->sandbox.template_disks;
     return 0;
 }
 
 static int save(struct worker *w, const struct keeper_request *r, struct err *err)
 {
-    static const struct save_way way = {
-        .disk = &MACHINE_DISK[1], .memory = with_memory, .files = files_alone, .complete = complete
-    };
+    const struct save_way way = { .disk = w->sandbox.driver->guest->disk,
+                                  .memory = with_memory,
+                                  .files = files_alone,
+                                  .complete = complete };
 
-    return save_run(w, r, &way, err);
+    return order_possible(w->keeper, &w->sandbox, err) < 0 ? -1 : save_run(w, r, &way, err);
 }
 
-int save_vm(struct keeper *k, struct sandbox *s, const struct keeper_request *r, struct err *err)
+int guest_save(struct keeper *k, struct sandbox *s, const struct keeper_request *r, struct err *err)
 {
     return save_begin(k, s, r, save, err);
 }
 
-int save_vm_continue(struct worker *w, const struct keeper_request *r, struct err *err)
+int save_continue(struct worker *w, const struct keeper_request *r, struct err *err)
 {
     (void) r;
     return order_go(w->keeper, &w->sandbox, TALK_CONTINUE, 0, err);

@@ -1,23 +1,24 @@
 /* The order:
  *
  *   lock      no other process works on the image; its hashes are compared with what was signed
- *   launch    a jail with a bridge and a QEMU that waits
- *   feed      the state goes through a pipe to QEMU, each piece of 64 KiB once it was compared with its hash
+ *   launch    a jail with a bridge and a guest that waits
+ *   feed      the state goes through a pipe to QEMU, or into a file in memory for runsc, each piece of 64 KiB once it was compared with
+ *             its hash
  *   commit    of a resumed sandbox: the journal says RUNNING, and the image is spent
- *   go        the machine runs; its agent has the time, name and random bytes of now, then lets the commands run
- *   record    of a copy: the journal says RUNNING. Before, a keeper would take a machine for running that was never let go
+ *   go        the guest runs; its agent has the time, name and random bytes of now, then lets the commands run
+ *   record    of a copy: the journal says RUNNING. Before, a keeper would take a guest for running that was never let go
  *
- * Up to the commit nothing has run, and a failure leaves the image as it was. Who is killed where is found by load_settle(). */
-#include "driver/vm/load.h"
+ * Up to the commit nothing has run but, in gVisor, the agent; and a failure leaves the image as it was. Who is killed where is found by load_settle(). */
+#include "driver/guest/guest.h"
 
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "driver/guest/order.h"
+#include "driver/guest/save.h"
 #include "driver/jail/hear.h"
 #include "driver/jail/launch.h"
 #include "driver/layers.h"
-#include "driver/vm/order.h"
-#include "driver/vm/save.h"
 #include "image/compress.h"
 #include "keeper/life.h"
 #include "keeper/sandbox.h"
@@ -28,6 +29,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,12 +40,17 @@ struct loading {
     struct image_meta meta;
     bool same; /* the sandbox that was saved, not another */
     int dir_fd, memory_fd;
-    int state_fd;                     /* the machine's state */
+    int state_fd;                     /* the guest's state */
     struct chunks *chunks;            /* NULL: it was compared already */
     const struct chunk_file *of_file; /* of the state */
     struct decompress plain;
     struct launch_lines lines;
 };
+
+static const struct guest_way *way_of(const struct loading *l)
+{
+    return l->w->sandbox.driver->guest;
+}
 
 static int was_changed(const struct loading *l, struct err *err)
 {
@@ -61,7 +68,7 @@ static int open_compressed(struct loading *l, struct err *err)
     if (l->plain.pack.head->files != 1)
         return was_changed(l, err);
     l->state_fd = fcntl(l->plain.to_fd[0], F_DUPFD_CLOEXEC, 0);
-    return l->state_fd < 0 ? err_sys(err, errno, "open the machine's state") : 0;
+    return l->state_fd < 0 ? err_sys(err, errno, "open the guest's state") : 0;
 }
 
 static int open_state(struct loading *l, struct err *err)
@@ -112,7 +119,7 @@ static int wait_until_ready(struct loading *l, struct err *err)
     char byte;
 
     if (poll(p, ARRAY_LEN(p), ORDER_MS) < 1 || read(l->lines.ready, &byte, 1) != 1) {
-        err_set(err, ERR_UNAVAILABLE, "the machine's bridge did not start");
+        err_set(err, ERR_UNAVAILABLE, "the guest's bridge did not start");
         return hear_why(l, err);
     }
     while (l->w->sandbox.filter_form == FILTER_UNKNOWN &&
@@ -133,11 +140,11 @@ static int launch(struct loading *l, struct err *err)
     struct template t;
     int rc = -1;
 
-    if (load_machine(w->keeper, &w->sandbox, templates, &machine, err) < 0)
+    if (way_of(l)->machine(w->keeper, &w->sandbox, templates, &machine, err) < 0)
         return -1;
     if (template_open_tree(&t, templates, w->sandbox.info.template, l->meta.template_inode, err) <
         0) {
-        load_machine_done(&machine);
+        way_of(l)->done(&machine);
         return -1;
     }
     if (layers_mount(w->keeper->host, &t, err) == 0 &&
@@ -146,7 +153,7 @@ static int launch(struct loading *l, struct err *err)
         w->sandbox.pid.fd = l->lines.pidfd;
         rc = launch_root(&w->sandbox, &t, &machine, &l->lines, true, err);
     }
-    load_machine_done(&machine);
+    way_of(l)->done(&machine);
     cgroup_entry_close(&entry);
     template_close(&t);
     return rc < 0 ? -1 : wait_until_ready(l, err);
@@ -164,7 +171,7 @@ static int write_piece(int to, const char *data, size_t len, struct err *err)
         if (n < 0 && errno == EAGAIN && io_wait_until(to, POLLOUT, until))
             continue;
         if (n < 0 && errno != EINTR)
-            return err_sys(err, errno, "give QEMU the machine's state");
+            return err_sys(err, errno, "hand over the guest's state");
         if (n > 0) {
             data += n;
             len -= (size_t) n;
@@ -173,7 +180,7 @@ static int write_piece(int to, const char *data, size_t len, struct err *err)
     return 0;
 }
 
-/* What QEMU reads was compared before. */
+/* What the program reads was compared before. */
 static int feed(struct loading *l, int to, struct err *err)
 {
     static char data[CHUNK_BYTES];
@@ -182,7 +189,7 @@ static int feed(struct loading *l, int to, struct err *err)
         ssize_t n = pread(l->state_fd, data, sizeof data, (off_t) (index * CHUNK_BYTES));
 
         if (n < 0)
-            return err_sys(err, errno, "read the machine's state");
+            return err_sys(err, errno, "read the guest's state");
         if (l->chunks && n == 0 && index * CHUNK_BYTES < l->of_file->bytes)
             return was_changed(l, err);
         if (n == 0)
@@ -194,12 +201,42 @@ static int feed(struct loading *l, int to, struct err *err)
     }
 }
 
+/* A file of no name that no process can change any more. */
+static int copy_state(struct loading *l, int *ret_fd, struct err *err)
+{
+    auto_close int fd = memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return err_sys(err, errno, "make room for the guest's state");
+    if (feed(l, fd, err) < 0)
+        return -1;
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
+        lseek(fd, 0, SEEK_SET) < 0)
+        return err_sys(err, errno, "seal the guest's state");
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+static int load_file(struct loading *l, struct err *err)
+{
+    auto_close int state = -1, answer = -1;
+
+    if (copy_state(l, &state, err) < 0)
+        return -1;
+    if (order_give(l->w->keeper, &l->w->sandbox, BRIDGE_LOAD, state, &answer, err) == 0 &&
+        order_end(answer, ORDER_MS, err) == 0)
+        return 0;
+    return err->kind == ERR_UNSUPPORTED ? -1 : hear_why(l, err); /* the bridge's own word is all */
+}
+
 static int load_state(struct loading *l, struct err *err)
 {
     auto_close int to = -1, answer = -1;
     struct err why;
     int rc;
 
+    if (way_of(l)->from_file)
+        return load_file(l, err);
     if (order_begin(l->w->keeper, &l->w->sandbox, BRIDGE_LOAD, &to, &answer, err) < 0)
         return hear_why(l, err);
     (void) fcntl(to, F_SETFL, O_NONBLOCK);
@@ -269,7 +306,7 @@ static int load(struct loading *l, struct err *err)
     return 0;
 }
 
-int loader_vm(struct worker *w, const struct keeper_request *r, struct err *err)
+int guest_loader(struct worker *w, const struct keeper_request *r, struct err *err)
 {
     struct loading l = { .w = w,
                          .same = strcmp(r->image, r->sandbox) == 0,

@@ -1,4 +1,4 @@
-#include "driver/vm/order.h"
+#include "driver/guest/order.h"
 
 #include "base/io.h"
 #include "base/log.h"
@@ -12,15 +12,26 @@
 #define PIPE_BYTES (1 << 20)
 #define TELLS      6 /* of an agent that is slow to answer: a machine that is emulated is */
 
-static int give(const struct keeper *k, const struct sandbox *s, enum bridge_op op, int pipe_fd,
-                int *ret_answer, struct err *err)
+int order_possible(const struct keeper *k, const struct sandbox *s, struct err *err)
+{
+    auto_close int fd = connect_dial(&k->host->nets, s->pid.fd, s->info.pid, BRIDGE_SOCKET, err);
+
+    return fd < 0
+               ? err_set(err, ERR_UNSUPPORTED,
+                         "sandbox '%s' was started by an earlier version, which could not save it",
+                         s->info.id)
+               : 0;
+}
+
+int order_give(const struct keeper *k, const struct sandbox *s, enum bridge_op op, int with_fd,
+               int *ret_answer, struct err *err)
 {
     const struct bridge_order order = { .op = op };
     auto_close int fd = connect_dial(&k->host->nets, s->pid.fd, s->info.pid, BRIDGE_SOCKET, err);
 
     if (fd < 0)
         return -1;
-    if (io_send_fds(fd, &order, sizeof order, &pipe_fd, pipe_fd >= 0) != (ssize_t) sizeof order)
+    if (io_send_fds(fd, &order, sizeof order, &with_fd, with_fd >= 0) != (ssize_t) sizeof order)
         return err_sys(err, errno, "ask the bridge");
     *ret_answer = take_fd(&fd);
     return 0;
@@ -37,7 +48,7 @@ int order_begin(const struct keeper *k, const struct sandbox *s, enum bridge_op 
     from = pair[0];
     to = pair[1];
     (void) fcntl(from, F_SETPIPE_SZ, PIPE_BYTES);
-    rc = give(k, s, op, op == BRIDGE_SAVE ? to : from, ret_answer, err);
+    rc = order_give(k, s, op, op == BRIDGE_SAVE ? to : from, ret_answer, err);
     if (rc == 0)
         *ret_pipe = op == BRIDGE_SAVE ? take_fd(&from) : take_fd(&to);
     return rc;
@@ -50,7 +61,7 @@ int order_end(int fd, uint64_t patience_ms, struct err *err)
 
     if (io_read_until(fd, &said, sizeof said, io_now_ms() + patience_ms) < 0)
         return errno == ETIMEDOUT ? err_set(err, ERR_TIMEOUT, "the bridge does not answer")
-                                  : err_set(err, ERR_UNAVAILABLE, "the machine has ended");
+                                  : err_set(err, ERR_UNAVAILABLE, "the guest has ended");
     if (said.kind == ERR_NONE)
         return 0;
     said.msg[sizeof said.msg - 1] = '\0';
@@ -61,7 +72,7 @@ int order_go(const struct keeper *k, const struct sandbox *s, const char *why, u
              struct err *err)
 {
     auto_close int fd = -1;
-    int rc = give(k, s, BRIDGE_GO, -1, &fd, err);
+    int rc = order_give(k, s, BRIDGE_GO, -1, &fd, err);
 
     if (rc < 0 || order_end(fd, ORDER_MS, err) < 0)
         return -1;
