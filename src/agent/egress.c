@@ -32,6 +32,7 @@ struct question {
 static struct {
     bool open;
     struct hub_watch tcp[2]; /* IPv4, IPv6 */
+    uint16_t port[2];        /* at which they listen; 0: they do not */
     struct hub_watch names;
     struct question *first;
     size_t questions;
@@ -210,18 +211,42 @@ static int listen_names(struct hub *hub, struct err *err)
 
 int egress_open(struct hub *hub, struct err *err)
 {
-    uint16_t port4, port6;
+    uint16_t *port = egress.port;
     struct err ignored;
 
     if (egress.open)
         return 0;
-    if (egress_addresses4(err) < 0 || listen_tcp(hub, AF_INET, &egress.tcp[0], &port4, err) < 0 ||
-        egress_redirect4(port4, err) < 0 || listen_names(hub, err) < 0)
+    if (egress_addresses4(err) < 0 || listen_tcp(hub, AF_INET, &egress.tcp[0], &port[0], err) < 0 ||
+        egress_redirect4(port[0], err) < 0 || listen_names(hub, err) < 0)
         return -1;
     egress.open = true;
     /* Where the guest's kernel has no IPv6, programs use the other. */
     if (egress_addresses6(&ignored) == 0 &&
-        listen_tcp(hub, AF_INET6, &egress.tcp[1], &port6, &ignored) == 0)
-        (void) egress_redirect6(port6, &ignored);
+        listen_tcp(hub, AF_INET6, &egress.tcp[1], &port[1], &ignored) == 0)
+        (void) egress_redirect6(port[1], &ignored);
     return 0;
+}
+
+void egress_close_outside(struct hub *hub)
+{
+    hub_reset_ours(hub);
+    if (egress.names.fd < 0)
+        return;
+    hub_unwatch(hub, &egress.names);
+    own_close(&egress.names.fd);
+}
+
+/* What fails here leaves the guest without a network, as at the start. */
+void egress_renew(struct hub *hub)
+{
+    struct err ignored;
+
+    if (!egress.open)
+        return;
+    if (egress_addresses4(&ignored) == 0)
+        (void) egress_redirect4(egress.port[0], &ignored);
+    if (egress.names.fd < 0)
+        (void) listen_names(hub, &ignored);
+    if (egress.port[1] && egress_addresses6(&ignored) == 0)
+        (void) egress_redirect6(egress.port[1], &ignored);
 }

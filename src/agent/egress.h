@@ -14,6 +14,12 @@
 /* Once; again is nothing. On failure the guest has no network, and continues. */
 int egress_open(struct hub *hub, struct err *err);
 
+/* Before gVisor is saved: connections to other hosts are reset, and what is bound to an address of egress_rules.h is closed. A kernel that
+ * was loaded has those addresses, and no rules: egress_renew() sets both again, and listens again. Where egress is not open
+ * they do nothing. */
+void egress_close_outside(struct hub *hub);
+void egress_renew(struct hub *hub);
+
 /* For struct hub_calls: an answer, and the end of a question. */
 void egress_answer(struct hub *hub, struct mux_stream *stream, const uint8_t *data, size_t len);
 void egress_gone(struct hub *hub, void *owner);

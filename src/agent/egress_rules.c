@@ -250,10 +250,12 @@ static void add_redirect(struct rules *r, uint16_t port)
         add_rule(r, NULL, 0, true, "REDIRECT", &range4, sizeof range4);
 }
 
-static int raw[2] = { -1, -1 }; /* IPv4, IPv6; until the rules are set */
+static int raw[2] = { -1, -1 }; /* IPv4, IPv6; until the rules are set, or for good */
+static bool raw_kept;
 
-void egress_rules_prepare(void)
+void egress_rules_prepare(bool keep)
 {
+    raw_kept = keep;
     raw[0] = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
     raw[1] = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 }
@@ -262,7 +264,7 @@ static int install(struct rules *r, struct err *err)
 {
     static uint8_t counters[64 * 16];
     char error[30] = "ERROR";
-    auto_close int sock = take_fd(&raw[r->v6]);
+    int sock = raw[r->v6], rc = 0;
 
     pass_hook(r, 4);
     add_rule(r, NULL, 0, false, "ERROR", error, sizeof error);
@@ -274,8 +276,10 @@ static int install(struct rules *r, struct err *err)
         return err_set(err, ERR_DENIED, "redirect connections: not allowed");
     if (setsockopt(sock, r->v6 ? IPPROTO_IPV6 : IPPROTO_IP, SET_REPLACE, &r->table,
                    (socklen_t) (offsetof(struct replace, entries) + r->table.size)) < 0)
-        return err_sys(err, errno, "redirect connections");
-    return 0;
+        rc = err_sys(err, errno, "redirect connections");
+    if (!raw_kept)
+        own_close(&raw[r->v6]);
+    return rc;
 }
 
 int egress_redirect4(uint16_t port, struct err *err)

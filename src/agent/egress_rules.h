@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,8 @@
     }
 
 /* Before the agent cuts its rights down: gVisor takes CAP_NET_RAW from a process that sets its capabilities, so what rules are set through is
- * opened now. Failure shows later. */
-void egress_rules_prepare(void);
+ * opened now. Failure shows later. keep: it stays open, for rules that are to be set again. */
+void egress_rules_prepare(bool keep);
 
 /* Every IPv4 address is the loopback's, and that of the name server can be listened at. */
 int egress_addresses4(struct err *err);

@@ -156,10 +156,11 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
     (void) prctl(PR_SET_NAME, "cove-agent", 0, 0, 0);
     guest = flags & BOOT_MUX;
     agent->machine = flags & BOOT_MACHINE;
+    agent->guest = guest && !agent->machine;
     if (guest && take_trunk(&trunk, err) < 0)
         return -1;
     if (guest)
-        egress_rules_prepare();
+        egress_rules_prepare(agent->guest);
     if (rights_boot(own_caps(flags), agent->machine && flags & BOOT_ROOT, err) < 0 ||
         loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
         return -1;

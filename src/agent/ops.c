@@ -327,12 +327,17 @@ static void end_quiesce(struct agent *agent)
 {
     struct conn *conn = agent->quiescing ? conn_by_id(agent, agent->quiescing) : NULL;
 
+    struct err err;
+
     agent->quiescing = 0;
-    if (conn && !has_hung_up(conn)) {
-        resumed_make_ready(agent);
-        conn_end(conn);
-        conn_flush(conn);
+    if (!conn || has_hung_up(conn))
+        return;
+    if (resumed_make_ready(agent, &err) < 0) {
+        conn_fail(conn, &err);
+        return;
     }
+    conn_end(conn);
+    conn_flush(conn);
 }
 
 static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request *request,

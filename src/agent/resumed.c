@@ -1,7 +1,9 @@
 #include "agent/resumed.h"
 
 #include "agent/core/box.h"
+#include "agent/core/halt.h"
 #include "agent/renew.h"
+#include "agent/trunk.h"
 #include "base/io.h"
 #include "base/own.h"
 #include "wire/boot.h"
@@ -16,11 +18,25 @@
 #include <time.h>
 #include <unistd.h>
 
-void resumed_make_ready(struct agent *agent)
+/* What they wrote goes to the disk once while they run, which may take long, and once when nothing more can come. The checkpoint
+ * has the rest, but for what leads outside. */
+static int make_guest_ready(struct err *err)
 {
+    sync();
+    if (halt_stop(err) < 0)
+        return -1;
+    sync();
+    trunk_close_outside();
+    return 0;
+}
+
+int resumed_make_ready(struct agent *agent, struct err *err)
+{
+    if (agent->guest)
+        return make_guest_ready(err);
     if (agent->machine) { /* no checkpoint looks at us, and no call is refused */
         box_stop();
-        return;
+        return 0;
     }
     if (refusals_close(&agent->refusals,
                        &agent->loop)) /* its number stays taken: the keeper looks there */
@@ -28,6 +44,7 @@ void resumed_make_ready(struct agent *agent)
     /* A checkpoint looks at our namespaces with the rights of the sandbox's root. No process inside can do as much: it
      * takes every capability that we have, and no command has SETPCAP. */
     (void) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return 0;
 }
 
 /* Root's directory, or none: where commands may be root they may also break this. */
@@ -80,5 +97,6 @@ int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int lis
     if (strcmp(why, "continue") != 0) /* it has not been away */
         leave_word(++agent->resumed, why, slept_ms);
     box_go();
+    halt_go();
     return 0;
 }

@@ -12,8 +12,8 @@
 #define RESUMED_DIR  "/run/cove"
 #define RESUMED_FILE RESUMED_DIR "/resumed"
 
-/* Before: nothing is held that a checkpoint could not save. */
-void resumed_make_ready(struct agent *agent);
+/* Before: nothing is held that a checkpoint could not save, and in a guest no command runs. -1: it is not so, and must not be saved. */
+int resumed_make_ready(struct agent *agent, struct err *err);
 
 /* After, or although nothing was made ready. listener: of refused calls, a duplicate is taken; -1: none. why is one of
  * the keeper's words. -1: the keeper must not let the sandbox continue. */

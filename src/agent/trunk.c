@@ -41,8 +41,12 @@ static void on_state(struct hub *p, const struct mux_state *state)
 /* What a guest that was copied must not share with its copies, and what has changed while it was away. */
 static void on_hello(struct hub *p, const struct mux_hello *hello)
 {
+    const struct agent *agent = p->owner;
+
     renew_random(hello->seed, sizeof hello->seed);
     renew_time(hello->time_ms);
+    if (agent->guest)
+        egress_renew(p);
     on_state(p, &hello->state);
 }
 
@@ -101,4 +105,9 @@ int trunk_open(struct agent *agent, int fd, struct err *err)
     if (loop_watch(&agent->loop, &hub_watched, EPOLLIN) < 0)
         return err_sys(err, errno, "wait for the trunk");
     return 0;
+}
+
+void trunk_close_outside(void)
+{
+    egress_close_outside(&hub);
 }

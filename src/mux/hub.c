@@ -234,6 +234,22 @@ static const struct mux_calls mux_calls = {
     .gone = on_gone,
 };
 
+void hub_reset_ours(struct hub *p)
+{
+    const struct linger at_once = { .l_onoff = 1 };
+
+    for (struct mux_stream *s = p->mux.first, *next; s; s = next) {
+        const struct hub_line *line = s->owner;
+
+        next = s->next;
+        if (!s->ours)
+            continue;
+        if (line && line->watch.fd >= 0)
+            (void) setsockopt(line->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        mux_reset(&p->mux, s);
+    }
+}
+
 /* ---- the trunk ---- */
 
 int hub_flush(struct hub *p, struct err *err)

@@ -57,6 +57,9 @@ int hub_open(struct hub *hub, const struct mux_open *open, int fd);
  * calls->gone. datagrams: each DATA is one message of the descriptor. */
 int hub_join(struct hub *hub, struct mux_stream *stream, int fd, bool datagrams, void *owner);
 
+/* Every stream that this side opened is reset, and so is the connection that is its local end. */
+void hub_reset_ours(struct hub *hub);
+
 /* What hub_join was given. */
 void *hub_owner(const struct mux_stream *stream);
 

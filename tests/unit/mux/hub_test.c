@@ -165,6 +165,24 @@ static void a_local_end_that_is_gone_resets_its_stream(void)
     own_close(&near);
 }
 
+static void a_side_resets_what_it_opened_and_nothing_else(void)
+{
+    char byte;
+    int near;
+
+    start(true);
+    near = open_near();
+    hub_reset_ours(&guest);
+    turn(8);
+    CHECK(host.mux.count[1] == 1 && guest.mux.count[0] == 1);
+    hub_reset_ours(&host);
+    turn(8);
+    CHECK(host.mux.count[1] == 0 && guest.mux.count[0] == 0);
+    CHECK(read(near, &byte, 1) == 0 && read(far_end, &byte, 1) == 0);
+    own_close(&near);
+    own_close(&far_end);
+}
+
 static void a_guest_that_floods_and_never_reads_is_not_read_any_more(void)
 {
     static const uint8_t open[MUX_HEAD + 1] = { MUX_OPEN, 1, 0, 0, 3, 0, 0, 0, 'd' };
@@ -211,5 +229,6 @@ static void nonsense_and_the_end_of_the_trunk_are_told(void)
 CHECK_MAIN(T(bytes_go_both_ways_and_ends_follow_them),
            T(a_megabyte_arrives_whole_while_another_stream_stands_still),
            T(a_local_end_that_is_gone_resets_its_stream),
+           T(a_side_resets_what_it_opened_and_nothing_else),
            T(a_guest_that_floods_and_never_reads_is_not_read_any_more),
            T(nonsense_and_the_end_of_the_trunk_are_told))
