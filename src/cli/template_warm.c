@@ -15,6 +15,7 @@
 #include "client/warm.h"
 #include "template/recipe.h"
 #include "template/template_store.h"
+#include "wire/isolation.h"
 
 #include <signal.h>
 #include <string.h>
@@ -57,6 +58,7 @@ struct making {
     const char *start, *ready, *modules; /* NULL: none */
     struct limits limits;
     bool root;
+    uint32_t isolation;
     struct progress progress;
     struct link link;
     uint64_t bytes; /* of the image */
@@ -105,7 +107,8 @@ static int check(struct making *m, struct err *err)
         return err_set(err, ERR_USAGE, "template warm: '%.60s' is not a list of python modules",
                        m->modules);
     set_size(m, e2b);
-    return 0;
+    m->isolation = ISOLATION_JAIL;
+    return v->isolation ? isolation_parse(v->isolation, &m->isolation, err) : 0;
 }
 
 /* Tied as soon as it is there: a signal waits that long. Not created as tied: such a one has its disk in memory. */
@@ -113,6 +116,7 @@ static int make_sandbox(struct making *m, struct keeper_sandbox *ret, struct err
 {
     const struct sandbox_spec spec = { .template = m->name,
                                        .flags = m->root ? KEEPER_FLAG_ROOT : 0,
+                                       .isolation = m->isolation,
                                        .limits = m->limits };
     sigset_t all, before;
     int r;

@@ -12,7 +12,7 @@
 #include "wire/limits.h"
 
 struct warm_values {
-    const char *start, *ready, *modules;
+    const char *start, *ready, *modules, *isolation;
     uint64_t ready_ms;
     bool root, e2b;
     struct limits limits;
@@ -31,7 +31,9 @@ struct warm_values {
     { 0, "root", OPTION_FLAG, (at) + offsetof(struct warm_values, root), NULL, COMPLETE_NONE, \
       "for sandboxes that may have a root of their own" }, \
     { 0, "sdk", OPTION_FLAG, (at) + offsetof(struct warm_values, e2b), NULL, COMPLETE_NONE, \
-      "for sandboxes as E2B's SDKs make them: with root, and two cores" }
+      "for sandboxes as E2B's SDKs make them: with root, and two cores" }, \
+    { 0, "isolation", OPTION_TEXT, (at) + offsetof(struct warm_values, isolation), "KIND", COMPLETE_NONE, \
+      "for sandboxes with that isolation: jail, gvisor, vm (jail)" }
 /* clang-format on */
 
 /* Prints what it did; the exit code. */
