@@ -27,8 +27,8 @@ struct guest_start {
     /* each of the programs beside the guest's own holds one as long as it lives: its end is the guest's */
     int helper[GUEST_HELPERS];
     int monitor; /* of a virtual machine: QEMU's end of the line for qmp.h */
-    /* of a virtual machine */
     enum guest_way way;
+    /* of a virtual machine */
     bool emulated;        /* without KVM */
     const char *roots;    /* what the template is: argv[7] of the bridge */
     uint32_t patience_ms; /* with its start */
@@ -42,7 +42,7 @@ struct guest_start {
 /* The last line that was said on the log, in plain characters; "nothing" if there is none. */
 void guest_last_words(char *out, size_t size);
 
-/* gVisor, by runsc: returns when the guest's first process was started. */
+/* gVisor, by runsc: returns when the guest's first process was started or, of one that is to be loaded, when its kernel waits. */
 int guest_start_gvisor(struct guest_start *start, struct err *err);
 
 /* A virtual machine, by QEMU, on KVM or without: returns when QEMU was started. */

@@ -4,12 +4,14 @@
  *   --overlay2=none      writes go to the sandbox's own disk, which has its bounds
  *   --ignore-cgroups     the jail is in the sandbox's cgroups already
  *   --net-raw            without it there are no rules of iptables inside (agent/egress.c)
- *   run -detach          runsc itself ends; the guest's kernel (the sentry) and its file server (the gofer) become our children */
+ *   run -detach          runsc itself ends; the guest's kernel (the sentry) and its file server (the gofer) become our children
+ *   create               the same, and the sentry waits to be told what to start: it is told to load (control.h) */
 #include "bridge/guest.h"
 
 #include "base/io.h"
 #include "base/json.h"
 #include "base/own.h"
+#include "bridge/control.h"
 #include "wire/boot.h"
 #include "wire/volume.h"
 
@@ -146,24 +148,24 @@ static int write_config(const struct guest_start *start, struct err *err)
 
 static _Noreturn void become_runsc(const struct guest_start *start)
 {
-    static const char *const args[] = { "runsc",
-                                        "--root=/run/runsc",
-                                        "--platform=systrap",
-                                        "--network=none",
-                                        "--overlay2=none",
-                                        "--ignore-cgroups",
-                                        "--net-raw",
-                                        "run",
-                                        "-detach",
-                                        "-bundle=" BUNDLE,
-                                        "guest",
-                                        NULL };
+    static const char *const args[] = {
+        "runsc",           "--root=" CONTROL_DIR, "--platform=systrap", "--network=none",
+        "--overlay2=none", "--ignore-cgroups",    "--net-raw",
+    };
+    static const char *const run[] = { "run", "-detach", "-bundle=" BUNDLE, CONTROL_GUEST };
+    static const char *const create[] = { "create", "-bundle=" BUNDLE, CONTROL_GUEST };
+    const char *argv[ARRAY_LEN(args) + ARRAY_LEN(run) + 1] = { NULL };
     char *envp[] = { NULL };
 
+    memcpy(argv, args, sizeof args);
+    if (start->way == GUEST_LOAD)
+        memcpy(argv + ARRAY_LEN(args), create, sizeof create);
+    else
+        memcpy(argv + ARRAY_LEN(args), run, sizeof run);
     if (dup2(start->trunk, 0) < 0 || dup2(start->log, 1) < 0 || dup2(start->log, 2) < 0 ||
         io_close_from(3, true) < 0)
         _exit(126);
-    (void) execve(PROGRAM, (char *const *) (uintptr_t) args, envp);
+    (void) execve(PROGRAM, (char *const *) (uintptr_t) argv, envp);
     _exit(127);
 }
 
@@ -183,8 +185,8 @@ int guest_start_gvisor(struct guest_start *start, struct err *err)
     int status = 0;
     pid_t pid;
 
-    if (mkdir("/run/runsc", 0700) < 0)
-        return err_sys(err, errno, "make /run/runsc");
+    if (mkdir(CONTROL_DIR, 0700) < 0)
+        return err_sys(err, errno, "make " CONTROL_DIR);
     if (write_config(start, err) < 0)
         return -1;
     pid = fork();

@@ -4,13 +4,14 @@
  * The order: start the guest, give up all rights, HELLO, wait for the guest's WELCOME, tell the keeper that the sandbox is ready. Every byte
  * of the guest's is read without rights. The end of the trunk is the guest's end, and ours: the jail's other processes go with us.
  *
- * A virtual machine takes orders (orders.h) to be saved and loaded. One that is to be loaded is ready when it takes orders; its first HELLO
+ * A guest takes orders (orders.h) to be saved and loaded. One that is to be loaded is ready when it takes orders; its first HELLO
  * comes when it runs. Whenever one runs again there is another HELLO: time has passed, and a copy needs random bytes of its own.
  *
  * A hostile guest can end its bridge, and so itself; it gets no more than a jail's process has, which is less than it has inside. */
 #include "base/io.h"
 #include "base/own.h"
 #include "base/parse.h"
+#include "bridge/control.h"
 #include "bridge/guest.h"
 #include "bridge/initrd.h"
 #include "bridge/orders.h"
@@ -55,10 +56,10 @@ static struct {
     bool full;             /* the listener rests */
     bool welcomed;         /* the guest has answered once: the keeper's line is closed */
     int log;               /* what the guest's program says: a file, or a pipe */
-    /* of a virtual machine */
-    int orders, monitor;
-    enum guest_way way; /* one that is to be loaded has nothing to be greeted yet */
-    uint64_t until_ms;  /* when the guest's WELCOME must be here; 0: none is waited for */
+    int orders;            /* a socket for who gives them */
+    int monitor;           /* of a virtual machine */
+    enum guest_way way;    /* one that is to be loaded has nothing to be greeted yet */
+    uint64_t until_ms;     /* when the guest's WELCOME must be here; 0: none is waited for */
     uint32_t welcome_ms;
 } bridge;
 
@@ -220,12 +221,21 @@ static void on_monitor(struct hub *hub, const struct err *err)
         (void) fail(err);
         _exit(1);
     }
-    if (orders_open(hub, bridge.orders, on_go, &why) < 0) {
+    if (orders_open(hub, bridge.orders, &qmp_orders, on_go, &why) < 0) {
         (void) fail(&why);
         _exit(1);
     }
     if (bridge.way == GUEST_LOAD)
         say_ready();
+}
+
+static int open_control(struct hub *hub, struct err *err)
+{
+    if (orders_open(hub, bridge.orders, &control_orders, on_go, err) < 0)
+        return -1;
+    if (bridge.way == GUEST_LOAD)
+        say_ready();
+    return 0;
 }
 
 static const struct hub_calls calls = { .welcome = on_welcome, .opened = on_opened };
@@ -252,7 +262,8 @@ static int open_all(const struct guest *guest, int trunk, struct err *err)
     for (size_t i = 0; i < bridge.helpers; i++)
         if (hub_watch(hub, &bridge.helper[i], EPOLLIN) < 0)
             return err_sys(err, errno, "watch the guest's helpers");
-    if (guest->machine && qmp_open(hub, bridge.monitor, on_monitor, err) < 0)
+    if ((guest->machine ? qmp_open(hub, bridge.monitor, on_monitor, err) : open_control(hub, err)) <
+        0)
         return -1;
     return bridge.way == GUEST_LOAD ? 0 : say_hello(hub, err);
 }
@@ -348,8 +359,6 @@ static int open_monitor(int *ret_theirs, struct err *err)
 {
     int pair[2];
 
-    if (orders_listen(&bridge.orders, err) < 0)
-        return -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "make a line to QEMU");
     bridge.monitor = pair[0];
@@ -378,7 +387,8 @@ static int start(const struct guest *guest, char **argv, char **envp, int *ret_t
         return -1;
     with.way = bridge.way;
     with.patience_ms = guest->welcome_ms;
-    if (guest->machine && open_monitor(&monitor, err) < 0)
+    if (orders_listen(&bridge.orders, err) < 0 ||
+        (guest->machine ? open_monitor(&monitor, err) : control_prepare(err)) < 0)
         return -1;
     with.monitor = monitor;
     if (guest->start(&with, err) < 0 ||

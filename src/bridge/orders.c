@@ -2,7 +2,6 @@
 
 #include "base/io.h"
 #include "base/own.h"
-#include "bridge/qmp.h"
 #include "bridge/rights.h"
 #include "wire/bridge.h"
 
@@ -18,6 +17,7 @@
 
 static struct {
     struct hub_watch listener, caller; /* one caller at a time: the others wait in the queue */
+    const struct orders_way *way;
     void (*go)(struct hub *hub);
     bool asked; /* the caller waits for its answer */
 } orders = { .caller = { .fd = -1 } };
@@ -86,11 +86,13 @@ static void on_order(struct hub *hub, struct hub_watch *watch, uint32_t events)
     hub_unwatch(hub, watch); /* what it says besides is not read */
     orders.asked = true;
     if (order.op == BRIDGE_SAVE && count == 1) {
-        qmp_save(hub, take_fd(&pipe_fd), answer);
+        orders.way->save(hub, take_fd(&pipe_fd), answer);
     } else if (order.op == BRIDGE_LOAD && count == 1) {
-        qmp_load(hub, take_fd(&pipe_fd), answer);
+        orders.way->load(hub, take_fd(&pipe_fd), answer);
+    } else if (order.op == BRIDGE_GO && count == 0 && orders.way->go) {
+        orders.way->go(hub, on_running);
     } else if (order.op == BRIDGE_GO && count == 0) {
-        qmp_go(hub, on_running);
+        orders.go(hub);
     } else {
         err_set(&err, ERR_PROTOCOL, "unknown order %u", order.op);
         answer(hub, &err);
@@ -110,8 +112,10 @@ static void on_caller(struct hub *hub, struct hub_watch *watch, uint32_t events)
         end_caller(hub);
 }
 
-int orders_open(struct hub *hub, int fd, void (*go)(struct hub *hub), struct err *err)
+int orders_open(struct hub *hub, int fd, const struct orders_way *way, void (*go)(struct hub *hub),
+                struct err *err)
 {
+    orders.way = way;
     orders.go = go;
     orders.listener = (struct hub_watch){ .fd = fd, .ready = on_caller };
     return hub_watch(hub, &orders.listener, EPOLLIN) < 0 ? err_sys(err, errno, "watch for orders")

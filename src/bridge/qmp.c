@@ -51,7 +51,7 @@ static struct {
     const struct step *step; /* NULL: nothing is asked */
     bool returned, moved;    /* of the step */
     int pipe_fd;             /* to be handed over; -1: none, or it was */
-    qmp_done *done;
+    orders_done *done;
     char line[LINE_MAX_BYTES];
     size_t len;
     bool too_long; /* the line is skipped to its end */
@@ -144,7 +144,7 @@ static void on_words(struct hub *hub, struct hub_watch *watch, uint32_t events)
     }
 }
 
-static void begin(struct hub *hub, const struct step *steps, int pipe_fd, qmp_done *done)
+static void begin(struct hub *hub, const struct step *steps, int pipe_fd, orders_done *done)
 {
     qmp.step = steps;
     qmp.pipe_fd = pipe_fd;
@@ -152,7 +152,7 @@ static void begin(struct hub *hub, const struct step *steps, int pipe_fd, qmp_do
     ask(hub);
 }
 
-int qmp_open(struct hub *hub, int fd, qmp_done *done, struct err *err)
+int qmp_open(struct hub *hub, int fd, orders_done *done, struct err *err)
 {
     qmp.watch = (struct hub_watch){ .fd = fd, .ready = on_words };
     if (hub_watch(hub, &qmp.watch, EPOLLIN) < 0)
@@ -161,17 +161,19 @@ int qmp_open(struct hub *hub, int fd, qmp_done *done, struct err *err)
     return 0;
 }
 
-void qmp_save(struct hub *hub, int pipe_fd, qmp_done *done)
+static void save(struct hub *hub, int pipe_fd, orders_done *done)
 {
     begin(hub, saving, pipe_fd, done);
 }
 
-void qmp_load(struct hub *hub, int pipe_fd, qmp_done *done)
+static void load(struct hub *hub, int pipe_fd, orders_done *done)
 {
     begin(hub, loading, pipe_fd, done);
 }
 
-void qmp_go(struct hub *hub, qmp_done *done)
+static void go(struct hub *hub, orders_done *done)
 {
     begin(hub, going, -1, done);
 }
+
+const struct orders_way qmp_orders = { save, load, go };

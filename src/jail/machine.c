@@ -37,7 +37,7 @@ static int make_file(int root_fd, const char *name, struct err *err)
 static int make_places(const struct machine *m, int root_fd, struct err *err)
 {
     static const char *const dirs[] = {
-        "proc", "dev", "bundle", &MACHINE_ROOT[1], &MACHINE_AGENT[1], "run", "tmp"
+        "proc", "dev", "bundle", &MACHINE_ROOT[1], &MACHINE_AGENT[1], &MACHINE_DISK[1], "run", "tmp"
     };
 
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
@@ -46,10 +46,8 @@ static int make_places(const struct machine *m, int root_fd, struct err *err)
     if (!m->vm)
         return mkdirat(root_fd, "plain", 0755) < 0 ? err_sys(err, errno, "make /plain")
                                                    : make_file(root_fd, &MACHINE_PROGRAM[1], err);
-    return mkdirat(root_fd, &MACHINE_PROGRAM[1], 0755) < 0 ||
-                   mkdirat(root_fd, &MACHINE_DISK[1], 0755) < 0
-               ? err_sys(err, errno, "make places")
-               : 0;
+    return mkdirat(root_fd, &MACHINE_PROGRAM[1], 0755) < 0 ? err_sys(err, errno, "make /machine")
+                                                           : 0;
 }
 
 static int attach_program(const char *program, int root_fd, struct err *err)
@@ -87,6 +85,15 @@ static int attach_plain(int root_fd, struct err *err)
     return mountfd_attach(plain, root_fd, "plain") < 0 ? err_sys(err, errno, "attach /plain") : 0;
 }
 
+/* A virtual machine's image is a file of the disk. gVisor has its files by the root, and no more of the disk than a place to flush it at, which
+ * the root is not (jail/root.c). */
+static int attach_disk(const struct machine *m, int root_fd, struct err *err)
+{
+    return m->vm ? mounts_attach_clone("/disk", 0, root_fd, &MACHINE_DISK[1], err)
+                 : mounts_attach_clone("/disk/shm", MOUNT_ATTR_RDONLY, root_fd, &MACHINE_DISK[1],
+                                       err);
+}
+
 int machine_mounts(const struct machine *m, const struct template *t, const char *view,
                    int root_mount, int disk_fd, int proc_fd, struct err *err)
 {
@@ -103,10 +110,8 @@ int machine_mounts(const struct machine *m, const struct template *t, const char
     root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
         return err_sys(err, errno, "open the machine's root");
-    if (make_places(m, root_fd, err) < 0 ||
-        (m->vm ? mounts_attach_clone("/disk", 0, root_fd, &MACHINE_DISK[1], err)
-               : attach_plain(root_fd, err)) < 0 ||
-        attach_root(t, root_mount, root_fd, err) < 0 ||
+    if (make_places(m, root_fd, err) < 0 || (!m->vm && attach_plain(root_fd, err) < 0) ||
+        attach_disk(m, root_fd, err) < 0 || attach_root(t, root_mount, root_fd, err) < 0 ||
         attach_program(m->program, root_fd, err) < 0 ||
         mounts_attach_clone(AGENTS_OPEN, MOUNT_ATTR_RDONLY, root_fd, &MACHINE_AGENT[1], err) < 0 ||
         mounts_attach_clone("/dev", 0, root_fd, "dev", err) < 0 ||

@@ -4,7 +4,8 @@
  *   /bundle/rootfs   the sandbox's file system, layers and disk as in a jail
  *   /agent           the agent's program, for the guest
  *   /machine         the program that makes the guest; of a virtual machine, the directory with all that it needs (wire/vm.h)
- *   /disk            of a virtual machine: the sandbox's disk, for the image that is the guest's
+ *   /disk            of a virtual machine: the sandbox's disk, for the image that is the guest's. Around gVisor: an empty directory of it,
+ *                    read-only, by which the keeper has the disk written
  *   /proc /dev       a jail's; /plain is a /proc without masks, for runsc, because the kernel lets no process mount another one where none is in
  *                    full sight
  *   /volumes/N       the sandbox's volumes, as far as there are any (volumes.h)

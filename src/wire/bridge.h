@@ -1,4 +1,4 @@
-/* bridge.h - what the keeper's workers ask of the bridge of a virtual machine: to save it, to load it, to let it run.
+/* bridge.h - what the keeper's workers ask of the bridge of a guest: to save it, to load it, to let it run.
  *
  * The bridge listens on an abstract socket of the jail's network namespace, as it does for the agent. A connection has one order, a
  * struct bridge_order with a descriptor where that is said, and gets one answer, a struct err; ERR_NONE is done. Orders are done one
@@ -11,10 +11,13 @@
 #define BRIDGE_SOCKET "cove-bridge"
 
 enum bridge_op {
-    BRIDGE_SAVE =
-        1, /* with the end of a pipe: the machine stands still, and its state is written there */
-    BRIDGE_LOAD, /* with the end of a pipe: the machine is as the state says that is read there, and stands still */
-    BRIDGE_GO, /* the machine runs, and its agent knows time, name and random bytes of now */
+    /* With the end of a pipe: the guest's state is written there. A virtual machine stands still behind that. In gVisor all
+     * commands stood still before. */
+    BRIDGE_SAVE = 1,
+    /* With the end of a pipe or, for gVisor, a file: the guest is as the state says that is read there. A virtual machine stands still
+     * until it may go. In gVisor the agent runs, and all commands stand still until it hears from the keeper. */
+    BRIDGE_LOAD,
+    BRIDGE_GO, /* the guest runs, and its agent knows time, name and random bytes of now */
 };
 
 struct bridge_order {

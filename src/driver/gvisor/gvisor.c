@@ -5,9 +5,13 @@
 #include "driver/jail/connect.h"
 #include "driver/jail/jail.h"
 #include "driver/jail/launch.h"
+#include "driver/jail/load.h"
 #include "jail/machine.h"
 #include "keeper/life.h"
 #include "wire/boot.h"
+
+/* Of a state, what is not the memory of commands: the guest kernel's objects, each of which some memory of commands belongs to. */
+#define STATE_BESIDE (96ull << 20)
 
 static int check(struct keeper *k, const struct keeper_request *r, uint64_t *ret_build,
                  struct err *err)
@@ -25,20 +29,59 @@ static int check(struct keeper *k, const struct keeper_request *r, uint64_t *ret
     return 0;
 }
 
+static int describe(const struct keeper *k, struct sandbox *s, int templates_fd,
+                    struct machine *ret, struct err *err)
+{
+    (void) templates_fd;
+    *ret = (struct machine){ .isolation = isolation_name(ISOLATION_GVISOR),
+                             .bridge_fd = k->host->bridge_fd,
+                             .kvm_fd = -1,
+                             .memory_fd = -1,
+                             .state_fd = -1,
+                             .way = s->image_memory ? BOOT_BRIDGE_LOAD : BOOT_BRIDGE_START };
+    return runsc_find(&ret->program, err);
+}
+
+static void done(struct machine *machine)
+{
+    (void) machine;
+}
+
+static const struct guest_way way = { .program = "runsc",
+                                      .version = runsc_version,
+                                      .disk = &MACHINE_DISK[1],
+                                      .beside = STATE_BESIDE,
+                                      .from_file = true,
+                                      .machine = describe,
+                                      .done = done };
+
 static void start(struct keeper *k, struct sandbox *s)
 {
-    struct machine machine = { .isolation = isolation_name(ISOLATION_GVISOR),
-                               .bridge_fd = k->host->bridge_fd,
-                               .kvm_fd = -1,
-                               .memory_fd = -1,
-                               .state_fd = -1,
-                               .way = BOOT_BRIDGE_START };
+    struct machine machine;
     struct err err;
 
-    if (runsc_find(&machine.program, &err) < 0)
+    if (describe(k, s, k->host->templates_fd, &machine, &err) < 0)
         sandbox_fail(k, s, &err);
     else
-        launch_machine(k, s, &machine, NULL);
+        launch_machine(k, s, &machine, guest_loader);
+}
+
+static int check_load(struct keeper *k, const struct limits *limits, const struct image_meta *meta,
+                      bool files_only, struct err *err)
+{
+    if (load_check_limits(k, limits, meta, files_only, err) < 0)
+        return -1;
+    return files_only || !(meta->image.flags & KEEPER_IMAGE_MEMORY)
+               ? 0
+               : guest_check_version(&way, meta, err);
+}
+
+static int load(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
+                struct sandbox **ret, struct err *err)
+{
+    static const struct load_way by = { check_load, load_layers };
+
+    return load_begin_by(k, r, meta, &by, ret, err);
 }
 
 static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
@@ -73,6 +116,9 @@ const struct driver gvisor_driver = {
     .adopt = adopt,
     .why_lost = guest_why_lost,
     .settle = guest_settle,
+    .save = guest_save,
+    .load = load,
+    .guest = &way,
     .network = jail_network,
     .rename = jail_rename,
     .stale = jail_stale,

@@ -61,6 +61,14 @@ int runsc_find(const char **ret, struct err *err)
     return 0;
 }
 
+void runsc_version(char *out, size_t size)
+{
+    if (look() && known.version != 0)
+        (void) snprintf(out, size, "%u", known.version);
+    else
+        out[0] = '\0';
+}
+
 const char *runsc_text(void)
 {
     static char text[32];

@@ -309,6 +309,7 @@ static bool settle(struct keeper *k, struct sandbox *s)
 
 const struct driver jail_driver = {
     .isolation = ISOLATION_JAIL,
+    .takes_files = true,
     .check = check,
     .create = jail_create,
     .start = launch_start,

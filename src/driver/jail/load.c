@@ -140,7 +140,7 @@ static int check_as(const struct keeper_request *r, const struct image_meta *met
         return err_set(err, ERR_UNSUPPORTED,
                        "isolation: the image has processes of a sandbox with isolation '%s'",
                        isolation_name(own));
-    return driver->takes_files && own == ISOLATION_JAIL
+    return driver->takes_files && (own == ISOLATION_JAIL || own == ISOLATION_GVISOR)
                ? 0
                : driver_lacks(driver, "begin on the files of another isolation", err);
 }
@@ -166,8 +166,8 @@ static int check_fixed(const struct limits *limits, const struct limits *own, st
 }
 
 /* Whether what was saved fits into other limits than it had. */
-static int check_limits(struct keeper *k, const struct limits *limits,
-                        const struct image_meta *meta, bool files_only, struct err *err)
+int load_check_limits(struct keeper *k, const struct limits *limits, const struct image_meta *meta,
+                      bool files_only, struct err *err)
 {
     const struct limits *own = &meta->image.sandbox.limits;
     const struct keeper_image *image = &meta->image;
@@ -181,9 +181,6 @@ static int check_limits(struct keeper *k, const struct limits *limits,
                        mib(files));
     if (files_only || !(image->flags & KEEPER_IMAGE_MEMORY))
         return 0;
-    if (!criu_there())
-        return err_set(err, ERR_UNSUPPORTED,
-                       "there is no criu here, or it is too old: 'cove doctor' says more");
     if (limits->memory_bytes < own->memory_bytes && limits->memory_bytes < memory)
         return err_set(err, ERR_LIMIT, "limit 'memory': its processes need %" PRIu64 " MiB",
                        mib(memory));
@@ -192,7 +189,18 @@ static int check_limits(struct keeper *k, const struct limits *limits,
     return check_fixed(limits, own, err);
 }
 
-static void order_disks(struct keeper *k, struct sandbox *s, const struct image_meta *meta)
+static int check(struct keeper *k, const struct limits *limits, const struct image_meta *meta,
+                 bool files_only, struct err *err)
+{
+    if (load_check_limits(k, limits, meta, files_only, err) < 0)
+        return -1;
+    if (!files_only && meta->image.flags & KEEPER_IMAGE_MEMORY && !criu_there())
+        return err_set(err, ERR_UNSUPPORTED,
+                       "there is no criu here, or it is too old: 'cove doctor' says more");
+    return 0;
+}
+
+void load_layers(struct keeper *k, struct sandbox *s, const struct image_meta *meta)
 {
     if (strcmp(s->image, s->info.id) != 0 && merge_needed(&meta->layers))
         merge_before(k, s);
@@ -261,7 +269,7 @@ int load_begin_by(struct keeper *k, const struct keeper_request *r, const struct
 int load_begin(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
                struct sandbox **ret, struct err *err)
 {
-    static const struct load_way way = { check_limits, order_disks };
+    static const struct load_way way = { check, load_layers };
 
     return load_begin_by(k, r, meta, &way, ret, err);
 }

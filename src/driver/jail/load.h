@@ -25,6 +25,10 @@ struct load_way {
 int load_begin_by(struct keeper *keeper, const struct keeper_request *request,
                   const struct image_meta *meta, const struct load_way *way, struct sandbox **ret,
                   struct err *err);
+/* For struct load_way: what the memory of a jail or of gVisor fits into, and disks that are layers. */
+int load_check_limits(struct keeper *keeper, const struct limits *limits,
+                      const struct image_meta *meta, bool files_only, struct err *err);
+void load_layers(struct keeper *keeper, struct sandbox *sandbox, const struct image_meta *meta);
 /* The same, of a jail. */
 int load_begin(struct keeper *keeper, const struct keeper_request *request,
                const struct image_meta *meta, struct sandbox **ret, struct err *err);

@@ -3,6 +3,8 @@
 #include "check.h"
 #include "wire/isolation.h"
 
+#include <string.h>
+
 static void the_date_is_found_in_every_form_of_version(void)
 {
     CHECK_INT(runsc_parse_version("runsc version 0.0~20240729.0\nspec: 1.0.2-dev\n"), 20240729);
@@ -29,5 +31,55 @@ static void a_machine_without_hardware_is_worth_its_jail(void)
     CHECK_INT(isolation_level(ISOLATION_COUNT), isolation_level(ISOLATION_JAIL));
 }
 
-CHECK_MAIN(T(the_date_is_found_in_every_form_of_version), T(what_is_no_date_is_none),
+/* Whether all of the text was one answer: not less, and nothing behind it. */
+static bool takes(struct runsc_answer *a, const char *text)
+{
+    size_t len = strlen(text);
+
+    *a = (struct runsc_answer){ 0 };
+    for (size_t i = 0; i < len; i++)
+        if (runsc_take(a, text[i]) != (i == len - 1))
+            return false;
+    return true;
+}
+
+static void an_answer_ends_with_its_object(void)
+{
+    struct runsc_answer a;
+    char why[80];
+
+    CHECK(takes(&a, "{\"success\":true,\"err\":\"\",\"result\":{}}"));
+    CHECK(runsc_read_answer(&a, why, sizeof why));
+    CHECK(takes(&a, "{\"success\":false,\"err\":\"a } in \\\"quotes\\\" {\",\"result\":null}"));
+    CHECK(!runsc_read_answer(&a, why, sizeof why));
+    CHECK_STR(why, "a } in \"quotes\" {");
+    CHECK(!takes(&a, "{\"success\":true"));
+}
+
+static void a_reason_is_one_short_line_and_never_empty(void)
+{
+    struct runsc_answer a = { 0 };
+    char why[160];
+
+    CHECK(takes(&a, "{\"success\":false,\"err\":\"first\\nsecond\",\"result\":null}") &&
+          !runsc_read_answer(&a, why, sizeof why));
+    CHECK_STR(why, "first");
+    CHECK(takes(&a, "{\"success\":false,\"err\":\"\",\"result\":null}") &&
+          !runsc_read_answer(&a, why, sizeof why));
+    CHECK_STR(why, "no reason is told");
+    CHECK(takes(&a, "{\"err\":\"no \x01 word\"}") && !runsc_read_answer(&a, why, sizeof why));
+    CHECK_STR(why, "no ? word");
+    CHECK(takes(&a, "{\"success\":false,\"err\":\"encoding error: "
+                    "gofer.dentry(\\\"a\\\").beforeSave: deleted "
+                    "and invalidated dentries can't be restored:\\ngoroutine 59\"}") &&
+          !runsc_read_answer(&a, why, sizeof why));
+    CHECK_STR(why, "a file that was deleted is still open");
+    a = (struct runsc_answer){ 0 };
+    for (int i = 0; i < 100000; i++)
+        CHECK(!runsc_take(&a, '{'));
+    CHECK(a.len == RUNSC_ANSWER_MAX - 1 && !runsc_read_answer(&a, why, sizeof why));
+}
+
+CHECK_MAIN(T(an_answer_ends_with_its_object), T(a_reason_is_one_short_line_and_never_empty),
+           T(the_date_is_found_in_every_form_of_version), T(what_is_no_date_is_none),
            T(a_machine_without_hardware_is_worth_its_jail))
