@@ -359,6 +359,8 @@ int main(int argc, char **argv)
     if (options.verbose)
         log_init("keeper", LOG_DEBUG);
     (void) prctl(PR_SET_DUMPABLE, 0); /* its memory holds descriptors to every sandbox */
+    /* What the starting program left open: no business of sandboxes, and one of them may have a number of jail/low_fds.h. */
+    (void) io_close_from(STDERR_FILENO + 1, false);
     if (kernel_check(&err) < 0 || rights_reduce(&err) < 0 || set_up(&k, &options, &err) < 0) {
         log_line(LOG_ERROR, "cannot start: %s", err.msg);
         return err_kind_info(err.kind)->exit_code;
