@@ -151,14 +151,28 @@ static void knob_text(const struct knob *knob, const struct limits *limits, char
     }
 }
 
+static bool applies(const struct cgroups *cgroups, const struct knob *knob, enum level level,
+                    int index)
+{
+    return knob->level == level && cgroups->of[knob->controller] == index &&
+           cgroups->hierarchy[index].version == knob->version;
+}
+
+static bool has_knobs(const struct cgroups *cgroups, enum level level, int index)
+{
+    for (size_t i = 0; i < ARRAY_LEN(knobs); i++)
+        if (applies(cgroups, &knobs[i], level, index))
+            return true;
+    return false;
+}
+
 static int write_knobs(const struct cgroups *cgroups, enum level level, int index, int dirfd,
                        const struct limits *limits, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
         char text[64];
 
-        if (knobs[i].level != level || cgroups->of[knobs[i].controller] != index ||
-            cgroups->hierarchy[index].version != knobs[i].version)
+        if (!applies(cgroups, &knobs[i], level, index))
             continue;
         knob_text(&knobs[i], limits, text, sizeof text);
         if (io_write_text(dirfd, knobs[i].file, text) < 0 &&
@@ -308,6 +322,8 @@ int cgroup_create(const struct cgroups *cgroups, const char *name, const struct 
             err_sys(err, errno, "make it in %s", cgroups->hierarchy[made].mount);
             goto undo;
         }
+        if (!has_knobs(cgroups, SANDBOX, (int) made)) /* four of six hierarchies of v1 */
+            continue;
         fd = openat(cgroups->hierarchy[made].parent_fd, name,
                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0) {
