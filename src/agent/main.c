@@ -179,6 +179,9 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
     /* Of a guest, the trunk's first answer is the word that it is ready: behind all else. */
     if (say_ready(guest, err) < 0)
         return -1;
+    /* Behind the word: no create waits for it. */
+    if (!(flags & BOOT_ROOT))
+        rights_bound_strict();
     return guest ? trunk_open(agent, trunk, err) : 0;
 }
 

@@ -108,6 +108,16 @@ static void the_user_has_its_groups_and_no_capability(void)
     CHECK(strstr(r->out[0], "SigIgn:\t0000000000000000"));
 }
 
+static void the_agent_has_a_bounding_set_only_where_root_is_allowed(void)
+{
+    char want[64];
+
+    CHECK_STR(box_run(&box, SH("grep CapBnd /proc/1/status"))->out[0],
+              "CapBnd:\t0000000000000000\n");
+    (void) snprintf(want, sizeof want, "CapBnd:\t%016llx\n", (unsigned long long) BOOT_AGENT_CAPS);
+    CHECK_STR(box_run(&root_box, SH("grep CapBnd /proc/1/status"))->out[0], want);
+}
+
 static void root_has_the_sandboxs_capabilities_where_root_is_allowed(void)
 {
     struct agent_request q = SH("id -u; grep Cap /proc/self/status");
@@ -384,6 +394,7 @@ int main(int argc, char **argv)
         T(a_shell_that_is_no_shell_gives_way_to_bin_sh),
         T(the_environment_is_the_templates_the_users_and_the_requests),
         T(the_user_has_its_groups_and_no_capability),
+        T(the_agent_has_a_bounding_set_only_where_root_is_allowed),
         T(root_has_the_sandboxs_capabilities_where_root_is_allowed),
         T(a_command_has_its_stdio_and_no_other_descriptor),
         T(the_agent_and_the_shepherd_are_beyond_the_users_reach),

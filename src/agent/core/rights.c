@@ -64,6 +64,11 @@ int rights_boot(uint64_t more, bool full, struct err *err)
     return 0;
 }
 
+void rights_bound_strict(void)
+{
+    (void) bound(0, BOOT_AGENT_CAPS);
+}
+
 int rights_become(const struct user *user, bool root_profile, struct err *err)
 {
     uint64_t bounding = root_profile ? root_caps : 0;
