@@ -149,11 +149,11 @@ static int write_config(const struct guest_start *start, struct err *err)
 static _Noreturn void become_runsc(const struct guest_start *start)
 {
     static const char *const args[] = {
-        "runsc",           "--root=" CONTROL_DIR, "--platform=systrap", "--network=none",
-        "--overlay2=none", "--ignore-cgroups",    "--net-raw",
+        "runsc",           ("--root=" CONTROL_DIR), "--platform=systrap", "--network=none",
+        "--overlay2=none", "--ignore-cgroups",      "--net-raw",
     };
-    static const char *const run[] = { "run", "-detach", "-bundle=" BUNDLE, CONTROL_GUEST };
-    static const char *const create[] = { "create", "-bundle=" BUNDLE, CONTROL_GUEST };
+    static const char *const run[] = { "run", "-detach", ("-bundle=" BUNDLE), CONTROL_GUEST };
+    static const char *const create[] = { "create", ("-bundle=" BUNDLE), CONTROL_GUEST };
     const char *argv[ARRAY_LEN(args) + ARRAY_LEN(run) + 1] = { NULL };
     char *envp[] = { NULL };
 
