@@ -16,11 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEMORY       (64u << 10)
-#define CODE         0x1000u
-#define TURNS        20000u /* of a loop of two instructions */
-#define ENOUGH_MS    10     /* of a processor; real hardware takes none */
-#define END_MS       2000   /* a kernel that does not come back */
+#define MEMORY    (64u << 10)
+#define CODE      0x1000u
+#define TURNS     20000u /* of a loop of two instructions */
+#define ENOUGH_MS 10     /* of a processor; real hardware takes none */
+#define ROUNDS                                                                                     \
+    5 /* a host that is a virtual machine itself may not get its processor meanwhile, which counts as used */
+#define END_MS       2000 /* a kernel that does not come back */
 #define PORT         0x10
 #define PLACE_OF_TSS 0xfffbd000ul
 #define SUPPORTED    'y'
@@ -40,17 +42,32 @@ static uint64_t used_ms(void)
     return (uint64_t) used.tv_sec * 1000 + (uint64_t) used.tv_nsec / 1000000;
 }
 
-/* A machine with one processor and that code, up to its word by the port. */
+/* That code from its beginning, up to its word by the port. -1: it does not come that far; else the time in ms. */
+static int64_t run_once(int cpu, const struct kvm_run *state)
+{
+    const struct kvm_regs registers = { .rip = CODE, .rflags = 2 };
+    uint64_t begin = used_ms();
+
+    if (ioctl(cpu, KVM_SET_REGS, &registers) < 0)
+        return -1;
+    while (ioctl(cpu, KVM_RUN, 0) == 0 || errno == EINTR)
+        if (state->exit_reason != KVM_EXIT_INTR)
+            return state->exit_reason == KVM_EXIT_IO && state->io.port == PORT
+                       ? (int64_t) (used_ms() - begin)
+                       : -1;
+    return -1;
+}
+
+/* A machine with one processor, which is fast enough once. */
 static int run(int kvm)
 {
     struct kvm_userspace_memory_region region = { .memory_size = MEMORY };
     struct kvm_sregs special;
-    struct kvm_regs registers = { .rip = CODE, .rflags = 2 };
     int vm = ioctl(kvm, KVM_CREATE_VM, 0), cpu, size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
     uint8_t *memory =
         mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct kvm_run *state;
-    uint64_t begin;
+    int64_t ms = ENOUGH_MS;
 
     if (vm < 0 || size < 0 || memory == MAP_FAILED)
         return -1;
@@ -66,16 +83,11 @@ static int run(int kvm)
     if (state == MAP_FAILED || ioctl(cpu, KVM_GET_SREGS, &special) < 0)
         return -1;
     special.cs.base = special.cs.selector = 0;
-    if (ioctl(cpu, KVM_SET_SREGS, &special) < 0 || ioctl(cpu, KVM_SET_REGS, &registers) < 0)
+    if (ioctl(cpu, KVM_SET_SREGS, &special) < 0)
         return -1;
-    begin = used_ms();
-    while (ioctl(cpu, KVM_RUN, 0) == 0 || errno == EINTR)
-        if (state->exit_reason != KVM_EXIT_INTR)
-            return state->exit_reason == KVM_EXIT_IO && state->io.port == PORT &&
-                           used_ms() - begin < ENOUGH_MS
-                       ? 0
-                       : -1;
-    return -1;
+    for (int i = 0; i < ROUNDS && ms >= ENOUGH_MS; i++)
+        ms = run_once(cpu, state);
+    return ms >= 0 && ms < ENOUGH_MS ? 0 : -1;
 }
 
 static _Noreturn void become_probe(int kvm, int out)
