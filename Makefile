@@ -239,6 +239,9 @@ compile_commands.json:
 	$(MAKE) clean
 	bear -- $(MAKE) all
 
+guest-kernel:
+	tools/guest-kernel
+
 clean:
 	rm -rf $(BUILD) compile_commands.json
 
@@ -248,11 +251,13 @@ help:
 	@echo "make test             install what is missing, build, run every test"
 	@echo "make test-templates   build the templates, and run the tests that need them"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
+	@echo "make test-kvm         virtual machines with KVM, in a machine that has it: emulated where this host has none"
 	@echo "make test-machines    both, and a reboot, a second machine, upgrades (FROM=HEAD~1), power cuts: hours without KVM"
 	@echo "make test-powercut    cut the power under load, ROUNDS=20 times, and look what is left (MACHINE=debian12: of a whole machine)"
 	@echo "make bench            measure, side by side with bwrap, runc and runsc"
 	@echo "make fuzz             fuzz every decoder (FUZZ_SECONDS=60 each)"
 	@echo "make soak             long runs: kill -9 rounds, create/destroy for an hour"
+	@echo "make guest-kernel     build a kernel for virtual machines from Debian's source (20 minutes of a processor), and use it"
 	@echo "make install          DESTDIR= PREFIX=/usr/local"
 	@echo "make deb              a Debian package: build/cove_$(VERSION)_amd64.deb"
 	@echo "make test-deb         install, upgrade, remove and purge it in Debian 12 and 13 (chroots)"
@@ -261,6 +266,6 @@ help:
 	@echo "make compile_commands.json                    for clangd (needs bear)"
 	@echo "make clean"
 
-.PHONY: all deps run install install-files deb test-deb test-templates test-upgrade clean help test bench fuzz soak compile_commands.json
+.PHONY: all deps run install install-files deb test-deb test-templates test-upgrade guest-kernel clean help test bench fuzz soak compile_commands.json
 
 -include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)

@@ -1,4 +1,4 @@
-# packages.sh - Debian packages for a directory of their own, without installing them. Sourced by tools/criu and tools/vm.
+# packages.sh - Debian packages for a directory of their own, without installing them. Sourced by tools/criu, tools/vm and tools/guest-kernel.
 #
 # Nothing is installed, upgraded or added to the system's sources, and apt checks the signatures as always. The caller has say()
 # and give_up().

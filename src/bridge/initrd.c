@@ -4,6 +4,7 @@
 #include "base/own.h"
 #include "bridge/cpio.h"
 #include "wire/boot.h"
+#include "wire/vm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +13,37 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* ---- the kernel ---- */
+
+static bool is_own(void)
+{
+    static enum { UNKNOWN, OWN, DEBIAN } which;
+
+    if (which == UNKNOWN)
+        which = access(INITRD_PARTS VM_OWN VM_KERNEL, R_OK) == 0 ? OWN : DEBIAN;
+    return which == OWN;
+}
+
+const char *initrd_kernel(void)
+{
+    return is_own() ? INITRD_PARTS VM_OWN VM_KERNEL : INITRD_PARTS VM_KERNEL;
+}
+
+const char *initrd_modules(void)
+{
+    return is_own() ? INITRD_PARTS VM_OWN VM_MODULES : INITRD_PARTS VM_MODULES;
+}
+
+uint64_t initrd_kernel_memory(void)
+{
+    return is_own() ? VM_OWN_MEMORY : VM_KERNEL_MEMORY;
+}
+
 /* ---- the archive ---- */
 
 static int add_modules(int archive, struct err *err)
 {
-    auto_dir DIR *dir = opendir(INITRD_PARTS "/" BOOT_INIT_MODULES);
+    auto_dir DIR *dir = opendir(initrd_modules());
     const struct dirent *entry;
 
     if (!dir || cpio_directory(archive, BOOT_INIT_MODULES, err) < 0)

@@ -11,6 +11,12 @@
 #define INITRD_PARTS "/machine" /* what tools/vm made */
 #define INITRD_FILE  "/run/initrd"
 
+/* The kernel that the machine starts, and the directory of its modules: one that was built where there is one, or Debian's. The answer stays
+ * the same: a kernel does not load modules of another. */
+const char *initrd_kernel(void);
+const char *initrd_modules(void);
+uint64_t initrd_kernel_memory(void); /* what the kernel takes for itself */
+
 /* all: /init loads every module before it waits to be told. */
 int initrd_make(const struct guest_start *start, bool all, struct err *err);
 

@@ -20,6 +20,7 @@
 #include "bridge/rights.h"
 #include "mux/hub.h"
 #include "wire/boot.h"
+#include "wire/vm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static const struct guest {
         machine; /* has a console, to which it writes as much as it likes; and a helper whose end is its own */
 } guests[] = {
     { "gvisor", guest_start_gvisor, 60000, false },
-    { "vm", guest_start_vm, 60000, true },
+    { "vm", guest_start_vm, VM_START_MS, true },
     { "vm-emulated", guest_start_vm_emulated, 300000, true },
 };
 

@@ -14,6 +14,7 @@
 #include <x86intrin.h>
 
 #define MiB         ((uint64_t) 1 << 20)
+#define MEM_MOST    (2048 * MiB) /* below the hole that a larger machine has in its addresses */
 #define OPTIONS_MAX (32 + 6 * BOOT_ROOTS_MAX)
 #define HOST_CPU    "host,vmx=off,svm=off" /* no KVM inside: its nested part had the ways out of KVM */
 #define EMULATED_CPU                                                                               \
@@ -87,6 +88,25 @@ static void write_roots(const struct guest_start *start, struct texts *ret)
     }
 }
 
+/* What its kernel is told.
+ *
+ * mem: a machine has the same size with every kernel, so that what was saved with one is loaded with another. A kernel that takes less for
+ * itself must not give the rest to the sandbox. In a large machine the rest is next to nothing.
+ *
+ * init_on_alloc: an emulated processor keeps translations of code until it sees a write to the code's page. It does not see virtiofsd's writes.
+ * So the kernel has to clear a page before virtiofsd reads the next file into it. */
+static void write_append(const struct guest_start *start, char *out, size_t size)
+{
+    int len = snprintf(out, size, "console=ttyS0 quiet loglevel=3 reboot=t panic=-1");
+
+    if (initrd_kernel_memory() < VM_KERNEL_MEMORY && start->memory < MEM_MOST)
+        len += snprintf(out + len, size - (size_t) len, " mem=%" PRIu64 "M",
+                        (start->memory + initrd_kernel_memory()) / MiB);
+    if (start->emulated)
+        (void) snprintf(out + len, size - (size_t) len,
+                        " tsc_early_khz=%" PRIu64 " tsc=reliable init_on_alloc=1", counter_khz());
+}
+
 static void write_texts(const struct guest_start *start, enum qemu_way way, struct texts *ret)
 {
     uint64_t memory_mib = (start->memory + VM_KERNEL_MEMORY) / MiB;
@@ -97,14 +117,8 @@ static void write_texts(const struct guest_start *start, enum qemu_way way, stru
     (void) snprintf(ret->object, sizeof ret->object,
                     "memory-backend-%s,id=memory,size=%" PRIu64 "M", backend(start, way),
                     memory_mib);
-    if (start->emulated && (way == QEMU_BOOT || way == QEMU_MAKE))
-        (void) snprintf(ret->append, sizeof ret->append,
-                        "console=ttyS0 quiet loglevel=3 reboot=t panic=-1 tsc_early_khz=%" PRIu64
-                        " tsc=reliable",
-                        counter_khz());
-    else
-        (void) snprintf(ret->append, sizeof ret->append,
-                        "console=ttyS0 quiet loglevel=3 reboot=t panic=-1");
+    if (way == QEMU_BOOT || way == QEMU_MAKE)
+        write_append(start, ret->append, sizeof ret->append);
 }
 
 static const char **add(const char **at, const char *const *options)
@@ -119,9 +133,8 @@ static void add_options(const struct guest_start *start, enum qemu_way way, cons
                         bool starter, const char **at)
 {
     static const char *const load[] = { "-incoming", "defer", "-S", NULL };
-    const char *const boot[] = {
-        "-kernel", INITRD_PARTS VM_KERNEL, "-append", t->append, "-initrd", INITRD_FILE, NULL
-    };
+    const char *const boot[] = { "-kernel", initrd_kernel(), "-append", t->append,
+                                 "-initrd", INITRD_FILE,     NULL };
     static const char *const files[] = { "-chardev", "socket,id=root,path=" QEMU_FS_SOCKET,
                                          "-device",
                                          "vhost-user-fs-device,chardev=root,tag=" BOOT_INIT_ROOT,

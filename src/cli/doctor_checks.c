@@ -315,25 +315,46 @@ DOCTOR_RUN(check_gvisor)
     doctor_set(ret, check->otherwise, "runsc is not installed");
 }
 
+/* The release of the kernel that guests start with; "": there is none. `own`: it was built (tools/guest-kernel). */
+static void find_guest_kernel(const struct doctor_host *host, bool *own, char *out, size_t size)
+{
+    char text[256];
+
+    *own = faccessat(host->root_fd, &(VM_PREFIX VM_OWN VM_KERNEL)[1], R_OK, 0) == 0;
+    out[0] = '\0';
+    if (!*own && faccessat(host->root_fd, &(VM_PREFIX VM_KERNEL)[1], R_OK, 0) < 0)
+        return;
+    if (io_read_text(host->root_fd,
+                     *own ? &(VM_PREFIX VM_OWN VM_VERSION)[1] : &(VM_PREFIX VM_VERSION)[1], text,
+                     sizeof text) > 0)
+        vm_parse_parts(text, "kernel", out, size);
+    if (!out[0])
+        (void) snprintf(out, size, "of an unknown version");
+}
+
 /* As the keeper looks (driver/vm/parts.c). */
 DOCTOR_RUN(check_vm)
 {
     uint32_t version;
+    char kernel[64];
+    bool own;
 
     if (faccessat(host->root_fd, &(VM_PREFIX VM_QEMU)[1], R_OK, 0) < 0) {
         doctor_set(ret, check->otherwise, "QEMU is not in " VM_PREFIX);
         return;
     }
     version = host->probes->qemu();
+    find_guest_kernel(host, &own, kernel, sizeof kernel);
     if (version == 0)
         doctor_set(ret, check->otherwise, "QEMU in " VM_PREFIX " does not tell its version");
     else if (version < VM_QEMU_OLDEST)
         doctor_set(ret, check->otherwise, "QEMU %u: too old, %u or later is needed", version,
                    VM_QEMU_OLDEST);
-    else if (faccessat(host->root_fd, &(VM_PREFIX VM_KERNEL)[1], R_OK, 0) < 0)
+    else if (!kernel[0])
         doctor_set(ret, check->otherwise, "there is no kernel in " VM_PREFIX);
     else
-        doctor_set(ret, DOCTOR_OK, "QEMU %u and a kernel, in " VM_PREFIX, version);
+        doctor_set(ret, DOCTOR_OK, "QEMU %u, Linux %s (%s)", version, kernel,
+                   own ? "built here" : "Debian's");
 }
 
 /* A file with a number, held against the row's. A file that is not there: the kernel lacks the

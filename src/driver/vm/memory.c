@@ -29,7 +29,7 @@ static bool describe(const struct keeper *k, const struct sandbox *s, const stru
 {
     struct stat st;
 
-    if (stat(VM_PREFIX "/version", &st) < 0)
+    if (stat(VM_PREFIX VM_VERSION, &st) < 0)
         return false;
     memset(ret, 0, sizeof *ret); /* it is compared as a whole */
     ret->isolation = s->info.isolation;

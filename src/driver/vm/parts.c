@@ -75,6 +75,8 @@ int parts_check(const char *isolation, struct err *err)
                         VM_QEMU_OLDEST, known.version);
         return lacks(isolation, text, err);
     }
+    if (access(VM_PREFIX VM_OWN VM_KERNEL, R_OK) == 0)
+        return 0;
     if (access(VM_PREFIX VM_KERNEL, R_OK) < 0)
         return lacks(isolation, "there is no kernel in " VM_PREFIX " (" FETCH ")", err);
     return has_erofs()
@@ -85,14 +87,11 @@ int parts_check(const char *isolation, struct err *err)
 
 void parts_qemu(char *out, size_t size)
 {
-    static const char key[] = "\nqemu ";
     char text[256];
-    const char *at = NULL;
 
-    if (io_read_text(AT_FDCWD, VM_PREFIX "/version", text, sizeof text) > 0)
-        at = strstr(text, key);
-    (void) snprintf(out, size, "%.*s", at ? (int) strcspn(at + sizeof key - 1, "\n") : 0,
-                    at ? at + sizeof key - 1 : "");
+    if (io_read_text(AT_FDCWD, VM_PREFIX VM_VERSION, text, sizeof text) < 0)
+        text[0] = '\0';
+    vm_parse_parts(text, "qemu", out, size);
 }
 
 const char *parts_text(void)

@@ -17,7 +17,6 @@
 #define MEMORY_LEAST                                                                               \
     (64ull << 20)               /* a kernel and an agent start with less, and then nothing does */
 #define DISK_LEAST (8ull << 20) /* a file system in an image in a file system */
-#define START_MS   60000u
 #define EMULATED_MS                                                                                \
     300000u /* a kernel starts in a few seconds of a processor that is shared with others */
 
@@ -113,7 +112,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
 
 const struct driver vm_driver = {
     .isolation = ISOLATION_VM,
-    .start_ms = START_MS,
+    .start_ms = VM_START_MS,
     .check = check_vm,
     BOTH,
 };

@@ -129,6 +129,10 @@ static void make_host(void)
         { "sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n" },
         { "dev/loop-control", "" },
         { "dev/kvm", "" },
+        { "usr/local/lib/cove/vm/qemu", "" },
+        { "usr/local/lib/cove/vm/vmlinuz", "" },
+        { "usr/local/lib/cove/vm/version",
+          "layout 1\nqemu 10.0.13\nkernel 6.12.107+deb13-cloud-amd64\n" },
         { "sys/module/loop/x", "" },
         { "usr/sbin/mkfs.ext4", "" },
         { "usr/sbin/criu", "" },
@@ -257,6 +261,22 @@ static void probes_that_fail_say_why(void)
     CHECK_STR(examine("kvm")->value, "it does not run code");
     CHECK_INT(examine("keeper")->status, DOCTOR_NOTE);
     CHECK_STR(examine("criu")->value, "3.17.1, /usr/sbin/criu: 'criu check' says: bad bounds");
+}
+
+static void the_kernel_of_virtual_machines_is_named(void)
+{
+    make_host();
+    CHECK_INT(examine("vm")->status, DOCTOR_OK);
+    CHECK_STR(examine("vm")->value, "QEMU 10, Linux 6.12.107+deb13-cloud-amd64 (Debian's)");
+    put("usr/local/lib/cove/vm/own/vmlinuz", "");
+    CHECK_STR(examine("vm")->value, "QEMU 10, Linux of an unknown version (built here)");
+    put("usr/local/lib/cove/vm/own/version", "kernel 6.12.107-cove\n");
+    CHECK_STR(examine("vm")->value, "QEMU 10, Linux 6.12.107-cove (built here)");
+    CHECK(unlinkat(root_fd, "usr/local/lib/cove/vm/vmlinuz", 0) == 0);
+    CHECK_STR(examine("vm")->value, "QEMU 10, Linux 6.12.107-cove (built here)");
+    CHECK(unlinkat(root_fd, "usr/local/lib/cove/vm/own/vmlinuz", 0) == 0);
+    CHECK_INT(examine("vm")->status, DOCTOR_NOTE);
+    CHECK_STR(examine("vm")->value, "there is no kernel in /usr/local/lib/cove/vm");
 }
 
 static void a_refusal_says_nothing_to_who_is_not_root(void)
@@ -433,7 +453,8 @@ static void an_empty_host_is_examined_to_the_end(void)
 
 CHECK_MAIN(T(every_row_is_whole_and_its_id_its_own), T(a_host_with_everything_can_run_sandboxes),
            T(controllers_are_found_one_by_one), T(what_sandboxes_need_is_a_failure_when_it_lacks),
-           T(probes_that_fail_say_why), T(the_criu_is_the_one_that_the_keeper_takes),
+           T(probes_that_fail_say_why), T(the_kernel_of_virtual_machines_is_named),
+           T(the_criu_is_the_one_that_the_keeper_takes),
            T(a_refusal_says_nothing_to_who_is_not_root),
            T(a_switch_that_is_missing_is_not_a_feature_that_is_missing),
            T(an_older_way_to_mount_layers_is_no_failure),

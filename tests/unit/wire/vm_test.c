@@ -26,4 +26,24 @@ static void what_is_no_version_is_none(void)
         CHECK_INT(vm_parse_qemu_version(texts[i]), 0);
 }
 
-CHECK_MAIN(T(the_first_number_of_a_version_is_found), T(what_is_no_version_is_none))
+static void parts_are_found_by_their_name(void)
+{
+    static const char text[] = "layout 1\nqemu 10.0.13\nqemux 1\nkernel 6.12.107-cove";
+    char out[16];
+
+    vm_parse_parts(text, "qemu", out, sizeof out);
+    CHECK_STR(out, "10.0.13");
+    vm_parse_parts(text, "layout", out, sizeof out);
+    CHECK_STR(out, "1");
+    vm_parse_parts(text, "kernel", out, sizeof out);
+    CHECK_STR(out, "6.12.107-cove");
+    vm_parse_parts("kernel a-name-that-is-longer-than-its-place\n", "kernel", out, sizeof out);
+    CHECK_STR(out, "a-name-that-is-");
+    vm_parse_parts("layout 1\nkernel\nkernels 2\n", "kernel", out, sizeof out);
+    CHECK_STR(out, "");
+    vm_parse_parts("", "kernel", out, sizeof out);
+    CHECK_STR(out, "");
+}
+
+CHECK_MAIN(T(the_first_number_of_a_version_is_found), T(what_is_no_version_is_none),
+           T(parts_are_found_by_their_name))
