@@ -140,6 +140,29 @@ test-debian12 test-debian13: test-%: deb
 	$(if $(FROM),packaging/earlier-deb $(FROM) $(BUILD)/machines/earlier.deb)
 	$(if $(FROM),COVE_EARLIER=$(BUILD)/machines/earlier.deb) tools/machine test $* $(MACHINE_TESTS)
 
+# The isolation vm with KVM, in a Debian 13 whose processor QEMU emulates, with AMD's SVM: a host without KVM has such machines there. The
+# keeper and the bridge are those of the build, but for their patience with a machine that starts.
+PATIENT      := $(BUILD)/patient
+PATIENT_OBJS := $(PATIENT)/vm.o $(PATIENT)/main.o
+$(PATIENT_OBJS): CFLAGS += -DVM_START_MS=600000u
+$(PATIENT)/vm.o: src/driver/vm/vm.c
+$(PATIENT)/main.o: src/bridge/main.c
+$(PATIENT_OBJS):
+	$(call say,CC  )
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -c -o $@ $<
+$(PATIENT)/cove-keeper: $(PATIENT)/vm.o $(call objs,$(filter-out src/driver/vm/vm.c,$(KEEPER_SRCS)) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^ -lzstd
+$(PATIENT)/cove-bridge: $(PATIENT)/main.o $(call objs,$(filter-out src/bridge/main.c,$(BRIDGE_SRCS)) $(MUX_SRCS) $(LIB_SRCS))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(if $(SAN),$(LDFLAGS),$(LDFLAGS:-pie=-static-pie)) -o $@ $^
+-include $(PATIENT_OBJS:.o=.d)
+test-kvm:
+	tools/deps machine
+	tools/vm
+	+$(parallel) all $(DIRECT) $(PATIENT)/cove-keeper $(PATIENT)/cove-bridge
+	COVE_MACHINE_CPUS=1 COVE_MACHINE_APPEND='mitigations=off init=/usr/local/sbin/cove-machine' tools/machine test debian13 machine/kvm_test
+
 # What needs whole machines or many minutes, and is therefore no part of `make test`: for a nightly run, or before a release.
 # A backup for a second machine and a reboot each need machines of their own.
 test-machines: FROM ?= HEAD~1
@@ -160,7 +183,7 @@ test-powercut: $(if $(MACHINE),deb)
 	+$(parallel) all $(if $(MACHINE),unit helpers)
 	MACHINE=$(MACHINE) tests/powercut/run
 
-.PHONY: unit helpers agent-asan test-debian12 test-debian13 test-machines test-powercut
+.PHONY: unit helpers agent-asan test-debian12 test-debian13 test-kvm test-machines test-powercut
 .SECONDARY:
 
 -include fuzz/fuzz.mk
