@@ -57,7 +57,7 @@ static uint64_t counter_khz(void)
 
 /* What is told in numbers. */
 struct texts {
-    char cpus[16], memory[32], object[128], append[160];
+    char cpus[16], memory[32], object[128], append[200];
     struct {
         char fd[24], file[96], disk[64];
     } root[BOOT_ROOTS_MAX];
