@@ -25,7 +25,7 @@ export COVE_POOL=off # what is made ahead would be in the way of those who count
 # What isolates the sandboxes of a test that names no isolation (tests/columns): COVE_ISOLATION is the server's setting, and
 # COVE_TEST_ISOLATION what the direct command line looks at. SLOW multiplies the time that tests wait at most.
 isolation=${COVE_TEST_ISOLATION:-jail}
-slow=${SLOW:-1}
+slower=${SLOW:-1}
 [ "$isolation" = jail ] || export COVE_ISOLATION=$isolation
 
 tmp=$(mktemp -d /tmp/cove-test.XXXXXX)
@@ -100,7 +100,7 @@ rc_is() { # sentence, exit code, command…; its stderr is left in $said, its st
 # Waits until a command succeeds, at most N seconds, or rather half a minute: what must come is waited for also on a
 # machine that is slow, or busy with something else.
 within() { # seconds, command…
-    local end=$((SECONDS + ($1 > 30 ? $1 : 30) * slow))
+    local end=$((SECONDS + ($1 > 30 ? $1 : 30) * slower))
     shift
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -ge $end ] && return 1
@@ -166,7 +166,7 @@ coved_log=$tmp/coved.log
 run_python() { # program, arguments…
     local rc
     COVED=$BUILD/coved STATE=${COVE_STATE:-} LOG=$coved_log PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$lib_root/tests/lib${PYTHONPATH:+:$PYTHONPATH} \
-        "${python_prefix[@]}" timeout $((${python_timeout:-900} * slow)) $python "$@"
+        "${python_prefix[@]}" timeout $((${python_timeout:-900} * slower)) $python "$@"
     rc=$?
     [ $rc -ne 77 ] || exit 77
     [ $rc -le 1 ] || not_ok "$1 comes to its end" "exit $rc"
@@ -271,7 +271,7 @@ clean_up() {
     if [ -n "${COVE_STATE:-}" ] && [ -d "$COVE_STATE" ]; then
         if [ -z "$keeper_pid" ] || dead "$keeper_pid"; then launch_keeper; fi
         remember_pids
-        timeout $((60 * slow)) "$BUILD/direct/cove" kill --all >/dev/null 2>>"$keeper_log"
+        timeout $((60 * slower)) "$BUILD/direct/cove" kill --all >/dev/null 2>>"$keeper_log"
         left=$("$BUILD/direct/cove" ps -q 2>&1)
         stop_keeper TERM
         within 5 no_leftovers
