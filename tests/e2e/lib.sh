@@ -55,7 +55,7 @@ sys.exit(not any(c["id"] == sys.argv[1] and c["status"] == "ok" for c in json.lo
 }
 # Whether sandboxes of this run can be saved, and else why not, in $no_save. A virtual machine needs no criu.
 no_save="no criu that works here"
-[ "$isolation" != gvisor ] || no_save="isolation 'gvisor' cannot save"
+[ "$isolation" != gvisor ] || no_save="gvisor_save_test has images of gVisor's"
 export COVE_TEST_NO_SAVE=$no_save
 can_save() { # or not
     case $isolation in
