@@ -228,6 +228,12 @@ test-templates:
 	+$(parallel) all helpers
 	tests/templates
 
+# One list of tests with each isolation: make test-isolation [ISOLATION_TESTS='cli e2b'] [ISOLATION_COLUMNS='jail gvisor vm']
+test-isolation:
+	tools/deps test
+	+$(parallel) all helpers
+	COLUMNS_OF="$(ISOLATION_COLUMNS)" tests/columns/run $(ISOLATION_TESTS)
+
 test-deb: deb
 	packaging/test-deb $(DEB)
 
@@ -249,6 +255,7 @@ help:
 	@echo "make                  build all programs into build/"
 	@echo "make run              install what is missing, build, start cove in the foreground"
 	@echo "make test             install what is missing, build, run every test"
+	@echo "make test-isolation   run one list of tests with each isolation: jail, gvisor, vm (ISOLATION_TESTS='cli e2b')"
 	@echo "make test-templates   build the templates, and run the tests that need them"
 	@echo "make test-debian12    run tests in QEMU, on Debian 12 (or 13) with its own kernel and systemd"
 	@echo "make test-kvm         virtual machines with KVM, in a machine that has it: emulated where this host has none"
@@ -266,6 +273,6 @@ help:
 	@echo "make compile_commands.json                    for clangd (needs bear)"
 	@echo "make clean"
 
-.PHONY: all deps run install install-files deb test-deb test-templates test-upgrade guest-kernel clean help test bench fuzz soak compile_commands.json
+.PHONY: all deps run install install-files deb test-deb test-isolation test-templates test-upgrade guest-kernel clean help test bench fuzz soak compile_commands.json
 
 -include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)

@@ -32,6 +32,22 @@ RESTORE = ("if [ -n \"$__cove_had_{0}\" ]; then export {0}=\"$__cove_was_{0}\"; 
            "unset __cove_had_{0} __cove_was_{0}")
 
 
+def end_of(pid):
+    """A descriptor that can be read from when the process has ended; -1: this kernel has none (gVisor's)."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
+
+
+def has_ended(pid):
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as f:
+            return f.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except OSError:
+        return True
+
+
 class Bash:
     def __init__(self):
         take, self.give = os.pipe()
@@ -44,7 +60,7 @@ class Bash:
             os.execvp("bash", ["bash", "--norc", "--noprofile", "-c", LOOP])
         os.close(take)
         os.close(tell)
-        self.end = os.pidfd_open(self.pid)
+        self.end = end_of(self.pid)
         self.heard = b""
         self.ended = None
 
@@ -52,11 +68,13 @@ class Bash:
         """What it tells next; None: it has ended."""
         poll = select.poll()
         poll.register(self.hear, select.POLLIN)
-        poll.register(self.end, select.POLLIN)
+        if self.end >= 0:
+            poll.register(self.end, select.POLLIN)
         while b"\0" not in self.heard:
-            ready = [fd for fd, _ in poll.poll()]
+            ended = self.end < 0 and has_ended(self.pid)
+            ready = [fd for fd, _ in poll.poll(0 if ended else 100 if self.end < 0 else None)]
             data = os.read(self.hear, 4096) if self.hear in ready else b""
-            if not data and self.end in ready:
+            if not data and (ended or self.end in ready):
                 return None
             self.heard += data
         text, _, self.heard = self.heard.partition(b"\0")
@@ -80,7 +98,8 @@ class Bash:
 
     def close(self):
         for fd in (self.give, self.hear, self.end):
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
 
     def fork(self):
         """Another one like it, as a Bash of nobody's; None: it has ended."""
@@ -98,7 +117,7 @@ class Bash:
             os.close(new.hear)
             return None
         new.pid = int(pid)
-        new.end = os.pidfd_open(new.pid)
+        new.end = end_of(new.pid)
         return new
 
     def told(self):

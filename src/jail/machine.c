@@ -123,8 +123,13 @@ int machine_mounts(const struct machine *m, const struct template *t, const char
     return jail_pivot(root_fd, err);
 }
 
+/* Machines of one size share the memory of one that has just started (driver/vm/memory.h). Who writes to a page that no machine had
+ * before pays for two: the shared one, which is empty, and its own. So a machine may pay for all its memory twice, and QEMU must not
+ * be killed for that. The guest has no more memory by it. */
 void machine_allow(bool vm, struct limits *limits)
 {
+    if (vm)
+        limits->memory_bytes += limits->memory_bytes;
     limits->memory_bytes += own[vm].memory;
     limits->processes += own[vm].processes;
     limits->open_files += own[vm].files;

@@ -211,6 +211,7 @@ static void on_credit(struct mux *m, struct mux_stream *s)
 
 static void on_gone(struct mux *m, struct mux_stream *s)
 {
+    static const struct linger at_once = { .l_onoff = 1 };
     struct hub_line *line = s->owner;
 
     if (!line) /* it was refused */
@@ -218,6 +219,9 @@ static void on_gone(struct mux *m, struct mux_stream *s)
     hub_unwatch(of(m), &line->watch);
     if (line->watch.fd < 0 && of(m)->calls->gone)
         of(m)->calls->gone(of(m), line->owner);
+    /* A connection that was refused or cut must not look like one that ended. */
+    if (line->watch.fd >= 0 && !s->in_ended)
+        (void) setsockopt(line->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     own_close(&line->watch.fd);
     line->stream = NULL;
     line->next_dead = of(m)->dead;

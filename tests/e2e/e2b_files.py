@@ -15,7 +15,7 @@ import time
 import zlib
 from urllib.parse import quote, urlencode
 
-from harness import ask, check, run, same, server, within
+from harness import ask, check, only, run, same, server, within
 
 MB = 1 << 20
 boxes = {}
@@ -207,6 +207,8 @@ def breaking_off():
 
 
 def metadata():
+    if not only("jail vm", "metadata of files", "gVisor has no attributes of files on disk"):
+        return
     box = boxes["a"]
     a = box.put("m.txt", b"m", **{"X-Metadata-Author": "ann", "x-metadata-k2": "v 2"})
     same("metadata comes back with lower-case keys", {"author": "ann", "k2": "v 2"}, (a.json or [{}])[0].get("metadata"))

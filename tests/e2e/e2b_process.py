@@ -417,7 +417,8 @@ def paused():
     time.sleep(1.2)
     same("connect resumes a sandbox that was paused under its process", 201, harness.ask("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60}).status)
     r = Result(stream)
-    same("a process that was paused continues to its end", (b"1\n2\n", {}), (bytes(r.out), r.end))
+    if harness.only("jail gvisor", "a process that was paused continues to its end", "a machine is larger than pause_hot_bytes, so it was on disk"):
+        same("a process that was paused continues to its end", (b"1\n2\n", {}), (bytes(r.out), r.end))
     box.kill()
 
 

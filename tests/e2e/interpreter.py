@@ -178,9 +178,10 @@ def root():
     made = b.ask("POST", "/contexts", {"cwd": "/root"})
     same("a context in /root", (200, "/root"), (made.status, made.json["cwd"]))
     same("cells of a context in /root run there", "/root", b.run("import os; os.getcwd()", context_id=made.json["id"]).text)
-    b.run("import os; os.makedirs('/opt/mine'); mine = 7")
-    fork = b.ask("POST", "/contexts/%s/fork" % b.ask("GET", "/contexts").json[0]["id"], {})
-    same("a fork is root's", (200, "0 7"), (fork.status, b.run("'%d %d' % (os.geteuid(), mine)", context_id=fork.json["id"]).text))
+    if harness.only("jail vm", "a fork is root's", "contexts are not forked in gVisor, which does not tell who is at the other end of a socket"):
+        b.run("import os; os.makedirs('/opt/mine'); mine = 7")
+        fork = b.ask("POST", "/contexts/%s/fork" % b.ask("GET", "/contexts").json[0]["id"], {})
+        same("a fork is root's", (200, "0 7"), (fork.status, b.run("'%d %d' % (os.geteuid(), mine)", context_id=fork.json["id"]).text))
     a = ask("POST", "/v1/sandboxes", {"template": TEMPLATE, "timeout": 600})
     same("a sandbox without root", 201, a.status)
     s = object.__new__(Box)

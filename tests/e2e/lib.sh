@@ -22,6 +22,11 @@ export PATH="$BUILD/direct:$BUILD:$PATH" # the direct command line (tests/direct
 unset COVE_STATE
 export COVE_LOCKDOWN=report # a call that our own programs are refused is told in their log, and a failure: see clean_up
 export COVE_POOL=off # what is made ahead would be in the way of those who count
+# What isolates the sandboxes of a test that names no isolation (tests/columns): COVE_ISOLATION is the server's setting, and
+# COVE_TEST_ISOLATION what the direct command line looks at. SLOW multiplies the time that tests wait at most.
+isolation=${COVE_TEST_ISOLATION:-jail}
+slower=${SLOW:-1}
+[ "$isolation" = jail ] || export COVE_ISOLATION=$isolation
 
 tmp=$(mktemp -d /tmp/cove-test.XXXXXX)
 failures=0
@@ -37,12 +42,27 @@ not_ok() { # sentence, why
     failures=$((failures + 1))
 }
 skip() { echo "skip - $1: $2"; }
+# Whether what follows holds for the isolation of this run. Where it does not, the line says so.
+only() { # isolations, what, reason
+    [[ " $1 " == *" ${isolation%-emulated} "* ]] && return
+    skip "$2" "only ${1// / and }: $3"
+    return 1
+}
 # Whether this host has something, as 'cove doctor' says by that id. Where it has, what does not work is a failure, no reason to skip.
 host_has() { # criu, gvisor, vm …
     cove doctor --json 2>/dev/null | python3 -c 'import json, sys
 sys.exit(not any(c["id"] == sys.argv[1] and c["status"] == "ok" for c in json.load(sys.stdin)["checks"]))' "$1"
 }
-can_save() { host_has criu; }
+# Whether sandboxes of this run can be saved, and else why not, in $no_save. A virtual machine needs no criu.
+no_save="no criu that works here"
+[ "$isolation" != gvisor ] || no_save="gvisor_save_test has images of gVisor's"
+export COVE_TEST_NO_SAVE=$no_save
+can_save() { # or not
+    case $isolation in
+    jail) host_has criu ;;
+    gvisor) false ;;
+    esac
+}
 
 # One line, cut: for "why".
 brief() { printf '%s' "$1" | head -c 300 | tr '\n\r' '  '; }
@@ -80,7 +100,7 @@ rc_is() { # sentence, exit code, command…; its stderr is left in $said, its st
 # Waits until a command succeeds, at most N seconds, or rather half a minute: what must come is waited for also on a
 # machine that is slow, or busy with something else.
 within() { # seconds, command…
-    local end=$((SECONDS + ($1 > 30 ? $1 : 30)))
+    local end=$((SECONDS + ($1 > 30 ? $1 : 30) * slower))
     shift
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -ge $end ] && return 1
@@ -99,8 +119,10 @@ address() { # its log
 # The keeper as its own process, so that tests can kill it by $keeper_pid.
 # keeper_prefix: a command that ends in exec'ing the keeper, for tests that change its surroundings.
 keeper_prefix=()
+column_args=()
+[ "$isolation" != vm-emulated ] || column_args=(--allow-vm-emulated)
 launch_keeper() {
-    "${keeper_prefix[@]}" "$BUILD/cove-keeper" --state "$COVE_STATE" "${keeper_args[@]}" >>"$keeper_log" 2>&1 </dev/null &
+    "${keeper_prefix[@]}" "$BUILD/cove-keeper" --state "$COVE_STATE" "${column_args[@]}" "${keeper_args[@]}" >>"$keeper_log" 2>&1 </dev/null &
     keeper_pid=$!
     if ! within 20 "$BUILD/direct/cove" ps -q; then
         not_ok "the keeper starts" "$(tail -n 3 "$keeper_log")"
@@ -124,6 +146,10 @@ start_keeper() { # flags for cove-keeper…
         exit 1
     fi
     kill "$up" && wait "$up"
+    if [[ $isolation == vm* ]] && ! tests/columns/image "$COVE_STATE" >>"$tmp/up.log" 2>&1; then
+        not_ok "the host's programs become an image" "$(tail -n 3 "$tmp/up.log")"
+        exit 1
+    fi
     launch_keeper
 }
 
@@ -140,7 +166,7 @@ coved_log=$tmp/coved.log
 run_python() { # program, arguments…
     local rc
     COVED=$BUILD/coved STATE=${COVE_STATE:-} LOG=$coved_log PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$lib_root/tests/lib${PYTHONPATH:+:$PYTHONPATH} \
-        "${python_prefix[@]}" timeout "${python_timeout:-900}" $python "$@"
+        "${python_prefix[@]}" timeout $((${python_timeout:-900} * slower)) $python "$@"
     rc=$?
     [ $rc -ne 77 ] || exit 77
     [ $rc -le 1 ] || not_ok "$1 comes to its end" "exit $rc"
@@ -245,7 +271,7 @@ clean_up() {
     if [ -n "${COVE_STATE:-}" ] && [ -d "$COVE_STATE" ]; then
         if [ -z "$keeper_pid" ] || dead "$keeper_pid"; then launch_keeper; fi
         remember_pids
-        timeout 60 "$BUILD/direct/cove" kill --all >/dev/null 2>>"$keeper_log"
+        timeout $((60 * slower)) "$BUILD/direct/cove" kill --all >/dev/null 2>>"$keeper_log"
         left=$("$BUILD/direct/cove" ps -q 2>&1)
         stop_keeper TERM
         within 5 no_leftovers

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from harness import STATE, Server, check, finish, same, within
+from harness import NO_SAVE, STATE, Server, check, finish, same, skip, within
 
 KEY, READER, COVE, TMP = (os.environ[n] for n in ("KEY", "READER", "COVE", "TMP"))
 server = Server("--policy", "standard").start()
@@ -297,7 +297,7 @@ if os.environ.get("SAVES") == "yes":
     same("a fork's later state is its own", ("/tmp kept fz\n", "/tmp other fz\n"), (out(PROBE), out(PROBE, sandbox_id=forked)))
     server.ask("DELETE", "/v1/sandboxes/" + forked)
 else:
-    print("skip - the shell's state over a pause to disk and a fork: no criu that works here")
+    skip("the shell's state over a pause to disk and a fork", NO_SAVE)
 server.end()
 server.start()
 same("the state outlives a restart of the server", "/tmp kept fz\n", out(PROBE))

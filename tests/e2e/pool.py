@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from harness import STATE, Server, check, end_with_us, finish, same, within
+from harness import ISOLATION, STATE, Server, check, end_with_us, finish, only, same, within
 
 KEEPER, KEEPER_LOG, COVE, TMP, SMALL = (os.environ[n] for n in ("KEEPER", "KEEPER_LOG", "COVE", "TMP", "SMALL_KEY"))
 CONFIG = TMP + "/coved.conf"
@@ -147,7 +147,8 @@ for verb in (("exec", one, "true"), ("pause", one), ("resume", one)):
     check("no user can %s a sandbox that waits in the pool" % verb[0], got.returncode == 85 and "there is no sandbox" in got.stderr, got)
 same("a tenant does not see a sandbox that waits in the pool", 404, server.ask("GET", "/v1/sandboxes/" + one).status)
 pids = re.findall(r"running sandbox=(?:%s) .*pid=(\d+)" % "|".join(own), log_text())
-same("a sandbox that waits in the pool has only its PID 1", [""] * 3, [open("/proc/%s/task/%s/children" % (p, p)).read() for p in pids])
+if only("jail", "nothing runs in what waits but its PID 1", "PID 1 is the bridge, and the guest beside it"):
+    same("a sandbox that waits in the pool has only its PID 1", [""] * 3, [open("/proc/%s/task/%s/children" % (p, p)).read() for p in pids])
 
 # ---- taken ----
 before = pool()
@@ -162,11 +163,12 @@ same("a sandbox from the pool has what the create asked for", ("mine", {"a": "b"
 same("a sandbox from the pool has its name as host name everywhere", ["mine"] * 3,
      run(box["id"], "hostname; cat /proc/sys/kernel/hostname; uname -n").split())
 same("a sandbox from the pool has the environment of the create", "me\n", run(box["id"], "echo $WHO"))
-confined = subprocess.run([sys.executable, "tests/e2e/confined.py", "taken from the pool", box["id"], "listens", "landlock"], text=True,
-                          env={**os.environ, "KEEPER_PID": str(keeper.p.pid), "BUILD": os.path.dirname(COVE), "COVE_STATE": STATE},
-                          capture_output=True)
-print(confined.stdout, end="")
-check("a sandbox from the pool is confined like any other", confined.returncode == 0, confined)
+if only("jail", "what was taken from the pool is confined as any other", "drivers_test and vm_test look at the jail around a guest"):
+    confined = subprocess.run([sys.executable, "tests/e2e/confined.py", "taken from the pool", box["id"], "listens", "landlock"], text=True,
+                              env={**os.environ, "KEEPER_PID": str(keeper.p.pid), "BUILD": os.path.dirname(COVE), "COVE_STATE": STATE},
+                              capture_output=True)
+    print(confined.stdout, end="")
+    check("a sandbox from the pool is confined like any other", confined.returncode == 0, confined)
 same("the old id is nobody's", 404, server.ask("GET", "/v1/sandboxes/" + made_as).status)
 check("a sandbox from the pool is as old as its create", server.ask("GET", "/v1/sandboxes/%s/stats" % box["id"]).json["uptime_ms"] <
       (time.time() - now) * 1000 + 1000, box)
@@ -264,12 +266,13 @@ check("the target follows, to its bound", within(5, lambda: pool()["target"] == 
 kill_all()
 
 # ---- memory ----
-configure("pool = *:0-8\npool_memory = 4M\n")
+BUDGET = 4 if ISOLATION == "jail" else 120  # for one to three of them
+configure("pool = *:0-8\npool_memory = %dM\n" % BUDGET)
 hup()
 check("a smaller budget is a smaller target", within(10, lambda: pool()["target"] in (1, 2, 3)), pools())
 check("sandboxes beyond the target of the pool end", within(10, lambda: all(p["ready"] == p["target"] for p in pools())), pools())
 a = server.ask("GET", "/v1/pools").json
-check("the pool keeps its memory budget", 0 < a["memory_bytes"] <= a["memory_limit_bytes"] == 4 << 20,
+check("the pool keeps its memory budget", 0 < a["memory_bytes"] <= a["memory_limit_bytes"] == BUDGET << 20,
       (a["memory_bytes"], a["memory_limit_bytes"], [(p["ready"], p["target"]) for p in a["pools"]]))
 configure("pool = *:0-8\n")
 hup()

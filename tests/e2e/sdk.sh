@@ -95,7 +95,7 @@ stop_server() {
 
 run_node() { # program in $sdk_run, arguments…
     local rc
-    (cd "$sdk_run" && timeout "${SDK_TIMEOUT:-500}" node --no-warnings "$@")
+    (cd "$sdk_run" && timeout $((${SDK_TIMEOUT:-500} * slower)) node --no-warnings "$@")
     rc=$?
     # 1: its own lines said what is wrong; anything else did not come to its end.
     [ $rc -le 1 ] || not_ok "$1 comes to its end" "exit $rc"

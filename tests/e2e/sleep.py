@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from harness import STATE, ask, check, must, refused, run, same, server, within
+from harness import NO_SAVE, STATE, ask, check, must, refused, run, same, server, skip, within
 from boxes import COVE, OTHER, Box, again, api, audit
 
 SMALL = os.environ["SMALL_KEY"]
@@ -204,7 +204,7 @@ able = probe.post("pause", {"tier": "disk"}).json
 probe.end()
 server.end()
 if not os.environ["SAVES"]:
-    print("skip - sandboxes on disk: no criu that works here")
+    skip("sandboxes on disk", NO_SAVE)
     sys.exit(77)
 must("a sandbox is paused to disk", able["tier"] == "disk", able)
 run(*[p for p in (on_disk, snapshots, forks, tampering, quotas, kills) if os.environ.get("ONLY", "") in p.__name__])

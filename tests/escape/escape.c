@@ -270,7 +270,18 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
     return 0;
 }
 
-static int run_all(const char *only)
+/* Whether a list of names with commas has this one. */
+static bool listed(const char *names, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = names; at && (at = strstr(at, name)); at += len)
+        if ((at == names || at[-1] == ',') && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
+static int run_all(const char *only, const char *without)
 {
     char scratch[] = "/tmp/escape-XXXXXX";
     size_t count;
@@ -282,7 +293,8 @@ static int run_all(const char *only)
     }
     for (size_t c = 0; c < count; c++)
         for (size_t i = 0; i < class[c].count; i++)
-            if (!only || !strcmp(only, class[c].attempts[i].name))
+            if ((!only || !strcmp(only, class[c].attempts[i].name)) &&
+                !listed(without, class[c].attempts[i].name))
                 run_attempt(class[c].name, &class[c].attempts[i]);
     (void) chdir("/");
     (void) nftw(scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -301,7 +313,7 @@ static int list(void)
     return 0;
 }
 
-static void take_argument(const char *arg, const char **ret_only)
+static void take_argument(const char *arg, const char **ret_only, const char **ret_without)
 {
     const char *value = strchr(arg, '=');
     size_t len;
@@ -330,15 +342,17 @@ static void take_argument(const char *arg, const char **ret_only)
         bait.disk_mib = strtoul(value, NULL, 10);
     else if (IS("only"))
         *ret_only = value;
+    else if (IS("without"))
+        *ret_without = value;
 #undef IS
 }
 
 int main(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "list", *only = NULL;
+    const char *word = argc > 1 ? argv[1] : "list", *only = NULL, *without = NULL;
 
     for (int i = 2; i < argc; i++)
-        take_argument(argv[i], &only);
+        take_argument(argv[i], &only, &without);
     if (!strcmp(word, WORD_EUID))
         return geteuid() == 0 ? SAID_YES : 0;
     if (!strcmp(word, WORD_CAPS))
@@ -356,5 +370,5 @@ int main(int argc, char **argv)
         (void) fprintf(stderr, "escape: outside needs root\n");
         return 1;
     }
-    return run_all(only);
+    return run_all(only, without);
 }

@@ -10,6 +10,7 @@
 #include <mqueue.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,11 +409,24 @@ static const struct {
     { "names", ask_names },
 };
 
+static bool in_guest(void)
+{
+    char name[32] = "";
+    FILE *file = fopen("/proc/1/comm", "re");
+
+    if (file) {
+        (void) fgets(name, sizeof name, file);
+        (void) fclose(file);
+    }
+    return !strcmp(name, "cove-agent\n");
+}
+
 int main(int argc, char **argv)
 {
     struct timespec now;
 
-    if (prctl(PR_GET_SECCOMP) != 2 || argc != 3) {
+    /* In a guest there is no filter: its first process is the agent. */
+    if ((prctl(PR_GET_SECCOMP) != 2 && !in_guest()) || argc != 3) {
         (void) fprintf(stderr, "abuse KIND ARGUMENT: only for the inside of a sandbox\n");
         return 2;
     }

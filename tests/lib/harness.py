@@ -23,6 +23,8 @@ import sys
 import time
 
 COVED, STATE, LOG = (os.environ.get(name, "") for name in ("COVED", "STATE", "LOG"))
+ISOLATION, SLOW = os.environ.get("COVE_TEST_ISOLATION") or "jail", int(os.environ.get("SLOW") or 1)  # as tests/e2e/lib.sh says
+NO_SAVE = os.environ.get("COVE_TEST_NO_SAVE", "")
 passed, failures = [], []
 
 
@@ -50,6 +52,18 @@ def refused(sentence, answer, status, code, field=None):
     check(sentence, got == (status, code, field) and e.get("message"), "%s %s" % (got, answer.body[:200]))
 
 
+def skip(sentence, reason):
+    print("skip - %s: %s" % (sentence, reason), flush=True)
+
+
+def only(isolations, what, reason):
+    """Whether what follows holds for the isolation of this run. Where it does not, the line says so."""
+    if ISOLATION.replace("-emulated", "") in isolations.split():
+        return True
+    skip(what, "only %s: %s" % (isolations.replace(" ", " and "), reason))
+    return False
+
+
 def must(sentence, good, why=""):
     """A check without which the rest makes no sense."""
     return good or (check(sentence, good, why), finish())
@@ -62,7 +76,7 @@ def finish():
 # ---- waiting ----
 def within(seconds, condition):
     """What a condition returns once it is true, or after the time, which is half a minute at least: machines are slow, or busy."""
-    end = time.time() + max(seconds, 30)
+    end = time.time() + max(seconds, 30) * SLOW
     while time.time() < end:
         got = condition()
         if got:
@@ -149,7 +163,7 @@ class Server:
     def end(self, how=signal.SIGTERM):
         self.p.send_signal(how)
         try:
-            return self.p.wait(60)
+            return self.p.wait(60 * SLOW)
         except subprocess.TimeoutExpired:
             self.p.kill()
             self.p.wait()
@@ -164,13 +178,13 @@ class Server:
             return next(int(line.split()[1]) for line in f if line.startswith(field + ":"))
 
     def connect(self, timeout=30):
-        s = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=timeout * SLOW)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s
 
     def http(self, timeout=60):
         """A connection for several requests, or for an answer that is read in pieces."""
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
 
     def ask(self, method, path, body=None, key=None, headers=None, timeout=60, link=None, **how):
         """One request, on a connection of its own unless link is one of http()'s. A dict or a list is sent as JSON."""

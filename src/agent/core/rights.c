@@ -91,17 +91,33 @@ int rights_become(const struct user *user, bool root_profile, struct err *err)
     return 0;
 }
 
+static int lend_files(const struct user *user)
+{
+    (void) syscall(SYS_setfsgid, user->gid);
+    (void) syscall(SYS_setfsuid, user->uid);
+    /* Neither call says whether it worked; asking for an id that cannot be does. */
+    return (uint32_t) syscall(SYS_setfsgid, (gid_t) -1) == user->gid &&
+                   (uint32_t) syscall(SYS_setfsuid, (uid_t) -1) == user->uid
+               ? 0
+               : -1;
+}
+
+/* gVisor has no ids for files alone. The real and saved ids stay root's, so the user cannot signal this process. */
+static int lend_effective(const struct user *user)
+{
+    return syscall(SYS_setresgid, (gid_t) -1, user->gid, (gid_t) -1) < 0 ||
+                   syscall(SYS_setresuid, (uid_t) -1, user->uid, (uid_t) -1) < 0
+               ? -1
+               : 0;
+}
+
 int rights_lend(const struct user *user, struct err *err)
 {
     static const struct user root = { .name = "root" };
 
     if (rights_become(&root, true, err) < 0)
         return -1;
-    (void) syscall(SYS_setfsgid, user->gid);
-    (void) syscall(SYS_setfsuid, user->uid);
-    /* Neither call says whether it worked; asking for an id that cannot be does. */
-    if ((uint32_t) syscall(SYS_setfsgid, (gid_t) -1) != user->gid ||
-        (uint32_t) syscall(SYS_setfsuid, (uid_t) -1) != user->uid)
+    if (lend_files(user) < 0 && lend_effective(user) < 0)
         return err_set(err, ERR_DENIED, "uid %u or gid %u cannot be lent to", user->uid, user->gid);
     if (set_caps(root_caps) < 0) /* the change took those on files */
         return err_sys(err, errno, "capabilities");

@@ -14,6 +14,7 @@
 #include "agent/worker/path.h"
 #include "agent/worker/place.h"
 #include "agent/worker/receive.h"
+#include "agent/worker/walk.h"
 #include "base/own.h"
 
 #include <errno.h>
@@ -296,10 +297,7 @@ static int finish_dirs(struct unpack *u, struct err *err)
         const struct late *late = &u->late[i - 1];
         const char *path = u->texts + late->path, *name;
         int dir = open_above(u, path, &name, err);
-        auto_close int fd =
-            dir < 0
-                ? -1
-                : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        auto_close int fd = dir < 0 ? -1 : walk_open_dir(dir, name, 0);
 
         if (fd >= 0 && set_meta(fd, late->mode, late->mtime_ns) < 0)
             return path_err(err, errno, shown(u, path));

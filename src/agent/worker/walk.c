@@ -28,6 +28,20 @@ static bool is_proc(int fd)
                                      (unsigned long) fs.f_type == SYSFS_MAGIC);
 }
 
+/* gVisor follows a link in spite of O_NOFOLLOW when O_DIRECTORY is there, too. What was opened must be what has the name. */
+static int open_named(int dirfd, const char *name)
+{
+    int fd = openat(dirfd, name, DIR_FLAGS | O_NOFOLLOW);
+    struct stat here, st;
+
+    if (fd < 0 || (fstatat(dirfd, name, &here, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &st) == 0 &&
+                   here.st_dev == st.st_dev && here.st_ino == st.st_ino))
+        return fd;
+    (void) close(fd);
+    errno = ENOTDIR;
+    return -1;
+}
+
 int walk_open_dir(int dirfd, const char *name, unsigned flags)
 {
     struct open_how how = { .flags = DIR_FLAGS | O_NOFOLLOW,
@@ -40,7 +54,7 @@ int walk_open_dir(int dirfd, const char *name, unsigned flags)
         if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
             return fd;
     }
-    fd = openat(dirfd, name, DIR_FLAGS | O_NOFOLLOW);
+    fd = open_named(dirfd, name);
     /* Without openat2 a bind mount of the same file system goes unnoticed; others do not. */
     if (fd >= 0 && (flags & WALK_ONE_FS) &&
         (fstat(dirfd, &above) < 0 || fstat(fd, &st) < 0 || above.st_dev != st.st_dev)) {

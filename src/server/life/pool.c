@@ -300,11 +300,13 @@ static void one_round(struct app *app, bool list, uint64_t until_ms)
     auto_free struct keeper_sandbox *kept = NULL;
     static struct pool_rules rules; /* the thread's alone */
     size_t count = 0;
+    uint32_t isolation;
     struct link link;
     struct err err;
     int r = 0;
 
-    if (app_link_take(app, &link, &err) < 0)
+    if (isolation_parse(app_config(app)->isolation, &isolation, &err) < 0 || /* checked when set */
+        app_link_take(app, &link, &err) < 0)
         return; /* the next user of the keeper says so */
     read_rules(app, &rules);
     if (list)
@@ -315,7 +317,7 @@ static void one_round(struct app *app, bool list, uint64_t until_ms)
         (void) pthread_mutex_lock(&pools.lock);
         if (list)
             pool_count_ready(kept, count, now);
-        pool_set_targets(&rules, bytes, now);
+        pool_set_targets(&rules, isolation, bytes, now);
         (void) pthread_mutex_unlock(&pools.lock);
         if (list) /* or it would not know whom */
             end_surplus(&link, kept, count);

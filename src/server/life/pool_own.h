@@ -58,7 +58,9 @@ const struct pool_image *pool_image_of(const struct pool_kind *kind);
 /* The keeper's list, as it is. */
 void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t now);
 /* Targets, by the rules and the bytes that there are for it. */
-void pool_set_targets(const struct pool_rules *rules, uint64_t budget_bytes, uint64_t now);
+/* `isolation`: the server's default, which sandboxes have that wait at any time. */
+void pool_set_targets(const struct pool_rules *rules, uint32_t isolation, uint64_t budget_bytes,
+                      uint64_t now);
 
 /* What `cove pool` shows, and what a server after this one begins with. */
 void pool_save(struct app *app);

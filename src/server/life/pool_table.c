@@ -182,9 +182,9 @@ void pool_count_ready(const struct keeper_sandbox *list, size_t count, uint64_t 
 
 /* Of which size and profile some wait at any time, where a rule wants that: that of the template's image, or without one
  * the default. */
-static void standing_kind(const char *template, struct pool_kind *ret)
+static void standing_kind(const char *template, uint32_t isolation, struct pool_kind *ret)
 {
-    *ret = (struct pool_kind){ .root = false };
+    *ret = (struct pool_kind){ .isolation = isolation };
     (void) snprintf(ret->template, sizeof ret->template, "%s", template);
     limits_default(&ret->limits);
     for (size_t i = 0; i < pools.image_count; i++)
@@ -193,24 +193,25 @@ static void standing_kind(const char *template, struct pool_kind *ret)
 }
 
 /* With the lock. Rules that want some at any time have a pool from the start. */
-static void add_standing(const struct pool_rules *rules)
+static void add_standing(const struct pool_rules *rules, uint32_t isolation)
 {
     struct pool_kind kind;
 
     for (size_t i = 0; i < rules->count; i++)
         if (rules->list[i].least > 0 && strcmp(rules->list[i].template, "*") != 0) {
-            standing_kind(rules->list[i].template, &kind);
+            standing_kind(rules->list[i].template, isolation, &kind);
             (void) find_or_add(&kind);
         }
 }
 
 /* With the lock. */
-void pool_set_targets(const struct pool_rules *rules, uint64_t budget_bytes, uint64_t now)
+void pool_set_targets(const struct pool_rules *rules, uint32_t isolation, uint64_t budget_bytes,
+                      uint64_t now)
 {
     struct plan_item items[POOLS_MAX];
     struct pool_kind standing;
 
-    add_standing(rules);
+    add_standing(rules, isolation);
     for (size_t i = 0; i < pools.count; i++) {
         struct pool *p = &pools.list[i];
         const struct store_pool_rule *rule = pool_rules_find(rules, p->kind.template);
@@ -220,7 +221,7 @@ void pool_set_targets(const struct pool_rules *rules, uint64_t budget_bytes, uin
             rule = NULL;
         p->least = rule ? (uint32_t) rule->least : 0;
         p->most = rule ? (uint32_t) rule->most : 0;
-        standing_kind(p->kind.template, &standing);
+        standing_kind(p->kind.template, isolation, &standing);
         items[i] = (struct plan_item){
             .least = p->least,
             .most = p->most,

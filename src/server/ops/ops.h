@@ -332,7 +332,8 @@ int ops_run_start(struct ops *ops, const char *sandbox, const struct ops_command
 int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t from_stdout,
                    uint64_t from_stderr, uint32_t flags, struct ops_run *ret, struct err *err);
 /* 1 with an event (nothing follows EXEC_END); 0: OPS_TICK_MS passed without one; -1: failed, or the
- * caller went away. EXEC_END has the verdict on running out of memory in it. */
+ * caller went away. EXEC_END has the verdict on running out of memory in it, also when the whole sandbox ended by that; another
+ * end of the sandbox is an error. */
 #define OPS_TICK_MS 15000
 int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err);
 /* For who polls run->exec by itself: the verdict on memory, and the audit record. */

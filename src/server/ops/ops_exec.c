@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #define STDIN_PIECE 32768
@@ -324,6 +325,18 @@ void ops_run_ended(struct ops *ops, struct ops_run *run, struct exec_result *res
     note_end(run, result);
 }
 
+/* The agent could not tell the end of its process: memory ran out, and the sandbox ended as a whole. */
+static int end_with_sandbox(const struct ops_run *run, struct exec_event *ret)
+{
+    *ret = (struct exec_event){ .type = EXEC_END,
+                                .result = { .ended = EXIT_OOM,
+                                            .signal = SIGKILL,
+                                            .wall_ms = io_now_ms() - run->begun_ms,
+                                            .stdout_bytes = run->exec.next_offset[0],
+                                            .stderr_bytes = run->exec.next_offset[1] } };
+    return 1;
+}
+
 int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err)
 {
     uint64_t tick = io_now_ms() + OPS_TICK_MS;
@@ -331,6 +344,11 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
     for (;;) {
         int r = exec_poll(&run->exec, ret, err);
 
+        if (r < 0) {
+            ops_run_explain(ops, run, err);
+            if (err->kind == ERR_OOM)
+                r = end_with_sandbox(run, ret);
+        }
         if (r == 1 && ret->type == EXEC_END)
             ops_run_ended(ops, run, &ret->result);
         if (r != 0)
