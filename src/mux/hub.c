@@ -209,9 +209,17 @@ static void on_credit(struct mux *m, struct mux_stream *s)
     line_wait(of(m), s->owner);
 }
 
-static void on_gone(struct mux *m, struct mux_stream *s)
+/* The peer of a line sees a reset: a connection that was refused or cut must not look like one that ended. */
+static void cut(const struct hub_line *line)
 {
     static const struct linger at_once = { .l_onoff = 1 };
+
+    if (line->watch.fd >= 0)
+        (void) setsockopt(line->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+static void on_gone(struct mux *m, struct mux_stream *s)
+{
     struct hub_line *line = s->owner;
 
     if (!line) /* it was refused */
@@ -219,9 +227,8 @@ static void on_gone(struct mux *m, struct mux_stream *s)
     hub_unwatch(of(m), &line->watch);
     if (line->watch.fd < 0 && of(m)->calls->gone)
         of(m)->calls->gone(of(m), line->owner);
-    /* A connection that was refused or cut must not look like one that ended. */
-    if (line->watch.fd >= 0 && !s->in_ended)
-        (void) setsockopt(line->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    if (!s->in_ended)
+        cut(line);
     own_close(&line->watch.fd);
     line->stream = NULL;
     line->next_dead = of(m)->dead;
@@ -240,16 +247,14 @@ static const struct mux_calls mux_calls = {
 
 void hub_reset_ours(struct hub *p)
 {
-    const struct linger at_once = { .l_onoff = 1 };
-
     for (struct mux_stream *s = p->mux.first, *next; s; s = next) {
         const struct hub_line *line = s->owner;
 
         next = s->next;
         if (!s->ours)
             continue;
-        if (line && line->watch.fd >= 0)
-            (void) setsockopt(line->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        if (line)
+            cut(line);
         mux_reset(&p->mux, s);
     }
 }

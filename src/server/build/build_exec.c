@@ -50,8 +50,10 @@ static int follow(struct run *run, struct ops_run *exec, struct exec_result *ret
     for (int s = 0; s < 2; s++)
         if (lines.have[s] > 0)
             flush(&lines, s);
-    if (r < 0)
+    if (r < 0) {
+        ops_run_explain(&run->ops, exec, err);
         return -1;
+    }
     *ret = event.result;
     return 0;
 }

@@ -284,15 +284,21 @@ static void feed(struct ops_run *run)
     }
 }
 
-/* The agent is PID 1: when it is gone, so is the sandbox, and the keeper knows why. */
+/* The agent is PID 1: when it is gone, so is the sandbox, and the keeper knows why. A save ends all streams, too: that sandbox
+ * is not dying. */
 void ops_run_explain(struct ops *ops, const struct ops_run *run, struct err *err)
 {
+    struct keeper_sandbox sandbox;
     struct link link;
     struct err why;
     int r;
 
     if (err->kind != ERR_UNAVAILABLE || app_link_take(ops->app, &link, &why) < 0)
         return;
+    if (sandbox_get(&link, run->sandbox, &sandbox, &why) == 0 && sandbox.life == LIFE_PAUSING) {
+        app_link_give(ops->app, &link, true);
+        return;
+    }
     link.patience_ms = GONE_MS;
     r = sandbox_wait(&link, run->sandbox, &why);
     if (r == 0 || why.kind == ERR_NO_SANDBOX)
@@ -325,6 +331,14 @@ void ops_run_ended(struct ops *ops, struct ops_run *run, struct exec_result *res
     note_end(run, result);
 }
 
+static bool ran_out_of_memory(struct ops *ops, const struct ops_run *run, const struct err *err)
+{
+    struct err why = *err;
+
+    ops_run_explain(ops, run, &why);
+    return why.kind == ERR_OOM;
+}
+
 /* The agent could not tell the end of its process: memory ran out, and the sandbox ended as a whole. */
 static int end_with_sandbox(const struct ops_run *run, struct exec_event *ret)
 {
@@ -344,11 +358,8 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
     for (;;) {
         int r = exec_poll(&run->exec, ret, err);
 
-        if (r < 0) {
-            ops_run_explain(ops, run, err);
-            if (err->kind == ERR_OOM)
-                r = end_with_sandbox(run, ret);
-        }
+        if (r < 0 && ran_out_of_memory(ops, run, err))
+            r = end_with_sandbox(run, ret);
         if (r == 1 && ret->type == EXEC_END)
             ops_run_ended(ops, run, &ret->result);
         if (r != 0)
