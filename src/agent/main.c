@@ -13,6 +13,7 @@
 #include "agent/forget.h"
 #include "agent/init.h"
 #include "agent/ops.h"
+#include "agent/proc/ahead.h"
 #include "agent/proc/proc.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
@@ -182,7 +183,11 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
     /* Behind the word: no create waits for it. */
     if (!(flags & BOOT_ROOT))
         rights_bound_strict();
-    return guest ? trunk_open(agent, trunk, err) : 0;
+    if (guest && trunk_open(agent, trunk, err) < 0)
+        return -1;
+    if (agent->guest)
+        ahead_begin(agent);
+    return 0;
 }
 
 int main(int argc, char **argv, char **envp)

@@ -1,0 +1,53 @@
+#include "agent/proc/ahead.h"
+
+#include "agent/proc/procs.h"
+#include "agent/proc/shepherd.h"
+#include "base/own.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define IDLE_MS 250
+
+static struct agent *whose;
+static struct timer idle_timer;
+
+/* As fork_shepherd(), of a command that no client has: its shepherd finds that the agent does not listen, and ends, and the agent reaps both. */
+static void start(struct agent *agent)
+{
+    char args[sizeof((struct user *) 0)->shell + sizeof "-c\0:"];
+    struct agent_request request = { .version = AGENT_VERSION };
+    struct spawn spawn;
+    struct user user;
+    struct err ignored;
+    int pair[2];
+
+    if (user_find(AGENT_ETC, agent->base.user, agent->base.root_profile, &user, &ignored) < 0)
+        return;
+    request.args.count = 3;
+    request.args.data = args;
+    request.args.len = (uint32_t) snprintf(args, sizeof args, "%s%c-c%c:", user.shell, 0, 0) + 1;
+    if (spawn_prepare(&spawn, &agent->base, &request, &user, &ignored) < 0)
+        return;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+        if (fork() == 0)
+            shepherd_main(&spawn, pair[1], procs_unburden, agent);
+        (void) close(pair[0]);
+        (void) close(pair[1]);
+    }
+    spawn_done(&spawn);
+}
+
+static void on_idle(struct timer *timer)
+{
+    (void) timer;
+    if (whose->last_handle == 0 && whose->worker_count == 0)
+        start(whose);
+}
+
+void ahead_begin(struct agent *agent)
+{
+    whose = agent;
+    loop_arm(&agent->loop, &idle_timer, IDLE_MS, on_idle);
+}
