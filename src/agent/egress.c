@@ -241,8 +241,10 @@ void egress_renew(struct hub *hub)
 {
     struct err ignored;
 
-    if (!egress.open)
+    if (!egress.open) {
+        egress_remove_addresses();
         return;
+    }
     if (egress_addresses4(&ignored) == 0)
         (void) egress_redirect4(egress.port[0], &ignored);
     if (egress.names.fd < 0)

@@ -15,8 +15,8 @@
 int egress_open(struct hub *hub, struct err *err);
 
 /* Before gVisor is saved: connections to other hosts are reset, and what is bound to an address of egress_rules.h is closed. A kernel that
- * was loaded has those addresses, and no rules: egress_renew() sets both again, and listens again. Where egress is not open
- * they do nothing. */
+ * was loaded has those addresses, and no rules: egress_renew() sets both again, and listens again; where egress is not open it
+ * removes the addresses, of which a sandbox without a network has none. */
 void egress_close_outside(struct hub *hub);
 void egress_renew(struct hub *hub);
 

@@ -1,6 +1,7 @@
 #include "agent/egress_rules.h"
 
 #include "base/own.h"
+#include "wire/loopback.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,34 +32,37 @@ static int ask_kernel(int sock, const struct nlmsghdr *message, const char *what
     ssize_t n;
 
     if (send(sock, message, message->nlmsg_len, 0) < 0)
-        return err_sys(err, errno, "add the address %s", what);
+        return err_sys(err, errno, "ask the kernel for %s", what);
     n = recv(sock, &reply, sizeof reply, 0);
     if (n < (ssize_t) NLMSG_LENGTH(sizeof reply.error) || reply.head.nlmsg_type != NLMSG_ERROR)
-        return err_set(err, ERR_INTERNAL, "add the address %s: no answer", what);
+        return err_set(err, ERR_INTERNAL, "ask the kernel for %s: no answer", what);
     return reply.error.error == 0 || reply.error.error == -EEXIST
                ? 0
-               : err_sys(err, -reply.error.error, "add the address %s", what);
+               : err_sys(err, -reply.error.error, "the address %s", what);
 }
 
-static int add_address(int sock, uint8_t family, const char *text, uint8_t prefix, struct err *err)
+/* RTM_NEWADDR or RTM_DELADDR. */
+static int set_address(int sock, uint16_t what, const struct loopback_address *a, struct err *err)
 {
     struct {
         struct nlmsghdr head;
         struct ifaddrmsg address;
         struct rtattr local;
         uint8_t bytes[16];
-    } message = { .address = {
-                      .ifa_family = family, .ifa_prefixlen = prefix, .ifa_index = LO_INDEX } };
-    uint16_t len = family == AF_INET ? 4 : 16;
+    } message = { .address = { .ifa_family = a->v6 ? AF_INET6 : AF_INET,
+                               .ifa_prefixlen = a->prefix,
+                               .ifa_index = LO_INDEX } };
+    uint16_t len = a->v6 ? 16 : 4;
 
-    if (inet_pton(family, text, message.bytes) != 1)
-        return err_set(err, ERR_INTERNAL, "invalid address '%s'", text);
+    if (inet_pton(message.address.ifa_family, a->text, message.bytes) != 1)
+        return err_set(err, ERR_INTERNAL, "invalid address '%s'", a->text);
     message.local.rta_type = IFA_LOCAL;
     message.local.rta_len = (uint16_t) RTA_LENGTH(len);
-    message.head.nlmsg_type = RTM_NEWADDR;
-    message.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+    message.head.nlmsg_type = what;
+    message.head.nlmsg_flags =
+        (uint16_t) (NLM_F_REQUEST | NLM_F_ACK | (what == RTM_NEWADDR ? NLM_F_CREATE : 0));
     message.head.nlmsg_len = (uint32_t) (NLMSG_LENGTH(sizeof message.address) + RTA_LENGTH(len));
-    return ask_kernel(sock, &message.head, text, err);
+    return ask_kernel(sock, &message.head, a->text, err);
 }
 
 /* Linux does not make addresses of a network that begins with 0 its own, as gVisor does: half of the addresses need a route. gVisor has no
@@ -91,36 +95,38 @@ static void add_first_half(int sock)
     (void) ask_kernel(sock, &message.head, "0.0.0.0/1", &ignored);
 }
 
-static int add_addresses(uint8_t family, const char *const texts[], const uint8_t prefixes[],
-                         size_t count, struct err *err)
+static int add_addresses(bool v6, struct err *err)
 {
     auto_close int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
     if (sock < 0)
         return err_sys(err, errno, "netlink");
-    for (size_t i = 0; i < count; i++)
-        if (add_address(sock, family, texts[i], prefixes[i], err) < 0)
+    for (size_t i = 0; i < LOOPBACK_ADDRESSES; i++)
+        if (loopback_addresses[i].v6 == v6 &&
+            set_address(sock, RTM_NEWADDR, &loopback_addresses[i], err) < 0)
             return -1;
-    if (family == AF_INET)
+    if (!v6)
         add_first_half(sock);
     return 0;
 }
 
 int egress_addresses4(struct err *err)
 {
-    static const char *const texts[] = { "10.0.0.1", "192.0.2.2", "192.0.2.1" };
-    static const uint8_t prefixes[] = { 1, 1, 32 };
-
-    return add_addresses(AF_INET, texts, prefixes, ARRAY_LEN(texts), err);
+    return add_addresses(false, err);
 }
 
 int egress_addresses6(struct err *err)
 {
-    /* The first is of a kind (6to4) that programs do not prefer to IPv4: few hosts have a route for IPv6. */
-    static const char *const texts[] = { "2002:c000:202::1", "fd63:6f76:6500::2" };
-    static const uint8_t prefixes[] = { 3, 7 };
+    return add_addresses(true, err);
+}
 
-    return add_addresses(AF_INET6, texts, prefixes, ARRAY_LEN(texts), err);
+void egress_remove_addresses(void)
+{
+    auto_close int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    struct err ignored; /* of those that are not there */
+
+    for (size_t i = 0; sock >= 0 && i < LOOPBACK_ADDRESSES; i++)
+        (void) set_address(sock, RTM_DELADDR, &loopback_addresses[i], &ignored);
 }
 
 /* ---- rules ---- */

@@ -29,6 +29,9 @@ int egress_addresses4(struct err *err);
 /* The same for IPv6. */
 int egress_addresses6(struct err *err);
 
+/* In gVisor, which takes its routes with an address: what a kernel that was loaded begins with. */
+void egress_remove_addresses(void);
+
 /* TCP to addresses that are not the guest's own arrives at that port. */
 int egress_redirect4(uint16_t port, struct err *err);
 int egress_redirect6(uint16_t port, struct err *err);

@@ -326,7 +326,6 @@ static bool has_hung_up(const struct conn *conn)
 static void end_quiesce(struct agent *agent)
 {
     struct conn *conn = agent->quiescing ? conn_by_id(agent, agent->quiescing) : NULL;
-
     struct err err;
 
     agent->quiescing = 0;

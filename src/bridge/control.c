@@ -24,31 +24,14 @@ static const struct call saving[] = {
     { NULL, false },
 };
 
-/* The loopback as runsc makes it, and with the addresses and routes of agent/egress_rules.c: sockets of theirs cannot be loaded
- * without. The agent sets the rules again. */
-/* clang-format off */
+/* The loopback as runsc makes it, and with the addresses and routes of wire/loopback.h: sockets of theirs cannot be loaded without.
+ * The agent sets the rules again, or removes the addresses. */
+static char links[RUNSC_LINKS_MAX];
 static const struct call loading[] = {
-    { "{\"method\":\"Network.CreateLinksAndRoutes\",\"arg\":{\"LoopbackLinks\":[{\"Name\":\"lo\","
-      "\"Addresses\":["
-      "{\"Address\":\"127.0.0.1\",\"PrefixLen\":8},"
-      "{\"Address\":\"::1\",\"PrefixLen\":128},"
-      "{\"Address\":\"10.0.0.1\",\"PrefixLen\":1},"
-      "{\"Address\":\"192.0.2.2\",\"PrefixLen\":1},"
-      "{\"Address\":\"192.0.2.1\",\"PrefixLen\":32},"
-      "{\"Address\":\"2002:c000:202::1\",\"PrefixLen\":3},"
-      "{\"Address\":\"fd63:6f76:6500::2\",\"PrefixLen\":7}],\"Routes\":["
-      "{\"Destination\":{\"IP\":\"127.0.0.0\",\"Mask\":\"/wAAAA==\"}},"
-      "{\"Destination\":{\"IP\":\"::1\",\"Mask\":\"/////////////////////w==\"}},"
-      "{\"Destination\":{\"IP\":\"0.0.0.0\",\"Mask\":\"gAAAAA==\"}},"
-      "{\"Destination\":{\"IP\":\"128.0.0.0\",\"Mask\":\"gAAAAA==\"}},"
-      "{\"Destination\":{\"IP\":\"192.0.2.1\",\"Mask\":\"/////w==\"}},"
-      "{\"Destination\":{\"IP\":\"2000::\",\"Mask\":\"4AAAAAAAAAAAAAAAAAAAAA==\"}},"
-      "{\"Destination\":{\"IP\":\"fc00::\",\"Mask\":\"/gAAAAAAAAAAAAAAAAAAAA==\"}}]}]}}",
-      false },
+    { links, false },
     { "{\"method\":\"containerManager.Restore\",\"arg\":{\"HavePagesFile\":false}}", true },
     { NULL, false },
 };
-/* clang-format on */
 
 /* Of the last load the sentry keeps no connection: there is one for that, and one for all behind it. */
 #define LINES 2
@@ -64,6 +47,7 @@ static struct {
 
 int control_prepare(struct err *err)
 {
+    runsc_put_links(links);
     for (size_t i = 0; i < LINES; i++) {
         control.line[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (control.line[i] < 0)
@@ -99,11 +83,11 @@ static void ask(struct hub *hub)
     len = strlen(control.call->text);
     sent = io_send_fds(control.watch.fd, control.call->text, len, &control.fd,
                        control.call->with_fd ? 1 : 0);
-    if (control.call->with_fd)
-        own_close(&control.fd);
     if (sent != (ssize_t) len) { /* it reads at once, or not at all */
         err_sys(&err, sent < 0 ? errno : EAGAIN, "ask gVisor");
         finish(hub, &err);
+    } else if (control.call->with_fd) {
+        own_close(&control.fd);
     }
 }
 
@@ -143,20 +127,21 @@ static int dial(struct hub *hub, struct err *err)
 {
     const struct sockaddr_un to = { .sun_family = AF_UNIX,
                                     .sun_path = CONTROL_DIR "/runsc-" CONTROL_GUEST ".sock" };
-    auto_close int fd = -1;
+    int *line = control.line;
 
-    for (size_t i = 0; i < LINES && fd < 0; i++)
-        fd = take_fd(&control.line[i]);
-    if (fd < 0)
+    while (line < control.line + LINES && *line < 0)
+        line++;
+    if (line == control.line + LINES)
         return err_set(err, ERR_UNAVAILABLE, "there is no line to the guest's kernel any more");
-    if (connect(fd, (const struct sockaddr *) &to, sizeof to) < 0)
+    /* One that did not reach it is there for the next order: no other can be made. */
+    if (connect(*line, (const struct sockaddr *) &to, sizeof to) < 0)
         return err_sys(err, errno, "reach the guest's kernel");
-    control.watch = (struct hub_watch){ .fd = fd, .ready = on_words };
+    control.watch = (struct hub_watch){ .fd = take_fd(line), .ready = on_words };
     if (hub_watch(hub, &control.watch, EPOLLIN) < 0) {
-        control.watch.fd = -1;
-        return err_sys(err, errno, "watch the guest's kernel");
+        err_sys(err, errno, "watch the guest's kernel");
+        own_close(&control.watch.fd);
+        return -1;
     }
-    (void) take_fd(&fd);
     return 0;
 }
 

@@ -138,7 +138,7 @@ static int say_hello(struct hub *hub, struct err *err)
     return hub_flush(hub, err);
 }
 
-/* The machine runs, for the first time or again. */
+/* The guest runs, for the first time or again. */
 static void on_go(struct hub *hub)
 {
     struct err err;
@@ -252,6 +252,11 @@ static int explain(struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "the guest ended before it answered; it said: %s", words);
 }
 
+static int open_orders(const struct guest *guest, struct hub *hub, struct err *err)
+{
+    return guest->machine ? qmp_open(hub, bridge.monitor, on_monitor, err) : open_control(hub, err);
+}
+
 static int open_all(const struct guest *guest, int trunk, struct err *err)
 {
     struct hub *hub = &bridge.hub;
@@ -263,8 +268,7 @@ static int open_all(const struct guest *guest, int trunk, struct err *err)
     for (size_t i = 0; i < bridge.helpers; i++)
         if (hub_watch(hub, &bridge.helper[i], EPOLLIN) < 0)
             return err_sys(err, errno, "watch the guest's helpers");
-    if ((guest->machine ? qmp_open(hub, bridge.monitor, on_monitor, err) : open_control(hub, err)) <
-        0)
+    if (open_orders(guest, hub, err) < 0)
         return -1;
     return bridge.way == GUEST_LOAD ? 0 : say_hello(hub, err);
 }

@@ -34,7 +34,8 @@ struct driver {
     uint32_t
         start_ms; /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
 
-    bool takes_files; /* begins on the files of an image that a jail or gVisor wrote */
+    bool takes_files; /* begins on the files of an image of another driver that gives them */
+    bool gives_files; /* its disks are layers that the host's kernel reads */
 
     /* of a driver whose sandboxes are guests behind a bridge: how one is saved and loaded (driver/guest) */
     const struct guest_way *guest;

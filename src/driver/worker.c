@@ -43,8 +43,9 @@ static void let_go(const struct worker *w, int answer)
                            k->host->criu.uffd_fd,
                            k->host->bridge_fd,
                            k->host->kvm_fd,
-                           s->listener };
-    size_t count = 15;
+                           s->listener,
+                           k->state_fd };
+    size_t count = 16;
 
     for (size_t i = 0; i < k->host->cgroups.count; i++) {
         keep[count++] = k->host->cgroups.hierarchy[i].root_fd;

@@ -308,8 +308,8 @@ static int attach(int dir_fd, const char *name, const struct decompress_place *p
     return rc;
 }
 
-static int make_plain(int dir_fd, const struct decompress_place *place,
-                      const struct pack_file *file, struct err *err)
+static int make_plain(int dir_fd, const struct decompress_place *place, const char *criu_name,
+                      uint64_t size, struct err *err)
 {
     auto_close int fd = -1;
     char name[32];
@@ -319,12 +319,17 @@ static int make_plain(int dir_fd, const struct decompress_place *place,
     fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_sys(err, errno, "make a file for pages");
-    if (place ? attach(dir_fd, name, place, file->name, err) < 0
+    if (place ? attach(dir_fd, name, place, criu_name, err) < 0
               : unlinkat(dir_fd, name, 0) < 0 && err_sys(err, errno, "take the name of pages") < 0)
         return -1;
-    if (file->size > 0 && fallocate(fd, 0, 0, (off_t) file->size) < 0 && errno != EOPNOTSUPP)
+    if (size > 0 && fallocate(fd, 0, 0, (off_t) size) < 0 && errno != EOPNOTSUPP)
         return err_sys(err, errno, "make room for pages");
     return take_fd(&fd);
+}
+
+int decompress_room(int dir_fd, uint64_t size, struct err *err)
+{
+    return make_plain(dir_fd, NULL, NULL, size, err);
 }
 
 static int make_all_plain(struct decompress *d, int dir_fd, const struct decompress_place *place,
@@ -338,7 +343,7 @@ static int make_all_plain(struct decompress *d, int dir_fd, const struct decompr
     for (uint32_t i = 0; i < files; i++)
         d->to_fd[i] = -1;
     for (uint32_t i = 0; i < files; i++) {
-        d->to_fd[i] = make_plain(dir_fd, place, &d->pack.file[i], err);
+        d->to_fd[i] = make_plain(dir_fd, place, d->pack.file[i].name, d->pack.file[i].size, err);
         if (d->to_fd[i] < 0)
             return -1;
     }

@@ -47,6 +47,8 @@ int decompress_begin(struct decompress *d, const struct images *images,
                      const struct decompress_place *place, struct err *err);
 /* Waits. ERR_DENIED: the pages were changed by another process. */
 int decompress_wait(struct decompress *d, struct err *err);
+/* A file without a name in the image's directory, with room for so many bytes: for plain pages of an image that is not compressed. */
+int decompress_room(int dir_fd, uint64_t size, struct err *err);
 /* On whatever was begun, or not. */
 void decompress_done(struct decompress *d);
 

@@ -100,6 +100,9 @@ static uint64_t read_figure(const struct figure *figure, int parent_fd, const ch
     return value / figure->unit;
 }
 
+/* In both versions; pages of files in memory, which no disk has, count as pages of files there. */
+static const struct figure shmem = { .file = "memory.stat", .key = "shmem ", .unit = 1 };
+
 int cgroup_stats(const struct cgroups *cgroups, const char *name, bool brief,
                  struct keeper_stats *ret, struct err *err)
 {
@@ -113,6 +116,11 @@ int cgroup_stats(const struct cgroups *cgroups, const char *name, bool brief,
         if (h && h->version == figures[i].version && (!brief || figures[i].brief))
             *(uint64_t *) ((char *) ret + figures[i].field) =
                 read_figure(&figures[i], h->parent_fd, name);
+    }
+    if (!brief) {
+        uint64_t held = read_figure(&shmem, memory->parent_fd, name);
+
+        ret->memory_cache_bytes -= held < ret->memory_cache_bytes ? held : ret->memory_cache_bytes;
     }
     return 0;
 }

@@ -55,14 +55,18 @@ int talk_quiesce(int fd, struct err *err)
 {
     struct agent_request request = { .version = AGENT_VERSION, .op = AGENT_QUIESCE };
     uint64_t until_ms = io_now_ms() + TALK_PATIENCE_MS;
+    ssize_t n;
     char byte;
 
     if (send_request(fd, &request, -1, err) < 0 || read_reply(fd, until_ms, err) < 0)
         return -1;
-    /* It closes when the last worker is gone. */
-    if (!io_wait_until(fd, POLLIN, until_ms) || read(fd, &byte, 1) != 0)
-        return err_set(err, ERR_UNAVAILABLE, "the agent does not come to rest");
-    return 0;
+    /* It closes when the last worker is gone, or says why it does not come to rest. */
+    n = io_wait_until(fd, POLLIN, until_ms) ? recv(fd, &byte, 1, MSG_PEEK) : -1;
+    if (n == 0)
+        return 0;
+    if (n > 0 && read_reply(fd, until_ms, err) < 0)
+        return -1;
+    return err_set(err, ERR_UNAVAILABLE, "the agent does not come to rest");
 }
 
 int talk_resumed(int fd, const char *why, uint64_t slept_ms, int listener, struct err *err)

@@ -180,7 +180,7 @@ struct keeper_stats {
     uint64_t oom_kills;
     uint64_t processes;
     uint64_t disk_bytes, disk_inodes; /* in use */
-    uint64_t memory_cache_bytes;      /* of memory_bytes: pages of files */
+    uint64_t memory_cache_bytes;      /* of memory_bytes: pages of files that are on a disk */
     /* of disks below its own that are there for it alone: no image has them, nor another sandbox before it */
     uint64_t layer_bytes;
 };

@@ -1,5 +1,11 @@
 #include "wire/runsc.h"
 
+#include "base/base64.h"
+#include "wire/loopback.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,9 +77,72 @@ bool runsc_read_answer(const struct runsc_answer *a, char *why, size_t size)
         return true;
     at = strstr(a->text, err);
     copy_line(at ? at + sizeof err - 1 : "", why, size);
-    if (strstr(why, DELETED))
+    if (strstr(a->text, DELETED)) /* behind a path, which may be longer than a reason */
         (void) snprintf(why, size, "a file that was deleted is still open");
     if (!why[0])
         (void) snprintf(why, size, "no reason is told");
     return false;
+}
+
+/* ---- the loopback ---- */
+
+struct text {
+    char *at;
+    size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(t->at + t->len, RUNSC_LINKS_MAX - t->len, fmt, args);
+    va_end(args);
+    assert(n >= 0 && t->len + (size_t) n < RUNSC_LINKS_MAX);
+    t->len += (size_t) n;
+}
+
+/* The network that the address is of; gVisor has masks in base64. */
+static void put_route(struct text *t, const struct loopback_address *a)
+{
+    int family = a->v6 ? AF_INET6 : AF_INET;
+    size_t len = a->v6 ? 16 : 4;
+    uint8_t bytes[16], mask[16] = { 0 };
+    char text[INET6_ADDRSTRLEN], mask_text[25];
+
+    if (inet_pton(family, a->text, bytes) != 1)
+        return;
+    for (unsigned i = 0; i < a->prefix; i++)
+        mask[i / 8] |= (uint8_t) (0x80u >> i % 8);
+    for (size_t i = 0; i < len; i++)
+        bytes[i] &= mask[i];
+    base64_put(mask_text, mask, len);
+    (void) inet_ntop(family, bytes, text, sizeof text);
+    put(t, "{\"Destination\":{\"IP\":\"%s\",\"Mask\":\"%s\"}}", text, mask_text);
+}
+
+void runsc_put_links(char out[RUNSC_LINKS_MAX])
+{
+    static const struct loopback_address own[] = { { "127.0.0.1", 8, false },
+                                                   { "::1", 128, true } };
+    const size_t count = sizeof own / sizeof own[0] + LOOPBACK_ADDRESSES;
+    const struct loopback_address *all[sizeof own / sizeof own[0] + LOOPBACK_ADDRESSES];
+    struct text t = { .at = out };
+
+    for (size_t i = 0; i < count; i++)
+        all[i] = i < count - LOOPBACK_ADDRESSES
+                     ? &own[i]
+                     : &loopback_addresses[i - (count - LOOPBACK_ADDRESSES)];
+    put(&t, "{\"method\":\"Network.CreateLinksAndRoutes\",\"arg\":{\"LoopbackLinks\":[{\"Name\":"
+            "\"lo\",\"Addresses\":[");
+    for (size_t i = 0; i < count; i++)
+        put(&t, "%s{\"Address\":\"%s\",\"PrefixLen\":%u}", i ? "," : "", all[i]->text,
+            all[i]->prefix);
+    put(&t, "],\"Routes\":[");
+    for (size_t i = 0; i < count; i++) {
+        put(&t, "%s", i ? "," : "");
+        put_route(&t, all[i]);
+    }
+    put(&t, "]}]}}");
 }

@@ -15,7 +15,7 @@ uint32_t runsc_parse_version(const char *text);
 
 /* An answer as it comes: one object of JSON with "success" first, then "err". Begins as all zeros. The kernel counts as hostile: its answer
  * may be of any length, of which the beginning is kept. */
-#define RUNSC_ANSWER_MAX 512u
+#define RUNSC_ANSWER_MAX (4096u + 512u) /* a path, and what is said of the file */
 struct runsc_answer {
     char text[RUNSC_ANSWER_MAX];
     size_t len;
@@ -28,5 +28,9 @@ bool runsc_take(struct runsc_answer *answer, char c);
 
 /* Whether the call was done; why: of one that was not, the reason in printable characters, never empty. */
 bool runsc_read_answer(const struct runsc_answer *answer, char *why, size_t size);
+
+/* The call that makes the loopback of a guest that is to be loaded: its own addresses, those of loopback.h, and a route for each. */
+#define RUNSC_LINKS_MAX 2048u
+void runsc_put_links(char out[RUNSC_LINKS_MAX]);
 
 #endif

@@ -31,7 +31,7 @@ int guest_stats(struct keeper *k, const struct sandbox *s, const char *path, boo
         return -1;
     if (brief)
         return 0;
-    fd = jail_open_inside(s->info.pid, path, O_PATH);
+    fd = jail_open_inside(s->info.pid, path, O_PATH | O_DIRECTORY);
     if (fd >= 0 && fstatfs(fd, &disk) == 0) {
         ret->disk_bytes = (uint64_t) (disk.f_blocks - disk.f_bfree) * (uint64_t) disk.f_bsize;
         ret->disk_inodes = (uint64_t) (disk.f_files - disk.f_ffree);
@@ -75,7 +75,7 @@ int guest_check_version(const struct guest_way *way, const struct image_meta *me
 {
     char version[KEEPER_NAME_MAX];
 
-    way->version(version, sizeof version);
+    way->version(NULL, version, sizeof version);
     if (strcmp(version, meta->kernel) == 0)
         return 0;
     return err_set(err, ERR_UNSUPPORTED,

@@ -8,11 +8,15 @@
 #include "driver/worker.h"
 #include "jail/machine.h"
 
+#include <sys/stat.h>
+
 /* How guests of a driver are saved and loaded: driver->guest. */
 struct guest_way {
     const char *program; /* who writes and reads a guest's state, by name */
-    /* what one version of it saved no other loads; "": there is none here, or it does not tell */
-    void (*version)(char *out, size_t size);
+    /* what one version of it saved no other loads; "": there is none here, or it does not tell; or `file`, if not NULL, is another than
+     * this host has */
+    void (*version)(const struct stat *file, char *out, size_t size);
+    const char *file; /* of the program, where the jail around the guest has it */
     const char *disk; /* where the jail around the guest has the sandbox's disk */
     uint64_t beside;  /* a state is as large as the sandbox's memory and so much more, at most */
     bool from_file;   /* it is loaded from a file, not out of a pipe */

@@ -2,18 +2,20 @@
  *
  *   lock      no other process works on the image; its hashes are compared with what was signed
  *   launch    a jail with a bridge and a guest that waits
- *   feed      the state goes through a pipe to QEMU, or into a file in memory for runsc, each piece of 64 KiB once it was compared with
- *             its hash
+ *   feed      the state goes through a pipe to QEMU, or into a file without a name for runsc, each piece of 64 KiB once it was compared
+ *             with its hash
  *   commit    of a resumed sandbox: the journal says RUNNING, and the image is spent
  *   go        the guest runs; its agent has the time, name and random bytes of now, then lets the commands run
  *   record    of a copy: the journal says RUNNING. Before, a keeper would take a guest for running that was never let go
  *
- * Up to the commit nothing has run but, in gVisor, the agent; and a failure leaves the image as it was. Who is killed where is found by load_settle(). */
+ * Up to the commit nothing has run but, in gVisor, the agent; and a failure leaves the image as it was. Who is killed where is found by
+ * load_settle(). */
 #include "driver/guest/guest.h"
 
 #include "base/io.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "driver/full.h"
 #include "driver/guest/order.h"
 #include "driver/guest/save.h"
 #include "driver/jail/hear.h"
@@ -28,6 +30,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -93,7 +96,7 @@ static int open_state(struct loading *l, struct err *err)
     return !l->of_file || l->state_fd < 0 ? was_changed(l, err) : 0;
 }
 
-/* ---- the machine ---- */
+/* ---- the jail ---- */
 
 /* The bridge's last word is better than that it is gone. */
 static int hear_why(struct loading *l, struct err *err)
@@ -201,20 +204,35 @@ static int feed(struct loading *l, int to, struct err *err)
     }
 }
 
-/* A file of no name that no process can change any more. */
+/* A file without a name on the images' disk, which the kernel need not keep in memory. A paused sandbox comes back where that is full, too. */
+static int make_room(const struct loading *l, struct err *err)
+{
+    uint64_t bytes = l->of_file->bytes;
+    int fd = full_check(l->w->keeper, bytes, err) < 0 ? -1 : decompress_room(l->dir_fd, bytes, err);
+
+    if (fd < 0 && err->kind == ERR_DISK_FULL) {
+        fd = memfd_create("state", MFD_CLOEXEC);
+        if (fd < 0)
+            err_sys(err, errno, "make room for the guest's state");
+    }
+    return fd;
+}
+
+/* What was compared, in a file that no other process writes to. Of a compressed image there is one already. */
 static int copy_state(struct loading *l, int *ret_fd, struct err *err)
 {
-    auto_close int fd = memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    auto_close int copy = -1;
+    char name[32];
 
-    if (fd < 0)
-        return err_sys(err, errno, "make room for the guest's state");
-    if (feed(l, fd, err) < 0)
-        return -1;
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
-        lseek(fd, 0, SEEK_SET) < 0)
-        return err_sys(err, errno, "seal the guest's state");
-    *ret_fd = take_fd(&fd);
-    return 0;
+    if (l->chunks) {
+        copy = make_room(l, err);
+        if (copy < 0 || feed(l, copy, err) < 0)
+            return -1;
+    }
+    /* To be read only, and from its beginning. */
+    (void) snprintf(name, sizeof name, "/proc/self/fd/%d", copy >= 0 ? copy : l->state_fd);
+    *ret_fd = open(name, O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? err_sys(err, errno, "open the guest's state to be read") : 0;
 }
 
 static int load_file(struct loading *l, struct err *err)

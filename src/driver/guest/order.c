@@ -14,13 +14,16 @@
 
 int order_possible(const struct keeper *k, const struct sandbox *s, struct err *err)
 {
-    auto_close int fd = connect_dial(&k->host->nets, s->pid.fd, s->info.pid, BRIDGE_SOCKET, err);
-
-    return fd < 0
-               ? err_set(err, ERR_UNSUPPORTED,
-                         "sandbox '%s' was started by an earlier version, which could not save it",
-                         s->info.id)
-               : 0;
+    switch (connect_listens(&k->host->nets, s->pid.fd, s->info.pid, BRIDGE_SOCKET, err)) {
+    case 1:
+        return 0;
+    case 0:
+        return err_set(err, ERR_UNSUPPORTED,
+                       "sandbox '%s' was started by an earlier version, which could not save it",
+                       s->info.id);
+    default:
+        return -1;
+    }
 }
 
 int order_give(const struct keeper *k, const struct sandbox *s, enum bridge_op op, int with_fd,

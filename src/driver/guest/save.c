@@ -5,6 +5,7 @@
 #include "driver/guest/guest.h"
 #include "driver/guest/order.h"
 #include "driver/jail/connect.h"
+#include "driver/jail/jail.h"
 #include "driver/jail/save.h"
 #include "keeper/talk.h"
 
@@ -100,8 +101,28 @@ static int thaw(struct saving *s, int rc, struct err *err)
     return rc < 0 ? -1 : save_finish(s, err);
 }
 
+/* The image has the version of the program that writes it, which is not this host's where that was updated since. */
+static int note_version(struct saving *s, struct err *err)
+{
+    const struct sandbox *box = &s->w->sandbox;
+    auto_close int fd = jail_open_inside(box->info.pid, way_of(s)->file, O_PATH);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, errno, "look at the guest's program");
+    way_of(s)->version(&st, s->meta.kernel, sizeof s->meta.kernel);
+    return s->meta.kernel[0]
+               ? 0
+               : err_set(err, ERR_UNSUPPORTED,
+                         "sandbox '%s' was started by another %s than this host has now: only its "
+                         "files can be saved",
+                         box->info.id, way_of(s)->program);
+}
+
 static int with_memory(struct saving *s, struct err *err)
 {
+    if (note_version(s, err) < 0)
+        return -1;
     return thaw(s,
                 quiesce(s, err) < 0 || save_state(s, err) < 0 || save_standing(s, err) < 0 ? -1 : 0,
                 err);
@@ -129,7 +150,6 @@ static int complete(struct saving *s, struct err *err)
     if (fstatat(s->memory_fd, SAVE_STATE, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_sys(err, errno, "look at the guest's state");
     s->meta.image.memory_bytes = (uint64_t) st.st_size;
-    way_of(s)->version(s->meta.kernel, sizeof s->meta.kernel);
     s->meta.template_disks = s->w->sandbox.template_disks;
     return 0;
 }

@@ -49,6 +49,7 @@ static void done(struct machine *machine)
 
 static const struct guest_way way = { .program = "runsc",
                                       .version = runsc_version,
+                                      .file = MACHINE_PROGRAM,
                                       .disk = &MACHINE_DISK[1],
                                       .beside = STATE_BESIDE,
                                       .from_file = true,
@@ -98,6 +99,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
 const struct driver gvisor_driver = {
     .isolation = ISOLATION_GVISOR,
     .takes_files = true,
+    .gives_files = true,
     .check = check,
     .create = jail_create,
     .start = start,

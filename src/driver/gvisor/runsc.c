@@ -61,9 +61,9 @@ int runsc_find(const char **ret, struct err *err)
     return 0;
 }
 
-void runsc_version(char *out, size_t size)
+void runsc_version(const struct stat *file, char *out, size_t size)
 {
-    if (look() && known.version != 0)
+    if (look() && known.version != 0 && (!file || ask_is_same(file, &known.file)))
         (void) snprintf(out, size, "%u", known.version);
     else
         out[0] = '\0';

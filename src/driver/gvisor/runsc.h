@@ -9,12 +9,13 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* ERR_UNSUPPORTED, with what is missing. *ret: a path below /usr. */
 int runsc_find(const char **ret, struct err *err);
 
-/* "20240729"; "": there is none, or it does not tell. What one saved another may not understand. */
-void runsc_version(char *out, size_t size);
+/* "20240729"; "": there is none, or it does not tell, or it is not `file` (NULL: any). What one saved another may not understand. */
+void runsc_version(const struct stat *file, char *out, size_t size);
 
 /* "runsc 20240729", or why there is none in a few words; for a line of text. */
 const char *runsc_text(void);

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +44,8 @@ int jail_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, struct 
     return 0;
 }
 
-int connect_dial(const struct nets *nets, int pidfd, pid_t pid, const char *name, struct err *err)
+static int dial(const struct nets *nets, int pidfd, pid_t pid, const char *name, bool *ret_refused,
+                struct err *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     auto_close int fd = net_socket_inside(nets, pidfd, 0, err);
@@ -50,17 +53,39 @@ int connect_dial(const struct nets *nets, int pidfd, pid_t pid, const char *name
     struct ucred peer;
     socklen_t len = sizeof peer;
 
+    *ret_refused = false;
     (void) snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "%s", name);
     if (fd < 0)
         return -1;
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
         connect(fd, (const struct sockaddr *) &to,
-                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) < 0)
+                (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) < 0) {
+        *ret_refused = errno == ECONNREFUSED;
         return err_sys(err, errno, "reach %s", name);
+    }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid != pid)
         return err_set(err, ERR_UNAVAILABLE, "another program listens in the place of %s", name);
     return take_fd(&fd);
+}
+
+int connect_dial(const struct nets *nets, int pidfd, pid_t pid, const char *name, struct err *err)
+{
+    bool ignored;
+
+    return dial(nets, pidfd, pid, name, &ignored, err);
+}
+
+int connect_listens(const struct nets *nets, int pidfd, pid_t pid, const char *name,
+                    struct err *err)
+{
+    struct pollfd dead = { .fd = pidfd, .events = POLLIN };
+    bool refused;
+    auto_close int fd = dial(nets, pidfd, pid, name, &refused, err);
+
+    if (fd >= 0)
+        return 1;
+    return refused && poll(&dead, 1, 0) == 0 ? 0 : -1;
 }
 
 int connect_quiesce(const struct nets *nets, int pidfd, pid_t pid, struct err *err)

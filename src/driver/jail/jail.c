@@ -203,7 +203,7 @@ void jail_died(struct keeper *k, struct sandbox *s)
 
 int jail_open_inside(int pid, const char *path, int flags)
 {
-    struct open_how how = { .flags = (uint64_t) (flags | O_DIRECTORY | O_CLOEXEC),
+    struct open_how how = { .flags = (uint64_t) (flags | O_CLOEXEC),
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
     char name[32];
     auto_close int root = -1;
@@ -215,7 +215,7 @@ int jail_open_inside(int pid, const char *path, int flags)
 
 int jail_open_disk(int pid)
 {
-    return jail_open_inside(pid, JAIL_DISK, O_RDONLY);
+    return jail_open_inside(pid, JAIL_DISK, O_RDONLY | O_DIRECTORY);
 }
 
 static void leave_disk(struct keeper *k, const struct sandbox *s)
@@ -310,6 +310,7 @@ static bool settle(struct keeper *k, struct sandbox *s)
 const struct driver jail_driver = {
     .isolation = ISOLATION_JAIL,
     .takes_files = true,
+    .gives_files = true,
     .check = check,
     .create = jail_create,
     .start = launch_start,

@@ -32,7 +32,7 @@ const char *jail_stale(struct keeper *keeper, const struct sandbox *sandbox);
  * the tenant's is looked up, and both names on the way are mounts, so that nothing has to be read for them. */
 #define JAIL_DISK "dev/shm"
 int jail_open_disk(int pid);
-/* A directory below the root that a process has, through no link; a name that no process of the tenant's can change. */
+/* A file or directory below the root that a process has, through no link; a name that no process of the tenant's can change. */
 int jail_open_inside(int pid, const char *path, int flags);
 
 #endif

@@ -129,18 +129,19 @@ static int check_as(const struct keeper_request *r, const struct image_meta *met
                     struct err *err)
 {
     uint32_t own = meta->image.sandbox.isolation;
-    const struct driver *driver;
+    const struct driver *driver, *giver;
 
     if (!(r->flags & KEEPER_LOAD_AS) || r->isolation == own)
         return 0;
     driver = driver_find(r->isolation, err);
-    if (!driver)
+    giver = driver ? driver_find(own, err) : NULL;
+    if (!giver)
         return -1;
     if (meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only)
         return err_set(err, ERR_UNSUPPORTED,
                        "isolation: the image has processes of a sandbox with isolation '%s'",
                        isolation_name(own));
-    return driver->takes_files && (own == ISOLATION_JAIL || own == ISOLATION_GVISOR)
+    return driver->takes_files && giver->gives_files
                ? 0
                : driver_lacks(driver, "begin on the files of another isolation", err);
 }

@@ -42,7 +42,7 @@
 static int flush_disk(const struct saving *s, struct err *err)
 {
     const struct worker *w = s->w;
-    auto_close int fd = jail_open_inside(w->sandbox.info.pid, s->way->disk, O_RDONLY);
+    auto_close int fd = jail_open_inside(w->sandbox.info.pid, s->way->disk, O_RDONLY | O_DIRECTORY);
 
     if (fd >= 0 && syncfs(fd) == 0)
         return 0;

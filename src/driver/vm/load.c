@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+#define DEVICES_MAX                                                                                \
+    (64ull << 20) /* of a state, what is not memory; virtiofsd's is the most of it */
+
 /* ---- its template ---- */
 
 /* Takes the descriptor. */
@@ -174,11 +177,9 @@ int load_vm(struct keeper *k, const struct keeper_request *r, const struct image
     return load_begin_by(k, r, meta, &way, ret, err);
 }
 
-#define DEVICES_MAX                                                                                \
-    (64ull << 20) /* of a state, what is not memory; virtiofsd's is the most of it */
-
 const struct guest_way load_vm_way = { .program = "QEMU",
                                        .version = parts_qemu,
+                                       .file = MACHINE_PROGRAM VM_QEMU,
                                        .disk = &MACHINE_DISK[1],
                                        .beside = VM_KERNEL_MEMORY + DEVICES_MAX,
                                        .machine = load_machine,

@@ -85,11 +85,12 @@ int parts_check(const char *isolation, struct err *err)
                        err);
 }
 
-void parts_qemu(char *out, size_t size)
+void parts_qemu(const struct stat *file, char *out, size_t size)
 {
     char text[256];
 
-    if (io_read_text(AT_FDCWD, VM_PREFIX VM_VERSION, text, sizeof text) < 0)
+    if ((file && !(look() && ask_is_same(file, &known.file))) ||
+        io_read_text(AT_FDCWD, VM_PREFIX VM_VERSION, text, sizeof text) < 0)
         text[0] = '\0';
     vm_parse_parts(text, "qemu", out, size);
 }

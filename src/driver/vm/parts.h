@@ -9,12 +9,14 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* ERR_UNSUPPORTED, with what is missing; `isolation` is who needs it. */
 int parts_check(const char *isolation, struct err *err);
 
-/* "10.0.13", as tools/vm wrote it down; "": it is not known. What one QEMU saved another may not understand. */
-void parts_qemu(char *out, size_t size);
+/* "10.0.13", as tools/vm wrote it down; "": it is not known, or its file is not `file` (NULL: any). What one QEMU saved another may not
+ * understand. */
+void parts_qemu(const struct stat *file, char *out, size_t size);
 
 /* "QEMU 10", or why there is none in a few words; for a line of text. */
 const char *parts_text(void);

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "wire/isolation.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void the_date_is_found_in_every_form_of_version(void)
@@ -59,7 +60,7 @@ static void an_answer_ends_with_its_object(void)
 static void a_reason_is_one_short_line_and_never_empty(void)
 {
     struct runsc_answer a = { 0 };
-    char why[160];
+    char why[160], answer[640];
 
     CHECK(takes(&a, "{\"success\":false,\"err\":\"first\\nsecond\",\"result\":null}") &&
           !runsc_read_answer(&a, why, sizeof why));
@@ -74,12 +75,44 @@ static void a_reason_is_one_short_line_and_never_empty(void)
                     "and invalidated dentries can't be restored:\\ngoroutine 59\"}") &&
           !runsc_read_answer(&a, why, sizeof why));
     CHECK_STR(why, "a file that was deleted is still open");
+    (void) snprintf(answer, sizeof answer,
+                    "{\"success\":false,\"err\":\"encoding error: gofer.dentry(\\\"%0300d\\\")"
+                    ".beforeSave: deleted and invalidated dentries can't be restored:\"}",
+                    0);
+    CHECK(takes(&a, answer) && !runsc_read_answer(&a, why, sizeof why));
+    CHECK_STR(why, "a file that was deleted is still open");
     a = (struct runsc_answer){ 0 };
     for (int i = 0; i < 100000; i++)
         CHECK(!runsc_take(&a, '{'));
     CHECK(a.len == RUNSC_ANSWER_MAX - 1 && !runsc_read_answer(&a, why, sizeof why));
 }
 
-CHECK_MAIN(T(an_answer_ends_with_its_object), T(a_reason_is_one_short_line_and_never_empty),
+/* As gVisor takes it: a network of every address, with its mask in base64. */
+static void a_guest_that_is_loaded_has_a_route_for_each_address(void)
+{
+    char text[RUNSC_LINKS_MAX];
+
+    runsc_put_links(text);
+    CHECK_STR(text,
+              "{\"method\":\"Network.CreateLinksAndRoutes\",\"arg\":{\"LoopbackLinks\":[{"
+              "\"Name\":\"lo\",\"Addresses\":["
+              "{\"Address\":\"127.0.0.1\",\"PrefixLen\":8},"
+              "{\"Address\":\"::1\",\"PrefixLen\":128},"
+              "{\"Address\":\"10.0.0.1\",\"PrefixLen\":1},"
+              "{\"Address\":\"192.0.2.2\",\"PrefixLen\":1},"
+              "{\"Address\":\"192.0.2.1\",\"PrefixLen\":32},"
+              "{\"Address\":\"2002:c000:202::1\",\"PrefixLen\":3},"
+              "{\"Address\":\"fd63:6f76:6500::2\",\"PrefixLen\":7}],\"Routes\":["
+              "{\"Destination\":{\"IP\":\"127.0.0.0\",\"Mask\":\"/wAAAA==\"}},"
+              "{\"Destination\":{\"IP\":\"::1\",\"Mask\":\"/////////////////////w==\"}},"
+              "{\"Destination\":{\"IP\":\"0.0.0.0\",\"Mask\":\"gAAAAA==\"}},"
+              "{\"Destination\":{\"IP\":\"128.0.0.0\",\"Mask\":\"gAAAAA==\"}},"
+              "{\"Destination\":{\"IP\":\"192.0.2.1\",\"Mask\":\"/////w==\"}},"
+              "{\"Destination\":{\"IP\":\"2000::\",\"Mask\":\"4AAAAAAAAAAAAAAAAAAAAA==\"}},"
+              "{\"Destination\":{\"IP\":\"fc00::\",\"Mask\":\"/gAAAAAAAAAAAAAAAAAAAA==\"}}]}]}}");
+}
+
+CHECK_MAIN(T(a_guest_that_is_loaded_has_a_route_for_each_address),
+           T(an_answer_ends_with_its_object), T(a_reason_is_one_short_line_and_never_empty),
            T(the_date_is_found_in_every_form_of_version), T(what_is_no_date_is_none),
            T(a_machine_without_hardware_is_worth_its_jail))
