@@ -4,8 +4,10 @@
  *   launch    a jail with a bridge and a guest that waits
  *   feed      the state goes through a pipe to QEMU, or into a file without a name for runsc, each piece of 64 KiB once it was compared
  *             with its hash
+ *   run       of gVisor: the agent answers, with the time, name and random bytes of now. A guest that dies of its load has its image still
  *   commit    of a resumed sandbox: the journal says RUNNING, and the image is spent
- *   go        the guest runs; its agent has the time, name and random bytes of now, then lets the commands run
+ *   run       of a virtual machine, whose kernel may write to its disk from here on
+ *   tell      the agent lets the commands run
  *   record    of a copy: the journal says RUNNING. Before, a keeper would take a guest for running that was never let go
  *
  * Up to the commit nothing has run but, in gVisor, the agent; and a failure leaves the image as it was. Who is killed where is found by
@@ -303,11 +305,15 @@ static int load(struct loading *l, struct err *err)
     uint64_t begun = io_now_us(), loaded, now = io_real_ms();
     uint64_t slept = now > l->meta.image.saved_ms ? now - l->meta.image.saved_ms : 0;
 
-    if (open_state(l, err) < 0 || launch(l, err) < 0 || load_state(l, err) < 0 ||
-        (l->same && commit(l, err) < 0))
+    if (open_state(l, err) < 0 || launch(l, err) < 0 || load_state(l, err) < 0)
+        return -1;
+    if (way_of(l)->answers && order_run(w->keeper, &w->sandbox, err) < 0)
+        return hear_why(l, err);
+    if (l->same && commit(l, err) < 0)
         return -1;
     loaded = io_now_us();
-    if (order_go(w->keeper, &w->sandbox, l->same ? TALK_RESUME : TALK_FORK, slept, err) < 0)
+    if ((!way_of(l)->answers && order_run(w->keeper, &w->sandbox, err) < 0) ||
+        order_tell(w->keeper, &w->sandbox, l->same ? TALK_RESUME : TALK_FORK, slept, err) < 0)
         return hear_why(l, err);
     if (!l->same) {
         if (record(l, err) < 0)

@@ -71,14 +71,18 @@ int order_end(int fd, uint64_t patience_ms, struct err *err)
     return err_set(err, said.kind < ERR_KIND_COUNT ? said.kind : ERR_INTERNAL, "%s", said.msg);
 }
 
-int order_go(const struct keeper *k, const struct sandbox *s, const char *why, uint64_t slept_ms,
-             struct err *err)
+int order_run(const struct keeper *k, const struct sandbox *s, struct err *err)
 {
     auto_close int fd = -1;
-    int rc = order_give(k, s, BRIDGE_GO, -1, &fd, err);
 
-    if (rc < 0 || order_end(fd, ORDER_MS, err) < 0)
-        return -1;
+    return order_give(k, s, BRIDGE_GO, -1, &fd, err) < 0 ? -1 : order_end(fd, ORDER_MS, err);
+}
+
+int order_tell(const struct keeper *k, const struct sandbox *s, const char *why, uint64_t slept_ms,
+               struct err *err)
+{
+    int rc = -1;
+
     for (int i = 0; i < TELLS; i++) {
         rc = connect_resumed(&k->host->nets, s->pid.fd, s->info.pid, why, slept_ms, -1, err);
         if (rc == 0 || err->kind != ERR_TIMEOUT)
@@ -86,4 +90,10 @@ int order_go(const struct keeper *k, const struct sandbox *s, const char *why, u
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err->msg);
     }
     return rc;
+}
+
+int order_go(const struct keeper *k, const struct sandbox *s, const char *why, uint64_t slept_ms,
+             struct err *err)
+{
+    return order_run(k, s, err) < 0 ? -1 : order_tell(k, s, why, slept_ms, err);
 }

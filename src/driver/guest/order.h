@@ -21,7 +21,12 @@ int order_begin(const struct keeper *keeper, const struct sandbox *sandbox, enum
                 int *ret_pipe, int *ret_answer, struct err *err);
 int order_end(int fd, uint64_t patience_ms, struct err *err);
 
-/* The guest runs, and its agent is told why (keeper/talk.h): only then its commands run, too. */
+/* The guest runs, and its agent has answered. */
+int order_run(const struct keeper *keeper, const struct sandbox *sandbox, struct err *err);
+/* The agent is told why the guest runs (keeper/talk.h): only then its commands run, too. */
+int order_tell(const struct keeper *keeper, const struct sandbox *sandbox, const char *why,
+               uint64_t slept_ms, struct err *err);
+/* Both. */
 int order_go(const struct keeper *keeper, const struct sandbox *sandbox, const char *why,
              uint64_t slept_ms, struct err *err);
 

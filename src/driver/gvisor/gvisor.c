@@ -53,6 +53,7 @@ static const struct guest_way way = { .program = "runsc",
                                       .disk = &MACHINE_DISK[1],
                                       .beside = STATE_BESIDE,
                                       .from_file = true,
+                                      .answers = true,
                                       .machine = describe,
                                       .done = done };
 
