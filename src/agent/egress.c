@@ -168,6 +168,14 @@ void egress_tick(struct hub *hub)
 
 /* ---- the beginning ---- */
 
+static void stop_listening(struct hub *hub, struct hub_watch *watch)
+{
+    if (!watch->added)
+        return;
+    hub_unwatch(hub, watch);
+    own_close(&watch->fd);
+}
+
 static int listen_tcp(struct hub *hub, int family, struct hub_watch *watch, uint16_t *ret_port,
                       struct err *err)
 {
@@ -180,6 +188,7 @@ static int listen_tcp(struct hub *hub, int family, struct hub_watch *watch, uint
 
     if (fd >= 0 && family == AF_INET6)
         (void) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    stop_listening(hub, watch); /* of an attempt before that failed behind this */
     *watch = (struct hub_watch){ .fd = fd, .ready = on_connection };
     if (fd < 0 || bind(fd, (struct sockaddr *) &at, len) < 0 || listen(fd, BACKLOG) < 0 ||
         getsockname(fd, (struct sockaddr *) &at, &len) < 0 || hub_watch(hub, watch, EPOLLIN) < 0) {
@@ -199,6 +208,7 @@ static int listen_names(struct hub *hub, struct err *err)
     auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     memcpy(&at.sin_addr, server, sizeof server);
+    stop_listening(hub, &egress.names);
     egress.names = (struct hub_watch){ .fd = fd, .ready = on_question };
     if (fd < 0 || bind(fd, (struct sockaddr *) &at, sizeof at) < 0 ||
         hub_watch(hub, &egress.names, EPOLLIN) < 0) {
@@ -230,10 +240,7 @@ int egress_open(struct hub *hub, struct err *err)
 void egress_close_outside(struct hub *hub)
 {
     hub_reset_ours(hub);
-    if (egress.names.fd < 0)
-        return;
-    hub_unwatch(hub, &egress.names);
-    own_close(&egress.names.fd);
+    stop_listening(hub, &egress.names);
 }
 
 /* What fails here leaves the guest without a network, as at the start. */

@@ -41,12 +41,15 @@ static void on_state(struct hub *p, const struct mux_state *state)
 /* What a guest that was copied must not share with its copies, and what has changed while it was away. */
 static void on_hello(struct hub *p, const struct mux_hello *hello)
 {
-    const struct agent *agent = p->owner;
+    struct agent *agent = p->owner;
 
     renew_random(hello->seed, sizeof hello->seed);
     renew_time(hello->time_ms);
-    if (agent->guest)
+    if (agent->guest) {
+        hub_renew(p); /* first: the loop waits for the hub's epoll, too */
+        loop_renew(&agent->loop);
         egress_renew(p);
+    }
     on_state(p, &hello->state);
 }
 

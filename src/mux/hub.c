@@ -32,6 +32,13 @@ int hub_watch(struct hub *p, struct hub_watch *w, uint32_t events)
         return 0;
     if (epoll_ctl(p->epoll, w->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, w->fd, &event) < 0)
         return -1;
+    if (!w->added) {
+        w->prev = NULL;
+        w->next = p->watches;
+        if (w->next)
+            w->next->prev = w;
+        p->watches = w;
+    }
     w->added = true;
     w->events = events;
     return 0;
@@ -39,9 +46,31 @@ int hub_watch(struct hub *p, struct hub_watch *w, uint32_t events)
 
 void hub_unwatch(struct hub *p, struct hub_watch *w)
 {
-    if (w->added)
-        (void) epoll_ctl(p->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+    if (!w->added)
+        return;
+    (void) epoll_ctl(p->epoll, EPOLL_CTL_DEL, w->fd, NULL);
     w->added = false;
+    *(w->prev ? &w->prev->next : &p->watches) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+}
+
+void hub_renew(struct hub *p)
+{
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+    if (epoll < 0)
+        return;
+    for (struct hub_watch *w = p->watches; w; w = w->next) {
+        struct epoll_event event = { .events = w->events, .data.ptr = w };
+
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, w->fd, &event) < 0) {
+            (void) close(epoll);
+            return;
+        }
+    }
+    (void) dup3(epoll, p->epoll, O_CLOEXEC);
+    (void) close(epoll);
 }
 
 /* ---- local ends ---- */

@@ -17,6 +17,7 @@ struct hub_watch {
     uint32_t events;
     bool added;
     void (*ready)(struct hub *hub, struct hub_watch *watch, uint32_t events);
+    struct hub_watch *prev, *next; /* of those that the epoll knows */
 };
 
 struct hub_calls {
@@ -36,6 +37,7 @@ struct hub_line;
 struct hub {
     struct mux mux;
     int epoll;
+    struct hub_watch *watches;
     struct hub_watch trunk;
     bool stalled; /* a stream was not read because too much is unsent */
     const struct hub_calls *calls;
@@ -50,6 +52,8 @@ void hub_done(struct hub *hub);
 
 int hub_watch(struct hub *hub, struct hub_watch *watch, uint32_t events);
 void hub_unwatch(struct hub *hub, struct hub_watch *watch);
+/* A new epoll with the number of the old one: for a guest of gVisor that was loaded (agent/core/loop.h says why). */
+void hub_renew(struct hub *hub);
 
 /* Opens a stream with that local end. Takes the descriptor when it works; -1: not now. */
 int hub_open(struct hub *hub, const struct mux_open *open, int fd);

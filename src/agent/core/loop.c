@@ -3,7 +3,9 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <unistd.h>
 
 int loop_init(struct loop *loop, struct err *err)
 {
@@ -19,6 +21,13 @@ int loop_watch(struct loop *loop, struct watch *watch, uint32_t events)
         return 0;
     if (epoll_ctl(loop->epoll, watch->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watch->fd, &event) < 0)
         return -1;
+    if (!watch->added) {
+        watch->prev = NULL;
+        watch->next = loop->watches;
+        if (watch->next)
+            watch->next->prev = watch;
+        loop->watches = watch;
+    }
     watch->added = true;
     watch->events = events;
     return 0;
@@ -30,9 +39,30 @@ void loop_pause(struct loop *loop, struct watch *watch)
         return;
     (void) epoll_ctl(loop->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
     watch->added = false;
+    *(watch->prev ? &watch->prev->next : &loop->watches) = watch->next;
+    if (watch->next)
+        watch->next->prev = watch->prev;
     for (int i = 0; i < loop->batch_count; i++)
         if (loop->batch[i].data.ptr == watch)
             loop->batch[i].data.ptr = NULL;
+}
+
+void loop_renew(struct loop *loop)
+{
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+    if (epoll < 0)
+        return;
+    for (struct watch *watch = loop->watches; watch; watch = watch->next) {
+        struct epoll_event event = { .events = watch->events, .data.ptr = watch };
+
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, watch->fd, &event) < 0) {
+            (void) close(epoll);
+            return;
+        }
+    }
+    (void) dup3(epoll, loop->epoll, O_CLOEXEC);
+    (void) close(epoll);
 }
 
 void loop_disarm(struct loop *loop, struct timer *timer)

@@ -23,6 +23,7 @@ struct watch {
     bool added;      /* known to epoll */
     uint32_t events; /* asked of epoll */
     void (*ready)(struct watch *watch, uint32_t events);
+    struct watch *prev, *next; /* of those that epoll knows */
 };
 
 struct timer {
@@ -33,6 +34,7 @@ struct timer {
 
 struct loop {
     int epoll;
+    struct watch *watches;
     struct timer *first, *last; /* by time */
     struct epoll_event batch[LOOP_BATCH];
     int batch_count;
@@ -44,6 +46,10 @@ int loop_init(struct loop *loop, struct err *err);
 int loop_watch(struct loop *loop, struct watch *watch, uint32_t events);
 /* Waits for nothing at all, hang-ups included, until loop_watch. */
 void loop_pause(struct loop *loop, struct watch *watch);
+
+/* A new epoll for all watches, with the number of the old one. gVisor's kernel needs that behind each load of its state: of an epoll
+ * that was loaded, what is removed comes back with the next load, and its events are of objects that are freed. */
+void loop_renew(struct loop *loop);
 
 /* Arms it again, whether or not it was armed. */
 void loop_arm(struct loop *loop, struct timer *timer, uint64_t in_ms, void (*fire)(struct timer *));
