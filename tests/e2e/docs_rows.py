@@ -68,6 +68,8 @@ ROWS = [
         "cove exec $ID -- sh -c 'mkdir -p any; touch any/path'"),
     Row("docs/benchmarks.md", r"make bench", LONG),
     Row("docs/isolation.md", r"--isolation vm ", "needs KVM, which few test machines have: vm_test"),
+    Row("docs/isolation.md", r"^make (guest-kernel|test-isolation)", LONG),
+    Row("docs/isolation.md", r" base\b", BASE),
     Row("docs/isolation.md", r"^cove template import", "needs an image: vm_image_test makes its own"),
     Row("docs/isolation.md", r" box\b|--snapshot ready|-v data:/data:ro", "of a virtual machine, which needs KVM: vm_save_test, vm_volume_test"),
     Row("docs/cli.md", r"--server https://cove.example.com|^cove login", OTHER_HOST),

@@ -226,6 +226,18 @@ static void check_posture(struct sweep *s, const struct tracer *t,
         violation(s, t, "it succeeded, but is not like others: %s", differs);
 }
 
+/* Its process was killed behind the word that it is ready, and the keeper has not heard of it yet. */
+static bool has_ended(struct link *link, const char *id)
+{
+    uint64_t until = io_now_ms() + 5000;
+    struct keeper_sandbox now;
+    struct err err = { .kind = ERR_NONE };
+
+    while (sandbox_get(link, id, &now, &err) == 0 && io_now_ms() < until)
+        (void) usleep(500);
+    return err.kind == ERR_NO_SANDBOX;
+}
+
 /* The sandbox of the operation, afterwards: fully there or fully gone. */
 static void check_sandbox(struct sweep *s, const struct tracer *t, const char *id,
                           const struct outcome *out)
@@ -254,9 +266,13 @@ static void check_sandbox(struct sweep *s, const struct tracer *t, const char *i
         violation(s, t, "it cannot be thawed: %s", err.msg);
     else if (there && now.life != LIFE_RUNNING && now.life != LIFE_PAUSED)
         violation(s, t, "it stays %s", keeper_life_name(now.life));
-    else if (there && world_ask(&s->world, id, &err) < 0)
+    else if (there && world_ask(&s->world, id, &err) < 0) {
+        if (s->op->makes && has_ended(&link, id)) {
+            link_close(&link);
+            return;
+        }
         violation(s, t, "it is there and does not answer: %s", err.msg);
-    else if (there && s->op->makes)
+    } else if (there && s->op->makes)
         check_posture(s, t, &now);
     if (said_done && s->op->removes == there)
         violation(s, t, "a success that is none: the sandbox is %s", there ? "there" : "gone");
