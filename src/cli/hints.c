@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "wire/limits.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,11 +95,19 @@ static unsigned slips(const char *word)
     return strlen(word) < 5 ? 1 : 2;
 }
 
+/* The first letters of a name are as near as the most slips: --cpu-time for --cpu-timeout. */
+static bool begins(const char *word, const char *name)
+{
+    return strlen(word) >= 3 && strncmp(name, word, strlen(word)) == 0;
+}
+
 static void consider(struct nearest *n, const char *name)
 {
-    unsigned distance = hint_distance(n->word, name, slips(n->word));
+    unsigned most = slips(n->word), distance = hint_distance(n->word, name, most);
 
-    if (distance <= slips(n->word) && (!n->name || distance < n->distance)) {
+    if (distance > most && begins(n->word, name))
+        distance = most;
+    if (distance <= most && (!n->name || distance < n->distance)) {
         n->name = name;
         n->distance = distance;
     }

@@ -50,6 +50,9 @@ static void letters_are_not_guessed(void)
     CHECK_STR(hint_option(&run_verb, "z", out, sizeof out), "");
     CHECK_STR(hint_option(&run_verb, "", out, sizeof out), "");
     CHECK_STR(hint_option(&run_verb, "memroy", out, sizeof out), "; did you mean '--memory'?");
+    CHECK_STR(hint_option(&run_verb, "cpu-time", out, sizeof out),
+              "; did you mean '--cpu-timeout'?");
+    CHECK_STR(hint_option(&run_verb, "cp", out, sizeof out), "");
     CHECK_STR(hint_verb(verbs, verb_count, "x", out, sizeof out), "");
 }
 
