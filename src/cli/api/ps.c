@@ -68,6 +68,7 @@ static json_t *sandbox_json(json_t *s)
 static void sandbox_row(struct table *table, json_t *s)
 {
     const char *name = show_text(s, "name"), *tier = show_text(s, "tier");
+    const char *isolation = show_text(s, "isolation");
     json_t *limits = json_object_get(s, "limits");
     char text[256];
 
@@ -80,6 +81,7 @@ static void sandbox_row(struct table *table, json_t *s)
     table_cell(table, "%g", json_number_value(json_object_get(limits, "cpus")));
     table_cell(table, "%s", report_size(text, sizeof text, show_number(limits, "disk")));
     table_cell(table, "%s", show_text(s, "profile"));
+    table_cell(table, "%s", isolation[0] ? isolation : "-"); /* "": a server before it had any */
 }
 
 static void print(json_t *list, const struct ps_options *options, size_t columns,
@@ -115,8 +117,10 @@ static void print(json_t *list, const struct ps_options *options, size_t columns
 
 static int list_sandboxes(const struct ps_options *options, struct err *err)
 {
-    static const char *const headings[] = { "ID",      "NAME",  "TEMPLATE", "STATE",  ">AGE",
-                                            ">MEMORY", ">CPUS", ">DISK",    "PROFILE" };
+    static const char *const headings[] = {
+        "ID",      "NAME",  "TEMPLATE", "STATE",   ">AGE",
+        ">MEMORY", ">CPUS", ">DISK",    "PROFILE", "ISOLATION"
+    };
     json_t *list;
 
     if (server_list("/v1/sandboxes", "sandboxes", &list, err) < 0)
