@@ -68,6 +68,7 @@ static void put_row(struct table *table, json_t *pool)
     table_cell(table, "%s", show_text(pool, "profile"));
     table_cell(table, "%s", show_text(pool, "isolation"));
     table_cell(table, "%s", json_is_true(json_object_get(pool, "warm")) ? "yes" : "no");
+    table_cell(table, "%s", json_is_true(json_object_get(pool, "once")) ? "yes" : "no");
     table_cell(table, "%s", report_size(text, sizeof text, show_number(limits, "memory")));
     table_cell(table, "%s", report_size(text, sizeof text, show_number(limits, "disk")));
     table_cell(table, "%g", json_number_value(json_object_get(limits, "cpus")));
@@ -77,10 +78,9 @@ static void put_row(struct table *table, json_t *pool)
 
 static int pool_ls(int argc, char **argv)
 {
-    static const char *const headings[] = { "TEMPLATE", "PROFILE", "ISOLATION", "WARM",
-                                            ">MEMORY",  ">DISK",   ">CPUS",     ">READY",
-                                            ">TARGET",  ">MIN",    ">MAX",      ">HITS",
-                                            ">MISSES" };
+    static const char *const headings[] = { "TEMPLATE", "PROFILE", "ISOLATION", "WARM",   "ONCE",
+                                            ">MEMORY",  ">DISK",   ">CPUS",     ">READY", ">TARGET",
+                                            ">MIN",     ">MAX",    ">HITS",     ">MISSES" };
     struct pool_values values = { .json = false };
     json_t *answer = NULL;
     struct err err;
