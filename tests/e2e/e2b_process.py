@@ -211,6 +211,14 @@ def environment():
 
 
 # ---- input, signals, list ----
+def out_lines(stream, count):
+    """The next lines of stdout, in however many events they come."""
+    got = b""
+    while got.count(b"\n") < count:
+        got += base64.b64decode(stream.next()["event"].get("data", {}).get("stdout", ""))
+    return got
+
+
 def inputs():
     stream = b.stream("Start", {"process": {"cmd": "cat", "args": ["-u"]}, "tag": "the-cat"})
     pid = begun(stream)
@@ -220,8 +228,7 @@ def inputs():
     same("SendInput by pid", (200, {}), b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": b64(b"one\n")}}))
     same("SendInput by tag", (200, {}),
          b.unary("SendInput", {"process": {"tag": "the-cat"}, "input": {"stdin": b64(b"two\n").rstrip("=")}}))
-    same("input to stdin comes back from cat", [b"one\n", b"two\n"],
-         [base64.b64decode(stream.next()["event"]["data"]["stdout"]) for _ in range(2)])
+    same("input to stdin comes back from cat", b"one\ntwo\n", out_lines(stream, 2))
     answer_is("input that is no base64 is invalid_argument", 400, "invalid_argument",
               b.unary("SendInput", {"process": {"pid": pid}, "input": {"stdin": "***"}}))
     answer_is("input for a terminal that is none is internal", 500, "internal",
@@ -231,10 +238,7 @@ def inputs():
         {"data": {"input": {"stdin": b64(b"four\n")}}}))
     s = b.stream("StreamInput", body, pieces=[7] * (len(body) // 7 + 1))
     same("StreamInput answers with one message and an end", ([{}], {}), (list(s), s.end))
-    got = b""
-    while got.count(b"\n") < 2:
-        got += base64.b64decode(stream.next()["event"]["data"]["stdout"])
-    same("all of it came", b"three\nfour\n", got)
+    same("all of it came", b"three\nfour\n", out_lines(stream, 2))
     for name, bad in (("no start", [{"data": {"input": {"stdin": "YQ=="}}}]),
                       ("two starts", [{"start": {"process": {"pid": pid}}}] * 2)):
         code_is("StreamInput with %s is invalid_argument" % name, "invalid_argument",
