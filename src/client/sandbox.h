@@ -38,7 +38,7 @@ int sandbox_destroy(struct link *link, const char *sandbox, struct err *err);
 /* From now on the sandbox ends with this link. */
 int sandbox_tie(struct link *link, const char *sandbox, struct err *err);
 
-/* Waits until the sandbox is gone, as long as link->patience_ms says. */
+/* Waits until the sandbox is gone, as long as link->patience_ms says. ERR_OOM: it ended for want of memory. */
 int sandbox_wait(struct link *link, const char *sandbox, struct err *err);
 
 /* All of them, in one array for the caller to free. */

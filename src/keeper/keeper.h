@@ -92,6 +92,7 @@ struct sandbox {
 };
 
 #define CONNECTIONS_MAX (HOST_SLOTS + 256) /* one per sandbox, and some more */
+#define STARVED_MAX     128
 
 struct connection {
     struct watch watch; /* fd -1: free */
@@ -129,7 +130,10 @@ struct keeper {
     bool quit;
     uint64_t quit_ms;          /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */
-    int connection_count;      /* rows that were ever used */
+    /* ids of the last sandboxes that ended for want of memory, for callers that ask when those are gone */
+    char starved[STARVED_MAX][KEEPER_NAME_MAX];
+    uint32_t starved_count; /* that ever were */
+    int connection_count;   /* rows that were ever used */
     struct connection connections[CONNECTIONS_MAX];
 };
 

@@ -391,7 +391,10 @@ static void handle(struct keeper *k, int index, const struct keeper_request *req
     if (keeper_ops[request->op].needs_sandbox && !keeper_ops[request->op].is_create) {
         sandbox = sandbox_find(k, request->sandbox);
         if (!sandbox) {
-            err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
+            if (request->op == KEEPER_WAIT && sandbox_starved(k, request->sandbox))
+                err_set(&err, ERR_OOM, "sandbox '%s' ran out of memory", request->sandbox);
+            else
+                err_set(&err, ERR_NO_SANDBOX, "there is no sandbox '%s'", request->sandbox);
             ops_answer(k, index, request->op, &reply, NULL, &err);
             return;
         }

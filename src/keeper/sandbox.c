@@ -146,6 +146,21 @@ void sandbox_rows(struct keeper *k, uint32_t count)
 
 /* ---- the end ---- */
 
+static void note_starved(struct keeper *k, const struct sandbox *s)
+{
+    if (s->failure.kind != ERR_OOM)
+        return;
+    memcpy(k->starved[k->starved_count++ % STARVED_MAX], s->info.id, sizeof s->info.id);
+}
+
+bool sandbox_starved(const struct keeper *k, const char *id)
+{
+    for (size_t i = 0; i < STARVED_MAX; i++)
+        if (strcmp(k->starved[i], id) == 0)
+            return true;
+    return false;
+}
+
 /* Removes what is left once the processes are dead. Stays STOPPING while the kernel holds a part. */
 void sandbox_clear(struct keeper *k, struct sandbox *s)
 {
@@ -165,6 +180,7 @@ void sandbox_clear(struct keeper *k, struct sandbox *s)
     s->driver->release(k, s);
     log_line(LOG_DEBUG, "gone sandbox=%s ms=%" PRIu64, s->info.id, io_now_ms() - s->stop_since_ms);
     sandbox_set_life(k, s, LIFE_GONE);
+    note_starved(k, s);
     ops_sandbox_gone(k, s);
     sandbox_reset(s);
 }

@@ -14,6 +14,8 @@ struct sandbox *sandbox_of_image(struct keeper *keeper, const char *image);
 bool sandbox_made_as(const struct keeper *keeper, const char *name);
 /* So many rows of the table are used from now on, at least. */
 void sandbox_rows(struct keeper *keeper, uint32_t count);
+/* Whether a sandbox of that id, which is gone, ended for want of memory: known of the last STARVED_MAX. */
+bool sandbox_starved(const struct keeper *keeper, const char *id);
 uint32_t sandbox_slot(const struct keeper *keeper, const struct sandbox *sandbox);
 
 /* Kills, in whatever state it is: its processes, and the saver, loader and criu that are at it. The rest follows by itself, within

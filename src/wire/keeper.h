@@ -32,9 +32,9 @@ enum keeper_op {
     KEEPER_STATS,   /* what one sandbox uses now */
     KEEPER_FREEZE,
     KEEPER_THAW,
-    KEEPER_DESTROY,      /* the reply comes when nothing of it is left */
-    KEEPER_TIE,          /* from now on the sandbox ends when this connection does */
-    KEEPER_WAIT,         /* the reply comes when the sandbox is gone, with the reason */
+    KEEPER_DESTROY, /* the reply comes when nothing of it is left */
+    KEEPER_TIE,     /* from now on the sandbox ends when this connection does */
+    KEEPER_WAIT, /* the reply comes when the sandbox is gone; ERR_OOM: for want of memory, also of one that is gone already */
     KEEPER_GATEWAY,      /* descriptors of enum keeper_gateway: their holder is its network */
     KEEPER_SAVE,         /* a sandbox into an image; it ends, or continues */
     KEEPER_LOAD,         /* a sandbox from an image: the same one again, or a new one */

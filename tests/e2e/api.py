@@ -11,6 +11,7 @@ import time
 from urllib.parse import quote
 
 from harness import COVED, LOG, STATE, ask, check, must, refused, run, same, server, within
+from wsclient import WebSocket
 
 
 def lines(path, body=None, method="GET", headers=None):
@@ -231,46 +232,10 @@ def processes(box):
 
 
 # ---- terminal ----
-class Terminal:
-    """Just enough of a WebSocket client."""
-
-    def __init__(self, path):
-        self.s = server.connect(15)
-        self.s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % path).encode())
-        self.f = self.s.makefile("rb")
-        self.head = b""
-        while not self.head.endswith(b"\r\n\r\n"):
-            self.head += self.f.readline() or b"\r\n\r\n"
-
-    def send(self, op, data):
-        head = bytes([0x80 | op, 0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | op, 0xfe]) + len(data).to_bytes(2, "big")
-        mask = os.urandom(4)
-        self.s.sendall(head + mask + bytes(c ^ mask[i % 4] for i, c in enumerate(data)))
-
-    def next(self):
-        op, size = self.f.read(2)
-        if size == 126:
-            size = int.from_bytes(self.f.read(2), "big")
-        elif size == 127:
-            size = int.from_bytes(self.f.read(8), "big")
-        return op & 15, self.f.read(size)
-
-    def until(self, text):
-        out = b""
-        while text not in out:
-            op, data = self.next()
-            if op == 8:
-                break
-            if op == 2:
-                out += data
-        return out
-
-
 def terminal(box):
     at = "/v1/sandboxes/%s/terminal" % box
     same("a terminal is a WebSocket", 426, ask("GET", at).status)
-    t = Terminal(at + "?rows=30&columns=100")
+    t = WebSocket(server, at + "?rows=30&columns=100")
     check("the handshake is answered", b"101 " in t.head and b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in t.head, t.head)
     op, data = t.next()
     start = json.loads(data)
@@ -287,8 +252,8 @@ def terminal(box):
             break
     same("a ping is answered", (10, b"ping"), (op, data))
     t.s.close()
-    check("an unknown process is 404, before the upgrade", b"HTTP/1.1 404 " in Terminal(at + "?proc=4000000").head, "")
-    t = Terminal("%s?proc=%d" % (at, start["proc"]))
+    check("an unknown process is 404, before the upgrade", b"HTTP/1.1 404 " in WebSocket(server, at + "?proc=4000000").head, "")
+    t = WebSocket(server, "%s?proc=%d" % (at, start["proc"]))
     check("a terminal continues without its client, and can be attached to again", b"40 120" in t.until(b"40 120"), "")
     t.send(2, b"exit 5\n")
     kinds, end = [], None
@@ -300,14 +265,14 @@ def terminal(box):
             end = m if m["type"] == "end" else end
     same("a terminal tells the exit code", 5, (end or {}).get("exit_code"))
     same("the connection is closed when the terminal's process ends", 1000, int.from_bytes(data[:2], "big"))
-    t = Terminal(at)
+    t = WebSocket(server, at)
     t.send(1, b"nonsense")
     while True:
         op, data = t.next()
         if op == 8:
             break
     same("an unknown message closes a terminal", 1008, int.from_bytes(data[:2], "big"))
-    t = Terminal(at)
+    t = WebSocket(server, at)
     t.s.sendall(b"\x82\x02ab")
     while True:
         op, data = t.next()

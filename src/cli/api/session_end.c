@@ -127,7 +127,6 @@ int session_report(struct session *s, struct session_end *end)
     case SESSION_REFUSED:
         return session_not_started(&end->err);
     case SESSION_LOST:
-        return end->err.kind == ERR_OOM ? out_of_memory(s) : report_error(&end->err);
     case SESSION_FAILED:
         return report_error(&end->err);
     case SESSION_DETACHED:

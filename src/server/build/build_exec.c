@@ -51,7 +51,7 @@ static int follow(struct run *run, struct ops_run *exec, struct exec_result *ret
         if (lines.have[s] > 0)
             flush(&lines, s);
     if (r < 0) {
-        ops_run_explain(&run->ops, exec, err);
+        ops_run_explain(exec, err);
         return -1;
     }
     *ret = event.result;

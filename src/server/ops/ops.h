@@ -315,6 +315,8 @@ struct ops_run {
     struct exec exec; /* exec.proc, exec.pid; exec.stream.fd to poll */
     char sandbox[ID_LEN + 1];
     struct ops_verdict verdict;
+    struct err
+        lost; /* what became of the sandbox that the connection ended with; kind 0: unknown */
     const char *input; /* borrowed from ops_command */
     size_t input_len, input_done;
     bool feeding;
@@ -336,10 +338,11 @@ int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t
  * end of the sandbox is an error. */
 #define OPS_TICK_MS 15000
 int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err);
-/* For who polls run->exec by itself: the verdict on memory, and the audit record. */
-void ops_run_ended(struct ops *ops, struct ops_run *run, struct exec_result *result);
-/* Why a connection to a process ended without a status: what the keeper knows about its sandbox, in err's place. */
-void ops_run_explain(struct ops *ops, const struct ops_run *run, struct err *err);
+/* The same without waiting, for callers that poll run->exec.stream.fd themselves: 0 when there is no event yet. All surfaces have
+ * their ends from here: one verdict, and one record in the audit. */
+int ops_run_poll(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err);
+/* Behind a -1: if the whole sandbox ended, err says that. */
+void ops_run_explain(const struct ops_run *run, struct err *err);
 void ops_run_close(struct ops_run *run);
 
 /* Start, follow, collect: for callers that want the whole answer. The process is killed when the client goes. */

@@ -133,11 +133,9 @@ int ops_cell_next(struct ops *ops, struct ops_run *run, int wait_ms, bool *ret_g
     for (;;) {
         struct pollfd fds[2] = { { .fd = run->exec.stream.fd, .events = POLLIN },
                                  { .fd = *ret_gone ? -1 : ops->caller->fd, .events = POLLRDHUP } };
-        int r = exec_poll(&run->exec, ret, err);
+        int r = ops_run_poll(ops, run, ret, err);
         uint64_t now = io_now_ms();
 
-        if (r == 1 && ret->type == EXEC_END)
-            ops_run_ended(ops, run, &ret->result);
         if (r != 0)
             return r;
         feed(run);

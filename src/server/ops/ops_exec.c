@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define STDIN_PIECE 32768
-#define GONE_MS     5000 /* that a sandbox whose agent is gone may take to be gone itself */
 
 /* ---- starting ---- */
 
@@ -284,30 +283,6 @@ static void feed(struct ops_run *run)
     }
 }
 
-/* The agent is PID 1: when it is gone, so is the sandbox, and the keeper knows why. A save ends all streams, too: that sandbox
- * is not dying. */
-void ops_run_explain(struct ops *ops, const struct ops_run *run, struct err *err)
-{
-    struct keeper_sandbox sandbox;
-    struct link link;
-    struct err why;
-    int r;
-
-    if (err->kind != ERR_UNAVAILABLE || app_link_take(ops->app, &link, &why) < 0)
-        return;
-    if (sandbox_get(&link, run->sandbox, &sandbox, &why) == 0 && sandbox.life == LIFE_PAUSING) {
-        app_link_give(ops->app, &link, true);
-        return;
-    }
-    link.patience_ms = GONE_MS;
-    r = sandbox_wait(&link, run->sandbox, &why);
-    if (r == 0 || why.kind == ERR_NO_SANDBOX)
-        (void) err_set(err, ERR_NO_SANDBOX, "the sandbox ended before its command did");
-    else if (why.kind != ERR_UNAVAILABLE && why.kind != ERR_TIMEOUT)
-        *err = why;
-    app_link_give(ops->app, &link, r == 0 || why.kind == ERR_NO_SANDBOX || why.kind == ERR_OOM);
-}
-
 static int wait_for_event(struct ops *ops, struct ops_run *run, int wait_ms, struct err *err)
 {
     bool more = stream_pending(&run->exec.stream) || run->feeding;
@@ -324,31 +299,26 @@ static int wait_for_event(struct ops *ops, struct ops_run *run, int wait_ms, str
     return n;
 }
 
-void ops_run_ended(struct ops *ops, struct ops_run *run, struct exec_result *result)
+int ops_run_poll(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err)
 {
-    ops_verdict_end(ops, run, result);
-    metrics_execution(&ops->app->metrics, result);
-    note_end(run, result);
+    int r = exec_poll(&run->exec, ret, err);
+
+    if (r < 0 && ops_verdict_lost(ops, run, err, &ret->result)) {
+        ret->type = EXEC_END;
+        r = 1;
+    }
+    if (r == 1 && ret->type == EXEC_END) {
+        ops_verdict_end(ops, run, &ret->result);
+        metrics_execution(&ops->app->metrics, &ret->result);
+        note_end(run, &ret->result);
+    }
+    return r;
 }
 
-static bool ran_out_of_memory(struct ops *ops, const struct ops_run *run, const struct err *err)
+void ops_run_explain(const struct ops_run *run, struct err *err)
 {
-    struct err why = *err;
-
-    ops_run_explain(ops, run, &why);
-    return why.kind == ERR_OOM;
-}
-
-/* The agent could not tell the end of its process: memory ran out, and the sandbox ended as a whole. */
-static int end_with_sandbox(const struct ops_run *run, struct exec_event *ret)
-{
-    *ret = (struct exec_event){ .type = EXEC_END,
-                                .result = { .ended = EXIT_OOM,
-                                            .signal = SIGKILL,
-                                            .wall_ms = io_now_ms() - run->begun_ms,
-                                            .stdout_bytes = run->exec.next_offset[0],
-                                            .stderr_bytes = run->exec.next_offset[1] } };
-    return 1;
+    if (err->kind == ERR_UNAVAILABLE && run->lost.kind)
+        *err = run->lost;
 }
 
 int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err)
@@ -356,12 +326,8 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
     uint64_t tick = io_now_ms() + OPS_TICK_MS;
 
     for (;;) {
-        int r = exec_poll(&run->exec, ret, err);
+        int r = ops_run_poll(ops, run, ret, err);
 
-        if (r < 0 && ran_out_of_memory(ops, run, err))
-            r = end_with_sandbox(run, ret);
-        if (r == 1 && ret->type == EXEC_END)
-            ops_run_ended(ops, run, &ret->result);
         if (r != 0)
             return r;
         feed(run);

@@ -110,6 +110,10 @@ int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit
 int ops_verdict_wait(const struct ops_verdict *verdict, int most);
 /* A look, if it is time: a command that used more than its processor time, unseen by the agent, is killed. */
 void ops_verdict_look(struct ops *ops, struct ops_run *run);
+/* The connection to a process ended without a status, as err says: true with a result if the whole sandbox ran out of memory.
+ * Another end of the sandbox is in run->lost. */
+bool ops_verdict_lost(struct ops *ops, struct ops_run *run, const struct err *err,
+                      struct exec_result *ret);
 /* How it ended, by all that is known: out of memory, then processor time, then what the agent said. */
 void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *result);
 

@@ -8,8 +8,10 @@
 
 #define LOOK_LEAST_MS 50
 #define LOOK_MOST_MS  1000
-#define SLACK_MS      20  /* what starting a command takes, which is not the command's */
-#define MARGIN_MS     200 /* for the agent, which ends all that the command started, to come first */
+#define SLACK_MS      20 /* what starting a command takes, which is not the command's */
+#define GONE_MS                                                                                    \
+    30000 /* that a sandbox whose process 1 is dead may take to be gone, beside others */
+#define MARGIN_MS 200 /* for the agent, which ends all that the command started, to come first */
 
 int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,
                       struct ops_verdict *ret, struct err *err)
@@ -134,6 +136,65 @@ static void judge_cpu(struct exec_result *result, uint64_t used, uint64_t limit)
         result->ended = EXIT_CPU;
 }
 
+/* ---- the end of the whole sandbox ---- */
+
+/* The agent is process 1: a connection of it that breaks is the end of the sandbox, unless the sandbox was saved, which ends all
+ * connections as well. */
+static bool lives(struct link *link, const char *id)
+{
+    struct keeper_sandbox sandbox;
+    uint64_t ignored;
+    struct err err;
+
+    if (sandbox_get(link, id, &sandbox, &err) < 0 || sandbox.life == LIFE_STOPPING)
+        return false;
+    return sandbox.life != LIFE_RUNNING ||
+           exec_info(link, id, &ignored, &ignored, &ignored, &err) == 0;
+}
+
+/* What the keeper knows of a sandbox that is gone or about to be; kind 0: nothing. */
+static struct err ask_why(struct link *link, const char *id)
+{
+    struct err why = { 0 }, said;
+
+    link->patience_ms = GONE_MS;
+    if (sandbox_wait(link, id, &said) == 0 || said.kind == ERR_NO_SANDBOX)
+        (void) err_set(&why, ERR_NO_SANDBOX, "the sandbox ended before its command did");
+    else if (said.kind == ERR_OOM)
+        why = said;
+    return why;
+}
+
+bool ops_verdict_lost(struct ops *ops, struct ops_run *run, const struct err *err,
+                      struct exec_result *ret)
+{
+    struct link link;
+    struct err ignored;
+
+    if (err->kind != ERR_UNAVAILABLE || app_link_take(ops->app, &link, &ignored) < 0)
+        return false;
+    link.patience_ms = GONE_MS;
+    if (!lives(&link, run->sandbox))
+        run->lost = ask_why(&link, run->sandbox);
+    app_link_give(ops->app, &link, link.fd >= 0);
+    *ret = (struct exec_result){ .ended = EXIT_OOM,
+                                 .signal = SIGKILL,
+                                 .wall_ms = io_now_ms() - run->begun_ms,
+                                 .stdout_bytes = run->exec.next_offset[0],
+                                 .stderr_bytes = run->exec.next_offset[1],
+                                 .with_sandbox = true };
+    return run->lost.kind == ERR_OOM;
+}
+
+/* The sandbox is gone by the time that its figures are asked for. */
+static void judge_gone(struct link *link, const struct ops_run *run, struct exec_result *result)
+{
+    if (!was_killed(result) || ask_why(link, run->sandbox).kind != ERR_OOM)
+        return;
+    result->ended = EXIT_OOM;
+    result->with_sandbox = true;
+}
+
 void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *result)
 {
     const struct ops_verdict *verdict = &run->verdict;
@@ -148,7 +209,9 @@ void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *r
         app_link_take(ops->app, &link, &err) < 0)
         return;
     r = sandbox_stats_brief(&link, run->sandbox, &stats, &err);
-    app_link_give(ops->app, &link, r == 0);
+    if (r < 0 && err.kind == ERR_NO_SANDBOX)
+        judge_gone(&link, run, result);
+    app_link_give(ops->app, &link, r == 0 || err.kind == ERR_NO_SANDBOX);
     if (r < 0)
         return;
     result->sandbox_peak_bytes = stats.memory_peak_bytes;

@@ -280,7 +280,8 @@ enum code_ending code_cell_run(struct code_cell *cell, struct err *err)
     bool fresh = false;
 
     /* A kernel that ended between two cells is found out by the second. */
-    for (int i = 0; i < 2 && ending == CODE_NEVER_BEGUN && !fresh; i++) {
+    for (int i = 0; i < 2 && ending == CODE_NEVER_BEGUN && !fresh && !cell->result.with_sandbox;
+         i++) {
         if (code_context_start(cell->ops, cell->context, &fresh, err) < 0)
             return CODE_NO_KERNEL;
         ending = run_once(cell, err);

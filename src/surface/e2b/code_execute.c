@@ -134,9 +134,11 @@ static void tell_death(struct execution *e)
     while (len > 0 && strchr("\r\n ", words[len - 1]))
         words[--len] = '\0';
     (void) snprintf(text, sizeof text,
-                    "the kernel ended (%s %" PRIu32 ") before the cell did; the "
-                    "next cell gets a new one%s%s",
-                    ops_exit_reason(result), ops_exit_code(result), len ? ": " : "", words);
+                    "the kernel ended (%s %" PRIu32 ") before the cell did; %s%s%s",
+                    ops_exit_reason(result), ops_exit_code(result),
+                    result->with_sandbox ? "the sandbox ran out of memory, and ended as a whole"
+                                         : "the next cell gets a new one",
+                    len ? ": " : "", words);
     put_error(e, "UnexpectedEndOfExecution", text);
 }
 

@@ -60,10 +60,11 @@ static int send_output(struct follow *f, const struct exec_event *event, struct 
     return 0;
 }
 
-/* A process that was killed along with its sandbox has no end to tell of: the stream is cut. */
+/* A process that was killed along with its sandbox has no end to tell of: the stream is cut. But that memory ran out is told. */
 static int check_sandbox(struct rpc *rpc, const struct exec_result *result, struct err *err)
 {
-    bool killed = result->signal == SIGKILL || result->ended == EXIT_LOST;
+    bool killed =
+        (result->signal == SIGKILL && result->ended != EXIT_OOM) || result->ended == EXIT_LOST;
     struct ops_sandbox sandbox;
 
     if (!killed)
@@ -73,9 +74,8 @@ static int check_sandbox(struct rpc *rpc, const struct exec_result *result, stru
     return sandbox.life == LIFE_RUNNING ? 0 : err_set(err, ERR_NO_SANDBOX, "the sandbox was ended");
 }
 
-static int send_end(struct follow *f, struct exec_result *result, struct err *err)
+static int send_end(struct follow *f, const struct exec_result *result, struct err *err)
 {
-    ops_run_ended(&f->rpc->ops, f->run, result);
     if (check_sandbox(f->rpc, result, err) < 0)
         return -1;
     if (f->bounded && result->ended == EXIT_TIMEOUT)
@@ -87,7 +87,7 @@ static int follow_to_end(struct follow *f, struct err *err)
 {
     for (;;) {
         struct exec_event event;
-        int r = exec_poll(&f->run->exec, &event, err);
+        int r = ops_run_poll(&f->rpc->ops, f->run, &event, err);
 
         if (r == 1 && event.type == EXEC_END)
             return send_end(f, &event.result, err);

@@ -173,6 +173,8 @@ static int judge(const struct search *s, const struct exec_result *result, struc
     if (result->ended == EXIT_TIMEOUT)
         return err_set(err, ERR_TIMEOUT, "the search took longer than %d seconds",
                        TIMEOUT_MS / 1000);
+    if (result->ended == EXIT_OOM)
+        return err_set(err, ERR_OOM, "the search was ended: the sandbox ran out of memory");
     if (result->ended == EXIT_CODE &&
         (result->exit_code <= EXIT_NONE || !strstr(s->errors, "regex parse error")))
         return 0;

@@ -171,7 +171,7 @@ static int run_wait(struct tool_call *call, struct ops_command *command, const s
     if (ops_run_collect(call->ops, call->session->sandbox, command, OUTPUT_BYTES, &output, err) < 0)
         return -1;
     put_result(call->answer, &output.result);
-    if (!bash->one_shot && output.result.ended != EXIT_CODE)
+    if (!bash->one_shot && output.result.ended != EXIT_CODE && !output.result.with_sandbox)
         (void) json_object_set_new(call->answer, "error",
                                    shell_kept(json_object_get(call->answer, "error")));
     r = put_output(call->answer, &output, err);

@@ -394,12 +394,10 @@ static int begin(struct session *s, struct err *err)
 
 /* ---- from the agent ---- */
 
-static int show_end(struct session *s, struct exec_result *result, struct err *err)
+static int show_end(struct session *s, const struct exec_result *result, struct err *err)
 {
-    json_t *json;
+    json_t *json = v1_result_json(result);
 
-    ops_run_ended(&s->ops, &s->run, result);
-    json = v1_result_json(result);
     (void) json_object_set_new(json, "type", json_string("end"));
     s->over = true;
     return put_json(s, json, err);
@@ -407,7 +405,7 @@ static int show_end(struct session *s, struct exec_result *result, struct err *e
 
 static int show_lost(struct session *s, struct err *why, struct err *err)
 {
-    ops_run_explain(&s->ops, &s->run, why);
+    ops_run_explain(&s->run, why);
     s->over = true;
     return put_error(s, why, err);
 }
@@ -418,7 +416,7 @@ static int show(struct session *s, struct err *err)
     struct err why;
     int r;
 
-    while (s->running && !s->over && (r = exec_poll(&s->run.exec, &event, &why)) != 0) {
+    while (s->running && !s->over && (r = ops_run_poll(&s->ops, &s->run, &event, &why)) != 0) {
         if (r < 0)
             return show_lost(s, &why, err);
         if (event.type == EXEC_END)

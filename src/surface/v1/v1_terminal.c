@@ -158,7 +158,7 @@ static int show(struct terminal *t, struct err *err)
     struct exec_event event;
     int r;
 
-    while (!t->over && (r = exec_poll(&t->run.exec, &event, err)) != 0) {
+    while (!t->over && (r = ops_run_poll(&t->ops, &t->run, &event, err)) != 0) {
         json_t *json;
 
         if (r < 0)
@@ -168,7 +168,6 @@ static int show(struct terminal *t, struct err *err)
                 return -1;
             continue;
         }
-        ops_run_ended(&t->ops, &t->run, &event.result);
         json = v1_result_json(&event.result);
         (void) json_object_set_new(json, "type", json_string("end"));
         if (send_json(t, json, err) < 0)
