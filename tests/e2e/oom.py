@@ -246,4 +246,26 @@ def others():
         check("%s: a sandbox that is killed did not run out of memory" % name, "oom" != said and TOLD not in str(said), said)
 
 
-run(whole, bombs, late, timeouts, others, settings=("--policy", "open"))
+def saved():
+    """A save ends the streams, and not the commands: also where something ran out of memory before."""
+    for isolation in ISOLATIONS:
+        box = Box(isolation)
+        collect = follow(box, {"POST exec": v1_exec, "a session": v1_session})
+        if isolation == "jail":
+            ask("POST", box.at + "/exec", {"command": box.bomb()}, timeout=300)
+            check("jail: a command beside others runs out of memory", box.kills())
+        a = ask("POST", box.at + "/snapshots", {}, timeout=300)
+        if a.status != 201:  # a host without CRIU
+            harness.skip("%s: commands whose stream a save ends" % isolation, a.body)
+            ask("DELETE", box.at)
+            collect()
+            continue
+        for name, said in collect().items():
+            check("%s: %s of a command whose stream a save ends is told so" % (isolation, name), "unavailable" in str(said), said)
+        same("%s: a command whose stream a save ends continues" % isolation, "2\n",
+             ask("POST", box.at + "/exec", {"command": "pgrep -cxf 'sleep 900'"}).json["stdout"])
+        ask("DELETE", box.at)
+        ask("DELETE", "/v1/snapshots/" + a.json["id"])
+
+
+run(whole, bombs, late, timeouts, others, saved, settings=("--policy", "open"))
