@@ -27,7 +27,7 @@
 struct keeper;
 struct sandbox;
 struct image_meta;
-struct guest_way;
+struct guest_kind;
 
 struct driver {
     uint32_t isolation; /* enum isolation: its name, and its number in the journal and in images */
@@ -38,7 +38,7 @@ struct driver {
     bool gives_files; /* its disks are layers that the host's kernel reads */
 
     /* of a driver whose sandboxes are guests behind a bridge: how one is saved and loaded (driver/guest) */
-    const struct guest_way *guest;
+    const struct guest_kind *guest;
 
     /* ---- a beginning ---- */
 

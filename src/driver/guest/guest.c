@@ -71,17 +71,18 @@ const char *guest_why_lost(struct keeper *k, const struct sandbox *s)
     return "died while no keeper ran";
 }
 
-int guest_check_version(const struct guest_way *way, const struct image_meta *meta, struct err *err)
+int guest_check_version(const struct guest_kind *kind, const struct image_meta *meta,
+                        struct err *err)
 {
     char version[KEEPER_NAME_MAX];
 
-    way->version(NULL, version, sizeof version);
+    kind->version(NULL, version, sizeof version);
     if (strcmp(version, meta->kernel) == 0)
         return 0;
     return err_set(err, ERR_UNSUPPORTED,
                    "image '%s' was saved by %s %.20s, and this host has %.20s: only its files "
                    "can be loaded",
-                   meta->image.id, way->program, meta->kernel, version[0] ? version : "none");
+                   meta->image.id, kind->program, meta->kernel, version[0] ? version : "none");
 }
 
 /* One whose loader died, and which is the sandbox: it runs, and hears why. In a process of its own. */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 /* How guests of a driver are saved and loaded: driver->guest. */
-struct guest_way {
+struct guest_kind {
     const char *program; /* who writes and reads a guest's state, by name */
     /* what one version of it saved no other loads; "": there is none here, or it does not tell; or `file`, if not NULL, is another than
      * this host has */
@@ -36,7 +36,7 @@ int guest_stats(struct keeper *keeper, const struct sandbox *sandbox, const char
 void guest_adopt(struct keeper *keeper, struct sandbox *sandbox, bool vm);
 
 /* ERR_UNSUPPORTED: the memory of that image is another version's. */
-int guest_check_version(const struct guest_way *way, const struct image_meta *meta,
+int guest_check_version(const struct guest_kind *kind, const struct image_meta *meta,
                         struct err *err);
 
 /* The worker of one that is loaded with its memory; loader.c. */

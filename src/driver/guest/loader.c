@@ -52,7 +52,7 @@ struct loading {
     struct launch_lines lines;
 };
 
-static const struct guest_way *way_of(const struct loading *l)
+static const struct guest_kind *kind_of(const struct loading *l)
 {
     return l->w->sandbox.driver->guest;
 }
@@ -145,11 +145,11 @@ static int launch(struct loading *l, struct err *err)
     struct template t;
     int rc = -1;
 
-    if (way_of(l)->machine(w->keeper, &w->sandbox, templates, &machine, err) < 0)
+    if (kind_of(l)->machine(w->keeper, &w->sandbox, templates, &machine, err) < 0)
         return -1;
     if (template_open_tree(&t, templates, w->sandbox.info.template, l->meta.template_inode, err) <
         0) {
-        way_of(l)->done(&machine);
+        kind_of(l)->done(&machine);
         return -1;
     }
     if (layers_mount(w->keeper->host, &t, err) == 0 &&
@@ -158,7 +158,7 @@ static int launch(struct loading *l, struct err *err)
         w->sandbox.pid.fd = l->lines.pidfd;
         rc = launch_root(&w->sandbox, &t, &machine, &l->lines, true, err);
     }
-    way_of(l)->done(&machine);
+    kind_of(l)->done(&machine);
     cgroup_entry_close(&entry);
     template_close(&t);
     return rc < 0 ? -1 : wait_until_ready(l, err);
@@ -255,7 +255,7 @@ static int load_state(struct loading *l, struct err *err)
     struct err why;
     int rc;
 
-    if (way_of(l)->from_file)
+    if (kind_of(l)->from_file)
         return load_file(l, err);
     if (order_begin(l->w->keeper, &l->w->sandbox, BRIDGE_LOAD, &to, &answer, err) < 0)
         return hear_why(l, err);
@@ -307,12 +307,12 @@ static int load(struct loading *l, struct err *err)
 
     if (open_state(l, err) < 0 || launch(l, err) < 0 || load_state(l, err) < 0)
         return -1;
-    if (way_of(l)->answers && order_run(w->keeper, &w->sandbox, err) < 0)
+    if (kind_of(l)->answers && order_run(w->keeper, &w->sandbox, err) < 0)
         return hear_why(l, err);
     if (l->same && commit(l, err) < 0)
         return -1;
     loaded = io_now_us();
-    if ((!way_of(l)->answers && order_run(w->keeper, &w->sandbox, err) < 0) ||
+    if ((!kind_of(l)->answers && order_run(w->keeper, &w->sandbox, err) < 0) ||
         order_tell(w->keeper, &w->sandbox, l->same ? TALK_RESUME : TALK_FORK, slept, err) < 0)
         return hear_why(l, err);
     if (!l->same) {

@@ -17,7 +17,7 @@
 
 #define PIECE (256u << 10)
 
-static const struct guest_way *way_of(const struct saving *s)
+static const struct guest_kind *kind_of(const struct saving *s)
 {
     return s->w->sandbox.driver->guest;
 }
@@ -26,7 +26,7 @@ static const struct guest_way *way_of(const struct saving *s)
 static int write_state(struct saving *s, int from, struct err *err)
 {
     static char data[PIECE];
-    const uint64_t most = s->w->sandbox.info.limits.memory_bytes + way_of(s)->beside;
+    const uint64_t most = s->w->sandbox.info.limits.memory_bytes + kind_of(s)->beside;
     auto_close int to = openat(s->memory_fd, SAVE_STATE,
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     uint64_t all = 0;
@@ -39,7 +39,7 @@ static int write_state(struct saving *s, int from, struct err *err)
 
         if (n == 0)
             return err_set(err, ERR_TIMEOUT, "%s did not write the guest's state in %u s",
-                           way_of(s)->program, ORDER_MS / 1000);
+                           kind_of(s)->program, ORDER_MS / 1000);
         n = read(from, data, sizeof data);
         if (n < 0 && errno == EINTR)
             continue;
@@ -105,18 +105,18 @@ static int thaw(struct saving *s, int rc, struct err *err)
 static int note_version(struct saving *s, struct err *err)
 {
     const struct sandbox *box = &s->w->sandbox;
-    auto_close int fd = jail_open_inside(box->info.pid, way_of(s)->file, O_PATH);
+    auto_close int fd = jail_open_inside(box->info.pid, kind_of(s)->file, O_PATH);
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_sys(err, errno, "look at the guest's program");
-    way_of(s)->version(&st, s->meta.kernel, sizeof s->meta.kernel);
+    kind_of(s)->version(&st, s->meta.kernel, sizeof s->meta.kernel);
     return s->meta.kernel[0]
                ? 0
                : err_set(err, ERR_UNSUPPORTED,
                          "sandbox '%s' was started by another %s than this host has now: only its "
                          "files can be saved",
-                         box->info.id, way_of(s)->program);
+                         box->info.id, kind_of(s)->program);
 }
 
 static int with_memory(struct saving *s, struct err *err)

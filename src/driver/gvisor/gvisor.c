@@ -47,15 +47,15 @@ static void done(struct machine *machine)
     (void) machine;
 }
 
-static const struct guest_way way = { .program = "runsc",
-                                      .version = runsc_version,
-                                      .file = MACHINE_PROGRAM,
-                                      .disk = &MACHINE_DISK[1],
-                                      .beside = STATE_BESIDE,
-                                      .from_file = true,
-                                      .answers = true,
-                                      .machine = describe,
-                                      .done = done };
+static const struct guest_kind kind = { .program = "runsc",
+                                        .version = runsc_version,
+                                        .file = MACHINE_PROGRAM,
+                                        .disk = &MACHINE_DISK[1],
+                                        .beside = STATE_BESIDE,
+                                        .from_file = true,
+                                        .answers = true,
+                                        .machine = describe,
+                                        .done = done };
 
 static void start(struct keeper *k, struct sandbox *s)
 {
@@ -75,7 +75,7 @@ static int check_load(struct keeper *k, const struct limits *limits, const struc
         return -1;
     return files_only || !(meta->image.flags & KEEPER_IMAGE_MEMORY)
                ? 0
-               : guest_check_version(&way, meta, err);
+               : guest_check_version(&kind, meta, err);
 }
 
 static int load(struct keeper *k, const struct keeper_request *r, const struct image_meta *meta,
@@ -121,7 +121,7 @@ const struct driver gvisor_driver = {
     .settle = guest_settle,
     .save = guest_save,
     .load = load,
-    .guest = &way,
+    .guest = &kind,
     .network = jail_network,
     .rename = jail_rename,
     .stale = jail_stale,

@@ -122,7 +122,7 @@ static int check(struct keeper *k, const struct limits *limits, const struct ima
     bool memory = meta->image.flags & KEEPER_IMAGE_MEMORY && !files_only;
 
     (void) k;
-    if (memory && guest_check_version(&load_vm_way, meta, err) < 0)
+    if (memory && guest_check_version(&load_vm_kind, meta, err) < 0)
         return -1;
     return check_limits(limits, &meta->image.sandbox.limits, !memory, err);
 }
@@ -177,10 +177,10 @@ int load_vm(struct keeper *k, const struct keeper_request *r, const struct image
     return load_begin_by(k, r, meta, &way, ret, err);
 }
 
-const struct guest_way load_vm_way = { .program = "QEMU",
-                                       .version = parts_qemu,
-                                       .file = MACHINE_PROGRAM VM_QEMU,
-                                       .disk = &MACHINE_DISK[1],
-                                       .beside = VM_KERNEL_MEMORY + DEVICES_MAX,
-                                       .machine = load_machine,
-                                       .done = load_machine_done };
+const struct guest_kind load_vm_kind = { .program = "QEMU",
+                                         .version = parts_qemu,
+                                         .file = MACHINE_PROGRAM VM_QEMU,
+                                         .disk = &MACHINE_DISK[1],
+                                         .beside = VM_KERNEL_MEMORY + DEVICES_MAX,
+                                         .machine = load_machine,
+                                         .done = load_machine_done };

@@ -20,6 +20,6 @@ int load_machine(const struct keeper *keeper, struct sandbox *sandbox, int templ
 void load_machine_done(struct machine *machine);
 
 /* Of driver->guest. */
-extern const struct guest_way load_vm_way;
+extern const struct guest_kind load_vm_kind;
 
 #endif

@@ -107,7 +107,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
     .died = jail_died, .leave_disk = guest_leave_disk, .let_go = jail_let_go, .kill = jail_kill,   \
     .kill_workers = jail_kill_workers, .remove = jail_remove, .release = jail_release,             \
     .adopt = adopt, .why_lost = guest_why_lost, .settle = guest_settle, .save = guest_save,        \
-    .load = load_vm, .guest = &load_vm_way, .network = jail_network, .rename = jail_rename,        \
+    .load = load_vm, .guest = &load_vm_kind, .network = jail_network, .rename = jail_rename,       \
     .stale = jail_stale
 
 const struct driver vm_driver = {
