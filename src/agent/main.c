@@ -157,11 +157,11 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
     (void) prctl(PR_SET_NAME, "cove-agent", 0, 0, 0);
     guest = flags & BOOT_MUX;
     agent->machine = flags & BOOT_MACHINE;
-    agent->guest = guest && !agent->machine;
+    agent->gvisor = guest && !agent->machine;
     if (guest && take_trunk(&trunk, err) < 0)
         return -1;
     if (guest)
-        egress_rules_prepare(agent->guest);
+        egress_rules_prepare(agent->gvisor);
     if (rights_boot(own_caps(flags), agent->machine && flags & BOOT_ROOT, err) < 0 ||
         loop_init(&agent->loop, err) < 0 || take_signals(agent, err) < 0)
         return -1;
@@ -185,7 +185,7 @@ static int boot(struct agent *agent, char **argv, char **envp, struct err *err)
         rights_bound_strict();
     if (guest && trunk_open(agent, trunk, err) < 0)
         return -1;
-    if (agent->guest)
+    if (agent->gvisor)
         ahead_begin(agent);
     return 0;
 }

@@ -20,7 +20,7 @@
 
 /* What they wrote goes to the disk once while they run, which may take long, and once when nothing more can come. The checkpoint
  * has the rest, but for what leads outside. */
-static int make_guest_ready(struct err *err)
+static int make_gvisor_ready(struct err *err)
 {
     sync();
     if (halt_stop(err) < 0)
@@ -32,8 +32,8 @@ static int make_guest_ready(struct err *err)
 
 int resumed_make_ready(struct agent *agent, struct err *err)
 {
-    if (agent->guest)
-        return make_guest_ready(err);
+    if (agent->gvisor)
+        return make_gvisor_ready(err);
     if (agent->machine) { /* no checkpoint looks at us, and no call is refused */
         box_stop();
         return 0;

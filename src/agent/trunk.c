@@ -45,7 +45,7 @@ static void on_hello(struct hub *p, const struct mux_hello *hello)
 
     renew_random(hello->seed, sizeof hello->seed);
     renew_time(hello->time_ms);
-    if (agent->guest) {
+    if (agent->gvisor) {
         hub_renew(p); /* first: the loop waits for the hub's epoll, too */
         loop_renew(&agent->loop);
         egress_renew(p);

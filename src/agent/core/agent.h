@@ -18,7 +18,7 @@ struct agent {
     uint64_t memory_limit; /* of the sandbox; 0: unknown */
     uint64_t started_ms;
     bool machine; /* the kernel is the sandbox's own (BOOT_MACHINE) */
-    bool guest;   /* it is gVisor's (BOOT_MUX alone) */
+    bool gvisor;  /* in a guest of gVisor (BOOT_MUX alone) */
     struct refusals refusals;
     uint64_t resumed; /* times */
 
