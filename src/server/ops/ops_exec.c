@@ -362,6 +362,8 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
             r = end_with_sandbox(run, ret);
         if (r == 1 && ret->type == EXEC_END)
             ops_run_ended(ops, run, &ret->result);
+        else if (r == 1)
+            ops_verdict_look(ops, run); /* a command that never stops talking is looked at, too */
         if (r != 0)
             return r;
         feed(run);
