@@ -116,8 +116,13 @@ static inline int box_filter(void)
 /* Descriptors 3 to 5 as boot.h says; everything else is closed by exec. */
 static inline void box_child(int go, int listener, int ready, const char *flags, int program)
 {
-    char *argv[] = { (char *) "cove-agent", (char *) flags, (char *) "user",
-                     (char *) "",           (char *) "0",   NULL };
+    char *argv[] = { (char *) "cove-agent",
+                     (char *) flags,
+                     (char *) "user",
+                     (char *) "",
+                     (char *) "0",
+                     (char *) "0",
+                     NULL };
     char *envp[] = { (char *) "PATH=/mnt:/usr/local/bin:/usr/bin:/bin", (char *) "FROM=template",
                      NULL };
     int null = open("/dev/null", O_RDWR);

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -498,11 +499,19 @@ static int prepare(struct err *err)
     return dup2(port, STDIN_FILENO) < 0 ? err_sys(err, errno, "take the port") : 0;
 }
 
+/* What the kernel gives its first process is less than commands may be allowed. */
+static int raise_files(struct err *err)
+{
+    const struct rlimit files = { BOOT_FILES_MAX, BOOT_FILES_MAX };
+
+    return setrlimit(RLIMIT_NOFILE, &files) < 0 ? err_sys(err, errno, "limit of open files") : 0;
+}
+
 int init_main(void)
 {
     struct err err;
 
-    if (prepare(&err) == 0) {
+    if (prepare(&err) == 0 && raise_files(&err) == 0) {
         (void) execve(told.argv[0], told.argv, told.envp);
         err_sys(&err, errno, "start the agent");
     }

@@ -91,18 +91,21 @@ static int take_signals(struct agent *agent, struct err *err)
 static int read_args(struct agent *agent, char **argv, char **envp, uint64_t *ret_flags,
                      struct err *err)
 {
-    uint64_t flags;
+    uint64_t flags, files;
 
-    if (parse_u64(argv[1], &flags, err) < 0 || parse_u64(argv[4], &agent->memory_limit, err) < 0)
+    if (parse_u64(argv[1], &flags, err) < 0 || parse_u64(argv[4], &agent->memory_limit, err) < 0 ||
+        parse_u64(argv[5], &files, err) < 0)
         return -1;
     if (flags & ~(uint64_t) (BOOT_ROOT | BOOT_NOTIFY | BOOT_MUX | BOOT_MACHINE) ||
         (flags & BOOT_NOTIFY && flags & BOOT_MUX) || (flags & BOOT_MACHINE && !(flags & BOOT_MUX)))
         return err_set(err, ERR_INVALID, "unknown boot flags");
     if (!argv[2][0])
         return err_set(err, ERR_INVALID, "no user");
-    agent->base = (struct spawn_base){
-        .root_profile = flags & BOOT_ROOT, .env = envp, .user = argv[2], .workdir = argv[3]
-    };
+    agent->base = (struct spawn_base){ .root_profile = flags & BOOT_ROOT,
+                                       .env = envp,
+                                       .user = argv[2],
+                                       .workdir = argv[3],
+                                       .open_files = flags & BOOT_MUX ? files : 0 };
     *ret_flags = flags;
     return 0;
 }

@@ -25,7 +25,6 @@
 
 #define PROGRAM "/machine"
 #define BUNDLE  "/bundle"
-#define FILES   65536u
 
 static const char *const capabilities[] = {
     [0] = "CAP_CHOWN",      [1] = "CAP_DAC_OVERRIDE", [3] = "CAP_FOWNER",
@@ -70,8 +69,8 @@ static void put_process(struct json_out *json, const struct guest_start *start)
     json_out_array(json, "rlimits");
     json_out_object(json, NULL);
     json_out_text(json, "type", "RLIMIT_NOFILE");
-    json_out_number(json, "hard", FILES);
-    json_out_number(json, "soft", FILES);
+    json_out_number(json, "hard", BOOT_FILES_MAX);
+    json_out_number(json, "soft", BOOT_FILES_MAX);
     json_out_end(json);
     json_out_end(json);
     json_out_bool(json, "noNewPrivileges", true);

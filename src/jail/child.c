@@ -323,11 +323,14 @@ static void exec_bridge(const struct child_spec *s, int *root_fds, char **argv, 
 
 static void step_exec(const struct child_spec *s, int *root_fds, bool listening)
 {
-    char flags[16], memory[32];
-    char *args[BOOT_BRIDGE_ARG_COUNT + 1] = {
-        [BOOT_BRIDGE_AGENT] = (char *) "cove-agent", flags,  (char *) (uintptr_t) s->template->user,
-        (char *) (uintptr_t) s->template->workdir,   memory, NULL
-    };
+    char flags[16], memory[32], files[16];
+    char *args[BOOT_BRIDGE_ARG_COUNT + 1] = { [BOOT_BRIDGE_AGENT] = (char *) "cove-agent",
+                                              flags,
+                                              (char *) (uintptr_t) s->template->user,
+                                              (char *) (uintptr_t) s->template->workdir,
+                                              memory,
+                                              files,
+                                              NULL };
     char **argv = args + BOOT_BRIDGE_AGENT;
     char *envp[TEMPLATE_ENV_COUNT + 1];
     const char *at = s->template->env;
@@ -336,6 +339,7 @@ static void step_exec(const struct child_spec *s, int *root_fds, bool listening)
                     (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0) |
                         (s->machine ? BOOT_MUX : 0) | (is_vm(s) ? BOOT_MACHINE : 0));
     (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits.memory_bytes);
+    (void) snprintf(files, sizeof files, "%" PRIu32, s->limits.open_files);
     for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
         envp[i] = (char *) (uintptr_t) at;
     envp[s->template->env_count] = NULL;

@@ -6,6 +6,7 @@
  *   argv[1]  BOOT_* flags, decimal
  *   argv[2]  the template's user, argv[3] its working directory ("" is the user's home)
  *   argv[4]  memory limit in bytes, decimal: an agent cannot see its cgroup
+ *   argv[5]  files that a process may have open, decimal: in a guest, the agent limits its commands; a jail is limited before it
  *   envp     the template's environment: the base of every command's
  *
  * It listens, writes one byte to BOOT_FD_READY and closes it. */
@@ -45,6 +46,9 @@
 #define BOOT_ROOT_DISK                                                                             \
     'd' /* the disk of a sandbox that was saved: what it had written is below upper/ */
 
+#define BOOT_FILES_MAX                                                                             \
+    1048576u /* what the agent of a guest may set a command's limit to, and what limits.c allows */
+
 #define BOOT_WORD_STARTED "s"
 
 #define BOOT_ROOT   1 /* profile `root`: commands may run as root */
@@ -55,7 +59,7 @@
 #define BOOT_MACHINE                                                                               \
     8 /* with BOOT_MUX: the kernel is the guest's own. With BOOT_ROOT, root has all of its capabilities */
 
-#define BOOT_ARG_COUNT        5
+#define BOOT_ARG_COUNT        6
 #define BOOT_BRIDGE_START     "start"
 #define BOOT_BRIDGE_LOAD      "load"
 #define BOOT_BRIDGE_MAKE      "make"

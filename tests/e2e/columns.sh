@@ -121,7 +121,13 @@ while True: x.append(bytearray(8 << 20))'
 }
 processes() {
     local box most
-    box=$(cove create --isolation "$1" --pids 64 --name "forks-$1")
+    box=$(cove create --isolation "$1" --pids 64 --files 100 --name "forks-$1")
+    is "$1: a process has as many open files as its limit says" "97 EMFILE" "$(cove exec "$box" -- python3 -c 'import errno, os
+n = 0
+try:
+    while True: n += os.dup(0) > 0
+except OSError as e: print(n, errno.errorcode[e.errno])')"
+    fails "$1: the limit of open files cannot be raised" cove exec "$box" -- sh -c 'ulimit -n 200'
     most=$(cat /sys/fs/cgroup/pids/*/"$box"/pids.max /sys/fs/cgroup/*/"$box"/pids.max 2>/dev/null | head -n 1)
     holds "$1: there is a limit of processes" [ "$most" -le 320 ]
     timeout 60 cove exec --timeout 5s "$box" -- python3 -c 'import os, time

@@ -51,6 +51,14 @@ export async function until(suits, ask, ms = 40000 * slow) {
   }
 }
 
+// Whether what follows holds for the isolation of this run. Where it does not, the line says so.
+export function only(isolations, what, reason) {
+  const mine = (process.env.COVE_TEST_ISOLATION || 'jail').replace('-emulated', '')
+  if (isolations.split(' ').includes(mine)) return true
+  console.log(`skip - ${what}: only ${isolations.replaceAll(' ', ' and ')}: ${reason}`)
+  return false
+}
+
 // One subject. What it throws is its own failure, a hang too; the next part runs.
 export async function part(name, body, limit = 180000) {
   const limitMs = limit * slow

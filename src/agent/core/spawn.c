@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -213,6 +214,7 @@ int spawn_prepare(struct spawn *spawn, const struct spawn_base *base,
                              .root_profile = base->root_profile,
                              .pty = request->flags & AGENT_PTY,
                              .own_cwd = request->cwd != NULL,
+                             .open_files = base->open_files,
                              .cwd = request->cwd };
     if (request->cwd && !request->cwd[0])
         return err_set(err, ERR_INVALID, "cwd: empty");
@@ -303,12 +305,17 @@ static int search_exec(const struct spawn *spawn)
 
 void spawn_child(const struct spawn *spawn, struct err *err)
 {
+    struct rlimit files = { spawn->open_files, spawn->open_files };
     sigset_t none;
     int errnum;
 
     (void) setsid();
     if (spawn->pty && ioctl(0, TIOCSCTTY, 0) < 0) {
         err_sys(err, errno, "controlling terminal");
+        return;
+    }
+    if (spawn->open_files && setrlimit(RLIMIT_NOFILE, &files) < 0) {
+        err_sys(err, errno, "limit of open files");
         return;
     }
     if (rights_become(&spawn->user, spawn->root_profile, err) < 0)

@@ -22,6 +22,7 @@ struct spawn {
     bool shell;  /* argv[0] is the user's shell: /bin/sh steps in when it cannot run */
     char *texts; /* owned: strings of our own in argv and envp */
     int stdio[3];
+    uint64_t open_files; /* as in struct spawn_base */
 };
 
 /* What the agent knows about commands in general. */
@@ -33,6 +34,7 @@ struct spawn_base {
     /* How many processors the sandbox has, by what it sees as /sys; SPAWN_CORES_ALL: as many as the kernel says;
      * 0: not looked yet. */
     unsigned cores;
+    uint64_t open_files; /* that each process of a command may have; 0: as the agent */
 };
 #define SPAWN_CORES_ALL (~0u)
 

@@ -8,6 +8,9 @@
  * Not seen: children of a process that ignores SIGCHLD, which are never waited for. The cgroup counts them; who can read
  * the cgroup compares, with what is reported here: whether the command was alone, and what the agent itself used.
  *
+ * In a guest the clock does not stop while the host runs something else instead of the guest: a command that is alone and followed is
+ * left to the caller, up to a multiple of its limit.
+ *
  * Owns:    struct cpu_limit in every proc_live.
  * Callers: proc.c, procs.c. */
 #ifndef COVE_AGENT_CPU_H
@@ -23,15 +26,18 @@ struct cpu_limit {
     uint64_t sudo_us;  /* of those that sudo started for it and that ended */
     uint64_t agent_us; /* the agent's own time when the command began */
     bool exceeded;
+    bool followed; /* by a caller, who can ask the host (server/ops/ops_verdict.c) */
 };
 
 /* The shepherd is forked. limit_ms 0: no limit, but others must know that it runs. */
-void cpu_started(struct proc *proc, uint64_t limit_ms);
+void cpu_started(struct proc *proc, uint64_t limit_ms, bool followed);
 /* Its exact time is known: cpu_exceeded is final. */
 void cpu_ended(struct proc *proc, uint64_t cpu_us);
 void cpu_disarm(struct proc *proc);
 
 bool cpu_exceeded(const struct proc *proc);
+/* What it used so far, in milliseconds; 0 without a limit. */
+uint64_t cpu_used(const struct proc *proc);
 /* What the agent used since the command began, in milliseconds; 0 without a limit. */
 uint64_t cpu_of_agent(const struct proc *proc);
 

@@ -283,7 +283,7 @@ void proc_set_timers(struct proc *proc, const struct agent_request *request)
     loop_arm(&proc->agent->loop, &proc->live->insist, START_MS, on_insist);
     if (request->timeout_ms)
         loop_arm(&proc->agent->loop, &proc->live->deadline, request->timeout_ms, on_deadline);
-    cpu_started(proc, request->cpu_timeout_ms);
+    cpu_started(proc, request->cpu_timeout_ms, !(request->flags & AGENT_DETACH));
 }
 
 void proc_attach(struct proc *proc, struct reader *reader)
@@ -328,7 +328,7 @@ void proc_describe(const struct proc *proc, struct agent_reply *ret)
         .signal = proc->signal,
         .wall_ms =
             proc->phase <= PROC_RUNNING ? (io_now_us() - proc->started_us) / 1000 : proc->wall_ms,
-        .cpu_ms = proc->cpu_ms,
+        .cpu_ms = proc->phase <= PROC_RUNNING ? cpu_used(proc) : proc->cpu_ms,
         .peak_bytes = proc->peak_bytes,
         .stdout_bytes = running ? live->streams[PROC_STDOUT].ring.end : proc->bytes[PROC_STDOUT],
         .stderr_bytes = running ? live->streams[PROC_STDERR].ring.end : proc->bytes[PROC_STDERR],

@@ -10,8 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define DRAIN_MS   5000
-#define LOOK_EVERY 256u
+#define DRAIN_MS     5000
+#define LOOK_EVERY   256u
+#define MEANWHILE_MS 100
 
 /* One frame, head included; a worker is one process with one frame under way at a time. */
 static uint8_t frame[FRAME_HEAD + FRAME_DATA_MAX];
@@ -21,10 +22,32 @@ int answer_gone(struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "the caller has gone: %s", strerror(errno));
 }
 
+/* As io_write_all, with `meanwhile` called while there is no room. */
+static int write_patiently(const struct worker *w, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        struct pollfd p = { .fd = w->sock, .events = POLLOUT };
+        ssize_t n = send(w->sock, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EAGAIN) {
+            if (poll(&p, 1, MEANWHILE_MS) < 0 && errno != EINTR)
+                return -1;
+            w->meanwhile(w->meanwhile_arg);
+        } else if (n < 0 && errno != EINTR) {
+            return -1;
+        } else if (n > 0) {
+            data += n;
+            len -= (size_t) n;
+        }
+    }
+    return 0;
+}
+
 static int send_frame(struct worker *w, enum frame_type type, size_t len, struct err *err)
 {
     frame_head_put(frame, type, (uint32_t) len);
-    if (io_write_all(w->sock, frame, FRAME_HEAD + len) < 0)
+    if ((w->meanwhile ? write_patiently(w, frame, FRAME_HEAD + len)
+                      : io_write_all(w->sock, frame, FRAME_HEAD + len)) < 0)
         return answer_gone(err);
     return 0;
 }

@@ -7,7 +7,8 @@
  *     was read, and waited for only when the first was the last of all. So events keep their order.
  *   - When the kernel's queue was full, nothing we know is certain: every watch is made again and then
  *     the caller is told to look again (EVENT_OVERFLOW). A caller that reads slowly ends there too,
- *     not in memory of ours.
+ *     not in memory of ours. gVisor's queue has no end: while the caller does not read, we look how long the queue is, and a
+ *     queue of more than QUEUE_MAX is thrown away (lost).
  *   - Directories whose paths no reply can carry are not watched. */
 #include "agent/worker/watch.h"
 
@@ -32,12 +33,15 @@
 #define PAIR_MS    10
 #define SEEN_SLOTS 8192u
 #define TEXT_MAX   (2 * AGENT_PATH_MAX)
+#define QUEUE_MAX                                                                                  \
+    (1 << 20) /* bytes of events; the kernel has room for half of it, if names are short */
 
 struct watch {
     struct worker *w;
     int inotify;
     bool recursive;
     bool ended; /* the watched file or directory is gone */
+    bool lost;  /* events were thrown away, and the caller is not told yet */
     char root[PATH_TEXT_MAX];
     struct nodes nodes;
     /* told from reading a directory: hashes of directory and name */
@@ -415,13 +419,27 @@ static int on_event(struct watch *watch, struct events *events, struct err *err)
                    node, e->name, e->mask & IN_ISDIR, err);
 }
 
+static void bound_queue(void *arg)
+{
+    struct watch *watch = arg;
+    uint8_t thrown[4096] __attribute__((aligned(8)));
+    int queued = 0;
+
+    if (ioctl(watch->inotify, FIONREAD, &queued) < 0 || queued <= QUEUE_MAX)
+        return;
+    watch->lost = true;
+    for (ssize_t n; queued > 0 && (n = read(watch->inotify, thrown, sizeof thrown)) > 0;)
+        queued -= (int) n;
+}
+
 static int on_events(struct watch *watch, struct events *events, struct err *err)
 {
     events->at = events->len = 0;
     if (read_events(watch, events) < 0)
         return err_sys(err, errno, "watch");
-    while (events->at < events->len && !watch->ended) {
-        if (event_at(events, events->at)->mask & IN_Q_OVERFLOW) {
+    while ((watch->lost || events->at < events->len) && !watch->ended) {
+        if (watch->lost || (event_at(events, events->at)->mask & IN_Q_OVERFLOW)) {
+            watch->lost = false;
             if (start(watch, err) < 0)
                 return -1;
             return tell_overflow(watch, err);
@@ -447,11 +465,11 @@ static int follow(struct watch *watch, struct events *events, struct err *err)
         struct pollfd p[2] = { { .fd = watch->inotify, .events = POLLIN },
                                { .fd = watch->w->sock, .events = POLLIN } };
 
-        if (poll(p, 2, -1) < 0 && errno != EINTR)
+        if (poll(p, 2, watch->lost ? 0 : -1) < 0 && errno != EINTR)
             return err_sys(err, errno, "watch");
         if (p[1].revents && read(watch->w->sock, dropped, sizeof dropped) <= 0)
             return err_set(err, ERR_UNAVAILABLE, "the caller has gone");
-        if (p[0].revents && on_events(watch, events, err) < 0)
+        if ((p[0].revents || watch->lost) && on_events(watch, events, err) < 0)
             return -1;
     }
     return answer_record(watch->w, FRAME_END, &(struct agent_reply){ 0 }, err);
@@ -466,12 +484,15 @@ int watch_run(struct worker *w, struct err *err)
     struct agent_reply ready = { 0 };
     int rc = -1;
 
+    w->meanwhile = bound_queue;
+    w->meanwhile_arg = &watch;
     watch.seen = calloc(SEEN_SLOTS, sizeof *watch.seen);
     if (!events.data || !watch.seen)
         (void) err_sys(err, ENOMEM, "watch");
     else if (path_resolve(w->user->home, w->request->path, watch.root, err) == 0 &&
              start(&watch, err) == 0 && answer_record(w, FRAME_REPLY, &ready, err) == 0)
         rc = follow(&watch, &events, err);
+    w->meanwhile = NULL; /* the watch ends with this function */
     nodes_done(&watch.nodes);
     own_close(&watch.inotify);
     free(watch.seen);

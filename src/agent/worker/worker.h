@@ -26,6 +26,9 @@ struct worker {
     bool lent;            /* AGENT_AS_ROOT: root's rights, and what is made is the user's */
     const uint8_t *early; /* bytes of the caller that arrived behind the request frame: they */
     size_t early_len;     /* come before anything read from sock */
+    /* Called now and then while the caller does not take an answer; NULL: no work waits. */
+    void (*meanwhile)(void *arg);
+    void *meanwhile_arg;
 };
 
 /* Serves the request and returns the exit status; only the process table looks at it. */

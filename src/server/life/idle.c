@@ -23,7 +23,9 @@
 #define ORPHANS_MS      600000 /* how often they are looked for; more often at first */
 #define ORPHANS_SOON_MS 180000
 #define DAY_MS          86400000ull
-#define WORK_PER_1000   5 /* of a core: more is work; a server's timers are less */
+/* Of a core: more is work; a server's timers are less. The kernel of a guest is busy by itself: gVisor's with 25, a machine's with 5. */
+#define WORK_PER_1000  5
+#define GUEST_PER_1000 50
 
 /* What is needed of a record. */
 struct one {
@@ -34,6 +36,7 @@ struct one {
     bool held;
     /* of one that is awake and has idle times: */
     uint64_t cpu_us, seen_ms, busy_ms; /* in the time of io_now_ms(); seen_ms 0: not yet */
+    uint32_t isolation;
 };
 
 struct list {
@@ -47,9 +50,9 @@ static struct {
     uint64_t began_ms;
 } own = { .chore = CHORE_INIT };
 
-bool idle_works(uint64_t cpu_us, uint64_t wall_ms)
+bool idle_works(uint32_t isolation, uint64_t cpu_us, uint64_t wall_ms)
 {
-    return cpu_us > wall_ms * WORK_PER_1000;
+    return cpu_us > wall_ms * (isolation == ISOLATION_JAIL ? WORK_PER_1000 : GUEST_PER_1000);
 }
 
 /* ---- records ---- */
@@ -148,10 +151,14 @@ static bool is_busy(struct app *app, struct link *link, struct one *one)
     uint64_t now = io_now_ms(), last_ms;
     const struct one *before =
         own.seen.count ? bsearch(one, own.seen.all, own.seen.count, sizeof *one, by_id) : NULL;
+    struct keeper_sandbox kept = { 0 };
     struct keeper_stats stats;
     struct err err;
     bool busy;
 
+    if (!before && sandbox_get(link, one->id, &kept, &err) < 0)
+        return true;
+    one->isolation = before ? before->isolation : kept.isolation;
     if (sandbox_stats(link, one->id, &stats, &err) < 0)
         return true; /* being made, or gone: not ours to judge */
     one->cpu_us = stats.cpu_us;
@@ -159,7 +166,7 @@ static bool is_busy(struct app *app, struct link *link, struct one *one)
     if (!before || before->seen_ms == 0)
         return true;
     busy = stats.cpu_us < before->cpu_us ||
-           idle_works(stats.cpu_us - before->cpu_us, now - before->seen_ms);
+           idle_works(one->isolation, stats.cpu_us - before->cpu_us, now - before->seen_ms);
     busy = use_now(one->id, &last_ms) || busy || network_busy(app, one->id);
     one->busy_ms = before->busy_ms > last_ms ? before->busy_ms : last_ms;
     return busy;

@@ -22,7 +22,7 @@ void idle_stop(void);
 /* There may be something to be moved. */
 void idle_changed(void);
 
-/* Pure: whether so much processor time within so much time is work. */
-bool idle_works(uint64_t cpu_us, uint64_t wall_ms);
+/* Pure: whether so much processor time within so much time is work of a sandbox with this enum isolation. */
+bool idle_works(uint32_t isolation, uint64_t cpu_us, uint64_t wall_ms);
 
 #endif

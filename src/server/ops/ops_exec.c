@@ -311,6 +311,8 @@ int ops_run_poll(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
         ops_verdict_end(ops, run, &ret->result);
         metrics_execution(&ops->app->metrics, &ret->result);
         note_end(run, &ret->result);
+    } else if (r == 1) {
+        ops_verdict_look(ops, run); /* a command that never stops talking is looked at, too */
     }
     return r;
 }

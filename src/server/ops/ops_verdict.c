@@ -12,18 +12,24 @@
 #define GONE_MS                                                                                    \
     30000 /* that a sandbox whose process 1 is dead may take to be gone, beside others */
 #define MARGIN_MS 200 /* for the agent, which ends all that the command started, to come first */
+#define KERNEL_PART                                                                                \
+    20 /* of the time that passes, a guest's kernel uses less than this part for itself */
 
 int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,
                       struct ops_verdict *ret, struct err *err)
 {
+    struct keeper_sandbox kept = { 0 };
     struct keeper_stats stats;
 
-    if (sandbox_stats_brief(link, sandbox, &stats, err) < 0)
+    if (sandbox_stats_brief(link, sandbox, &stats, err) < 0 ||
+        (cpu_limit_ms && sandbox_get(link, sandbox, &kept, err) < 0))
         return -1;
     *ret = (struct ops_verdict){ .oom_before = stats.oom_kills,
                                  .cpu_before_us = stats.cpu_us,
                                  .cpu_limit_ms = cpu_limit_ms,
-                                 .look_ms = io_now_ms() + LOOK_LEAST_MS };
+                                 .look_ms = io_now_ms() + LOOK_LEAST_MS,
+                                 .begun_ms = io_now_ms(),
+                                 .guest = kept.isolation != ISOLATION_JAIL };
     return 0;
 }
 
@@ -45,13 +51,21 @@ static uint64_t since_ms(const struct ops_verdict *verdict, const struct keeper_
                                                   : 0;
 }
 
-/* A command that was alone used all that the sandbox did, but for the agent's own share. 0: it was not alone. */
+/* A command that was alone used all that the sandbox did, but for the agent's own share. 0: it was not alone.
+ *
+ * In a guest the agent counts by a clock that does not stop while the host runs something else instead: the host's count is the most that
+ * can be true. And of the host's count, some is the guest's kernel's own. */
 static uint64_t used_ms(const struct ops_verdict *verdict, const struct keeper_stats *stats,
                         const struct exec_result *seen)
 {
-    uint64_t all = since_ms(verdict, stats);
+    uint64_t all = since_ms(verdict, stats), own = seen->agent_cpu_ms, used;
 
-    return seen->beside || all < seen->agent_cpu_ms ? 0 : all - seen->agent_cpu_ms;
+    if (verdict->guest)
+        own += (io_now_ms() - verdict->begun_ms) / KERNEL_PART;
+    used = seen->beside || all < own ? 0 : all - own;
+    if (!verdict->guest || seen->cpu_ms < used)
+        return used;
+    return seen->cpu_ms < all ? seen->cpu_ms : all;
 }
 
 static int note_process(void *context, const struct agent_reply *item, struct err *err)
@@ -61,6 +75,7 @@ static int note_process(void *context, const struct agent_reply *item, struct er
     (void) err;
     result->beside = item->flags & AGENT_BESIDE;
     result->agent_cpu_ms = item->agent_cpu_ms;
+    result->cpu_ms = item->cpu_ms;
     return 0;
 }
 
@@ -128,11 +143,11 @@ static bool was_killed(const struct exec_result *result)
     return false;
 }
 
-static void judge_cpu(struct exec_result *result, uint64_t used, uint64_t limit)
+static void judge_cpu(const struct ops_verdict *verdict, struct exec_result *result, uint64_t used)
 {
-    if (used > result->cpu_ms + SLACK_MS)
+    if (verdict->guest || used > result->cpu_ms + SLACK_MS)
         result->cpu_ms = used;
-    if (used > limit + SLACK_MS && result->ended != EXIT_OOM)
+    if (used > verdict->cpu_limit_ms + SLACK_MS && result->ended != EXIT_OOM)
         result->ended = EXIT_CPU;
 }
 
@@ -218,7 +233,7 @@ void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *r
     if (was_killed(result) && stats.oom_kills > verdict->oom_before)
         result->ended = EXIT_OOM;
     if (verdict->cpu_limit_ms)
-        judge_cpu(result, used_ms(verdict, &stats, result), verdict->cpu_limit_ms);
+        judge_cpu(verdict, result, used_ms(verdict, &stats, result));
 }
 
 const char *ops_exit_reason(const struct exec_result *result)

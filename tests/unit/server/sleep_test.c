@@ -2,6 +2,7 @@
 #include "server/life/idle.h"
 #include "server/life/turn.h"
 #include "server/life/use.h"
+#include "wire/isolation.h"
 
 #include "check.h"
 
@@ -71,11 +72,20 @@ static void a_use_counts_until_the_last_one_ends(void)
 
 static void half_a_percent_of_a_core_is_work(void)
 {
-    CHECK(!idle_works(0, 2000));
-    CHECK(!idle_works(10000, 2000));
-    CHECK(idle_works(10001, 2000));
-    CHECK(idle_works(1, 0));
+    CHECK(!idle_works(ISOLATION_JAIL, 0, 2000));
+    CHECK(!idle_works(ISOLATION_JAIL, 10000, 2000));
+    CHECK(idle_works(ISOLATION_JAIL, 10001, 2000));
+    CHECK(idle_works(ISOLATION_JAIL, 1, 0));
+}
+
+static void a_guests_own_kernel_is_no_work(void)
+{
+    for (uint32_t i = ISOLATION_JAIL + 1; i < ISOLATION_COUNT; i++) {
+        CHECK(!idle_works(i, 100000, 2000));
+        CHECK(idle_works(i, 100001, 2000));
+    }
 }
 
 CHECK_MAIN(T(a_turn_is_one_sandboxs_alone), T(many_threads_have_it_one_after_the_other),
-           T(a_use_counts_until_the_last_one_ends), T(half_a_percent_of_a_core_is_work))
+           T(a_use_counts_until_the_last_one_ends), T(half_a_percent_of_a_core_is_work),
+           T(a_guests_own_kernel_is_no_work))
