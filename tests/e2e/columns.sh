@@ -26,6 +26,8 @@ commands() { # isolation, sandbox
     is "$1: a command is the template's user" user "$(cove exec "$2" -- id -un)"
     is "$1: the host name is the sandbox's" "box-$1" "$(cove exec "$2" -- hostname)"
     like "$1: a terminal is one" 'dev/pts/[0-9]+.*30 100' "$(script -qec "stty rows 30 cols 100; cove exec -t $2 -- sh -c 'tty; stty size'" /dev/null </dev/null | tr -d '\0' | tr '\r\n' '  ')"
+    holds "$1: a terminal whose size changes tells its command" "$BUILD/helpers/pty_run" 30x90 'wait=30 90' size=40x120 'wait=40 120' -- \
+        cove exec -t "$2" -- sh -c 'trap "stty size; exit 0" WINCH; stty size; while :; do sleep 0.05; done'
     rc_is "$1: a command that takes too long is ended" 124 cove exec --timeout 300ms "$2" -- sh -c 'setsid sleep 77 & sleep 78'
     fails "$1: a command that takes too long leaves no process" cove exec "$2" -- pgrep -x sleep
     cove exec -d "$2" -- sh -c 'echo on >/tmp/detached; exec sleep 600' >/dev/null
