@@ -42,6 +42,12 @@ static void on_data(struct mux *mux, struct mux_stream *stream)
         mux_end(mux, stream);
 }
 
+static void on_left(struct mux *mux, struct mux_stream *stream)
+{
+    if (mux->host || stream->ours || !stream->left)
+        abort();
+}
+
 static void on_credit(struct mux *mux, struct mux_stream *stream)
 {
     size_t room = mux_room(mux, stream);
@@ -57,16 +63,19 @@ static void on_gone(struct mux *mux, struct mux_stream *stream)
     (void) mux, (void) stream;
 }
 
-static const struct mux_calls calls = { on_hello, on_state,  on_welcome, on_opened,
-                                        on_data,  on_credit, on_gone };
+static const struct mux_calls calls = { on_hello, on_state, on_welcome, on_opened,
+                                        on_data,  on_left,  on_credit,  on_gone };
 
 static void check(const struct mux *mux)
 {
     uint32_t counts[2] = { 0, 0 };
     const uint8_t *out;
 
-    for (const struct mux_stream *s = mux->first; s; s = s->next)
+    for (const struct mux_stream *s = mux->first; s; s = s->next) {
         counts[s->ours]++;
+        if (s->left && s->ours != mux->host) /* the host's clients only */
+            abort();
+    }
     if (counts[0] != mux->count[0] || counts[1] != mux->count[1] || counts[0] > MUX_STREAMS ||
         counts[1] > MUX_STREAMS || mux_out(mux, &out) > sizeof mux->out)
         abort();
@@ -112,6 +121,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             piece = size;
         if (piece % 7 == 0)
             (void) mux_open(&mux, &open, NULL);
+        if (piece % 11 == 0 && mux.host && mux_reads(&mux)) /* clients go */
+            for (struct mux_stream *s = mux.first; s; s = s->next)
+                if (s->ours)
+                    mux_leave(&mux, s);
         if (mux_reads(&mux) && mux_feed(&mux, data, piece, &err) < 0) {
             if (!mux.host)
                 abort();

@@ -51,9 +51,11 @@ static struct conn *admit(struct agent *agent, int fd, bool sudo)
     return NULL;
 }
 
-int door_admit(struct agent *agent, int fd)
+uint64_t door_admit(struct agent *agent, int fd)
 {
-    return admit(agent, fd, false) ? 0 : -1;
+    const struct conn *conn = admit(agent, fd, false);
+
+    return conn ? conn->id : 0;
 }
 
 static void let_in(struct agent *agent, int fd, bool sudo)

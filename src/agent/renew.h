@@ -1,4 +1,4 @@
-/* renew.h - what a virtual machine that was saved must not continue with, because time has passed or because it is a copy: its clock, its
+/* renew.h - what a guest that was saved must not continue with, because time has passed or because it is a copy: its clock, its
  * kernel's random bytes, its id of the boot. (Its host name comes with the mux's state.)
  *
  * Callers: trunk.c, at every HELLO; resumed.c; init.c for the names. */
@@ -20,6 +20,7 @@ void renew_random(const uint8_t *seed, size_t len);
 /* Milliseconds since 1970. A clock that is ahead stays: a HELLO may have waited for a machine that starts. */
 void renew_time(uint64_t now_ms);
 
-int renew_boot_id(struct err *err);
+int renew_boot_id(struct err *err); /* of a virtual machine */
+int renew_boot_id_in_gvisor(struct err *err);
 
 #endif

@@ -84,6 +84,14 @@ static int take_listener(struct agent *agent, int listener, struct err *err)
     return -1;
 }
 
+/* Of a copy. A jail's is a file that the keeper writes. */
+static int renew_id(const struct agent *agent, struct err *err)
+{
+    if (agent->machine)
+        return renew_boot_id(err);
+    return agent->guest ? renew_boot_id_in_gvisor(err) : 0;
+}
+
 int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener,
                 struct err *err)
 {
@@ -91,7 +99,7 @@ int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int lis
         return err_sys(err, errno, "dumpable");
     if (take_listener(agent, listener, err) < 0)
         return -1;
-    if (agent->machine && strcmp(why, "fork") == 0 && renew_boot_id(err) < 0)
+    if (strcmp(why, "fork") == 0 && renew_id(agent, err) < 0)
         return -1;
     agent->base.cores = 0;            /* its limits may be others now */
     if (strcmp(why, "continue") != 0) /* it has not been away */

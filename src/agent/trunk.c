@@ -57,25 +57,36 @@ static void on_hello(struct hub *p, const struct mux_hello *hello)
 static int on_opened(struct hub *p, struct mux_stream *stream, const struct mux_open *open)
 {
     struct agent *agent = p->owner;
+    uint64_t id;
     int pair[2];
 
     if (open->kind != MUX_AGENT ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
-    if (hub_join(p, stream, pair[1], false, NULL) < 0) {
+    id = door_admit(agent, pair[0]);
+    if (!id) /* why is on its way already, if there are too many */
         (void) close(pair[0]);
-        (void) close(pair[1]);
-        return -1;
-    }
-    if (door_admit(agent, pair[0]) < 0) /* why is on its way already, if there are too many */
-        (void) close(pair[0]);
-    return 0;
+    if (hub_join(p, stream, pair[1], false, (void *) (uintptr_t) id) == 0)
+        return 0;
+    (void) close(pair[1]); /* the connection's end, too */
+    return -1;
+}
+
+/* As a client that closes its connection to the socket of a jail. A worker's connection is not ours any more: it ends
+ * when the client's bytes do. */
+static void on_left(struct hub *p, void *owner)
+{
+    struct conn *conn = conn_by_id(p->owner, (uintptr_t) owner);
+
+    if (conn)
+        conn_leave(conn);
 }
 
 static const struct hub_calls calls = {
     .hello = on_hello,
     .state = on_state,
     .opened = on_opened,
+    .left = on_left,
     .datagram = egress_answer,
     .gone = egress_gone,
 };

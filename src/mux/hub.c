@@ -94,6 +94,11 @@ static void line_wait(struct hub *p, struct hub_line *line)
         mux_reset(&p->mux, s);
 }
 
+static bool is_client(const struct hub *p, const struct mux_stream *s)
+{
+    return p->mux.host && s->kind == MUX_AGENT;
+}
+
 /* What came on the stream goes to the local end, as far as that takes it. The stream may be gone behind this. */
 static void line_flush(struct hub *p, struct hub_line *line)
 {
@@ -105,17 +110,28 @@ static void line_flush(struct hub *p, struct hub_line *line)
             continue;
         if (n < 0 && errno == EAGAIN && !line->datagrams)
             return;
-        if (n < 0 && !line->datagrams) {
+        /* A client that is gone may have written what is not sent yet: the stream is needed for that. */
+        if (n < 0 && !line->datagrams && !(is_client(p, s) && s->left && !s->out_ended)) {
             mux_reset(&p->mux, s);
             return;
         }
         mux_take(&p->mux, s,
-                 line->datagrams ? s->in_len : (size_t) n); /* a lost datagram is lost */
+                 n < 0 || line->datagrams ? s->in_len : (size_t) n); /* what is lost is lost */
     }
     if (line->stream && line->stream->in_ended && !line->shut) {
         line->shut = true;
         (void) shutdown(line->watch.fd, SHUT_WR);
     }
+}
+
+/* A client that went without reading its answer has said all that was read here: the end goes before the reset, and so nothing of it is
+ * dropped. */
+static void line_broken(struct hub *p, struct hub_line *line)
+{
+    if (is_client(p, line->stream))
+        mux_end(&p->mux, line->stream);
+    if (line->stream)
+        mux_reset(&p->mux, line->stream);
 }
 
 /* One read: the others have their turn. */
@@ -132,7 +148,7 @@ static void line_read(struct hub *p, struct hub_line *line)
     if (n > 0)
         mux_send(&p->mux, s, data, (size_t) n);
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        mux_reset(&p->mux, s);
+        line_broken(p, line);
     else if (n == 0 && !line->datagrams)
         mux_end(&p->mux, s);
 }
@@ -142,6 +158,8 @@ static void line_ready(struct hub *p, struct hub_watch *w, uint32_t events)
     struct hub_line *line = (struct hub_line *) (void *) w; /* its first member */
 
     line->hung = events & (EPOLLHUP | EPOLLERR);
+    if (line->hung && line->stream && is_client(p, line->stream) && !line->stream->out_ended)
+        mux_leave(&p->mux, line->stream);
     if (line->stream && (events & EPOLLOUT))
         line_flush(p, line);
     if (line->stream && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !line->stream->out_ended)
@@ -233,6 +251,14 @@ static void on_data(struct mux *m, struct mux_stream *s)
         mux_take(m, s, s->in_len);
 }
 
+static void on_left(struct mux *m, struct mux_stream *s)
+{
+    const struct hub_line *line = s->owner;
+
+    if (of(m)->calls->left)
+        of(m)->calls->left(of(m), line->owner);
+}
+
 static void on_credit(struct mux *m, struct mux_stream *s)
 {
     line_wait(of(m), s->owner);
@@ -270,6 +296,7 @@ static const struct mux_calls mux_calls = {
     .welcome = on_welcome,
     .opened = on_opened,
     .data = on_data,
+    .left = on_left,
     .credit = on_credit,
     .gone = on_gone,
 };

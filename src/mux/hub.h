@@ -26,6 +26,8 @@ struct hub_calls {
     void (*welcome)(struct hub *hub);                              /* host */
     /* The other side's stream: gives it a local end by hub_join; -1: it is reset. */
     int (*opened)(struct hub *hub, struct mux_stream *stream, const struct mux_open *open);
+    /* Guest: the client of an operation is gone; `owner` is what hub_join was given. What it had sent still comes to the local end. */
+    void (*left)(struct hub *hub, void *owner);
     /* A datagram came on a stream that has no local end of its own (hub_join with -1). The stream may be reset. */
     void (*datagram)(struct hub *hub, struct mux_stream *stream, const uint8_t *data, size_t len);
     /* A stream without a local end is gone. */

@@ -124,10 +124,20 @@ static void drop_all(struct mux *m)
         drop(m, m->first);
 }
 
+/* Guest: no program reads what we send on this stream. */
+static bool is_deaf(const struct mux *m, const struct mux_stream *s)
+{
+    return s->left && !m->host;
+}
+
 static void drop_if_over(struct mux *m, struct mux_stream *s)
 {
-    if (s->in_ended && s->out_ended && s->in_len == 0)
+    if (!s->in_ended || s->in_len > 0)
+        return;
+    if (s->out_ended)
         drop(m, s);
+    else if (is_deaf(m, s))
+        mux_reset(m, s);
 }
 
 struct mux_stream *mux_open(struct mux *m, const struct mux_open *open, void *owner)
@@ -152,7 +162,11 @@ struct mux_stream *mux_open(struct mux *m, const struct mux_open *open, void *ow
 
 size_t mux_room(const struct mux *m, const struct mux_stream *s)
 {
-    if (s->out_ended || unsent(m) >= MUX_OUT_CALM)
+    if (s->out_ended)
+        return 0;
+    if (is_deaf(m, s))
+        return MUX_DATA_MAX;
+    if (unsent(m) >= MUX_OUT_CALM)
         return 0;
     return s->credit < MUX_DATA_MAX ? s->credit : MUX_DATA_MAX;
 }
@@ -160,6 +174,8 @@ size_t mux_room(const struct mux *m, const struct mux_stream *s)
 void mux_send(struct mux *m, struct mux_stream *s, const uint8_t *data, size_t len)
 {
     assert(len > 0 && len <= mux_room(m, s));
+    if (is_deaf(m, s))
+        return;
     s->credit -= (uint32_t) len;
     put_frame(m, MUX_DATA, s->id, data, len);
 }
@@ -192,6 +208,16 @@ void mux_end(struct mux *m, struct mux_stream *s)
         put_frame(m, MUX_END, s->id, NULL, 0);
     s->out_ended = true;
     drop_if_over(m, s);
+}
+
+void mux_leave(struct mux *m, struct mux_stream *s)
+{
+    static const uint8_t none[4];
+
+    if (s->left)
+        return;
+    s->left = true;
+    put_frame(m, MUX_CREDIT, s->id, none, sizeof none);
 }
 
 void mux_reset(struct mux *m, struct mux_stream *s)
@@ -252,8 +278,25 @@ static void on_data(struct mux *m, struct mux_stream *s, const uint8_t *data, ui
         m->calls->data(m, s);
 }
 
+/* Guest: an operation's client is gone. */
+static void on_left(struct mux *m, struct mux_stream *s)
+{
+    if (s->left || s->ours)
+        return;
+    s->left = true;
+    m->calls->left(m, s);
+    if (s->in_ended && s->in_len == 0)
+        drop_if_over(m, s);
+    else
+        m->calls->credit(m, s); /* there is room for all that goes nowhere */
+}
+
 static void on_credit(struct mux *m, struct mux_stream *s, uint32_t more)
 {
+    if (more == 0 && !m->host) {
+        on_left(m, s);
+        return;
+    }
     if (more > MUX_WINDOW - s->credit) {
         mux_reset(m, s);
         return;
@@ -265,10 +308,19 @@ static void on_credit(struct mux *m, struct mux_stream *s, uint32_t more)
 static void on_end(struct mux *m, struct mux_stream *s)
 {
     s->in_ended = true;
-    if (s->out_ended && s->in_len == 0)
-        drop(m, s);
+    if (s->in_len == 0 && (s->out_ended || is_deaf(m, s)))
+        drop_if_over(m, s);
     else
         m->calls->data(m, s);
+}
+
+/* Guest: a client that is gone behind all that it had to say has said it still. */
+static void on_reset(struct mux *m, struct mux_stream *s)
+{
+    if (!m->host && !s->ours && s->in_ended && s->in_len > 0)
+        on_left(m, s);
+    else
+        drop(m, s);
 }
 
 static int on_hello(struct mux *m, const uint8_t *body, uint32_t len, struct err *err)
@@ -311,7 +363,7 @@ static int on_stream(struct mux *m, const struct mux_head *head, const uint8_t *
     else if (head->type == MUX_END)
         on_end(m, s);
     else
-        drop(m, s);
+        on_reset(m, s);
     return 0;
 }
 

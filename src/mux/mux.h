@@ -34,6 +34,9 @@ struct mux_calls {
     int (*opened)(struct mux *mux, struct mux_stream *stream, const struct mux_open *open);
     /* There are more bytes in stream->in, or their end. */
     void (*data)(struct mux *mux, struct mux_stream *stream);
+    /* Guest: the client of this operation is gone; bytes of the client's may still come, up to their end. The stream
+     * is not reset by this. */
+    void (*left)(struct mux *mux, struct mux_stream *stream);
     /* mux_room may have grown. */
     void (*credit)(struct mux *mux, struct mux_stream *stream);
     /* Before it is freed: by a reset, by a new epoch, or because both sides have ended. */
@@ -46,6 +49,7 @@ struct mux_stream {
     bool ours;      /* we opened it */
     bool in_ended;  /* the other side sends no more */
     bool out_ended; /* nor do we */
+    bool left; /* an operation's client is gone; the host has said so, or the guest has heard so */
     uint8_t kind;
     uint8_t *in; /* owned: bytes that came and are not taken yet */
     uint32_t in_len, in_room;
@@ -90,9 +94,11 @@ void mux_sent(struct mux *mux, size_t len);
 
 /* NULL: there are too many, or the trunk is not ready, or there is no memory. */
 struct mux_stream *mux_open(struct mux *mux, const struct mux_open *open, void *owner);
+/* Host: the client of an operation is gone. What is sent on the stream afterwards still arrives. */
+void mux_leave(struct mux *mux, struct mux_stream *stream);
 /* How many bytes may be sent on the stream now. */
 size_t mux_room(const struct mux *mux, const struct mux_stream *stream);
-/* At most mux_room. */
+/* At most mux_room. Guest: what is sent to a client that is gone goes nowhere. */
 void mux_send(struct mux *mux, struct mux_stream *stream, const uint8_t *data, size_t len);
 /* Bytes at the front of stream->in are done with. The stream may be gone after it, as after the next two. */
 void mux_take(struct mux *mux, struct mux_stream *stream, size_t len);

@@ -7,13 +7,18 @@
  *   STATE    host to guest   state: u8 flags, host name
  *   OPEN     both            u8 kind, and what the kind needs (struct mux_open)
  *   DATA     both            at least one byte
- *   CREDIT   both            u32 bytes that the receiver has room for again
+ *   CREDIT   both            u32 bytes that the receiver has room for again; 0, host to guest: see below
  *   END      both            the sender sends no more on this stream
  *   RESET    both            the stream is gone for the sender, and whatever is on its way with it
  *
  * A trunk may begin in the middle of a frame: an earlier bridge was killed, or the guest was saved then. The host therefore begins an
  * epoch with MUX_FRAME_MAX zero bytes, which complete any half frame. A zero where a frame should begin is skipped. Then comes HELLO.
  * The guest drops all streams of another epoch; the host skips everything up to the WELCOME of its own.
+ *
+ * CREDIT of 0 bytes says that the client of an operation has closed its connection: no program reads what the guest sends any more. It
+ * may overtake what the client had written before, which still comes, with END behind it, and is not dropped. Guests that do
+ * not know that meaning take the frame for what it says, no more room, and continue as before; so do hosts, which never
+ * give it another meaning.
  *
  * Pure: src/mux has the streams. Callers: src/mux, cove-bridge, the agent. */
 #ifndef COVE_WIRE_MUX_H

@@ -26,12 +26,63 @@ commands() { # isolation, sandbox
     is "$1: a command is the template's user" user "$(cove exec "$2" -- id -un)"
     is "$1: the host name is the sandbox's" "box-$1" "$(cove exec "$2" -- hostname)"
     like "$1: a terminal is one" 'dev/pts/[0-9]+.*30 100' "$(script -qec "stty rows 30 cols 100; cove exec -t $2 -- sh -c 'tty; stty size'" /dev/null </dev/null | tr -d '\0' | tr '\r\n' '  ')"
+    holds "$1: a terminal whose size changes tells its command" "$BUILD/helpers/pty_run" 30x90 'wait=30 90' size=40x120 'wait=40 120' -- \
+        cove exec -t "$2" -- sh -c 'trap "stty size; exit 0" WINCH; stty size; while :; do sleep 0.05; done'
     rc_is "$1: a command that takes too long is ended" 124 cove exec --timeout 300ms "$2" -- sh -c 'setsid sleep 77 & sleep 78'
     fails "$1: a command that takes too long leaves no process" cove exec "$2" -- pgrep -x sleep
     cove exec -d "$2" -- sh -c 'echo on >/tmp/detached; exec sleep 600' >/dev/null
     holds "$1: a detached command continues" within 10 cove exec "$2" -- pgrep -x sleep
     many=$(for i in $(seq 1 20); do cove exec "$2" -- echo "$i" & done | sort -n | tr '\n' ' '; wait)
     is "$1: twenty commands at once all answer" "$(seq -s ' ' 1 20) " "$many"
+}
+# What becomes of a command, and of its input, when its client is gone.
+clients() { # isolation, sandbox
+    local client
+    running() { cove exec "$2" -- pgrep -f "^sleep $1"; } # seconds, sandbox
+    ended() { ! running "$1" "$2"; }
+    cove exec -d "$2" -- sleep 700 >/dev/null
+    head -c 3000000 /dev/urandom >"$tmp/input"
+    cove exec "$2" -- sleep 701 &
+    client=$!
+    within 20 running 701 "$2"
+    kill -KILL $client
+    wait $client 2>/dev/null
+    holds "$1: a killed client's command ends" within 20 ended 701 "$2"
+    cove exec -i "$2" -- sleep 702 <"$tmp/input" &
+    client=$!
+    within 20 running 702 "$2"
+    kill -KILL $client
+    wait $client 2>/dev/null
+    holds "$1: a killed client's command ends also with input that was never read" within 20 ended 702 "$2"
+    cove exec -i "$2" -- sh -c 'read first; exec sleep 703' < <(echo line) &
+    client=$!
+    within 20 running 703 "$2"
+    kill -KILL $client
+    wait $client 2>/dev/null
+    holds "$1: a killed client's command ends also with input that was read to its end" within 20 ended 703 "$2"
+    holds "$1: a detached command outlives clients that are killed" running 700 "$2"
+    is "$1: an answer to input that has ended is whole" "line end" "$(echo line | cove exec -i "$2" -- sh -c 'cat; sleep 0.2; echo end' | tr '\n' ' ' | sed 's/ $//')"
+    is "$1: several megabytes of input arrive before their end" "$(md5sum <"$tmp/input")" "$(cove exec -i "$2" -- md5sum <"$tmp/input")"
+    cove exec "$2" -- pkill -f '^sleep 700'
+    input_of_many "$1"
+}
+# Each piece comes with a client of its own, which is gone before the process has read it.
+input_of_many() { # isolation; a sandbox of its own, because it takes a server
+    local path=$PATH v1=http://localhost/v1/sandboxes/input-$1/processes proc part
+    serve_start
+    cove create --isolation "$1" --name "input-$1" --memory 128M >/dev/null
+    api() { curl -s --unix-socket "$COVE_STATE/cove.sock" "$@"; }
+    proc=$(api "$v1" -d '{"args": ["python3", "-c", "import hashlib, os, time\nsum, have = hashlib.md5(), 0\nwhile have < 3000000:\n    data = os.read(0, 10000)\n    sum.update(data)\n    have += len(data)\n    time.sleep(0.002)\nopen(\"sum\", \"w\").write(sum.hexdigest())\nos.rename(\"sum\", \"summed\")"], "stdin": true}' |
+        grep -o '"proc": *[0-9]*' | grep -o '[0-9]*')
+    for part in 0 1 2; do
+        tail -c +$((part * 1000000 + 1)) "$tmp/input" | head -c 1000000 | api --data-binary @- "$v1/$proc/stdin" >/dev/null
+    done
+    holds "$1: input of clients that are gone arrives" within 60 cove exec "input-$1" -- test -e summed
+    is "$1: input of clients that are gone is whole" "$(md5sum <"$tmp/input" | cut -c1-32)" "$(cove exec "input-$1" -- cat summed)"
+    cove kill "input-$1"
+    serve_stop
+    export PATH=$path
+    hash -r
 }
 files() {
     head -c 3000000 /dev/urandom >"$tmp/file"

@@ -22,7 +22,7 @@ static void on_patience(struct timer *timer)
     struct conn *conn = CONTAINER(timer, struct conn, patience);
     struct err err;
 
-    if (conn->ending || conn->out_have > conn->out_sent) {
+    if (conn->ending || conn->left || conn->out_have > conn->out_sent) {
         conn_close(conn);
         return;
     }
@@ -230,7 +230,9 @@ static void wait_for(struct conn *conn, bool output)
 
     if (!conn->in_end && !conn->in_later && !conn->ending)
         events |= EPOLLIN;
-    if (loop_watch(&conn->agent->loop, &conn->watch, events) < 0)
+    if (conn->left && !events) /* its hang-up would not let the loop rest; conn_retry comes back */
+        loop_pause(&conn->agent->loop, &conn->watch);
+    else if (loop_watch(&conn->agent->loop, &conn->watch, events) < 0)
         conn_close(conn);
 }
 
@@ -251,7 +253,7 @@ void conn_flush(struct conn *conn)
         }
         if (send_some(conn) <= 0)
             break;
-        if (conn->patience.at_ms) /* progress */
+        if (conn->patience.at_ms && !conn->left) /* progress */
             loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
     }
     if (!conn->closed)
@@ -360,6 +362,8 @@ static void deliver(struct conn *conn)
     conn->in_whole = false;
     if (taken == CONN_BAD)
         conn_fail(conn, &err);
+    else if (conn->left)
+        loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
 }
 
 static void read_frames(struct conn *conn)
@@ -386,15 +390,51 @@ void conn_retry(struct conn *conn)
         conn_flush(conn);
 }
 
+static void on_soon(struct timer *timer)
+{
+    struct conn *conn = CONTAINER(timer, struct conn, patience);
+
+    if (conn->left)
+        loop_arm(&conn->agent->loop, timer, CONN_PATIENCE_MS, on_patience);
+    conn_retry(conn);
+}
+
+void conn_retry_soon(struct conn *conn)
+{
+    if (conn->in_later && !conn->ending)
+        loop_arm(&conn->agent->loop, &conn->patience, 0, on_soon);
+}
+
+/* Of a client that is gone nothing is left to read, or nothing that is still wanted. */
+static bool is_over(const struct conn *conn)
+{
+    if (conn->in_end || conn->ending)
+        return true;
+    return conn->in_later && !(conn->kind && conn->kind->outlives && conn->kind->outlives(conn));
+}
+
+void conn_leave(struct conn *conn)
+{
+    if (conn->closed || conn->left)
+        return;
+    conn->left = true;
+    loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
+    if (is_over(conn))
+        conn_close(conn);
+}
+
 static void on_ready(struct watch *watch, uint32_t events)
 {
     struct conn *conn = CONTAINER(watch, struct conn, watch);
 
     if (events & EPOLLIN)
         read_frames(conn);
-    /* Gone for good, and nothing of it is left to read. */
-    if (!conn->closed && (events & (EPOLLHUP | EPOLLERR)) &&
-        (conn->in_end || conn->in_later || conn->ending || !(events & EPOLLIN)))
+    if (events & (EPOLLHUP | EPOLLERR)) {
+        conn_leave(conn);
+        if (!(events & EPOLLIN) && !conn->in_later)
+            conn_close(conn);
+    }
+    if (!conn->closed && conn->left && is_over(conn))
         conn_close(conn);
     if (!conn->closed)
         conn_flush(conn);

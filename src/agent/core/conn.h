@@ -39,6 +39,8 @@ struct conn_kind {
     int (*body)(struct conn *conn, struct iovec iov[CONN_BODY_PARTS]);
     void (*sent)(struct conn *conn, size_t n);
     void (*closed)(struct conn *conn);
+    /* Whether what the client had sent is still wanted when the client is gone, however long that takes; NULL: no. */
+    bool (*outlives)(const struct conn *conn);
 };
 
 struct conn {
@@ -51,6 +53,7 @@ struct conn {
     uint64_t id; /* never reused */
     bool sudo;   /* came from inside */
     bool closed, ending, in_end, in_whole, in_later;
+    bool left;  /* the client is gone for good; what it had sent may be unread */
     pid_t peer; /* sudo: who asks */
     int fds[CONN_FDS];
     size_t fd_count;
@@ -76,6 +79,8 @@ struct conns {
 /* Takes the descriptor when it works; NULL: no memory. */
 struct conn *conn_new(struct agent *agent, int fd, bool sudo, const struct conn_kind *kind);
 void conn_close(struct conn *conn);
+/* The client is gone. What it had sent is read first, as far as it is wanted. */
+void conn_leave(struct conn *conn);
 void conns_sweep(struct agent *agent);
 struct conn *conn_by_id(struct agent *agent, uint64_t id);
 
@@ -92,6 +97,8 @@ void conn_end(struct conn *conn);
 void conn_flush(struct conn *conn);
 /* The frame that was left for later may be taken now. */
 void conn_retry(struct conn *conn);
+/* The same, in a turn of its own: for who is in the middle of something. Only for a connection that may take its time. */
+void conn_retry_soon(struct conn *conn);
 /* From here on the caller may take its time. */
 void conn_be_patient(struct conn *conn);
 

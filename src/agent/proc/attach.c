@@ -162,6 +162,17 @@ static void attach_sent(struct conn *conn, size_t n)
     proc_drained(reader->proc);
 }
 
+/* What a client that is gone had sent before goes before the input of the clients that came later. */
+static bool must_wait(const struct reader *reader)
+{
+    const struct proc_live *live = reader->proc->live;
+
+    for (const struct reader *other = live ? live->readers : NULL; other; other = other->next)
+        if (other->conn->left && other->conn->id < reader->conn->id)
+            return true;
+    return false;
+}
+
 static enum conn_taken take_stdin(struct reader *reader, struct conn *conn,
                                   const struct frame_head *head, const uint8_t *data,
                                   struct err *err)
@@ -200,6 +211,8 @@ static enum conn_taken attach_frame(struct conn *conn, const struct frame_head *
 
     if (!reader->proc)
         return CONN_DONE; /* it never started, and the caller is being told */
+    if ((head->type == FRAME_STDIN || head->type == FRAME_STDIN_END) && must_wait(reader))
+        return CONN_LATER;
     if (head->type == FRAME_STDIN)
         return take_stdin(reader, conn, head, data, err);
     if (head->type == FRAME_STDIN_END)
@@ -214,6 +227,15 @@ static enum conn_taken attach_frame(struct conn *conn, const struct frame_head *
     return CONN_BAD;
 }
 
+static void wake_others(const struct reader *reader)
+{
+    const struct proc_live *live = reader->proc->live;
+
+    for (struct reader *other = live ? live->readers : NULL; other; other = other->next)
+        if (other != reader)
+            conn_retry_soon(other->conn);
+}
+
 static void attach_closed(struct conn *conn)
 {
     struct reader *reader = conn->data;
@@ -222,6 +244,8 @@ static void attach_closed(struct conn *conn)
     if (proc) {
         bool unfinished = reader->kill_on_close && proc->phase != PROC_FINAL;
 
+        if (conn->left)
+            wake_others(reader);
         proc_detach(proc, reader);
         if (unfinished)
             proc_kill(proc);
@@ -230,10 +254,19 @@ static void attach_closed(struct conn *conn)
     free(reader);
 }
 
+/* Input for a process that does not end with this client. */
+static bool attach_outlives(const struct conn *conn)
+{
+    const struct reader *reader = conn->data;
+
+    return reader->proc && !reader->kill_on_close;
+}
+
 static const struct conn_kind attach_kind = {
     .frame = attach_frame,
     .fill = attach_fill,
     .body = attach_body,
     .sent = attach_sent,
     .closed = attach_closed,
+    .outlives = attach_outlives,
 };

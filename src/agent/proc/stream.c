@@ -1,10 +1,12 @@
 #include "agent/proc/stream.h"
 
 #include "agent/proc/attach.h"
+#include "agent/proc/tree.h"
 #include "base/own.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -318,8 +320,30 @@ bool proc_stdin_end(struct proc *proc)
     return proc_stdin(proc, &end, 1) == 1;
 }
 
+/* gVisor's kernel changes the size and sends no SIGWINCH, nor does it say which group of processes is in the foreground: the whole
+ * session of the terminal is told. */
+static void tell_size(const struct proc *proc)
+{
+    struct tree tree;
+
+    if (tree_read(&tree, proc->live->shepherd) < 0)
+        return;
+    for (size_t i = 0; i < tree.count; i++)
+        if (tree.nodes[i].below && getsid(tree.nodes[i].pid) == proc->pid)
+            (void) kill(tree.nodes[i].pid, SIGWINCH);
+    tree_done(&tree);
+}
+
 void proc_resize(struct proc *proc, uint16_t rows, uint16_t columns)
 {
-    if (proc->live && proc->live->pty && proc->live->in.fd >= 0)
-        set_size(proc->live->in.fd, rows, columns);
+    struct proc_live *live = proc->live;
+    struct winsize was;
+    bool same;
+
+    if (!live || !live->pty || live->in.fd < 0)
+        return;
+    same = ioctl(live->in.fd, TIOCGWINSZ, &was) == 0 && was.ws_row == rows && was.ws_col == columns;
+    set_size(live->in.fd, rows, columns);
+    if (proc->agent->guest && !same && live->shepherd && proc->phase == PROC_RUNNING)
+        tell_size(proc);
 }

@@ -31,7 +31,15 @@ static bool nothing(struct conn *conn)
     return false;
 }
 
-static const struct conn_kind kind = { .frame = take, .fill = nothing };
+static bool outliving; /* what the client had sent is wanted when the client is gone */
+
+static bool outlives(const struct conn *conn)
+{
+    (void) conn;
+    return outliving;
+}
+
+static const struct conn_kind kind = { .frame = take, .fill = nothing, .outlives = outlives };
 
 struct ends {
     int ours;
@@ -45,6 +53,7 @@ static struct ends open_conn(void)
 
     taken[0] = '\0';
     later = 0;
+    outliving = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
         ends.ours = pair[0];
         ends.conn = conn_new(&agent, pair[1], false, &kind);
@@ -205,6 +214,85 @@ static void a_caller_that_does_not_read_is_waited_for_without_spinning(void)
     conns_sweep(&agent);
 }
 
+static void a_client_that_is_gone_is_read_as_far_as_it_is_wanted(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct ends e = open_conn();
+
+        later = 1;
+        outliving = i;
+        send_frame(e.ours, FRAME_STDIN, "a", 1);
+        send_frame(e.ours, FRAME_STDIN, "b", 1);
+        turn();
+        (void) close(e.ours);
+        turn();
+        CHECK_INT(e.conn->closed, !outliving);
+        if (outliving) {
+            CHECK(!e.conn->watch.added); /* the hang-up does not keep the loop awake */
+            conn_retry(e.conn);
+            turn();
+            CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+            CHECK(e.conn->closed);
+        }
+        conns_sweep(&agent);
+    }
+    CHECK_INT(agent.conns.outside, 0);
+}
+
+/* As over a trunk: that the client is gone is known before its bytes have come. */
+static void a_client_may_be_gone_before_its_bytes_come(void)
+{
+    struct ends e = open_conn();
+
+    conn_leave(e.conn);
+    CHECK(!e.conn->closed);
+    send_frame(e.ours, FRAME_STDIN, "a", 1);
+    turn();
+    CHECK_STR(taken, "stdin:1:a ");
+    CHECK(!e.conn->closed);
+    CHECK(shutdown(e.ours, SHUT_WR) == 0);
+    turn();
+    CHECK(e.conn->closed);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+
+    e = open_conn(); /* not wanted while it must wait */
+    conn_leave(e.conn);
+    later = 1;
+    send_frame(e.ours, FRAME_STDIN, "a", 1);
+    turn();
+    CHECK(e.conn->closed);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+
+    e = open_conn(); /* half closed before: there is nothing more to come */
+    CHECK(shutdown(e.ours, SHUT_WR) == 0);
+    turn();
+    CHECK(!e.conn->closed);
+    conn_leave(e.conn);
+    CHECK(e.conn->closed);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+}
+
+static void what_a_client_that_is_gone_had_sent_is_not_kept_for_ever(void)
+{
+    struct ends e = open_conn();
+
+    later = 1;
+    outliving = true;
+    send_frame(e.ours, FRAME_STDIN, "a", 1);
+    turn();
+    (void) close(e.ours);
+    turn();
+    CHECK(!e.conn->closed && e.conn->patience.at_ms);
+    loop_arm(&agent.loop, &e.conn->patience, 0, e.conn->patience.fire);
+    turn();
+    CHECK(e.conn->closed);
+    conns_sweep(&agent);
+    CHECK_INT(agent.conns.outside, 0);
+}
+
 int main(void)
 {
     static const struct check_test tests[] = {
@@ -214,6 +302,9 @@ int main(void)
         T(a_refusal_is_sent_and_then_the_end),
         T(a_half_closed_caller_still_gets_its_answer),
         T(a_caller_that_does_not_read_is_waited_for_without_spinning),
+        T(a_client_that_is_gone_is_read_as_far_as_it_is_wanted),
+        T(a_client_may_be_gone_before_its_bytes_come),
+        T(what_a_client_that_is_gone_had_sent_is_not_kept_for_ever),
     };
     struct err err;
 

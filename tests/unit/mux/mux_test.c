@@ -5,7 +5,7 @@
 
 struct side {
     struct mux mux;
-    int hellos, welcomes, opened, gone, states;
+    int hellos, welcomes, opened, gone, states, left;
     struct mux_stream *last; /* that the other side opened */
     struct mux_state state;
     bool refuse; /* what is opened */
@@ -56,6 +56,12 @@ static void on_data(struct mux *mux, struct mux_stream *stream)
         mux_take(mux, stream, stream->in_len);
 }
 
+static void on_left(struct mux *mux, struct mux_stream *stream)
+{
+    (void) stream;
+    of(mux)->left++;
+}
+
 static void on_credit(struct mux *mux, struct mux_stream *stream)
 {
     (void) mux, (void) stream;
@@ -68,8 +74,8 @@ static void on_gone(struct mux *mux, struct mux_stream *stream)
         of(mux)->last = NULL;
 }
 
-static const struct mux_calls calls = { on_hello, on_state,  on_welcome, on_opened,
-                                        on_data,  on_credit, on_gone };
+static const struct mux_calls calls = { on_hello, on_state, on_welcome, on_opened,
+                                        on_data,  on_left,  on_credit,  on_gone };
 
 static int move(struct side *from, struct side *to, size_t piece, struct err *err)
 {
@@ -426,6 +432,136 @@ static void a_state_is_told_once_the_guest_is_there(void)
     CHECK_STR(guest.state.name, "renamed");
 }
 
+/* A stream of the host's whose client wrote three bytes; the guest has them, and does not take them. */
+static struct mux_stream *written(void)
+{
+    struct mux_stream *s;
+
+    fresh();
+    begin(7);
+    (void) settle(4096);
+    guest.slow = true;
+    s = open_one(&host);
+    mux_send(&host.mux, s, (const uint8_t *) "abc", 3);
+    (void) settle(4096);
+    return s;
+}
+
+static void take_all(void)
+{
+    guest.got += guest.last->in_len;
+    mux_take(&guest.mux, guest.last, guest.last->in_len);
+}
+
+static void a_client_that_is_gone_overtakes_its_bytes_and_drops_none(void)
+{
+    struct mux_stream *s = written();
+
+    mux_leave(&host.mux, s);
+    mux_leave(&host.mux, s);
+    (void) settle(4096);
+    CHECK_INT(guest.left, 1);
+    CHECK(guest.gone == 0 && guest.last->in_len == 3);
+    mux_send(&host.mux, s, (const uint8_t *) "de", 2);
+    mux_end(&host.mux, s);
+    (void) settle(4096);
+    CHECK(guest.gone == 0 && host.gone == 0 && guest.last->in_len == 5);
+    take_all();
+    CHECK(guest.got == 5 && guest.gone == 1); /* nothing more can come of it */
+    (void) settle(4096);
+    CHECK_INT(host.gone, 1);
+}
+
+static void a_client_that_had_ended_is_gone_at_once(void)
+{
+    struct mux_stream *s = written();
+
+    take_all();
+    mux_end(&host.mux, s);
+    (void) settle(4096);
+    CHECK(guest.gone == 0 && guest.left == 0); /* half closed */
+    mux_leave(&host.mux, s);
+    (void) settle(4096);
+    CHECK(guest.left == 1 && guest.gone == 1 && host.gone == 1);
+}
+
+static void the_end_of_a_client_that_is_gone_drops_its_stream(void)
+{
+    struct mux_stream *s = written();
+
+    take_all();
+    mux_leave(&host.mux, s);
+    (void) settle(4096);
+    CHECK(guest.left == 1 && guest.gone == 0);
+    mux_end(&host.mux, s);
+    (void) settle(4096);
+    CHECK(guest.gone == 1 && host.gone == 1);
+}
+
+static void what_is_sent_to_a_client_that_is_gone_goes_nowhere(void)
+{
+    static uint8_t data[MUX_DATA_MAX];
+    struct mux_stream *s = written();
+    const uint8_t *out;
+
+    mux_leave(&host.mux, s);
+    (void) settle(4096);
+    for (int i = 0; i < 100; i++) { /* far beyond the window */
+        CHECK_INT(mux_room(&guest.mux, guest.last), MUX_DATA_MAX);
+        mux_send(&guest.mux, guest.last, data, sizeof data);
+    }
+    CHECK_INT(mux_out(&guest.mux, &out), 0);
+    mux_end(&guest.mux, guest.last);
+    CHECK_INT(mux_room(&guest.mux, guest.last), 0);
+}
+
+static void a_reset_behind_the_end_drops_no_byte_of_the_client(void)
+{
+    struct mux_stream *s = written();
+
+    mux_end(&host.mux, s);
+    mux_reset(&host.mux, s);
+    (void) settle(4096);
+    CHECK(host.gone == 1 && guest.left == 1 && guest.gone == 0);
+    CHECK_INT(feed_frame(&guest, MUX_RESET, guest.last->id, NULL, 0), 0); /* twice is as once */
+    CHECK(guest.left == 1 && guest.gone == 0);
+    take_all();
+    CHECK(guest.got == 3 && guest.gone == 1);
+    s = written();
+    mux_reset(&host.mux, s); /* not all was said: there is nothing to wait for */
+    (void) settle(4096);
+    CHECK(guest.left == 0 && guest.gone == 1);
+}
+
+static void a_guest_has_no_client_that_could_be_gone(void)
+{
+    const uint8_t *out;
+    struct mux_stream *s;
+
+    fresh();
+    begin(7);
+    (void) settle(4096);
+    s = open_one(&host);
+    (void) settle(4096);
+    /* To the host, no room is no room: of its own stream and of the guest's. */
+    CHECK_INT(feed_frame(&host, MUX_CREDIT, s->id, "\0\0\0\0", 4), 0);
+    CHECK_INT(feed_frame(&host, MUX_OPEN, 3, "d", 1), 0);
+    CHECK_INT(feed_frame(&host, MUX_CREDIT, 3, "\0\0\0\0", 4), 0);
+    CHECK(host.left == 0 && !s->left && !host.last->left && host.gone == 0);
+    CHECK_INT(mux_room(&host.mux, s), MUX_DATA_MAX);
+    mux_send(&host.mux, s, (const uint8_t *) "abc", 3);
+    CHECK(mux_out(&host.mux, &out) > 3);
+    host.slow = true; /* a stream of the guest's that is reset is gone, with what came on it */
+    CHECK_INT(feed_frame(&host, MUX_DATA, 3, "abc", 3), 0);
+    CHECK_INT(feed_frame(&host, MUX_END, 3, NULL, 0), 0);
+    CHECK_INT(feed_frame(&host, MUX_RESET, 3, NULL, 0), 0);
+    CHECK_INT(host.gone, 1);
+    s = open_one(&guest); /* and the guest has no client in a stream of its own */
+    (void) settle(4096);
+    CHECK_INT(feed_frame(&guest, MUX_CREDIT, s->id, "\0\0\0\0", 4), 0);
+    CHECK(guest.left == 0 && !s->left);
+}
+
 CHECK_MAIN(T(no_stream_is_opened_before_the_welcome),
            T(bytes_and_ends_arrive_in_pieces_of_any_size),
            T(a_reader_that_does_not_read_stalls_its_stream_alone), T(credit_comes_back_by_quarters),
@@ -437,4 +573,10 @@ CHECK_MAIN(T(no_stream_is_opened_before_the_welcome),
            T(a_guest_that_lost_its_place_finds_the_next_hello),
            T(a_new_epoch_drops_every_stream_of_the_old_one),
            T(the_host_believes_only_the_welcome_of_its_own_epoch),
-           T(a_state_is_told_once_the_guest_is_there))
+           T(a_state_is_told_once_the_guest_is_there),
+           T(a_client_that_is_gone_overtakes_its_bytes_and_drops_none),
+           T(a_client_that_had_ended_is_gone_at_once),
+           T(the_end_of_a_client_that_is_gone_drops_its_stream),
+           T(what_is_sent_to_a_client_that_is_gone_goes_nowhere),
+           T(a_reset_behind_the_end_drops_no_byte_of_the_client),
+           T(a_guest_has_no_client_that_could_be_gone))
