@@ -10,13 +10,19 @@
 
 #define IDLE_MS 250
 
+/* What a login shell does before its command, without what the template's files say. The kernel makes room for as many processes at once as with
+ * Debian's /etc/profile: the shepherd, the shell, one that the shell forks, and the program. Here the shepherd is gone by then, so the shell forks two. */
+#define LIKE_A_LOGIN                                                                               \
+    ": $(: $(id -u)); for f in /etc/profile /etc/profile.d/*.sh ~/.bash_profile ~/.bash_login "    \
+    "~/.profile; do test -f \"$f\" && read -r line <\"$f\"; done"
+
 static struct agent *whose;
 static struct timer idle_timer;
 
 /* As fork_shepherd(), of a command that no client has: its shepherd finds that the agent does not listen, and ends, and the agent reaps both. */
 static void start(struct agent *agent)
 {
-    char args[sizeof((struct user *) 0)->shell + sizeof "-c\0:"];
+    char args[sizeof((struct user *) 0)->shell + sizeof "-c\0" LIKE_A_LOGIN];
     struct agent_request request = { .version = AGENT_VERSION };
     struct spawn spawn;
     struct user user;
@@ -27,7 +33,8 @@ static void start(struct agent *agent)
         return;
     request.args.count = 3;
     request.args.data = args;
-    request.args.len = (uint32_t) snprintf(args, sizeof args, "%s%c-c%c:", user.shell, 0, 0) + 1;
+    request.args.len =
+        (uint32_t) snprintf(args, sizeof args, "%s%c-c%c" LIKE_A_LOGIN, user.shell, 0, 0) + 1;
     if (spawn_prepare(&spawn, &agent->base, &request, &user, &ignored) < 0)
         return;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {

@@ -1,8 +1,9 @@
-/* ahead.h - a command that does nothing, once, in a guest of gVisor that has been idle since its start: what a kernel does at the first command
+/* ahead.h - a command that changes nothing, once, in a guest of gVisor that has been idle since its start: what a kernel does at the first command
  * only (processes of the host for address spaces, names and pages of the shell and its libraries) is then done before a caller waits for it.
  *
- * The command is the template's shell, as the template's user, and has no place in the list of processes. A guest whose first command comes
- * sooner does without.
+ * The command is the template's shell, as the template's user, and has no place in the list of processes. It starts a program and opens the
+ * files of a login, as the first command will; it does not run them: what they write or start would be there before the caller's command. A
+ * guest whose first command comes sooner does without.
  *
  * Callers: main.c, once. */
 #ifndef COVE_AGENT_PROC_AHEAD_H

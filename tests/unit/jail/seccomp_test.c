@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/membarrier.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -299,6 +300,24 @@ static void kvm_has_its_commands_and_no_more_than_a_sandbox_beside_them(void)
             CHECK_INT(ask(&with_kvm, nr, arg, arg, arg), ask(&quiet, nr, arg, arg, arg));
 }
 
+/* Around gVisor: what makes namespaces and mounts beside a sandbox's, and one command less, which a sandbox has. */
+static void around_gvisor_one_barrier_cannot_be_registered(void)
+{
+    static struct seccomp_filter machine;
+
+    seccomp_compile_machine(&machine);
+    CHECK_INT(ask(&machine, __NR_mount, 0, 0, 0), ALLOWED);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        uint64_t command = 1ull << bit;
+        bool slow = command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+
+        CHECK_INT(ask(&machine, __NR_membarrier, command, 0, 0), slow ? PERM : ALLOWED);
+        CHECK_INT(ask(&machine, __NR_membarrier, HIGH | command, 0, 0), slow ? PERM : ALLOWED);
+        CHECK_INT(ask(&quiet, __NR_membarrier, command, 0, 0), ALLOWED);
+    }
+    CHECK_INT(ask(&machine, __NR_membarrier, MEMBARRIER_CMD_QUERY, 0, 0), ALLOWED);
+}
+
 static void urgent_data_does_not_exist(void)
 {
     static const struct {
@@ -492,6 +511,7 @@ static void a_tracer_cannot_suspend_the_filter(void)
 
 CHECK_MAIN(T(the_filter_compiles_within_the_kernels_bounds), T(every_allowed_row_is_allowed),
            T(kvm_has_its_commands_and_no_more_than_a_sandbox_beside_them),
+           T(around_gvisor_one_barrier_cannot_be_registered),
            T(every_refused_row_is_refused_and_reported), T(no_row_is_in_both_lists_nor_twice),
            T(every_number_without_a_row_does_not_exist), T(limits_of_the_agent_are_out_of_reach),
            T(x32_numbers_do_not_exist), T(other_architectures_have_no_calls_at_all),
