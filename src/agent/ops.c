@@ -4,6 +4,7 @@
 #include "agent/door.h"
 #include "agent/proc/attach.h"
 #include "agent/proc/proc.h"
+#include "agent/proc/spare.h"
 #include "agent/proc/tree.h"
 #include "agent/resumed.h"
 #include "agent/worker/worker.h"
@@ -328,6 +329,8 @@ static void end_quiesce(struct agent *agent)
     struct conn *conn = agent->quiescing ? conn_by_id(agent, agent->quiescing) : NULL;
     struct err err;
 
+    if (agent->worker_count > 0 || !spare_gone(agent))
+        return;
     agent->quiescing = 0;
     if (!conn || has_hung_up(conn))
         return;
@@ -361,12 +364,12 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
     door_turn_away(agent);
     for (size_t i = 0; i < agent->worker_count; i++)
         (void) kill(agent->workers[i], SIGKILL);
+    spare_end(agent);
     conn->kind = &waiting_kind;
     agent->quiescing = conn->id;
     if (conn_reply(conn, FRAME_REPLY, &reply) == 0)
         conn_flush(conn);
-    if (agent->worker_count == 0)
-        end_quiesce(agent);
+    end_quiesce(agent);
     return CONN_DONE;
 }
 
@@ -400,12 +403,15 @@ static void next_in_turn(struct agent *agent)
 
 bool ops_worker_reaped(struct agent *agent, pid_t pid)
 {
+    if (spare_reaped(agent, pid)) {
+        end_quiesce(agent);
+        return true;
+    }
     for (size_t i = 0; i < agent->worker_count; i++) {
         if (agent->workers[i] != pid)
             continue;
         agent->workers[i] = agent->workers[--agent->worker_count];
-        if (agent->worker_count == 0)
-            end_quiesce(agent);
+        end_quiesce(agent);
         next_in_turn(agent);
         return true;
     }
@@ -465,7 +471,7 @@ static enum conn_taken start_worker(struct conn *conn, const struct agent_reques
         return CONN_BAD;
     if (agent->worker_count == AGENT_WORKERS_MAX) /* its turn comes, or its patience ends */
         return CONN_LATER;
-    pid = fork();
+    pid = spare_fork(agent);
     if (pid == 0)
         run_worker(conn->watch.fd, request, &user, agent->base.root_profile);
     if (pid < 0) {

@@ -15,7 +15,7 @@ void ops_signalled(struct agent *agent, uint64_t id, uint32_t count);
 /* Its shepherd is gone: who still waits for one of its signals is told so. */
 void ops_signals_lost(struct agent *agent, const struct proc *proc);
 
-/* A child of the agent is gone. True: it was a worker. */
+/* A child of the agent is gone. True: it was a worker, or the spare. */
 bool ops_worker_reaped(struct agent *agent, pid_t pid);
 
 #endif

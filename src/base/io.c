@@ -236,8 +236,8 @@ static void collect_fds(struct msghdr *msg, int *ret_fds, size_t max_fds, size_t
     }
 }
 
-ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
-                    size_t *ret_fd_count)
+ssize_t io_recv_fds_with(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
+                         size_t *ret_fd_count, int flags)
 {
     union {
         /* As many as one message can hold: what is cut off would be closed by the kernel, lingering. */
@@ -253,11 +253,17 @@ ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_
 
     *ret_fd_count = 0;
     do {
-        n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+        n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | flags);
     } while (n < 0 && errno == EINTR);
     if (n >= 0)
         collect_fds(&msg, ret_fds, max_fds, ret_fd_count);
     return n;
+}
+
+ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
+                    size_t *ret_fd_count)
+{
+    return io_recv_fds_with(sock, data, size, ret_fds, max_fds, ret_fd_count, 0);
 }
 
 static int by_number(const void *a, const void *b)

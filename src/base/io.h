@@ -34,10 +34,13 @@ struct timespec io_after_ms(uint64_t ms);
 #define IO_FDS_MAX 32
 
 /* One message with descriptors on a unix socket. Receiving closes descriptors that do not fit, and
- * marks all others O_CLOEXEC. recv returns the length, 0 at the end, -1 with errno. */
+ * marks all others O_CLOEXEC. recv returns the length, 0 at the end, -1 with errno. The
+ * flags are recvmsg's. */
 ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count);
 ssize_t io_recv_fds(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
                     size_t *ret_fd_count);
+ssize_t io_recv_fds_with(int sock, void *data, size_t size, int *ret_fds, size_t max_fds,
+                         size_t *ret_fd_count, int flags);
 
 /* Closes every descriptor from `first` on, or with `on_exec` has exec close them. -1 with errno: some may be open still, so a child must not
  * continue. */

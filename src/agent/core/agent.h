@@ -12,6 +12,15 @@
 
 struct proc;
 
+/* A shepherd without a command (proc/spare.h). */
+struct spare {
+    pid_t pid;   /* 0: there is none */
+    bool ending; /* killed, and not reaped yet */
+    int control, theirs;
+    uint64_t past_us; /* processor time of the commands that it had */
+    struct timer idle;
+};
+
 struct agent {
     struct loop loop;
     struct spawn_base base;
@@ -37,8 +46,12 @@ struct agent {
     struct proc *kept_first, *kept_last; /* ended ones that still have rings, oldest first */
     struct proc *unsettled;
     struct timer stray_timer;
+    size_t shepherds; /* of all processes */
+    struct spare spare;
 
     size_t cpu_limited; /* cpu.c: commands with a limit of processor time that run */
+    uint64_t
+        past_us; /* cpu.c: of the time of reaped children, that of commands before their last */
 
     /* ops.c */
     pid_t workers[AGENT_WORKERS_MAX];

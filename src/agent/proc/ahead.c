@@ -39,7 +39,7 @@ static void start(struct agent *agent)
         return;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
         if (fork() == 0)
-            shepherd_main(&spawn, pair[1], procs_unburden, agent);
+            shepherd_main(&spawn, pair[1], false, procs_unburden, agent);
         (void) close(pair[0]);
         (void) close(pair[1]);
     }

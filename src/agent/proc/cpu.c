@@ -21,10 +21,12 @@ static uint64_t usage_us(int who)
            (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/* Its own time, and that of workers and shepherds that have ended. */
-static uint64_t agent_us(void)
+/* Its own time, and that of workers and shepherds that have ended; of a shepherd's commands, the last. */
+static uint64_t agent_us(const struct agent *agent)
 {
-    return usage_us(RUSAGE_SELF) + usage_us(RUSAGE_CHILDREN);
+    uint64_t all = usage_us(RUSAGE_SELF) + usage_us(RUSAGE_CHILDREN);
+
+    return all > agent->past_us ? all - agent->past_us : 0;
 }
 
 static uint64_t shepherd_ms(pid_t shepherd)
@@ -53,8 +55,9 @@ static uint64_t most_ms(const struct proc *proc)
 static uint64_t used_ms(const struct proc *proc)
 {
     const struct agent *agent = proc->agent;
-    uint64_t ms = shepherd_ms(proc->live->shepherd) + proc->live->cpu.sudo_us / 1000;
+    uint64_t ms = shepherd_ms(proc->live->shepherd), past_ms = proc->live->past_us / 1000;
 
+    ms = (ms > past_ms ? ms - past_ms : 0) + proc->live->cpu.sudo_us / 1000;
     for (size_t i = 0; i < agent->proc_count; i++) {
         const struct proc *tied = agent->procs[i];
 
@@ -137,7 +140,7 @@ void cpu_started(struct proc *proc, uint64_t limit_ms, bool followed)
     note_neighbours(proc);
     if (limit_ms == 0)
         return;
-    cpu->agent_us = agent_us();
+    cpu->agent_us = agent_us(proc->agent);
     proc->agent->cpu_limited++;
     look_again(proc, 0, 0);
 }
@@ -178,6 +181,7 @@ uint64_t cpu_used(const struct proc *proc)
 uint64_t cpu_of_agent(const struct proc *proc)
 {
     const struct cpu_limit *cpu = &proc->live->cpu;
+    uint64_t now = cpu->limit_ms ? agent_us(proc->agent) : 0;
 
-    return cpu->limit_ms ? (agent_us() - cpu->agent_us) / 1000 : 0;
+    return now > cpu->agent_us ? (now - cpu->agent_us) / 1000 : 0;
 }

@@ -16,6 +16,7 @@
 #include "agent/proc/memory.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
+#include "agent/proc/spare.h"
 #include "agent/proc/strays.h"
 #include "agent/proc/stream.h"
 #include "base/io.h"
@@ -29,6 +30,7 @@
 
 #define GRACE_MS  100
 #define START_MS  30000
+#define ANSWER_MS 1000 /* of a spare; one that is not stopped takes an order at once */
 #define INSIST_MS 10000
 
 #define TO(phase) (1u << PROC_##phase)
@@ -115,6 +117,15 @@ static void on_insist(struct timer *timer)
         (void) kill(live->shepherd, SIGKILL);
 }
 
+void proc_set_shepherd(struct proc *proc, pid_t pid)
+{
+    struct proc_live *live = proc->live;
+
+    proc->agent->shepherds -= live->shepherd != 0;
+    proc->agent->shepherds += pid != 0;
+    live->shepherd = pid;
+}
+
 static void start_failed(struct proc *proc, const struct err *err)
 {
     struct reader *starter = proc->live->starter;
@@ -125,6 +136,47 @@ static void start_failed(struct proc *proc, const struct err *err)
         attach_failed(starter, err);
     }
     procs_unsettle(proc);
+}
+
+/* The order is still there, or the spare has died with it: the agent forks, as without a spare. */
+static void start_again(struct proc *proc)
+{
+    struct err err;
+
+    if (proc_start_again(proc, &err) || proc->live->shepherd)
+        loop_arm(&proc->agent->loop, &proc->live->insist, START_MS, on_insist);
+    else
+        start_failed(proc, &err);
+}
+
+static void on_no_answer(struct timer *timer)
+{
+    start_again(CONTAINER(timer, struct proc_live, insist)->proc);
+}
+
+/* The shepherd is gone, or the proc's no more. */
+static void no_shepherd(struct proc *proc)
+{
+    struct loop *loop = &proc->agent->loop;
+
+    ops_signals_lost(proc->agent, proc);
+    proc_set_shepherd(proc, 0);
+    proc_close(proc, &proc->live->control);
+    own_close(&proc->live->theirs);
+    proc_close(proc, &proc->live->in);
+    loop_disarm(loop, &proc->live->deadline);
+    loop_disarm(loop, &proc->live->insist);
+    cpu_disarm(proc);
+    procs_unsettle(proc);
+}
+
+/* Nothing is left below the shepherd: it waits for the next command, or is told to end. */
+static void let_go(struct proc *proc, uint64_t all_us)
+{
+    if (spare_keep(proc, all_us))
+        no_shepherd(proc);
+    else
+        (void) shutdown(proc->live->control.fd, SHUT_WR);
 }
 
 static enum agent_exit how_ended(const struct proc *proc, int status)
@@ -140,6 +192,7 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
 
     switch ((enum shepherd_what) news->what) {
     case NEWS_STARTED:
+        live->ordered = false;
         proc->pid = news->pid;
         set_phase(proc, PROC_RUNNING);
         if (!live->killed)
@@ -149,8 +202,9 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         live->starter = NULL;
         return;
     case NEWS_FAILED:
-        live->shepherd = 0; /* it ends by itself */
-        ops_signals_lost(proc->agent, proc);
+        live->ordered = false;
+        (void) spare_keep(proc, live->past_us);
+        no_shepherd(proc); /* without its socket it ends by itself */
         start_failed(proc, &news->err);
         return;
     case NEWS_SIGNALLED:
@@ -161,7 +215,13 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         cpu_ended(proc, news->cpu_us);
         proc->peak_bytes = news->peak_bytes;
         set_ended(proc, how_ended(proc, news->status), news->status);
+        if (news->alone)
+            let_go(proc, news->all_us);
         return;
+    case NEWS_ALONE:
+        let_go(proc, news->all_us);
+        return;
+    case ORDER_START:
     case ORDER_SIGNAL:
     case ORDER_SIGNAL_ALL:
     case ORDER_KILL:
@@ -173,7 +233,7 @@ static void read_news(struct proc *proc)
 {
     struct watch *control = &proc->live->control;
 
-    for (;;) {
+    while (control->fd >= 0) {
         struct shepherd_news news;
         ssize_t n = recv(control->fd, &news, sizeof news, MSG_DONTWAIT);
 
@@ -209,24 +269,23 @@ bool proc_reaped(struct agent *agent, pid_t pid, int status)
 
     if (!proc)
         return false;
+    agent->past_us += proc->live->past_us;
+    proc_set_shepherd(proc, 0); /* what its last news say, it is no spare */
     read_news(proc);
-    ops_signals_lost(agent, proc);
     /* Killed, by root inside or by on_insist: its flock is ours now. */
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         strays_end(agent);
-    proc->live->shepherd = 0;
-    proc_close(proc, &proc->live->control);
-    proc_close(proc, &proc->live->in);
-    loop_disarm(&agent->loop, &proc->live->deadline);
-    loop_disarm(&agent->loop, &proc->live->insist);
-    cpu_disarm(proc);
+    if (proc->phase == PROC_STARTING && proc->live->ordered && !proc->live->killed) {
+        start_again(proc);
+        return true;
+    }
+    no_shepherd(proc);
     if (proc->phase == PROC_STARTING && !proc->live->failed) {
         err_set(&err, ERR_INTERNAL, "the process could not be started");
         start_failed(proc, &err);
     }
     if (proc->phase == PROC_RUNNING)
         set_ended(proc, EXIT_LOST, SIGKILL);
-    procs_unsettle(proc);
     return true;
 }
 
@@ -280,7 +339,10 @@ static void on_deadline(struct timer *timer)
 
 void proc_set_timers(struct proc *proc, const struct agent_request *request)
 {
-    loop_arm(&proc->agent->loop, &proc->live->insist, START_MS, on_insist);
+    if (proc->live->ordered)
+        loop_arm(&proc->agent->loop, &proc->live->insist, ANSWER_MS, on_no_answer);
+    else
+        loop_arm(&proc->agent->loop, &proc->live->insist, START_MS, on_insist);
     if (request->timeout_ms)
         loop_arm(&proc->agent->loop, &proc->live->deadline, request->timeout_ms, on_deadline);
     cpu_started(proc, request->cpu_timeout_ms, !(request->flags & AGENT_DETACH));

@@ -34,8 +34,11 @@ struct proc_stream {
 /* What is only needed while something of the process lives, is read or is kept. */
 struct proc_live {
     struct proc *proc;
-    pid_t shepherd; /* 0: gone */
+    pid_t shepherd; /* 0: gone; written by proc_set_shepherd */
     struct watch control;
+    int theirs;       /* the shepherd's side of `control`; -1: it will not be kept as a spare */
+    bool ordered;     /* it was a spare, and has not said yet whether the command started */
+    uint64_t past_us; /* processor time of the shepherd's commands before this one */
     struct proc_stream streams[PROC_STREAMS];
     struct watch in;        /* stdin or the terminal; fd -1: closed */
     bool has_in, pty;       /* it had one when it started */
@@ -112,10 +115,13 @@ void proc_detach(struct proc *proc, struct reader *reader);
 /* A reader moved on: streams that waited for it continue. */
 void proc_drained(struct proc *proc);
 
-/* For start.c and stream.c: the shepherd's news; the clocks; output came or ended. */
+/* For start.c, spare.c and stream.c: the shepherd's news; the clocks; output came or ended. */
 void proc_on_control(struct watch *watch, uint32_t events);
 void proc_set_timers(struct proc *proc, const struct agent_request *request);
 void proc_output(struct proc *proc);
+void proc_set_shepherd(struct proc *proc, pid_t pid);
+/* A command whose order was taken back gets a shepherd of its own. False: it has not, and why. */
+bool proc_start_again(struct proc *proc, struct err *err);
 /* Closes one of its descriptors, once. */
 void proc_close(struct proc *proc, struct watch *watch);
 

@@ -71,6 +71,7 @@ static void release_live(struct proc *proc)
     loop_disarm(loop, &live->insist);
     cpu_disarm(proc);
     proc_close(proc, &live->control);
+    own_close(&live->theirs);
     for (int i = 0; i < PROC_STREAMS; i++)
         ring_done(&live->streams[i].ring);
     proc->live = NULL;

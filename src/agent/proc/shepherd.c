@@ -3,9 +3,12 @@
  * astray: once it is reaped, only processes found below us are signalled, one by one;
  *   - a kill repeats until no process is below: one that was forked during a scan is found by the next, and
  *     a killed process forks no more, so the scans converge;
- *   - the end of a killed command is reported when all are gone, so that its CPU time is whole. */
+ *   - the end of a killed command is reported when all are gone, so that its CPU time is whole;
+ *   - a shepherd whose command is gone with everything below has nothing of it left but the sums of the
+ *     kernel: its descriptors are those of before, and what the order said is wiped. */
 #include "agent/proc/shepherd.h"
 
+#include "agent/core/spawn_pack.h"
 #include "agent/proc/tree.h"
 #include "base/io.h"
 #include "base/own.h"
@@ -35,10 +38,18 @@
 struct shepherd {
     pid_t command;
     bool ended, reported;
-    bool alone; /* no children are left */
+    bool alone;      /* no children are left */
+    bool told_alone; /* with the end of the command */
     int status;
     int signals;
+    bool stay;         /* for another command */
+    bool again;        /* this is not its first command */
+    uint64_t past_us;  /* processor time of the commands before */
+    uint64_t peak_kib; /* of this command's processes that were reaped */
 };
+
+/* What arrives of an ORDER_START; the strings in it are used until the command has begun. */
+static struct shepherd_start next;
 
 static void tell(const struct shepherd_news *news)
 {
@@ -100,9 +111,12 @@ static void drop_stdio(void)
 static void reap(struct shepherd *self)
 {
     for (int i = 0; i < REAP_BATCH; i++) {
+        struct rusage usage;
         int status;
-        pid_t pid = waitpid(-1, &status, WNOHANG);
+        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
 
+        if (pid > 0 && (uint64_t) usage.ru_maxrss > self->peak_kib)
+            self->peak_kib = (uint64_t) usage.ru_maxrss;
         if (pid <= 0) {
             self->alone = pid < 0 && errno == ECHILD;
             return;
@@ -114,20 +128,33 @@ static void reap(struct shepherd *self)
     }
 }
 
+/* The kernel's sums are of all commands so far. Of the first one it also knows the peak; gVisor knows that nowhere else. */
+static uint64_t children_us(uint64_t *ret_peak_kib)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+        return 0;
+    *ret_peak_kib = (uint64_t) usage.ru_maxrss;
+    return (uint64_t) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
+           (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 static void report_end(struct shepherd *self)
 {
-    struct shepherd_news news = { .what = NEWS_ENDED, .status = self->status };
-    struct rusage usage;
+    struct shepherd_news news = { .what = NEWS_ENDED,
+                                  .status = self->status,
+                                  .alone = self->alone && self->stay };
+    uint64_t peak_kib = 0;
 
     if (!self->ended || self->reported)
         return;
-    if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
-        news.cpu_us = (uint64_t) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
-                      (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-        news.peak_bytes = (uint64_t) usage.ru_maxrss * 1024u;
-    }
+    news.all_us = children_us(&peak_kib);
+    news.cpu_us = news.all_us > self->past_us ? news.all_us - self->past_us : 0;
+    news.peak_bytes = (self->again ? self->peak_kib : peak_kib) * 1024u;
     tell(&news);
     self->reported = true;
+    self->told_alone = news.alone;
 }
 
 /* Everybody below, or those in the command's group. Returns how many were reached. */
@@ -200,42 +227,144 @@ static void take_order(struct shepherd *self)
     tell(&news);
 }
 
-noreturn void shepherd_main(struct spawn *spawn, int control, void (*unburden)(void *), void *data)
+/* Until no process is left below. */
+static void tend(struct shepherd *self)
 {
-    struct shepherd self = { .command = -1 };
-    struct shepherd_news news = { .what = NEWS_FAILED };
-    struct pollfd polled[2];
+    struct pollfd polled[2] = { { .fd = self->signals, .events = POLLIN },
+                                { .fd = SHEPHERD_CONTROL, .events = POLLIN } };
+    struct shepherd_news news = { .what = NEWS_ALONE };
+    uint64_t ignored;
+
+    for (;;) {
+        struct signalfd_siginfo info;
+
+        /* Emptied before reaping: a child that ends in between raises it again. */
+        IGNORE(read(self->signals, &info, sizeof info) < 0);
+        reap(self);
+        report_end(self);
+        if (self->alone)
+            break;
+        if (poll(polled, 2, -1) > 0 && polled[1].revents)
+            take_order(self);
+    }
+    news.all_us = children_us(&ignored);
+    if (self->stay && !self->told_alone)
+        tell(&news);
+}
+
+static void tell_failed(const struct err *err)
+{
+    struct shepherd_news news = { .what = NEWS_FAILED, .err = *err };
+
+    tell(&news);
+}
+
+/* Its standard descriptors are ours at this moment. */
+static void begin(struct shepherd *self, const struct spawn *spawn)
+{
+    struct shepherd_news news = { .what = NEWS_STARTED };
+    struct err err;
+
+    self->command = start_command(spawn, &err);
+    drop_stdio();
+    news.pid = self->command;
+    if (self->command >= 0)
+        tell(&news);
+    else
+        tell_failed(&err);
+}
+
+static void take_stdio(const int *fds, size_t count)
+{
+    for (int i = 0; i < 3; i++)
+        if (next.order.stdio[i] > 0 && next.order.stdio[i] <= count)
+            (void) dup2(fds[next.order.stdio[i] - 1], i);
+    while (count > 0)
+        (void) close(fds[--count]);
+}
+
+/* True: it was there still. Until then the agent can take the order back (spare.h), so one that is killed here loses none. */
+static bool claim_order(void)
+{
+    char byte;
+
+    return recv(SHEPHERD_CONTROL, &byte, 1, MSG_DONTWAIT) >= 0;
+}
+
+/* Looks at the next order for a command. Orders for the command before, which came too late, are passed over. */
+static size_t await_order(int fds[3], size_t *ret_fd_count)
+{
+    for (;;) {
+        ssize_t n =
+            io_recv_fds_with(SHEPHERD_CONTROL, &next, sizeof next, fds, 3, ret_fd_count, MSG_PEEK);
+
+        if (n <= 0)
+            _exit(0); /* no more commands */
+        if (next.order.what == ORDER_START && n > (ssize_t) sizeof next.order)
+            return (size_t) n - sizeof next.order;
+        (void) claim_order();
+    }
+}
+
+static void begin_next(struct shepherd *self)
+{
+    int fds[3];
+    size_t fd_count, len = await_order(fds, &fd_count);
+    struct spawn spawn = { .argv = NULL };
+    bool whole = spawn_unpack(&spawn, next.spawn, len) == 0, claimed;
+    struct err err;
+
+    take_stdio(fds, fd_count);
+    claimed = claim_order();
+    if (claimed && whole)
+        begin(self, &spawn);
+    else
+        drop_stdio();
+    if (claimed && !whole) {
+        err_set(&err, ERR_NO_MEMORY, "no memory for another process");
+        tell_failed(&err);
+    }
+    spawn_done(&spawn);
+    explicit_bzero(&next, sizeof next.order + len);
+}
+
+/* One command behind the other. */
+static noreturn void serve(struct shepherd *self)
+{
+    for (;;) {
+        uint64_t ignored;
+
+        if (self->command >= 0)
+            tend(self);
+        if (!self->stay)
+            _exit(0);
+        *self = (struct shepherd){ .command = -1,
+                                   .signals = self->signals,
+                                   .stay = true,
+                                   .again = true,
+                                   .past_us = children_us(&ignored) };
+        begin_next(self);
+    }
+}
+
+noreturn void shepherd_main(struct spawn *spawn, int control, bool stay, void (*unburden)(void *),
+                            void *data)
+{
+    struct shepherd self = { .command = -1, .stay = stay };
+    struct err err;
     sigset_t child;
 
     (void) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (keep_stdio(spawn->stdio, control, &news.err) == 0)
-        self.command = start_command(spawn, &news.err);
-    drop_stdio();
-    if (self.command < 0) {
-        tell(&news);
+    if (keep_stdio(spawn->stdio, control, &err) < 0) {
+        tell_failed(&err);
         _exit(0);
     }
-    news.what = NEWS_STARTED;
-    news.pid = self.command;
-    tell(&news);
+    begin(&self, spawn);
     (void) prctl(PR_SET_NAME, "cove-shepherd", 0, 0, 0);
     spawn_done(spawn);
     unburden(data);
     (void) sigemptyset(&child);
     (void) sigaddset(&child, SIGCHLD);
     self.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    polled[0] = (struct pollfd){ .fd = self.signals, .events = POLLIN };
-    polled[1] = (struct pollfd){ .fd = SHEPHERD_CONTROL, .events = POLLIN };
-    for (;;) {
-        struct signalfd_siginfo info;
-
-        /* Emptied before reaping: a child that ends in between raises it again. */
-        IGNORE(read(self.signals, &info, sizeof info) < 0);
-        reap(&self);
-        report_end(&self);
-        if (self.alone)
-            _exit(0);
-        if (poll(polled, 2, -1) > 0 && polled[1].revents)
-            take_order(&self);
-    }
+    serve(&self);
 }

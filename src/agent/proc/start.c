@@ -3,13 +3,13 @@
 #include "agent/proc/memory.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
+#include "agent/proc/spare.h"
 #include "agent/proc/stream.h"
 #include "base/io.h"
 #include "base/own.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #define TEXT_ARGS_MOST 1024u
@@ -76,7 +76,8 @@ static struct proc *proc_new(struct agent *agent, const struct proc_request *sta
     live->proc = proc;
     live->tied_to = start->tied_to;
     live->sudo = start->fds != NULL;
-    live->control.fd = live->in.fd = -1;
+    live->control = (struct watch){ .fd = -1, .ready = proc_on_control };
+    live->in.fd = live->theirs = -1;
     for (int i = 0; i < PROC_STREAMS; i++) {
         live->streams[i].proc = proc;
         live->streams[i].watch.fd = -1;
@@ -85,39 +86,70 @@ static struct proc *proc_new(struct agent *agent, const struct proc_request *sta
     return proc;
 }
 
+/* The shepherd's side stays open in the agent only where the shepherd may become a spare. */
 static int fork_shepherd(struct proc *proc, struct spawn *spawn, struct err *err)
 {
+    struct agent *agent = proc->agent;
     struct proc_live *live = proc->live;
+    bool stay = spare_wanted(agent);
     auto_close int theirs = -1;
     int pair[2];
+    pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+    if (spare_socket(pair) < 0)
         return err_sys(err, errno, "control socket");
-    live->control = (struct watch){ .fd = pair[0], .ready = proc_on_control };
+    live->control.fd = pair[0];
     theirs = pair[1];
-    if (loop_watch(&proc->agent->loop, &live->control, EPOLLIN) < 0)
+    if (loop_watch(&agent->loop, &live->control, EPOLLIN) < 0)
         return err_sys(err, errno, "watch a shepherd");
-    if (stream_start(proc, err) < 0)
-        return -1;
-    live->shepherd = fork();
-    if (live->shepherd == 0) {
+    pid = spare_fork(agent);
+    if (pid == 0) {
         box_enter();
-        shepherd_main(spawn, theirs, procs_unburden, proc->agent);
+        shepherd_main(spawn, theirs, stay, procs_unburden, agent);
     }
-    if (live->shepherd < 0) {
-        live->shepherd = 0;
+    if (pid < 0)
         return err_sys(err, errno, "start a process");
-    }
+    proc_set_shepherd(proc, pid);
+    if (stay)
+        live->theirs = take_fd(&theirs);
     return 0;
 }
 
-static void close_child_ends(const struct proc *proc, const int stdio[3])
+static int start_shepherd(struct proc *proc, struct spawn *spawn, struct err *err)
 {
-    if (proc->live->sudo)
-        return; /* the conn's own */
+    if (stream_start(proc, err) < 0)
+        return -1;
+    if (spare_take(proc, spawn))
+        return 0;
+    spare_make_way(proc->agent); /* none beside a command */
+    return fork_shepherd(proc, spawn, err);
+}
+
+static void close_child_ends(const int stdio[3])
+{
     for (int i = 0; i < 3; i++)
         if (stdio[i] > 0 && (i == 0 || stdio[i] != stdio[i - 1]))
             (void) close(stdio[i]);
+}
+
+bool proc_start_again(struct proc *proc, struct err *err)
+{
+    struct spawn spawn;
+    int r;
+
+    err_set(err, ERR_INTERNAL, "the process could not be started");
+    if (!spare_take_back(proc, &spawn))
+        return false;
+    spare_give_up(proc);
+    proc_close(proc, &proc->live->control);
+    own_close(&proc->live->theirs);
+    proc->live->past_us = 0;
+    spare_make_way(proc->agent);
+    r = fork_shepherd(proc, &spawn, err);
+    close_child_ends(spawn.stdio);
+    spawn_done(&spawn);
+    spare_started_again();
+    return r == 0;
 }
 
 struct proc *proc_start(struct agent *agent, const struct proc_request *start, struct err *err)
@@ -143,8 +175,9 @@ struct proc *proc_start(struct agent *agent, const struct proc_request *start, s
         r = stream_open(proc, start->request, start->user, spawn.stdio, err);
     }
     if (r == 0)
-        r = fork_shepherd(proc, &spawn, err);
-    close_child_ends(proc, spawn.stdio);
+        r = start_shepherd(proc, &spawn, err);
+    if (!start->fds) /* else the conn's own */
+        close_child_ends(spawn.stdio);
     spawn_done(&spawn);
     if (r < 0) {
         agent->last_handle--;
