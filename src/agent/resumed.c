@@ -89,7 +89,7 @@ static int renew_id(const struct agent *agent, struct err *err)
 {
     if (agent->machine)
         return renew_boot_id(err);
-    return agent->guest ? renew_boot_id_in_gvisor(err) : 0;
+    return agent->gvisor ? renew_boot_id_in_gvisor(err) : 0;
 }
 
 int resumed_now(struct agent *agent, const char *why, uint64_t slept_ms, int listener,

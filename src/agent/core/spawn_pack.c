@@ -8,6 +8,7 @@ struct packed {
     struct user user;
     bool root_profile, pty, own_cwd, has_cwd, shell;
     uint32_t args, env;
+    uint64_t open_files;
 };
 
 struct room {
@@ -43,7 +44,8 @@ size_t spawn_pack(const struct spawn *spawn, char *out, size_t size)
                            .pty = spawn->pty,
                            .own_cwd = spawn->own_cwd,
                            .has_cwd = spawn->cwd != NULL,
-                           .shell = spawn->shell };
+                           .shell = spawn->shell,
+                           .open_files = spawn->open_files };
     struct room room = { .at = out + sizeof head, .end = out + size };
 
     if (size < sizeof head)
@@ -94,6 +96,7 @@ int spawn_unpack(struct spawn *ret, char *data, size_t len)
                            .pty = head.pty,
                            .own_cwd = head.own_cwd,
                            .shell = head.shell,
+                           .open_files = head.open_files,
                            .cwd = head.has_cwd ? take(&room) : NULL };
     args = take_all(&room, head.args);
     env = take_all(&room, head.env);

@@ -46,7 +46,7 @@ static uint64_t shepherd_ms(pid_t shepherd)
 static uint64_t most_ms(const struct proc *proc)
 {
     const struct cpu_limit *cpu = &proc->live->cpu;
-    bool guest = proc->agent->guest || proc->agent->machine;
+    bool guest = proc->agent->gvisor || proc->agent->machine;
 
     return guest && cpu->followed && !proc->beside ? cpu->limit_ms * PATIENCE : cpu->limit_ms;
 }

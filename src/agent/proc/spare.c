@@ -36,7 +36,7 @@ int spare_socket(int pair[2])
 
 bool spare_wanted(const struct agent *agent)
 {
-    return !agent->guest && !agent->machine && agent->shepherds == 0 && agent->last_handle > 1;
+    return !agent->gvisor && !agent->machine && agent->shepherds == 0 && agent->last_handle > 1;
 }
 
 bool spare_keep(struct proc *proc, uint64_t all_us)

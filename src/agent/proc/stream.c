@@ -344,6 +344,6 @@ void proc_resize(struct proc *proc, uint16_t rows, uint16_t columns)
         return;
     same = ioctl(live->in.fd, TIOCGWINSZ, &was) == 0 && was.ws_row == rows && was.ws_col == columns;
     set_size(live->in.fd, rows, columns);
-    if (proc->agent->guest && !same && live->shepherd && proc->phase == PROC_RUNNING)
+    if (proc->agent->gvisor && !same && live->shepherd && proc->phase == PROC_RUNNING)
         tell_size(proc);
 }

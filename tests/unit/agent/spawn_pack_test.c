@@ -17,6 +17,7 @@ static struct spawn whole(void)
                            .cwd = "sub",
                            .argv = argv_room + 1,
                            .envp = envp,
+                           .open_files = 4096,
                            .stdio = { 7, 8, 9 } };
 
     return spawn;
@@ -33,6 +34,7 @@ static void a_command_arrives_as_it_was(void)
     CHECK_STR(got.user.name, "user");
     CHECK_INT(got.user.uid, 1000);
     CHECK(got.pty && got.own_cwd && got.shell && !got.root_profile);
+    CHECK_INT((int) got.open_files, 4096);
     CHECK_STR(got.cwd, "sub");
     CHECK_STR(got.argv[0], "/bin/sh");
     CHECK_STR(got.argv[1], "");
