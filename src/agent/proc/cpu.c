@@ -48,7 +48,7 @@ static uint64_t most_ms(const struct proc *proc)
     const struct cpu_limit *cpu = &proc->live->cpu;
     bool guest = proc->agent->gvisor || proc->agent->machine;
 
-    return guest && cpu->followed && !proc->beside ? cpu->limit_ms * PATIENCE : cpu->limit_ms;
+    return guest && cpu->follower && !proc->beside ? cpu->limit_ms * PATIENCE : cpu->limit_ms;
 }
 
 /* Of the command, and of what sudo started for it. */
@@ -96,6 +96,15 @@ static void on_look(struct timer *timer)
     look_again(proc, used, io_now_us() - begun);
 }
 
+/* The guest's clock counts from now on. */
+static void look_soon(struct proc *proc)
+{
+    struct cpu_limit *cpu = &proc->live->cpu;
+
+    if (cpu->limit_ms)
+        loop_arm(&proc->agent->loop, &cpu->timer, LOOK_LEAST_MS, on_look);
+}
+
 /* It runs, or what it left behind does. A shepherd whose command has ended may be about to end itself. */
 static bool is_active(const struct proc *proc)
 {
@@ -127,22 +136,35 @@ static void note_neighbours(struct proc *proc)
             other->live->tied_to == proc->handle)
             continue;
         proc->beside = proc->beside || limited;
-        other->beside = other->beside || other->live->cpu.limit_ms;
+        if (other->beside || !other->live->cpu.limit_ms)
+            continue;
+        other->beside = true;
+        look_soon(other);
     }
 }
 
-void cpu_started(struct proc *proc, uint64_t limit_ms, bool followed)
+void cpu_started(struct proc *proc, uint64_t limit_ms, const struct reader *follower)
 {
     struct cpu_limit *cpu = &proc->live->cpu;
 
     cpu->limit_ms = limit_ms;
-    cpu->followed = followed;
+    cpu->follower = follower;
     note_neighbours(proc);
     if (limit_ms == 0)
         return;
     cpu->agent_us = agent_us(proc->agent);
     proc->agent->cpu_limited++;
     look_again(proc, 0, 0);
+}
+
+void cpu_left(struct proc *proc, const struct reader *reader)
+{
+    struct cpu_limit *cpu = &proc->live->cpu;
+
+    if (cpu->follower != reader)
+        return;
+    cpu->follower = NULL;
+    look_soon(proc);
 }
 
 void cpu_ended(struct proc *proc, uint64_t cpu_us)

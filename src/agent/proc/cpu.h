@@ -19,6 +19,7 @@
 #include "agent/core/loop.h"
 
 struct proc;
+struct reader;
 
 struct cpu_limit {
     struct timer timer;
@@ -26,11 +27,14 @@ struct cpu_limit {
     uint64_t sudo_us;  /* of those that sudo started for it and that ended */
     uint64_t agent_us; /* the agent's own time when the command began */
     bool exceeded;
-    bool followed; /* by a caller, who can ask the host (server/ops/ops_verdict.c) */
+    const struct reader *follower; /* who can ask the host (server/ops/ops_verdict.c); NULL: none */
 };
 
-/* The shepherd is forked. limit_ms 0: no limit, but others must know that it runs. */
-void cpu_started(struct proc *proc, uint64_t limit_ms, bool followed);
+/* The shepherd is forked. limit_ms 0: no limit, but others must know that it runs. follower: who started the command and waits for
+ * its end; NULL: none. */
+void cpu_started(struct proc *proc, uint64_t limit_ms, const struct reader *follower);
+/* A reader is gone. */
+void cpu_left(struct proc *proc, const struct reader *reader);
 /* Its exact time is known: cpu_exceeded is final. */
 void cpu_ended(struct proc *proc, uint64_t cpu_us);
 void cpu_disarm(struct proc *proc);

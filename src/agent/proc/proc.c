@@ -345,7 +345,8 @@ void proc_set_timers(struct proc *proc, const struct agent_request *request)
         loop_arm(&proc->agent->loop, &proc->live->insist, START_MS, on_insist);
     if (request->timeout_ms)
         loop_arm(&proc->agent->loop, &proc->live->deadline, request->timeout_ms, on_deadline);
-    cpu_started(proc, request->cpu_timeout_ms, !(request->flags & AGENT_DETACH));
+    cpu_started(proc, request->cpu_timeout_ms,
+                request->flags & AGENT_DETACH ? NULL : proc->live->starter);
 }
 
 void proc_attach(struct proc *proc, struct reader *reader)
@@ -370,6 +371,7 @@ void proc_detach(struct proc *proc, struct reader *reader)
             *at = reader->next;
             break;
         }
+    cpu_left(proc, reader);
     proc_drained(proc);
     procs_unsettle(proc);
 }

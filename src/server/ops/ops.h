@@ -343,6 +343,8 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
 /* The same without waiting, for callers that poll run->exec.stream.fd themselves: 0 when there is no event yet. All surfaces have
  * their ends from here: one verdict, and one record in the audit. */
 int ops_run_poll(struct ops *ops, struct ops_run *run, struct exec_event *ret, struct err *err);
+/* How long such a caller may wait for an event: less than `most` while a limit of processor time is looked after. */
+int ops_run_wait(const struct ops_run *run, int most);
 /* Behind a -1: if the whole sandbox ended, err says that. */
 void ops_run_explain(const struct ops_run *run, struct err *err);
 void ops_run_close(struct ops_run *run);

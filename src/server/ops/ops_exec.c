@@ -311,7 +311,7 @@ int ops_run_poll(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
         ops_verdict_end(ops, run, &ret->result);
         metrics_execution(&ops->app->metrics, &ret->result);
         note_end(run, &ret->result);
-    } else if (r == 1) {
+    } else if (r >= 0) {
         ops_verdict_look(ops, run); /* a command that never stops talking is looked at, too */
     }
     return r;
@@ -333,10 +333,9 @@ int ops_run_next(struct ops *ops, struct ops_run *run, struct exec_event *ret, s
         if (r != 0)
             return r;
         feed(run);
-        r = wait_for_event(ops, run, ops_verdict_wait(&run->verdict, OPS_TICK_MS), err);
+        r = wait_for_event(ops, run, ops_run_wait(run, OPS_TICK_MS), err);
         if (r < 0)
             return r;
-        ops_verdict_look(ops, run);
         if (r == 0 && io_now_ms() >= tick)
             return 0;
     }

@@ -106,8 +106,6 @@ int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
 /* ops_verdict.c: what the sandbox has used so far, before a command is started. */
 int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,
                       struct ops_verdict *ret, struct err *err);
-/* How long a wait may take until the next look, at most `most`. */
-int ops_verdict_wait(const struct ops_verdict *verdict, int most);
 /* A look, if it is time: a command that used more than its processor time, unseen by the agent, is killed. */
 void ops_verdict_look(struct ops *ops, struct ops_run *run);
 /* The connection to a process ended without a status, as err says: true with a result if the whole sandbox ran out of memory.

@@ -33,8 +33,9 @@ int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit
     return 0;
 }
 
-int ops_verdict_wait(const struct ops_verdict *verdict, int most)
+int ops_run_wait(const struct ops_run *run, int most)
 {
+    const struct ops_verdict *verdict = &run->verdict;
     uint64_t now = io_now_ms();
 
     if (!verdict->cpu_limit_ms || verdict->cpu_exceeded)
@@ -192,13 +193,15 @@ bool ops_verdict_lost(struct ops *ops, struct ops_run *run, const struct err *er
     if (!lives(&link, run->sandbox))
         run->lost = ask_why(&link, run->sandbox);
     app_link_give(ops->app, &link, link.fd >= 0);
+    if (run->lost.kind != ERR_OOM)
+        return false;
     *ret = (struct exec_result){ .ended = EXIT_OOM,
                                  .signal = SIGKILL,
                                  .wall_ms = io_now_ms() - run->begun_ms,
                                  .stdout_bytes = run->exec.next_offset[0],
                                  .stderr_bytes = run->exec.next_offset[1],
                                  .with_sandbox = true };
-    return run->lost.kind == ERR_OOM;
+    return true;
 }
 
 /* The sandbox is gone by the time that its figures are asked for. */

@@ -455,7 +455,7 @@ static int step(struct session *s, struct err *err)
     bool pending = s->running && stream_pending(&s->run.exec.stream), full = s->used < s->have;
     /* TLS may hold bytes that no poll shows. */
     bool waiting = !full && (conn->have > 0 || (conn->tls && tls_pending(conn->tls)));
-    uint64_t wait_ms = PING_MS, tie_ms;
+    uint64_t wait_ms = s->running ? (uint64_t) ops_run_wait(&s->run, PING_MS) : PING_MS, tie_ms;
     struct pollfd fds[] = {
         { .fd = s->running ? s->run.exec.stream.fd : -1,
           .events = (short) (POLLIN | (pending ? POLLOUT : 0)) },

@@ -203,7 +203,8 @@ static int relay(struct terminal *t, struct err *err)
             { .fd = conn->fd, .events = full ? POLLRDHUP : POLLIN },
         };
 
-        if (poll(fds, ARRAY_LEN(fds), waiting && !full ? 0 : PING_MS) < 0 && errno != EINTR)
+        if (poll(fds, ARRAY_LEN(fds), waiting && !full ? 0 : ops_run_wait(&t->run, PING_MS)) < 0 &&
+            errno != EINTR)
             return err_sys(err, errno, "wait for the terminal");
         if (pending && exec_flush(&t->run.exec, err) < 0)
             t->run.exec.stream.out_have = t->run.exec.stream.out_sent = 0;
