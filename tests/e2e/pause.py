@@ -90,6 +90,7 @@ def idleness():
     same("a sandbox whose command a client waits for is not paused", ("running", False), (held.get()["state"], over.is_set()))
     same("a request wakes what fell asleep by itself", "here", idle.said("echo here"))
     same("a sandbox that a request resumed runs", "running", idle.get()["state"])
+    check("a sandbox that was woken is paused again", within(10, lambda: idle.get()["tier"] == "hot"), idle.get())
     check("the audit log says why it slept", any("idle" in (r.get("detail") or "") for r in audit("sandbox.pause", idle.id)))
     busy.end()
     api("PUT", held.at + "/files?path=/tmp/over", "x")

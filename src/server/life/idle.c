@@ -154,16 +154,16 @@ static bool is_busy(struct app *app, struct link *link, struct one *one)
     struct keeper_sandbox kept = { 0 };
     struct keeper_stats stats;
     struct err err;
-    bool busy;
+    bool busy, known = before && before->seen_ms > 0; /* else it slept, or was being made */
 
-    if (!before && sandbox_get(link, one->id, &kept, &err) < 0)
+    if (!known && sandbox_get(link, one->id, &kept, &err) < 0)
         return true;
-    one->isolation = before ? before->isolation : kept.isolation;
+    one->isolation = known ? before->isolation : kept.isolation;
     if (sandbox_stats(link, one->id, &stats, &err) < 0)
         return true; /* being made, or gone: not ours to judge */
     one->cpu_us = stats.cpu_us;
     one->seen_ms = now;
-    if (!before || before->seen_ms == 0)
+    if (!known)
         return true;
     busy = stats.cpu_us < before->cpu_us ||
            idle_works(one->isolation, stats.cpu_us - before->cpu_us, now - before->seen_ms);
