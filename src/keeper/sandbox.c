@@ -146,8 +146,12 @@ void sandbox_rows(struct keeper *k, uint32_t count)
 
 /* ---- the end ---- */
 
+/* The last end counts: a sandbox that ran out of memory while it was loaded may be loaded again, and end in another way. */
 static void note_starved(struct keeper *k, const struct sandbox *s)
 {
+    for (size_t i = 0; i < STARVED_MAX; i++)
+        if (strcmp(k->starved[i], s->info.id) == 0)
+            k->starved[i][0] = '\0';
     if (s->failure.kind != ERR_OOM)
         return;
     memcpy(k->starved[k->starved_count++ % STARVED_MAX], s->info.id, sizeof s->info.id);

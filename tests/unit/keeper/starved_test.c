@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-static char state_path[] = "/tmp/cove-starved.XXXXXX";
+static char state_path[32];
 static int state = -1;
 static struct keeper keeper;
 static struct sandbox rows[1];
@@ -15,6 +15,8 @@ static struct err err;
 
 static void begin(void)
 {
+    (void) strcpy(state_path, "/tmp/cove-starved.XXXXXX");
+    keeper = (struct keeper){ 0 };
     state = mkdtemp(state_path) ? open(state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     keeper.sandboxes = rows;
     keeper.slot_count = 1;
@@ -74,10 +76,25 @@ static void only_ends_for_want_of_memory_are_kept(void)
     CHECK(sandbox_starved(&keeper, id_of(2)));
     CHECK(!sandbox_starved(&keeper, id_of(1)));
     CHECK(!sandbox_starved(&keeper, "name"));
+    finish();
+}
+
+static void a_later_end_of_the_same_sandbox_counts(void)
+{
+    begin();
+    end_one(3, ERR_OOM);
+    end_one(3, ERR_NO_SANDBOX);
+    CHECK(!sandbox_starved(&keeper, id_of(3)));
+    end_one(3, ERR_OOM);
+    end_one(3, ERR_OOM);
+    CHECK(sandbox_starved(&keeper, id_of(3)));
+    finish();
 }
 
 static void the_oldest_is_forgotten_beyond_the_most(void)
 {
+    begin();
+    end_one(2, ERR_OOM);
     for (unsigned i = 0; i < STARVED_MAX; i++)
         end_one(1000 + i, ERR_OOM);
     for (unsigned i = 0; i < STARVED_MAX; i++)
@@ -90,4 +107,5 @@ static void the_oldest_is_forgotten_beyond_the_most(void)
     finish();
 }
 
-CHECK_MAIN(T(only_ends_for_want_of_memory_are_kept), T(the_oldest_is_forgotten_beyond_the_most))
+CHECK_MAIN(T(only_ends_for_want_of_memory_are_kept), T(a_later_end_of_the_same_sandbox_counts),
+           T(the_oldest_is_forgotten_beyond_the_most))
