@@ -70,7 +70,7 @@ void app_link_give(struct app *app, struct link *link, bool healthy)
     /* One that broke is closed, and its number may be another's by now: its bit stays, which does no harm at the end. */
     if (link->fd >= 0 && link->fd < APP_TAKEN_MAX)
         app->taken[link->fd / 64] &= ~(1ull << link->fd % 64);
-    if (healthy && !app->cut && app->link_count < APP_LINKS_MAX) {
+    if (healthy && link->fd >= 0 && !app->cut && app->link_count < APP_LINKS_MAX) {
         app->links[app->link_count++] = *link;
         link->fd = -1;
     }
