@@ -312,7 +312,7 @@ static void rule_socketpair(struct writer *w)
     answer(w, w->refusal);
 }
 
-/* In the jail around a guest. runsc asks for it whenever one of its processes starts, waits until the kernel has it (9 ms), and its systrap never
+/* In the jail around gVisor. runsc asks for it whenever one of its processes starts, waits until the kernel has it (9 ms), and its systrap never
  * uses it. */
 static void rule_membarrier(struct writer *w)
 {
@@ -346,7 +346,7 @@ static const struct rule {
     { __NR_process_vm_writev, rule_other_process },
 };
 
-static const struct rule machine_rule = { __NR_membarrier, rule_membarrier };
+static const struct rule gvisor_rule = { __NR_membarrier, rule_membarrier };
 
 static bool is_machine_call(const struct writer *w, uint32_t nr)
 {
@@ -360,8 +360,8 @@ static const struct rule *rule_of(const struct writer *w, uint32_t nr)
 {
     if (is_machine_call(w, nr))
         return NULL;
-    if (w->machine && nr == machine_rule.nr)
-        return &machine_rule;
+    if (w->machine && nr == gvisor_rule.nr)
+        return &gvisor_rule;
     for (size_t i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i].nr == nr)
             return &rules[i];

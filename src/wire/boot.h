@@ -13,6 +13,8 @@
 #ifndef COVE_WIRE_BOOT_H
 #define COVE_WIRE_BOOT_H
 
+#include "wire/limits.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,8 +48,8 @@
 #define BOOT_ROOT_DISK                                                                             \
     'd' /* the disk of a sandbox that was saved: what it had written is below upper/ */
 
-#define BOOT_FILES_MAX                                                                             \
-    1048576u /* what the agent of a guest may set a command's limit to, and what limits.c allows */
+/* What the agent of a guest may set a command's limit of open files to: the most of limits.h. */
+#define BOOT_FILES_MAX LIMIT_FILES_MAX
 
 #define BOOT_WORD_STARTED "s"
 

@@ -23,7 +23,7 @@ const struct limit_info limit_table[] = {
     { "inodes", AT(disk_inodes), LIMIT_U64, LIMIT_COUNT, 64, 1ull << 31, 262144,
       "files the sandbox may make" },
     { "pids", AT(processes), LIMIT_U64, LIMIT_COUNT, 4, 30000, 512, "processes and threads" },
-    { "files", AT(open_files), LIMIT_U32, LIMIT_COUNT, 16, 1048576, 16384,
+    { "files", AT(open_files), LIMIT_U32, LIMIT_COUNT, 16, LIMIT_FILES_MAX, 16384,
       "open files per process" },
     { "ptys", AT(ptys), LIMIT_U32, LIMIT_COUNT, 1, 1024, 64, "pseudo terminals" },
     { "io", AT(io_kib), LIMIT_KIB, LIMIT_BYTES, 1 * MiB, 1 * TiB, 0,

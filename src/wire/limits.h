@@ -56,6 +56,9 @@ void limits_default(struct limits *limits);
 /* What differs from the defaults in sandboxes that E2B's SDKs make: they have two cores (and root). */
 #define LIMITS_E2B_CPU_MILLI 2000
 
+/* Open files of a process, at most. */
+#define LIMIT_FILES_MAX 1048576u
+
 /* What is 0 is as it is there. */
 void limits_complete(struct limits *limits, const struct limits *from);
 
