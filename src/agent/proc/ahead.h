@@ -5,12 +5,17 @@
  * files of a login, as the first command will; it does not run them: what they write or start would be there before the caller's command. A
  * guest whose first command comes sooner does without.
  *
- * Callers: main.c, once. */
+ * Files of a template or of a snapshot may be hostile, the shell and the program included: whatever runs is killed after a second, or when the
+ * first command is started.
+ *
+ * Callers: main.c, once; start.c. */
 #ifndef COVE_AGENT_PROC_AHEAD_H
 #define COVE_AGENT_PROC_AHEAD_H
 
 #include "agent/core/agent.h"
 
 void ahead_begin(struct agent *agent);
+/* What is left of the command is killed. */
+void ahead_end(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* start.c - from a request to a forked shepherd: the first half of proc.h's proc_start. */
 #include "agent/core/box.h"
+#include "agent/proc/ahead.h"
 #include "agent/proc/memory.h"
 #include "agent/proc/procs.h"
 #include "agent/proc/shepherd.h"
@@ -158,6 +159,7 @@ struct proc *proc_start(struct agent *agent, const struct proc_request *start, s
     struct proc *proc;
     int r;
 
+    ahead_end();
     spawn_learn_cores(&agent->base);
     if (spawn_prepare(&spawn, &agent->base, start->request, start->user, err) < 0)
         return NULL;
