@@ -21,7 +21,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define ALWAYS           10 /* first and last calls that no stride leaves out */
+#define SETTLED_MS       60000 /* mkfs under a tracer, on a busy machine */
+#define ALWAYS           10    /* first and last calls that no stride leaves out */
 #define VIOLATIONS_SHOWN 12
 #define COUNT_ONLY       1000000u
 
@@ -229,7 +230,7 @@ static void check_posture(struct sweep *s, const struct tracer *t,
 /* Its process was killed behind the word that it is ready, and the keeper has not heard of it yet. */
 static bool has_ended(struct link *link, const char *id)
 {
-    uint64_t until = io_now_ms() + 5000;
+    uint64_t until = io_now_ms() + SETTLED_MS;
     struct keeper_sandbox now;
     struct err err = { .kind = ERR_NONE };
 
@@ -242,7 +243,7 @@ static bool has_ended(struct link *link, const char *id)
 static void check_sandbox(struct sweep *s, const struct tracer *t, const char *id,
                           const struct outcome *out)
 {
-    uint64_t until = io_now_ms() + 5000;
+    uint64_t until = io_now_ms() + SETTLED_MS;
     struct keeper_sandbox now = { .life = LIFE_GONE };
     struct link link;
     struct err err;
