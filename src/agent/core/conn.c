@@ -70,6 +70,7 @@ void conn_close(struct conn *conn)
         conn->kind->closed(conn);
     loop_pause(&conn->agent->loop, &conn->watch);
     loop_disarm(&conn->agent->loop, &conn->patience);
+    loop_disarm(&conn->agent->loop, &conn->retry);
     (void) close(conn->watch.fd);
     for (size_t i = 0; i < conn->fd_count; i++)
         (void) close(conn->fds[i]);
@@ -390,19 +391,15 @@ void conn_retry(struct conn *conn)
         conn_flush(conn);
 }
 
-static void on_soon(struct timer *timer)
+static void on_retry(struct timer *timer)
 {
-    struct conn *conn = CONTAINER(timer, struct conn, patience);
-
-    if (conn->left)
-        loop_arm(&conn->agent->loop, timer, CONN_PATIENCE_MS, on_patience);
-    conn_retry(conn);
+    conn_retry(CONTAINER(timer, struct conn, retry));
 }
 
 void conn_retry_soon(struct conn *conn)
 {
     if (conn->in_later && !conn->ending)
-        loop_arm(&conn->agent->loop, &conn->patience, 0, on_soon);
+        loop_arm(&conn->agent->loop, &conn->retry, 0, on_retry);
 }
 
 /* Of a client that is gone nothing is left to read, or nothing that is still wanted. */

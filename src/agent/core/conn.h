@@ -48,6 +48,7 @@ struct conn {
     struct agent *agent;
     struct watch watch;
     struct timer patience; /* armed while the caller owes us progress */
+    struct timer retry;    /* conn_retry_soon */
     const struct conn_kind *kind;
     void *data;  /* the kind's */
     uint64_t id; /* never reused */
@@ -97,7 +98,7 @@ void conn_end(struct conn *conn);
 void conn_flush(struct conn *conn);
 /* The frame that was left for later may be taken now. */
 void conn_retry(struct conn *conn);
-/* The same, in a turn of its own: for who is in the middle of something. Only for a connection that may take its time. */
+/* The same, by a timer: for callers that are inside another operation on the connection. */
 void conn_retry_soon(struct conn *conn);
 /* From here on the caller may take its time. */
 void conn_be_patient(struct conn *conn);

@@ -293,6 +293,42 @@ static void what_a_client_that_is_gone_had_sent_is_not_kept_for_ever(void)
     CHECK_INT(agent.conns.outside, 0);
 }
 
+static void a_retry_outlasts_output_and_the_client_and_sets_no_limit(void)
+{
+    struct ends e = open_conn();
+
+    later = 1;
+    send_frame(e.ours, FRAME_STDIN, "a", 1);
+    turn();
+    conn_be_patient(e.conn);
+    conn_retry_soon(e.conn);
+    CHECK(conn_queue(e.conn, "output", 6) == 0);
+    conn_flush(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:1:a ");
+    CHECK(!e.conn->closed && !e.conn->patience.at_ms);
+
+    later = 1;
+    outliving = true;
+    send_frame(e.ours, FRAME_STDIN, "b", 1);
+    turn();
+    conn_retry_soon(e.conn);
+    conn_leave(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+    CHECK(!e.conn->closed && e.conn->patience.at_ms);
+
+    later = 1; /* closed before its retry is due */
+    send_frame(e.ours, FRAME_STDIN, "c", 1);
+    turn();
+    conn_retry_soon(e.conn);
+    conn_close(e.conn);
+    conns_sweep(&agent);
+    turn();
+    CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+    (void) close(e.ours);
+}
+
 int main(void)
 {
     static const struct check_test tests[] = {
@@ -305,6 +341,7 @@ int main(void)
         T(a_client_that_is_gone_is_read_as_far_as_it_is_wanted),
         T(a_client_may_be_gone_before_its_bytes_come),
         T(what_a_client_that_is_gone_had_sent_is_not_kept_for_ever),
+        T(a_retry_outlasts_output_and_the_client_and_sets_no_limit),
     };
     struct err err;
 
