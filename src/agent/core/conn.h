@@ -39,7 +39,9 @@ struct conn_kind {
     int (*body)(struct conn *conn, struct iovec iov[CONN_BODY_PARTS]);
     void (*sent)(struct conn *conn, size_t n);
     void (*closed)(struct conn *conn);
-    /* Whether what the client had sent is still wanted when the client is gone, however long that takes; NULL: no. */
+    /* The client is gone: from here on nothing is sent, and fill, body and sent are not called. */
+    void (*left)(struct conn *conn);
+    /* Whether what the client had sent is still wanted when the client is gone; NULL: no. */
     bool (*outlives)(const struct conn *conn);
 };
 
@@ -80,7 +82,8 @@ struct conns {
 /* Takes the descriptor when it works; NULL: no memory. */
 struct conn *conn_new(struct agent *agent, int fd, bool sudo, const struct conn_kind *kind);
 void conn_close(struct conn *conn);
-/* The client is gone. What it had sent is read first, as far as it is wanted. */
+/* The client is gone. What it had sent is read first, as far as it is wanted; what was queued for it
+ * is dropped. */
 void conn_leave(struct conn *conn);
 void conns_sweep(struct agent *agent);
 struct conn *conn_by_id(struct agent *agent, uint64_t id);

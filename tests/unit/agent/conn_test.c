@@ -7,6 +7,7 @@
 static struct agent agent;
 static char taken[4096]; /* what the kind saw: "type:len:first byte " */
 static int later;        /* frames that are to wait once */
+static int fills, lefts; /* calls */
 
 static enum conn_taken take(struct conn *conn, const struct frame_head *head, uint8_t *data,
                             struct err *err)
@@ -28,7 +29,14 @@ static enum conn_taken take(struct conn *conn, const struct frame_head *head, ui
 static bool nothing(struct conn *conn)
 {
     (void) conn;
+    fills++;
     return false;
+}
+
+static void has_left(struct conn *conn)
+{
+    (void) conn;
+    lefts++;
 }
 
 static bool outliving; /* what the client had sent is wanted when the client is gone */
@@ -39,7 +47,9 @@ static bool outlives(const struct conn *conn)
     return outliving;
 }
 
-static const struct conn_kind kind = { .frame = take, .fill = nothing, .outlives = outlives };
+static const struct conn_kind kind = {
+    .frame = take, .fill = nothing, .left = has_left, .outlives = outlives
+};
 
 struct ends {
     int ours;
@@ -52,7 +62,7 @@ static struct ends open_conn(void)
     int pair[2];
 
     taken[0] = '\0';
-    later = 0;
+    later = fills = lefts = 0;
     outliving = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
         ends.ours = pair[0];
@@ -329,6 +339,60 @@ static void a_retry_outlasts_output_and_the_client_and_sets_no_limit(void)
     (void) close(e.ours);
 }
 
+static void to_a_client_that_is_gone_nothing_is_sent(void)
+{
+    struct ends e = open_conn();
+    char got[16];
+
+    outliving = true;
+    CHECK(conn_queue(e.conn, "before", 6) == 0);
+    conn_leave(e.conn);
+    conn_leave(e.conn);
+    CHECK_INT(lefts, 1);
+    CHECK(conn_queue(e.conn, "behind", 6) == 0);
+    conn_flush(e.conn);
+    CHECK_INT(e.conn->out_have, 0);
+    CHECK(!(e.conn->watch.events & EPOLLOUT));
+    CHECK(recv(e.ours, got, sizeof got, MSG_DONTWAIT) < 0);
+    CHECK_INT(fills, 0);
+    CHECK(!e.conn->closed);
+    conn_end(e.conn);
+    conn_flush(e.conn);
+    CHECK(e.conn->closed);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+}
+
+/* The process writes before the loop has told that the client closed. */
+static void output_does_not_cost_the_input_of_a_client_that_closed(void)
+{
+    for (int i = 0; i < 4; i++) {
+        struct ends e = open_conn();
+        bool waits = i & 1;
+
+        outliving = i & 2;
+        later = waits;
+        send_frame(e.ours, FRAME_STDIN, "a", 1);
+        if (waits)
+            turn();
+        send_frame(e.ours, FRAME_STDIN, "b", 1);
+        (void) close(e.ours);
+        CHECK(conn_queue(e.conn, "output", 6) == 0);
+        conn_flush(e.conn);
+        CHECK_INT(e.conn->closed, !outliving);
+        if (outliving) {
+            CHECK_INT(lefts, 1);
+            turn();
+            conn_retry(e.conn);
+            turn();
+            CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+            CHECK(e.conn->closed);
+        }
+        conns_sweep(&agent);
+    }
+    CHECK_INT(agent.conns.outside, 0);
+}
+
 int main(void)
 {
     static const struct check_test tests[] = {
@@ -342,6 +406,8 @@ int main(void)
         T(a_client_may_be_gone_before_its_bytes_come),
         T(what_a_client_that_is_gone_had_sent_is_not_kept_for_ever),
         T(a_retry_outlasts_output_and_the_client_and_sets_no_limit),
+        T(to_a_client_that_is_gone_nothing_is_sent),
+        T(output_does_not_cost_the_input_of_a_client_that_closed),
     };
     struct err err;
 
