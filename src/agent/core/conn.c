@@ -391,9 +391,19 @@ static int read_some(struct conn *conn)
     return 1;
 }
 
+/* The time of a client that is gone starts again with each byte that is taken. */
+static void limit_left(struct conn *conn, enum conn_taken taken, uint32_t in_left)
+{
+    if (taken == CONN_BEHIND)
+        conn_be_patient(conn);
+    else if (taken == CONN_DONE || conn->in_left < in_left || !conn->patience.at_ms)
+        limit_time(conn);
+}
+
 static void deliver(struct conn *conn)
 {
     enum conn_taken taken = CONN_BAD;
+    uint32_t in_left = conn->in_left;
     struct err err;
 
     if (conn->kind && conn->kind->frame)
@@ -402,7 +412,9 @@ static void deliver(struct conn *conn)
         err_set(&err, ERR_PROTOCOL, "frame '%s' is not allowed now", frame_name(conn->frame.type));
     if (conn->closed)
         return;
-    conn->in_later = taken == CONN_LATER;
+    if (conn->left)
+        limit_left(conn, taken, in_left);
+    conn->in_later = taken == CONN_LATER || taken == CONN_BEHIND;
     if (conn->in_later)
         return;
     free(conn->in);
@@ -411,8 +423,6 @@ static void deliver(struct conn *conn)
     conn->in_whole = false;
     if (taken == CONN_BAD)
         conn_fail(conn, &err);
-    else if (conn->left)
-        limit_time(conn);
 }
 
 static void read_frames(struct conn *conn)

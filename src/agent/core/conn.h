@@ -25,12 +25,13 @@
 struct agent;
 struct conn;
 
-enum conn_taken { CONN_BAD = -1, CONN_DONE, CONN_LATER };
+enum conn_taken { CONN_BAD = -1, CONN_DONE, CONN_LATER, CONN_BEHIND };
 
 /* What a connection is for. Any function may be NULL. */
 struct conn_kind {
-    /* A whole frame. CONN_LATER: it stays, and nothing more is read until conn_retry. CONN_BAD: err
-     * is sent and the connection ends. NULL: no frames are taken. */
+    /* A whole frame. CONN_LATER: it stays, and nothing more is read until conn_retry; in_left says how
+     * much of it is still to be taken. CONN_BEHIND: likewise, and it waits for another connection whose
+     * own time is limited. CONN_BAD: err is sent and the connection ends. NULL: no frames are taken. */
     enum conn_taken (*frame)(struct conn *conn, const struct frame_head *head, uint8_t *data,
                              struct err *err);
     /* Nothing is queued: queue something, or return false. */
@@ -41,7 +42,8 @@ struct conn_kind {
     void (*closed)(struct conn *conn);
     /* The client is gone: from here on nothing is sent, and fill, body and sent are not called. */
     void (*left)(struct conn *conn);
-    /* Whether what the client had sent is still wanted when the client is gone; NULL: no. */
+    /* Whether what the client had sent is still wanted when the client is gone; NULL: no. It is read as
+     * long as some of it is taken every CONN_PATIENCE_MS. */
     bool (*outlives)(const struct conn *conn);
 };
 

@@ -212,7 +212,7 @@ static enum conn_taken attach_frame(struct conn *conn, const struct frame_head *
     if (!reader->proc)
         return CONN_DONE; /* it never started, and the caller is being told */
     if ((head->type == FRAME_STDIN || head->type == FRAME_STDIN_END) && must_wait(reader))
-        return CONN_LATER;
+        return CONN_BEHIND;
     if (head->type == FRAME_STDIN)
         return take_stdin(reader, conn, head, data, err);
     if (head->type == FRAME_STDIN_END)

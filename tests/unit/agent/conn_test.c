@@ -7,6 +7,8 @@
 static struct agent agent;
 static char taken[4096]; /* what the kind saw: "type:len:first byte " */
 static int later;        /* frames that are to wait once */
+static int behind;       /* frames that are to wait once for another connection */
+static int pieces;       /* bytes that are taken one at a time, each from a frame that then waits */
 static int fills, lefts; /* calls */
 
 static enum conn_taken take(struct conn *conn, const struct frame_head *head, uint8_t *data,
@@ -14,13 +16,18 @@ static enum conn_taken take(struct conn *conn, const struct frame_head *head, ui
 {
     size_t at = strlen(taken);
 
-    (void) conn;
     if (head->type == FRAME_RESIZE) {
         err_set(err, ERR_INVALID, "not today");
         return CONN_BAD;
     }
     if (later-- > 0)
         return CONN_LATER;
+    if (behind-- > 0)
+        return CONN_BEHIND;
+    if (pieces-- > 0) {
+        conn->in_left--;
+        return CONN_LATER;
+    }
     (void) snprintf(taken + at, sizeof taken - at, "%s:%u:%c ", frame_name(head->type), head->len,
                     head->len ? data[0] : '-');
     return CONN_DONE;
@@ -62,7 +69,7 @@ static struct ends open_conn(void)
     int pair[2];
 
     taken[0] = '\0';
-    later = fills = lefts = 0;
+    later = behind = pieces = fills = lefts = 0;
     outliving = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
         ends.ours = pair[0];
@@ -393,6 +400,46 @@ static void output_does_not_cost_the_input_of_a_client_that_closed(void)
     CHECK_INT(agent.conns.outside, 0);
 }
 
+/* Its time as if most of it were over. Returns whether a retry starts it again. */
+static bool renews(struct conn *conn)
+{
+    uint64_t before;
+
+    loop_arm(&agent.loop, &conn->patience, 1000, conn->patience.fire);
+    before = conn->patience.at_ms;
+    conn_retry(conn);
+    return conn->patience.at_ms > before;
+}
+
+static void the_time_of_a_client_that_is_gone_starts_again_with_each_byte_taken(void)
+{
+    struct ends e = open_conn();
+
+    later = 1;
+    outliving = true;
+    send_frame(e.ours, FRAME_STDIN, "abc", 3);
+    turn();
+    (void) close(e.ours);
+    turn();
+    later = 1;
+    CHECK(!renews(e.conn)); /* nothing was taken */
+    pieces = 2;
+    CHECK(renews(e.conn));
+    CHECK(renews(e.conn));
+    CHECK_INT(e.conn->in_left, 1);
+    behind = 1; /* the one in front has a time of its own */
+    conn_retry(e.conn);
+    CHECK(!e.conn->patience.at_ms && !e.conn->closed);
+    later = 1;
+    conn_retry(e.conn);
+    CHECK(e.conn->patience.at_ms && !e.conn->closed);
+    conn_retry(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:3:a ");
+    CHECK(e.conn->closed);
+    conns_sweep(&agent);
+}
+
 int main(void)
 {
     static const struct check_test tests[] = {
@@ -408,6 +455,7 @@ int main(void)
         T(a_retry_outlasts_output_and_the_client_and_sets_no_limit),
         T(to_a_client_that_is_gone_nothing_is_sent),
         T(output_does_not_cost_the_input_of_a_client_that_closed),
+        T(the_time_of_a_client_that_is_gone_starts_again_with_each_byte_taken),
     };
     struct err err;
 
