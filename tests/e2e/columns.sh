@@ -64,7 +64,28 @@ clients() { # isolation, sandbox
     is "$1: an answer to input that has ended is whole" "line end" "$(echo line | cove exec -i "$2" -- sh -c 'cat; sleep 0.2; echo end' | tr '\n' ' ' | sed 's/ $//')"
     is "$1: several megabytes of input arrive before their end" "$(md5sum <"$tmp/input")" "$(cove exec -i "$2" -- md5sum <"$tmp/input")"
     cove exec "$2" -- pkill -f '^sleep 700'
+    input_beside_output "$1" "$2"
     input_of_many "$1"
+}
+# A process that continues without its client, and prints three bytes for each that it reads: more than is kept for a reader.
+input_beside_output() { # isolation, sandbox
+    head -c 1000000 "$tmp/input" >"$tmp/million"
+    "$BUILD/helpers/exec_steps" "$COVE_STATE" "$2" pipe wait=ready "file=$tmp/million" -- python3 -uc 'import hashlib, os, time
+sum, have = hashlib.md5(), 0
+print("ready")
+while have < 1000000:
+    data = os.read(0, 10000)
+    if not data: break
+    sum.update(data)
+    have += len(data)
+    os.write(1, data * 3)
+    time.sleep(0.02)
+open("sum", "w").write(sum.hexdigest() + " " + str(have))
+os.rename("sum", "printed")' >"$tmp/steps" 2>&1
+    is "$1: a client with output leaves while its input is unread" 0 "$?"
+    fails "$1: the process of a client with output has not read everything when the client leaves" cove exec "$2" -- test -e printed
+    holds "$1: a process that prints does not wait for its client that is gone" within 25 cove exec "$2" -- test -e printed
+    is "$1: input of a client with output is whole" "$(md5sum <"$tmp/million" | cut -c1-32) 1000000" "$(cove exec "$2" -- cat printed)"
 }
 # Each piece comes with a client of its own, which is gone before the process has read it.
 input_of_many() { # isolation; a sandbox of its own, because it takes a server

@@ -16,6 +16,12 @@
 #define SENDS_PER_TURN  8
 
 static void on_ready(struct watch *watch, uint32_t events);
+static void on_patience(struct timer *timer);
+
+static void limit_time(struct conn *conn)
+{
+    loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
+}
 
 static void on_patience(struct timer *timer)
 {
@@ -55,7 +61,7 @@ struct conn *conn_new(struct agent *agent, int fd, bool sudo, const struct conn_
         conn->next->prev = conn;
     conns->first = conn;
     (*(sudo ? &conns->sudo : &conns->outside))++;
-    loop_arm(&agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
+    limit_time(conn);
     return conn;
 }
 
@@ -70,6 +76,7 @@ void conn_close(struct conn *conn)
         conn->kind->closed(conn);
     loop_pause(&conn->agent->loop, &conn->watch);
     loop_disarm(&conn->agent->loop, &conn->patience);
+    loop_disarm(&conn->agent->loop, &conn->retry);
     (void) close(conn->watch.fd);
     for (size_t i = 0; i < conn->fd_count; i++)
         (void) close(conn->fds[i]);
@@ -171,7 +178,7 @@ void conn_end(struct conn *conn)
     if (conn->closed)
         return;
     conn->ending = true;
-    loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
+    limit_time(conn);
 }
 
 void conn_fail(struct conn *conn, const struct err *err)
@@ -185,7 +192,31 @@ void conn_fail(struct conn *conn, const struct err *err)
     conn_flush(conn);
 }
 
-/* One send of what is queued and of the body behind it. 1: some went; 0: no room; -1: closed. */
+static bool outlives(const struct conn *conn)
+{
+    return conn->kind && conn->kind->outlives && conn->kind->outlives(conn);
+}
+
+/* Of a client that is gone nothing is left to read, or nothing that is still wanted. */
+static bool is_over(const struct conn *conn)
+{
+    return conn->in_end || conn->ending || (conn->in_later && !outlives(conn));
+}
+
+void conn_leave(struct conn *conn)
+{
+    if (conn->closed || conn->left)
+        return;
+    conn->left = true;
+    conn->out_have = conn->out_sent = 0;
+    limit_time(conn);
+    if (conn->kind && conn->kind->left)
+        conn->kind->left(conn);
+    if (is_over(conn))
+        conn_close(conn);
+}
+
+/* One send of what is queued and of the body behind it. 1: some went; 0: no room; -1: closed or left. */
 static int send_some(struct conn *conn)
 {
     struct iovec iov[1 + CONN_BODY_PARTS];
@@ -203,7 +234,11 @@ static int send_some(struct conn *conn)
     if (n < 0 && errno == EAGAIN)
         return 0;
     if (n < 0) {
-        conn_close(conn);
+        /* The client closed, and its hang-up has not come up yet: what it had sent may be unread. */
+        if ((errno == EPIPE || errno == ECONNRESET) && outlives(conn))
+            conn_leave(conn);
+        else
+            conn_close(conn);
         return -1;
     }
     if ((size_t) n < queued) {
@@ -236,9 +271,19 @@ static void wait_for(struct conn *conn, bool output)
         conn_close(conn);
 }
 
+/* To a client that is gone nothing is sent; what it had sent may still be waited for. */
+static void flush_left(struct conn *conn)
+{
+    conn->out_have = conn->out_sent = 0;
+    if (is_over(conn))
+        conn_close(conn);
+    else
+        wait_for(conn, false);
+}
+
 void conn_flush(struct conn *conn)
 {
-    for (int i = 0; i < SENDS_PER_TURN && !conn->closed; i++) {
+    for (int i = 0; i < SENDS_PER_TURN && !conn->closed && !conn->left; i++) {
         if (!has_output(conn)) {
             if (!conn->ending && conn->kind && conn->kind->fill && conn->kind->fill(conn))
                 continue;
@@ -253,10 +298,14 @@ void conn_flush(struct conn *conn)
         }
         if (send_some(conn) <= 0)
             break;
-        if (conn->patience.at_ms && !conn->left) /* progress */
-            loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
+        if (conn->patience.at_ms) /* progress */
+            limit_time(conn);
     }
-    if (!conn->closed)
+    if (conn->closed)
+        return;
+    if (conn->left)
+        flush_left(conn);
+    else
         wait_for(conn, true);
 }
 
@@ -342,9 +391,19 @@ static int read_some(struct conn *conn)
     return 1;
 }
 
+/* The time of a client that is gone starts again with each byte that is taken. */
+static void limit_left(struct conn *conn, enum conn_taken taken, uint32_t in_left)
+{
+    if (taken == CONN_BEHIND)
+        conn_be_patient(conn);
+    else if (taken == CONN_DONE || conn->in_left < in_left || !conn->patience.at_ms)
+        limit_time(conn);
+}
+
 static void deliver(struct conn *conn)
 {
     enum conn_taken taken = CONN_BAD;
+    uint32_t in_left = conn->in_left;
     struct err err;
 
     if (conn->kind && conn->kind->frame)
@@ -353,8 +412,10 @@ static void deliver(struct conn *conn)
         err_set(&err, ERR_PROTOCOL, "frame '%s' is not allowed now", frame_name(conn->frame.type));
     if (conn->closed)
         return;
-    conn->in_later = taken == CONN_LATER;
-    if (taken == CONN_LATER)
+    if (conn->left)
+        limit_left(conn, taken, in_left);
+    conn->in_later = taken == CONN_LATER || taken == CONN_BEHIND;
+    if (conn->in_later)
         return;
     free(conn->in);
     conn->in = NULL;
@@ -362,8 +423,6 @@ static void deliver(struct conn *conn)
     conn->in_whole = false;
     if (taken == CONN_BAD)
         conn_fail(conn, &err);
-    else if (conn->left)
-        loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
 }
 
 static void read_frames(struct conn *conn)
@@ -390,37 +449,15 @@ void conn_retry(struct conn *conn)
         conn_flush(conn);
 }
 
-static void on_soon(struct timer *timer)
+static void on_retry(struct timer *timer)
 {
-    struct conn *conn = CONTAINER(timer, struct conn, patience);
-
-    if (conn->left)
-        loop_arm(&conn->agent->loop, timer, CONN_PATIENCE_MS, on_patience);
-    conn_retry(conn);
+    conn_retry(CONTAINER(timer, struct conn, retry));
 }
 
 void conn_retry_soon(struct conn *conn)
 {
     if (conn->in_later && !conn->ending)
-        loop_arm(&conn->agent->loop, &conn->patience, 0, on_soon);
-}
-
-/* Of a client that is gone nothing is left to read, or nothing that is still wanted. */
-static bool is_over(const struct conn *conn)
-{
-    if (conn->in_end || conn->ending)
-        return true;
-    return conn->in_later && !(conn->kind && conn->kind->outlives && conn->kind->outlives(conn));
-}
-
-void conn_leave(struct conn *conn)
-{
-    if (conn->closed || conn->left)
-        return;
-    conn->left = true;
-    loop_arm(&conn->agent->loop, &conn->patience, CONN_PATIENCE_MS, on_patience);
-    if (is_over(conn))
-        conn_close(conn);
+        loop_arm(&conn->agent->loop, &conn->retry, 0, on_retry);
 }
 
 static void on_ready(struct watch *watch, uint32_t events)
@@ -434,8 +471,6 @@ static void on_ready(struct watch *watch, uint32_t events)
         if (!(events & EPOLLIN) && !conn->in_later)
             conn_close(conn);
     }
-    if (!conn->closed && conn->left && is_over(conn))
-        conn_close(conn);
     if (!conn->closed)
         conn_flush(conn);
 }

@@ -25,12 +25,13 @@
 struct agent;
 struct conn;
 
-enum conn_taken { CONN_BAD = -1, CONN_DONE, CONN_LATER };
+enum conn_taken { CONN_BAD = -1, CONN_DONE, CONN_LATER, CONN_BEHIND };
 
 /* What a connection is for. Any function may be NULL. */
 struct conn_kind {
-    /* A whole frame. CONN_LATER: it stays, and nothing more is read until conn_retry. CONN_BAD: err
-     * is sent and the connection ends. NULL: no frames are taken. */
+    /* A whole frame. CONN_LATER: it stays, and nothing more is read until conn_retry; in_left says how
+     * much of it is still to be taken. CONN_BEHIND: likewise, and it waits for another connection whose
+     * own time is limited. CONN_BAD: err is sent and the connection ends. NULL: no frames are taken. */
     enum conn_taken (*frame)(struct conn *conn, const struct frame_head *head, uint8_t *data,
                              struct err *err);
     /* Nothing is queued: queue something, or return false. */
@@ -39,7 +40,10 @@ struct conn_kind {
     int (*body)(struct conn *conn, struct iovec iov[CONN_BODY_PARTS]);
     void (*sent)(struct conn *conn, size_t n);
     void (*closed)(struct conn *conn);
-    /* Whether what the client had sent is still wanted when the client is gone, however long that takes; NULL: no. */
+    /* The client is gone: from here on nothing is sent, and fill, body and sent are not called. */
+    void (*left)(struct conn *conn);
+    /* Whether what the client had sent is still wanted when the client is gone; NULL: no. It is read as
+     * long as some of it is taken every CONN_PATIENCE_MS. */
     bool (*outlives)(const struct conn *conn);
 };
 
@@ -48,6 +52,7 @@ struct conn {
     struct agent *agent;
     struct watch watch;
     struct timer patience; /* armed while the caller owes us progress */
+    struct timer retry;    /* conn_retry_soon */
     const struct conn_kind *kind;
     void *data;  /* the kind's */
     uint64_t id; /* never reused */
@@ -79,7 +84,8 @@ struct conns {
 /* Takes the descriptor when it works; NULL: no memory. */
 struct conn *conn_new(struct agent *agent, int fd, bool sudo, const struct conn_kind *kind);
 void conn_close(struct conn *conn);
-/* The client is gone. What it had sent is read first, as far as it is wanted. */
+/* The client is gone. What it had sent is read first, as far as it is wanted; what was queued for it
+ * is dropped. */
 void conn_leave(struct conn *conn);
 void conns_sweep(struct agent *agent);
 struct conn *conn_by_id(struct agent *agent, uint64_t id);
@@ -97,7 +103,7 @@ void conn_end(struct conn *conn);
 void conn_flush(struct conn *conn);
 /* The frame that was left for later may be taken now. */
 void conn_retry(struct conn *conn);
-/* The same, in a turn of its own: for who is in the middle of something. Only for a connection that may take its time. */
+/* The same, by a timer: for callers that are inside another operation on the connection. */
 void conn_retry_soon(struct conn *conn);
 /* From here on the caller may take its time. */
 void conn_be_patient(struct conn *conn);

@@ -12,7 +12,7 @@ struct reader *attach_new(struct conn *conn, const struct agent_request *request
     if (!reader)
         return NULL;
     reader->conn = conn;
-    reader->output = !(request->flags & (AGENT_NO_OUTPUT | AGENT_DETACH));
+    reader->output = !(request->flags & (AGENT_NO_OUTPUT | AGENT_DETACH)) && !conn->left;
     reader->kill_on_close = request->flags & AGENT_KILL_ON_CLOSE;
     reader->detach = request->flags & AGENT_DETACH;
     conn->kind = &attach_kind;
@@ -212,7 +212,7 @@ static enum conn_taken attach_frame(struct conn *conn, const struct frame_head *
     if (!reader->proc)
         return CONN_DONE; /* it never started, and the caller is being told */
     if ((head->type == FRAME_STDIN || head->type == FRAME_STDIN_END) && must_wait(reader))
-        return CONN_LATER;
+        return CONN_BEHIND;
     if (head->type == FRAME_STDIN)
         return take_stdin(reader, conn, head, data, err);
     if (head->type == FRAME_STDIN_END)
@@ -254,12 +254,23 @@ static void attach_closed(struct conn *conn)
     free(reader);
 }
 
+/* The process does not wait for a reader that is gone. */
+static void attach_left(struct conn *conn)
+{
+    struct reader *reader = conn->data;
+
+    reader->output = false;
+    reader->body = 0;
+    if (reader->proc && reader->proc->live)
+        proc_drained(reader->proc);
+}
+
 /* Input for a process that does not end with this client. */
 static bool attach_outlives(const struct conn *conn)
 {
     const struct reader *reader = conn->data;
 
-    return reader->proc && !reader->kill_on_close;
+    return reader->proc && !reader->kill_on_close && reader->proc->phase != PROC_FINAL;
 }
 
 static const struct conn_kind attach_kind = {
@@ -268,5 +279,6 @@ static const struct conn_kind attach_kind = {
     .body = attach_body,
     .sent = attach_sent,
     .closed = attach_closed,
+    .left = attach_left,
     .outlives = attach_outlives,
 };

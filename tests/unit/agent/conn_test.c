@@ -7,19 +7,27 @@
 static struct agent agent;
 static char taken[4096]; /* what the kind saw: "type:len:first byte " */
 static int later;        /* frames that are to wait once */
+static int behind;       /* frames that are to wait once for another connection */
+static int pieces;       /* bytes that are taken one at a time, each from a frame that then waits */
+static int fills, lefts; /* calls */
 
 static enum conn_taken take(struct conn *conn, const struct frame_head *head, uint8_t *data,
                             struct err *err)
 {
     size_t at = strlen(taken);
 
-    (void) conn;
     if (head->type == FRAME_RESIZE) {
         err_set(err, ERR_INVALID, "not today");
         return CONN_BAD;
     }
     if (later-- > 0)
         return CONN_LATER;
+    if (behind-- > 0)
+        return CONN_BEHIND;
+    if (pieces-- > 0) {
+        conn->in_left--;
+        return CONN_LATER;
+    }
     (void) snprintf(taken + at, sizeof taken - at, "%s:%u:%c ", frame_name(head->type), head->len,
                     head->len ? data[0] : '-');
     return CONN_DONE;
@@ -28,7 +36,14 @@ static enum conn_taken take(struct conn *conn, const struct frame_head *head, ui
 static bool nothing(struct conn *conn)
 {
     (void) conn;
+    fills++;
     return false;
+}
+
+static void has_left(struct conn *conn)
+{
+    (void) conn;
+    lefts++;
 }
 
 static bool outliving; /* what the client had sent is wanted when the client is gone */
@@ -39,7 +54,9 @@ static bool outlives(const struct conn *conn)
     return outliving;
 }
 
-static const struct conn_kind kind = { .frame = take, .fill = nothing, .outlives = outlives };
+static const struct conn_kind kind = {
+    .frame = take, .fill = nothing, .left = has_left, .outlives = outlives
+};
 
 struct ends {
     int ours;
@@ -52,7 +69,7 @@ static struct ends open_conn(void)
     int pair[2];
 
     taken[0] = '\0';
-    later = 0;
+    later = behind = pieces = fills = lefts = 0;
     outliving = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
         ends.ours = pair[0];
@@ -293,6 +310,136 @@ static void what_a_client_that_is_gone_had_sent_is_not_kept_for_ever(void)
     CHECK_INT(agent.conns.outside, 0);
 }
 
+static void a_retry_outlasts_output_and_the_client_and_sets_no_limit(void)
+{
+    struct ends e = open_conn();
+
+    later = 1;
+    send_frame(e.ours, FRAME_STDIN, "a", 1);
+    turn();
+    conn_be_patient(e.conn);
+    conn_retry_soon(e.conn);
+    CHECK(conn_queue(e.conn, "output", 6) == 0);
+    conn_flush(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:1:a ");
+    CHECK(!e.conn->closed && !e.conn->patience.at_ms);
+
+    later = 1;
+    outliving = true;
+    send_frame(e.ours, FRAME_STDIN, "b", 1);
+    turn();
+    conn_retry_soon(e.conn);
+    conn_leave(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+    CHECK(!e.conn->closed && e.conn->patience.at_ms);
+
+    later = 1; /* closed before its retry is due */
+    send_frame(e.ours, FRAME_STDIN, "c", 1);
+    turn();
+    conn_retry_soon(e.conn);
+    conn_close(e.conn);
+    conns_sweep(&agent);
+    turn();
+    CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+    (void) close(e.ours);
+}
+
+static void to_a_client_that_is_gone_nothing_is_sent(void)
+{
+    struct ends e = open_conn();
+    char got[16];
+
+    outliving = true;
+    CHECK(conn_queue(e.conn, "before", 6) == 0);
+    conn_leave(e.conn);
+    conn_leave(e.conn);
+    CHECK_INT(lefts, 1);
+    CHECK(conn_queue(e.conn, "behind", 6) == 0);
+    conn_flush(e.conn);
+    CHECK_INT(e.conn->out_have, 0);
+    CHECK(!(e.conn->watch.events & EPOLLOUT));
+    CHECK(recv(e.ours, got, sizeof got, MSG_DONTWAIT) < 0);
+    CHECK_INT(fills, 0);
+    CHECK(!e.conn->closed);
+    conn_end(e.conn);
+    conn_flush(e.conn);
+    CHECK(e.conn->closed);
+    (void) close(e.ours);
+    conns_sweep(&agent);
+}
+
+/* The process writes before the loop has told that the client closed. */
+static void output_does_not_cost_the_input_of_a_client_that_closed(void)
+{
+    for (int i = 0; i < 4; i++) {
+        struct ends e = open_conn();
+        bool waits = i & 1;
+
+        outliving = i & 2;
+        later = waits;
+        send_frame(e.ours, FRAME_STDIN, "a", 1);
+        if (waits)
+            turn();
+        send_frame(e.ours, FRAME_STDIN, "b", 1);
+        (void) close(e.ours);
+        CHECK(conn_queue(e.conn, "output", 6) == 0);
+        conn_flush(e.conn);
+        CHECK_INT(e.conn->closed, !outliving);
+        if (outliving) {
+            CHECK_INT(lefts, 1);
+            turn();
+            conn_retry(e.conn);
+            turn();
+            CHECK_STR(taken, "stdin:1:a stdin:1:b ");
+            CHECK(e.conn->closed);
+        }
+        conns_sweep(&agent);
+    }
+    CHECK_INT(agent.conns.outside, 0);
+}
+
+/* Its time as if most of it were over. Returns whether a retry starts it again. */
+static bool renews(struct conn *conn)
+{
+    uint64_t before;
+
+    loop_arm(&agent.loop, &conn->patience, 1000, conn->patience.fire);
+    before = conn->patience.at_ms;
+    conn_retry(conn);
+    return conn->patience.at_ms > before;
+}
+
+static void the_time_of_a_client_that_is_gone_starts_again_with_each_byte_taken(void)
+{
+    struct ends e = open_conn();
+
+    later = 1;
+    outliving = true;
+    send_frame(e.ours, FRAME_STDIN, "abc", 3);
+    turn();
+    (void) close(e.ours);
+    turn();
+    later = 1;
+    CHECK(!renews(e.conn)); /* nothing was taken */
+    pieces = 2;
+    CHECK(renews(e.conn));
+    CHECK(renews(e.conn));
+    CHECK_INT(e.conn->in_left, 1);
+    behind = 1; /* the one in front has a time of its own */
+    conn_retry(e.conn);
+    CHECK(!e.conn->patience.at_ms && !e.conn->closed);
+    later = 1;
+    conn_retry(e.conn);
+    CHECK(e.conn->patience.at_ms && !e.conn->closed);
+    conn_retry(e.conn);
+    turn();
+    CHECK_STR(taken, "stdin:3:a ");
+    CHECK(e.conn->closed);
+    conns_sweep(&agent);
+}
+
 int main(void)
 {
     static const struct check_test tests[] = {
@@ -305,6 +452,10 @@ int main(void)
         T(a_client_that_is_gone_is_read_as_far_as_it_is_wanted),
         T(a_client_may_be_gone_before_its_bytes_come),
         T(what_a_client_that_is_gone_had_sent_is_not_kept_for_ever),
+        T(a_retry_outlasts_output_and_the_client_and_sets_no_limit),
+        T(to_a_client_that_is_gone_nothing_is_sent),
+        T(output_does_not_cost_the_input_of_a_client_that_closed),
+        T(the_time_of_a_client_that_is_gone_starts_again_with_each_byte_taken),
     };
     struct err err;
 
