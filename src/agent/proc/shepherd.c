@@ -108,7 +108,8 @@ static void drop_stdio(void)
         (void) dup2(SHEPHERD_NULL, i);
 }
 
-static void reap(struct shepherd *self)
+/* True: more may wait that no signal announces. */
+static bool reap(struct shepherd *self)
 {
     for (int i = 0; i < REAP_BATCH; i++) {
         struct rusage usage;
@@ -119,13 +120,14 @@ static void reap(struct shepherd *self)
             self->peak_kib = (uint64_t) usage.ru_maxrss;
         if (pid <= 0) {
             self->alone = pid < 0 && errno == ECHILD;
-            return;
+            return false;
         }
         if (pid == self->command && !self->ended) {
             self->ended = true;
             self->status = status;
         }
     }
+    return true;
 }
 
 /* The kernel's sums are of all commands so far. Of the first one it also knows the peak; gVisor knows that nowhere else. */
@@ -197,7 +199,7 @@ static void kill_all(struct shepherd *self)
     for (int round = 0;; round++) {
         uint32_t reached;
 
-        reap(self);
+        (void) reap(self);
         if (self->alone)
             break;
         reached = signal_below(self, SIGKILL, true);
@@ -237,14 +239,15 @@ static void tend(struct shepherd *self)
 
     for (;;) {
         struct signalfd_siginfo info;
+        bool more;
 
         /* Emptied before reaping: a child that ends in between raises it again. */
         IGNORE(read(self->signals, &info, sizeof info) < 0);
-        reap(self);
+        more = reap(self);
         report_end(self);
         if (self->alone)
             break;
-        if (poll(polled, 2, -1) > 0 && polled[1].revents)
+        if (poll(polled, 2, more ? 0 : -1) > 0 && polled[1].revents)
             take_order(self);
     }
     news.all_us = children_us(&ignored);
