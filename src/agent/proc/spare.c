@@ -71,14 +71,14 @@ static size_t name_fds(const struct spawn *spawn, int fds[3])
     return count;
 }
 
-static bool send_order(const struct spawn *spawn, int control)
+static bool send_order(const struct spawn *spawn, uint32_t handle, int control)
 {
     size_t len = spawn_pack(spawn, message.spawn, sizeof message.spawn), fd_count;
     int fds[3];
     ssize_t n = -1;
 
     if (len > 0) {
-        message.order = (struct shepherd_order){ .what = ORDER_START };
+        message.order = (struct shepherd_order){ .what = ORDER_START, .cookie = handle };
         fd_count = name_fds(spawn, fds);
         len += sizeof message.order;
         n = io_send_fds(control, &message, len, fds, fd_count);
@@ -97,7 +97,7 @@ bool spare_take(struct proc *proc, const struct spawn *spawn)
         return false;
     live->control.fd = spare->control;
     if (loop_watch(&agent->loop, &live->control, EPOLLIN) < 0 ||
-        !send_order(spawn, spare->control)) {
+        !send_order(spawn, proc->handle, spare->control)) {
         loop_pause(&agent->loop, &live->control);
         live->control.fd = -1;
         return false;
