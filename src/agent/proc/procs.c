@@ -1,5 +1,6 @@
 #include "agent/proc/procs.h"
 
+#include "agent/proc/spare.h"
 #include "agent/proc/stream.h"
 #include "base/own.h"
 
@@ -222,3 +223,4 @@ void procs_unburden(void *data)
         for (int s = 0; agent->procs[i]->live && s < PROC_STREAMS; s++)
             ring_done(&agent->procs[i]->live->streams[s].ring);
 }
+    spare_forget_order();

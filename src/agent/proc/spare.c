@@ -17,7 +17,7 @@
 #define WAY_TRIES 1000
 #define WAY_NS    100000
 
-/* What is sent, or was taken back, and how much of it has to be wiped. */
+/* What is sent, or was taken back; and how much of what was taken back has to be wiped. */
 static struct shepherd_start message;
 static size_t message_len;
 
@@ -131,6 +131,7 @@ bool spare_take_back(struct proc *proc, struct spawn *ret)
     if (spawn_unpack(ret, message.spawn, (size_t) n - sizeof message.order) < 0) {
         while (fd_count > 0)
             (void) close(fds[--fd_count]);
+        spare_forget_order();
         return false;
     }
     for (int i = 0; i < 3; i++)
@@ -139,9 +140,10 @@ bool spare_take_back(struct proc *proc, struct spawn *ret)
     return true;
 }
 
-void spare_started_again(void)
+void spare_forget_order(void)
 {
     explicit_bzero(&message, message_len);
+    message_len = 0;
 }
 
 void spare_give_up(struct proc *proc)

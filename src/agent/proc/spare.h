@@ -32,9 +32,10 @@ bool spare_keep(struct proc *proc, uint64_t all_us);
 bool spare_take(struct proc *proc, const struct spawn *spawn);
 
 /* The order, if the shepherd has not taken it; no process has it then. The caller frees *ret with
- * spawn_done, closes its descriptors, and calls spare_started_again, which wipes what *ret pointed to. */
+ * spawn_done, closes its descriptors, and calls spare_forget_order, which wipes what *ret pointed to; a shepherd that
+ * is forked in between wipes its copy. */
 bool spare_take_back(struct proc *proc, struct spawn *ret);
-void spare_started_again(void);
+void spare_forget_order(void);
 /* Ends the shepherd of a proc whose order was taken back. */
 void spare_give_up(struct proc *proc);
 
