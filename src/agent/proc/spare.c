@@ -46,7 +46,7 @@ bool spare_keep(struct proc *proc, uint64_t all_us)
     struct spare *spare = &agent->spare;
 
     if (live->shepherd == 0 || live->theirs < 0 || agent->shepherds > 1 || spare->pid ||
-        agent->quiescing)
+        agent->being_saved)
         return false;
     loop_pause(&agent->loop, &live->control);
     *spare = (struct spare){ .pid = live->shepherd,
