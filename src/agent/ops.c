@@ -332,8 +332,10 @@ static void end_quiesce(struct agent *agent)
     if (agent->worker_count > 0 || !spare_gone(agent))
         return;
     agent->quiescing = 0;
-    if (!conn || has_hung_up(conn))
+    if (!conn || has_hung_up(conn)) {
+        agent->being_saved = false;
         return;
+    }
     if (resumed_make_ready(agent, &err) < 0) {
         conn_fail(conn, &err);
         return;
@@ -367,6 +369,7 @@ static enum conn_taken op_quiesce(struct conn *conn, const struct agent_request 
     spare_end(agent);
     conn->kind = &waiting_kind;
     agent->quiescing = conn->id;
+    agent->being_saved = true;
     if (conn_reply(conn, FRAME_REPLY, &reply) == 0)
         conn_flush(conn);
     end_quiesce(agent);
@@ -381,6 +384,7 @@ static enum conn_taken op_resumed(struct conn *conn, const struct agent_request 
     if (resumed_now(conn->agent, request->name, request->limit, conn->fd_count ? conn->fds[0] : -1,
                     err) < 0)
         return CONN_BAD;
+    conn->agent->being_saved = false;
     if (conn_reply(conn, FRAME_REPLY, &reply) == 0) {
         conn_end(conn);
         conn_flush(conn);

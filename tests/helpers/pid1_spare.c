@@ -21,20 +21,26 @@ static struct ran *copy_of(const struct ran *ran)
     return &other_ran;
 }
 
-/* How many children the agent has, as the host sees it, and the first of them. */
-static int children_of(const struct box *of, pid_t *ret_first)
+/* How many children a process has, as the host sees it, and the first of them. */
+static int list_children(pid_t pid, pid_t *ret, int most)
 {
-    char path[64], text[4096];
+    char path[64], text[8192];
     int count = 0;
 
-    *ret_first = 0;
-    (void) snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int) of->pid, (int) of->pid);
+    (void) snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int) pid, (int) pid);
     if (io_read_text(AT_FDCWD, path, text, sizeof text) < 0)
         return -1;
     for (char *at = text, *end; (end = at, strtol(at, &end, 10) > 0); at = end)
-        if (count++ == 0)
-            *ret_first = (pid_t) strtol(at, NULL, 10);
+        if (count++ < most)
+            ret[count - 1] = (pid_t) strtol(at, NULL, 10);
     return count;
+}
+
+/* The same of the agent. */
+static int children_of(const struct box *of, pid_t *ret_first)
+{
+    *ret_first = 0;
+    return list_children(of->pid, ret_first, 1);
 }
 
 static bool gets_children(const struct box *of, int wanted)
@@ -268,7 +274,8 @@ static void a_killed_spare_is_done_without(void)
     }
 }
 
-static void root_inside_that_kills_its_spare_harms_no_command(void)
+/* While a process of root lives inside, the shepherd above it is no spare: the killer and its flock become strays. */
+static void root_inside_that_kills_shepherds_harms_no_later_command(void)
 {
     struct agent_request killer =
         SH("(sleep 0.05; pkill -9 -x cove-shepherd) >/dev/null 2>&1 & echo");
@@ -318,6 +325,95 @@ static void a_spare_that_stands_still_for_a_moment_runs_its_command_once(void)
     }
 }
 
+static char state_of(pid_t pid)
+{
+    char path[64], text[1024], *end;
+
+    (void) snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
+    if (io_read_text(AT_FDCWD, path, text, sizeof text) < 0)
+        return 0;
+    end = strrchr(text, ')');
+    return end ? end[2] : 0;
+}
+
+static bool gets_state(pid_t pid, char wanted)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (state_of(pid) == wanted)
+            return true;
+        (void) usleep(TRY_US);
+    }
+    return false;
+}
+
+/* More than one round of reaping takes, for which there is one SIGCHLD. */
+static void a_shepherd_reaps_a_crowd_that_ended_at_once(void)
+{
+    enum { CROWD = 300 };
+    static pid_t crowd[CROWD + 1];
+    struct stream held;
+    pid_t shepherd;
+    int count = 0;
+
+    CHECK(gets_children(&box, 0));
+    CHECK(box_begin(&box, &held,
+                    SH("i=0; while [ $i -lt 300 ]; do (sleep 1000 &); i=$((i + 1)); done; "
+                       "exec sleep 1000")) > 0);
+    CHECK_INT(children_of(&box, &shepherd), 1);
+    for (int i = 0; i < TRIES && count != CROWD + 1; i++) {
+        (void) usleep(TRY_US);
+        count = list_children(shepherd, crowd, CROWD + 1);
+    }
+    CHECK_INT(count, CROWD + 1);
+    CHECK(kill(shepherd, SIGSTOP) == 0 && gets_state(shepherd, 'T'));
+    for (int i = 0; i < count; i++)
+        (void) kill(crowd[i], SIGKILL);
+    for (int i = 0; i < count; i++)
+        CHECK(gets_state(crowd[i], 'Z'));
+    (void) kill(shepherd, SIGCONT);
+    memset(&other_ran, 0, sizeof other_ran);
+    box_collect(&held, &other_ran);
+    stream_close(&held);
+    CHECK_INT(other_ran.end.signal, SIGKILL);
+    CHECK(gets_children(&box, 0));
+}
+
+/* Its order fails while another command runs, so it ends: what its earlier commands used is not the agent's. */
+static void what_a_spare_used_that_ends_behind_a_failure_is_no_time_of_the_agent(void)
+{
+    struct agent_request missing = { .op = AGENT_EXEC, .args = TEXTS("no-such-program") };
+    struct agent_request limited = SH("cat");
+    struct stream failing, held;
+    struct err err;
+    pid_t spare = 0, first;
+
+    limited.cpu_timeout_ms = 100000;
+    limited.flags = AGENT_STDIN;
+    for (int i = 0; i < TRIES && !spare; i++) {
+        CHECK(get_spare(&box) > 0);
+        CHECK(box_run(&box, SH("exec python3 -c 'import time\n"
+                               "while time.process_time() < 0.6: pass'"))
+                  ->end.cpu_ms >= 600);
+        if (children_of(&box, &first) == 1 && kill(first, SIGSTOP) == 0)
+            spare = first;
+    }
+    CHECK(spare > 0);
+    CHECK(box_ask(&box, &failing, missing, &err) == 0);
+    CHECK(box_begin(&box, &held, limited) > 0);
+    (void) kill(spare, SIGCONT);
+    memset(&other_ran, 0, sizeof other_ran);
+    box_collect(&failing, &other_ran);
+    stream_close(&failing);
+    CHECK_STR(other_ran.err.msg, "exec no-such-program: No such file or directory");
+    CHECK(gets_children(&box, 1));
+    memset(&other_ran, 0, sizeof other_ran);
+    (void) stream_send(&held, FRAME_STDIN_END, NULL, 0, &err);
+    box_collect(&held, &other_ran);
+    stream_close(&held);
+    CHECK_INT(other_ran.end.exit_code, 0);
+    CHECK(other_ran.end.agent_cpu_ms < 400);
+}
+
 static void a_command_that_is_larger_than_an_order_runs(void)
 {
     static char args[] = "/bin/sh\0-c\0echo ${#0} ${#1}";
@@ -334,21 +430,65 @@ static void a_command_that_is_larger_than_an_order_runs(void)
     }
 }
 
-static void quiesce_ends_the_spare_before_it_answers(void)
+/* Until the agent has come to rest. */
+static void quiesce(struct box *of)
 {
     struct agent_reply reply;
-    struct stream quiesce;
+    struct stream s;
     struct frame frame;
     struct err err;
+
+    CHECK(box_ask(of, &s, (struct agent_request){ .op = AGENT_QUIESCE }, &err) == 0);
+    CHECK(stream_reply(&s, FRAME_REPLY, &reply, &err) == 0);
+    CHECK(stream_next(&s, &frame, &err) < 0 && err.kind == ERR_UNAVAILABLE);
+    stream_close(&s);
+}
+
+static void resumed(struct box *of)
+{
+    struct agent_reply reply;
+    struct stream s;
+    struct err err;
+
+    CHECK(box_ask(of, &s, (struct agent_request){ .op = AGENT_RESUMED, .name = "continue" },
+                  &err) == 0);
+    CHECK(stream_reply(&s, FRAME_REPLY, &reply, &err) == 0);
+    stream_close(&s);
+}
+
+static void quiesce_ends_the_spare_before_it_answers(void)
+{
     pid_t first;
 
     CHECK(get_spare(&box) > 0);
-    CHECK(box_ask(&box, &quiesce, (struct agent_request){ .op = AGENT_QUIESCE }, &err) == 0);
-    CHECK(stream_reply(&quiesce, FRAME_REPLY, &reply, &err) == 0);
-    CHECK(stream_next(&quiesce, &frame, &err) < 0 && err.kind == ERR_UNAVAILABLE);
+    quiesce(&box);
     CHECK_INT(children_of(&box, &first), 0);
-    stream_close(&quiesce);
+    resumed(&box);
     CHECK_STR(box_run(&box, SH("echo fine"))->out[0], "fine\n");
+}
+
+static void between_quiesce_and_resumed_no_shepherd_stays(void)
+{
+    pid_t shepherd, command;
+    struct stream held;
+    struct ran *r;
+    char ppid[32];
+
+    CHECK(gets_children(&box, 0));
+    CHECK(box_begin(&box, &held, SH("exec sleep 1000")) > 0);
+    CHECK_INT(children_of(&box, &shepherd), 1);
+    r = box_run(&box, SH("cut -d' ' -f4 /proc/$(pgrep -x sleep)/stat"));
+    (void) snprintf(ppid, sizeof ppid, "%s", r->out[0]);
+    CHECK(gets_children(&box, 1));
+    quiesce(&box);
+    stream_close(&held);
+    CHECK_INT(list_children(shepherd, &command, 1), 1);
+    (void) kill(command, SIGKILL);
+    for (int i = 0; i < TRIES && list_children(shepherd, &command, 1) > 0; i++)
+        (void) usleep(1000);
+    CHECK(strcmp(box_run(&box, SH("echo $PPID"))->out[0], ppid) != 0);
+    resumed(&box);
+    CHECK(get_spare(&box) > 0);
 }
 
 static void many_commands_at_once_leave_at_most_one_spare(void)
@@ -389,11 +529,14 @@ int main(int argc, char **argv)
         T(what_a_command_used_is_not_counted_for_the_next),
         T(a_limit_of_processor_time_is_that_of_one_command),
         T(a_killed_spare_is_done_without),
-        T(root_inside_that_kills_its_spare_harms_no_command),
+        T(root_inside_that_kills_shepherds_harms_no_later_command),
         T(the_command_of_a_stopped_spare_runs_once),
         T(a_spare_that_stands_still_for_a_moment_runs_its_command_once),
+        T(a_shepherd_reaps_a_crowd_that_ended_at_once),
+        T(what_a_spare_used_that_ends_behind_a_failure_is_no_time_of_the_agent),
         T(a_command_that_is_larger_than_an_order_runs),
         T(quiesce_ends_the_spare_before_it_answers),
+        T(between_quiesce_and_resumed_no_shepherd_stays),
         T(many_commands_at_once_leave_at_most_one_spare),
     };
     int failed;

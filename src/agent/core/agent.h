@@ -57,6 +57,7 @@ struct agent {
     pid_t workers[AGENT_WORKERS_MAX];
     size_t worker_count;
     uint64_t quiescing; /* id of the conn that ends when the last worker is gone; 0: none */
+    bool being_saved;   /* from QUIESCE to RESUMED: no spare is kept */
 };
 
 #endif

@@ -5,10 +5,9 @@
 
 /* Behind it: the directory, if there is one, the arguments, the environment; each with its NUL. */
 struct packed {
-    struct user user;
-    bool root_profile, pty, own_cwd, has_cwd, shell;
+    struct spawn plain; /* without pointers and descriptors */
+    bool has_cwd;
     uint32_t args, env;
-    uint64_t open_files;
 };
 
 struct room {
@@ -39,13 +38,7 @@ static uint32_t put_all(struct room *room, char *const *texts)
 
 size_t spawn_pack(const struct spawn *spawn, char *out, size_t size)
 {
-    struct packed head = { .user = spawn->user,
-                           .root_profile = spawn->root_profile,
-                           .pty = spawn->pty,
-                           .own_cwd = spawn->own_cwd,
-                           .has_cwd = spawn->cwd != NULL,
-                           .shell = spawn->shell,
-                           .open_files = spawn->open_files };
+    struct packed head = { .plain = *spawn, .has_cwd = spawn->cwd != NULL };
     struct room room = { .at = out + sizeof head, .end = out + size };
 
     if (size < sizeof head)
@@ -54,6 +47,9 @@ size_t spawn_pack(const struct spawn *spawn, char *out, size_t size)
         put(&room, spawn->cwd);
     head.args = put_all(&room, spawn->argv);
     head.env = put_all(&room, spawn->envp);
+    head.plain.cwd = head.plain.texts = NULL;
+    head.plain.argv = head.plain.envp = NULL;
+    memset(head.plain.stdio, 0, sizeof head.plain.stdio);
     memcpy(out, &head, sizeof head);
     return room.full ? 0 : (size_t) (room.at - out);
 }
@@ -91,13 +87,8 @@ int spawn_unpack(struct spawn *ret, char *data, size_t len)
     if (len < sizeof head)
         return -1;
     memcpy(&head, data, sizeof head);
-    *ret = (struct spawn){ .user = head.user,
-                           .root_profile = head.root_profile,
-                           .pty = head.pty,
-                           .own_cwd = head.own_cwd,
-                           .shell = head.shell,
-                           .open_files = head.open_files,
-                           .cwd = head.has_cwd ? take(&room) : NULL };
+    *ret = head.plain;
+    ret->cwd = head.has_cwd ? take(&room) : NULL;
     args = take_all(&room, head.args);
     env = take_all(&room, head.env);
     if (!args || !env || room.full || room.at != room.end) {

@@ -111,7 +111,7 @@ static bool is_active(const struct proc *proc)
     struct tree tree;
     bool active = false;
 
-    if (!proc->live || !proc->live->shepherd)
+    if (!proc->live || !proc->live->shepherd || proc->live->failed)
         return false;
     if (proc->phase <= PROC_RUNNING || tree_read(&tree, proc->live->shepherd) < 0)
         return true;

@@ -203,8 +203,7 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         return;
     case NEWS_FAILED:
         live->ordered = false;
-        (void) spare_keep(proc, live->past_us);
-        no_shepherd(proc); /* without its socket it ends by itself */
+        let_go(proc, live->past_us);
         start_failed(proc, &news->err);
         return;
     case NEWS_SIGNALLED:

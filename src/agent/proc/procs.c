@@ -1,5 +1,6 @@
 #include "agent/proc/procs.h"
 
+#include "agent/proc/spare.h"
 #include "agent/proc/stream.h"
 #include "base/own.h"
 
@@ -181,7 +182,8 @@ static void settle(struct proc *proc)
     struct proc_live *live = proc->live;
 
     if (live->failed) {
-        procs_drop(proc);
+        if (!live->shepherd) /* else proc_reaped counts what the shepherd used */
+            procs_drop(proc);
         return;
     }
     if (proc->phase != PROC_FINAL || live->readers)
@@ -221,4 +223,5 @@ void procs_unburden(void *data)
     for (size_t i = 0; i < agent->proc_count; i++)
         for (int s = 0; agent->procs[i]->live && s < PROC_STREAMS; s++)
             ring_done(&agent->procs[i]->live->streams[s].ring);
+    spare_forget_order();
 }

@@ -108,7 +108,8 @@ static void drop_stdio(void)
         (void) dup2(SHEPHERD_NULL, i);
 }
 
-static void reap(struct shepherd *self)
+/* True: more may wait that no signal announces. */
+static bool reap(struct shepherd *self)
 {
     for (int i = 0; i < REAP_BATCH; i++) {
         struct rusage usage;
@@ -119,13 +120,14 @@ static void reap(struct shepherd *self)
             self->peak_kib = (uint64_t) usage.ru_maxrss;
         if (pid <= 0) {
             self->alone = pid < 0 && errno == ECHILD;
-            return;
+            return false;
         }
         if (pid == self->command && !self->ended) {
             self->ended = true;
             self->status = status;
         }
     }
+    return true;
 }
 
 /* The kernel's sums are of all commands so far. Of the first one it also knows the peak; gVisor knows that nowhere else. */
@@ -197,7 +199,7 @@ static void kill_all(struct shepherd *self)
     for (int round = 0;; round++) {
         uint32_t reached;
 
-        reap(self);
+        (void) reap(self);
         if (self->alone)
             break;
         reached = signal_below(self, SIGKILL, true);
@@ -237,14 +239,15 @@ static void tend(struct shepherd *self)
 
     for (;;) {
         struct signalfd_siginfo info;
+        bool more;
 
         /* Emptied before reaping: a child that ends in between raises it again. */
         IGNORE(read(self->signals, &info, sizeof info) < 0);
-        reap(self);
+        more = reap(self);
         report_end(self);
         if (self->alone)
             break;
-        if (poll(polled, 2, -1) > 0 && polled[1].revents)
+        if (poll(polled, 2, more ? 0 : -1) > 0 && polled[1].revents)
             take_order(self);
     }
     news.all_us = children_us(&ignored);
@@ -283,39 +286,47 @@ static void take_stdio(const int *fds, size_t count)
         (void) close(fds[--count]);
 }
 
-/* True: it was there still. Until then the agent can take the order back (spare.h), so one that is killed here loses none. */
+/* True: the order in `next` was there still. Until then the agent can take the order back (spare.h), so a shepherd that is killed
+ * here loses none. What is behind an order that was taken back is for the same command, and is dropped. */
 static bool claim_order(void)
 {
-    char byte;
+    struct shepherd_order order;
+    ssize_t n = recv(SHEPHERD_CONTROL, &order, sizeof order, MSG_DONTWAIT);
 
-    return recv(SHEPHERD_CONTROL, &byte, 1, MSG_DONTWAIT) >= 0;
+    return n == (ssize_t) sizeof order && order.what == ORDER_START &&
+           order.cookie == next.order.cookie;
 }
 
-/* Looks at the next order for a command. Orders for the command before, which came too late, are passed over. */
-static size_t await_order(int fds[3], size_t *ret_fd_count)
+/* Looks at the next order for a command. Orders for the command before, which came too late, are read and passed over. The agent may read
+ * such an order first (spare_take_back): what is read in its place is the order for a command, and is ours then. */
+static size_t await_order(int fds[3], size_t *ret_fd_count, bool *ret_claimed)
 {
-    for (;;) {
-        ssize_t n =
-            io_recv_fds_with(SHEPHERD_CONTROL, &next, sizeof next, fds, 3, ret_fd_count, MSG_PEEK);
+    bool look = true;
 
-        if (n <= 0)
+    for (;;) {
+        ssize_t n = io_recv_fds_with(SHEPHERD_CONTROL, &next, sizeof next, fds, 3, ret_fd_count,
+                                     look ? MSG_PEEK : MSG_DONTWAIT);
+
+        if (n == 0 || (n < 0 && (look || errno != EAGAIN)))
             _exit(0); /* no more commands */
-        if (next.order.what == ORDER_START && n > (ssize_t) sizeof next.order)
+        *ret_claimed = !look;
+        if (n > (ssize_t) sizeof next.order && next.order.what == ORDER_START)
             return (size_t) n - sizeof next.order;
-        (void) claim_order();
+        look = !look;
     }
 }
 
 static void begin_next(struct shepherd *self)
 {
     int fds[3];
-    size_t fd_count, len = await_order(fds, &fd_count);
+    bool claimed, whole;
+    size_t fd_count, len = await_order(fds, &fd_count, &claimed);
     struct spawn spawn = { .argv = NULL };
-    bool whole = spawn_unpack(&spawn, next.spawn, len) == 0, claimed;
     struct err err;
 
+    whole = spawn_unpack(&spawn, next.spawn, len) == 0;
     take_stdio(fds, fd_count);
-    claimed = claim_order();
+    claimed = claimed || claim_order();
     if (claimed && whole)
         begin(self, &spawn);
     else

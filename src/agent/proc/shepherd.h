@@ -41,7 +41,7 @@ enum shepherd_what {
 struct shepherd_order {
     uint32_t what;
     uint32_t signal;
-    uint64_t cookie;  /* comes back with NEWS_SIGNALLED */
+    uint64_t cookie;  /* SIGNAL: comes back with NEWS_SIGNALLED; START: the process's handle */
     uint8_t stdio[3]; /* START: which of the descriptors, from 1 on; 0: /dev/null */
 };
 

@@ -17,7 +17,7 @@
 #define WAY_TRIES 1000
 #define WAY_NS    100000
 
-/* What is sent, or was taken back, and how much of it has to be wiped. */
+/* What is sent, or was taken back; and how much of what was taken back has to be wiped. */
 static struct shepherd_start message;
 static size_t message_len;
 
@@ -46,7 +46,7 @@ bool spare_keep(struct proc *proc, uint64_t all_us)
     struct spare *spare = &agent->spare;
 
     if (live->shepherd == 0 || live->theirs < 0 || agent->shepherds > 1 || spare->pid ||
-        agent->quiescing)
+        agent->being_saved)
         return false;
     loop_pause(&agent->loop, &live->control);
     *spare = (struct spare){ .pid = live->shepherd,
@@ -71,14 +71,14 @@ static size_t name_fds(const struct spawn *spawn, int fds[3])
     return count;
 }
 
-static bool send_order(const struct spawn *spawn, int control)
+static bool send_order(const struct spawn *spawn, uint32_t handle, int control)
 {
     size_t len = spawn_pack(spawn, message.spawn, sizeof message.spawn), fd_count;
     int fds[3];
     ssize_t n = -1;
 
     if (len > 0) {
-        message.order = (struct shepherd_order){ .what = ORDER_START };
+        message.order = (struct shepherd_order){ .what = ORDER_START, .cookie = handle };
         fd_count = name_fds(spawn, fds);
         len += sizeof message.order;
         n = io_send_fds(control, &message, len, fds, fd_count);
@@ -97,7 +97,7 @@ bool spare_take(struct proc *proc, const struct spawn *spawn)
         return false;
     live->control.fd = spare->control;
     if (loop_watch(&agent->loop, &live->control, EPOLLIN) < 0 ||
-        !send_order(spawn, spare->control)) {
+        !send_order(spawn, proc->handle, spare->control)) {
         loop_pause(&agent->loop, &live->control);
         live->control.fd = -1;
         return false;
@@ -131,6 +131,7 @@ bool spare_take_back(struct proc *proc, struct spawn *ret)
     if (spawn_unpack(ret, message.spawn, (size_t) n - sizeof message.order) < 0) {
         while (fd_count > 0)
             (void) close(fds[--fd_count]);
+        spare_forget_order();
         return false;
     }
     for (int i = 0; i < 3; i++)
@@ -139,9 +140,10 @@ bool spare_take_back(struct proc *proc, struct spawn *ret)
     return true;
 }
 
-void spare_started_again(void)
+void spare_forget_order(void)
 {
     explicit_bzero(&message, message_len);
+    message_len = 0;
 }
 
 void spare_give_up(struct proc *proc)

@@ -6,9 +6,10 @@
  * idle sandbox has none. Shepherds of a sandbox's first command do not stay: most sandboxes for one
  * command are removed behind it, with every process that is left.
  *
- * A spare can be killed or stopped at any moment (by root inside, or for want of memory), so an order
- * that it does not take is taken back: the agent holds the shepherd's side of the socket as well.
- * Which of the two reads the order has it, so no command runs twice.
+ * A spare can be killed or stopped at any moment (from the host, or for want of memory; inside, no process
+ * lives while a spare waits), so an order that it does not take is taken back: the agent holds the
+ * shepherd's side of the socket as well. Which of the two reads the order has it, so no command runs
+ * twice; the handle in it says which order was read.
  *
  * Not in guests: the agent of a guest cannot be told what each of several commands used (gVisor), and
  * its processes are in a cgroup apart (virtual machines).
@@ -32,9 +33,10 @@ bool spare_keep(struct proc *proc, uint64_t all_us);
 bool spare_take(struct proc *proc, const struct spawn *spawn);
 
 /* The order, if the shepherd has not taken it; no process has it then. The caller frees *ret with
- * spawn_done, closes its descriptors, and calls spare_started_again, which wipes what *ret pointed to. */
+ * spawn_done, closes its descriptors, and calls spare_forget_order, which wipes what *ret pointed to; a shepherd that
+ * is forked in between wipes its copy. */
 bool spare_take_back(struct proc *proc, struct spawn *ret);
-void spare_started_again(void);
+void spare_forget_order(void);
 /* Ends the shepherd of a proc whose order was taken back. */
 void spare_give_up(struct proc *proc);
 

@@ -149,7 +149,7 @@ bool proc_start_again(struct proc *proc, struct err *err)
     r = fork_shepherd(proc, &spawn, err);
     close_child_ends(spawn.stdio);
     spawn_done(&spawn);
-    spare_started_again();
+    spare_forget_order();
     return r == 0;
 }
 
