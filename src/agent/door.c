@@ -39,13 +39,26 @@ static pid_t peer_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : -1;
 }
 
+/* Clients that are gone make way for those that are there: first the one that came first. */
+static void make_room(struct agent *agent)
+{
+    struct conn *oldest = NULL;
+
+    for (struct conn *conn = agent->conns.first; conn; conn = conn->next)
+        if (conn->left && !conn->sudo && (!oldest || conn->id < oldest->id))
+            oldest = conn;
+    if (oldest)
+        conn_close(oldest);
+}
+
 /* NULL: the descriptor is still the caller's. */
 static struct conn *admit(struct agent *agent, int fd, bool sudo)
 {
-    size_t have = sudo ? agent->conns.sudo : agent->conns.outside;
     size_t most = sudo ? CONN_SUDO_MAX : CONN_OUTSIDE_MAX;
 
-    if (have < most)
+    if (!sudo && agent->conns.outside >= most)
+        make_room(agent);
+    if ((sudo ? agent->conns.sudo : agent->conns.outside) < most)
         return conn_new(agent, fd, sudo, &ops_request_kind);
     say_full(fd, most);
     return NULL;

@@ -203,7 +203,7 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         return;
     case NEWS_FAILED:
         live->ordered = false;
-        let_go(proc, live->past_us);
+        let_go(proc, news->all_us);
         start_failed(proc, &news->err);
         return;
     case NEWS_SIGNALLED:

@@ -257,7 +257,10 @@ static void tend(struct shepherd *self)
 
 static void tell_failed(const struct err *err)
 {
-    struct shepherd_news news = { .what = NEWS_FAILED, .err = *err };
+    uint64_t peak_kib = 0;
+    struct shepherd_news news = { .what = NEWS_FAILED,
+                                  .all_us = children_us(&peak_kib), /* of the try, too */
+                                  .err = *err };
 
     tell(&news);
 }

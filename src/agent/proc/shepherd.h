@@ -60,7 +60,7 @@ struct shepherd_news {
     uint64_t cookie; /* SIGNALLED */
     bool alone;      /* ENDED, of one that stays */
     uint64_t cpu_us; /* ENDED: of every process of this command reaped so far */
-    uint64_t all_us; /* ALONE, or `alone`: the same of all its commands */
+    uint64_t all_us; /* FAILED, ALONE, or `alone`: the same of all its commands */
     uint64_t peak_bytes;
     struct err err; /* FAILED */
 };
