@@ -30,6 +30,8 @@ def answers(client, box):
 def crowd(client, isolation, template, memory):
     """So many alive at once: seconds to make them, MB of the host for each, and whether all answer."""
     count = ALIVE.get(isolation, MACHINES)
+    if count == 0:
+        return
     boxes, why = [], None
     try:
         client.ask("DELETE", "/v1/sandboxes/" + made(client, isolation, template, memory))  # the first of its size makes the memory of the others

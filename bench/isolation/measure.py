@@ -207,10 +207,13 @@ def main():
         print()
         for kind in ("boot", "copy"):
             values = seen[kind]
+            if not values:  # BENCH_BOOTS=0
+                continue
             cpu, private = (sorted(column)[0] for column in zip(*values))
             print(f"{name}, {kind}: least of QEMU: {cpu:.2f} s of a processor with two commands, {private:.0f} MB private (target of a copy: 25)")
         print(f"{name}, from the pool: least {min(seen['pool']):.0f} ms of a processor to the first answer (target 60)")
-        ratio = least[name, "its kernel starts"][0] / least[name, "copy"][0]
+        started = least.get((name, "its kernel starts"))
+        ratio = started[0] / least[name, "copy"][0] if started else float("nan")
         print(f"{name}: a copy is {ratio:.1f} times as fast as a start (target 10)")
     if "gvisor" in names:
         print(f"\ngvisor from the pool: least {least['gvisor', 'pool'][0]:.1f} ms, {least['gvisor', 'pool, sh -c'][0]:.1f} without a login shell (target 20)")
