@@ -256,7 +256,10 @@ def deaths():
     run = m.run("x = bytearray(8 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
     check("out of memory: an error, not the end", run.error.get("name") in ("UnexpectedEndOfExecution", "MemoryError"),
           run.events)
-    same("the sandbox lives", "2", m.run("1+1").text)
+    if harness.only("jail vm", "a sandbox outlives a cell that ran out of memory", "gVisor's memory is one: the sandbox ends"):
+        same("a sandbox outlives a cell that ran out of memory", "2", m.run("1+1").text)
+    else:
+        m = Box()
     c, r = m.open("import time; print(1); time.sleep(60)")
     begun(r)
     m.kill()
