@@ -98,7 +98,7 @@ a = server.ask("POST", "/v1/sandboxes/%s/exec" % root,
 same("what sudo starts counts", "cpu_timeout", a.json["exit_reason"])
 
 # ---- beside busy neighbours ----
-# Work that does not look at a clock: its time is what it is, also by the clock of a guest's kernel.
+# Work that does not look at a clock: the same work takes the same processor time, also by the clock of a guest's kernel.
 def work(steps):
     return "n = 0\nfor i in range(%d): n += i" % steps
 

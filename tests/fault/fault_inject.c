@@ -227,7 +227,7 @@ static void check_posture(struct sweep *s, const struct tracer *t,
         violation(s, t, "it succeeded, but is not like others: %s", differs);
 }
 
-/* Its process was killed behind the word that it is ready, and the keeper has not heard of it yet. */
+/* The process of the sandbox was killed after the process had said that the sandbox is ready; the keeper does not know yet. */
 static bool has_ended(struct link *link, const char *id)
 {
     uint64_t until = io_now_ms() + SETTLED_MS;
