@@ -117,7 +117,7 @@ static int enter_home(struct keeper *k, const char *state, struct err *err)
     struct host *host = k->host;
 
     if (nets_open(&host->nets, err) < 0 || home_enter(state, err) < 0 || root_learn(err) < 0 ||
-        agents_place(&host->agents, err) < 0)
+        agents_place(&host->agents, err) < 0 || mount_parent_open(&host->mount_parent, err) < 0)
         return -1;
     return open_dir(AT_FDCWD, "/templates", 0755, &host->templates_fd, err);
 }

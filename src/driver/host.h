@@ -14,6 +14,7 @@
 #include "jail/ids.h"
 #include "jail/io_limit.h"
 #include "jail/low_fds.h"
+#include "jail/mount_parent.h"
 #include "jail/net.h"
 #include "jail/seccomp.h"
 #include "jail/sysview.h"
@@ -82,6 +83,7 @@ struct host {
     struct io_limits io;
     struct disks disks;
     struct nets nets;
+    struct mount_parent mount_parent;
     struct low_fds low_fds;
     struct gateways gateways;
     struct sysviews views;

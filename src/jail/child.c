@@ -5,7 +5,7 @@
  *               keeper that restarts finds it there.
  *   listen      a network namespace, and the agent's socket bound in it; then no further namespaces.
  *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
- *   root        mounts, pivot. It mustn't have run anything of the tenant's: every path below is
+ *   root        mounts, a new root. It mustn't have run anything of the tenant's: every path below is
  *               resolved with openat2 inside the new root, without links.
  *   confine     limits, capabilities, no_new_privs, Landlock; seccomp last, because it refuses most
  *               of what comes before it. The keeper gets a duplicate of the listener. Then exec. */
@@ -242,7 +242,7 @@ static void step_become_root_inside(void)
         fail_sys(errno, "become the sandbox's root");
 }
 
-/* After the pivot: the sandbox's own /dev/null, no file of the host. */
+/* In the new root: the sandbox's own /dev/null, no file of the host. */
 static void step_stdio(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);

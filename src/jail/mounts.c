@@ -152,32 +152,42 @@ static int attach_dev(const struct limits *limits, int shm_fd, int root_fd, stru
     return attach(shm_fd, root_fd, "dev/shm", err);
 }
 
-int jail_pivot(int root_fd, struct err *err)
+static int check_root(struct err *err)
 {
     char where[8];
 
-    if (fchdir(root_fd) < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
-        return err_sys(err, errno, "pivot_root");
-    if (umount2(".", MNT_DETACH) < 0)
-        return err_sys(err, errno, "leave the old root");
     if (chdir("/") < 0 || !getcwd(where, sizeof where) || strcmp(where, "/") != 0)
         return err_set(err, ERR_INTERNAL, "the new root is not \"/\"");
     return 0;
 }
 
+int jail_pivot(int root_fd, struct err *err)
+{
+    if (fchdir(root_fd) < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
+        return err_sys(err, errno, "pivot_root");
+    if (umount2(".", MNT_DETACH) < 0)
+        return err_sys(err, errno, "leave the old root");
+    return check_root(err);
+}
+
+/* root_fd is mounted over the root: see mount_parent.h for what is below. */
+static int enter_root(int root_fd, struct err *err)
+{
+    if (fchdir(root_fd) < 0 || chroot(".") < 0)
+        return err_sys(err, errno, "enter the root");
+    return check_root(err);
+}
+
 int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
                 int root_mount, int disk_fd, int shm_fd, int proc_fd, struct err *err)
 {
-    auto_close int root_fd = -1;
+    auto_close int root_fd = root_mount;
     char sys[64];
 
     if (mountfd_attach(disk_fd, AT_FDCWD, "/disk") < 0)
         return err_sys(err, errno, "attach the disk");
-    if (mountfd_attach(root_mount, AT_FDCWD, "/new") < 0)
+    if (mountfd_attach(root_fd, AT_FDCWD, "/") < 0)
         return err_sys(err, errno, "attach the root");
-    root_fd = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0)
-        return err_sys(err, errno, "open the root");
     if (t->host_usr && mounts_attach_clone("/usr", 0, root_fd, "usr", err) < 0)
         return -1;
     (void) snprintf(sys, sizeof sys, SYSVIEW_SHOWN "/%s/sys", view);
@@ -185,12 +195,11 @@ int jail_mounts(const struct template *t, const struct limits *limits, const cha
         attach_dev(limits, shm_fd, root_fd, err) < 0 ||
         mounts_attach_proc(proc_fd, view, root_fd, err) < 0)
         return -1;
-    (void) close(root_mount);
     (void) close(disk_fd);
     (void) close(proc_fd);
     if (shm_fd >= 0)
         (void) close(shm_fd);
-    return jail_pivot(root_fd, err);
+    return enter_root(root_fd, err);
 }
 
 /* ---- for a checkpoint ---- */

@@ -1,6 +1,6 @@
 /* mounts.h - what a sandbox sees: root, /proc, /dev, /sys. Runs between clone and exec, or before a restored sandbox runs.
  *
- * Callers: child.c; driver/jail/{save,loader,stage}.c, in their workers; home.c, for the pivot. */
+ * Callers: child.c; driver/jail/{save,loader,stage}.c, in their workers; home.c, machine.c and mount_parent.c, for the pivot. */
 #ifndef COVE_JAIL_MOUNTS_H
 #define COVE_JAIL_MOUNTS_H
 
@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-/* As the sandbox's root, in its own mount namespace: attaches everything below root_fd, makes it "/"
- * and leaves nothing of the old root. view: the name of a sysview; shm_fd: -1: /dev/shm is the disk's; proc_fd: from
+/* As the sandbox's root, in its own mount namespace, a copy of mount_parent.h's: mounts root_fd over the root, attaches
+ * everything below it and makes it "/". view: the name of a sysview; shm_fd: -1: /dev/shm is the disk's; proc_fd: from
  * mountfd_proc. Takes the descriptors. */
 int jail_mounts(const struct template *t, const struct limits *limits, const char *view,
                 int root_fd, int disk_fd, int shm_fd, int proc_fd, struct err *err);

@@ -1,8 +1,8 @@
 #include "jail/net.h"
 
 #include "base/io.h"
-#include "base/log.h"
 #include "base/own.h"
+#include "jail/spaces.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,9 +15,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-
-#define BACK_TRIES 200
-#define BACK_US    1000
 
 /* With a table of TCP connections of its own, a namespace also has lower bounds for what waits in it: these are as a host has
  * them, but for connections that were closed. The kernel accounts for those nowhere, and a host has 131072. */
@@ -71,14 +68,7 @@ int nets_enter_parent(const struct nets *nets, struct err *err)
 
 void nets_leave(const struct nets *nets)
 {
-    /* It needs a little memory, which may be there in a moment. */
-    for (int tries = 0; tries < BACK_TRIES; tries++) {
-        if (setns(nets->own_fd, CLONE_NEWNET) == 0)
-            return;
-        (void) usleep(BACK_US);
-    }
-    log_line(LOG_ERROR, "cannot come back to our network namespace: %s", strerror(errno));
-    _exit(1);
+    spaces_return(nets->own_fd, CLONE_NEWNET, "network");
 }
 
 int net_prepare(int proc_fd, struct err *err)

@@ -1,12 +1,14 @@
 #include "jail/spaces.h"
 
 #include "base/io.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "jail/mountfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,9 @@ static const char *const counts[] = {
 };
 
 #define GUEST_COUNT "32"
+
+#define RETURN_TRIES 200
+#define RETURN_US    1000
 
 static int write_counts(int proc_fd, const char *text, struct err *err)
 {
@@ -57,6 +62,18 @@ int spaces_forbid_mounts(int *mounts_fd, struct err *err)
         rc = err_sys(err, errno, "write " MOUNTS);
     own_close(mounts_fd);
     return rc;
+}
+
+void spaces_return(int fd, int type, const char *name)
+{
+    /* It needs a little memory, which may be there in a moment. */
+    for (int tries = 0; tries < RETURN_TRIES; tries++) {
+        if (setns(fd, type) == 0)
+            return;
+        (void) usleep(RETURN_US);
+    }
+    log_line(LOG_ERROR, "cannot come back to our %s namespace: %s", name, strerror(errno));
+    _exit(1);
 }
 
 /* Who enters a user namespace cannot come back. */

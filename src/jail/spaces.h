@@ -1,4 +1,4 @@
-/* spaces.h - no further namespaces in a sandbox: a second line behind the system call filter.
+/* spaces.h - no further namespaces in a sandbox: a second line behind the system call filter. And the keeper's return to its own.
  *
  * The kernel counts namespaces of each kind per user namespace (user.max_*_namespaces). In the sandbox's own the counts become
  * 0 as soon as all its own namespaces are there. The settings are the kernel's, so they hold whatever becomes of a filter; nothing
@@ -22,5 +22,8 @@ int spaces_forbid_mounts(int *mounts_fd, struct err *err);
 
 /* All of it, in the user namespace of a process, by a process that enters it. */
 int spaces_forbid_in(int pidfd, struct err *err);
+
+/* The keeper, back in a namespace of its own: that of fd. There is no way on if that fails: the keeper ends, and a new one adopts. */
+void spaces_return(int fd, int type, const char *name);
 
 #endif

@@ -153,7 +153,27 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
     return 0;
 }
 
-static int clone_child(const struct nets *nets, struct sandbox *s, const struct child_spec *spec,
+/* Into the namespaces that the child gets copies of. A machine gets the keeper's own mounts: what is in it has CAP_SYS_ADMIN. */
+static int enter_parents(const struct host *host, const struct child_spec *spec, struct err *err)
+{
+    if (nets_enter_parent(&host->nets, err) < 0)
+        return -1;
+    if (!spec->machine &&
+        mount_parent_enter(&host->mount_parent, spec->template->host_usr, err) < 0) {
+        nets_leave(&host->nets);
+        return -1;
+    }
+    return 0;
+}
+
+static void leave_parents(const struct host *host, const struct child_spec *spec)
+{
+    if (!spec->machine)
+        mount_parent_leave(&host->mount_parent);
+    nets_leave(&host->nets);
+}
+
+static int clone_child(const struct host *host, struct sandbox *s, const struct child_spec *spec,
                        int *ret_pidfd, struct err *err)
 {
     struct clone_args args = {
@@ -168,11 +188,11 @@ static int clone_child(const struct nets *nets, struct sandbox *s, const struct 
     long pid;
     int errnum;
 
-    if (nets_enter_parent(nets, err) < 0)
+    if (enter_parents(host, spec, err) < 0)
         return -1;
     if (creds_owner(s->info.uid_base, err) < 0) {
         (void) creds_owner(0, err);
-        nets_leave(nets);
+        leave_parents(host, spec);
         return -1;
     }
     pid = syscall(__NR_clone3, &args, sizeof args);
@@ -180,7 +200,7 @@ static int clone_child(const struct nets *nets, struct sandbox *s, const struct 
         child_run(spec);
     errnum = errno;
     (void) creds_owner(0, err);
-    nets_leave(nets);
+    leave_parents(host, spec);
     if (pid < 0)
         return err_sys(err, errnum, "clone");
     s->info.pid = (int32_t) pid;
@@ -268,7 +288,7 @@ int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
         return -1;
 
     create_begin_step(s, STEP_CLONE);
-    if (clone_child(&k->host->nets, s, &spec, &ret->pidfd, err) < 0)
+    if (clone_child(k->host, s, &spec, &ret->pidfd, err) < 0)
         return -1;
     create_end_step(s, STEP_CLONE);
     ret->control = take_fd(&control);
