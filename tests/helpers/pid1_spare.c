@@ -289,6 +289,75 @@ static void root_inside_that_kills_shepherds_harms_no_later_command(void)
     CHECK_STR(box_run(&root_box, SH("echo fine"))->out[0], "fine\n");
 }
 
+/* What a command has from the shepherd above it without being given it. */
+#define INHERITED                                                                                  \
+    "cat /proc/self/limits; grep -E '^Cpus_allowed:' /proc/self/status; chrt -p $$ | cut -d: "     \
+    "-f2; "                                                                                        \
+    "nice; ionice -p $$"
+
+/* In the shepherd above, as code inside would; the first ones root may, because root has the shepherd's uid. */
+static const struct {
+    const char *what;
+    bool root_may;
+} changes[] = {
+    { "prlimit --pid $PPID --nofile=64:64", true },
+    { "prlimit --pid $PPID --nofile=64:", true },
+    { "prlimit --pid $PPID --nproc=100", true },
+    { "prlimit --pid $PPID --fsize=1000000", true },
+    { "prlimit --pid $PPID --as=1000000000", true },
+    { "prlimit --pid $PPID --cpu=100", true },
+    { "prlimit --pid $PPID --data=1000000000 --locks=100 --memlock=65536 --msgqueue=1", true },
+    { "prlimit --pid $PPID --rss=1000000000 --sigpending=100 --stack=1000000", true },
+    { "renice -n 7 -p $PPID", false },
+    { "chrt -b -p 0 $PPID", false },
+    { "taskset -cp 0 $PPID", false },
+    { "ionice -c 3 -p $PPID", false },
+};
+
+static struct ran *change(size_t i, const char *user)
+{
+    char args[256];
+    int len =
+        snprintf(args, sizeof args, "/bin/sh%c-c%cexec >/dev/null; %s", 0, 0, changes[i].what);
+
+    return box_run(
+        &root_box,
+        (struct agent_request){ .user = user, .args = { .data = args, .len = (size_t) len + 1 } });
+}
+
+/* A shepherd whose limits were set is no spare: the next command has another one. */
+static void what_root_changes_in_a_shepherd_reaches_no_later_command(void)
+{
+    struct agent_request look = SH("exec 2>&1; " INHERITED);
+    char before[4096];
+
+    (void) snprintf(before, sizeof before, "%s", box_run(&root_box, look)->out[0]);
+    CHECK(strstr(before, "Max open files") && strstr(before, "SCHED_OTHER"));
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        CHECK(get_spare(&root_box) > 0);
+        CHECK_INT(change(i, "root")->end.exit_code == 0, changes[i].root_may);
+        CHECK_STR(box_run(&root_box, look)->out[0], before);
+    }
+}
+
+static void an_ordinary_user_changes_nothing_in_a_shepherd(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        struct ran *r = change(i, NULL);
+
+        CHECK_INT(r->end.exit_code, 1);
+        CHECK(strstr(r->out[1], "not permitted"));
+    }
+}
+
+static void a_shepherd_of_root_that_was_not_changed_serves_the_next_command(void)
+{
+    struct agent_request q = SH("echo $PPID");
+
+    q.user = "root";
+    CHECK_INT(run_by_spare(&root_box, q)->end.exit_code, 0);
+}
+
 /* It takes no order, so the agent takes the order back. */
 static void the_command_of_a_stopped_spare_runs_once(void)
 {
@@ -530,6 +599,9 @@ int main(int argc, char **argv)
         T(a_limit_of_processor_time_is_that_of_one_command),
         T(a_killed_spare_is_done_without),
         T(root_inside_that_kills_shepherds_harms_no_later_command),
+        T(what_root_changes_in_a_shepherd_reaches_no_later_command),
+        T(an_ordinary_user_changes_nothing_in_a_shepherd),
+        T(a_shepherd_of_root_that_was_not_changed_serves_the_next_command),
         T(the_command_of_a_stopped_spare_runs_once),
         T(a_spare_that_stands_still_for_a_moment_runs_its_command_once),
         T(a_shepherd_reaps_a_crowd_that_ended_at_once),

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,6 +40,22 @@ bool spare_wanted(const struct agent *agent)
     return !agent->gvisor && !agent->machine && agent->shepherds == 0 && agent->last_handle > 1;
 }
 
+/* Root inside has the shepherd's uid, and may set its limits: commands would inherit them, and no process inside
+ * could raise what was lowered. Niceness, scheduling, processors and priority of input and output root cannot change
+ * there, because the shepherd has a capability that root has not (BOOT_AGENT_CAPS); the files of /proc/PID belong to
+ * the host's root. */
+static bool has_our_limits(pid_t pid)
+{
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        struct rlimit ours, its;
+
+        if (prlimit(0, i, NULL, &ours) < 0 || prlimit(pid, i, NULL, &its) < 0 ||
+            ours.rlim_cur != its.rlim_cur || ours.rlim_max != its.rlim_max)
+            return false;
+    }
+    return true;
+}
+
 bool spare_keep(struct proc *proc, uint64_t all_us)
 {
     struct agent *agent = proc->agent;
@@ -47,6 +64,9 @@ bool spare_keep(struct proc *proc, uint64_t all_us)
 
     if (live->shepherd == 0 || live->theirs < 0 || agent->shepherds > 1 || spare->pid ||
         agent->being_saved)
+        return false;
+    /* Strays are the only processes inside that could set limits of a spare. */
+    if (agent->stray_timer.at_ms || !has_our_limits(live->shepherd))
         return false;
     loop_pause(&agent->loop, &live->control);
     *spare = (struct spare){ .pid = live->shepherd,

@@ -26,7 +26,7 @@ int spare_socket(int pair[2]);
 /* Whether a shepherd that is forked now for a command is to stay when the command is gone. */
 bool spare_wanted(const struct agent *agent);
 /* The proc's shepherd has no process below it any more; its commands had this much processor time.
- * False: it is not wanted. */
+ * False: it is not wanted, or root inside has set its limits. */
 bool spare_keep(struct proc *proc, uint64_t all_us);
 
 /* Orders the command from the spare, which becomes the proc's shepherd. False: there is none, or the order cannot be given. */
