@@ -142,6 +142,24 @@ static void init(struct host *host)
     gateways_init(&host->gateways);
 }
 
+static int open_rest(struct keeper *k, const struct host_options *o, struct err *err)
+{
+    struct host *host = k->host;
+
+    io_limits_open(&host->io, &host->cgroups);
+    if (claim_ids(k, err) < 0 || disks_start(&host->disks, k->state_fd, err) < 0 ||
+        disks_open_watch(k, err) < 0 || full_start(k, o->reserve, err) < 0)
+        return -1;
+    if (enter_home(k, o->state, err) < 0 || sysviews_open(&host->views, IDS_SLOTS_MAX, err) < 0)
+        return -1;
+    compile_filters(host);
+    (void) runsc_text(); /* asked now, so that no create waits for it */
+    (void) parts_text();
+    low_fds_open(&host->low_fds);
+    host->uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+    return host->uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
+}
+
 int host_open(struct keeper *k, const struct host_options *o, struct err *err)
 {
     static struct host host; /* static: zeroed, and larger than a stack frame should be */
@@ -158,20 +176,10 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
     if (open_files(k, o->all_pages, err) < 0)
         return -1;
     instance_name(k->state_fd, instance, sizeof instance);
-    if (cgroups_open(&host.cgroups, instance, err) < 0)
-        return -1;
-    io_limits_open(&host.io, &host.cgroups);
-    if (claim_ids(k, err) < 0 || disks_start(&host.disks, k->state_fd, err) < 0 ||
-        disks_open_watch(k, err) < 0 || full_start(k, o->reserve, err) < 0)
-        return -1;
-    if (enter_home(k, o->state, err) < 0 || sysviews_open(&host.views, IDS_SLOTS_MAX, err) < 0)
-        return -1;
-    compile_filters(&host);
-    (void) runsc_text(); /* asked now, so that no create waits for it */
-    (void) parts_text();
-    low_fds_open(&host.low_fds);
-    host.uts_fd = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
-    return host.uts_fd < 0 ? err_sys(err, errno, "open our UTS namespace") : 0;
+    if (cgroups_open(&host.cgroups, instance, err) == 0 && open_rest(k, o, err) == 0)
+        return 0;
+    cgroups_close(&host.cgroups);
+    return -1;
 }
 
 void host_close(struct keeper *k)

@@ -9,10 +9,14 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CPU_PERIOD_US 100000u
 #define PATH_SIZE     192
+
+#define APART_NS           2000000
+#define LINKS_OF_ONE_BELOW 3 /* of a directory with one directory in it */
 
 static const char *const controllers[CG_CONTROLLER_COUNT] = {
     [CG_MEMORY] = "memory",   [CG_PIDS] = "pids",       [CG_CPU] = "cpu",
@@ -296,13 +300,27 @@ int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err)
     return 0;
 }
 
+/* Processes in it bring memory to sandboxes. Where no sandbox is left, they are about to end. */
+static void remove_apart(int parent_fd, uint64_t until_ms)
+{
+    const struct timespec moment = { .tv_nsec = APART_NS };
+    struct stat parent;
+
+    while (unlinkat(parent_fd, CGROUP_APART, AT_REMOVEDIR) < 0 && errno == EBUSY &&
+           fstat(parent_fd, &parent) == 0 && parent.st_nlink == LINKS_OF_ONE_BELOW &&
+           io_now_ms() < until_ms)
+        (void) nanosleep(&moment, NULL);
+}
+
 void cgroups_close(struct cgroups *cgroups)
 {
+    uint64_t until_ms = io_now_ms() + CGROUP_APART_MS;
+
     for (size_t i = 0; i < cgroups->count; i++) {
         struct cgroup_hierarchy *h = &cgroups->hierarchy[i];
 
         if (h->parent_fd >= 0)
-            (void) unlinkat(h->parent_fd, CGROUP_APART, AT_REMOVEDIR);
+            remove_apart(h->parent_fd, until_ms);
         own_close(&h->parent_fd);
         if (h->root_fd >= 0) /* refused while sandboxes are in it, as it should be */
             (void) unlinkat(h->root_fd, cgroups->instance, AT_REMOVEDIR);

@@ -68,7 +68,8 @@ int cgroups_open(struct cgroups *cgroups, const char *instance, struct err *err)
 void cgroups_hand_down(const struct cgroups *cgroups, const struct cgroup_hierarchy *hierarchy,
                        const char *controller);
 
-/* Removes <instance> where it is empty, and closes. */
+/* Removes <instance> where it is empty, and closes. Processes in CGROUP_APART have CGROUP_APART_MS to end, where there is
+ * nothing else below <instance>. */
 void cgroups_close(struct cgroups *cgroups);
 
 /* With every limit but that of processor time. */
@@ -136,7 +137,8 @@ int cgroup_work_remove(const struct cgroups *cgroups, const char *name);
 bool cgroup_is_work(const char *side, char ret_name[KEEPER_NAME_MAX]);
 
 /* For those whom a worker starts and who stay behind it: one for all, which is never killed. */
-#define CGROUP_APART ".apart"
+#define CGROUP_APART    ".apart"
+#define CGROUP_APART_MS 5000
 int cgroup_apart_open(const struct cgroups *cgroups, struct cgroup_entry *ret, struct err *err);
 
 /* As fork, and the child is in that cgroup. */

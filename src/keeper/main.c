@@ -289,6 +289,14 @@ static int make_table(struct keeper *k, const struct options *o, struct err *err
     return 0;
 }
 
+static int begin(struct keeper *k, const struct options *o, int gid, struct err *err)
+{
+    if (make_table(k, o, err) < 0)
+        return -1;
+    pool_open(k);
+    return adopt_all(k, err) < 0 ? -1 : ops_listen(k, gid, err);
+}
+
 static int set_up(struct keeper *k, const struct options *o, struct err *err)
 {
     int gid = -1;
@@ -299,13 +307,12 @@ static int set_up(struct keeper *k, const struct options *o, struct err *err)
     measure_host(k);
     if (o->group && find_group(o->group, &gid, err) < 0)
         return -1;
-    if (open_state(k, o, err) < 0 || watch_signals(k, err) < 0 || host_open(k, &o->host, err) < 0 ||
-        make_table(k, o, err) < 0)
+    if (open_state(k, o, err) < 0 || watch_signals(k, err) < 0 || host_open(k, &o->host, err) < 0)
         return -1;
-    pool_open(k);
-    if (adopt_all(k, err) < 0)
-        return -1;
-    return ops_listen(k, gid, err);
+    if (begin(k, o, gid, err) == 0)
+        return 0;
+    host_close(k);
+    return -1;
 }
 
 /* As epoll_wait, but 0 is not "do not wait": it is as soon as makes sense. A cgroup that freezes says nothing when it has. */

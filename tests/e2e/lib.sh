@@ -240,6 +240,14 @@ leftovers() {
 
 no_leftovers() { [ -z "$(leftovers)" ]; }
 
+# The cgroups of keepers whose state directory is one of this test's. The keeper names them by the number of that
+# directory, so tests that run at the same time are told apart; once all keepers have ended, there is none.
+keeper_cgroups() {
+    find /sys/fs/cgroup -maxdepth 3 -type d -name 'cove-*' 2>/dev/null |
+        grep -f <(find "$tmp" -maxdepth 3 -type d -printf '%D %i\n' | xargs -r printf '/cove-%x-%x$\n') | sed 's/^/cgroup /'
+}
+no_keeper_cgroups() { [ -z "$(keeper_cgroups)" ]; }
+
 pids_seen=()
 declare -A maps_seen=()
 remember_pids() {
@@ -273,6 +281,7 @@ clean_up() {
         if [ -z "$left" ]; then ok "nothing is left behind ($(basename "$0"))"
         else not_ok "nothing is left behind ($(basename "$0"))" "$left"; fi
     fi
+    within 5 no_keeper_cgroups || not_ok "no cgroup of a keeper is left ($(basename "$0"))" "$(keeper_cgroups)"
     left=$(find "$tmp" -maxdepth 2 -name '*.log' -exec grep -ah 'lockdown refused' {} + 2>/dev/null | sort | uniq -c)
     [ -z "$left" ] || not_ok "no program is refused a system call ($(basename "$0"))" "$left"
     if [ $failures -gt 0 ] || [ $rc -ne 0 ] && [ $rc -ne 77 ]; then
