@@ -61,7 +61,7 @@ struct driver {
     int (*freeze)(struct keeper *keeper, struct sandbox *sandbox, bool frozen, struct err *err);
     int (*frozen)(struct keeper *keeper, const struct sandbox *sandbox, bool frozen);
     /* `brief`: figures that KEEPER_STATS_BRIEF leaves out may be left as they are. */
-    int (*stats)(struct keeper *keeper, const struct sandbox *sandbox, bool brief,
+    int (*stats)(struct keeper *keeper, struct sandbox *sandbox, bool brief,
                  struct keeper_stats *ret, struct err *err);
     /* It runs again after a save; -1: it must not. */
     int (*resumed)(struct keeper *keeper, struct sandbox *sandbox, struct err *err);

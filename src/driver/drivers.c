@@ -51,8 +51,8 @@ static int unknown_connect(struct keeper *k, const struct sandbox *s, int *ret_f
     return driver_find(s->info.isolation, err) ? 0 : -1;
 }
 
-static int unknown_stats(struct keeper *k, const struct sandbox *s, bool brief,
-                         struct keeper_stats *ret, struct err *err)
+static int unknown_stats(struct keeper *k, struct sandbox *s, bool brief, struct keeper_stats *ret,
+                         struct err *err)
 {
     (void) k, (void) brief, (void) ret;
     return driver_find(s->info.isolation, err) ? 0 : -1;

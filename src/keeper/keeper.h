@@ -63,10 +63,11 @@ struct sandbox {
     /* ---- the driver's; the keeper resets it, and keeps in the journal what has to outlive it ---- */
     /* while starting: the child's failure, or its end at exec; or a worker's word */
     struct watch control;
-    struct watch ready; /* while starting: the agent's byte */
-    struct watch fill;  /* pidfd of one of those that bring its memory; fd -1: all is there */
-    unsigned low_fds;   /* while starting: the row of its child's descriptors; 0: none */
-    pid_t worker;       /* saves or loads it; 0: none */
+    struct watch ready;    /* while starting: the agent's byte */
+    uint64_t oom_outlived; /* kills for want of memory that its first process outlived */
+    struct watch fill;     /* pidfd of one of those that bring its memory; fd -1: all is there */
+    unsigned low_fds;      /* while starting: the row of its child's descriptors; 0: none */
+    pid_t worker;          /* saves or loads it; 0: none */
     void (*worker_end)(struct keeper *keeper, struct sandbox *sandbox,
                        struct worker_result *result);
     uint64_t worker_since_ms; /* of the worker: it has an end (tick.c) */

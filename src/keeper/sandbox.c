@@ -424,7 +424,7 @@ int sandbox_connect(struct keeper *k, const struct sandbox *s, int *ret_fd, stru
                         : err_set(err, ERR_UNAVAILABLE, "sandbox '%s' does not answer", s->info.id);
 }
 
-int sandbox_stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
+int sandbox_stats(struct keeper *k, struct sandbox *s, bool brief, struct keeper_stats *ret,
                   struct err *err)
 {
     memset(ret, 0, sizeof *ret);

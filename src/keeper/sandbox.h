@@ -35,7 +35,7 @@ void sandbox_frozen(struct keeper *keeper, struct sandbox *sandbox, bool frozen)
 int sandbox_connect(struct keeper *keeper, const struct sandbox *sandbox, int *ret_fd,
                     struct err *err);
 
-int sandbox_stats(struct keeper *keeper, const struct sandbox *sandbox, bool brief,
+int sandbox_stats(struct keeper *keeper, struct sandbox *sandbox, bool brief,
                   struct keeper_stats *ret, struct err *err);
 
 /* Retries what the kernel was not ready for. Returns ms until it wants to be called again, -1:

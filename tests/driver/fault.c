@@ -166,7 +166,7 @@ static int frozen(struct keeper *k, const struct sandbox *s, bool as)
     return jail_driver.frozen(k, s, as);
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
+static int stats(struct keeper *k, struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
     const char *plan = s->hostname;

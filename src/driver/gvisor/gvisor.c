@@ -86,7 +86,7 @@ static int load(struct keeper *k, const struct keeper_request *r, const struct i
     return load_begin_by(k, r, meta, &by, ret, err);
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
+static int stats(struct keeper *k, struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
     return guest_stats(k, s, MACHINE_ROOT, brief, ret, err);

@@ -12,6 +12,7 @@
 #include "driver/jail/launch.h"
 #include "driver/jail/load.h"
 #include "driver/jail/memory.h"
+#include "driver/jail/oom.h"
 #include "driver/jail/posture.h"
 #include "driver/jail/save.h"
 #include "driver/jail/unmount.h"
@@ -82,7 +83,7 @@ int jail_stats_common(struct keeper *k, const struct sandbox *s, bool brief,
     return 0;
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
+static int stats(struct keeper *k, struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
     struct statfs disk;
@@ -90,6 +91,7 @@ static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct k
 
     if (jail_stats_common(k, s, brief, ret, err) < 0)
         return -1;
+    oom_note(s, ret->oom_kills);
     if (brief)
         return 0;
     /* The kernel's own link to the sandbox's root: no name inside is looked up. */
@@ -189,15 +191,11 @@ const char *jail_stale(struct keeper *k, const struct sandbox *s)
  * lose it to its own memory limit: the waiting caller should hear that. */
 void jail_died(struct keeper *k, struct sandbox *s)
 {
-    struct keeper_stats used = { 0 };
-    struct err ignored;
-
     if (s->control.fd >= 0 && !s->worker) /* a child that failed said why before it died */
         hear_on_control(k, &s->control);
     if (s->info.life == LIFE_STOPPING || memory_lost(k, s))
         return;
-    if (cgroup_stats(&k->host->cgroups, s->made_as, true, &used, &ignored) == 0 &&
-        used.oom_kills > 0)
+    if (oom_ended(k, s))
         (void) err_set(&s->failure, ERR_OOM, "sandbox '%s' ran out of memory", s->info.id);
 }
 
@@ -293,6 +291,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
     memory_watch(k, s);
     if (s->info.life == LIFE_STOPPING)
         return;
+    oom_look(k, s);
     /* A keeper that died may have been about to take back what it gave for a load. */
     if (cgroup_limit(&k->host->cgroups, s->made_as, &s->info.limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);

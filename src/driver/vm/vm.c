@@ -90,7 +90,7 @@ static void start(struct keeper *k, struct sandbox *s)
     load_machine_done(&machine);
 }
 
-static int stats(struct keeper *k, const struct sandbox *s, bool brief, struct keeper_stats *ret,
+static int stats(struct keeper *k, struct sandbox *s, bool brief, struct keeper_stats *ret,
                  struct err *err)
 {
     return guest_stats(k, s, MACHINE_DISK, brief, ret, err);
