@@ -25,7 +25,7 @@ struct exec_result {
     bool beside;
     uint64_t agent_cpu_ms;
     uint64_t sandbox_peak_bytes; /* set by callers that ask the keeper; else 0 */
-    bool with_sandbox;           /* … and: the whole sandbox ended */
+    bool with_sandbox;           /* set by the same callers: the whole sandbox ended */
 };
 
 struct exec_event {

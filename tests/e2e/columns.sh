@@ -39,7 +39,7 @@ commands() { # isolation, sandbox
 clients() { # isolation, sandbox
     local client
     running() { cove exec "$2" -- pgrep -f "^sleep $1"; } # seconds, sandbox
-    ended() { ! running "$1" "$2"; }
+    ended() { running "$1" "$2"; [ $? -eq 1 ]; } # of pgrep: none is found
     cove exec -d "$2" -- sleep 700 >/dev/null
     head -c 3000000 /dev/urandom >"$tmp/input"
     cove exec "$2" -- sleep 701 &

@@ -1,7 +1,7 @@
 /* cpu.h - how much processor time a command may use, all its processes together.
  *
- * A limit of the kernel's own (RLIMIT_CPU) counts one process. Here everybody below the command's shepherd counts, and
- * everybody that sudo started for them: those that live by /proc, those that were reaped by what their parents know of
+ * A limit of the kernel's own (RLIMIT_CPU) counts one process. Here every process below the command's shepherd counts, and
+ * every one that sudo started for them: those that live by /proc, those that were reaped by what their parents know of
  * them. The times of /proc are rounded down, so no command is ended too early; the verdict on a command that ended is by
  * the exact time.
  *

@@ -159,7 +159,7 @@ static void report_end(struct shepherd *self)
     self->told_alone = news.alone;
 }
 
-/* Everybody below, or those in the command's group. Returns how many were reached. */
+/* Every process below, or those in the command's group. Returns how many were reached. */
 static uint32_t signal_below(const struct shepherd *self, int number, bool all)
 {
     struct tree tree;

@@ -27,7 +27,7 @@
 enum shepherd_what {
     /* orders */
     ORDER_SIGNAL = 1, /* to the command's process group */
-    ORDER_SIGNAL_ALL, /* to everybody below */
+    ORDER_SIGNAL_ALL, /* to every process below */
     ORDER_KILL,       /* SIGKILL until no process is left */
     ORDER_START, /* of one without a command: behind it, what spawn_pack made, with its descriptors */
     /* news */

@@ -29,7 +29,7 @@ struct tree {
 int tree_read(struct tree *ret, pid_t root);
 void tree_done(struct tree *tree);
 
-/* Processor time in milliseconds of everybody below the root, those that ended and were reaped included. */
+/* Processor time in milliseconds of every process below the root, those that ended and were reaped included. */
 uint64_t tree_cpu_ms(const struct tree *tree, pid_t root);
 
 /* The text of /proc/<pid>/stat. False: not one. Pure. */
