@@ -3,6 +3,7 @@
 #include "agent/core/rights.h"
 #include "agent/door.h"
 #include "agent/proc/attach.h"
+#include "agent/proc/memory.h"
 #include "agent/proc/proc.h"
 #include "agent/proc/spare.h"
 #include "agent/proc/tree.h"
@@ -52,7 +53,8 @@ static enum conn_taken op_info(struct conn *conn, const struct agent_request *re
     const struct agent *agent = conn->agent;
     struct agent_reply reply = { .version = AGENT_VERSION,
                                  .uptime_ms = io_now_ms() - agent->started_ms,
-                                 .total = agent->refusals.total };
+                                 .total = agent->refusals.total,
+                                 .oom_kills = agent->machine ? memory_kills() : 0 };
 
     (void) request;
     (void) err;

@@ -226,8 +226,7 @@ int exec_find(struct link *link, const char *sandbox, const struct agent_request
     return items(link, sandbox, &request, each, context, err);
 }
 
-int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
-              uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err)
+int exec_info(struct link *link, const char *sandbox, struct exec_info *ret, struct err *err)
 {
     struct agent_request request = { .op = AGENT_INFO };
     struct agent_reply reply;
@@ -237,11 +236,11 @@ int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
     if (stream_open(&stream, link, sandbox, &request, err) < 0)
         return -1;
     r = stream_reply(&stream, FRAME_REPLY, &reply, err);
-    if (r == 0) {
-        *ret_uptime_ms = reply.uptime_ms;
-        *ret_processes = reply.count;
-        *ret_refusals = reply.total;
-    }
+    if (r == 0)
+        *ret = (struct exec_info){ .uptime_ms = reply.uptime_ms,
+                                   .processes = reply.count,
+                                   .refusals = reply.total,
+                                   .oom_kills = reply.oom_kills };
     stream_close(&stream);
     return r;
 }

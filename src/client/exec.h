@@ -85,8 +85,12 @@ int exec_find(struct link *link, const char *sandbox, const struct agent_request
               exec_item_fn each, void *context, struct err *err);
 /* It is a copy, and was made long after its image: what its programs are told, and find in /run/cove/resumed. */
 int exec_resumed(struct link *link, const char *sandbox, uint64_t slept_ms, struct err *err);
-int exec_info(struct link *link, const char *sandbox, uint64_t *ret_uptime_ms,
-              uint64_t *ret_processes, uint64_t *ret_refusals, struct err *err);
+/* What the agent knows of its sandbox. */
+struct exec_info {
+    uint64_t uptime_ms, processes, refusals;
+    uint64_t oom_kills; /* by a kernel of the sandbox's own: the host's does not know of them */
+};
+int exec_info(struct link *link, const char *sandbox, struct exec_info *ret, struct err *err);
 
 /* Whose connection is that inside, from its own port to another end? *ret_uid: whose socket; pid 0: no process of
  * `user` (NULL: the template's) holds it. ERR_NO_PATH: unknown connection. What is told is the sandbox's word. */

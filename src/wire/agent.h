@@ -17,7 +17,7 @@
 
 enum agent_op {
     AGENT_NONE,
-    AGENT_INFO,         /* REPLY: version, uptime_ms, count (processes), total (refusals) */
+    AGENT_INFO,         /* REPLY: version, uptime_ms, count (processes), total (refusals) … */
     AGENT_EXEC,         /* REPLY: proc, pid; then as ATTACH */
     AGENT_ATTACH,       /* STDOUT/STDERR ..., EXIT; STDIN, STDIN_END, RESIZE, SIGNAL are taken */
     AGENT_SIGNAL,       /* REPLY: count (processes reached) */
@@ -197,6 +197,8 @@ struct agent_reply {
     uint32_t target_type, target_mode; /* RESOLVE: of what a link leads to; NONE: to nothing */
     struct texts attrs;                /* rest of a name, value, … */
     uint64_t agent_cpu_ms; /* PROCS, EXIT, with a CPU limit: what the agent itself used meanwhile */
+    /* INFO, of a virtual machine: processes that its own kernel killed for want of memory */
+    uint64_t oom_kills;
 };
 
 extern const struct field agent_request_fields[];

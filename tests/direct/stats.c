@@ -46,18 +46,19 @@ struct usage {
 
 static int usage_get(struct link *link, const char *name, struct usage *ret, struct err *err)
 {
-    uint64_t uptime, processes;
+    struct exec_info info = { 0 };
     struct err ignored;
     int patience = link->patience_ms;
 
     if (sandbox_get(link, name, &ret->sandbox, err) < 0 ||
         sandbox_stats(link, name, &ret->stats, err) < 0)
         return -1;
-    ret->refusals = 0;
     link->patience_ms = AGENT_PATIENCE_MS;
-    ret->refusals_known = ret->sandbox.life == LIFE_RUNNING &&
-                          exec_info(link, name, &uptime, &processes, &ret->refusals, &ignored) == 0;
+    ret->refusals_known =
+        ret->sandbox.life == LIFE_RUNNING && exec_info(link, name, &info, &ignored) == 0;
     link->patience_ms = patience;
+    ret->refusals = info.refusals;
+    ret->stats.oom_kills += info.oom_kills;
     return 0;
 }
 

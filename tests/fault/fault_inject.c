@@ -112,10 +112,10 @@ static int run_seal(struct link *link, const char *id, unsigned n, struct outcom
 
 static int run_connect(struct link *link, const char *id, unsigned n, struct outcome *out)
 {
-    uint64_t uptime, processes, refusals;
+    struct exec_info info;
 
     (void) n;
-    return exec_info(link, id, &uptime, &processes, &refusals, &out->err);
+    return exec_info(link, id, &info, &out->err);
 }
 
 /* clang-format off */

@@ -150,13 +150,13 @@ pid_t world_maker(const struct world *w)
 
 int world_ask(const struct world *w, const char *sandbox, struct err *err)
 {
-    uint64_t uptime, processes, refusals;
+    struct exec_info info;
     struct link link;
     int rc = link_open(&link, w->state, err);
 
     link.patience_ms = 5000;
     if (rc == 0)
-        rc = exec_info(&link, sandbox, &uptime, &processes, &refusals, err);
+        rc = exec_info(&link, sandbox, &info, err);
     link_close(&link);
     return rc;
 }

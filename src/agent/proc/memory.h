@@ -1,7 +1,7 @@
 /* memory.h - whether a command was killed for want of memory, where the kernel is the sandbox's own: in a virtual machine. Elsewhere the
  * sandbox's cgroup knows, which only the host sees.
  *
- * Callers: start.c, proc.c. */
+ * Callers: start.c, proc.c, agent/ops.c. */
 #ifndef COVE_AGENT_PROC_MEMORY_H
 #define COVE_AGENT_PROC_MEMORY_H
 

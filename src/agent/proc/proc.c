@@ -91,11 +91,22 @@ void proc_output(struct proc *proc)
         finish_if_whole(proc);
 }
 
-static void set_ended(struct proc *proc, enum agent_exit ended, int status)
+/* Out of memory comes first: who lost a child by it may wait until a limit of time ends it. */
+static enum agent_exit how_ended(const struct proc *proc, enum agent_exit seen, int status)
 {
-    proc->ended = (uint8_t) (cpu_exceeded(proc)      ? EXIT_CPU
-                             : proc->live->timed_out ? EXIT_TIMEOUT
-                                                     : ended);
+    enum agent_exit ended = cpu_exceeded(proc)      ? EXIT_CPU
+                            : proc->live->timed_out ? EXIT_TIMEOUT
+                                                    : seen;
+
+    if (proc->agent->machine && (ended != seen || memory_could_kill(status)) &&
+        memory_kills() > proc->killed_at)
+        return EXIT_OOM;
+    return ended;
+}
+
+static void set_ended(struct proc *proc, enum agent_exit seen, int status)
+{
+    proc->ended = (uint8_t) how_ended(proc, seen, status);
     if (WIFEXITED(status))
         proc->exit_code = (uint8_t) WEXITSTATUS(status);
     else if (WIFSIGNALED(status))
@@ -179,13 +190,6 @@ static void let_go(struct proc *proc, uint64_t all_us)
         (void) shutdown(proc->live->control.fd, SHUT_WR);
 }
 
-static enum agent_exit how_ended(const struct proc *proc, int status)
-{
-    if (proc->agent->machine && memory_could_kill(status) && memory_kills() > proc->killed_at)
-        return EXIT_OOM;
-    return WIFEXITED(status) ? EXIT_CODE : EXIT_SIGNAL;
-}
-
 static void take_news(struct proc *proc, const struct shepherd_news *news)
 {
     struct proc_live *live = proc->live;
@@ -213,7 +217,7 @@ static void take_news(struct proc *proc, const struct shepherd_news *news)
         proc->cpu_ms = news->cpu_us / 1000;
         cpu_ended(proc, news->cpu_us);
         proc->peak_bytes = news->peak_bytes;
-        set_ended(proc, how_ended(proc, news->status), news->status);
+        set_ended(proc, WIFEXITED(news->status) ? EXIT_CODE : EXIT_SIGNAL, news->status);
         if (news->alone)
             let_go(proc, news->all_us);
         return;

@@ -266,7 +266,7 @@ int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *re
 {
     struct sleep_kept kept;
     struct link link;
-    uint64_t processes;
+    struct exec_info info = { 0 };
     int r;
 
     *ret = (struct ops_stats){ .uptime_ms = 0 };
@@ -280,7 +280,10 @@ int ops_sandbox_stats(struct ops *ops, const char *sandbox, struct ops_stats *re
     if (r == 0) {
         ret->limits = kept.sandbox.limits;
         if (kept.there && kept.sandbox.life == LIFE_RUNNING)
-            r = exec_info(&link, sandbox, &ret->uptime_ms, &processes, &ret->refusals, err);
+            r = exec_info(&link, sandbox, &info, err);
+        ret->uptime_ms = info.uptime_ms;
+        ret->refusals = info.refusals;
+        ret->keeper.oom_kills += info.oom_kills;
         /* One that was made ahead ran before anybody had it. */
         if (r == 0 && ret->uptime_ms > store_now_ms() - kept.sandbox.created_ms)
             ret->uptime_ms = store_now_ms() - kept.sandbox.created_ms;

@@ -159,13 +159,12 @@ static void judge_cpu(const struct ops_verdict *verdict, struct exec_result *res
 static bool lives(struct link *link, const char *id)
 {
     struct keeper_sandbox sandbox;
-    uint64_t ignored;
+    struct exec_info ignored;
     struct err err;
 
     if (sandbox_get(link, id, &sandbox, &err) < 0 || sandbox.life == LIFE_STOPPING)
         return false;
-    return sandbox.life != LIFE_RUNNING ||
-           exec_info(link, id, &ignored, &ignored, &ignored, &err) == 0;
+    return sandbox.life != LIFE_RUNNING || exec_info(link, id, &ignored, &err) == 0;
 }
 
 /* What the keeper knows of a sandbox that is gone or about to be; kind 0: nothing. */
@@ -221,7 +220,7 @@ void ops_verdict_end(struct ops *ops, struct ops_run *run, struct exec_result *r
     struct err err;
     int r;
 
-    if (verdict->cpu_exceeded)
+    if (verdict->cpu_exceeded && result->ended != EXIT_OOM)
         result->ended = EXIT_CPU;
     if ((!was_killed(result) && !verdict->cpu_limit_ms && !verdict->measure) ||
         app_link_take(ops->app, &link, &err) < 0)
