@@ -28,5 +28,8 @@ void sandbox_on_death(struct keeper *keeper, struct watch *watch);
 
 /* When a process started, as the kernel counts: tells a pid from its reuse. */
 int sandbox_pid_started(int pid, uint64_t *ret, struct err *err);
+/* Whether a process that is not dead yet was killed: beside others, that can take seconds. False while the kernel is between taking up the
+ * signal and the beginning of the exit, which is a moment: asked for a while, it says so. */
+bool sandbox_pid_dying(int pid);
 
 #endif

@@ -20,12 +20,19 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define TO(s)        (1u << LIFE_##s)
 #define TIE_GRACE_MS 10000
+
+/* Of /proc/<pid>/stat, as proc(5) counts. */
+#define STAT_FLAGS   9
+#define STAT_STARTED 22
+#define STAT_PENDING 31  /* signals */
+#define FLAG_EXITING 0x4 /* PF_EXITING of the kernel's include/linux/sched.h */
 
 /* Who may follow whom; in brackets, the only functions that make the move. */
 static const unsigned next_life[LIFE_COUNT] = {
@@ -254,7 +261,7 @@ void sandbox_back(struct keeper *k, struct sandbox *s)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
 }
 
-int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
+static int pid_field(int pid, int wanted, uint64_t *ret, struct err *err)
 {
     char path[32], text[1024];
     const char *at;
@@ -263,11 +270,26 @@ int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
     if (io_read_text(AT_FDCWD, path, text, sizeof text) < 0)
         return err_sys(err, errno, "read %s", path);
     at = strrchr(text, ')'); /* the name may hold anything, also brackets and spaces */
-    for (int field = 2; at && field < 22; field++)
+    for (int field = 2; at && field < wanted; field++)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, " %" SCNu64, ret) != 1)
         return err_set(err, ERR_INTERNAL, "%s makes no sense", path);
     return 0;
+}
+
+int sandbox_pid_started(int pid, uint64_t *ret, struct err *err)
+{
+    return pid_field(pid, STAT_STARTED, ret, err);
+}
+
+bool sandbox_pid_dying(int pid)
+{
+    uint64_t flags = 0, pending = 0;
+    struct err ignored;
+
+    return pid_field(pid, STAT_FLAGS, &flags, &ignored) == 0 &&
+           pid_field(pid, STAT_PENDING, &pending, &ignored) == 0 &&
+           (flags & FLAG_EXITING || pending & 1u << (SIGKILL - 1));
 }
 
 static void take_record(struct sandbox *s, const struct journal_record *record)

@@ -176,12 +176,12 @@ static int fill_meta(struct saving *s, const struct keeper_request *r, struct er
     return 0;
 }
 
-/* A killed process is dead soon, and no process inside can kill the first process. */
-static bool is_dead(int pidfd)
+/* No process inside can kill the first process. One that was killed may take long to die, beside others. */
+static bool is_dead(const struct sandbox *s)
 {
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    struct pollfd p = { .fd = s->pid.fd, .events = POLLIN };
 
-    return poll(&p, 1, SAVE_DYING_MS) == 1;
+    return poll(&p, 1, SAVE_DYING_MS) == 1 || sandbox_pid_dying(s->info.pid);
 }
 
 static int make_image(struct saving *s, const struct keeper_request *r, struct err *err)
@@ -218,7 +218,7 @@ static int sync_end(const struct saving *s, struct err *err)
 
     if (!s->way->kills || !(s->flags & KEEPER_SAVE_MEMORY)) /* else they were killed */
         (void) cgroup_end(&w->keeper->host->cgroups, w->sandbox.made_as, false);
-    (void) is_dead(w->sandbox.pid.fd);
+    (void) is_dead(&w->sandbox);
     return disk_sync(&w->keeper->host->disks, s->meta.layers.number[0], err);
 }
 
@@ -231,7 +231,7 @@ int save_run(struct worker *w, const struct keeper_request *r, const struct save
 
     if (rc < 0 && s.committed && r->flags & SAVE_ENDS) {
         /* It failed after the commit. What is there, image or processes, is the sandbox; both must not be. */
-        if (is_dead(w->sandbox.pid.fd))
+        if (is_dead(&w->sandbox))
             rc = 0, w->result.unconfined = false;
         else
             image_remove(images, r->image, "");

@@ -41,14 +41,15 @@ void save_became(struct keeper *k, struct sandbox *s, const struct layers *layer
     sandbox_stop(k, s, paused ? "paused to disk" : "sealed");
 }
 
-/* Whether its image, which is whole, is the sandbox; -1: not clear yet. criu is gone. */
+/* Whether its image, which is whole, is the sandbox; -1: not clear yet. criu is gone. A guest stands still from before the image has its
+ * name until it is told to continue, and then there is no such image. */
 static int image_counts(struct sandbox *s)
 {
-    if (s->pid.fd < 0)
+    if (s->pid.fd < 0 || s->driver->guest || sandbox_pid_dying(s->info.pid))
         return 1;
     if (!s->settle_ms)
         s->settle_ms = io_now_ms();
-    /* Killed ones die soon; those that criu let go when it lost whom it worked for are ahead of the image. */
+    /* Killed ones are seen to die by now; those that criu let go when it lost whom it worked for are ahead of the image. */
     return io_now_ms() < s->settle_ms + SAVE_DYING_MS ? -1 : 0;
 }
 
