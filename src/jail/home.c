@@ -90,6 +90,19 @@ static int make_places(int root_fd, const char *name, unsigned count, struct err
     return 0;
 }
 
+/* To the root of our mount namespace. A keeper that was started in a chroot is not there: pivot_root would leave what is outside of the
+ * chroot in the namespace, and every setns() back to it (mount_parent.h) would lead there. What is outside may be shared with the
+ * host still, where its end would be seen. */
+static int leave_chroot(struct err *err)
+{
+    auto_close int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+    if (own < 0 || setns(own, CLONE_NEWNS) < 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return err_sys(err, errno, "come to the root of our mount namespace");
+    return 0;
+}
+
 int home_enter(const char *state, struct err *err)
 {
     static const char *const dirs[] = { "proc",  "dev",       "usr",   "empty",  "new",
@@ -158,5 +171,5 @@ int home_enter(const char *state, struct err *err)
         return -1;
     if (mountfd_set(root, MOUNT_ATTR_RDONLY, 0) < 0)
         return err_sys(err, errno, "protect the keeper's root");
-    return jail_pivot(root, err);
+    return leave_chroot(err) < 0 ? -1 : jail_pivot(root, err);
 }
