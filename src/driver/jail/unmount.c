@@ -43,7 +43,7 @@ static void forget_through_shm(const struct sandbox *s)
         forget_writes(fd);
 }
 
-/* A disk over layers is nowhere in the sandbox by itself. Its device, mounted once more, is the same file system. */
+/* A disk over layers has no name of its own in the sandbox. Its device, mounted once more, is the same file system. */
 static void forget_by_device(const struct keeper *k, uint64_t number)
 {
     auto_close int image = -1, dev = -1, loop = -1, mount_fd = -1, root = -1;
