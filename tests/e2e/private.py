@@ -180,10 +180,11 @@ def events(name, **want):
     return [e for e in got if all(e.get(k) == v for k, v in want.items())]
 
 
-def seen(sentence, name, **want):
-    """An event of private networks, which comes a moment later."""
+def seen(sentence, name, again=None, **want):
+    """An event of private networks, which comes a moment later. Of more than 20 events in a second the gateway tells no more than a number:
+    `again` does once more what the event is about."""
     def there():
-        return events(name, rule="private", **want)
+        return events(name, rule="private", **want) or (again and again() and None)
     check(sentence, within(10, there), events(name)[-3:])
     return (there() or [{}])[-1]
 
@@ -310,7 +311,8 @@ def refusing():
     same("a member reaches no other address", "93.184.216.9/80 HTTP 403", tool("web", "tries", "93.184.216.9/80"))
     near = [".".join(db.split(".")[:3] + [str(n)]) + "/8080" for n in (0, 200, 255)] + ["198.19.77.1/8080", "198.18.0.1/8080", "198.19.255.255/8080"]
     same("no address beside the members'", "\n".join("%s %s" % (n, "none" if n.startswith("198.18.") else "HTTP 403") for n in near), tool("web", "tries", *near))
-    seen("an address beside the members' is an event", "web", reason="no member of its networks", event="refused", address="198.19.77.1")
+    seen("an address beside the members' is an event", "web", lambda: tool("web", "tries", "198.19.77.1/8080"),
+         reason="no member of its networks", event="refused", address="198.19.77.1")
     # Somebody who has a network, but not this one; and rules that would let it out.
     for rule in "198.19.0.0/16", db, "198.18.0.0/15":
         same("no rule names addresses of private networks: " + rule.replace(db, "a member's"), 400, ask("POST", "/v1/sandboxes", {"network": {"allow": [rule]}}).status)
