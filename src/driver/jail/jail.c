@@ -17,6 +17,7 @@
 #include "driver/jail/save.h"
 #include "driver/jail/unmount.h"
 #include "driver/worker.h"
+#include "jail/spaces.h"
 #include "keeper/life.h"
 #include "keeper/ops.h"
 #include "keeper/sandbox.h"
@@ -33,8 +34,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#define BACK_TRIES 200
-#define BACK_US    1000
 #define RECLAIM_MS 30000 /* who asks for a warm pause waits for it */
 
 /* ---- a beginning ---- */
@@ -159,14 +158,7 @@ int jail_rename(struct keeper *k, struct sandbox *s, const char *name, struct er
     if (setns(s->pid.fd, CLONE_NEWUTS) < 0)
         return err_sys(err, errno, "enter its UTS namespace");
     rc = sethostname(name, strlen(name)) < 0 ? err_sys(err, errno, "set the host name") : 0;
-    /* It needs a little memory, which may be there in a moment. */
-    for (int tries = 0; setns(k->host->uts_fd, CLONE_NEWUTS) < 0; tries++) {
-        if (tries == BACK_TRIES) {
-            log_line(LOG_ERROR, "cannot come back to our UTS namespace: %s", strerror(errno));
-            _exit(1);
-        }
-        (void) usleep(BACK_US);
-    }
+    spaces_return(k->host->uts_fd, CLONE_NEWUTS, "UTS");
     return rc;
 }
 
