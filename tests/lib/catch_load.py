@@ -1,13 +1,15 @@
-"""Runs a command that loads a sandbox of gVisor, and stops gVisor's kernel as soon as that is there: the load stands still in its middle.
+"""Runs a command that loads a sandbox, and stops the load as soon as a process of it is there.
 
-    catch_load.py KEEPER_PID COMMAND…
+    catch_load.py KEEPER_PID loader COMMAND…    the loader itself, at its beginning
+    catch_load.py KEEPER_PID kernel COMMAND…    gVisor's kernel: the load stands still in its middle
 
-prints the pids of the loader, its bridge and gVisor's kernel, or `none` where the load was over before; then it ends as the command does.
-It looks without a pause, since a load is short."""
+prints the pids of the loader and, of gVisor, of its bridge and its kernel; or `none` where the load was over before. Then it ends as
+the command does. A load is short, so this program goes before all others and hardly pauses."""
 import os
 import signal
 import subprocess
 import sys
+import time
 
 
 def children(pid):
@@ -32,11 +34,15 @@ def below(pid):
         yield from below(child)
 
 
-def catch(keeper, command):
+def catch(keeper, what, command):
     while command.poll() is None:
+        time.sleep(0.0002)
         for loader in children(keeper):
             if text(loader, "comm") != "cove-loader\n":
                 continue
+            if what == "loader":
+                os.kill(loader, signal.SIGSTOP)
+                return str(loader)
             for bridge in children(loader):
                 for kernel in below(bridge):
                     if text(kernel, "cmdline").startswith("runsc-sandbox"):
@@ -45,6 +51,11 @@ def catch(keeper, command):
     return "none"
 
 
-started = subprocess.Popen(sys.argv[2:], stdout=sys.stderr)
-print(catch(int(sys.argv[1]), started), flush=True)
+started = subprocess.Popen(sys.argv[3:], stdout=sys.stderr)
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+except PermissionError:
+    pass
+print(catch(int(sys.argv[1]), sys.argv[2], started), flush=True)
+os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 sys.exit(started.wait())

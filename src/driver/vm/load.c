@@ -163,7 +163,7 @@ static void order_disks(struct keeper *k, struct sandbox *s, const struct image_
     memcpy(r.image, s->image, sizeof r.image);
     s->layers = meta->layers; /* those below its own are another isolation's, which never change */
     if (disk_new_number(&s->layers.number[0], &err) < 0 ||
-        worker_start(k, s, "cove-loader", copy_disk, &r, on_copied, &err) < 0)
+        worker_start(k, s, "cove-copy-disk", copy_disk, &r, on_copied, &err) < 0)
         sandbox_fail(k, s, &err);
 }
 
