@@ -54,7 +54,7 @@ static enum conn_taken op_info(struct conn *conn, const struct agent_request *re
     struct agent_reply reply = { .version = AGENT_VERSION,
                                  .uptime_ms = io_now_ms() - agent->started_ms,
                                  .total = agent->refusals.total,
-                                 .oom_kills = agent->machine ? memory_kills() : 0 };
+                                 .oom_kills = agent->machine ? (uint32_t) memory_kills() : 0 };
 
     (void) request;
     (void) err;

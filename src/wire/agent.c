@@ -96,7 +96,7 @@ const struct field agent_reply_fields[] = {
     { 42, "target_mode", FIELD_U32, AT(target_mode), 07777 },
     { 43, "attrs", FIELD_LIST, AT(attrs), AGENT_ATTRS_MAX },
     { 44, "agent_cpu_ms", FIELD_U64, AT(agent_cpu_ms), 0 },
-    { 45, "oom_kills", FIELD_U64, AT(oom_kills), 0 },
+    { 45, "oom_kills", FIELD_U32, AT(oom_kills), 0 },
 };
 const size_t agent_reply_field_count = ARRAY_LEN(agent_reply_fields);
 

@@ -197,8 +197,9 @@ struct agent_reply {
     uint32_t target_type, target_mode; /* RESOLVE: of what a link leads to; NONE: to nothing */
     struct texts attrs;                /* rest of a name, value, … */
     uint64_t agent_cpu_ms; /* PROCS, EXIT, with a CPU limit: what the agent itself used meanwhile */
-    /* INFO, of a virtual machine: processes that its own kernel killed for want of memory */
-    uint64_t oom_kills;
+    /* INFO, of a virtual machine: processes that its own kernel killed for want of memory. So short that no guest's word makes the sum
+     * with the host's count overflow. */
+    uint32_t oom_kills;
 };
 
 extern const struct field agent_request_fields[];

@@ -166,6 +166,21 @@ static void replies_are_bounded_too(void)
     }
 }
 
+/* What a guest says of its kernel is added to the host's count, and becomes a number of JSON. */
+static void a_count_of_kills_is_no_larger_than_32_bits(void)
+{
+    static const uint8_t lie[] = { 45, 0, 8, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255 };
+    struct agent_reply most = { .oom_kills = UINT32_MAX }, out;
+    uint8_t buf[64];
+    struct err err;
+    ssize_t n = agent_reply_encode(&most, buf, sizeof buf, &err);
+
+    CHECK_INT(agent_reply_decode(&out, buf, (size_t) n, &err), 0);
+    CHECK(out.oom_kills == UINT32_MAX);
+    CHECK_INT(agent_reply_decode(&out, lie, sizeof lie, &err), -1);
+    CHECK_STR(err.msg, "oom_kills: not a number");
+}
+
 static void names_of_numbers_are_never_null(void)
 {
     CHECK_STR(agent_entry_type_name(ENTRY_LINK), "symlink");
@@ -179,4 +194,4 @@ static void names_of_numbers_are_never_null(void)
 CHECK_MAIN(T(every_op_has_a_name), T(tags_are_unique_and_limits_are_there),
            T(refusals_name_what_is_wrong), T(a_path_that_is_too_long_is_not_sent),
            T(an_exec_comes_back_whole), T(replies_are_bounded_too),
-           T(names_of_numbers_are_never_null))
+           T(a_count_of_kills_is_no_larger_than_32_bits), T(names_of_numbers_are_never_null))
