@@ -107,6 +107,7 @@ static int resumed(struct keeper *k, struct sandbox *s, struct err *err)
     if (io_rule_resume(k, s, err) < 0)
         return err_wrap(err, "its limit on disk I/O cannot be set again");
     memory_watch(k, s);
+    oom_look(k, s); /* its keeper may have died during the save, and have known the count */
     return 0;
 }
 
