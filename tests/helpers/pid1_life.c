@@ -160,6 +160,18 @@ static void a_timeout_reaches_those_who_forked_twice_and_called_setsid(void)
     CHECK_STR(box_run(&box, SH("pgrep -cf '^sleep 71'"))->out[0], "0\n");
 }
 
+/* Of such a process /proc says that it is a zombie, and its other threads run. */
+static void a_timeout_reaches_a_process_whose_first_thread_has_ended(void)
+{
+    struct agent_request q = SH("exec python3 -c 'import ctypes, threading, time\n"
+                                "threading.Thread(target=time.sleep, args=(74,)).start()\n"
+                                "ctypes.CDLL(None).pthread_exit(None)'");
+
+    q.timeout_ms = 2000;
+    CHECK_INT(box_run(&box, q)->end.ended, EXIT_TIMEOUT);
+    CHECK_STR(box_run(&box, SH("pgrep -cx python3"))->out[0], "0\n");
+}
+
 static void a_timeout_is_over_when_the_command_ends(void)
 {
     struct agent_request q =
@@ -501,6 +513,7 @@ int main(int argc, char **argv)
         T(a_reader_that_leaves_lets_the_process_go_on),
         T(two_readers_get_the_same),
         T(a_timeout_reaches_those_who_forked_twice_and_called_setsid),
+        T(a_timeout_reaches_a_process_whose_first_thread_has_ended),
         T(a_timeout_is_over_when_the_command_ends),
         T(a_fork_bomb_ends_at_its_timeout),
         T(orphans_are_reaped),

@@ -289,6 +289,23 @@ static void root_inside_that_kills_shepherds_harms_no_later_command(void)
     CHECK_STR(box_run(&root_box, SH("echo fine"))->out[0], "fine\n");
 }
 
+/* Such a stray, which /proc calls a zombie, could set the limits of every later shepherd. */
+static void a_stray_whose_first_thread_has_ended_is_killed(void)
+{
+    struct agent_request killer = SH(
+        "exec python3 -c 'import ctypes, os, threading, time\n"
+        "def stay():\n"
+        "    while \") Z \" not in open(\"/proc/%d/stat\" % os.getpid()).read(): time.sleep(.01)\n"
+        "    os.kill(os.getppid(), 9)\n"
+        "    time.sleep(75)\n"
+        "threading.Thread(target=stay).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)'");
+
+    killer.user = "root";
+    CHECK_INT(box_run(&root_box, killer)->end.ended, EXIT_LOST);
+    CHECK(gets_children(&root_box, 0));
+}
+
 /* What a command has from the shepherd above it without being given it. */
 #define INHERITED                                                                                  \
     "cat /proc/self/limits; grep -E '^Cpus_allowed:' /proc/self/status; chrt -p $$ | cut -d: "     \
@@ -599,6 +616,7 @@ int main(int argc, char **argv)
         T(a_limit_of_processor_time_is_that_of_one_command),
         T(a_killed_spare_is_done_without),
         T(root_inside_that_kills_shepherds_harms_no_later_command),
+        T(a_stray_whose_first_thread_has_ended_is_killed),
         T(what_root_changes_in_a_shepherd_reaches_no_later_command),
         T(an_ordinary_user_changes_nothing_in_a_shepherd),
         T(a_shepherd_of_root_that_was_not_changed_serves_the_next_command),

@@ -116,7 +116,7 @@ static bool is_active(const struct proc *proc)
     if (proc->phase <= PROC_RUNNING || tree_read(&tree, proc->live->shepherd) < 0)
         return true;
     for (size_t i = 0; i < tree.count && !active; i++)
-        active = tree.nodes[i].below && tree.nodes[i].state != 'Z';
+        active = tree.nodes[i].below && !tree.nodes[i].dead;
     tree_done(&tree);
     return active;
 }

@@ -170,7 +170,7 @@ static uint32_t signal_below(const struct shepherd *self, int number, bool all)
     for (size_t i = 0; i < tree.count; i++) {
         const struct tree_node *node = &tree.nodes[i];
 
-        if (!node->below || node->state == 'Z' || (!all && node->pgrp != self->command))
+        if (!node->below || node->dead || (!all && node->pgrp != self->command))
             continue;
         /* One call reaches a whole group at once; it is below, for the others' sake, when counting.
          */

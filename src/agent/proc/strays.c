@@ -31,7 +31,7 @@ static void on_round(struct timer *timer)
     for (size_t i = 0; i < tree.count; i++) {
         const struct tree_node *node = &tree.nodes[i];
 
-        if (node->ppid != getpid() || node->state == 'Z' || is_worker(agent, node->pid) ||
+        if (node->ppid != getpid() || node->dead || is_worker(agent, node->pid) ||
             proc_of_shepherd(agent, node->pid) || node->pid == agent->spare.pid)
             continue;
         (void) kill(node->pid, SIGKILL);

@@ -13,21 +13,22 @@
 /* Fields of /proc/<pid>/stat between pgrp and utime. */
 #define STAT_SKIPPED 8
 
-/* utime, stime, cutime, cstime: what stands in the text up to them is digits, signs and spaces. */
-static void parse_ticks(const char *text, struct tree_node *node)
+/* utime, stime, cutime, cstime, priority, nice, num_threads: what stands in the text up to them is digits, signs and spaces. */
+static void parse_rest(const char *text, struct tree_node *node)
 {
-    uint64_t ticks[4] = { 0 };
+    uint64_t field[7] = { 0 };
 
     for (int i = 0; i < STAT_SKIPPED && text; i++)
         text = strchr(text + 1, ' ');
-    for (int i = 0; i < 4 && text; i++) {
+    for (int i = 0; i < 7 && text; i++) {
         char *end;
 
-        ticks[i] = strtoull(text, &end, 10);
+        field[i] = strtoull(text, &end, 10);
         text = *end == ' ' ? end : NULL;
     }
-    node->own_ticks = ticks[0] + ticks[1];
-    node->child_ticks = ticks[2] + ticks[3];
+    node->own_ticks = field[0] + field[1];
+    node->child_ticks = field[2] + field[3];
+    node->dead = node->dead && field[6] <= 1;
 }
 
 /* Decimal digits up to `end`, as a pid. */
@@ -58,12 +59,12 @@ bool tree_parse_stat(const char *text, struct tree_node *ret)
     close = strrchr(at, ')');
     if (!close || close[1] != ' ' || !close[2] || close[3] != ' ')
         return false;
-    node.state = close[2];
+    node.dead = close[2] == 'Z';
     at = parse_pid(close + 4, &node.ppid);
     if (!at || *at != ' ' || !(at = parse_pid(at + 1, &node.pgrp)))
         return false;
     if (*at == ' ')
-        parse_ticks(at, &node);
+        parse_rest(at, &node);
     *ret = node;
     return true;
 }

@@ -15,7 +15,7 @@
 
 struct tree_node {
     pid_t pid, ppid, pgrp;
-    char state;                      /* as in /proc/<pid>/stat: Z is a zombie */
+    bool dead;                       /* a zombie. One whose other threads live is not dead */
     bool below;                      /* descends from the root given to tree_read */
     uint64_t own_ticks, child_ticks; /* processor time: its own, and of children that it reaped */
 };

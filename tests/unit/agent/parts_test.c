@@ -17,13 +17,26 @@ static void a_process_name_with_parentheses_is_read_right(void)
     CHECK_INT(node.pid, 42);
     CHECK_INT(node.ppid, 7);
     CHECK_INT(node.pgrp, 8);
-    CHECK_INT(node.state, 'R');
+    CHECK(!node.dead);
     CHECK(tree_parse_stat("1 () Z 0 1 1", &node));
+    CHECK(node.dead);
     CHECK(!tree_parse_stat("", &node));
     CHECK(!tree_parse_stat("x (a) S 1 2", &node));
     CHECK(!tree_parse_stat("1 (a", &node));
     CHECK(!tree_parse_stat("1 (a) S", &node));
     CHECK(!tree_parse_stat("1 (a) S 99999999999 1", &node));
+}
+
+/* Its first thread has ended, and says Z for all: signals and kills must reach the others. */
+static void a_process_whose_other_threads_live_is_not_dead(void)
+{
+    struct tree_node node;
+
+    CHECK(tree_parse_stat("5 (a) Z 1 5 5 0 -1 12 13 14 15 16 1 2 3 4 20 -5 2 0 99", &node));
+    CHECK(!node.dead);
+    CHECK_INT(node.own_ticks + node.child_ticks, 10);
+    CHECK(tree_parse_stat("5 (a) Z 1 5 5 0 -1 12 13 14 15 16 1 2 3 4 20 0 1 0 99", &node));
+    CHECK(node.dead);
 }
 
 static void processor_time_of_a_tree_has_those_that_were_reaped(void)
@@ -178,6 +191,7 @@ static void an_environment_is_made_of_three_layers(void)
 }
 
 CHECK_MAIN(T(a_process_name_with_parentheses_is_read_right),
+           T(a_process_whose_other_threads_live_is_not_dead),
            T(processor_time_of_a_tree_has_those_that_were_reaped),
            T(sudo_understands_what_people_type), T(sudo_refuses_what_it_does_not_know),
            T(refusals_are_counted_by_call_and_program_in_a_bounded_table),
