@@ -11,6 +11,7 @@
 #include "keeper/ops.h"
 #include "keeper/sandbox.h"
 
+#include <poll.h>
 #include <string.h>
 
 /* A keeper that was started since has it in its table, too, with the disk that is the sandbox's. */
@@ -45,7 +46,11 @@ void save_became(struct keeper *k, struct sandbox *s, const struct layers *layer
  * name until it is told to continue, and then there is no such image. */
 static int image_counts(struct sandbox *s)
 {
-    if (s->pid.fd < 0 || s->driver->guest || sandbox_pid_dying(s->info.pid))
+    struct pollfd pid = { .fd = s->pid.fd, .events = POLLIN };
+
+    /* The last for one that died meanwhile, of which the loop has not heard yet. */
+    if (s->pid.fd < 0 || s->driver->guest || sandbox_pid_dying(s->info.pid) ||
+        poll(&pid, 1, 0) == 1)
         return 1;
     if (!s->settle_ms)
         s->settle_ms = io_now_ms();
