@@ -160,7 +160,7 @@ static void a_timeout_reaches_those_who_forked_twice_and_called_setsid(void)
     CHECK_STR(box_run(&box, SH("pgrep -cf '^sleep 71'"))->out[0], "0\n");
 }
 
-/* Of such a process /proc says that it is a zombie, and its other threads run. */
+/* The first thread has ended: /proc calls the process a zombie, while other threads of the process run. */
 static void a_timeout_reaches_a_process_whose_first_thread_has_ended(void)
 {
     struct agent_request q = SH("exec python3 -c 'import ctypes, threading, time\n"
