@@ -94,7 +94,9 @@ static void cove_round(struct compare *compare, size_t which)
 {
     struct cove_times *times = &compare->cove[which];
 
+    launch_settle();
     times->failures += cove_echo(compare, times, &times->why) < 0;
+    launch_settle();
     times->failures += cove_true(compare, times, &times->why) < 0;
 }
 
@@ -134,12 +136,14 @@ static void cli_round(struct compare *compare, size_t which)
     struct launch_result result;
     struct err err;
 
+    launch_settle();
     if (launch_run(echo, LAUNCH_FIRST_BYTE, &result) == 0)
         series_add(&times->first, result.first_us);
     else
         cli_failed(times, result.said);
     if (lane_await_pool(&times->lane, pool_size(times), &err) < 0)
         cli_failed(times, err.msg);
+    launch_settle();
     if (launch_run(plain, LAUNCH_NULL, &result) == 0)
         series_add(&times->whole, result.total_us);
     else

@@ -10,11 +10,14 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PAUSE_MS 10
 
 extern char **environ;
 
@@ -143,4 +146,13 @@ void launch_end(pid_t pid)
         return;
     (void) kill(pid, SIGTERM);
     (void) finish(pid, io_now_us());
+}
+
+void launch_settle(void)
+{
+    const char *text = getenv("BENCH_PAUSE");
+    unsigned ms = text ? (unsigned) strtoul(text, NULL, 10) : PAUSE_MS;
+
+    if (ms > 0)
+        (void) usleep(ms * 1000);
 }

@@ -24,6 +24,10 @@ struct launch_result {
 /* 0 when it ended with status 0 (and, if asked for, wrote something), else -1. */
 int launch_run(char *const *argv, enum launch_stdout out, struct launch_result *ret);
 
+/* Before a create: what the one before left for later (a removal, what is made ahead, the kernel's clean-up) is no part of the next.
+ * BENCH_PAUSE ms, 10 by default. */
+void launch_settle(void);
+
 /* Starts a program with its stderr appended to the file, in the background and in a process group
  * of its own, so that Ctrl-C does not end it before its sandboxes; its pid or -1. */
 pid_t launch_background(char *const *argv, int stderr_fd);

@@ -251,6 +251,7 @@ void peers_round(struct peers *peers, struct peer_times *times)
 
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
         new_id(peers, id);
+        launch_settle();
         if (call_run(peers, times, times->peer->run, runs[i], id, &result) < 0) {
             times->failures++;
             sweep(peers, times, id);

@@ -6,6 +6,7 @@
 #include "driver/disks.h"
 #include "driver/full.h"
 #include "driver/gvisor/runsc.h"
+#include "driver/jail/spare.h"
 #include "driver/layers.h"
 #include "driver/merge.h"
 #include "driver/vm/parts.h"
@@ -135,6 +136,7 @@ static void init(struct host *host)
 {
     host->kvm_fd = -1;
     host->disks_watch.fd = host->shrink.watch.fd = host->room.fd = -1;
+    host->spare.pidfd = host->spare.control = host->spare.ready = -1;
     for (size_t i = 0; i < BASES_MAX; i++)
         host->bases[i].mount_fd = -1;
     for (size_t i = 0; i < LAYERS_PLACES; i++)
@@ -184,6 +186,7 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
 
 void host_close(struct keeper *k)
 {
+    spare_close(k);
     disks_stop(&k->host->disks);
     gateways_close(&k->host->gateways);
     nets_close(&k->host->nets);
@@ -200,7 +203,7 @@ static int shorter(int a, int b)
 
 int host_tick(struct keeper *k)
 {
-    int wait = shorter(full_tend(k), images_tick(k));
+    int wait = shorter(shorter(full_tend(k), images_tick(k)), spare_tick(k));
 
     disks_tend(k);
     return k->host->disks.sock < 0 ? shorter(wait, NO_MAKER_MS) : wait;
@@ -300,7 +303,7 @@ uint32_t host_uid_base(const struct keeper *k, uint32_t slot)
 
 /* ---- what no record speaks of ---- */
 
-/* A cgroup that no record speaks of: of a create that had not written its record, or of a journal that
+/* A cgroup that no record speaks of: of the spare child, of a create that had not written its record, or of a journal that
  * was lost. Rare, so waiting for it here is fine. */
 static void clear_stray_cgroup(const char *name, void *arg)
 {
@@ -312,7 +315,8 @@ static void clear_stray_cgroup(const char *name, void *arg)
 
     if (sandbox_made_as(k, name) || (cgroup_is_work(name, of) && sandbox_made_as(k, of)))
         return;
-    log_line(LOG_WARNING, "stray cgroup=%s processes=%zu: cleared away", name,
+    log_line(spare_is_name(name) ? LOG_DEBUG : LOG_WARNING,
+             "stray cgroup=%s processes=%zu: cleared away", name,
              cgroup_kill(&k->host->cgroups, name));
     while (cgroup_remove(&k->host->cgroups, name, &err) == 0 && io_now_ms() < until) {
         (void) cgroup_kill(&k->host->cgroups, name);

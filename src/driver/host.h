@@ -75,6 +75,20 @@ struct shrink {
     char image[KEEPER_NAME_MAX];
 };
 
+/* A child that waits for the next create: jail/spare.h. */
+struct spare {
+    enum { SPARE_NONE, SPARE_READY, SPARE_ENDING } state;
+    bool wanted;   /* the last create could use one … */
+    bool with_usr; /* … of this kind */
+    uint32_t slot;
+    char name[KEEPER_NAME_MAX]; /* of its cgroups */
+    pid_t pid;
+    int pidfd, control, ready;
+    unsigned low_fds;
+    bool failed; /* and told so */
+    uint64_t again_ms;
+};
+
 struct host {
     int templates_fd;
     struct agents agents;
@@ -85,6 +99,7 @@ struct host {
     struct nets nets;
     struct mount_parent mount_parent;
     struct low_fds low_fds;
+    struct spare spare;
     struct gateways gateways;
     struct sysviews views;
     struct images images;

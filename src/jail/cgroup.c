@@ -328,38 +328,51 @@ void cgroups_close(struct cgroups *cgroups)
     }
 }
 
+int cgroup_bound(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err)
+{
+    for (size_t i = 0; i < cgroups->count; i++) {
+        auto_close int fd = -1;
+
+        if (!has_knobs(cgroups, SANDBOX, (int) i)) /* four of six hierarchies of v1 */
+            continue;
+        fd = openat(cgroups->hierarchy[i].parent_fd, name,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            err_sys(err, errno, "open it in %s", cgroups->hierarchy[i].mount);
+        else if (write_knobs(cgroups, SANDBOX, (int) i, fd, limits, err) == 0)
+            continue;
+        return err_wrap(err, "cgroup '%s'", name);
+    }
+    return 0;
+}
+
+static void unmake(const struct cgroups *cgroups, const char *name, size_t made)
+{
+    while (made-- > 0)
+        (void) unlinkat(cgroups->hierarchy[made].parent_fd, name, AT_REMOVEDIR);
+}
+
+int cgroup_make(const struct cgroups *cgroups, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < cgroups->count; i++)
+        if (mkdirat(cgroups->hierarchy[i].parent_fd, name, 0755) < 0) {
+            err_sys(err, errno, "make it in %s", cgroups->hierarchy[i].mount);
+            unmake(cgroups, name, i);
+            return err_wrap(err, "cgroup '%s'", name);
+        }
+    return 0;
+}
+
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err)
 {
-    size_t made = 0;
-
-    for (; made < cgroups->count; made++) {
-        auto_close int fd = -1;
-
-        if (mkdirat(cgroups->hierarchy[made].parent_fd, name, 0755) < 0) {
-            err_sys(err, errno, "make it in %s", cgroups->hierarchy[made].mount);
-            goto undo;
-        }
-        if (!has_knobs(cgroups, SANDBOX, (int) made)) /* four of six hierarchies of v1 */
-            continue;
-        fd = openat(cgroups->hierarchy[made].parent_fd, name,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0) {
-            err_sys(err, errno, "open it in %s", cgroups->hierarchy[made].mount);
-            made++;
-            goto undo;
-        }
-        if (write_knobs(cgroups, SANDBOX, (int) made, fd, limits, err) < 0) {
-            made++;
-            goto undo;
-        }
-    }
-    return 0;
-
-undo:
-    while (made-- > 0)
-        (void) unlinkat(cgroups->hierarchy[made].parent_fd, name, AT_REMOVEDIR);
-    return err_wrap(err, "cgroup '%s'", name);
+    if (cgroup_make(cgroups, name, err) < 0)
+        return -1;
+    if (cgroup_bound(cgroups, name, limits, err) == 0)
+        return 0;
+    unmake(cgroups, name, cgroups->count);
+    return -1;
 }
 
 int cgroup_share(const struct cgroups *cgroups, const char *name, const struct limits *limits,

@@ -72,7 +72,11 @@ void cgroups_hand_down(const struct cgroups *cgroups, const struct cgroup_hierar
  * nothing else below <instance>. */
 void cgroups_close(struct cgroups *cgroups);
 
-/* With every limit but that of processor time. */
+/* Without a limit: no process of a tenant's may be in it before cgroup_bound(), which writes every limit but that of processor time. */
+int cgroup_make(const struct cgroups *cgroups, const char *name, struct err *err);
+int cgroup_bound(const struct cgroups *cgroups, const char *name, const struct limits *limits,
+                 struct err *err);
+/* Both. */
 int cgroup_create(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                   struct err *err);
 /* The limit of processor time. To allow it the kernel looks at every cgroup of the machine, so the maker of a sandbox writes it

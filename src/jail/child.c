@@ -4,7 +4,8 @@
  *   enter       its cgroups, by itself, so that whatever follows is limited and accounted, and a
  *               keeper that restarts finds it there.
  *   listen      a network namespace, and the agent's socket bound in it; then no further namespaces.
- *   wait        until the keeper has written the id maps and made the root. It mustn't make files before.
+ *   wait        until the keeper has written the id maps and made the root, and says what the sandbox is. It mustn't make files
+ *               before. Until here all children are alike, and one may wait for a sandbox that is not yet asked for.
  *   root        mounts, a new root. It mustn't have run anything of the tenant's: every path below is
  *               resolved with openat2 inside the new root, without links.
  *   confine     limits, capabilities, no_new_privs, Landlock; seccomp last, because it refuses most
@@ -201,9 +202,9 @@ static void step_network(int proc_fd)
         fail(&err);
 }
 
-static void step_name(const struct child_spec *s)
+static void step_name(const struct child_order *o)
 {
-    if (sethostname(s->hostname, strlen(s->hostname)) < 0)
+    if (sethostname(o->hostname, strlen(o->hostname)) < 0)
         fail_sys(errno, "set the host name");
 }
 
@@ -226,14 +227,20 @@ static void step_bound_spaces(int proc_fd)
         fail(&err);
 }
 
-static void step_wait(int *fds, size_t want)
+/* Returns how many of the descriptors are the sandbox's; those of a machine's template are behind them. */
+static size_t step_wait(const struct child_spec *s, struct child_order *o, int fds[CHILD_FDS_MAX])
 {
-    size_t count = 0;
-    char go;
+    size_t count = 0, own;
+    ssize_t n = io_recv_fds(FD_CONTROL, o, sizeof *o, fds, CHILD_FDS_MAX, &count);
 
     /* The end of the socket is a keeper that died or changed its mind: nothing to report, and no reader. */
-    if (io_recv_fds(FD_CONTROL, &go, sizeof go, fds, want, &count) != 1 || count != want)
+    if (n < (ssize_t) offsetof(struct child_order, template.env) ||
+        (size_t) n != child_order_size(o))
         _exit(3);
+    own = CHILD_FD_COUNT + volume_use_count(o->volumes);
+    if (count != own + (s->machine ? strlen(s->machine->roots) : 0))
+        _exit(3);
+    return own;
 }
 
 static void step_become_root_inside(void)
@@ -290,7 +297,8 @@ static void place_roots(int *fds, size_t count)
 }
 
 /* The bridge gets the agent's arguments behind its own. Its failures go the child's way. */
-static void exec_bridge(const struct child_spec *s, int *root_fds, char **argv, char **envp)
+static void exec_bridge(const struct child_spec *s, const struct child_order *o, int *root_fds,
+                        char **argv, char **envp)
 {
     const struct {
         int fd, at;
@@ -300,19 +308,19 @@ static void exec_bridge(const struct child_spec *s, int *root_fds, char **argv, 
                  { s->machine->state_fd, FD_STATE } };
     char cores[24], processes[24], inodes[24], volumes[VOLUMES_MAX * (VOLUME_PATH_MAX + 2)];
 
-    (void) snprintf(cores, sizeof cores, "%" PRIu64, (s->limits.cpu_milli + 999) / 1000);
-    (void) snprintf(processes, sizeof processes, "%" PRIu64, s->limits.processes);
-    (void) snprintf(inodes, sizeof inodes, "%" PRIu64, s->limits.disk_inodes);
+    (void) snprintf(cores, sizeof cores, "%" PRIu64, (o->limits.cpu_milli + 999) / 1000);
+    (void) snprintf(processes, sizeof processes, "%" PRIu64, o->limits.processes);
+    (void) snprintf(inodes, sizeof inodes, "%" PRIu64, o->limits.disk_inodes);
     argv[0] = (char *) "cove-bridge";
     argv[1] = (char *) (uintptr_t) s->machine->isolation;
     argv[2] = cores;
     argv[3] = processes;
     argv[4] = inodes;
-    put_volumes(s->volumes, volumes, sizeof volumes);
+    put_volumes(o->volumes, volumes, sizeof volumes);
     argv[5] = volumes;
     argv[6] = (char *) (uintptr_t) s->machine->way;
     argv[7] = (char *) (uintptr_t) s->machine->roots;
-    argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) s->agent;
+    argv[BOOT_BRIDGE_AGENT] = (char *) (uintptr_t) o->agent;
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         if (kept[i].fd >= 0 && fcntl(kept[i].at, F_SETFD, 0) < 0)
             fail_sys(errno, "keep the machine's descriptors");
@@ -321,50 +329,52 @@ static void exec_bridge(const struct child_spec *s, int *root_fds, char **argv, 
     fail_sys(errno, "exec the bridge");
 }
 
-static void step_exec(const struct child_spec *s, int *root_fds, bool listening)
+static void step_exec(const struct child_spec *s, const struct child_order *o, int *root_fds,
+                      bool listening)
 {
     char flags[16], memory[32], files[16];
     char *args[BOOT_BRIDGE_ARG_COUNT + 1] = { [BOOT_BRIDGE_AGENT] = (char *) "cove-agent",
                                               flags,
-                                              (char *) (uintptr_t) s->template->user,
-                                              (char *) (uintptr_t) s->template->workdir,
+                                              (char *) (uintptr_t) o->template.user,
+                                              (char *) (uintptr_t) o->template.workdir,
                                               memory,
                                               files,
                                               NULL };
     char **argv = args + BOOT_BRIDGE_AGENT;
     char *envp[TEMPLATE_ENV_COUNT + 1];
-    const char *at = s->template->env;
+    const char *at = o->template.env;
 
     (void) snprintf(flags, sizeof flags, "%d",
-                    (s->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0) |
+                    (o->allow_root ? BOOT_ROOT : 0) | (listening ? BOOT_NOTIFY : 0) |
                         (s->machine ? BOOT_MUX : 0) | (is_vm(s) ? BOOT_MACHINE : 0));
-    (void) snprintf(memory, sizeof memory, "%" PRIu64, s->limits.memory_bytes);
-    (void) snprintf(files, sizeof files, "%" PRIu32, s->limits.open_files);
-    for (size_t i = 0; i < s->template->env_count; i++, at += strlen(at) + 1)
+    (void) snprintf(memory, sizeof memory, "%" PRIu64, o->limits.memory_bytes);
+    (void) snprintf(files, sizeof files, "%" PRIu32, o->limits.open_files);
+    for (size_t i = 0; i < o->template.env_count; i++, at += strlen(at) + 1)
         envp[i] = (char *) (uintptr_t) at;
-    envp[s->template->env_count] = NULL;
+    envp[o->template.env_count] = NULL;
     if (s->machine)
-        exec_bridge(s, root_fds, args, envp);
-    (void) execve(s->agent, argv, envp);
+        exec_bridge(s, o, root_fds, args, envp);
+    (void) execve(o->agent, argv, envp);
     fail_sys(errno, "exec the agent");
 }
 
 /* From here on: what the tenant's own processes, or the machine's, run in. */
-static void step_root(const struct child_spec *s, int *fds, int proc_fd, int mounts_fd)
+static void step_root(const struct child_spec *s, const struct child_order *o, int *fds, int proc_fd,
+                      int mounts_fd)
 {
     struct err err;
 
     if (s->machine) {
-        if (machine_mounts(s->machine, s->template, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
+        if (machine_mounts(s->machine, &o->template, o->view, fds[CHILD_ROOT], fds[CHILD_DISK],
                            proc_fd, &err) < 0 ||
-            machine_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
+            machine_volumes(o->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
             (is_vm(s) && spaces_forbid_mounts(&mounts_fd, &err) < 0))
             fail(&err);
         return;
     }
-    if (jail_mounts(s->template, &s->limits, s->view, fds[CHILD_ROOT], fds[CHILD_DISK],
-                    s->shm_joined ? fds[CHILD_SHM] : -1, proc_fd, &err) < 0 ||
-        jail_volumes(s->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
+    if (jail_mounts(&o->template, &o->limits, o->view, fds[CHILD_ROOT], fds[CHILD_DISK],
+                    o->shm_joined ? fds[CHILD_SHM] : -1, proc_fd, &err) < 0 ||
+        jail_volumes(o->volumes, fds + CHILD_FD_COUNT, &err) < 0 ||
         spaces_forbid_mounts(&mounts_fd, &err) < 0)
         fail(&err);
 }
@@ -376,14 +386,14 @@ static const struct seccomp_filter *machine_filter(const struct child_spec *s)
     return s->machine->kvm_fd < 0 ? s->filter_quiet : s->filter_kvm;
 }
 
-static bool step_confine(const struct child_spec *s)
+static bool step_confine(const struct child_spec *s, const struct child_order *o)
 {
     bool listening = false;
     struct err err;
 
-    if (s->machine ? machine_confine(s->machine, &s->limits, volume_use_count(s->volumes) > 0,
+    if (s->machine ? machine_confine(s->machine, &o->limits, volume_use_count(o->volumes) > 0,
                                      machine_filter(s), &err) < 0
-                   : confine_limits(&s->limits, &err) < 0 ||
+                   : confine_limits(&o->limits, &err) < 0 ||
                          confine_capabilities(BOOT_AGENT_CAPS, &err) < 0 ||
                          confine_kernel(s->filter_notify, s->filter_quiet, &listening, &err) < 0)
         fail(&err);
@@ -392,15 +402,15 @@ static bool step_confine(const struct child_spec *s)
 
 _Noreturn void child_run(const struct child_spec *s)
 {
-    const size_t others = CHILD_FD_COUNT + volume_use_count(s->volumes);
+    static struct child_order order; /* static: larger than a stack frame should be */
     int fds[CHILD_FDS_MAX];
     int mounts_fd = -1, proc_fd;
+    size_t own;
     bool listening;
 
     step_alone(s);
     step_fresh_start();
     step_enter_cgroups(s);
-    step_name(s);
     proc_fd = step_proc();
     step_network(proc_fd);
     step_bind_agent_socket();
@@ -408,12 +418,13 @@ _Noreturn void child_run(const struct child_spec *s)
         step_bound_spaces(proc_fd);
     else
         mounts_fd = step_forbid_spaces(proc_fd);
-    step_wait(fds, others + (s->machine ? strlen(s->machine->roots) : 0));
+    own = step_wait(s, &order, fds);
     step_become_root_inside();
-    step_root(s, fds, proc_fd, mounts_fd);
+    step_name(&order);
+    step_root(s, &order, fds, proc_fd, mounts_fd);
     step_stdio();
-    listening = step_confine(s);
+    listening = step_confine(s, &order);
     step_give_listener(listening);
-    step_exec(s, fds + others, listening);
+    step_exec(s, &order, fds + own, listening);
     _exit(4);
 }

@@ -14,29 +14,38 @@
 #include "wire/keeper.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* By value where the keeper's tables have it: those are not the child's to see (main.c). */
+/* What a child starts with. */
 struct child_spec {
-    struct limits limits;
-    const struct template *template;
     const struct cgroup_entry *cgroup;
     const struct seccomp_filter *filter_notify;
     const struct seccomp_filter *filter_quiet;
     const struct machine *machine; /* NULL: the sandbox is the jail itself */
     const struct seccomp_filter *filter_machine, *filter_kvm;
-    char id[KEEPER_NAME_MAX];
+    int control_fd; /* the keeper says go, and the child what its filter is, or why it failed */
+    int ready_fd;   /* the agent says it listens */
+    /* The table of descriptors is the keeper's, and these are at low numbers (low_fds.h). */
+    bool shares_table;
+};
+
+/* What it becomes: the word to go, which may come much later (driver/jail/spare.h). With CHILD_FD_COUNT descriptors, those of the volumes,
+ * and those of a machine's template. */
+struct child_order {
+    struct limits limits;
     char hostname[KEEPER_NAME_MAX];
     char view[SYSVIEW_NAME]; /* what becomes /sys */
     struct volume_use volumes[VOLUMES_MAX];
     bool allow_root;
     bool shm_joined; /* /dev/shm is more than the disk's */
-    /* the keeper says go, with CHILD_FD_COUNT descriptors, those of the volumes, and those of a machine's template */
-    int control_fd;
-    int ready_fd; /* the agent says it listens */
-    /* The table of descriptors is the keeper's, and these are at low numbers (low_fds.h). */
-    bool shares_table;
     char agent[sizeof AGENTS_AT + AGENT_NAME]; /* the agent's program, in the sandbox */
+    struct template template; /* the last, without its descriptors: sent up to the end of its environment */
 };
+
+static inline size_t child_order_size(const struct child_order *order)
+{
+    return offsetof(struct child_order, template.env) + order->template.env_used;
+}
 
 /* The last counts only with shm_joined. */
 enum child_fd { CHILD_ROOT, CHILD_DISK, CHILD_SHM, CHILD_FD_COUNT };

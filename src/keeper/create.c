@@ -70,19 +70,26 @@ static uint32_t slots_here(const struct keeper *k)
 }
 
 /* Round robin: an id range rests as long as can be before another sandbox gets it. */
-static struct sandbox *find_free_slot(struct keeper *k)
+bool create_next_slot(const struct keeper *k, uint32_t *ret)
 {
     uint32_t limit = slots_here(k);
 
     for (uint32_t i = 0; i < limit; i++) {
-        uint32_t slot = (k->slot_next + i) % limit;
-
-        if (k->sandboxes[slot].info.life == LIFE_GONE) {
-            k->slot_next = (slot + 1) % limit;
-            return &k->sandboxes[slot];
-        }
+        *ret = (k->slot_next + i) % limit;
+        if (k->sandboxes[*ret].info.life == LIFE_GONE)
+            return true;
     }
-    return NULL;
+    return false;
+}
+
+static struct sandbox *find_free_slot(struct keeper *k)
+{
+    uint32_t slot;
+
+    if (!create_next_slot(k, &slot))
+        return NULL;
+    k->slot_next = (slot + 1) % slots_here(k);
+    return &k->sandboxes[slot];
 }
 
 static struct sandbox *free_slot(struct keeper *k, struct err *err)

@@ -19,6 +19,8 @@ void create_name(struct sandbox *sandbox, const struct keeper_request *request, 
 int create_check(struct keeper *keeper, const struct driver *driver,
                  const struct keeper_request *request, bool same, uint64_t *ret_build,
                  struct err *err);
+/* The slot that the next create gets; false: none is free now. */
+bool create_next_slot(const struct keeper *keeper, uint32_t *ret);
 /* A slot for one that was checked: NEW, with its name and ids. */
 struct sandbox *create_slot(struct keeper *keeper, const struct driver *driver,
                             const struct keeper_request *request, int connection, struct err *err);

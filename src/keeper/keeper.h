@@ -128,6 +128,7 @@ struct keeper {
     bool sweep;    /* files without a record may be there: removed when no worker works on any */
     bool calm;     /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
     bool freezing; /* a caller may wait for a freeze or thaw: ops_tick has something to do */
+    uint64_t busy_ms; /* of the last event */
     bool quit;
     uint64_t quit_ms;          /* since when */
     struct sandbox *sandboxes; /* slot_count of them; life GONE: free */

@@ -349,6 +349,8 @@ static void serve(struct keeper *k)
             if (watch->fd >= 0) /* closed by an event before it, perhaps */
                 watch->ready(k, watch);
         }
+        if (n > 0)
+            k->busy_ms = io_now_ms();
     }
 }
 

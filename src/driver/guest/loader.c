@@ -142,6 +142,9 @@ static int launch(struct loading *l, struct err *err)
     auto_close int templates = open("/templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct cgroup_entry entry = { .v2_fd = -1 };
     struct machine machine;
+    struct launch_kind kind = { .uid_base = w->sandbox.info.uid_base,
+                                .machine = &machine,
+                                .low_fds = w->sandbox.low_fds };
     struct template t;
     int rc = -1;
 
@@ -154,9 +157,10 @@ static int launch(struct loading *l, struct err *err)
     }
     if (layers_mount(w->keeper->host, &t, err) == 0 &&
         cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.made_as, &entry, err) == 0 &&
-        launch_child(w->keeper, &w->sandbox, &t, &machine, &entry, &l->lines, err) == 0) {
+        launch_child(w->keeper, &kind, &entry, &l->lines, err) == 0) {
+        w->sandbox.info.pid = (int32_t) l->lines.pid;
         w->sandbox.pid.fd = l->lines.pidfd;
-        rc = launch_root(&w->sandbox, &t, &machine, &l->lines, true, err);
+        rc = launch_root(w->keeper, &w->sandbox, &t, &machine, &l->lines, true, err);
     }
     kind_of(l)->done(&machine);
     cgroup_entry_close(&entry);

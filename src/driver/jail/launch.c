@@ -1,7 +1,9 @@
 /* A jail is started in two stretches that wait for another process: the child, the agent. Between them the keeper serves others.
  *
  *   launch_start   journal, cgroup, clone, root  STARTING  waits for the child's exec and the agent
- *   on_ready       journal                       RUNNING   (create_running) */
+ *   on_ready       journal                       RUNNING   (create_running)
+ *
+ * The cgroup and the clone may have been made before the create was asked for: spare.h. */
 #include "driver/jail/launch.h"
 
 #include "base/io.h"
@@ -11,6 +13,7 @@
 #include "driver/jail/hear.h"
 #include "driver/jail/load.h"
 #include "driver/jail/loader.h"
+#include "driver/jail/spare.h"
 #include "driver/layers.h"
 #include "jail/child.h"
 #include "jail/creds.h"
@@ -92,10 +95,24 @@ int launch_write_maps(int pid, uint32_t base, struct err *err)
     return write_map(pid, "uid_map", base, err) < 0 ? -1 : write_map(pid, "gid_map", base, err);
 }
 
-/* The word to go, with what the child's mounts are made of. */
-static int say_go(struct sandbox *s, const struct machine *machine, int control, int root, int shm,
-                  struct err *err)
+static void fill_order(const struct keeper *k, const struct sandbox *s, const struct template *t,
+                       struct child_order *ret)
 {
+    ret->limits = s->info.limits;
+    memcpy(ret->hostname, s->hostname, sizeof ret->hostname);
+    memcpy(ret->view, s->view_name, sizeof ret->view);
+    memcpy(ret->volumes, s->volumes, sizeof ret->volumes);
+    ret->allow_root = s->info.flags & KEEPER_FLAG_ROOT;
+    ret->shm_joined = s->layers.count > 1;
+    (void) snprintf(ret->agent, sizeof ret->agent, AGENTS_AT "/%s", k->host->agents.name);
+    memcpy(&ret->template, t, offsetof(struct template, env) + t->env_used);
+}
+
+/* The word to go: what the sandbox is, with what its mounts are made of. */
+static int say_go(const struct keeper *k, struct sandbox *s, const struct template *t,
+                  const struct machine *machine, int control, int root, int shm, struct err *err)
+{
+    static struct child_order order; /* static: larger than a stack frame should be */
     int fds[CHILD_FDS_MAX] = {
         [CHILD_ROOT] = root,
         [CHILD_DISK] = s->disk_fd,
@@ -108,7 +125,9 @@ static int say_go(struct sandbox *s, const struct machine *machine, int control,
     memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
     if (roots > 0)
         memcpy(fds + count, machine->root_fd, roots * sizeof fds[0]);
-    if (io_send_fds(control, "g", 1, fds, count + roots) == 1)
+    fill_order(k, s, t, &order);
+    if (io_send_fds(control, &order, child_order_size(&order), fds, count + roots) ==
+        (ssize_t) child_order_size(&order))
         return 0;
     err_sys(err, errno, "tell the child to go");
     /* It may be dead already, and have said why. */
@@ -119,8 +138,9 @@ static int say_go(struct sandbox *s, const struct machine *machine, int control,
 
 /* What the parent does while the child gets ready: maps, root file system, then the word to go. Layers are closed behind that, or
  * the child would wait for each. */
-static int give_root(struct sandbox *s, const struct template *t, const struct machine *machine,
-                     int control, bool in_worker, struct err *err)
+static int give_root(const struct keeper *k, struct sandbox *s, const struct template *t,
+                     const struct machine *machine, const struct launch_lines *lines,
+                     bool in_worker, struct err *err)
 {
     auto_close int userns = -1, root = -1, shm = -1;
     struct root_layers layers = { .disk_fd = s->disk_fd,
@@ -129,7 +149,7 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
     char path[40];
     int rc;
 
-    if (launch_write_maps(s->info.pid, s->info.uid_base, err) < 0)
+    if (!lines->mapped && launch_write_maps(s->info.pid, s->info.uid_base, err) < 0)
         return -1;
     (void) snprintf(path, sizeof path, "/proc/%d/ns/user", s->info.pid);
     userns = open(path, O_RDONLY | O_CLOEXEC);
@@ -142,7 +162,7 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
     if (rc == 0)
         rc = volumes_map(s, userns, err);
     if (rc == 0)
-        rc = say_go(s, machine, control, root, shm, err);
+        rc = say_go(k, s, t, machine, lines->control, root, shm, err);
     root_close_template(&layers);
     for (size_t i = 0; i < layers.base_count; i++)
         own_close(&layers.base_fd[i]);
@@ -154,45 +174,44 @@ static int give_root(struct sandbox *s, const struct template *t, const struct m
 }
 
 /* Into the namespaces that the child gets copies of. A machine gets the keeper's own mounts: what is in it has CAP_SYS_ADMIN. */
-static int enter_parents(const struct host *host, const struct child_spec *spec, struct err *err)
+static int enter_parents(const struct host *host, const struct launch_kind *kind, struct err *err)
 {
     if (nets_enter_parent(&host->nets, err) < 0)
         return -1;
-    if (!spec->machine &&
-        mount_parent_enter(&host->mount_parent, spec->template->host_usr, err) < 0) {
+    if (!kind->machine && mount_parent_enter(&host->mount_parent, kind->with_usr, err) < 0) {
         nets_leave(&host->nets);
         return -1;
     }
     return 0;
 }
 
-static void leave_parents(const struct host *host, const struct child_spec *spec)
+static void leave_parents(const struct host *host, const struct launch_kind *kind)
 {
-    if (!spec->machine)
+    if (!kind->machine)
         mount_parent_leave(&host->mount_parent);
     nets_leave(&host->nets);
 }
 
-static int clone_child(const struct host *host, struct sandbox *s, const struct child_spec *spec,
-                       int *ret_pidfd, struct err *err)
+static int clone_child(const struct host *host, const struct launch_kind *kind,
+                       const struct child_spec *spec, struct launch_lines *ret, struct err *err)
 {
     struct clone_args args = {
         /* The network's and the cgroup's are the child's to make. */
         .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
                  CLONE_PIDFD | (spec->cgroup->v2_fd >= 0 ? CLONE_INTO_CGROUP : 0) |
                  (spec->shares_table ? CLONE_FILES : 0),
-        .pidfd = (uint64_t) (uintptr_t) ret_pidfd,
+        .pidfd = (uint64_t) (uintptr_t) &ret->pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = spec->cgroup->v2_fd >= 0 ? (uint64_t) spec->cgroup->v2_fd : 0,
     };
     long pid;
     int errnum;
 
-    if (enter_parents(host, spec, err) < 0)
+    if (enter_parents(host, kind, err) < 0)
         return -1;
-    if (creds_owner(s->info.uid_base, err) < 0) {
+    if (creds_owner(kind->uid_base, err) < 0) {
         (void) creds_owner(0, err);
-        leave_parents(host, spec);
+        leave_parents(host, kind);
         return -1;
     }
     pid = syscall(__NR_clone3, &args, sizeof args);
@@ -200,10 +219,10 @@ static int clone_child(const struct host *host, struct sandbox *s, const struct 
         child_run(spec);
     errnum = errno;
     (void) creds_owner(0, err);
-    leave_parents(host, spec);
+    leave_parents(host, kind);
     if (pid < 0)
         return err_sys(err, errnum, "clone");
-    s->info.pid = (int32_t) pid;
+    ret->pid = (pid_t) pid;
     return 0;
 }
 
@@ -248,32 +267,22 @@ static int place_fds(unsigned row, struct child_spec *spec, struct cgroup_entry 
     return 0;
 }
 
-int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
-                 const struct machine *machine, const struct cgroup_entry *entry,
+int launch_child(struct keeper *k, const struct launch_kind *kind, const struct cgroup_entry *entry,
                  struct launch_lines *ret, struct err *err)
 {
     auto_close int control = -1, control_child = -1, ready = -1, ready_child = -1;
     struct cgroup_entry placed = *entry;
-    struct machine own = machine ? *machine : (struct machine){ .kvm_fd = -1 };
+    struct machine own = kind->machine ? *kind->machine : (struct machine){ .kvm_fd = -1 };
     int pair[2];
     struct child_spec spec = {
-        .limits = s->info.limits,
-        .template = t,
         .cgroup = entry,
         .filter_notify = &k->host->filter_notify,
         .filter_quiet = &k->host->filter_quiet,
         .filter_machine = &k->host->filter_machine,
         .filter_kvm = &k->host->filter_kvm,
-        .machine = machine,
-        .allow_root = s->info.flags & KEEPER_FLAG_ROOT,
-        .shm_joined = s->layers.count > 1,
+        .machine = kind->machine,
     };
 
-    memcpy(spec.id, s->info.id, sizeof spec.id);
-    memcpy(spec.hostname, s->hostname, sizeof spec.hostname);
-    memcpy(spec.view, s->view_name, sizeof spec.view);
-    memcpy(spec.volumes, s->volumes, sizeof spec.volumes);
-    (void) snprintf(spec.agent, sizeof spec.agent, AGENTS_AT "/%s", k->host->agents.name);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, errno, "socketpair");
     control = pair[0];
@@ -284,27 +293,52 @@ int launch_child(struct keeper *k, struct sandbox *s, const struct template *t,
     ready_child = pair[1];
     spec.control_fd = control_child;
     spec.ready_fd = ready_child;
-    if (s->low_fds && place_fds(s->low_fds, &spec, &placed, &own, err) < 0)
+    if (kind->low_fds && place_fds(kind->low_fds, &spec, &placed, &own, err) < 0)
         return -1;
-
-    create_begin_step(s, STEP_CLONE);
-    if (clone_child(k->host, s, &spec, &ret->pidfd, err) < 0)
+    if (clone_child(k->host, kind, &spec, ret, err) < 0)
         return -1;
-    create_end_step(s, STEP_CLONE);
     ret->control = take_fd(&control);
     ret->ready = take_fd(&ready);
     return 0;
 }
 
-int launch_root(struct sandbox *s, const struct template *t, const struct machine *machine,
-                const struct launch_lines *lines, bool in_worker, struct err *err)
+int launch_root(const struct keeper *k, struct sandbox *s, const struct template *t,
+                const struct machine *machine, const struct launch_lines *lines, bool in_worker,
+                struct err *err)
 {
     create_begin_step(s, STEP_ROOT);
     if (s->disk_fd < 0 && disk_make_memory(&s->info.limits, s->info.uid_base, &s->disk_fd, err) < 0)
         return -1;
-    if (give_root(s, t, machine, lines->control, in_worker, err) < 0)
+    if (give_root(k, s, t, machine, lines, in_worker, err) < 0)
         return -1;
     create_end_step(s, STEP_ROOT);
+    return 0;
+}
+
+/* A child of its own, in its cgroups. */
+static int begin_child(struct keeper *k, struct sandbox *s, bool with_usr,
+                       const struct machine *machine, struct launch_lines *ret, struct err *err)
+{
+    struct launch_kind kind = { .uid_base = s->info.uid_base,
+                                .with_usr = with_usr,
+                                .machine = machine };
+    struct cgroup_entry entry;
+    int rc;
+
+    if (cgroup_entry_open(&k->host->cgroups, s->made_as, &entry, err) < 0)
+        return -1;
+    create_begin_step(s, STEP_CLONE);
+    kind.low_fds = s->low_fds = low_fds_take(&k->host->low_fds);
+    rc = launch_child(k, &kind, &entry, ret, err);
+    cgroup_entry_close(&entry);
+    if (rc < 0)
+        return -1;
+    s->info.pid = (int32_t) ret->pid;
+    create_end_step(s, STEP_CLONE);
+    if (keeper_watch(k, &s->pid, take_fd(&ret->pidfd), sandbox_on_death, err) < 0) {
+        end_child(s);
+        return -1;
+    }
     return 0;
 }
 
@@ -312,24 +346,17 @@ int launch_root(struct sandbox *s, const struct template *t, const struct machin
  * create is answered nothing but our own programs run in it. */
 static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
                   const struct machine *machine, const struct limits *limits,
-                  const struct cgroup_entry *entry, struct err *err)
+                  struct launch_lines *lines, struct err *err)
 {
-    struct launch_lines lines = LAUNCH_NO_LINES;
-    int rc = -1;
-
-    s->low_fds = low_fds_take(&k->host->low_fds);
-    if (launch_child(k, s, t, machine, entry, &lines, err) < 0)
+    if (lines->control < 0 && begin_child(k, s, t->host_usr, machine, lines, err) < 0)
         return -1;
-    if (keeper_watch(k, &s->pid, take_fd(&lines.pidfd), sandbox_on_death, err) < 0) {
-        end_child(s);
-    } else if (launch_root(s, t, machine, &lines, false, err) == 0) {
-        create_begin_step(s, STEP_CHILD);
-        if (cgroup_share(&k->host->cgroups, s->made_as, limits, err) == 0 &&
-            keeper_watch(k, &s->control, take_fd(&lines.control), hear_on_control, err) == 0)
-            rc = keeper_watch(k, &s->ready, take_fd(&lines.ready), on_ready, err);
-    }
-    launch_close(&lines);
-    return rc;
+    if (launch_root(k, s, t, machine, lines, false, err) < 0)
+        return -1;
+    create_begin_step(s, STEP_CHILD);
+    if (cgroup_share(&k->host->cgroups, s->made_as, limits, err) < 0 ||
+        keeper_watch(k, &s->control, take_fd(&lines->control), hear_on_control, err) < 0)
+        return -1;
+    return keeper_watch(k, &s->ready, take_fd(&lines->ready), on_ready, err);
 }
 
 void launch_close(struct launch_lines *lines)
@@ -339,12 +366,22 @@ void launch_close(struct launch_lines *lines)
     own_close(&lines->ready);
 }
 
+/* With every limit but that of processor time. */
+static int make_cgroups(struct keeper *k, const struct sandbox *s, const struct limits *limits,
+                        bool made, struct err *err)
+{
+    if ((made ? cgroup_bound : cgroup_create)(&k->host->cgroups, s->made_as, limits, err) < 0)
+        return -1;
+    return io_rule_begin(k, s, err);
+}
+
 static int start(struct keeper *k, struct sandbox *s, const struct machine *machine,
                  worker_deed *loader, struct err *err)
 {
-    struct cgroup_entry entry = { .v2_fd = -1 };
+    struct launch_lines lines = LAUNCH_NO_LINES;
     struct template t;
     struct limits limits;
+    bool spare;
     int rc = -1;
 
     create_begin_step(s, STEP_PREPARE);
@@ -354,7 +391,10 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
     s->build = t.build;
     s->template_inode = t.inode;
     io_rule_find(k, s);
-    if (layers_mount(k->host, &t, err) < 0 || sandbox_record(k, s, err) < 0)
+    if (layers_mount(k->host, &t, err) < 0)
+        goto out;
+    spare = spare_take(k, s, !machine && !s->image_memory, t.host_usr, &lines);
+    if (sandbox_record(k, s, err) < 0)
         goto out;
     s->view = sysview_take(&k->host->views, &s->info.limits, err);
     if (!s->view)
@@ -368,17 +408,15 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
         limits.processes += LOAD_EXTRA_PROCESSES;
         limits.memory_bytes += LOAD_EXTRA_MEMORY;
     }
-    if (cgroup_create(&k->host->cgroups, s->made_as, &limits, err) < 0 ||
-        io_rule_begin(k, s, err) < 0 ||
-        cgroup_entry_open(&k->host->cgroups, s->made_as, &entry, err) < 0)
+    if (make_cgroups(k, s, &limits, spare, err) < 0)
         goto out;
     create_end_step(s, STEP_PREPARE);
     if (!s->image_memory)
-        rc = launch(k, s, &t, machine, &limits, &entry, err);
+        rc = launch(k, s, &t, machine, &limits, &lines, err);
     else if (cgroup_share(&k->host->cgroups, s->made_as, &limits, err) == 0)
         rc = load_processes(k, s, loader, err);
 out:
-    cgroup_entry_close(&entry);
+    launch_close(&lines);
     template_close(&t);
     return rc;
 }

@@ -1,0 +1,180 @@
+#include "driver/jail/spare.h"
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "keeper/create.h"
+#include "keeper/life.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define NAME "slot-" /* no id begins like that */
+
+#define QUIET_MS 3    /* without an event: a client that has its sandbox asks for more at once */
+#define AGAIN_MS 1000 /* after a failure */
+#define CLEAR_MS 2    /* until the next look at one that ends */
+#define CLOSE_MS 1000
+
+bool spare_is_name(const char *name)
+{
+    return strncmp(name, NAME, sizeof NAME - 1) == 0;
+}
+
+static bool is_dead(const struct spare *spare)
+{
+    struct pollfd p = { .fd = spare->pidfd, .events = POLLIN };
+
+    return poll(&p, 1, 0) == 1;
+}
+
+static void forget(struct keeper *k)
+{
+    struct spare *spare = &k->host->spare;
+
+    own_close(&spare->pidfd);
+    own_close(&spare->control);
+    own_close(&spare->ready);
+    low_fds_free(&k->host->low_fds, spare->low_fds);
+    spare->low_fds = 0;
+    spare->pid = 0;
+    spare->state = SPARE_NONE;
+}
+
+static void end(struct spare *spare)
+{
+    (void) syscall(__NR_pidfd_send_signal, spare->pidfd, SIGKILL, NULL, 0);
+    spare->state = SPARE_ENDING;
+}
+
+/* Of one that ends: whether all of it is gone. */
+static bool clear(struct keeper *k)
+{
+    struct spare *spare = &k->host->spare;
+    struct err err;
+
+    if (spare->pid > 0 && waitpid(spare->pid, NULL, WNOHANG) == 0)
+        return false;
+    spare->pid = 0;
+    if (cgroup_remove(&k->host->cgroups, spare->name, &err) == 0)
+        return false;
+    forget(k);
+    return true;
+}
+
+static int make(struct keeper *k, uint32_t slot, struct err *err)
+{
+    struct spare *spare = &k->host->spare;
+    struct launch_lines lines = LAUNCH_NO_LINES;
+    struct launch_kind kind = { .uid_base = host_uid_base(k, slot), .with_usr = spare->with_usr };
+    struct cgroup_entry entry = { .v2_fd = -1 };
+
+    (void) snprintf(spare->name, sizeof spare->name, NAME "%u", slot);
+    if (cgroup_make(&k->host->cgroups, spare->name, err) < 0)
+        return -1;
+    spare->slot = slot;
+    spare->state = SPARE_ENDING; /* until all of it is there */
+    kind.low_fds = spare->low_fds = low_fds_take(&k->host->low_fds);
+    if (cgroup_entry_open(&k->host->cgroups, spare->name, &entry, err) < 0)
+        return -1;
+    if (launch_child(k, &kind, &entry, &lines, err) == 0) {
+        spare->pid = lines.pid;
+        spare->pidfd = lines.pidfd;
+        spare->control = lines.control;
+        spare->ready = lines.ready;
+        if (launch_write_maps(spare->pid, kind.uid_base, err) == 0)
+            spare->state = SPARE_READY;
+        else
+            end(spare);
+    }
+    cgroup_entry_close(&entry);
+    return spare->state == SPARE_READY ? 0 : -1;
+}
+
+bool spare_take(struct keeper *k, struct sandbox *s, bool usable, bool with_usr,
+                struct launch_lines *ret)
+{
+    struct spare *spare = &k->host->spare;
+    struct err err;
+
+    spare->wanted = usable;
+    if (spare->state == SPARE_READY && spare->slot == s->info.slot &&
+        (!usable || spare->with_usr != with_usr || is_dead(spare)))
+        end(spare);
+    if (usable)
+        spare->with_usr = with_usr;
+    if (spare->state != SPARE_READY || spare->slot != s->info.slot)
+        return false;
+    if (keeper_watch(k, &s->pid, take_fd(&spare->pidfd), sandbox_on_death, &err) < 0) {
+        spare->state = SPARE_ENDING; /* the child ends when its socket does */
+        own_close(&spare->control);
+        return false;
+    }
+    s->info.pid = (int32_t) spare->pid;
+    memcpy(s->made_as, spare->name, sizeof s->made_as);
+    s->low_fds = spare->low_fds;
+    spare->low_fds = 0;
+    *ret = (struct launch_lines){ .pidfd = -1,
+                                  .control = take_fd(&spare->control),
+                                  .ready = take_fd(&spare->ready),
+                                  .pid = spare->pid,
+                                  .mapped = true };
+    forget(k);
+    return true;
+}
+
+static int quiet_in(const struct keeper *k, uint64_t now)
+{
+    uint64_t since = now - k->busy_ms;
+
+    return since >= QUIET_MS ? 0 : (int) (QUIET_MS - since);
+}
+
+int spare_tick(struct keeper *k)
+{
+    struct spare *spare = &k->host->spare;
+    uint64_t now = io_now_ms();
+    struct err err;
+    uint32_t slot;
+
+    if (spare->state == SPARE_ENDING && !clear(k))
+        return CLEAR_MS;
+    if (!spare->wanted || k->starting || k->quit)
+        return -1;
+    if (quiet_in(k, now) > 0)
+        return quiet_in(k, now);
+    if (!create_next_slot(k, &slot) ||
+        (spare->state == SPARE_READY && spare->slot == slot && !is_dead(spare)))
+        return -1;
+    if (spare->state == SPARE_READY) {
+        end(spare);
+        return CLEAR_MS;
+    }
+    if (now < spare->again_ms)
+        return (int) (spare->again_ms - now);
+    if (make(k, slot, &err) == 0) {
+        spare->failed = false;
+        return -1;
+    }
+    if (!spare->failed)
+        log_line(LOG_WARNING, "no child can be made ahead: %s", err.msg);
+    spare->failed = true;
+    spare->again_ms = now + AGAIN_MS;
+    return spare->state == SPARE_ENDING ? CLEAR_MS : AGAIN_MS;
+}
+
+void spare_close(struct keeper *k)
+{
+    const struct timespec moment = { .tv_nsec = 1000000 };
+    uint64_t until = io_now_ms() + CLOSE_MS;
+
+    if (k->host->spare.state == SPARE_READY)
+        end(&k->host->spare);
+    while (k->host->spare.state == SPARE_ENDING && !clear(k) && io_now_ms() < until)
+        (void) nanosleep(&moment, NULL);
+}
