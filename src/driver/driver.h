@@ -8,7 +8,7 @@
  * What every driver guarantees, whatever it is asked and wherever it is killed:
  *
  *   - one process, sandbox->info.pid, whose death is the sandbox's death, and whom the keeper watches (sandbox->pid)
- *   - all processes of a sandbox are in its cgroups (sandbox->made_as) and run as ids of its slot alone
+ *   - all processes of a sandbox are in its cgroups (sandbox->cgroup) and run as ids of its slot alone
  *   - no call waits: work that takes time is a worker's (driver/worker.h), or is done on events
  *   - a failure half-way leaves the sandbox as confined as before, or dead; the keeper hears which
  *   - what a call leaves behind when the keeper is killed in its middle is found by adopt, settle and the sweep

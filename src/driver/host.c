@@ -313,7 +313,7 @@ static void clear_stray_cgroup(const char *name, void *arg)
     char of[KEEPER_NAME_MAX];
     struct err err;
 
-    if (sandbox_made_as(k, name) || (cgroup_is_work(name, of) && sandbox_made_as(k, of)))
+    if (sandbox_has_cgroup(k, name) || (cgroup_is_work(name, of) && sandbox_has_cgroup(k, of)))
         return;
     log_line(spare_is_name(name) ? LOG_DEBUG : LOG_WARNING,
              "stray cgroup=%s processes=%zu: cleared away", name,

@@ -24,14 +24,14 @@ void io_rule_find(struct keeper *k, struct sandbox *s)
 
 int io_rule_begin(struct keeper *k, const struct sandbox *s, struct err *err)
 {
-    return io_limit_set(&k->host->io, &k->host->cgroups, s->made_as, &s->info.limits, s->io_device,
+    return io_limit_set(&k->host->io, &k->host->cgroups, s->cgroup, &s->info.limits, s->io_device,
                         err);
 }
 
 void io_rule_pause(struct keeper *k, const struct sandbox *s)
 {
     if (limits_io(&s->info.limits))
-        io_limit_lift(&k->host->io, &k->host->cgroups, s->made_as, s->io_device);
+        io_limit_lift(&k->host->io, &k->host->cgroups, s->cgroup, s->io_device);
 }
 
 int io_rule_resume(struct keeper *k, const struct sandbox *s, struct err *err)

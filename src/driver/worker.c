@@ -163,7 +163,7 @@ int worker_start(struct keeper *k, struct sandbox *s, const char *name, worker_d
 
     if (s->worker || s->doomed)
         return err_set(err, ERR_STATE, "sandbox '%s' is being worked on", s->info.id);
-    if (cgroup_work_open(&k->host->cgroups, s->made_as, &limits, &entry, err) < 0)
+    if (cgroup_work_open(&k->host->cgroups, s->cgroup, &limits, &entry, err) < 0)
         return -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         cgroup_entry_close(&entry);

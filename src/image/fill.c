@@ -316,7 +316,7 @@ static void kill_box(const struct guard *g, const char *why)
     write_note(g, note);
     log_line(LOG_ERROR, "sandbox=%s killed: %s", g->box->id, why);
     do {
-        if (cgroup_kill(g->box->cgroups, g->box->made_as) == 0)
+        if (cgroup_kill(g->box->cgroups, g->box->cgroup) == 0)
             return;
         (void) nanosleep(&moment, NULL);
     } while (io_now_ms() < until);

@@ -45,7 +45,7 @@ int fill_plan(int memory_fd, const struct chunks *chunks, int device_fd, struct 
 struct fill_box {
     const struct images *images;
     const struct cgroups *cgroups;
-    const char *id, *made_as;
+    const char *id, *cgroup;
     int work_fd; /* where criu looks for us */
 };
 /* From here on criu can be told to leave pages out. */

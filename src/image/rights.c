@@ -53,7 +53,7 @@ int rights_of_filler(const struct fill_box *box, struct err *err)
     int rc;
 
     for (size_t i = 0; i < box->cgroups->count; i++) {
-        dirs[i] = openat(box->cgroups->hierarchy[i].parent_fd, box->made_as,
+        dirs[i] = openat(box->cgroups->hierarchy[i].parent_fd, box->cgroup,
                          O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dirs[i] >= 0)
             paths[count++] = (struct lockdown_path){ LOCKDOWN_CHANGE, dirs[i], NULL };

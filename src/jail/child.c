@@ -359,8 +359,8 @@ static void step_exec(const struct child_spec *s, const struct child_order *o, i
 }
 
 /* From here on: what the tenant's own processes, or the machine's, run in. */
-static void step_root(const struct child_spec *s, const struct child_order *o, int *fds, int proc_fd,
-                      int mounts_fd)
+static void step_root(const struct child_spec *s, const struct child_order *o, int *fds,
+                      int proc_fd, int mounts_fd)
 {
     struct err err;
 

@@ -37,9 +37,10 @@ struct child_order {
     char view[SYSVIEW_NAME]; /* what becomes /sys */
     struct volume_use volumes[VOLUMES_MAX];
     bool allow_root;
-    bool shm_joined; /* /dev/shm is more than the disk's */
+    bool shm_joined;                           /* /dev/shm is more than the disk's */
     char agent[sizeof AGENTS_AT + AGENT_NAME]; /* the agent's program, in the sandbox */
-    struct template template; /* the last, without its descriptors: sent up to the end of its environment */
+    struct
+        template template; /* the last, without its descriptors: sent up to the end of its environment */
 };
 
 static inline size_t child_order_size(const struct child_order *order)

@@ -52,11 +52,12 @@ void create_running(struct keeper *k, struct sandbox *s)
              s->info.id, io_now_us() - s->begun_us, s->step_us[STEP_DISK], s->step_us[STEP_PREPARE],
              s->step_us[STEP_CLONE], s->step_us[STEP_ROOT], s->step_us[STEP_CHILD]);
     log_line(LOG_INFO,
-             "running sandbox=%s name=%s template=%s pid=%d ids=%u isolation=%s profile=%s disk=%s",
+             "running sandbox=%s name=%s template=%s pid=%d ids=%u isolation=%s profile=%s disk=%s "
+             "cgroup=%s",
              s->info.id, s->info.name[0] ? s->info.name : "-", s->info.template, s->info.pid,
              s->info.uid_base, isolation_name(s->info.isolation),
              s->info.flags & KEEPER_FLAG_ROOT ? "root" : "strict",
-             keeper_disk_name(s->info.disk_kind));
+             keeper_disk_name(s->info.disk_kind), s->cgroup);
     pool_made(k, s);
     ops_sandbox_started(k, s);
 }
@@ -134,7 +135,7 @@ static int check_id(const struct keeper *k, const struct keeper_request *r, stru
 
 static int check_names(struct keeper *k, const struct keeper_request *r, struct err *err)
 {
-    if (sandbox_find(k, r->sandbox) || sandbox_made_as(k, r->sandbox))
+    if (sandbox_find(k, r->sandbox) || sandbox_has_cgroup(k, r->sandbox))
         return err_set(err, ERR_NAME_TAKEN, "there is a sandbox '%s' already", r->sandbox);
     if (r->name[0] && sandbox_find(k, r->name))
         return err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", r->name);
@@ -195,7 +196,7 @@ static void fill(struct keeper *k, struct sandbox *s, const struct driver *drive
     create_name(s, r, connection);
     s->driver = driver;
     s->info.flags &= ~KEEPER_FLAG_TAKE; /* it was not */
-    memcpy(s->made_as, r->sandbox, sizeof s->made_as);
+    memcpy(s->cgroup, r->sandbox, sizeof s->cgroup);
     memcpy(s->info.template, r->template, sizeof s->info.template);
     s->info.limits = r->limits;
     s->info.isolation = (uint16_t) r->isolation;

@@ -31,10 +31,10 @@ struct journal_record {
     uint64_t template_inode;
     char hostname[KEEPER_NAME_MAX];
     struct volume_use volumes[VOLUMES_MAX];
-    char image[KEEPER_NAME_MAX];   /* while STARTING, and in the pool: what it is loaded from */
-    uint64_t pid_started;          /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
-    uint64_t build;                /* of its template: template.h */
-    char made_as[KEEPER_NAME_MAX]; /* the id it was made under */
+    char image[KEEPER_NAME_MAX];  /* while STARTING, and in the pool: what it is loaded from */
+    uint64_t pid_started;         /* field 22 of /proc/<pid>/stat: tells a pid from its reuse */
+    uint64_t build;               /* of its template: template.h */
+    char cgroup[KEEPER_NAME_MAX]; /* name of its cgroups */
     /* What is new is behind what was: records of the version before end here, and are read. */
     uint32_t was_frozen;              /* while PAUSING: before it was saved, and is to be again */
     uint32_t filter_form;             /* enum filter_form; the version before wrote 0 */

@@ -33,8 +33,8 @@ struct sandbox {
     const struct driver *driver; /* of info.isolation; NULL: the slot is free */
     uint64_t pid_started;
     uint64_t build; /* of its template */
-    /* the id it was made under: the name of its cgroups, which stays */
-    char made_as[KEEPER_NAME_MAX];
+    /* name of its cgroups, which stays: the id that it was made under, or that of the child that waited (driver/jail/spare.h) */
+    char cgroup[KEEPER_NAME_MAX];
     char hostname[KEEPER_NAME_MAX];
     struct watch pid;                       /* pidfd: readable when PID 1 is dead */
     struct volume_use volumes[VOLUMES_MAX]; /* what it has, from its create to its end */
@@ -125,9 +125,9 @@ struct keeper {
     uint32_t pooled;        /* of them made ahead, without an owner yet */
     uint64_t pool_heard_ms; /* when a server asked for the list of those */
     uint64_t host_memory, host_cpu_milli;
-    bool sweep;    /* files without a record may be there: removed when no worker works on any */
-    bool calm;     /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
-    bool freezing; /* a caller may wait for a freeze or thaw: ops_tick has something to do */
+    bool sweep;       /* files without a record may be there: removed when no worker works on any */
+    bool calm;        /* no sandbox waits for time to pass: sandbox_tick has nothing to do */
+    bool freezing;    /* a caller may wait for a freeze or thaw: ops_tick has something to do */
     uint64_t busy_ms; /* of the last event */
     bool quit;
     uint64_t quit_ms;          /* since when */

@@ -91,6 +91,7 @@ struct sandbox *pool_take(struct keeper *k, const struct keeper_request *r, uint
                           int connection)
 {
     uint64_t begun = io_now_us();
+    char made_as[KEEPER_NAME_MAX]; /* its id until now */
     struct sandbox *s;
     struct err err;
 
@@ -99,14 +100,16 @@ struct sandbox *pool_take(struct keeper *k, const struct keeper_request *r, uint
     for (uint32_t at = 0; k->pooled > 0 && (s = keeper_next_alive(k, &at));) {
         if (!fits(s, r, build))
             continue;
+        memcpy(made_as, s->info.id, sizeof made_as);
         if (give(k, s, r, connection, &err) < 0) {
             log_line(LOG_WARNING, "pool sandbox=%s not given: %s", s->info.id, err.msg);
             sandbox_stop(k, s, "could not be given");
             continue;
         }
-        log_line(LOG_INFO, "taken sandbox=%s name=%s template=%s pid=%d made_as=%s us=%" PRIu64,
+        log_line(LOG_INFO,
+                 "taken sandbox=%s name=%s template=%s pid=%d made_as=%s cgroup=%s us=%" PRIu64,
                  s->info.id, s->info.name[0] ? s->info.name : "-", s->info.template, s->info.pid,
-                 s->made_as, io_now_us() - begun);
+                 made_as, s->cgroup, io_now_us() - begun);
         return s;
     }
     return NULL;

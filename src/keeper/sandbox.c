@@ -97,7 +97,7 @@ int sandbox_record(struct keeper *k, const struct sandbox *s, struct err *err)
     memcpy(record.filter, s->filter, sizeof record.filter);
     memcpy(record.hostname, s->hostname, sizeof record.hostname);
     memcpy(record.volumes, s->volumes, sizeof record.volumes);
-    memcpy(record.made_as, s->made_as, sizeof record.made_as);
+    memcpy(record.cgroup, s->cgroup, sizeof record.cgroup);
     memcpy(record.image, s->image[0] ? s->image : s->origin, sizeof record.image);
     return journal_write(&k->journal, s->info.slot, &record, err);
 }
@@ -123,12 +123,12 @@ struct sandbox *sandbox_of_image(struct keeper *k, const char *image)
     return NULL;
 }
 
-bool sandbox_made_as(const struct keeper *k, const char *name)
+bool sandbox_has_cgroup(const struct keeper *k, const char *name)
 {
     const struct sandbox *s;
 
     for (uint32_t at = 0; (s = keeper_next_alive(k, &at));)
-        if (strcmp(s->made_as, name) == 0)
+        if (strcmp(s->cgroup, name) == 0)
             return true;
     return false;
 }
@@ -311,7 +311,7 @@ static void take_record(struct sandbox *s, const struct journal_record *record)
     s->template_disks = record->template_disks;
     s->kill_since_ms = s->doomed ? io_now_ms() : 0;
     s->build = record->build;
-    memcpy(s->made_as, record->made_as, sizeof s->made_as);
+    memcpy(s->cgroup, record->cgroup, sizeof s->cgroup);
     s->info.life = LIFE_GONE;
 }
 

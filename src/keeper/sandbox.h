@@ -10,8 +10,8 @@
 struct sandbox *sandbox_find(struct keeper *keeper, const char *id_or_name);
 /* One that is being loaded from it, or saved to it; NULL: none. */
 struct sandbox *sandbox_of_image(struct keeper *keeper, const char *image);
-/* Whether cgroups of that name are a sandbox's: those of one from the pool have not its id. */
-bool sandbox_made_as(const struct keeper *keeper, const char *name);
+/* Whether cgroups of that name are a sandbox's: not every one's have its id. */
+bool sandbox_has_cgroup(const struct keeper *keeper, const char *name);
 /* So many rows of the table are used from now on, at least. */
 void sandbox_rows(struct keeper *keeper, uint32_t count);
 /* Whether a sandbox of that id, which is gone, ended for want of memory: known of the last STARVED_MAX. */

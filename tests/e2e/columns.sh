@@ -200,7 +200,7 @@ try:
     while True: n += os.dup(0) > 0
 except OSError as e: print(n, errno.errorcode[e.errno])')"
     fails "$1: the limit of open files cannot be raised" cove exec "$box" -- sh -c 'ulimit -n 200'
-    most=$(cat /sys/fs/cgroup/pids/*/"$box"/pids.max /sys/fs/cgroup/*/"$box"/pids.max 2>/dev/null | head -n 1)
+    most=$(cat /sys/fs/cgroup/pids/*/"$(cgroup_of "$box")"/pids.max /sys/fs/cgroup/*/"$(cgroup_of "$box")"/pids.max 2>/dev/null | head -n 1)
     holds "$1: there is a limit of processes" [ "$most" -le 320 ]
     timeout 60 cove exec --timeout 5s "$box" -- python3 -c 'import os, time
 for i in range(4000):

@@ -212,6 +212,11 @@ restart_keeper() { # signal (default KILL)
     launch_keeper
 }
 
+# The name of a sandbox's cgroups, by its id.
+cgroup_of() { # id
+    grep -aoE "(running|taken) sandbox=$1 .* cgroup=[^ ]*" "$keeper_log" | tail -n 1 | sed 's/.*cgroup=//'
+}
+
 # Every sandbox id that this keeper ever logged or has a directory for.
 keeper_ids() {
     { grep -aoE '\bi[a-z0-9]{20}\b' "$keeper_log"

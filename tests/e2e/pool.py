@@ -175,8 +175,9 @@ check("a sandbox from the pool is as old as its create", server.ask("GET", "/v1/
 check("the pool is filled again after a create", ready(3), pools())
 kill(box["id"])
 same("a sandbox from the pool can be killed", 404, server.ask("GET", "/v1/sandboxes/" + box["id"]).status)
-check("a killed sandbox from the pool leaves no cgroup", within(5, lambda: not subprocess.run(["find", "/sys/fs/cgroup", "-name", made_as],
-                                                                    capture_output=True, text=True).stdout), made_as)
+cgroup = re.findall(r"taken sandbox=%s .*cgroup=(\S+)" % box["id"], log_text())[0]
+check("a killed sandbox from the pool leaves no cgroup", within(5, lambda: not subprocess.run(["find", "/sys/fs/cgroup", "-name", cgroup],
+                                                                    capture_output=True, text=True).stdout), cgroup)
 
 # ---- others ----
 server.ask("PUT", "/v1/pools/host", {"min": 3, "max": 3})

@@ -70,7 +70,7 @@ def mounts(pid):
 def cgroups(pid):
     for line in read(f"/proc/{pid}/cgroup").splitlines():
         _, names, where = line.split(":", 2)
-        yield f"cgroup {names or 'v2'} {where.replace(ident, 'ID')}"
+        yield f"cgroup {names or 'v2'} {re.sub('/(' + ident + '|spare-[0-9a-f]+)', '/ID', where)}"
 
 
 def limits_of_cgroups(pid):

@@ -60,7 +60,7 @@ void guest_adopt(struct keeper *k, struct sandbox *s, bool vm)
     if (s->info.life == LIFE_STOPPING)
         return;
     machine_allow(vm, &limits);
-    if (cgroup_limit(&k->host->cgroups, s->made_as, &limits, &err) < 0)
+    if (cgroup_limit(&k->host->cgroups, s->cgroup, &limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     jail_adopt_freeze(k, s);
 }

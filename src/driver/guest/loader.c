@@ -156,7 +156,7 @@ static int launch(struct loading *l, struct err *err)
         return -1;
     }
     if (layers_mount(w->keeper->host, &t, err) == 0 &&
-        cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.made_as, &entry, err) == 0 &&
+        cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.cgroup, &entry, err) == 0 &&
         launch_child(w->keeper, &kind, &entry, &l->lines, err) == 0) {
         w->sandbox.info.pid = (int32_t) l->lines.pid;
         w->sandbox.pid.fd = l->lines.pidfd;

@@ -63,18 +63,18 @@ void jail_create(struct keeper *k, struct sandbox *s)
 
 int jail_freeze(struct keeper *k, struct sandbox *s, bool frozen, struct err *err)
 {
-    return cgroup_freeze(&k->host->cgroups, s->made_as, frozen, err);
+    return cgroup_freeze(&k->host->cgroups, s->cgroup, frozen, err);
 }
 
 int jail_frozen(struct keeper *k, const struct sandbox *s, bool as)
 {
-    return cgroup_freeze_done(&k->host->cgroups, s->made_as, as);
+    return cgroup_freeze_done(&k->host->cgroups, s->cgroup, as);
 }
 
 int jail_stats_common(struct keeper *k, const struct sandbox *s, bool brief,
                       struct keeper_stats *ret, struct err *err)
 {
-    if (cgroup_stats(&k->host->cgroups, s->made_as, brief, ret, err) < 0)
+    if (cgroup_stats(&k->host->cgroups, s->cgroup, brief, ret, err) < 0)
         return -1;
     for (uint32_t i = 1; !brief && i < s->layers.count; i++)
         if (!host_disk_counts_elsewhere(k, s, s->layers.number[i]))
@@ -125,10 +125,10 @@ static int reclaim(struct worker *w, const struct keeper_request *request, struc
     (void) request;
     if (sysinfo(&info) < 0 || info.totalswap == 0)
         return err_set(err, ERR_UNSUPPORTED, "this host has no swap");
-    if (cgroup_stats(&w->keeper->host->cgroups, w->sandbox.made_as, false, &before, err) < 0 ||
-        cgroup_reclaim(&w->keeper->host->cgroups, w->sandbox.made_as,
+    if (cgroup_stats(&w->keeper->host->cgroups, w->sandbox.cgroup, false, &before, err) < 0 ||
+        cgroup_reclaim(&w->keeper->host->cgroups, w->sandbox.cgroup,
                        w->sandbox.info.limits.memory_bytes, RECLAIM_MS, err) < 0 ||
-        cgroup_stats(&w->keeper->host->cgroups, w->sandbox.made_as, false, &after, err) < 0)
+        cgroup_stats(&w->keeper->host->cgroups, w->sandbox.cgroup, false, &after, err) < 0)
         return -1;
     if (before.memory_bytes > after.memory_bytes)
         w->result.reclaimed = before.memory_bytes - after.memory_bytes;
@@ -139,7 +139,7 @@ static void on_reclaimed(struct keeper *k, struct sandbox *s, struct worker_resu
 {
     struct err err;
 
-    if (result->err.kind && cgroup_limit(&k->host->cgroups, s->made_as, &s->info.limits, &err) < 0)
+    if (result->err.kind && cgroup_limit(&k->host->cgroups, s->cgroup, &s->info.limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     ops_reclaimed(k, s, result->reclaimed, result->err.kind ? &result->err : NULL);
 }
@@ -228,25 +228,25 @@ void jail_kill(struct keeper *k, struct sandbox *s, bool late)
 {
     if (s->pid.fd >= 0)
         (void) syscall(__NR_pidfd_send_signal, s->pid.fd, SIGKILL, NULL, 0);
-    (void) cgroup_end(&k->host->cgroups, s->made_as, late);
+    (void) cgroup_end(&k->host->cgroups, s->cgroup, late);
     io_rule_end(k, s);
 }
 
 void jail_kill_workers(struct keeper *k, const struct sandbox *s)
 {
-    (void) cgroup_work_kill(&k->host->cgroups, s->made_as);
+    (void) cgroup_work_kill(&k->host->cgroups, s->cgroup);
     if (s->worker > 0) /* of a host where it could not enter: our child, so the number is its own */
         (void) kill(s->worker, SIGKILL);
 }
 
 int jail_remove(struct keeper *k, struct sandbox *s, struct err *err)
 {
-    int gone = cgroup_remove(&k->host->cgroups, s->made_as, err);
+    int gone = cgroup_remove(&k->host->cgroups, s->cgroup, err);
 
     if (gone == 0)
-        (void) cgroup_kill(&k->host->cgroups, s->made_as);
-    if (gone == 1 && !cgroup_work_remove(&k->host->cgroups, s->made_as)) {
-        (void) cgroup_work_kill(&k->host->cgroups, s->made_as);
+        (void) cgroup_kill(&k->host->cgroups, s->cgroup);
+    if (gone == 1 && !cgroup_work_remove(&k->host->cgroups, s->cgroup)) {
+        (void) cgroup_work_kill(&k->host->cgroups, s->cgroup);
         gone = 0;
     }
     if (gone != 1)
@@ -271,10 +271,10 @@ void jail_adopt_freeze(struct keeper *k, struct sandbox *s)
 {
     struct err err;
 
-    if (cgroup_freeze_done(&k->host->cgroups, s->made_as, true) == 1)
+    if (cgroup_freeze_done(&k->host->cgroups, s->cgroup, true) == 1)
         sandbox_set_life(k, s, LIFE_PAUSED);
     else
-        (void) cgroup_freeze(&k->host->cgroups, s->made_as, false, &err);
+        (void) cgroup_freeze(&k->host->cgroups, s->cgroup, false, &err);
 }
 
 static void adopt(struct keeper *k, struct sandbox *s)
@@ -286,7 +286,7 @@ static void adopt(struct keeper *k, struct sandbox *s)
         return;
     oom_look(k, s);
     /* A keeper that died may have been about to take back what it gave for a load. */
-    if (cgroup_limit(&k->host->cgroups, s->made_as, &s->info.limits, &err) < 0)
+    if (cgroup_limit(&k->host->cgroups, s->cgroup, &s->info.limits, &err) < 0)
         log_line(LOG_WARNING, "sandbox=%s %s", s->info.id, err.msg);
     jail_adopt_freeze(k, s);
     if (!s->doomed)

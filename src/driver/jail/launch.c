@@ -325,7 +325,7 @@ static int begin_child(struct keeper *k, struct sandbox *s, bool with_usr,
     struct cgroup_entry entry;
     int rc;
 
-    if (cgroup_entry_open(&k->host->cgroups, s->made_as, &entry, err) < 0)
+    if (cgroup_entry_open(&k->host->cgroups, s->cgroup, &entry, err) < 0)
         return -1;
     create_begin_step(s, STEP_CLONE);
     kind.low_fds = s->low_fds = low_fds_take(&k->host->low_fds);
@@ -353,7 +353,7 @@ static int launch(struct keeper *k, struct sandbox *s, const struct template *t,
     if (launch_root(k, s, t, machine, lines, false, err) < 0)
         return -1;
     create_begin_step(s, STEP_CHILD);
-    if (cgroup_share(&k->host->cgroups, s->made_as, limits, err) < 0 ||
+    if (cgroup_share(&k->host->cgroups, s->cgroup, limits, err) < 0 ||
         keeper_watch(k, &s->control, take_fd(&lines->control), hear_on_control, err) < 0)
         return -1;
     return keeper_watch(k, &s->ready, take_fd(&lines->ready), on_ready, err);
@@ -370,7 +370,7 @@ void launch_close(struct launch_lines *lines)
 static int make_cgroups(struct keeper *k, const struct sandbox *s, const struct limits *limits,
                         bool made, struct err *err)
 {
-    if ((made ? cgroup_bound : cgroup_create)(&k->host->cgroups, s->made_as, limits, err) < 0)
+    if ((made ? cgroup_bound : cgroup_create)(&k->host->cgroups, s->cgroup, limits, err) < 0)
         return -1;
     return io_rule_begin(k, s, err);
 }
@@ -413,7 +413,7 @@ static int start(struct keeper *k, struct sandbox *s, const struct machine *mach
     create_end_step(s, STEP_PREPARE);
     if (!s->image_memory)
         rc = launch(k, s, &t, machine, &limits, &lines, err);
-    else if (cgroup_share(&k->host->cgroups, s->made_as, &limits, err) == 0)
+    else if (cgroup_share(&k->host->cgroups, s->cgroup, &limits, err) == 0)
         rc = load_processes(k, s, loader, err);
 out:
     launch_close(&lines);

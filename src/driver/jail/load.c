@@ -33,7 +33,7 @@ static void give_up(struct keeper *k, struct sandbox *s, const struct err *err)
         images_forget(&k->host->images, s->image);
     }
     sandbox_fail(k, s, err);
-    (void) cgroup_kill(&k->host->cgroups, s->made_as);
+    (void) cgroup_kill(&k->host->cgroups, s->cgroup);
 }
 
 static void on_end(struct keeper *k, struct sandbox *s, struct worker_result *r)

@@ -147,7 +147,7 @@ static void plan_fill(struct loading *l)
     const struct fill_box box = { .images = &l->w->keeper->host->images,
                                   .cgroups = &l->w->keeper->host->cgroups,
                                   .id = l->w->sandbox.info.id,
-                                  .made_as = l->w->sandbox.made_as,
+                                  .cgroup = l->w->sandbox.cgroup,
                                   .work_fd = l->w->scratch_fd };
     const uint64_t limit = l->w->sandbox.info.limits.memory_bytes;
     struct err err;
@@ -299,7 +299,7 @@ static int set_processes(const struct loading *l, struct err *err)
                                  .failed = &failed };
 
     if (nproc.was != nproc.is)
-        cgroup_each_process(&l->w->keeper->host->cgroups, s->made_as, set_nproc, &nproc);
+        cgroup_each_process(&l->w->keeper->host->cgroups, s->cgroup, set_nproc, &nproc);
     return failed && nproc.is > nproc.was
                ? err_set(err, ERR_LIMIT,
                          "limit 'pids': more than the image had needs CAP_SYS_RESOURCE")
@@ -351,7 +351,7 @@ static int start_criu(struct loading *l, struct err *err)
                             .owner = w->sandbox.info.uid_base,
                             .lock_fd = l->dir_fd,
                             .cgroup = &entry };
-    int rc = cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.made_as, &entry, err);
+    int rc = cgroup_entry_open(&w->keeper->host->cgroups, w->sandbox.cgroup, &entry, err);
 
     if (rc == 0)
         rc = criu_start(&job, &l->criu, err);
@@ -392,7 +392,7 @@ static int take_back(const struct loading *l, struct err *err)
     struct err why;
 
     for (int tries = 0;
-         cgroup_limit(&l->w->keeper->host->cgroups, s->made_as, &s->info.limits, &why) < 0;
+         cgroup_limit(&l->w->keeper->host->cgroups, s->cgroup, &s->info.limits, &why) < 0;
          tries++) {
         if (tries == 20) {
             log_line(LOG_ERROR, "sandbox=%s %s", s->info.id, why.msg);

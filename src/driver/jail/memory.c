@@ -29,7 +29,7 @@ void memory_watch(struct keeper *k, struct sandbox *s)
     pidfd = fill_watch(&k->host->images, s->info.id, &lost);
     if (lost) {
         log_line(LOG_ERROR, "lost sandbox=%s reason=\"" FILL_LOST "\"", s->info.id);
-        (void) cgroup_kill(&k->host->cgroups, s->made_as);
+        (void) cgroup_kill(&k->host->cgroups, s->cgroup);
         sandbox_stop(k, s, FILL_LOST);
         fill_forget(&k->host->images, s->info.id);
     } else if (pidfd >= 0 && keeper_watch(k, &s->fill, pidfd, on_fill_end, &err) < 0) {

@@ -25,7 +25,7 @@ void oom_look(struct keeper *k, struct sandbox *s)
     struct keeper_stats used = { 0 };
     struct err ignored;
 
-    if (cgroup_stats(&k->host->cgroups, s->made_as, true, &used, &ignored) == 0)
+    if (cgroup_stats(&k->host->cgroups, s->cgroup, true, &used, &ignored) == 0)
         oom_note(s, used.oom_kills);
 }
 
@@ -34,6 +34,6 @@ bool oom_ended(struct keeper *k, const struct sandbox *s)
     struct keeper_stats used = { 0 };
     struct err ignored;
 
-    return cgroup_stats(&k->host->cgroups, s->made_as, true, &used, &ignored) == 0 &&
+    return cgroup_stats(&k->host->cgroups, s->cgroup, true, &used, &ignored) == 0 &&
            used.oom_kills > s->oom_outlived;
 }

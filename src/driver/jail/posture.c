@@ -94,7 +94,7 @@ void posture_adopt(struct keeper *k, struct sandbox *s)
         log_line(LOG_ERROR, "unconfined sandbox=%s its listener of refused calls is lost",
                  s->info.id);
         sandbox_stop(k, s, "its confinement was in doubt");
-        (void) cgroup_kill(&k->host->cgroups, s->made_as);
+        (void) cgroup_kill(&k->host->cgroups, s->cgroup);
     }
 }
 

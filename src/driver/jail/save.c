@@ -218,7 +218,7 @@ static int sync_end(const struct saving *s, struct err *err)
     const struct worker *w = s->w;
 
     if (!s->way->kills || !(s->flags & KEEPER_SAVE_MEMORY)) /* else they were killed */
-        (void) cgroup_end(&w->keeper->host->cgroups, w->sandbox.made_as, false);
+        (void) cgroup_end(&w->keeper->host->cgroups, w->sandbox.cgroup, false);
     (void) is_dead(&w->sandbox);
     return disk_sync(&w->keeper->host->disks, s->meta.layers.number[0], err);
 }
@@ -297,7 +297,7 @@ static int check_image_fits(struct keeper *k, const struct sandbox *s,
     uint64_t bytes = 0;
 
     if (r->flags & KEEPER_SAVE_MEMORY &&
-        cgroup_stats(&k->host->cgroups, s->made_as, false, &stats, err) == 0 &&
+        cgroup_stats(&k->host->cgroups, s->cgroup, false, &stats, err) == 0 &&
         stats.memory_bytes > stats.memory_cache_bytes)
         bytes = stats.memory_bytes - stats.memory_cache_bytes;
     if (!(r->flags & SAVE_ENDS) && !shares_blocks(k))
@@ -341,7 +341,7 @@ int save_begin(struct keeper *k, struct sandbox *s, const struct keeper_request 
         goto undo;
     /* The agent has to do its part; what else is thawed with it has a moment more. */
     if (frozen && (r->flags & KEEPER_SAVE_MEMORY || s->info.isolation != ISOLATION_JAIL) &&
-        cgroup_freeze(&k->host->cgroups, s->made_as, false, err) < 0)
+        cgroup_freeze(&k->host->cgroups, s->cgroup, false, err) < 0)
         goto undo;
     io_rule_pause(k, s);
     if (worker_start(k, s, "cove-saver", saver, r, on_end, err) < 0)

@@ -60,7 +60,7 @@ static int complete(struct saving *s, struct err *err)
 /* Every process stands still. Which files they have open matters to criu alone. */
 static int on_standing(struct saving *s, struct err *err)
 {
-    if (!s->held && outside_held(&s->w->keeper->host->cgroups, s->w->sandbox.made_as)) {
+    if (!s->held && outside_held(&s->w->keeper->host->cgroups, s->w->sandbox.cgroup)) {
         s->held = true;
         return err_set(err, ERR_STATE, "a process has a file of /proc open");
     }
@@ -135,9 +135,9 @@ int save_freeze(const struct worker *w, bool frozen, struct err *err)
     uint64_t until = io_now_ms() + FREEZE_MS;
     const struct timespec moment = { .tv_nsec = 200000 };
 
-    if (cgroup_freeze(cgroups, w->sandbox.made_as, frozen, err) < 0)
+    if (cgroup_freeze(cgroups, w->sandbox.cgroup, frozen, err) < 0)
         return -1;
-    while (cgroup_freeze_done(cgroups, w->sandbox.made_as, frozen) != 1) {
+    while (cgroup_freeze_done(cgroups, w->sandbox.cgroup, frozen) != 1) {
         if (io_now_ms() > until)
             return err_set(err, ERR_TIMEOUT, "the sandbox did not freeze");
         (void) nanosleep(&moment, NULL);

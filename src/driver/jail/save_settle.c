@@ -80,7 +80,7 @@ void save_unconfined(struct keeper *k, struct sandbox *s, const struct err *why)
             why->msg);
     s->image[0] = '\0';
     sandbox_stop(k, s, "its confinement was in doubt");
-    (void) cgroup_kill(&k->host->cgroups, s->made_as);
+    (void) cgroup_kill(&k->host->cgroups, s->cgroup);
 }
 
 static void on_continued(struct keeper *k, struct sandbox *s, struct worker_result *r)
@@ -119,7 +119,7 @@ static void put_back(struct keeper *k, struct sandbox *s, worker_deed *deed)
         return;
     }
     /* One that was frozen freezes again, but not before its agent knows that the sandbox continues. */
-    if (cgroup_freeze(&k->host->cgroups, s->made_as, false, &err) < 0 ||
+    if (cgroup_freeze(&k->host->cgroups, s->cgroup, false, &err) < 0 ||
         worker_start(k, s, "cove-saver", deed, NULL, on_continued, &err) < 0)
         save_unconfined(k, s, &err);
 }

@@ -6,6 +6,7 @@
 #include "keeper/create.h"
 #include "keeper/life.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define NAME "slot-" /* no id begins like that */
+#define NAME "spare-" /* no id begins like that */
 
 #define QUIET_MS 3    /* without an event: a client that has its sandbox asks for more at once */
 #define AGAIN_MS 1000 /* after a failure */
@@ -74,7 +75,8 @@ static int make(struct keeper *k, uint32_t slot, struct err *err)
     struct launch_kind kind = { .uid_base = host_uid_base(k, slot), .with_usr = spare->with_usr };
     struct cgroup_entry entry = { .v2_fd = -1 };
 
-    (void) snprintf(spare->name, sizeof spare->name, NAME "%u", slot);
+    (void) snprintf(spare->name, sizeof spare->name, NAME "%" PRIx64,
+                    io_now_us()); /* never again until the next boot */
     if (cgroup_make(&k->host->cgroups, spare->name, err) < 0)
         return -1;
     spare->slot = slot;
@@ -116,7 +118,7 @@ bool spare_take(struct keeper *k, struct sandbox *s, bool usable, bool with_usr,
         return false;
     }
     s->info.pid = (int32_t) spare->pid;
-    memcpy(s->made_as, spare->name, sizeof s->made_as);
+    memcpy(s->cgroup, spare->name, sizeof s->cgroup);
     s->low_fds = spare->low_fds;
     spare->low_fds = 0;
     *ret = (struct launch_lines){ .pidfd = -1,

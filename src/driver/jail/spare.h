@@ -2,7 +2,7 @@
  *
  * A child does half of its work before it hears what sandbox it is to be (jail/child.c): namespaces, of which the network's takes
  * longest, its /proc, the agent's socket. So the keeper, when no request came for a while, makes one for the next create and has it
- * wait. It has the ids of the slot that this create will get, and cgroups that are named after the slot, without limits yet.
+ * wait. It has the ids of the slot that this create will get, and cgroups of its own, without limits yet, which become the sandbox's.
  *
  *   none  ->  ready    spare_tick, when the keeper is idle and the last create was one that could have used it
  *   ready ->  none     spare_take: it is the sandbox's now, and ends with it
@@ -17,7 +17,7 @@
 
 #include "driver/jail/launch.h"
 
-/* For a sandbox that starts, has a slot, and no record yet. True: the child in `ret` is the sandbox's, which has its name of cgroups, its pid
+/* For a sandbox that starts, has a slot, and no record yet. True: the child in `ret` is the sandbox's, which has its cgroups, its pid
  * and the watch of its death; cgroup_bound() is for the caller to do. False: it has none, and whatever waited for the slot is ending.
  * usable: this create could have one; the next is made for another such. */
 bool spare_take(struct keeper *keeper, struct sandbox *sandbox, bool usable, bool with_usr,

@@ -83,7 +83,7 @@ void unmount_apart(struct keeper *k, const struct sandbox *s)
     struct sandbox copy = *s; /* the table is not inherited */
     char path[40];
 
-    if (cgroup_memory(&k->host->cgroups, s->made_as) < MUCH_MEMORY)
+    if (cgroup_memory(&k->host->cgroups, s->cgroup) < MUCH_MEMORY)
         return;
     if (s->info.disk_kind == DISK_IMAGE && s->layers.count == 1 && s->layers.number[0])
         forget_through_shm(s);

@@ -141,7 +141,7 @@ static void a_record_of_the_version_before_is_read(void)
 
     begin();
     r.was_frozen = 1;
-    (void) snprintf(r.made_as, sizeof r.made_as, "iabcd0123456789abcdef");
+    (void) snprintf(r.cgroup, sizeof r.cgroup, "iabcd0123456789abcdef");
     CHECK(journal_write(&journal, 2, &r, &err) == 0);
     CHECK(pread(journal.fd, &d, sizeof d, 2 * SLOT) == (ssize_t) sizeof d);
     d.len = (uint32_t) ((char *) &d.record.was_frozen - (char *) &d);
@@ -150,7 +150,7 @@ static void a_record_of_the_version_before_is_read(void)
         d.sum = (d.sum ^ ((unsigned char *) &d)[i]) * 0x100000001b3u;
     CHECK(pwrite(journal.fd, &d, d.len, 2 * SLOT) == (ssize_t) d.len);
     CHECK(journal_read(&journal, 2, &got, &err) == 1);
-    CHECK_STR(got.made_as, r.made_as);
+    CHECK_STR(got.cgroup, r.cgroup);
     CHECK_INT(got.was_frozen, 0);
     CHECK(ftruncate(journal.fd, 2 * SLOT + (off_t) d.len) == 0); /* the last one of its file */
     CHECK(journal_read(&journal, 2, &got, &err) == 1);
