@@ -175,6 +175,7 @@ int host_open(struct keeper *k, const struct host_options *o, struct err *err)
     host.layers_by_loop = o->stage_layers;
     host.dev_fd = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     host.vm_emulated = o->vm_emulated;
+    host.spare.off = o->no_spare;
     if (open_files(k, o->all_pages, err) < 0)
         return -1;
     instance_name(k->state_fd, instance, sizeof instance);

@@ -77,6 +77,7 @@ struct shrink {
 
 /* A child that waits for the next create: jail/spare.h. */
 struct spare {
+    bool off; /* there is never one */
     enum { SPARE_NONE, SPARE_READY, SPARE_ENDING } state;
     bool wanted;   /* the last create could use one … */
     bool with_usr; /* … of this kind */

@@ -59,6 +59,7 @@ static void usage(FILE *out)
         "                     at least 64M, at most 4G): below, writes in sandboxes get ENOSPC\n"
         "  --layers N         merge an image's layers from N on (2 to %d, the default)\n"
         "  --all-pages        no large image is restored while its memory still comes\n"
+        "  --no-spare         no child is made before a create asks for one\n"
         "  --allow-vm-emulated  virtual machines without KVM, for tests: no boundary of its own\n"
         "  --verbose          log every create with its timings\n"
         "  --version, --help\n",
@@ -86,6 +87,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
         { "verbose", no_argument, NULL, 'v' },
         { "stage-layers", no_argument, NULL, 'l' },
         { "all-pages", no_argument, NULL, 'a' },
+        { "no-spare", no_argument, NULL, 'p' },
         { "allow-vm-emulated", no_argument, NULL, 'e' },
         { "layers", required_argument, NULL, 'y' },
         { "disk-reserve", required_argument, NULL, 'r' },
@@ -112,6 +114,9 @@ static int parse_options(int argc, char **argv, struct options *o, struct err *e
             break;
         case 'a':
             o->host.all_pages = true;
+            break;
+        case 'p':
+            o->host.no_spare = true;
             break;
         case 'e':
             o->host.vm_emulated = true;

@@ -22,7 +22,9 @@
 #include <sys/wait.h>
 
 #define SETTLED_MS       60000 /* mkfs under a tracer, on a busy machine */
-#define ALWAYS           10    /* first and last calls that no stride leaves out */
+#define SPARE_SEEN_MS    200   /* of the operation: it may be what fails */
+#define SPARE_MS         3000
+#define ALWAYS           10 /* first and last calls that no stride leaves out */
 #define VIOLATIONS_SHOWN 12
 #define COUNT_ONLY       1000000u
 
@@ -36,7 +38,8 @@ struct operation {
     const char *name, *sentence;
     bool makes, removes; /* a sandbox */
     bool ready;          /* its disk is of the size that is kept ready */
-    bool tied; /* it ends with the client's connection: only such a one has its disk in memory */
+    bool tied;  /* it ends with the client's connection: only such a one has its disk in memory */
+    bool spare; /* it takes a child that waits, and lasts until another one does */
     int (*run)(struct link *link, const char *id, unsigned n, struct outcome *out);
 };
 
@@ -120,16 +123,17 @@ static int run_connect(struct link *link, const char *id, unsigned n, struct out
 
 /* clang-format off */
 static const struct operation operations[] = {
-    /* name            sentence                               makes  removes ready  tied  */
-    { "create-memory", "create with a memory disk",           true,  false, false, true,  run_create_memory },
-    { "create-image",  "create with a ready image disk",      true,  false, true,  false, run_create_image },
-    { "create-order",  "create with an image disk to order",  true,  false, true,  false, run_create_order },
-    { "create-blank",  "create with a disk that mkfs makes",  true,  false, true,  false, run_create_blank },
-    { "destroy",       "destroy",                             false, true,  false, false, run_destroy },
-    { "destroy-image", "destroy with a ready image disk",     false, true,  true,  false, run_destroy },
-    { "freeze",        "freeze and thaw",                     false, false, false, false, run_freeze },
-    { "connect",       "connect",                             false, false, false, false, run_connect },
-    { "seal",          "seal",                                false, true,  true,  false, run_seal },
+    /* name            sentence                               makes  removes ready  tied   spare */
+    { "create-memory", "create with a memory disk",           true,  false, false, true,  false, run_create_memory },
+    { "create-image",  "create with a ready image disk",      true,  false, true,  false, false, run_create_image },
+    { "create-order",  "create with an image disk to order",  true,  false, true,  false, false, run_create_order },
+    { "create-blank",  "create with a disk that mkfs makes",  true,  false, true,  false, false, run_create_blank },
+    { "create-spare",  "create with a child that waits",      true,  false, false, true,  true,  run_create_memory },
+    { "destroy",       "destroy",                             false, true,  false, false, false, run_destroy },
+    { "destroy-image", "destroy with a ready image disk",     false, true,  true,  false, false, run_destroy },
+    { "freeze",        "freeze and thaw",                     false, false, false, false, false, run_freeze },
+    { "connect",       "connect",                             false, false, false, false, false, run_connect },
+    { "seal",          "seal",                                false, true,  true,  false, false, run_seal },
 };
 /* clang-format on */
 
@@ -170,6 +174,8 @@ static pid_t start_client(const struct sweep *s, const char *id, int *ret_pipe, 
         }
         if (s->op->tied && out.rc == 0)
             hold(held[0]);
+        if (s->op->spare)
+            (void) world_await_spare(&s->world, SPARE_SEEN_MS);
         IGNORE(write(pair[1], &out, sizeof out) < 0);
         _exit(0);
     }
@@ -395,15 +401,29 @@ static void judge(struct sweep *s, struct tracer *t, const char *id, struct outc
         recover(s, t);
 }
 
+/* A new keeper has none before its first create. */
+static pid_t find_spare(struct sweep *s)
+{
+    pid_t pid = world_spare(&s->world);
+    struct keeper_sandbox made;
+    char id[ID_LEN + 1];
+    struct err err;
+
+    if (!pid && sandbox_new_id(id, &err) == 0 &&
+        world_create(&s->world, id, false, &made, &err) == 0 && world_clear(&s->world, &err) == 0)
+        pid = world_await_spare(&s->world, SPARE_MS);
+    return pid;
+}
+
 /* A maker that died in the round before may not be replaced yet. */
 static int begin(struct sweep *s, struct tracer *t, struct err *err)
 {
     if (s->world.keeper <= 1)
         return err_set(err, ERR_STATE, "there is no keeper");
     for (int tries = 0;; tries++) {
-        pid_t maker = world_maker(&s->world);
+        pid_t maker = world_maker(&s->world), spare = s->op->spare ? find_spare(s) : 0;
 
-        if (maker > 1 && tracer_begin(t, &s->what, s->world.keeper, maker, err) == 0)
+        if (maker > 1 && tracer_begin(t, &s->what, s->world.keeper, maker, spare, err) == 0)
             return 0;
         if (tries == 400)
             return err_wrap(err, "maker %d", (int) maker);
@@ -521,8 +541,10 @@ static int prepare(struct sweep *s, const char *build, const char *state, struct
 {
     char id[ID_LEN + 1];
 
-    if (world_open(&s->world, build, state, err) < 0 || world_start(&s->world, err) < 0 ||
-        sandbox_new_id(id, err) < 0 ||
+    if (world_open(&s->world, build, state, err) < 0)
+        return -1;
+    s->world.spare = s->op->spare;
+    if (world_start(&s->world, err) < 0 || sandbox_new_id(id, err) < 0 ||
         world_create(&s->world, id, false, &s->world.neighbour, err) < 0 ||
         read_healthy(s, err) < 0)
         return -1;

@@ -149,7 +149,7 @@ static void add_cgroups(struct text *t, const struct keeper_sandbox *s)
     char line[512];
 
     while (file && fgets(line, sizeof line, file))
-        if (strstr(line, s->id))
+        if (strstr(line, s->id) || strstr(line, "/spare-"))
             add(t, "in cgroup %.*s\n", (int) strcspn(strchr(line, ':'), "/"), strchr(line, ':'));
 }
 

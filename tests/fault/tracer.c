@@ -68,12 +68,14 @@ static int seize(struct tracer *t, pid_t pid, enum role role, struct err *err)
 }
 
 int tracer_begin(struct tracer *t, const struct injection *what, pid_t keeper, pid_t maker,
-                 struct err *err)
+                 pid_t child, struct err *err)
 {
     *t = (struct tracer){ .what = *what, .patience_ms = 15000, .keeper = keeper };
     if (seize(t, keeper, ROLE_KEEPER, err) < 0)
         return -1;
-    if (what->who == ROLE_MAKER && seize(t, maker, ROLE_MAKER, err) < 0) {
+    if ((what->who == ROLE_MAKER && seize(t, maker, ROLE_MAKER, err) < 0) ||
+        (child > 1 && (what->who == ROLE_CHILD || what->victim == ROLE_CHILD) &&
+         seize(t, child, ROLE_CHILD, err) < 0)) {
         tracer_end(t);
         return -1;
     }

@@ -53,9 +53,10 @@ struct tracer {
     struct tracee tracees[TRACEES_MAX];
 };
 
-/* Attaches to the keeper, and to its maker where that one is counted. */
+/* Attaches to the keeper, to its maker where that one is counted, and to a child that waits (0: there is none) where that one is counted, or
+ * killed. */
 int tracer_begin(struct tracer *t, const struct injection *what, pid_t keeper, pid_t maker,
-                 struct err *err);
+                 pid_t child, struct err *err);
 
 /* Serves the tracees until `client`, a child of ours that is not traced, ends. Returns its wait
  * status, or -1 when patience ran out (the client is then killed). */

@@ -75,7 +75,8 @@ int world_start(struct world *w, struct err *err)
     if (w->keeper == 0) {
         (void) dup2(log, 1);
         (void) dup2(log, 2);
-        (void) execl(w->program, w->program, "--state", w->state, (char *) NULL);
+        (void) execl(w->program, w->program, "--state", w->state, w->spare ? NULL : "--no-spare",
+                     (char *) NULL);
         _exit(127);
     }
     own_close(&log);
@@ -146,6 +147,44 @@ pid_t world_maker(const struct world *w)
             return pids[i];
     }
     return 0;
+}
+
+/* Children of the keeper that have its name: they did not become another program yet. */
+static int spares(const struct world *w, pid_t *ret)
+{
+    pid_t pids[64];
+    int count = children(w, pids, 64), found = 0;
+    char name[32];
+
+    for (int i = 0; i < count && i < 64; i++) {
+        comm_of(pids[i], name);
+        if (strcmp(name, "cove-keeper") != 0)
+            continue;
+        *ret = pids[i];
+        found++;
+    }
+    return found;
+}
+
+pid_t world_spare(const struct world *w)
+{
+    char path[40], text[512];
+    pid_t pid = 0;
+
+    if (spares(w, &pid) != 1)
+        return 0;
+    (void) snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return io_read_text(AT_FDCWD, path, text, sizeof text) > 0 && strstr(text, ") S ") ? pid : 0;
+}
+
+pid_t world_await_spare(const struct world *w, unsigned patience_ms)
+{
+    uint64_t until = io_now_ms() + patience_ms;
+    pid_t pid = 0;
+
+    while (!(pid = world_spare(w)) && io_now_ms() < until)
+        moment();
+    return pid;
 }
 
 int world_ask(const struct world *w, const char *sandbox, struct err *err)
@@ -232,10 +271,13 @@ static int check_cgroups(const struct world *w, struct err *err)
     for (size_t i = 0; i < w->cgroup_count; i++) {
         auto_dir DIR *dir = opendir(w->cgroups[i]);
         const struct dirent *entry;
+        pid_t pid = 0;
+        int spare = w->spare ? spares(w, &pid) : 0;
 
         while (dir && (entry = readdir(dir)))
             if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
-                strcmp(entry->d_name, w->neighbour.id) != 0)
+                strcmp(entry->d_name, w->neighbour.id) != 0 &&
+                (strncmp(entry->d_name, "spare-", 6) != 0 || spare-- < 1))
                 return err_set(err, ERR_STATE, "cgroup %s/%s is left", w->cgroups[i],
                                entry->d_name);
     }
@@ -246,7 +288,7 @@ static int check_cgroups(const struct world *w, struct err *err)
 static int check_children(const struct world *w, struct err *err)
 {
     pid_t pids[64];
-    int count = children(w, pids, 64), makers = 0, watchers = 0;
+    int count = children(w, pids, 64), makers = 0, watchers = 0, spare = w->spare;
 
     for (int i = 0; i < count && i < 64; i++) {
         char name[32], path[40], text[512];
@@ -256,6 +298,8 @@ static int check_children(const struct world *w, struct err *err)
             makers++;
         else if (strcmp(name, "cove-room") == 0)
             watchers++;
+        else if (strcmp(name, "cove-keeper") == 0 && spare > 0)
+            spare--;
         else if (pids[i] != w->neighbour.pid)
             return err_set(err, ERR_STATE, "process %d (%s) is left", pids[i], name);
         (void) snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);
@@ -305,6 +349,14 @@ static int fds_of(const struct world *w)
     return count;
 }
 
+/* Of which some are those of a spare child: its death, what it says, what it is told. */
+static int fds_at_rest(const struct world *w, int loops)
+{
+    pid_t pid;
+
+    return fds_of(w) - loops - 3 * spares(w, &pid);
+}
+
 static int check_once(const struct world *w, struct err *err)
 {
     char path[300], found[64];
@@ -323,7 +375,7 @@ static int check_once(const struct world *w, struct err *err)
     loops = loops_in_use(w) - (w->neighbour.id[0] != '\0');
     if (loops > POOL)
         return err_set(err, ERR_STATE, "%d loop devices are attached", loops);
-    fds = fds_of(w) - loops;
+    fds = fds_at_rest(w, loops);
     if (w->fd_base >= 0 && fds != w->fd_base)
         return err_set(err, ERR_STATE, "the keeper has %d descriptors and %d images, not %d", fds,
                        loops, w->fd_base);
@@ -349,7 +401,7 @@ int world_rest(struct world *w, struct err *err)
 
     w->fd_base = -1;
     while (same < 50 && io_now_ms() < until) {
-        int now = fds_of(w) - loops_in_use(w) + (w->neighbour.id[0] != '\0');
+        int now = fds_at_rest(w, loops_in_use(w) - (w->neighbour.id[0] != '\0'));
 
         same = now == last ? same + 1 : 0;
         last = now;

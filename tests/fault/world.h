@@ -23,7 +23,8 @@ struct world {
     size_t cgroup_count;
     /* healthy, made before, with an image disk; must outlive everything */
     struct keeper_sandbox neighbour;
-    int fd_base; /* the keeper's descriptors at rest, less those of its pool */
+    bool spare; /* the keeper makes a child ahead (driver/jail/spare.h) */
+    int fd_base; /* the keeper's descriptors at rest, less those of its pool and of its spare child */
 };
 
 int world_open(struct world *w, const char *build, const char *state, struct err *err);
@@ -32,6 +33,10 @@ int world_start(struct world *w, struct err *err);
 void world_stop(struct world *w, int signal);
 
 pid_t world_maker(const struct world *w);
+/* The child that waits for the next create; 0: none. */
+pid_t world_spare(const struct world *w);
+/* Waits until there is one, but no longer. */
+pid_t world_await_spare(const struct world *w, unsigned patience_ms);
 /* How many disks there are, beside the neighbour's and those that are made ahead. */
 int world_disks(const struct world *w);
 

@@ -104,7 +104,7 @@ bool spare_take(struct keeper *k, struct sandbox *s, bool usable, bool with_usr,
     struct spare *spare = &k->host->spare;
     struct err err;
 
-    spare->wanted = usable;
+    spare->wanted = usable && !spare->off;
     if (spare->state == SPARE_READY && spare->slot == s->info.slot &&
         (!usable || spare->with_usr != with_usr || is_dead(spare)))
         end(spare);
