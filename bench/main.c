@@ -4,7 +4,8 @@
  *                         that part out), BENCH_DISK=64m the disk of the crowd's sandboxes,
  *                         BENCH_API=1 whether the server is measured, BENCH_FILE=1g its large file,
  *                         BENCH_SLEEP=30 rounds of pause and resume, BENCH_GROWTH=2000 how many are
- *                         alive when a create is compared with one beside few
+ *                         alive when a create is compared with one beside few, BENCH_PAUSE=10 ms
+ *                         before each create that is compared with peers
  *   cove-bench --check    a short run that judges correctness only, as a test: no peers, no times
  */
 #include "api.h"
