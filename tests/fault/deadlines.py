@@ -60,11 +60,14 @@ def kept(box):
 
 
 def processes(box):
-    for root in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
-        for name in os.listdir(root) if os.path.isdir(root) else ():
-            path = os.path.join(root, name, box.id, "pids.current")
-            if name.startswith("cove-") and os.path.exists(path):
-                return int(open(path).read())
+    sandbox = kept(box)
+    if not sandbox or not os.path.exists("/proc/%d/cgroup" % sandbox["pid"]):
+        return 0
+    for line in open("/proc/%d/cgroup" % sandbox["pid"]):
+        _, names, path = line.rstrip("\n").split(":", 2)
+        root = "/sys/fs/cgroup/pids" if names == "pids" else "/sys/fs/cgroup"
+        if names in ("", "pids") and os.path.exists(root + path + "/pids.current"):
+            return int(open(root + path + "/pids.current").read())
     return 0
 
 
