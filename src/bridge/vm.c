@@ -114,13 +114,14 @@ static int start_virtiofsd(const struct guest_start *start, int helper, const ch
 
 /* Files may go while a machine is saved, from a volume or from the host's /usr: that is an error to who had it open, and no more. */
 #define VIRTIOFSD                                                                                  \
-    QEMU_LOADER, INITRD_PARTS "/virtiofsd", "--fd=3", "--sandbox=none", "--no-announce-submounts", \
+    QEMU_LOADER, INITRD_PARTS "/virtiofsd", "--fd=3", "--sandbox=none",                            \
         "--inode-file-handles=never", "--rlimit-nofile=0", "--log-level=error",                    \
         "--migration-on-error=guest-error"
 
 static int serve_template(const struct guest_start *start, struct err *err)
 {
     static const char *const argv[] = { VIRTIOFSD,
+                                        "--no-announce-submounts",
                                         "--shared-dir=/bundle/rootfs",
                                         "--readonly",
                                         "--cache=always",
@@ -133,10 +134,17 @@ static int serve_template(const struct guest_start *start, struct err *err)
                : start_virtiofsd(start, start->helper[GUEST_TEMPLATE], QEMU_FS_SOCKET, argv, err);
 }
 
+/* A volume is a mount of its own in the guest, too: the guest's sync(2) is one request for each mount, and virtiofsd passes a request on to one
+ * file system. */
 static int serve_volumes(const struct guest_start *start, struct err *err)
 {
-    static const char *const argv[] = { VIRTIOFSD, "--shared-dir=/volumes",     "--cache=auto",
-                                        "--xattr", "--modcaps=-mknod:-setfcap", NULL };
+    static const char *const argv[] = { VIRTIOFSD,
+                                        "--announce-submounts",
+                                        "--shared-dir=/volumes",
+                                        "--cache=auto",
+                                        "--xattr",
+                                        "--modcaps=-mknod:-setfcap",
+                                        NULL };
 
     return start->volumes[0] ? start_virtiofsd(start, start->helper[GUEST_VOLUMES],
                                                QEMU_VOLUMES_SOCKET, argv, err)

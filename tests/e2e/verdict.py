@@ -15,6 +15,10 @@ def burn(s):
 """
 
 LIMIT = max(1, SLOW // 2)  # of processor time, for work that takes longer on an emulated processor: to start Python takes a second there
+# A command may use more than its limit until it is ended. In a guest the server looks at the time of the host's cgroup, and a guest that has
+# little of a busy host's processors hears the server late. At ten times the limit the guest's own agent ends the command (PATIENCE of
+# agent/proc/cpu.c).
+TIMES = (4, 2) if ISOLATION == "jail" else (10, 10)
 
 # Each uses more than a second of processor time, and none of them in one process alone.
 MANY = {
@@ -49,7 +53,7 @@ for name, code in MANY.items():
     a = run(box, code, cpu_timeout=1, timeout=50)
     same("CPU time is limited: %s" % name, "cpu_timeout", a["exit_reason"])
     same("a limit of CPU time ends with the exit code of a timeout: %s" % name, 124, a["exit_code"])
-    check("the CPU time of a limited command is told: %s" % name, 1000 <= a["cpu_ms"] < 4000, a)
+    check("the CPU time of a limited command is told: %s" % name, 1000 <= a["cpu_ms"] < 1000 * TIMES[0], a)
     check("nothing of a command over its CPU time continues: %s" % name, within(10, lambda: run(
         box, "print(sum(open('/proc/%s/comm' % p).read().startswith('python') for p in os.listdir('/proc') if p.isdigit()))"
     )["stdout"].strip() == "1"))
@@ -132,7 +136,7 @@ finally:
     [p.kill() for p in loops]
     [p.wait() for p in loops]
 same("beside busy loops every verdict is as alone", [], [e for e in ends if e[0] != e[1]])
-check("beside busy loops the CPU time of a command that is ended is as alone", all(e[2] < 2000 * LIMIT for e in ends), ends)
+check("beside busy loops the CPU time of a command that is ended is as alone", all(e[2] < 1000 * LIMIT * TIMES[1] for e in ends), ends)
 
 server.end()
 finish()
