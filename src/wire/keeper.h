@@ -72,10 +72,12 @@ enum keeper_gateway {
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
 #define KEEPER_FLAG_TAKE 8u
 /* For one command, and never saved: a disk that fits in its memory (limits_disk_in_memory) is there. */
-#define KEEPER_FLAG_ONCE   16u
-#define KEEPER_FLAG_ALL    31u
-#define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
-#define KEEPER_FLAG_LOADED 0x20000u /* in answers: it is in the pool, and came out of an image */
+#define KEEPER_FLAG_ONCE 16u
+/* The caller named no template, and has this one for the default: refused with ERR_NO_TEMPLATE if another is, by now. */
+#define KEEPER_FLAG_DEFAULT 32u
+#define KEEPER_FLAG_ALL     63u
+#define KEEPER_FLAG_ROUTED  0x10000u /* in answers: it has had a gateway */
+#define KEEPER_FLAG_LOADED  0x20000u /* in answers: it is in the pool, and came out of an image */
 
 /* For KEEPER_STATS: only what says how a command ended, cpu_us, memory_peak_bytes and oom_kills; the other figures are 0. For
  * KEEPER_CONNECT: with these figures, as they were before the connection. */
