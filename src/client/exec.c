@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-int exec_start(struct exec *exec, struct link *link, const char *sandbox,
-               const struct agent_request *request, struct err *err)
+int exec_start_on(struct exec *exec, int fd, int patience_ms, const struct agent_request *request,
+                  struct err *err)
 {
     struct agent_request copy = *request;
     struct agent_reply reply;
 
     *exec = EXEC_NONE;
     copy.op = AGENT_EXEC;
-    if (stream_open(&exec->stream, link, sandbox, &copy, err) < 0)
+    if (stream_start(&exec->stream, fd, patience_ms, &copy, err) < 0)
         return -1;
     if (stream_reply(&exec->stream, FRAME_REPLY, &reply, err) < 0) {
         exec_close(exec);
@@ -23,8 +23,19 @@ int exec_start(struct exec *exec, struct link *link, const char *sandbox,
     return 0;
 }
 
-int exec_attach(struct exec *exec, struct link *link, const char *sandbox,
-                const struct agent_request *request, struct err *err)
+int exec_start(struct exec *exec, struct link *link, const char *sandbox,
+               const struct agent_request *request, struct err *err)
+{
+    int fd;
+
+    *exec = EXEC_NONE;
+    if (link_connect(link, sandbox, &fd, err) < 0)
+        return -1;
+    return exec_start_on(exec, fd, link->patience_ms, request, err);
+}
+
+int exec_attach_on(struct exec *exec, int fd, int patience_ms, const struct agent_request *request,
+                   struct err *err)
 {
     struct agent_request copy = *request;
 
@@ -33,7 +44,18 @@ int exec_attach(struct exec *exec, struct link *link, const char *sandbox,
     exec->proc = request->proc;
     exec->next_offset[EXEC_STDOUT] = request->from_stdout;
     exec->next_offset[EXEC_STDERR] = request->from_stderr;
-    return stream_open(&exec->stream, link, sandbox, &copy, err);
+    return stream_start(&exec->stream, fd, patience_ms, &copy, err);
+}
+
+int exec_attach(struct exec *exec, struct link *link, const char *sandbox,
+                const struct agent_request *request, struct err *err)
+{
+    int fd;
+
+    *exec = EXEC_NONE;
+    if (link_connect(link, sandbox, &fd, err) < 0)
+        return -1;
+    return exec_attach_on(exec, fd, link->patience_ms, request, err);
 }
 
 void exec_close(struct exec *exec)

@@ -53,6 +53,11 @@ int exec_start(struct exec *exec, struct link *link, const char *sandbox,
 /* `request` has proc, from_stdout, from_stderr and flags. */
 int exec_attach(struct exec *exec, struct link *link, const char *sandbox,
                 const struct agent_request *request, struct err *err);
+/* The same on a connection that is there already (link_connect_counted); the descriptor is taken, also on failure. */
+int exec_start_on(struct exec *exec, int fd, int patience_ms, const struct agent_request *request,
+                  struct err *err);
+int exec_attach_on(struct exec *exec, int fd, int patience_ms, const struct agent_request *request,
+                   struct err *err);
 void exec_close(struct exec *exec);
 
 /* 1 and an event, or -1; waits as long as it takes. Nothing follows EXEC_END. */

@@ -184,15 +184,34 @@ int link_name(char out[KEEPER_NAME_MAX], const char *what, const char *name, str
     return 0;
 }
 
-int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err *err)
+static int connect_with(struct link *link, const char *sandbox, uint32_t flags,
+                        struct keeper_reply *reply, int *ret_fd, struct err *err)
 {
     struct keeper_request request;
-    struct keeper_reply reply;
 
     keeper_request_init(&request, KEEPER_CONNECT);
+    request.flags = flags;
     if (link_name(request.sandbox, "sandbox", sandbox, err) < 0)
         return -1;
-    return link_call(link, &request, &reply, ret_fd, err);
+    return link_call(link, &request, reply, ret_fd, err);
+}
+
+int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err *err)
+{
+    struct keeper_reply reply;
+
+    return connect_with(link, sandbox, 0, &reply, ret_fd, err);
+}
+
+int link_connect_counted(struct link *link, const char *sandbox, int *ret_fd,
+                         struct keeper_connected *ret, struct err *err)
+{
+    struct keeper_reply reply;
+
+    if (connect_with(link, sandbox, KEEPER_STATS_BRIEF, &reply, ret_fd, err) < 0)
+        return -1;
+    *ret = reply.connected;
+    return 0;
 }
 
 int link_gateway(struct link *link, const char *sandbox, int ret_fds[GATEWAY_FDS], struct err *err)

@@ -48,6 +48,9 @@ int link_receive_fds(struct link *link, enum keeper_op op, struct keeper_reply *
 
 /* A connection to the agent of a sandbox: one operation. */
 int link_connect(struct link *link, const char *sandbox, int *ret_fd, struct err *err);
+/* The same, with the brief figures of the sandbox: one question instead of two. */
+int link_connect_counted(struct link *link, const char *sandbox, int *ret_fd,
+                         struct keeper_connected *ret, struct err *err);
 
 /* The egress of a sandbox, in the caller's hands: see enum keeper_gateway. */
 int link_gateway(struct link *link, const char *sandbox, int ret_fds[GATEWAY_FDS], struct err *err);

@@ -144,6 +144,8 @@ void host_close(struct keeper *keeper);
 int host_tick(struct keeper *keeper);
 /* No create wants the processors: prepares for the next. */
 void host_idle(struct keeper *keeper);
+/* Which template a create gets that names none. */
+const char *host_default_template(const struct keeper *keeper);
 void host_describe(const struct keeper *keeper, struct keeper_hello *ret);
 /* One page of the templates that creates may name. */
 int host_templates(const struct keeper *keeper, uint32_t from, struct keeper_reply *reply,

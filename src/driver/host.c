@@ -219,6 +219,11 @@ void host_idle(struct keeper *k)
 
 /* ---- what it is ---- */
 
+const char *host_default_template(const struct keeper *k)
+{
+    return template_exists(k->host->templates_fd, "base") ? "base" : "host";
+}
+
 void host_describe(const struct keeper *k, struct keeper_hello *ret)
 {
     const struct cgroups *cgroups = &k->host->cgroups;
@@ -229,7 +234,7 @@ void host_describe(const struct keeper *k, struct keeper_hello *ret)
     ret->disk_reserve = full.reserve;
     ret->disk_full = full.full;
     (void) snprintf(ret->default_template, sizeof ret->default_template, "%s",
-                    template_exists(k->host->templates_fd, "base") ? "base" : "host");
+                    host_default_template(k));
     (void) snprintf(
         ret->isolation, sizeof ret->isolation,
         "jail: namespaces, cgroup v%d, seccomp, %sid range per sandbox; gvisor: %s; vm: %s",

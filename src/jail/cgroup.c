@@ -99,6 +99,19 @@ static int find_hierarchy(struct cgroups *cgroups, const char *mount, int versio
     return (int) cgroups->count++;
 }
 
+/* Rules for devices are the instance's. */
+static void find_shared(struct cgroups *cgroups)
+{
+    int devices = cgroups->of[CG_DEVICES];
+
+    if (devices < 0 || cgroups->hierarchy[devices].version != 1)
+        return;
+    cgroups->hierarchy[devices].shared = true;
+    for (int c = 0; c < CG_CONTROLLER_COUNT; c++)
+        if (c != CG_DEVICES && cgroups->of[c] == devices)
+            cgroups->hierarchy[devices].shared = false;
+}
+
 void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_controllers)
 {
     cgroups->count = 0;
@@ -120,6 +133,7 @@ void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_
             line = end ? end + 1 : NULL;
         }
     }
+    find_shared(cgroups);
 }
 
 /* On v2 a controller must be handed down level by level. */
@@ -227,6 +241,8 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
         return err_sys(err, errno, "open %s/%s", h->mount, instance);
     if (h->version == 2)
         enable_v2(h->parent_fd, wanted);
+    if (h->shared)
+        (void) unlinkat(h->parent_fd, CGROUP_ALL, AT_REMOVEDIR); /* of a keeper that was killed */
     /* v1 takes no new device rules while sandboxes live below; they are there already then. */
     if (write_knobs(cgroups, INSTANCE, index, h->parent_fd, NULL, err) < 0 && fresh) {
         (void) unlinkat(h->root_fd, instance,
@@ -235,6 +251,9 @@ static int open_parent(struct cgroups *cgroups, int index, const char *instance,
     }
     if (cgroups->of[CG_DEVICES] == index && h->version == 2)
         return device_filter_attach(h->parent_fd, err);
+    /* Last: it has the rules that are above it when it is made. */
+    if (h->shared && mkdirat(h->parent_fd, CGROUP_ALL, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, errno, "make %s/%s/" CGROUP_ALL, h->mount, instance);
     return 0;
 }
 
@@ -319,7 +338,9 @@ void cgroups_close(struct cgroups *cgroups)
     for (size_t i = 0; i < cgroups->count; i++) {
         struct cgroup_hierarchy *h = &cgroups->hierarchy[i];
 
-        if (h->parent_fd >= 0)
+        if (h->parent_fd >= 0 && h->shared)
+            (void) unlinkat(h->parent_fd, CGROUP_ALL, AT_REMOVEDIR);
+        else if (h->parent_fd >= 0)
             remove_apart(h->parent_fd, until_ms);
         own_close(&h->parent_fd);
         if (h->root_fd >= 0) /* refused while sandboxes are in it, as it should be */
@@ -334,7 +355,7 @@ int cgroup_bound(const struct cgroups *cgroups, const char *name, const struct l
     for (size_t i = 0; i < cgroups->count; i++) {
         auto_close int fd = -1;
 
-        if (!has_knobs(cgroups, SANDBOX, (int) i)) /* four of six hierarchies of v1 */
+        if (!has_knobs(cgroups, SANDBOX, (int) i)) /* three of six hierarchies of v1 */
             continue;
         fd = openat(cgroups->hierarchy[i].parent_fd, name,
                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -356,7 +377,8 @@ static void unmake(const struct cgroups *cgroups, const char *name, size_t made)
 int cgroup_make(const struct cgroups *cgroups, const char *name, struct err *err)
 {
     for (size_t i = 0; i < cgroups->count; i++)
-        if (mkdirat(cgroups->hierarchy[i].parent_fd, name, 0755) < 0) {
+        if (!cgroups->hierarchy[i].shared &&
+            mkdirat(cgroups->hierarchy[i].parent_fd, name, 0755) < 0) {
             err_sys(err, errno, "make it in %s", cgroups->hierarchy[i].mount);
             unmake(cgroups, name, i);
             return err_wrap(err, "cgroup '%s'", name);
@@ -400,6 +422,16 @@ static int write_limits(const struct cgroups *cgroups, int index, int dirfd,
                : write_knobs(cgroups, SHARE, index, dirfd, limits, err);
 }
 
+static int limit_in(const struct cgroups *cgroups, int index, const char *name,
+                    const struct limits *limits, struct err *err)
+{
+    const struct cgroup_hierarchy *h = &cgroups->hierarchy[index];
+    auto_close int fd = openat(h->parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? err_sys(err, errno, "open it in %s", h->mount)
+                  : write_limits(cgroups, index, fd, limits, err);
+}
+
 /* One that cannot be set (memory that is in use beyond it) does not leave the others as they were. */
 int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct limits *limits,
                  struct err *err)
@@ -407,16 +439,13 @@ int cgroup_limit(const struct cgroups *cgroups, const char *name, const struct l
     int rc = 0;
 
     for (size_t i = 0; i < cgroups->count; i++) {
-        auto_close int fd = openat(cgroups->hierarchy[i].parent_fd, name,
-                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         struct err why;
-        int set = fd < 0 ? err_sys(&why, errno, "open it in %s", cgroups->hierarchy[i].mount)
-                         : write_limits(cgroups, (int) i, fd, limits, &why);
 
-        if (set < 0 && rc == 0) {
-            *err = why;
-            rc = err_wrap(err, "cgroup '%s'", name);
-        }
+        if (cgroups->hierarchy[i].shared || limit_in(cgroups, (int) i, name, limits, &why) == 0 ||
+            rc < 0)
+            continue;
+        *err = why;
+        rc = err_wrap(err, "cgroup '%s'", name);
     }
     return rc;
 }
@@ -439,7 +468,8 @@ int cgroup_entry_open(const struct cgroups *cgroups, const char *name, struct cg
         char path[PATH_SIZE];
         int fd;
 
-        (void) snprintf(path, sizeof path, v2 ? "%s" : "%s/tasks", name);
+        (void) snprintf(path, sizeof path, v2 ? "%s" : "%s/tasks",
+                        cgroups->hierarchy[i].shared ? CGROUP_ALL : name);
         fd = openat(cgroups->hierarchy[i].parent_fd, path,
                     (v2 ? O_RDONLY | O_DIRECTORY : O_WRONLY) | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0) {

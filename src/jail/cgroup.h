@@ -1,6 +1,7 @@
 /* cgroup.h - the resource limits of sandboxes, on cgroup v1, v2, or a mixture.
  *
- * Owns:    <hierarchy>/<instance>/<sandbox id> in every hierarchy in use, from create to remove.
+ * Owns:    <hierarchy>/<instance>/<sandbox id> in every hierarchy in use, from create to remove; but of a v1 hierarchy with
+ *          rules for devices alone, <instance>/CGROUP_ALL.
  * Callers: drivers, and their workers.
  * Never:   decides limits. They arrive checked by limits_check().
  *
@@ -31,10 +32,14 @@ enum cgroup_controller {
 
 struct cgroup_hierarchy {
     int version;
-    int root_fd;   /* <mount>: kept, because the keeper leaves the host's mounts behind */
+    bool shared; /* it has nothing that differs between sandboxes: all of them are in CGROUP_ALL */
+    int root_fd; /* <mount>: kept, because the keeper leaves the host's mounts behind */
     int parent_fd; /* <mount>/<cgroups.instance> */
     char mount[128];
 };
+
+/* Each cgroup less is 0.1 ms less of processor time for a sandbox's life. */
+#define CGROUP_ALL ".all"
 
 #define CG_INSTANCE_MAX 96
 #define CG_SLICE        "cove.slice" /* of systemd's, on v2 */
@@ -54,7 +59,7 @@ static inline const struct cgroup_hierarchy *cgroup_hierarchy_of(const struct cg
 }
 
 /* Where each controller is, by the text of /proc/self/mounts and the controllers of the v2 mount
- * ("" if there is none). Pure: fills mount, version, count and of. */
+ * ("" if there is none). Pure: fills mount, version, shared, count and of. */
 void cgroups_detect(struct cgroups *cgroups, const char *mounts, const char *v2_controllers);
 
 /* Whether who has this text in /proc/self/cgroup is of a service in CG_SLICE. Pure. */

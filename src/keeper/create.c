@@ -183,7 +183,7 @@ void create_name(struct sandbox *s, const struct keeper_request *r, int connecti
                           : r->sandbox,
            sizeof s->hostname);
     memcpy(s->volumes, r->volumes, sizeof s->volumes);
-    s->info.flags = r->flags;
+    s->info.flags = r->flags & ~KEEPER_FLAG_DEFAULT;
     s->info.created_ms = real_time_ms();
     if (r->flags & KEEPER_FLAG_TIED)
         s->tied_to = connection;
@@ -231,6 +231,8 @@ int create_begin(struct keeper *k, const struct keeper_request *r, int connectio
         return -1;
     if (r->flags & KEEPER_FLAG_POOLED && !driver->rename)
         return driver_lacks(driver, "make sandboxes ahead", err);
+    if (r->flags & KEEPER_FLAG_DEFAULT && strcmp(r->template, host_default_template(k)) != 0)
+        return err_set(err, ERR_NO_TEMPLATE, "template '%s' is not the default", r->template);
     if (create_check(k, driver, r, false, &build, err) < 0)
         return -1;
     s = r->flags & KEEPER_FLAG_TAKE ? pool_take(k, r, build, connection) : NULL;

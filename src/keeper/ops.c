@@ -123,8 +123,11 @@ static int op_connect(struct keeper *k, int index, const struct keeper_request *
                       struct sandbox *sandbox, struct keeper_reply *reply, int *ret_fds,
                       struct err *err)
 {
-    (void) index, (void) request;
+    (void) index;
     put_sandbox(reply, sandbox);
+    if ((request->flags & KEEPER_STATS_BRIEF) &&
+        sandbox_stats(k, sandbox, true, &reply->connected.stats, err) < 0)
+        return -1;
     return sandbox_connect(k, sandbox, ret_fds, err);
 }
 

@@ -196,7 +196,9 @@ static int check_saving(const struct keeper_request *r, struct err *err)
 static int check_other(const struct keeper_request *r, struct err *err)
 {
     static const uint32_t flags[KEEPER_OP_COUNT] = {
-        [KEEPER_LIST] = KEEPER_FLAG_POOLED, [KEEPER_STATS] = KEEPER_STATS_BRIEF
+        [KEEPER_LIST] = KEEPER_FLAG_POOLED,
+        [KEEPER_STATS] = KEEPER_STATS_BRIEF,
+        [KEEPER_CONNECT] = KEEPER_STATS_BRIEF,
     };
 
     if (r->image[0] || r->owner[0])

@@ -72,12 +72,15 @@ enum keeper_gateway {
 /* One that was made ahead may be taken, if template, profile and limits fit. In an answer: it was. */
 #define KEEPER_FLAG_TAKE 8u
 /* For one command, and never saved: a disk that fits in its memory (limits_disk_in_memory) is there. */
-#define KEEPER_FLAG_ONCE   16u
-#define KEEPER_FLAG_ALL    31u
-#define KEEPER_FLAG_ROUTED 0x10000u /* in answers: it has had a gateway */
-#define KEEPER_FLAG_LOADED 0x20000u /* in answers: it is in the pool, and came out of an image */
+#define KEEPER_FLAG_ONCE 16u
+/* The caller named no template, and has this one for the default: refused with ERR_NO_TEMPLATE if another is, by now. */
+#define KEEPER_FLAG_DEFAULT 32u
+#define KEEPER_FLAG_ALL     63u
+#define KEEPER_FLAG_ROUTED  0x10000u /* in answers: it has had a gateway */
+#define KEEPER_FLAG_LOADED  0x20000u /* in answers: it is in the pool, and came out of an image */
 
-/* For KEEPER_STATS: only what says how a command ended, cpu_us, memory_peak_bytes and oom_kills; the other figures are 0. */
+/* For KEEPER_STATS: only what says how a command ended, cpu_us, memory_peak_bytes and oom_kills; the other figures are 0. For
+ * KEEPER_CONNECT: with these figures, as they were before the connection. */
 #define KEEPER_STATS_BRIEF 1u
 
 /* For KEEPER_SAVE */
@@ -185,6 +188,12 @@ struct keeper_stats {
     uint64_t layer_bytes;
 };
 
+/* The answer to KEEPER_CONNECT. */
+struct keeper_connected {
+    struct keeper_sandbox sandbox;
+    struct keeper_stats stats; /* only with KEEPER_STATS_BRIEF */
+};
+
 struct keeper_hello {
     uint32_t pid;
     uint32_t sandboxes;
@@ -221,6 +230,7 @@ struct keeper_reply {
     union {
         struct keeper_hello hello;
         struct keeper_stats stats;
+        struct keeper_connected connected;
         struct keeper_sandbox sandbox[KEEPER_LIST_MAX];
         struct volume_info volume[KEEPER_LIST_MAX];
         struct volume_user user[KEEPER_LIST_MAX];

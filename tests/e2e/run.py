@@ -57,6 +57,27 @@ same("environment and directory are its own", ["b", "/tmp", "user"], a.json["std
 a = run(command="id -un", root=True, user="root")
 same("root of its own sandbox, if asked for", "root\n", a.json["stdout"])
 
+# ---- the template that no caller names ----
+
+
+def default():
+    a = server.ask("POST", "/v1/sandboxes", {"timeout": 60}, timeout=120)
+    server.ask("DELETE", "/v1/sandboxes/" + a.json.get("id", "none"), timeout=120)
+    return a.json.get("template")
+
+
+TEMPLATES = os.path.join(STATE, "templates")
+before = default()
+same("a sandbox has the default template", "host", before)
+subprocess.run(["cp", "-a", os.path.join(TEMPLATES, before), os.path.join(TEMPLATES, ".base")], check=True)
+os.rename(os.path.join(TEMPLATES, ".base"), os.path.join(TEMPLATES, "base"))
+same("a template that is made meanwhile is the default of the next create", "base", default())
+same("a run works with a default template that was made meanwhile", "a\n", run(command="echo a").json.get("stdout"))
+subprocess.run(["rm", "-r", os.path.join(TEMPLATES, "base")], check=True)
+same("a default template that is removed meanwhile is not that of the next create", "host", default())
+same("a run works after its default template was removed", "b\n", run(command="echo b").json.get("stdout"))
+none_left("no sandbox of another default template is left")
+
 # ---- every limit, exceeded ----
 # In steps: the kernel of a machine refuses one piece that is larger than all its memory. In gVisor a command may end with 1 then.
 BOMB = "bytearray(10**10)" if ISOLATION == "gvisor" else "x = []\nwhile True: x.append(bytearray(1 << 20))"

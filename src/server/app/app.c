@@ -3,6 +3,7 @@
 #include "base/own.h"
 #include "client/sandbox.h"
 
+#include <string.h>
 #include <sys/socket.h>
 
 /* A keeper that was started again has closed the links to its predecessor. */
@@ -76,6 +77,30 @@ void app_link_give(struct app *app, struct link *link, bool healthy)
     }
     (void) pthread_mutex_unlock(&app->lock);
     link_close(link);
+}
+
+int app_default_template(struct app *app, bool fresh, char ret[KEEPER_NAME_MAX], struct err *err)
+{
+    struct keeper_hello hello;
+    struct link link;
+    int r;
+
+    (void) pthread_mutex_lock(&app->lock);
+    memcpy(ret, app->default_template, KEEPER_NAME_MAX);
+    (void) pthread_mutex_unlock(&app->lock);
+    if (ret[0] && !fresh)
+        return 0;
+    if (app_link_take(app, &link, err) < 0)
+        return -1;
+    r = keeper_hello(&link, &hello, err);
+    app_link_give(app, &link, r == 0);
+    if (r < 0)
+        return -1;
+    memcpy(ret, hello.default_template, KEEPER_NAME_MAX);
+    (void) pthread_mutex_lock(&app->lock);
+    memcpy(app->default_template, ret, KEEPER_NAME_MAX);
+    (void) pthread_mutex_unlock(&app->lock);
+    return 0;
 }
 
 bool app_keeper_up(struct app *app, struct keeper_hello *ret)

@@ -37,7 +37,8 @@ struct app {
     struct quota *quota;
     uint64_t started_ms; /* monotonic */
     atomic_uint_fast64_t requests, refused;
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock;                   /* all below */
+    char default_template[KEEPER_NAME_MAX]; /* as the keeper had said last; "": not asked yet */
     size_t link_count;
     struct link links[APP_LINKS_MAX];   /* idle links to the keeper */
     bool cut;                           /* app_cut: no more */
@@ -53,6 +54,9 @@ int app_link_take(struct app *app, struct link *ret, struct err *err);
 void app_link_give(struct app *app, struct link *link, bool healthy);
 /* Whether the keeper answers, and what it says of itself. */
 bool app_keeper_up(struct app *app, struct keeper_hello *ret);
+/* Which template a create gets that names none, by what the keeper said last: a create has KEEPER_FLAG_DEFAULT then. fresh: it is asked
+ * for again. "" if there is none. */
+int app_default_template(struct app *app, bool fresh, char ret[KEEPER_NAME_MAX], struct err *err);
 /* At the end: threads that wait for the keeper hear that it went away, and no thread asks it any more. What it was asked for it does. */
 void app_cut(struct app *app);
 

@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define MEMORY_MS 3000 /* how old a figure of memory may be for a create */
 
@@ -21,11 +23,38 @@ static uint64_t meminfo(const char *text, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-static uint64_t read_number(const char *path)
+/* Read for every create, and by the pools: opened once, for as long as the process lives. */
+static struct kept {
+    const char *path;
+    int fd;
+} threads_max = { "/proc/sys/kernel/threads-max", -1 },
+  pid_max = { "/proc/sys/kernel/pid_max", -1 }, loadavg = { "/proc/loadavg", -1 };
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+
+static void open_kept(void)
+{
+    struct kept *const all[] = { &threads_max, &pid_max, &loadavg };
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        all[i]->fd = open(all[i]->path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The kernel makes the text again for a read of its beginning. */
+static bool read_kept(const struct kept *kept, char *text, size_t size)
+{
+    ssize_t n;
+
+    (void) pthread_once(&kept_once, open_kept);
+    n = kept->fd < 0 ? -1 : pread(kept->fd, text, size - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static uint64_t read_number(const struct kept *kept)
 {
     char text[64];
 
-    return io_read_text(AT_FDCWD, path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+    return read_kept(kept, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
 }
 
 /* The fourth field of /proc/loadavg is "running/all": all threads of the host. */
@@ -34,7 +63,7 @@ static uint64_t threads_of_host(void)
     char text[128];
     const char *slash;
 
-    if (io_read_text(AT_FDCWD, "/proc/loadavg", text, sizeof text) <= 0)
+    if (!read_kept(&loadavg, text, sizeof text))
         return 0;
     slash = strchr(text, '/');
     return slash ? strtoull(slash + 1, NULL, 10) : 0;
@@ -67,7 +96,7 @@ static void read_memory(struct quota_host *ret)
 
 void quota_host_read(const char *state, const struct quota_host *memory, struct quota_host *ret)
 {
-    uint64_t threads_max = read_number("/proc/sys/kernel/threads-max");
+    uint64_t threads_most = read_number(&threads_max);
     struct quota_host now = { 0 };
     struct statvfs disk;
     struct rlimit files;
@@ -84,9 +113,9 @@ void quota_host_read(const char *state, const struct quota_host *memory, struct 
         ret->disk_free = (uint64_t) disk.f_bavail * disk.f_frsize;
     }
     ret->pids = threads_of_host();
-    ret->pids_most = read_number("/proc/sys/kernel/pid_max");
-    if (threads_max > 0 && threads_max < ret->pids_most)
-        ret->pids_most = threads_max;
+    ret->pids_most = read_number(&pid_max);
+    if (threads_most > 0 && threads_most < ret->pids_most)
+        ret->pids_most = threads_most;
     ret->fds = open_descriptors();
     ret->fds_most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
 }

@@ -41,6 +41,20 @@ static int find(struct app *app, struct link *link, const char *template, struct
     return r == 1 ? store_warm_get(app->store, template, ret, err) : r;
 }
 
+/* What comes out of an image is made without a look at the template. */
+static int check_default(struct link *link, const struct sandbox_spec *spec, struct err *err)
+{
+    struct keeper_hello hello;
+
+    if (!(spec->flags & KEEPER_FLAG_DEFAULT))
+        return 0;
+    if (keeper_hello(link, &hello, err) < 0)
+        return -1;
+    return strcmp(hello.default_template, spec->template) == 0
+               ? 0
+               : err_set(err, ERR_NO_TEMPLATE, "template '%s' is not the default", spec->template);
+}
+
 int warm_make(struct app *app, struct link *link, const struct sandbox_spec *spec,
               struct keeper_sandbox *ret, bool *ret_loaded, struct err *err)
 {
@@ -59,6 +73,8 @@ int warm_make(struct app *app, struct link *link, const struct sandbox_spec *spe
                      why.msg);
         return sandbox_create(link, spec, ret, err);
     }
+    if (check_default(link, spec, err) < 0)
+        return -1;
     source = (struct warm_source){ .image = record->image, .start = record->start };
     r = warm_create(link, spec, &source, ret, ret_loaded, &why, err);
     if (why.kind != ERR_NONE)

@@ -308,7 +308,7 @@ struct ops_verdict {
     uint64_t cpu_limit_ms; /* 0: none */
     uint64_t look_ms;      /* monotonic: when the figures are looked at next */
     uint64_t begun_ms;     /* monotonic */
-    bool guest; /* with a limit: a kernel of its own is between the command and the host */
+    bool guest;            /* a kernel of its own is between the command and the host */
     bool cpu_exceeded, measure;
 };
 

@@ -329,11 +329,13 @@ static int make(struct ops *ops, const struct ops_create *create,
                 const struct store_sandbox *record, const struct reach *network,
                 struct ops_sandbox *ret, struct err *err)
 {
+    bool named = record->template[0];
     struct sandbox_spec spec = {
         .id = record->id,
-        .template = record->template[0] ? record->template : create->default_template,
+        .template = named ? record->template : create->default_template,
         .hostname = record->name[0] ? record->name : NULL,
-        .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0) | once_flag(create),
+        .flags = KEEPER_FLAG_TAKE | (create->root ? KEEPER_FLAG_ROOT : 0) | once_flag(create) |
+                 (!named && create->default_template ? KEEPER_FLAG_DEFAULT : 0),
         .isolation = create->chosen,
         .limits = create->limits,
     };
@@ -499,21 +501,33 @@ static int create_once(struct ops *ops, const struct ops_create *create, uint64_
     return r;
 }
 
-/* Which template a create gets that names none is the keeper's to say. */
-static int default_template(struct ops *ops, struct keeper_hello *hello, struct ops_create *create,
-                            struct err *err)
+static int create_as_asked(struct ops *ops, const struct ops_create *create, uint64_t timeout_ms,
+                           struct ops_sandbox *ret, struct err *err)
 {
-    struct link link;
+    return create->idempotency_key ? create_once(ops, create, timeout_ms, ret, err)
+                                   : create_new(ops, create, timeout_ms, ret, err);
+}
+
+/* Which template a create gets that names none is the keeper's to say: what it said last holds until it refuses that. */
+static int create_with_default(struct ops *ops, struct ops_create *create, uint64_t timeout_ms,
+                               struct ops_sandbox *ret, struct err *err)
+{
+    char name[KEEPER_NAME_MAX], now[KEEPER_NAME_MAX];
     int r;
 
     if (create->template || create->image)
-        return 0;
-    if (app_link_take(ops->app, &link, err) < 0)
+        return create_as_asked(ops, create, timeout_ms, ret, err);
+    if (app_default_template(ops->app, false, name, err) < 0)
         return -1;
-    r = keeper_hello(&link, hello, err);
-    ops_box_close(ops, &link, r, err);
-    if (r == 0 && hello->default_template[0])
-        create->default_template = hello->default_template;
+    create->default_template = name[0] ? name : NULL;
+    r = create_as_asked(ops, create, timeout_ms, ret, err);
+    if (r < 0 && err->kind == ERR_NO_TEMPLATE &&
+        app_default_template(ops->app, true, now, &(struct err){ 0 }) == 0 &&
+        strcmp(now, name) != 0) {
+        create->default_template = now;
+        r = create_as_asked(ops, create, timeout_ms, ret, err);
+    }
+    create->default_template = NULL;
     return r;
 }
 
@@ -526,7 +540,6 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
     struct secrets_plan plan = { .hidden = NULL };
     struct ops_source source = { .kept = NULL };
     struct ops_create create = *asked;
-    struct keeper_hello hello;
 
     if (r == 0)
         r = asked->snapshot ? ops_source_apply(ops, &create, &source, err)
@@ -535,8 +548,6 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
         r = ops_choose_isolation(ops, &create, err);
     if (r == 0)
         choose_disk(&create);
-    if (r == 0)
-        r = default_template(ops, &hello, &create, err);
     if (r == 0 && (secrets_wanted(&asked->secrets) || source.hidden)) {
         r = secrets_plan(ops->caller, &asked->secrets, create.root, source.hidden, &plan, err);
         create.plan = &plan;
@@ -545,8 +556,7 @@ int ops_sandbox_create(struct ops *ops, const struct ops_create *asked, struct o
         create.plan = &plan;
     }
     if (r == 0) {
-        r = create.idempotency_key ? create_once(ops, &create, timeout_ms, ret, err)
-                                   : create_new(ops, &create, timeout_ms, ret, err);
+        r = create_with_default(ops, &create, timeout_ms, ret, err);
         if (r < 0 && create.isolation && err->kind == ERR_UNSUPPORTED)
             (void) caller_blame(ops->caller, "isolation", NULL, NULL);
         else if (r < 0)

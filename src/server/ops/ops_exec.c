@@ -57,6 +57,7 @@ static int start(struct link *link, const struct ops_command *command, json_t *b
                  struct ops_run *run, struct err *err)
 {
     auto_free char *args = NULL, *env = NULL;
+    int fd;
     struct agent_request request = {
         .flags = command->flags | (command->input ? AGENT_STDIN : 0),
         .user = command->user,
@@ -75,10 +76,11 @@ static int start(struct link *link, const struct ops_command *command, json_t *b
         return -1;
     if (merge_env(command, box_env, &request.env, &env, err) < 0)
         return -1;
-    if (ops_verdict_begin(link, run->sandbox, command->cpu_timeout_ms, &run->verdict, err) < 0)
+    fd = ops_verdict_begin(link, run->sandbox, command->cpu_timeout_ms, &run->verdict, err);
+    if (fd < 0)
         return -1;
     run->verdict.measure = command->measure;
-    return exec_start(&run->exec, link, run->sandbox, &request, err);
+    return exec_start_on(&run->exec, fd, link->patience_ms, &request, err);
 }
 
 /* What a shell is given to run; NULL: no shell is known of. */
@@ -212,16 +214,15 @@ int ops_run_attach(struct ops *ops, const char *sandbox, uint32_t proc, uint64_t
         .proc = proc, .from_stdout = from_stdout, .from_stderr = from_stderr, .flags = flags
     };
     struct link link;
-    int r;
+    int r, fd;
 
     *ret = OPS_RUN_NONE;
     (void) snprintf(ret->sandbox, sizeof ret->sandbox, "%s", sandbox);
     if (ops_box_open(ops, sandbox, &link, NULL, err) < 0)
         return -1;
     ret->begun_ms = io_now_ms();
-    r = ops_verdict_begin(&link, sandbox, 0, &ret->verdict, err);
-    if (r == 0)
-        r = exec_attach(&ret->exec, &link, sandbox, &request, err);
+    fd = ops_verdict_begin(&link, sandbox, 0, &ret->verdict, err);
+    r = fd < 0 ? -1 : exec_attach_on(&ret->exec, fd, link.patience_ms, &request, err);
     ops_box_close(ops, &link, r, err);
     return r;
 }

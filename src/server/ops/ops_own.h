@@ -103,7 +103,7 @@ int ops_save_recorded(struct ops *ops, const struct store_sandbox *record,
                       struct store_snapshot *snapshot, int state, bool seal,
                       struct keeper_image *ret, struct err *err);
 
-/* ops_verdict.c: what the sandbox has used so far, before a command is started. */
+/* ops_verdict.c: what the sandbox has used so far, before a command is started. Returns a connection to its agent, or -1. */
 int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,
                       struct ops_verdict *ret, struct err *err);
 /* A look, if it is time: a command that used more than its processor time, unseen by the agent, is killed. */

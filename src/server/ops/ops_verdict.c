@@ -18,19 +18,18 @@
 int ops_verdict_begin(struct link *link, const char *sandbox, uint64_t cpu_limit_ms,
                       struct ops_verdict *ret, struct err *err)
 {
-    struct keeper_sandbox kept = { 0 };
-    struct keeper_stats stats;
+    struct keeper_connected connected;
+    int fd = -1;
 
-    if (sandbox_stats_brief(link, sandbox, &stats, err) < 0 ||
-        (cpu_limit_ms && sandbox_get(link, sandbox, &kept, err) < 0))
+    if (link_connect_counted(link, sandbox, &fd, &connected, err) < 0)
         return -1;
-    *ret = (struct ops_verdict){ .oom_before = stats.oom_kills,
-                                 .cpu_before_us = stats.cpu_us,
+    *ret = (struct ops_verdict){ .oom_before = connected.stats.oom_kills,
+                                 .cpu_before_us = connected.stats.cpu_us,
                                  .cpu_limit_ms = cpu_limit_ms,
                                  .look_ms = io_now_ms() + LOOK_LEAST_MS,
                                  .begun_ms = io_now_ms(),
-                                 .guest = kept.isolation != ISOLATION_JAIL };
-    return 0;
+                                 .guest = connected.sandbox.isolation != ISOLATION_JAIL };
+    return fd;
 }
 
 int ops_run_wait(const struct ops_run *run, int most)

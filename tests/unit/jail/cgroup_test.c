@@ -45,6 +45,15 @@ static void v1_has_a_hierarchy_per_controller(void)
     check_at(CG_CPU, 1, "/sys/fs/cgroup/cpu");
     check_at(CG_CPUACCT, 1, "/sys/fs/cgroup/cpuacct");
     check_at(CG_DEVICES, 1, "/sys/fs/cgroup/devices");
+    for (size_t i = 0; i < c.count; i++)
+        CHECK(c.hierarchy[i].shared == ((int) i == c.of[CG_DEVICES]));
+}
+
+static void a_hierarchy_with_more_than_devices_is_not_shared(void)
+{
+    cgroups_detect(&c, "cgroup /cg/both cgroup rw,devices,pids 0 0\n", "");
+    CHECK_INT(c.of[CG_DEVICES], c.of[CG_PIDS]);
+    CHECK(!c.hierarchy[c.of[CG_DEVICES]].shared);
 }
 
 static void v2_has_everything_in_one_place(void)
@@ -54,6 +63,7 @@ static void v2_has_everything_in_one_place(void)
     CHECK_INT(c.count, 1);
     for (int i = 0; i < CG_CONTROLLER_COUNT; i++)
         check_at((enum cgroup_controller) i, 2, "/sys/fs/cgroup");
+    CHECK(!c.hierarchy[0].shared);
 }
 
 /* systemd's hybrid: all controllers on v1, joined cpu,cpuacct; v2 has only its own. */
@@ -151,6 +161,14 @@ static const char *get(int at, const char *path)
     return io_read_text(at, path, text, sizeof text) < 0 ? "(none)" : text;
 }
 
+static void remove_stand_in(void)
+{
+    char command[64];
+
+    (void) snprintf(command, sizeof command, "rm -rf %s/*", dir);
+    CHECK(system(command) == 0);
+}
+
 static void failed_create_leaves_nothing_behind(void)
 {
     stand_in(1);
@@ -172,6 +190,36 @@ static void a_cgroup_that_is_there_already_is_not_taken_nor_removed(void)
     CHECK_STR(err.msg, "cgroup 'k7f2': make it in /fake/0: File exists");
     CHECK(faccessat(scratch[0], "k7f2", F_OK, 0) == 0);
     CHECK(unlinkat(scratch[0], "k7f2", AT_REMOVEDIR) == 0);
+}
+
+/* The first hierarchy has devices alone here. */
+static void a_shared_hierarchy_has_one_cgroup_for_all(void)
+{
+    struct cgroup_entry entry;
+
+    stand_in(1);
+    for (int i = 0; i < CG_CONTROLLER_COUNT; i++)
+        c.of[i] = i != CG_DEVICES;
+    c.hierarchy[0].shared = true;
+    CHECK(cgroup_create(&c, "k7f2", &some, &err) == -1); /* no files where a cgroup has them */
+    CHECK_STR(err.msg, "cgroup 'k7f2': write memory.limit_in_bytes: No such file or directory");
+    CHECK(mkdirat(scratch[1], "k7f2", 0755) == 0);
+    put(scratch[1], "k7f2/tasks", "");
+    put(scratch[1], "k7f2/memory.limit_in_bytes", "");
+    put(scratch[1], "k7f2/pids.max", "");
+    CHECK(cgroup_entry_open(&c, "k7f2", &entry, &err) == -1);
+    CHECK_STR(err.msg, "open .all/tasks in /fake/0: No such file or directory");
+    CHECK(mkdirat(scratch[0], CGROUP_ALL, 0755) == 0);
+    put(scratch[0], CGROUP_ALL "/tasks", "");
+    CHECK(cgroup_entry_open(&c, "k7f2", &entry, &err) == 0);
+    CHECK_INT(entry.count, 2);
+    CHECK(write(entry.tasks_fd[0], "0", 1) == 1);
+    cgroup_entry_close(&entry);
+    CHECK_STR(get(scratch[0], CGROUP_ALL "/tasks"), "0");
+    CHECK(cgroup_limit(&c, "k7f2", &some, &err) == 0);
+    CHECK_STR(get(scratch[1], "k7f2/pids.max"), "100");
+    CHECK(faccessat(scratch[0], "k7f2", F_OK, 0) == -1);
+    remove_stand_in();
 }
 
 static void freezing_writes_the_words_of_each_version(void)
@@ -326,12 +374,21 @@ static void names_come_from_every_hierarchy_and_files_are_none(void)
 
 /* ---- the kernel's own ---- */
 
+/* In the cgroups of a sandbox, as root. */
+static bool devices_are_limited(void)
+{
+    int fd = open("/dev/zero", O_RDONLY);
+
+    return fd >= 0 && open("/dev/loop-control", O_RDWR) < 0 && errno == EPERM;
+}
+
 static void real_limits_arrive_in_the_kernel_and_go_again(void)
 {
     struct cgroup_entry entry;
     char instance[64], path[300];
-    const struct cgroup_hierarchy *memory, *pids;
+    const struct cgroup_hierarchy *memory, *pids, *devices;
     int status, pipes[2];
+    bool rules;
     pid_t pid;
 
     (void) snprintf(instance, sizeof instance, "cove-unit-%d", (int) getpid());
@@ -341,6 +398,8 @@ static void real_limits_arrive_in_the_kernel_and_go_again(void)
     }
     memory = &c.hierarchy[c.of[CG_MEMORY]];
     pids = &c.hierarchy[c.of[CG_PIDS]];
+    devices = c.of[CG_DEVICES] < 0 ? NULL : &c.hierarchy[c.of[CG_DEVICES]];
+    rules = devices && devices->version == 1 && access("/dev/loop-control", F_OK) == 0;
     CHECK(cgroup_create(&c, "box", &some, &err) == 0);
     CHECK_STR(get(memory->parent_fd,
                   memory->version == 1 ? "box/memory.limit_in_bytes" : "box/memory.max"),
@@ -354,12 +413,15 @@ static void real_limits_arrive_in_the_kernel_and_go_again(void)
         for (size_t i = 0; i < entry.count; i++)
             if (write(entry.tasks_fd[i], "0", 1) != 1)
                 _exit(1);
-        IGNORE(write(pipes[1], "x", 1) < 0);
+        IGNORE(write(pipes[1], !rules || devices_are_limited() ? "x" : "!", 1) < 0);
         for (;;)
             (void) pause();
     }
     cgroup_entry_close(&entry);
     CHECK(read(pipes[0], path, 1) == 1);
+    CHECK_INT(path[0], 'x');
+    if (devices && devices->shared)
+        CHECK(faccessat(devices->parent_fd, "box", F_OK, 0) == -1);
     if (memory->version == 1) {
         CHECK_INT(cgroup_remove(&c, "box", &err), 0); /* somebody is in it */
         CHECK(cgroup_kill(&c, "box") > 0);
@@ -369,9 +431,15 @@ static void real_limits_arrive_in_the_kernel_and_go_again(void)
     CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
     CHECK_INT(cgroup_remove(&c, "box", &err), 1);
     CHECK_INT(cgroup_remove(&c, "box", &err), 1); /* nothing left is nothing left */
-    (void) snprintf(path, sizeof path, "%s/%s", memory->mount, instance);
+    for (size_t i = 0; i < c.count; i++) {
+        (void) snprintf(path, sizeof path, "%s/%s", c.hierarchy[i].mount, instance);
+        CHECK(access(path, F_OK) == 0);
+    }
     cgroups_close(&c);
-    CHECK(access(path, F_OK) == -1);
+    for (size_t i = 0; i < c.count; i++) {
+        (void) snprintf(path, sizeof path, "%s/%s", c.hierarchy[i].mount, instance);
+        CHECK(access(path, F_OK) == -1);
+    }
 }
 
 static void those_who_work_on_a_box_are_found_by_its_name(void)
@@ -535,11 +603,13 @@ static void only_a_service_in_its_own_slice_is_in_that(void)
 }
 
 CHECK_MAIN(T(v1_has_a_hierarchy_per_controller), T(v2_has_everything_in_one_place),
+           T(a_hierarchy_with_more_than_devices_is_not_shared),
            T(in_systemds_hybrid_v1_has_the_controllers),
            T(a_mixture_is_taken_controller_by_controller),
            T(words_that_only_look_like_controllers_are_none), T(nothing_mounted_is_nothing_found),
            T(failed_create_leaves_nothing_behind),
            T(a_cgroup_that_is_there_already_is_not_taken_nor_removed),
+           T(a_shared_hierarchy_has_one_cgroup_for_all),
            T(freezing_writes_the_words_of_each_version), T(nothing_holds_up_what_is_to_die),
            T(a_limit_of_processor_time_that_held_nothing_up_is_not_lifted),
            T(processor_time_is_limited_apart), T(figures_are_read_from_each_version),

@@ -7,6 +7,8 @@
 #include "check.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MB (1024ull * 1024)
@@ -101,6 +103,39 @@ static void an_open_file_is_one_descriptor_more(void)
     (void) close(fd);
 }
 
+#define CHILDREN 64
+#define TRIES    20 /* others of the host begin and end meanwhile */
+
+static bool children_are_seen(void)
+{
+    struct quota_host before, after;
+    pid_t child[CHILDREN];
+
+    quota_host_read("/tmp", NULL, &before);
+    for (int i = 0; i < CHILDREN; i++) {
+        child[i] = fork();
+        if (child[i] == 0)
+            for (;;)
+                (void) pause();
+    }
+    quota_host_read("/tmp", NULL, &after);
+    for (int i = 0; i < CHILDREN; i++)
+        if (child[i] > 0) {
+            (void) kill(child[i], SIGKILL);
+            (void) waitpid(child[i], NULL, 0);
+        }
+    return after.pids > before.pids + CHILDREN / 2;
+}
+
+static void the_number_of_processes_is_that_of_now(void)
+{
+    bool seen = false;
+
+    for (int i = 0; i < TRIES && !seen; i++)
+        seen = children_are_seen();
+    CHECK(seen);
+}
+
 /* ---- users ---- */
 
 static struct app app;
@@ -142,4 +177,4 @@ CHECK_MAIN(T(a_crowd_of_users_of_one_tenant_does_not_widen_the_window_of_another
            T(a_figure_that_cannot_be_read_refuses_nothing), T(this_host_can_be_read),
            T(figures_of_memory_are_taken_from_others_if_there_are_any),
            T(an_old_figure_of_memory_counts_what_was_admitted_since),
-           T(an_open_file_is_one_descriptor_more))
+           T(an_open_file_is_one_descriptor_more), T(the_number_of_processes_is_that_of_now))

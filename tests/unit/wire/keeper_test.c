@@ -305,6 +305,10 @@ static void fields_of_create_are_for_create(void)
     REFUSED(r, ERR_INVALID, "stats takes no fields of create");
     r = request_of(KEEPER_STATS), r.flags = KEEPER_STATS_BRIEF;
     CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
+    r = request_of(KEEPER_CONNECT), r.flags = KEEPER_STATS_BRIEF << 1;
+    REFUSED(r, ERR_INVALID, "connect takes no fields of create");
+    r = request_of(KEEPER_CONNECT), r.flags = KEEPER_STATS_BRIEF;
+    CHECK_INT(keeper_request_check(&r, sizeof r, &err), 0);
 }
 
 static void requests_about_images_take_an_id_and_what_they_need(void)
