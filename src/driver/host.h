@@ -79,8 +79,9 @@ struct shrink {
 struct spare {
     bool off; /* there is never one */
     enum { SPARE_NONE, SPARE_READY, SPARE_ENDING } state;
-    bool wanted;   /* the last create could use one … */
-    bool with_usr; /* … of this kind */
+    bool wanted;     /* the last create could use one … */
+    bool wanted_usr; /* … with the host's /usr, or without */
+    bool with_usr;   /* what the child that waits has */
     uint32_t slot;
     char name[KEEPER_NAME_MAX]; /* of its cgroups */
     pid_t pid;

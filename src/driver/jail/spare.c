@@ -72,7 +72,7 @@ static int make(struct keeper *k, uint32_t slot, struct err *err)
 {
     struct spare *spare = &k->host->spare;
     struct launch_lines lines = LAUNCH_NO_LINES;
-    struct launch_kind kind = { .uid_base = host_uid_base(k, slot), .with_usr = spare->with_usr };
+    struct launch_kind kind = { .uid_base = host_uid_base(k, slot), .with_usr = spare->wanted_usr };
     struct cgroup_entry entry = { .v2_fd = -1 };
 
     (void) snprintf(spare->name, sizeof spare->name, NAME "%" PRIx64,
@@ -80,6 +80,7 @@ static int make(struct keeper *k, uint32_t slot, struct err *err)
     if (cgroup_make(&k->host->cgroups, spare->name, err) < 0)
         return -1;
     spare->slot = slot;
+    spare->with_usr = kind.with_usr;
     spare->state = SPARE_ENDING; /* until all of it is there */
     kind.low_fds = spare->low_fds = low_fds_take(&k->host->low_fds);
     if (cgroup_entry_open(&k->host->cgroups, spare->name, &entry, err) < 0)
@@ -109,7 +110,7 @@ bool spare_take(struct keeper *k, struct sandbox *s, bool usable, bool with_usr,
         (!usable || spare->with_usr != with_usr || is_dead(spare)))
         end(spare);
     if (usable)
-        spare->with_usr = with_usr;
+        spare->wanted_usr = with_usr;
     if (spare->state != SPARE_READY || spare->slot != s->info.slot)
         return false;
     if (keeper_watch(k, &s->pid, take_fd(&spare->pidfd), sandbox_on_death, &err) < 0) {
@@ -137,6 +138,13 @@ static int quiet_in(const struct keeper *k, uint64_t now)
     return since >= QUIET_MS ? 0 : (int) (QUIET_MS - since);
 }
 
+/* For the next create, if it is one like the last. */
+static bool is_fit(const struct spare *spare, uint32_t slot)
+{
+    return spare->state == SPARE_READY && spare->slot == slot &&
+           spare->with_usr == spare->wanted_usr && !is_dead(spare);
+}
+
 int spare_tick(struct keeper *k)
 {
     struct spare *spare = &k->host->spare;
@@ -150,8 +158,7 @@ int spare_tick(struct keeper *k)
         return -1;
     if (quiet_in(k, now) > 0)
         return quiet_in(k, now);
-    if (!create_next_slot(k, &slot) ||
-        (spare->state == SPARE_READY && spare->slot == slot && !is_dead(spare)))
+    if (!create_next_slot(k, &slot) || is_fit(spare, slot))
         return -1;
     if (spare->state == SPARE_READY) {
         end(spare);
