@@ -87,7 +87,8 @@ struct spare {
     pid_t pid;
     int pidfd, control, ready;
     unsigned low_fds;
-    bool failed; /* and told so */
+    uint64_t ending_ms; /* since when */
+    bool failed;        /* and told so */
     uint64_t again_ms;
 };
 
