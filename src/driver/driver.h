@@ -134,7 +134,7 @@ struct host_options {
     uint32_t layers;   /* from how many on an image's are merged */
     bool stage_layers; /* mount as kernels before 6.15 need it */
     bool all_pages;    /* no image is restored while its memory still comes */
-    bool no_spare;     /* no child is made ahead (jail/spare.h) */
+    bool no_spare;     /* no child is made ahead (driver/jail/spare.h) */
     bool vm_emulated;  /* isolation 'vm-emulated' may be asked for */
 };
 

@@ -75,7 +75,7 @@ struct shrink {
     char image[KEEPER_NAME_MAX];
 };
 
-/* A child that waits for the next create: jail/spare.h. */
+/* A child that waits for the next create: driver/jail/spare.h. */
 struct spare {
     bool off; /* there is never one */
     enum { SPARE_NONE, SPARE_READY, SPARE_ENDING } state;
