@@ -79,14 +79,16 @@ struct shrink {
 struct spare {
     bool off; /* there is never one */
     enum { SPARE_NONE, SPARE_READY, SPARE_ENDING } state;
-    bool wanted;   /* the last create could use one … */
-    bool with_usr; /* … of this kind */
+    bool wanted;     /* the last create could use one … */
+    bool wanted_usr; /* … with the host's /usr, or without */
+    bool with_usr;   /* what the child that waits has */
     uint32_t slot;
     char name[KEEPER_NAME_MAX]; /* of its cgroups */
     pid_t pid;
     int pidfd, control, ready;
     unsigned low_fds;
-    bool failed; /* and told so */
+    uint64_t ending_ms; /* since when */
+    bool failed;        /* and told so */
     uint64_t again_ms;
 };
 

@@ -121,15 +121,19 @@ static int say_go(const struct keeper *k, struct sandbox *s, const struct templa
     size_t count = CHILD_FD_COUNT + volume_use_count(s->volumes);
     size_t roots = machine ? strlen(machine->roots) : 0;
     struct err said;
+    ssize_t size, sent;
 
     memcpy(fds + CHILD_FD_COUNT, s->volume_fd, sizeof s->volume_fd);
     if (roots > 0)
         memcpy(fds + count, machine->root_fd, roots * sizeof fds[0]);
     fill_order(k, s, t, &order);
-    if (io_send_fds(control, &order, child_order_size(&order), fds, count + roots) ==
-        (ssize_t) child_order_size(&order))
+    size = (ssize_t) child_order_size(&order);
+    sent = io_send_fds(control, &order, (size_t) size, fds, count + roots);
+    if (sent != size)
+        err_sys(err, errno, "tell the child to go");
+    explicit_bzero(&order, (size_t) size); /* a copy of our memory is in the next child */
+    if (sent == size)
         return 0;
-    err_sys(err, errno, "tell the child to go");
     /* It may be dead already, and have said why. */
     if (hear_child(s, control, &said) == (ssize_t) sizeof said)
         *err = said;

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -19,7 +18,8 @@
 
 #define QUIET_MS 3    /* without an event: a client that has its sandbox asks for more at once */
 #define AGAIN_MS 1000 /* after a failure */
-#define CLEAR_MS 2    /* until the next look at one that ends */
+#define CLEAR_MS 2    /* until the next look at one that ends … */
+#define STUCK_MS 200  /* … and has not for so long: then AGAIN_MS */
 #define CLOSE_MS 1000
 
 bool spare_is_name(const char *name)
@@ -49,8 +49,10 @@ static void forget(struct keeper *k)
 
 static void end(struct spare *spare)
 {
-    (void) syscall(__NR_pidfd_send_signal, spare->pidfd, SIGKILL, NULL, 0);
+    if (spare->pid > 0) /* not waited for yet, so the number is its own */
+        (void) kill(spare->pid, SIGKILL);
     spare->state = SPARE_ENDING;
+    spare->ending_ms = io_now_ms();
 }
 
 /* Of one that ends: whether all of it is gone. */
@@ -72,7 +74,7 @@ static int make(struct keeper *k, uint32_t slot, struct err *err)
 {
     struct spare *spare = &k->host->spare;
     struct launch_lines lines = LAUNCH_NO_LINES;
-    struct launch_kind kind = { .uid_base = host_uid_base(k, slot), .with_usr = spare->with_usr };
+    struct launch_kind kind = { .uid_base = host_uid_base(k, slot), .with_usr = spare->wanted_usr };
     struct cgroup_entry entry = { .v2_fd = -1 };
 
     (void) snprintf(spare->name, sizeof spare->name, NAME "%" PRIx64,
@@ -80,7 +82,8 @@ static int make(struct keeper *k, uint32_t slot, struct err *err)
     if (cgroup_make(&k->host->cgroups, spare->name, err) < 0)
         return -1;
     spare->slot = slot;
-    spare->state = SPARE_ENDING; /* until all of it is there */
+    spare->with_usr = kind.with_usr;
+    end(spare); /* until all of it is there */
     kind.low_fds = spare->low_fds = low_fds_take(&k->host->low_fds);
     if (cgroup_entry_open(&k->host->cgroups, spare->name, &entry, err) < 0)
         return -1;
@@ -109,12 +112,11 @@ bool spare_take(struct keeper *k, struct sandbox *s, bool usable, bool with_usr,
         (!usable || spare->with_usr != with_usr || is_dead(spare)))
         end(spare);
     if (usable)
-        spare->with_usr = with_usr;
+        spare->wanted_usr = with_usr;
     if (spare->state != SPARE_READY || spare->slot != s->info.slot)
         return false;
     if (keeper_watch(k, &s->pid, take_fd(&spare->pidfd), sandbox_on_death, &err) < 0) {
-        spare->state = SPARE_ENDING; /* the child ends when its socket does */
-        own_close(&spare->control);
+        end(spare);
         return false;
     }
     s->info.pid = (int32_t) spare->pid;
@@ -137,6 +139,13 @@ static int quiet_in(const struct keeper *k, uint64_t now)
     return since >= QUIET_MS ? 0 : (int) (QUIET_MS - since);
 }
 
+/* For the next create, if it is one like the last. */
+static bool is_fit(const struct spare *spare, uint32_t slot)
+{
+    return spare->state == SPARE_READY && spare->slot == slot &&
+           spare->with_usr == spare->wanted_usr && !is_dead(spare);
+}
+
 int spare_tick(struct keeper *k)
 {
     struct spare *spare = &k->host->spare;
@@ -145,13 +154,12 @@ int spare_tick(struct keeper *k)
     uint32_t slot;
 
     if (spare->state == SPARE_ENDING && !clear(k))
-        return CLEAR_MS;
+        return now < spare->ending_ms + STUCK_MS ? CLEAR_MS : AGAIN_MS;
     if (!spare->wanted || k->starting || k->quit)
         return -1;
     if (quiet_in(k, now) > 0)
         return quiet_in(k, now);
-    if (!create_next_slot(k, &slot) ||
-        (spare->state == SPARE_READY && spare->slot == slot && !is_dead(spare)))
+    if (!create_next_slot(k, &slot) || is_fit(spare, slot))
         return -1;
     if (spare->state == SPARE_READY) {
         end(spare);
