@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -123,6 +124,7 @@ bool spare_take(struct keeper *k, struct sandbox *s, bool usable, bool with_usr,
     memcpy(s->cgroup, spare->name, sizeof s->cgroup);
     s->low_fds = spare->low_fds;
     spare->low_fds = 0;
+    spare->failed = false;
     *ret = (struct launch_lines){ .pidfd = -1,
                                   .control = take_fd(&spare->control),
                                   .ready = take_fd(&spare->ready),
@@ -146,6 +148,24 @@ static bool is_fit(const struct spare *spare, uint32_t slot)
            spare->with_usr == spare->wanted_usr && !is_dead(spare);
 }
 
+/* What a child that failed said before it died. */
+static const char *why_dead(const struct spare *spare, struct err *said)
+{
+    if (recv(spare->control, said, sizeof *said, MSG_DONTWAIT) != (ssize_t) sizeof *said)
+        return "it died";
+    said->msg[sizeof said->msg - 1] = '\0';
+    return said->msg;
+}
+
+/* The next try is later. Told once, until one was of use. */
+static void put_off(struct spare *spare, uint64_t now, const char *why)
+{
+    if (!spare->failed)
+        log_line(LOG_WARNING, "no child can be made ahead: %s", why);
+    spare->failed = true;
+    spare->again_ms = now + AGAIN_MS;
+}
+
 int spare_tick(struct keeper *k)
 {
     struct spare *spare = &k->host->spare;
@@ -162,19 +182,16 @@ int spare_tick(struct keeper *k)
     if (!create_next_slot(k, &slot) || is_fit(spare, slot))
         return -1;
     if (spare->state == SPARE_READY) {
+        if (is_dead(spare))
+            put_off(spare, now, why_dead(spare, &err));
         end(spare);
         return CLEAR_MS;
     }
     if (now < spare->again_ms)
         return (int) (spare->again_ms - now);
-    if (make(k, slot, &err) == 0) {
-        spare->failed = false;
+    if (make(k, slot, &err) == 0)
         return -1;
-    }
-    if (!spare->failed)
-        log_line(LOG_WARNING, "no child can be made ahead: %s", err.msg);
-    spare->failed = true;
-    spare->again_ms = now + AGAIN_MS;
+    put_off(spare, now, err.msg);
     return spare->state == SPARE_ENDING ? CLEAR_MS : AGAIN_MS;
 }
 
