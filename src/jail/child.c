@@ -137,7 +137,8 @@ static void step_fresh_start(void)
 {
     sigset_t none;
 
-    (void) signal(SIGPIPE, SIG_DFL); /* the only one the keeper changes */
+    (void) prctl(PR_SET_NAME, "cove-child"); /* until the exec: one may wait for long */
+    (void) signal(SIGPIPE, SIG_DFL);         /* the only one the keeper changes */
     (void) sigemptyset(&none);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
     (void) umask(022);

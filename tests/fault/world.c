@@ -149,7 +149,12 @@ pid_t world_maker(const struct world *w)
     return 0;
 }
 
-/* Children of the keeper that have its name: they did not become another program yet. */
+/* Of a child that did not become another program yet. */
+static bool is_of_child(const char *name)
+{
+    return strcmp(name, "cove-child") == 0 || strcmp(name, "cove-keeper") == 0;
+}
+
 static int spares(const struct world *w, pid_t *ret)
 {
     pid_t pids[64];
@@ -158,7 +163,7 @@ static int spares(const struct world *w, pid_t *ret)
 
     for (int i = 0; i < count && i < 64; i++) {
         comm_of(pids[i], name);
-        if (strcmp(name, "cove-keeper") != 0)
+        if (!is_of_child(name))
             continue;
         *ret = pids[i];
         found++;
@@ -298,7 +303,7 @@ static int check_children(const struct world *w, struct err *err)
             makers++;
         else if (strcmp(name, "cove-room") == 0)
             watchers++;
-        else if (strcmp(name, "cove-keeper") == 0 && spare > 0)
+        else if (is_of_child(name) && spare > 0)
             spare--;
         else if (pids[i] != w->neighbour.pid)
             return err_set(err, ERR_STATE, "process %d (%s) is left", pids[i], name);
