@@ -259,7 +259,7 @@ int session_find(struct ops *ops, const char *sandbox, struct session *ret, stru
 
     if (sandbox) {
         if (ops_sandbox_resolve(ops, sandbox, id, err) < 0 ||
-            ops_sandbox_get(ops, id, &box, err) < 0)
+            ops_sandbox_recorded(ops, id, &box, err) < 0)
             return caller_blame(ops->caller, "sandbox_id", NULL, NULL);
         session_read(ops, &box, ret);
         if (box.deadline_ms > 0 && ret->session_ms > 0 &&
